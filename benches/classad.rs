@@ -77,7 +77,7 @@ fn main() {
     let mut some_json = Vec::new();
     for ad in &ads[..count.min(20_000)] {
         let mut out = Vec::new();
-        json::push(ad, json::Layout::OneLine, &mut out);
+        json::push(ad, json::JsonLayout::OneLine, &mut out);
         some_json.push(out);
     }
     table.row("read JSON", some_json.len(), Some(28_000.0), || {

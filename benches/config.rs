@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 
 /// The median of so many runs.
@@ -85,7 +85,7 @@ fn main() {
     let large = place.path().join("large");
     fs::write(&large, root).unwrap();
     let world = RealWorld::new();
-    let who = Who { subsystem: "TOOL".into(), local_name: "".into() };
+    let who = LookupContext { subsystem: "TOOL".into(), local_name: "".into() };
     let options = LoadOptions { file: Some(large), environment: false, ..LoadOptions::default() };
     let load = median(runs.min(50), || {
         black_box(Config::load(&world, &who, &options).unwrap());

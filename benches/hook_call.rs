@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use htc_hooks::hook::HookType;
-use htc_hooks::hook_testing::{Case, call};
+use htc_hooks::hook_testing::{Case, call_hook};
 use htc_hooks::os::Reactor;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::runner::hook_call::HookCall;
 use htc_hooks::runner::hook_environment::HookEnvironment;
 
@@ -24,21 +24,21 @@ fn trivial() -> PathBuf {
 #[divan::bench]
 fn hook_of_the_library(bencher: divan::Bencher<'_, '_>) {
     let case = Case::new(HookType::PrepareJob);
-    let input = case.input(Quirks::None);
+    let input = case.input(QuirkMode::Manual);
     let own = [("PATH".into(), "/usr/bin:/bin".into())];
-    let environment = HookEnvironment::of_daemon(own, Quirks::None);
+    let environment = HookEnvironment::from_daemon(own, QuirkMode::Manual);
     let Ok(mut reactor) = Reactor::new(&[]) else { return };
     let path = trivial().display().to_string();
     bencher.bench_local(|| {
         let hook = HookCall::new(case.hook, path.as_str(), input.clone(), environment.clone());
         let Ok(spec) = hook.child_spec() else { return };
-        let _ = divan::black_box(call(&mut reactor, spec, Some(Duration::from_secs(10)), &mut |_| {}));
+        let _ = divan::black_box(call_hook(&mut reactor, spec, Some(Duration::from_secs(10)), &mut |_| {}));
     });
 }
 
 #[divan::bench]
 fn bare_process_with_pipes(bencher: divan::Bencher<'_, '_>) {
-    let input = Case::new(HookType::PrepareJob).input(Quirks::None);
+    let input = Case::new(HookType::PrepareJob).input(QuirkMode::Manual);
     bencher.bench_local(|| {
         let child = Command::new(trivial())
             .stdin(Stdio::piped())

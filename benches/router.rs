@@ -9,11 +9,13 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use htc_hooks::classad::{ClassAd, Context};
-use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 use htc_hooks::queue::QueueLogReader;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Choice, Chooser, Knobs, Reading, Rounds, RouteState, RouteTable};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::router::{
+    RouteChoice, RouteChooser, RouteLoadContext, RouteState, RouteTable, RouterParameters, RoutingState,
+};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 
@@ -46,7 +48,7 @@ fn config() -> Config {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config");
     std::fs::write(&file, text).unwrap();
-    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
     Config::load(&RealWorld::new(), &who, &options).unwrap().0
 }
@@ -77,22 +79,24 @@ fn main() {
     let world = RealWorld::new();
     let config = config();
     let view = config.view(&world);
-    let knobs = Knobs::load(&view, &mut |_| {});
+    let knobs = RouterParameters::load(&view, &mut |_| {});
     let table = RouteTable::load(
-        Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::None },
+        RouteLoadContext { view: &view, parameters: &knobs, world: &world, quirks: QuirkMode::Manual },
         &mut |_| {},
     );
     let jobs = jobs(count);
     let mut states = vec![RouteState::new(0); table.routes.len()];
 
     let start = Instant::now();
-    let mut chooser = Chooser::new(&table, &knobs, None, &world);
-    let umbrella = chooser.umbrella(&states).unwrap().unwrap();
+    let mut chooser = RouteChooser::new(&table, &knobs, None, &world);
+    let umbrella = chooser.build_umbrella(&states).unwrap().unwrap();
     let mut turn = 0;
-    let mut choose = |job| chooser.choose(&umbrella, job, Rounds { states: &mut states, turn: &mut turn });
-    let chosen: Vec<Choice> = jobs.iter().map(&mut choose).collect();
+    let mut choose = |job| {
+        chooser.choose(&umbrella, job, RoutingState { route_states: &mut states, choices_made: &mut turn })
+    };
+    let chosen: Vec<RouteChoice> = jobs.iter().map(&mut choose).collect();
     let screened = start.elapsed();
-    let routed = chosen.iter().filter(|choice| matches!(choice, Choice::Route(_))).count();
+    let routed = chosen.iter().filter(|choice| matches!(choice, RouteChoice::Route(_))).count();
     println!("{ROUTES} routes x {count} jobs: {screened:.2?}, {routed} routed");
 
     // The plain loop over a part of the jobs: each requirement evaluated until one is true.
@@ -101,9 +105,9 @@ fn main() {
     for (job, chosen) in jobs.iter().zip(&chosen).take(part) {
         let context = Context::new(&world).my(job);
         let wants = |expr| context.holds(expr);
-        let found = table.in_order().find(|(_, route)| route.requirements().is_none_or(wants));
+        let found = table.routes_in_order().find(|(_, route)| route.requirements().is_none_or(wants));
         let expected = match chosen {
-            Choice::Route(at) => Some(*at),
+            RouteChoice::Route(at) => Some(*at),
             _ => None,
         };
         assert_eq!(found.map(|(at, _)| at), expected);
@@ -154,6 +158,6 @@ fn queue_log(testing: bool) {
         bytes / 1_000_000,
         rate(wall),
         rate(used),
-        reader.records()
+        reader.record_count()
     );
 }

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             fs::remove_dir_all(root.join(directory))?;
         }
     }
-    for (path, content) in htc_hooks::cli::generate::files()? {
+    for (path, content) in htc_hooks::cli::generate::generated_files()? {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap_or(root))?;
         fs::write(path, content)?;

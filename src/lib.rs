@@ -10,7 +10,7 @@
 //! | `htc-classad` | [`classad`] | the ClassAd language |
 //! | `htc-base` | [`text`], [`process`], [`world`], [`time`], [`quirks`], [`job`] | plain data and small text languages; the field's words |
 //! | `htc-os` | [`os`] | the kernel, which knows no slot |
-//! | `htc-config` | [`config`], [`honoured`] | the macro configuration; what of it is honoured |
+//! | `htc-config` | [`config`], [`supported`] | the macro configuration; what of it is honoured |
 //! | `htc-transform` | [`transform`] | ad transforms |
 //! | `htc-user-log` | [`user_log`], [`queue`] | job events; stored ads |
 //! | `htc-hook` | [`hook`], [`transfer`], [`user_policy`], [`journal`] | the hook protocol, file transfer, the policy of jobs, records of what is under way |
@@ -29,7 +29,7 @@
 pub use htc_base::{job, process, quirks, text, time, world};
 pub use htc_classad as classad;
 pub use htc_config as config;
-pub use htc_config::honoured;
+pub use htc_config::supported;
 pub use htc_hook as hook;
 pub use htc_hook::{journal, transfer, user_policy};
 pub use htc_hook_testing as hook_testing;

@@ -12,7 +12,7 @@ type Module = Vec<String>;
 
 /// Circles that are the nature of what they do, each with why.
 const NATURAL: &[(&[&str], &str)] = &[(
-    &["expand", "functions"],
+    &["expand", "macro_functions"],
     "a macro's function stands in a text that is expanded, and expands the texts in its brackets",
 )];
 

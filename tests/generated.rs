@@ -29,7 +29,7 @@ fn man_pages_and_completions_are_current() {
     let mut checked_in = BTreeSet::new();
     present(&root().join("man"), &mut checked_in);
     present(&root().join("completions"), &mut checked_in);
-    for (path, content) in generate::files().unwrap() {
+    for (path, content) in generate::generated_files().unwrap() {
         let old = fs::read(root().join(&path)).unwrap_or_default();
         assert!(old == content, "{} is old: run 'cargo run --example generate'", path.display());
         checked_in.remove(&path);

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use htc_hooks::honoured::{self, Row, Standing, attribute, attributes, parameter, parameters};
+use htc_hooks::supported::{
+    self, SupportEntry, SupportLevel, attribute_entries, find_attribute, find_parameter, parameter_entries,
+};
 
 /// Read, and yet not done: only whether the value is a good one is looked at, since a bad one ends a daemon of 25.14.
 const CHECKED: [&str; 1] = ["STARTER_UPDATE_INTERVAL_TIMESLICE"];
@@ -49,10 +51,10 @@ fn sources() -> Vec<Source> {
             let only_tells = [
                 "lint/config",
                 "lint/daemons",
-                "hook/job_ad",
+                "hook/job_ad_lint",
                 "config/descriptions",
                 "cli/config_dump",
-                "config/honoured",
+                "config/supported",
                 "classad/",
             ];
             if only_tells.iter().any(|room| name.starts_with(room)) {
@@ -141,7 +143,7 @@ fn asked<'a>(source: &'a Source, receivers: &[&str]) -> Vec<&'a str> {
     found
 }
 
-fn is_family(row: &Row) -> bool {
+fn is_family(row: &SupportEntry) -> bool {
     row.name.contains(['*', '#'])
 }
 
@@ -162,9 +164,9 @@ fn reference() -> BTreeSet<String> {
 fn every_parameter_of_the_reference_has_a_row_and_every_row_is_one_of_them() {
     let reference = reference();
     assert!(reference.len() > 1800);
-    let without: Vec<_> = reference.iter().filter(|name| parameter(name.as_bytes()).is_none()).collect();
+    let without: Vec<_> = reference.iter().filter(|name| find_parameter(name.as_bytes()).is_none()).collect();
     assert!(without.is_empty(), "no row: {without:?}");
-    let unknown: Vec<_> = parameters()
+    let unknown: Vec<_> = parameter_entries()
         .filter(|row| !is_family(row) && !reference.contains(&row.name.to_ascii_uppercase()))
         .map(|row| row.name)
         .collect();
@@ -177,8 +179,8 @@ fn what_is_honoured_is_read_somewhere() {
     let read: BTreeSet<String> =
         sources.iter().flat_map(|source| &source.literals).map(|name| name.to_ascii_uppercase()).collect();
     let all: String = read.iter().map(|literal| literal.as_str()).collect::<Vec<_>>().join("\n");
-    for row in parameters().chain(attributes()) {
-        if row.standing != Standing::Honoured || row.of == "$()" {
+    for row in parameter_entries().chain(attribute_entries()) {
+        if row.level != SupportLevel::Supported || row.readers == "$()" {
             continue;
         }
         let name = row.name.to_ascii_uppercase();
@@ -226,15 +228,15 @@ fn what_is_read_of_the_configuration_is_honoured() {
             if is_known(&CHECKED) || is_known(&PUBLISHED) || is_known(&WORDS) || is_known(&OF_ADS) {
                 continue;
             }
-            let row = parameter(name.as_bytes());
+            let row = find_parameter(name.as_bytes());
             let is_right =
-                matches!(row.map(|row| row.standing), Some(Standing::Honoured | Standing::Refused));
+                matches!(row.map(|row| row.level), Some(SupportLevel::Supported | SupportLevel::RefusesJob));
             assert!(is_right, "{} reads {name}, whose row is {row:?}", source.path);
         }
     }
     for name in CHECKED.iter().chain(&PUBLISHED) {
-        let row = parameter(name.as_bytes()).unwrap();
-        assert_ne!(row.standing, Standing::Honoured, "{name} is done: take it out of the list");
+        let row = find_parameter(name.as_bytes()).unwrap();
+        assert_ne!(row.level, SupportLevel::Supported, "{name} is done: take it out of the list");
     }
     assert!(seen.len() > 120, "{seen:?}");
 }
@@ -245,9 +247,9 @@ fn what_starters_and_slots_read_of_a_job_is_honoured_or_refused() {
     let mut seen = 0;
     for source in sources().iter().filter(|source| rooms.iter().any(|room| source.path.starts_with(room))) {
         for name in asked(source, &[]) {
-            let Some(row) = attribute(name.as_bytes()) else { continue };
+            let Some(row) = find_attribute(name.as_bytes()) else { continue };
             seen += 1;
-            let is_right = matches!(row.standing, Standing::Honoured | Standing::Refused);
+            let is_right = matches!(row.level, SupportLevel::Supported | SupportLevel::RefusesJob);
             assert!(is_right, "{} reads {name}, whose row is {row:?}", source.path);
         }
     }
@@ -260,8 +262,8 @@ fn what_starters_and_slots_read_of_a_job_is_honoured_or_refused() {
     for name in
         shared.lines().filter_map(|line| line.split_once(" = \"")?.1.split_once('"').map(|(name, _)| name))
     {
-        match honoured::attribute(name.as_bytes()) {
-            Some(row) if row.standing == Standing::Honoured => {}
+        match supported::find_attribute(name.as_bytes()) {
+            Some(row) if row.level == SupportLevel::Supported => {}
             row => without.push((name.to_owned(), row)),
         }
     }
@@ -286,10 +288,15 @@ fn what_the_manuals_say_is_not_done_is_not_honoured() {
             for word in
                 words.filter(|word| word.len() > 5 && !word.bytes().all(|byte| byte.is_ascii_lowercase()))
             {
-                let rows = [parameter(word.as_bytes()), attribute(word.as_bytes())];
+                let rows = [find_parameter(word.as_bytes()), find_attribute(word.as_bytes())];
                 for row in rows.into_iter().flatten() {
                     denied += 1;
-                    assert_ne!(row.standing, Standing::Honoured, "{}: {word} in '{sentence}'", program.name);
+                    assert_ne!(
+                        row.level,
+                        SupportLevel::Supported,
+                        "{}: {word} in '{sentence}'",
+                        program.name
+                    );
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Where the outside may be met: the kernel's crate, what carries out what machines ask for, and what stands above it.
 const OUTSIDERS: &[&str] = &[
-    "crates/htc-classad/src/outside.rs",
+    "crates/htc-classad/src/eval_world.rs",
     "crates/htc-os/",
     "crates/htc-runner/",
     "crates/htc-lint/src/daemons/",
@@ -27,7 +27,7 @@ const OF_THE_SYSTEM: &[&str] = &["nix", "libc", "signal-hook", "clap", "toml"];
 const UNSAFE_FILES: &[&str] = &[
     "crates/htc-os/src/child.rs",
     "crates/htc-os/src/namespace.rs",
-    "crates/htc-os/src/standard.rs",
+    "crates/htc-os/src/closed_stdout.rs",
     "crates/htc-os/src/thread_ids.rs",
     "crates/htc-os/src/wake_on_lan.rs",
     "crates/htc-classad/src/regex.rs",
@@ -356,13 +356,13 @@ fn what_differs_from_the_manual_has_a_name() {
         let source = fs::read_to_string(path).expect("a source");
         for (at, line) in code_lines(&source).into_iter().enumerate() {
             if line.is_some_and(|line| {
-                ["= Quirks::Reference", "Quirks::Reference =>"].iter().any(|bare| line.contains(bare))
+                ["= QuirkMode::Reference", "QuirkMode::Reference =>"].iter().any(|bare| line.contains(bare))
             }) {
                 bare.push(format!("{}:{}", path.display(), at + 1));
             }
         }
     }
-    assert!(bare.is_empty(), "compared with Quirks::Reference instead of asking for a quirk: {bare:?}");
+    assert!(bare.is_empty(), "compared with QuirkMode::Reference instead of asking for a quirk: {bare:?}");
 }
 
 #[test]
@@ -426,6 +426,6 @@ fn every_quirk_is_decided_in_one_place() {
     assert_eq!(
         several, known,
         "a quirk is decided once: who else does, tells or lists what follows is handed the outcome \
-         (Quirks::decide, crates/htc-base/src/quirks.rs)"
+         (QuirkMode::decide, crates/htc-base/src/quirks.rs)"
     );
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use htc_hooks::classad::flatten;
-use htc_hooks::classad::format::{json, long, new, xml};
-use htc_hooks::classad::references::{self, Spelling};
-use htc_hooks::classad::stream::{AdReader, Delimiter, Form, ReferenceReader};
+use htc_hooks::classad::format::{json, long, new_syntax, xml};
+use htc_hooks::classad::references::{self, ReferenceSpelling};
+use htc_hooks::classad::stream::{AdForm, AdReader, Delimiter, ReferenceReader};
 use htc_hooks::classad::{ClassAd, Context, Dialect, Expr, MatchAd, Value, explain, function_names};
 use htc_hooks::os::RealWorld;
 use proptest::prelude::*;
@@ -169,9 +169,9 @@ fn exercise(expr: &Expr, my: &ClassAd, target: &ClassAd) {
         let traced = explain::trace(&Context::new(&world).my(my), expr);
         assert_eq!(traced.value.unwrap_or(Value::Error).unparse(), alone.unparse(), "{text}");
     }
-    let _ = references::of(expr);
+    let _ = references::mentioned_attributes(expr);
     let context = Context::new(&world).my(my);
-    let _ = references::external(expr, context, Spelling::Full);
+    let _ = references::external(expr, context, ReferenceSpelling::Full);
     let _ = references::internal(expr, context);
     let _ = flatten::flatten(expr, context);
     let _ = flatten::inline(expr, context);
@@ -186,7 +186,7 @@ fn read_all(text: &[u8]) {
             Err(error) => drop(error.render(text)),
         }
         let _ = Expr::parse_prefix(text, dialect);
-        let _ = new::parse_prefix(text, dialect);
+        let _ = new_syntax::parse_prefix(text, dialect);
     }
     let _ = json::parse(text, Dialect::json());
     let _ = xml::parse_prefix(text, Dialect::new_syntax());
@@ -197,12 +197,12 @@ fn read_all(text: &[u8]) {
     let _ = (long::print(&ad), ad.unparse());
     for form in [
         None,
-        Some(Form::Long),
-        Some(Form::Xml),
-        Some(Form::Json),
-        Some(Form::New),
-        Some(Form::JsonLines),
-        Some(Form::NewLines),
+        Some(AdForm::Long),
+        Some(AdForm::Xml),
+        Some(AdForm::Json),
+        Some(AdForm::New),
+        Some(AdForm::JsonLines),
+        Some(AdForm::NewLines),
     ] {
         let mut reader = AdReader::new(text, form);
         let mut count = 0;
@@ -271,9 +271,9 @@ proptest! {
         prop_assert!(errors.is_empty(), "{errors:?}");
         prop_assert_eq!(long::print(&read), long::print(&ad));
         let mut out = Vec::new();
-        json::push(&ad, json::Layout::OneLine, &mut out);
+        json::push(&ad, json::JsonLayout::OneLine, &mut out);
         let mut twice = Vec::new();
-        json::push(&json::parse(&out, Dialect::json()).unwrap(), json::Layout::OneLine, &mut twice);
+        json::push(&json::parse(&out, Dialect::json()).unwrap(), json::JsonLayout::OneLine, &mut twice);
         prop_assert_eq!(String::from_utf8_lossy(&twice), String::from_utf8_lossy(&out));
         let again = ClassAd::parse_new(&ad.unparse(), Dialect::new_syntax()).unwrap();
         prop_assert_eq!(again.unparse(), ad.unparse());

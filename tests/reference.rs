@@ -120,8 +120,8 @@ fn table(marker: &str) -> String {
         }
         "statuses" => {
             text += "| status | meaning |\n|---|---|\n";
-            let source = source_of(&["    pub const TABLE: &[(&str, &str)] = &["]);
-            let rows = source.lines().skip_while(|line| !line.contains("pub const TABLE")).skip(1);
+            let source = source_of(&["    pub const MANUAL_TABLE: &[(&str, &str)] = &["]);
+            let rows = source.lines().skip_while(|line| !line.contains("pub const MANUAL_TABLE")).skip(1);
             for row in rows.take_while(|line| line.trim() != "];") {
                 let cells: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
                 text += &format!("| {} | {} |\n", cells[0], cell(cells[1]));

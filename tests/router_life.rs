@@ -6,15 +6,15 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
-use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Knobs, Reading, RouteTable, Router};
-use htc_hooks::runner::hook_environment::{ConfigChoice, DaemonEnvironment};
-use htc_hooks::runner::router::{Options, Until, run};
-use htc_hooks::simulate::router::{Point, RouterSimulation, simulate};
-use htc_hooks::simulate::{Files, LeftOut, Scenario, Workload};
-use htc_hooks::time::Now;
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::router::{RouteLoadContext, RouteTable, Router, RouterParameters};
+use htc_hooks::runner::hook_environment::{ConfigSelection, DaemonEnvironment};
+use htc_hooks::runner::router::{RouterOptions, StopConditions, run};
+use htc_hooks::simulate::router::{RouterSimulation, RouterSnapshot, simulate};
+use htc_hooks::simulate::{JobFiles, Scenario, SkippedAd, Workload};
+use htc_hooks::time::ClockReading;
 use htc_hooks::world::World;
 
 const ROUTE: &str = "JOB_ROUTER_NAME = jobrouter\nJOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantRoute\n\
@@ -23,40 +23,40 @@ const ROUTE: &str = "JOB_ROUTER_NAME = jobrouter\nJOB_ROUTER_SOURCE_JOB_CONSTRAI
 fn config(directory: &Path, text: &str) -> Config {
     let file = directory.join("config");
     fs::write(&file, text).unwrap();
-    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions {
         file: Some(file),
         environment: false,
-        commands: CommandPolicy::BOUNDED,
+        commands: CommandPolicy::BOUNDED_RUN,
         ..LoadOptions::default()
     };
     Config::load(&RealWorld::new(), &who, &options).unwrap().0
 }
 
-fn router(config: &Config, now: Now) -> Router {
+fn router(config: &Config, now: ClockReading) -> Router {
     let world = RealWorld::new();
     let view = config.view(&world);
-    let knobs = Knobs::load(&view, &mut |complaint| panic!("{}", complaint.text));
+    let knobs = RouterParameters::load(&view, &mut |complaint| panic!("{}", complaint.text));
     let table = RouteTable::load(
-        Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::None },
+        RouteLoadContext { view: &view, parameters: &knobs, world: &world, quirks: QuirkMode::Manual },
         &mut |_| {},
     );
-    Router::new(knobs, table, Quirks::None, now)
+    Router::new(knobs, table, QuirkMode::Manual, now)
 }
 
 /// One poll of a router that has just been started.
 fn poll(queue: &Path, config: &Config) -> Vec<String> {
     let world = RealWorld::new();
     let lines = RefCell::new(Vec::new());
-    let options = Options {
+    let options = RouterOptions {
         view: &config.view(&world),
         world: &world,
-        environment: DaemonEnvironment::of_program(&world, &ConfigChoice::default()),
-        quirks: Quirks::None,
+        environment: DaemonEnvironment::from_program(&world, &ConfigSelection::default()),
+        quirks: QuirkMode::Manual,
         hook_limit: None,
-        copies: None,
-        submit: None,
-        until: Until { once: true, idle: false },
+        copies_directory: None,
+        submit_command: None,
+        stop_conditions: StopConditions { once: true, when_idle: false },
         log: &|text| lines.borrow_mut().push(text.to_owned()),
     };
     run(queue, router(config, world.now()), &options).unwrap();
@@ -66,7 +66,7 @@ fn poll(queue: &Path, config: &Config) -> Vec<String> {
 /// Who owns the jobs: root writes to user logs with the rights of the owner, who has to be somebody then.
 fn owner(place: &Path) -> &'static str {
     use std::os::unix::fs::PermissionsExt;
-    if !htc_hooks::os::identity::may_switch() {
+    if !htc_hooks::os::identity::can_switch_account() {
         return "ana";
     }
     for path in [place, &place.join("queue")] {
@@ -152,18 +152,18 @@ fn limits_hold_over_time_and_failures_slow_a_route_down() {
     let config = config(place.path(), &text);
     let world = RealWorld::new();
     let scenario = |fail: u32| -> Scenario {
-        Scenario::read(&format!(
+        Scenario::parse(&format!(
             "start = '@0'\nduration = 3000\n[[jobs]]\ncount = 400\nad = \"WantRoute = true\"\nwait = 20\nrun = 60\nfail = {fail}\n"
         ))
         .unwrap()
     };
-    let play = |fail: u32| -> Vec<Point> {
+    let play = |fail: u32| -> Vec<RouterSnapshot> {
         let mut points = Vec::new();
-        let router = router(&config, Now::at_epoch(0));
-        let note = &mut |point: &Point| points.push(point.clone());
+        let router = router(&config, ClockReading::from_epoch(0));
+        let note = &mut |point: &RouterSnapshot| points.push(point.clone());
         let (scenario, view) = (scenario(fail), config.view(&world));
         let open = &mut |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-        let files = Files { open, left_out: &mut |_: &str, _: LeftOut<'_>| {} };
+        let files = JobFiles { open, on_skipped: &mut |_: &str, _: SkippedAd<'_>| {} };
         let jobs = Workload::new(&scenario, 0, None, &world, files).unwrap();
         let course = RouterSimulation { scenario: &scenario, jobs, start: 0, view: &view, world: &world };
         let totals = simulate(course, router, note, &mut |_, _| {}).unwrap();
@@ -302,13 +302,13 @@ fn a_threshold_that_is_no_number_is_told_and_does_not_shut_the_route() {
         config(place.path(), &ROUTE.replace("  SET Routed", "  FailureRateThreshold = 1_000\n  SET Routed"));
     let world = RealWorld::new();
     let view = config.view(&world);
-    let knobs = Knobs::load(&view, &mut |_| {});
-    for (quirks, expected) in [(Quirks::None, 0.03), (Quirks::Reference, 1.0)] {
+    let knobs = RouterParameters::load(&view, &mut |_| {});
+    for (quirks, expected) in [(QuirkMode::Manual, 0.03), (QuirkMode::Reference, 1.0)] {
         let mut told = Vec::new();
-        let table =
-            RouteTable::load(Reading { view: &view, knobs: &knobs, world: &world, quirks }, &mut |note| {
-                told.push(format!("{:?}", note.subject))
-            });
+        let table = RouteTable::load(
+            RouteLoadContext { view: &view, parameters: &knobs, world: &world, quirks },
+            &mut |note| told.push(format!("{:?}", note.subject)),
+        );
         assert_eq!(table.routes[0].failure_rate_threshold, expected);
         assert!(
             told.iter().any(|line| line.contains("FailureRateThreshold '1_000' is no number")),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
 use htc_hooks::classad::format::long;
-use htc_hooks::user_log::{Body, Ending, EventReader, EventTime, FormatOptions, JobEvent, Share, Terminated};
+use htc_hooks::user_log::{
+    EventBody, EventReader, EventTime, FormatOptions, JobEvent, JobTermination, RunUsage, TerminatedEvent,
+};
 use htc_hooks::world::Zone;
 
 /// The directory with recordings and golden cases; tests that need it print why they do nothing without.
@@ -56,10 +58,10 @@ fn recorded_logs_read_and_print_back_to_the_byte() {
         let mut printed = Vec::new();
         for event in EventReader::new(text.as_slice()) {
             let event = event.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            if let Body::Other { number, .. } = &event.body {
+            if let EventBody::Other { number, .. } = &event.body {
                 *others.entry(*number).or_default() += 1;
             }
-            printed.extend(event.text(options(&event)));
+            printed.extend(event.to_text(options(&event)));
             events += 1;
         }
         let same = printed == text;
@@ -89,16 +91,16 @@ fn a_bad_event_does_not_hide_the_next_one() {
     let text: &[u8] = b"garbage\nmore\n...\n011 (001.000.000) 11/21 00:47:19 Job was unsuspended.\n...\n";
     let read: Vec<_> = EventReader::new(text).collect();
     assert!(read[0].as_ref().unwrap_err().to_string().starts_with("line 1: "));
-    assert_eq!(read[1].as_ref().unwrap().body, Body::Unsuspended);
+    assert_eq!(read[1].as_ref().unwrap().body, EventBody::Unsuspended);
     assert_eq!(read.len(), 2);
 }
 
 #[test]
 fn the_end_of_a_job_as_xml_is_what_a_starter_wrote() {
     let (time, _) = EventTime::parse(b"2026-11-21T00:47:41.599").unwrap();
-    let (run, total) = (Share::default(), Share::default());
-    let body = Terminated { ending: Ending::Exited(3), run, total, resources: None };
-    let event = JobEvent::new(1, 0, time, Body::Terminated(Box::new(body)));
+    let (run, total) = (RunUsage::default(), RunUsage::default());
+    let body = TerminatedEvent { termination: JobTermination::Exited(3), run, total, resources: None };
+    let event = JobEvent::new(1, 0, time, EventBody::Terminated(Box::new(body)));
     let recorded = r#"<c>
     <a n="Proc"><i>0</i></a>
     <a n="MyType"><s>JobTerminatedEvent</s></a>
@@ -118,7 +120,7 @@ fn the_end_of_a_job_as_xml_is_what_a_starter_wrote() {
     <a n="TotalReceivedBytes"><r>0.0</r></a>
 </c>
 "#;
-    assert_eq!(String::from_utf8_lossy(&event.xml()), recorded);
+    assert_eq!(String::from_utf8_lossy(&event.to_xml()), recorded);
 }
 
 /// `WriteEventLog::renderEvent` writes events by the unparsers that write ads.
@@ -127,8 +129,8 @@ fn events_as_xml_and_json_have_numbers_and_expressions_as_ads_have_them() {
     let (time, _) = EventTime::parse(b"2026-11-21T00:47:41.599").unwrap();
     let (mut ad, _) = long::parse(b"Half = 0.5\nLater = time() + 1\nNothing = undefined\n");
     ad.set("Note", "a\u{1}b/c");
-    let event = JobEvent::new(1, 0, time, Body::JobAdInformation(Box::new(ad)));
-    let (xml, json) = (event.xml(), event.json());
+    let event = JobEvent::new(1, 0, time, EventBody::JobAdInformation(Box::new(ad)));
+    let (xml, json) = (event.to_xml(), event.to_json());
     for part in ["<r>5.000000000000000E-01</r>", "<e>time() + 1</e>", "<un/>", "<s>a\\001b/c</s>"] {
         assert!(xml.contains_str(part), "{part} in {}", xml.as_bstr());
     }
@@ -190,7 +192,7 @@ fn events_that_only_others_write_are_read_as_25_14_reads_them() {
         }
         assert_eq!(long::print(&ad).to_str().unwrap(), expected, "{text}");
         // Lines stay as they are.
-        assert_eq!(event.text(options(&event)).to_str().unwrap(), text);
+        assert_eq!(event.to_text(options(&event)).to_str().unwrap(), text);
     }
 }
 
@@ -204,7 +206,7 @@ fn events_in_words_of_older_releases_say_what_those_of_the_present_say() {
     let ad = |number: u16, body: &str| {
         let text = format!("{number:03} (012.003.000) 2026-11-21 00:47:08 {body}\n...\n");
         let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
-        assert_eq!(event.text(options(&event)).to_str().unwrap(), text);
+        assert_eq!(event.to_text(options(&event)).to_str().unwrap(), text);
         let mut ad = event.to_ad();
         ["EventTypeNumber", "MyType"].into_iter().for_each(|name| drop(ad.remove(name)));
         long::print(&ad).to_str().unwrap().to_owned()
@@ -238,7 +240,7 @@ fn lines_that_are_not_expected_do_not_hide_what_an_event_says() {
     let ad = |number: u16, body: &str| {
         let text = format!("{number:03} (012.003.000) 2026-11-21 00:47:08 {body}\n...\n");
         let event = EventReader::new(text.as_bytes()).next().unwrap().unwrap();
-        assert_eq!(event.text(options(&event)).to_str().unwrap(), text, "lines stay as they are");
+        assert_eq!(event.to_text(options(&event)).to_str().unwrap(), text, "lines stay as they are");
         long::print(&event.to_ad()).to_str().unwrap().to_owned()
     };
     let usage = "\t\tUsr 0 00:00:01, Sys 0 00:00:00  -  Run Remote Usage\n\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n";
@@ -299,6 +301,6 @@ fn times_of_events_have_the_fraction_that_is_written_and_greenwich_is_told_in_lo
         ("2023-01-24T03:42:53.007Z", "2023-01-23T21:42:53.007"),
     ] {
         let (time, _) = EventTime::parse(text.as_bytes()).unwrap();
-        assert_eq!(time.local(chicago).iso(), iso);
+        assert_eq!(time.to_local(chicago).to_iso(), iso);
     }
 }

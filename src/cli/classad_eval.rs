@@ -1,25 +1,25 @@
 //! `htc-classad-eval`: ClassAd expressions and streams of ads from a shell.
 
 mod ads;
-mod ask;
-mod count_by;
+mod classad_eval_script;
 mod explanation;
+mod expr_reader;
 mod manual;
-mod odd;
+mod match_pairs;
+mod name_coverage;
 mod operands;
 mod options;
 mod output;
-mod pairs;
 mod results;
 mod stream;
-mod tool;
-mod unknown;
-mod work;
+mod stream_diagnostics;
+mod stream_plan;
+mod value_counts;
 
 use clap::{ArgMatches, FromArgMatches};
 
-use self::options::Cli;
-use super::common::{Compat, Problem, Program, Session, Status, command};
+use self::options::ClassadEvalCli;
+use super::common::{CompatTool, Problem, Program, ProgramContext, Status, program_command};
 
 const NAME: &str = "htc-classad-eval";
 
@@ -28,22 +28,22 @@ pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
         let rare = ["color", "now", "seed", "strict_input", "attributes"];
-        let command = command::<Cli>(NAME, &manual::MANUAL);
+        let command = program_command::<ClassadEvalCli>(NAME, &manual::MANUAL);
         let command = command.mut_arg("ads", |arg| arg.help_heading("Stream"));
         rare.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide_short_help(true)))
     },
     manual: &manual::MANUAL,
     run,
     compat: &[
-        Compat { tool: "classad_eval", run: tool::run },
-        Compat { tool: "condor_q", run: super::compat::condor_q::run },
+        CompatTool { tool: "classad_eval", run: classad_eval_script::run },
+        CompatTool { tool: "condor_q", run: super::compat::condor_q::run },
     ],
 };
 
-fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let cli = Cli::from_arg_matches(matches)?;
+fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
+    let cli = ClassadEvalCli::from_arg_matches(matches)?;
     if cli.stream.r#match.is_some() {
-        return pairs::run(&cli, matches, session);
+        return match_pairs::run(&cli, matches, session);
     }
     if cli.is_stream(matches) {
         return stream::run(&cli, matches, session);

@@ -11,7 +11,7 @@ use super::complete::SHELLS;
 ///
 /// # Errors
 /// None that a `Vec` could give.
-pub fn files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+pub fn generated_files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut files = Vec::new();
     for program in PROGRAMS {
         files.push((PathBuf::from(format!("man/{}.1", program.name)), man_page(program)?));

@@ -1,36 +1,36 @@
 //! `htc-hook-test`: one hook, called exactly as its real caller would call it, and what that caller would do with the
 //! answer; suites, recordings and random ads for many.
 
-mod ads;
+mod ad_channel;
 mod call;
+mod case_ads;
 mod cron;
-mod cron_play;
-mod feed;
+mod cron_reporter;
+mod env_variables;
 mod fuzz;
 mod init;
 mod manual;
-mod many;
-mod one;
+mod many_calls;
 mod options;
 mod queue;
 mod recorder;
 mod replayer;
 mod report;
-mod screen;
+mod screen_report;
 mod setup;
+mod single_call;
 mod suite_report;
 mod suites;
 mod timing;
-mod variables;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, FromArgMatches, Parser, Subcommand};
 
-use self::options::{One, Shared};
-use super::common::{Problem, Program, Session, Status, command};
+use self::options::{HookCallArgs, SharedOptions};
+use super::common::{Problem, Program, ProgramContext, Status, program_command};
 use crate::hook::HookType;
 use crate::hook::cron_job::CronManager;
-use crate::hook_testing::known_words;
+use crate::hook_testing::known_argument_words;
 
 const NAME: &str = "htc-hook-test";
 
@@ -39,7 +39,7 @@ pub const PROGRAM: Program = Program {
     name: NAME,
     // The types and verbs fill the screen of `--help`; the options that they share stand in `--help-all`.
     command: || {
-        command::<Cli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
+        program_command::<HookTestCli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
             "help" => arg,
             _ => arg.hide_short_help(true),
         })
@@ -51,52 +51,52 @@ pub const PROGRAM: Program = Program {
 
 #[derive(Parser, Debug)]
 #[command(subcommand_value_name = "TYPE|VERB", subcommand_help_heading = "Types and verbs")]
-struct Cli {
+struct HookTestCli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: HookTestVerb,
     #[command(flatten)]
-    shared: Shared,
+    shared: SharedOptions,
 }
 
 /// A type of hook to call once, or something to do with many calls.
 #[derive(Subcommand, Debug)]
-enum Verb {
+enum HookTestVerb {
     /// FETCH_WORK: asks for a job
     #[command(aliases = ["fetch-work", "FETCH_WORK", "fetch_work"])]
-    Fetch(One),
+    Fetch(HookCallArgs),
     /// REPLY_FETCH: is told 'accept' or 'reject'
     #[command(aliases = ["reply-fetch", "REPLY_FETCH", "reply_fetch"])]
-    Reply(One),
+    Reply(HookCallArgs),
     /// EVICT_CLAIM: is told that a claim was given up
     #[command(aliases = ["evict-claim", "EVICT_CLAIM", "evict_claim"])]
-    Evict(One),
+    Evict(HookCallArgs),
     /// PREPARE_JOB_BEFORE_TRANSFER: before the input transfer
     #[command(aliases = ["PREPARE_JOB_BEFORE_TRANSFER", "prepare-job-before-transfer"])]
-    PrepareBeforeTransfer(One),
+    PrepareBeforeTransfer(HookCallArgs),
     /// PREPARE_JOB: before the job is started
     #[command(aliases = ["prepare-job", "PREPARE_JOB", "prepare_job"])]
-    Prepare(One),
+    Prepare(HookCallArgs),
     /// UPDATE_JOB_INFO of the starter
     #[command(aliases = ["update-job-info", "UPDATE_JOB_INFO", "update_job_info"])]
-    Update(One),
+    Update(HookCallArgs),
     /// JOB_EXIT: is told 'exit', 'evict', 'hold' or 'remove'
     #[command(aliases = ["job-exit", "JOB_EXIT", "job_exit"])]
-    Exit(One),
+    Exit(HookCallArgs),
     /// SHADOW_PREPARE_JOB: before the claim is activated
     #[command(aliases = ["shadow-prepare-job", "SHADOW_PREPARE_JOB"])]
-    ShadowPrepare(One),
+    ShadowPrepare(HookCallArgs),
     /// TRANSLATE_JOB of the job router
     #[command(aliases = ["translate-job", "TRANSLATE_JOB", "translate_job"])]
-    Translate(One),
+    Translate(HookCallArgs),
     /// UPDATE_JOB_INFO of the job router
     #[command(aliases = ["router-update-job-info"])]
-    RouterUpdate(One),
+    RouterUpdate(HookCallArgs),
     /// JOB_FINALIZE of the job router
     #[command(aliases = ["job-finalize", "JOB_FINALIZE", "job_finalize"])]
-    Finalize(One),
+    Finalize(HookCallArgs),
     /// JOB_CLEANUP of the job router
     #[command(aliases = ["job-cleanup", "JOB_CLEANUP", "job_cleanup"])]
-    Cleanup(One),
+    Cleanup(HookCallArgs),
     /// A cron job of the startd, or its whole list
     StartdCron(cron::CronArgs),
     /// A cron job of the schedd, or its whole list
@@ -104,7 +104,7 @@ enum Verb {
     /// A benchmark of the startd, or its whole list
     Benchmark(cron::CronArgs),
     /// Run suites of cases, cron jobs among them
-    Run(suites::RunArgs),
+    Run(suites::RunSuitesArgs),
     /// Print a first suite for a hook or cron job
     Init(init::InitArgs),
     /// Stand in for a hook in a live pool and keep its calls
@@ -115,43 +115,54 @@ enum Verb {
     Queue(queue::QueueArgs),
 }
 
-fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let Cli { verb, shared } = Cli::from_arg_matches(matches)?;
-    let calls_one = matches!(&verb, Verb::Fetch(_) | Verb::Reply(_) | Verb::Evict(_))
-        || matches!(&verb, Verb::PrepareBeforeTransfer(_) | Verb::Prepare(_) | Verb::Update(_))
-        || matches!(&verb, Verb::Exit(_) | Verb::ShadowPrepare(_) | Verb::Translate(_))
-        || matches!(&verb, Verb::RouterUpdate(_) | Verb::Finalize(_) | Verb::Cleanup(_));
-    if shared.events.is_asked() && !calls_one {
+fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
+    let HookTestCli { verb, shared } = HookTestCli::from_arg_matches(matches)?;
+    let calls_one = matches!(&verb, HookTestVerb::Fetch(_) | HookTestVerb::Reply(_) | HookTestVerb::Evict(_))
+        || matches!(
+            &verb,
+            HookTestVerb::PrepareBeforeTransfer(_) | HookTestVerb::Prepare(_) | HookTestVerb::Update(_)
+        )
+        || matches!(
+            &verb,
+            HookTestVerb::Exit(_) | HookTestVerb::ShadowPrepare(_) | HookTestVerb::Translate(_)
+        )
+        || matches!(
+            &verb,
+            HookTestVerb::RouterUpdate(_) | HookTestVerb::Finalize(_) | HookTestVerb::Cleanup(_)
+        );
+    if shared.events.is_given() && !calls_one {
         let hint = "leave it away, or call one hook, such as 'htc-hook-test prepare HOOK --events FILE'";
         return Err(Problem::usage("--events tells of the calls of one hook").hint(hint).into());
     }
     let of_verb = matches.subcommand().map(|(_, of_verb)| of_verb).filter(|_| calls_one);
     let names_ads =
         of_verb.is_some_and(|of_verb| of_verb.value_source("ads") == Some(ValueSource::CommandLine));
-    let one = |hook, one: &One| {
-        let one = One { names_ads, ..one.reading(known_words(hook)) };
-        one::run(&shared, hook, &one, session)
+    let one = |hook, one: &HookCallArgs| {
+        let one = HookCallArgs { names_ads, ..one.with_path_as_word(known_argument_words(hook)) };
+        single_call::run(&shared, hook, &one, session)
     };
     match &verb {
-        Verb::Fetch(options) => one(HookType::FetchWork, options),
-        Verb::Reply(options) => one(HookType::ReplyFetch, options),
-        Verb::Evict(options) => one(HookType::EvictClaim, options),
-        Verb::PrepareBeforeTransfer(options) => one(HookType::PrepareJobBeforeTransfer, options),
-        Verb::Prepare(options) => one(HookType::PrepareJob, options),
-        Verb::Update(options) => one(HookType::UpdateJobInfo, options),
-        Verb::Exit(options) => one(HookType::JobExit, options),
-        Verb::ShadowPrepare(options) => one(HookType::ShadowPrepareJob, options),
-        Verb::Translate(options) => one(HookType::TranslateJob, options),
-        Verb::RouterUpdate(options) => one(HookType::RouterUpdateJobInfo, options),
-        Verb::Finalize(options) => one(HookType::JobFinalize, options),
-        Verb::Cleanup(options) => one(HookType::JobCleanup, options),
-        Verb::StartdCron(args) => cron::run(&shared, CronManager::Startd, args, session),
-        Verb::Benchmark(args) => cron::run(&shared, CronManager::Benchmarks, args, session),
-        Verb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
-        Verb::Run(args) => suites::run(&shared, args, session),
-        Verb::Init(args) => shared.output.is_text("init").and_then(|()| init::init(args)),
-        Verb::Record(args) => recorder::run(args, session),
-        Verb::Replay(args) => replayer::run(&shared, args, session),
-        Verb::Queue(args) => queue::run(&shared, args, session),
+        HookTestVerb::Fetch(options) => one(HookType::FetchWork, options),
+        HookTestVerb::Reply(options) => one(HookType::ReplyFetch, options),
+        HookTestVerb::Evict(options) => one(HookType::EvictClaim, options),
+        HookTestVerb::PrepareBeforeTransfer(options) => one(HookType::PrepareJobBeforeTransfer, options),
+        HookTestVerb::Prepare(options) => one(HookType::PrepareJob, options),
+        HookTestVerb::Update(options) => one(HookType::UpdateJobInfo, options),
+        HookTestVerb::Exit(options) => one(HookType::JobExit, options),
+        HookTestVerb::ShadowPrepare(options) => one(HookType::ShadowPrepareJob, options),
+        HookTestVerb::Translate(options) => one(HookType::TranslateJob, options),
+        HookTestVerb::RouterUpdate(options) => one(HookType::RouterUpdateJobInfo, options),
+        HookTestVerb::Finalize(options) => one(HookType::JobFinalize, options),
+        HookTestVerb::Cleanup(options) => one(HookType::JobCleanup, options),
+        HookTestVerb::StartdCron(args) => cron::run(&shared, CronManager::Startd, args, session),
+        HookTestVerb::Benchmark(args) => cron::run(&shared, CronManager::Benchmarks, args, session),
+        HookTestVerb::ScheddCron(args) => cron::run(&shared, CronManager::Schedd, args, session),
+        HookTestVerb::Run(args) => suites::run(&shared, args, session),
+        HookTestVerb::Init(args) => {
+            shared.output.refuse_json("init").and_then(|()| init::print_first_suite(args))
+        }
+        HookTestVerb::Record(args) => recorder::run(args, session),
+        HookTestVerb::Replay(args) => replayer::run(&shared, args, session),
+        HookTestVerb::Queue(args) => queue::run(&shared, args, session),
     }
 }

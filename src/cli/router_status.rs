@@ -1,10 +1,10 @@
 //! `htc-router-status`: routed jobs in the queue and in history.
 
-mod counts;
-mod forms;
+mod cell_text;
+mod job_counts;
+mod job_reader;
 mod options;
-mod read;
-mod rows;
+mod output_form;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -13,44 +13,45 @@ use bstr::{BString, ByteSlice};
 use clap::FromArgMatches;
 use serde_json::json;
 
-use self::forms::{Form, Listed};
-use self::options::{Arguments, Common, Verb};
-pub(super) use self::read::configured_queue;
-use self::read::queue_log;
-use self::rows::{age_text, letter};
+use self::cell_text::{age_text, status_letter};
+pub(super) use self::job_reader::read_configured_queue;
+use self::job_reader::read_queue_log_file;
+use self::options::{RoutedJobOptions, RouterStatusCli, RouterStatusVerb};
+use self::output_form::{Renderable, StatusOutputForm};
 use super::common::{
-    Compat, Example, Manual, Painter, Problem, Program, Session, Status, command, print_out,
-    stop_without_reader, table,
+    CompatTool, Example, Manual, Painter, Problem, Program, ProgramContext, Status, exit_when_reader_is_gone,
+    program_command, render_table, write_to_stdout,
 };
 use super::compat::{condor_router_history, condor_router_q};
-use crate::classad::format::json::{self, Layout};
+use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::config::{Config, Who};
+use crate::config::{Config, LookupContext};
 use crate::job::JobStatus;
-use crate::queue::{HistoryRecord, history_files};
-use crate::router::pairs::{self, Pair, Trouble, jobs_of};
-use crate::router::{Knobs, Reading, Route, RouteTable};
-use crate::text::calendar::Civil;
+use crate::queue::{HistoryRecord, list_history_files};
+use crate::router::job_pairs::{self, JobPair, PairProblem, flattened_jobs};
+use crate::router::{Route, RouteLoadContext, RouteTable, RouterParameters};
+use crate::text::calendar::CivilTime;
 use crate::world::World;
 
 /// The program.
 pub const PROGRAM: Program = Program {
     name: "htc-router-status",
-    command: short,
+    command: make_command,
     manual: &MANUAL,
-    run: |matches, session| run(&Arguments::from_arg_matches(matches)?, session),
+    run: |matches, session| run(&RouterStatusCli::from_arg_matches(matches)?, session),
     compat: &[
-        Compat { tool: "condor_router_history", run: condor_router_history::run },
-        Compat { tool: "condor_router_q", run: condor_router_q::run },
+        CompatTool { tool: "condor_router_history", run: condor_router_history::run },
+        CompatTool { tool: "condor_router_q", run: condor_router_q::run },
     ],
 };
 
 /// Options that are not daily business stand in `--help-all` only.
-fn short() -> clap::Command {
-    const RARE: [&str; 10] =
+fn make_command() -> clap::Command {
+    const RARE_OPTIONS: [&str; 10] =
         ["set_knob", "no_env", "long", "jsonl", "quiet", "color", "now", "seed", "limit", "patience"];
-    command::<Arguments>("htc-router-status", &MANUAL)
-        .mut_args(|arg| if RARE.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+    program_command::<RouterStatusCli>("htc-router-status", &MANUAL).mut_args(|arg| {
+        if RARE_OPTIONS.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
+    })
 }
 
 const MANUAL: Manual = Manual {
@@ -86,11 +87,11 @@ const MANUAL: Manual = Manual {
          -better-analyze and its like), and formats from files (-print-format, -aaf).",
         "condor_router_q cuts a GridResource at its first comma and counts held jobs as idle (-I), as the script does; \
          htc-router-status does neither.",
-        crate::cli::common::CLASSAD_KNOBS,
+        crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };
 
-fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
+fn run(arguments: &RouterStatusCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let common = &arguments.common;
     let constraint = match &common.constraint {
         Some(text) => Some(
@@ -98,59 +99,62 @@ fn run(arguments: &Arguments, session: &Session) -> anyhow::Result<Status> {
         ),
         None => None,
     };
-    let findings = matches!(arguments.verb, Some(Verb::Doctor(_))) && common.by.is_none();
-    let view = View { common, constraint, form: Form::of(common, findings)?, session };
+    let findings = matches!(arguments.verb, Some(RouterStatusVerb::Doctor(_))) && common.by.is_none();
+    let view =
+        StatusView { common, constraint, form: StatusOutputForm::from_options(common, findings)?, session };
     match &arguments.verb {
-        Some(Verb::History(files)) => view.history(&files.files),
-        Some(Verb::Doctor(files)) => view.doctor(&files.files),
-        Some(Verb::Queue(files)) => view.watch(&files.files),
-        None => view.watch(&common.files),
+        Some(RouterStatusVerb::History(files)) => view.show_history(&files.files),
+        Some(RouterStatusVerb::Doctor(files)) => view.doctor(&files.files),
+        Some(RouterStatusVerb::Queue(files)) => view.show_or_watch(&files.files),
+        None => view.show_or_watch(&common.files),
     }
 }
 
-struct View<'a> {
-    common: &'a Common,
+struct StatusView<'a> {
+    common: &'a RoutedJobOptions,
     constraint: Option<Expr>,
-    form: Form,
-    session: &'a Session,
+    form: StatusOutputForm,
+    session: &'a ProgramContext,
 }
 
-impl View<'_> {
-    fn config(&self, world: &dyn World) -> anyhow::Result<Config> {
-        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
-        let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED);
+impl StatusView<'_> {
+    fn load_config(&self, world: &dyn World) -> anyhow::Result<Config> {
+        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
+        let load = self.common.config.load_options(crate::config::CommandPolicy::BOUNDED_RUN);
         let loaded = Config::load(world, &who, &load);
         let wanted =
             "name a job_queue.log, a history or a file of ads, or the configuration with --config-file";
-        Ok(loaded.map(|(config, _)| config).map_err(|error| Problem::of_config(error).hint(wanted))?)
+        Ok(loaded
+            .map(|(config, _)| config)
+            .map_err(|error| Problem::from_config_error(error).hint(wanted))?)
     }
 
     /// All rows of the files, or of the queue log of the configuration.
-    fn rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<Pair>> {
+    fn read_rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<JobPair>> {
         let mut jobs = Vec::new();
         let mut sources = None;
         if files.is_empty() {
-            let config = self.config(world)?;
-            let session = &self.session.reading(Dialect::of(world).strict(config.is_strict()));
-            let log = |copies: bool| pairs::queue_log(&config.view(world), copies);
+            let config = self.load_config(world)?;
+            let session = &self.session.with_dialect(Dialect::of_world(world).strict(config.is_strict()));
+            let log = |copies: bool| job_pairs::queue_log_path(&config.view(world), copies);
             let copies = log(true).ok_or_else(|| {
                 Problem::unreadable("no queue log is configured")
                     .hint("name a job_queue.log or a file of ads")
             })?;
-            jobs = jobs_of(&queue_log(&copies, session)?);
+            jobs = flattened_jobs(&read_queue_log_file(&copies, session)?);
             // Copies may have a queue of their own.
             if let Some(other) = log(false).filter(|other| *other != copies) {
-                sources = Some(jobs_of(&queue_log(&other, session)?));
+                sources = Some(flattened_jobs(&read_queue_log_file(&other, session)?));
             }
         }
         for file in files {
-            jobs.extend(read::any_file(file, self.session, world)?);
+            jobs.extend(job_reader::read_jobs_of_file(file, self.session, world)?);
         }
         let patience = self.common.patience.as_secs() as i64;
-        Ok(pairs::pairs(jobs, sources, patience, world))
+        Ok(job_pairs::find_pairs(jobs, sources, patience, world))
     }
 
-    fn keeps(&self, row: &Pair, world: &dyn World) -> bool {
+    fn selects(&self, row: &JobPair, world: &dyn World) -> bool {
         let common = self.common;
         let any = common.running || common.idle || common.held;
         let state = (common.running
@@ -162,14 +166,14 @@ impl View<'_> {
             && self.constraint.as_ref().is_none_or(|expr| Context::new(world).my(&row.ad).holds(expr))
     }
 
-    fn watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+    fn show_or_watch(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
         if self.common.watch.is_some() {
-            stop_without_reader();
+            exit_when_reader_is_gone();
         }
         let mut seen = false;
         loop {
             let world = self.common.clock.world();
-            let mut rows = match (self.rows(files, &world), self.common.watch) {
+            let mut rows = match (self.read_rows(files, &world), self.common.watch) {
                 // What is watched may be gone for a moment: its next look sees it again.
                 (Err(error), Some(period)) if seen => {
                     self.session.report(&error);
@@ -179,10 +183,10 @@ impl View<'_> {
                 (rows, _) => rows?,
             };
             seen = true;
-            rows.retain(|row| self.keeps(row, &world));
+            rows.retain(|row| self.selects(row, &world));
             let mut out = if self.common.watch.is_some() { b"\x1b[H\x1b[2J".to_vec() } else { Vec::new() };
-            out.extend(self.shown(&rows, &world)?);
-            print_out(out)?;
+            out.extend(self.render_rows(&rows, &world)?);
+            write_to_stdout(out)?;
             match self.common.watch {
                 Some(period) => std::thread::sleep(period),
                 None => return Ok(Status::Done),
@@ -191,31 +195,31 @@ impl View<'_> {
     }
 
     /// Jobs in the form that is asked for.
-    fn shown(&self, rows: &[Pair], world: &dyn World) -> anyhow::Result<Vec<u8>> {
+    fn render_rows(&self, rows: &[JobPair], world: &dyn World) -> anyhow::Result<Vec<u8>> {
         match &self.common.by {
-            Some(by) => counts::shown(rows, by, &self.form, world),
-            None => self.form.shown(rows, world, |painter| list(rows, painter)),
+            Some(by) => job_counts::render_counts(rows, by, &self.form, world),
+            None => self.form.render(rows, world, |painter| render_jobs(rows, painter)),
         }
     }
 
     fn doctor(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
         let files = if files.is_empty() { &self.common.files } else { files };
         let world = self.common.clock.world();
-        let rows = self.rows(files, &world)?;
+        let rows = self.read_rows(files, &world)?;
         if let Some(by) = &self.common.by {
-            return self.troubled(by, rows, &world);
+            return self.count_troubled(by, rows, &world);
         }
         let mut found: Vec<(String, BString, String)> = Vec::new();
-        for row in rows.iter().filter(|row| self.keeps(row, &world)) {
-            let Some(trouble) = row.trouble else { continue };
+        for row in rows.iter().filter(|row| self.selects(row, &world)) {
+            let Some(trouble) = row.problem else { continue };
             let id = row.copy.or(row.source).map(|id| id.to_string()).unwrap_or_default();
-            let mut text = format!("{} for {}", trouble.text(), age_text(row.age));
-            if trouble == Trouble::Held && !row.hold_reason.is_empty() {
+            let mut text = format!("{} for {}", trouble.description(), age_text(row.age));
+            if trouble == PairProblem::Held && !row.hold_reason.is_empty() {
                 text = format!("{text}: {}", row.hold_reason);
             }
             found.push((id, row.route.clone(), text));
         }
-        found.extend(self.over_limits(&rows, &world));
+        found.extend(self.routes_over_limits(&rows, &world));
         let object = |(job, route, text): &(String, BString, String)| json!({ "job": job, "route": route.to_str_lossy(), "trouble": text });
         let text = || {
             if found.is_empty() {
@@ -226,55 +230,60 @@ impl View<'_> {
                 let route = if route.is_empty() { "-".into() } else { route.to_string() };
                 [job.clone(), route, text.clone()]
             });
-            table(&columns, lines, Painter::stdout(self.common.output.color))
+            render_table(&columns, lines, Painter::stdout(self.common.output.color))
         };
         let rows_found: Vec<serde_json::Value> = found.iter().map(object).collect();
-        print_out(self.common.output.rows(&rows_found)?.unwrap_or_else(text))?;
+        write_to_stdout(self.common.output.render_json(&rows_found)?.unwrap_or_else(text))?;
         if found.is_empty() && !self.common.output.quiet {
-            self.session.tell(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
+            self.session.write_stderr(&format!("{} routed jobs, nothing is wrong\n", rows.len()));
         }
         Ok(if found.is_empty() { Status::Done } else { Status::No })
     }
 
     /// How many jobs are in trouble, by route, user or site; what is wrong with a route itself is told beside it.
-    fn troubled(&self, by: &str, mut rows: Vec<Pair>, world: &dyn World) -> anyhow::Result<Status> {
-        let over = self.over_limits(&rows, world);
-        rows.retain(|row| row.trouble.is_some() && self.keeps(row, world));
+    fn count_troubled(&self, by: &str, mut rows: Vec<JobPair>, world: &dyn World) -> anyhow::Result<Status> {
+        let over = self.routes_over_limits(&rows, world);
+        rows.retain(|row| row.problem.is_some() && self.selects(row, world));
         for (_, route, text) in &over {
-            self.session.tell(&format!("{route}: {text}\n"));
+            self.session.write_stderr(&format!("{route}: {text}\n"));
         }
-        print_out(counts::shown(&rows, by, &self.form, world)?)?;
+        write_to_stdout(job_counts::render_counts(&rows, by, &self.form, world)?)?;
         Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
     /// Routes that have more jobs than they may, where a configuration tells of their limits.
-    fn over_limits(&self, rows: &[Pair], world: &dyn World) -> Vec<(String, BString, String)> {
-        let Ok(config) = self.config(world) else { return Vec::new() };
+    fn routes_over_limits(&self, rows: &[JobPair], world: &dyn World) -> Vec<(String, BString, String)> {
+        let Ok(config) = self.load_config(world) else { return Vec::new() };
         let view = config.view(world);
-        let knobs = Knobs::load(&view, &mut |_| {});
+        let knobs = RouterParameters::load(&view, &mut |_| {});
         let routes = RouteTable::load(
-            Reading { view: &view, knobs: &knobs, world, quirks: crate::quirks::Quirks::None },
+            RouteLoadContext {
+                view: &view,
+                parameters: &knobs,
+                world,
+                quirks: crate::quirks::QuirkMode::Manual,
+            },
             &mut |_| {},
         );
         let told = |(route, jobs): (&Route, i64)| {
             let text = format!("{jobs} jobs, {} are allowed (MaxJobs)", route.max_jobs);
             (String::new(), route.name.clone(), text)
         };
-        pairs::over_limits(rows, &routes).into_iter().map(told).collect()
+        job_pairs::routes_over_limit(rows, &routes).into_iter().map(told).collect()
     }
 
     /// Ads of routed jobs that have left the queue, the newest first.
-    fn past_ads(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<ClassAd>> {
+    fn read_past_ads(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<ClassAd>> {
         let files = if files.is_empty() { &self.common.files } else { files };
         let mut paths = files.to_vec();
         if paths.is_empty() {
-            let config = self.config(world)?;
+            let config = self.load_config(world)?;
             let view = config.view(world);
             let history = view
                 .text("HISTORY")
                 .or_else(|| view.text("SPOOL").map(|spool| [spool.as_slice(), b"/history"].concat().into()))
                 .ok_or_else(|| Problem::unreadable("no history is configured").hint("name a history file"))?;
-            paths = history_files(&history.to_path_lossy(), world);
+            paths = list_history_files(&history.to_path_lossy(), world);
         }
         let mut ads: Vec<ClassAd> = Vec::new();
         let mut broken = 0u64;
@@ -282,7 +291,7 @@ impl View<'_> {
         for path in &paths {
             let (mut records, mut of_jobs) = (0u64, 0u64);
             let mut take = |record: HistoryRecord| {
-                let (ad, errors) = record.ad();
+                let (ad, errors) = record.to_ad();
                 broken += u64::from(!errors.is_empty());
                 records += 1;
                 of_jobs += u64::from(ad.contains("ClusterId") || ad.contains("RouteName"));
@@ -294,7 +303,7 @@ impl View<'_> {
                 }
                 ads.len() < limit
             };
-            let goes_on = read::history(path, world, &mut take)?;
+            let goes_on = job_reader::for_each_history_record(path, world, &mut take)?;
             if records > 0 && of_jobs == 0 {
                 return Err(
                     Problem::unreadable(format!("'{}' holds no record of a job", path.display())).into()
@@ -310,56 +319,56 @@ impl View<'_> {
         Ok(ads)
     }
 
-    fn history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
+    fn show_history(&self, files: &[PathBuf]) -> anyhow::Result<Status> {
         let world = self.common.clock.world();
-        let ads = self.past_ads(files, &world)?;
+        let ads = self.read_past_ads(files, &world)?;
         let shown = match &self.common.by {
             Some(by) => {
-                let rows: Vec<Pair> = ads.iter().map(|ad| pairs::of_past(ad, &world)).collect();
-                counts::shown(&rows, by, &self.form, &world)?
+                let rows: Vec<JobPair> = ads.iter().map(|ad| job_pairs::from_history(ad, &world)).collect();
+                job_counts::render_counts(&rows, by, &self.form, &world)?
             }
-            None => self.form.shown(&ads, &world, |painter| past(&ads, painter, &world))?,
+            None => self.form.render(&ads, &world, |painter| render_past_jobs(&ads, painter, &world))?,
         };
-        print_out(shown)?;
+        write_to_stdout(shown)?;
         Ok(Status::Done)
     }
 }
 
-impl Listed for ClassAd {
-    fn ad(&self) -> Cow<'_, ClassAd> {
+impl Renderable for ClassAd {
+    fn to_ad(&self) -> Cow<'_, ClassAd> {
         Cow::Borrowed(self)
     }
 
-    fn object(&self) -> serde_json::Value {
+    fn to_object(&self) -> serde_json::Value {
         let mut text = Vec::new();
-        json::push(self, Layout::OneLine, &mut text);
+        json::push(self, JsonLayout::OneLine, &mut text);
         serde_json::from_slice(&text).unwrap_or(serde_json::Value::Null)
     }
 }
 
-impl Listed for Pair {
-    fn ad(&self) -> Cow<'_, ClassAd> {
+impl Renderable for JobPair {
+    fn to_ad(&self) -> Cow<'_, ClassAd> {
         Cow::Borrowed(&self.ad)
     }
 
-    fn object(&self) -> serde_json::Value {
+    fn to_object(&self) -> serde_json::Value {
         let text = |bytes: &BString| (!bytes.is_empty()).then(|| bytes.to_str_lossy().into_owned());
         json!({
             "copy": self.copy.map(|id| id.to_string()),
             "source": self.source.map(|id| id.to_string()),
             "route": text(&self.route),
             "owner": text(&self.owner),
-            "resource": text(&self.resource),
+            "resource": text(&self.grid_resource),
             "job_status": self.status,
             "state": self.state,
             "seconds": self.age,
             "hold_reason": text(&self.hold_reason),
-            "trouble": self.trouble.map(Trouble::text),
+            "trouble": self.problem.map(PairProblem::description),
         })
     }
 }
 
-fn list(rows: &[Pair], painter: Painter) -> String {
+fn render_jobs(rows: &[JobPair], painter: Painter) -> String {
     let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<STATE", ">FOR", "<RESOURCE"];
     let or_dash = |text: &BString| if text.is_empty() { "-".to_owned() } else { text.to_string() };
     let rows = rows.iter().map(|row| {
@@ -368,16 +377,16 @@ fn list(rows: &[Pair], painter: Painter) -> String {
             row.source.map_or_else(|| "-".into(), |id| id.to_string()),
             or_dash(&row.route),
             or_dash(&row.owner),
-            letter(row.status),
+            status_letter(row.status),
             row.state.to_owned(),
             age_text(row.age),
-            or_dash(&row.resource),
+            or_dash(&row.grid_resource),
         ]
     });
-    table(&columns, rows, painter)
+    render_table(&columns, rows, painter)
 }
 
-fn past(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
+fn render_past_jobs(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
     let columns = ["<JOB", "<SOURCE", "<ROUTE", "<OWNER", "<ST", "<COMPLETED", ">RUNTIME"];
     let rows = ads.iter().map(|ad| {
         let context = Context::new(world).my(ad);
@@ -390,8 +399,8 @@ fn past(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
         let completed = int("CompletionDate").filter(|&at| at > 0).map_or_else(
             || "-".into(),
             |at| {
-                let Civil { year, month, day, hour, minute, .. } =
-                    Civil::at(at, i64::from(world.zone(at).offset));
+                let CivilTime { year, month, day, hour, minute, .. } =
+                    CivilTime::from_seconds(at, i64::from(world.zone(at).offset));
                 format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
             },
         );
@@ -402,10 +411,10 @@ fn past(ads: &[ClassAd], painter: Painter, world: &dyn World) -> String {
             string("RoutedFromJobId"),
             route.map_or_else(|| "-".into(), |route| route.to_string()),
             string("Owner"),
-            int("JobStatus").map_or_else(|| "?".into(), letter),
+            int("JobStatus").map_or_else(|| "?".into(), status_letter),
             completed,
             format!("{}:{:02}:{:02}", wall / 3600, wall / 60 % 60, wall % 60),
         ]
     });
-    table(&columns, rows, painter)
+    render_table(&columns, rows, painter)
 }

@@ -7,35 +7,35 @@ use serde_json::json;
 
 use crate::classad::ClassAd;
 use crate::classad::format::json;
-use crate::cli::common::{Problem as CliProblem, Session as Program, Status};
+use crate::cli::common::{Problem as CliProblem, ProgramContext as Program, Status};
 use crate::job::Universe;
 use crate::text::Span;
 use crate::text::caret::{Caret, LineCaret};
 use crate::transform::{
-    CommandError, Event, Failure, IncludeError, Keyword, Line, LoadError, Observer, Problem, ProblemKind,
-    Reason, Requirements, Transform,
+    CommandKeyword, CommandSyntaxError, FailureReason, IncludeError, Observer, ProblemKind, RuleLine,
+    Transform, TransformEvent, TransformFailure, TransformLoadError, TransformProblem, TransformRequirements,
 };
 
 /// A failure with its place.
-pub(super) fn failure(failure: &Failure, status: Status) -> anyhow::Error {
+pub(super) fn failure_problem(failure: &TransformFailure, status: Status) -> anyhow::Error {
     let problem = CliProblem::new(status, failure.to_string());
     let span = failure.line.span(failure.at.0, failure.at.1);
     let source = &failure.line.source;
     let problem = problem.at(&Caret { source: &source.name, text: &source.text, span });
     let hint = match &failure.reason {
-        Reason::Command(CommandError::UnknownKeyword(word)) => crate::transform::command_hint(word),
-        Reason::Condition(text) if text.contains("complex") || text.contains("not a valid if condition") => Some(
+        FailureReason::Command(CommandSyntaxError::UnknownKeyword(word)) => crate::transform::command_hint(word),
+        FailureReason::Condition(text) if text.contains("complex") || text.contains("not a valid if condition") => Some(
             "25.14 evaluates such a condition only where it is true; use EVALMACRO v (...) =?= true and 'if $(v)'".into(),
         ),
-        Reason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
+        FailureReason::Include(IncludeError::Refused { .. }) => Some("rules run commands only with --exec".into()),
         _ => None,
     };
     problem.maybe_hint(hint).into()
 }
 
 /// A text that is no transform.
-pub(super) fn load_error(error: &LoadError, status: Status) -> anyhow::Error {
-    let LoadError::Requirements { reason, line, span, text, .. } = error;
+pub(super) fn load_problem(error: &TransformLoadError, status: Status) -> anyhow::Error {
+    let TransformLoadError::Requirements { reason, line, span, text, .. } = error;
     let problem = CliProblem::new(status, format!("REQUIREMENTS: {reason}"));
     let source = &line.source;
     let problem = problem.at(&Caret { source: &source.name, text: &source.text, span: *span });
@@ -46,7 +46,11 @@ pub(super) fn load_error(error: &LoadError, status: Status) -> anyhow::Error {
 }
 
 /// A problem with its place: in the file where no macro stands before it, else in the expanded text.
-pub(super) fn problem(line: &Line, problem: &Problem, status: Status) -> anyhow::Error {
+pub(super) fn statement_problem(
+    line: &RuleLine,
+    problem: &TransformProblem,
+    status: Status,
+) -> anyhow::Error {
     let told = CliProblem::new(status, problem.kind.to_string());
     let source = &line.source;
     if let Some((start, end)) = problem.in_line {
@@ -63,50 +67,52 @@ pub(super) fn problem(line: &Line, problem: &Problem, status: Status) -> anyhow:
 }
 
 /// Tells problems on standard error and nothing else.
-pub(super) struct Stderr<'a> {
+pub(super) struct StderrObserver<'a> {
     program: &'a Program,
 }
 
-impl<'a> Stderr<'a> {
+impl<'a> StderrObserver<'a> {
     /// For this program.
     pub(super) fn new(program: &'a Program) -> Self {
-        Stderr { program }
+        StderrObserver { program }
     }
 }
 
-impl Observer for Stderr<'_> {
+impl Observer for StderrObserver<'_> {
     fn wants_steps(&self) -> bool {
         false
     }
 
-    fn event(&mut self, line: &Line, event: Event<'_>) {
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
         match event {
-            Event::Problem(found) => self.program.report(&problem(line, &found, Status::Failed)),
-            Event::Warning(text) => self.program.warn(&text.to_str_lossy()),
+            TransformEvent::Problem(found) => {
+                self.program.report(&statement_problem(line, &found, Status::Failed))
+            }
+            TransformEvent::Warning(text) => self.program.warn(&text.to_str_lossy()),
             _ => {}
         }
     }
 }
 
 /// The lines of `condor_transform_ads -verbose`, which go to standard output before the ad.
-pub(super) struct Verbose<'a> {
-    stderr: Stderr<'a>,
+pub(super) struct VerboseObserver<'a> {
+    stderr: StderrObserver<'a>,
     verbose: bool,
     lines: Vec<u8>,
 }
 
-impl<'a> Verbose<'a> {
+impl<'a> VerboseObserver<'a> {
     /// Without `verbose` only problems are told.
     pub(super) fn new(program: &'a Program, verbose: bool) -> Self {
-        Verbose { stderr: Stderr::new(program), verbose, lines: Vec::new() }
+        VerboseObserver { stderr: StderrObserver::new(program), verbose, lines: Vec::new() }
     }
 
     /// The lines so far.
-    pub(super) fn take(&mut self) -> Vec<u8> {
+    pub(super) fn take_lines(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.lines)
     }
 
-    fn add(&mut self, parts: &[&[u8]]) {
+    fn add_line(&mut self, parts: &[&[u8]]) {
         // The reference prints C strings, and `SET X, 1` leaves a NUL byte in the name.
         let shown = parts.iter().filter_map(|part| part.split(|&b| b == 0).next());
         shown.for_each(|part| self.lines.extend_from_slice(part));
@@ -114,33 +120,35 @@ impl<'a> Verbose<'a> {
     }
 }
 
-impl Observer for Verbose<'_> {
+impl Observer for VerboseObserver<'_> {
     fn wants_steps(&self) -> bool {
         self.verbose
     }
 
-    fn event(&mut self, line: &Line, event: Event<'_>) {
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
         match event {
-            Event::Command { keyword, attribute, text } => {
+            TransformEvent::Command { keyword, attribute, text } => {
                 let name = keyword.name().as_bytes();
                 match keyword {
-                    Keyword::Delete => self.add(&[name, b" ", attribute]),
-                    Keyword::Name | Keyword::Requirements => self.add(&[name, b" ", text]),
-                    Keyword::Universe => {
-                        let number = Universe::number_of(attribute).to_string();
-                        self.add(&[name, b" ", number.as_bytes()]);
+                    CommandKeyword::Delete => self.add_line(&[name, b" ", attribute]),
+                    CommandKeyword::Name | CommandKeyword::Requirements => self.add_line(&[name, b" ", text]),
+                    CommandKeyword::Universe => {
+                        let number = Universe::parse_number(attribute).to_string();
+                        self.add_line(&[name, b" ", number.as_bytes()]);
                     }
-                    _ => self.add(&[name, b" ", attribute, b" to ", text]),
+                    _ => self.add_line(&[name, b" ", attribute, b" to ", text]),
                 }
             }
-            Event::Evaluated { keyword: Keyword::EvalMacro, attribute, text } => {
-                self.add(&[b"          ", attribute, b" = ", text]);
+            TransformEvent::Evaluated { keyword: CommandKeyword::EvalMacro, attribute, text } => {
+                self.add_line(&[b"          ", attribute, b" = ", text]);
             }
-            Event::Evaluated { attribute, text, .. } => {
-                self.add(&[b"    SET ", attribute, b" to ", text]);
+            TransformEvent::Evaluated { attribute, text, .. } => {
+                self.add_line(&[b"    SET ", attribute, b" to ", text]);
             }
-            Event::Problem(Problem { kind: ProblemKind::Undefined { .. }, .. }) => {}
-            event @ (Event::Problem(_) | Event::Warning(_)) => self.stderr.event(line, event),
+            TransformEvent::Problem(TransformProblem { kind: ProblemKind::Undefined { .. }, .. }) => {}
+            event @ (TransformEvent::Problem(_) | TransformEvent::Warning(_)) => {
+                self.stderr.on_event(line, event)
+            }
             _ => {}
         }
     }
@@ -148,30 +156,30 @@ impl Observer for Verbose<'_> {
 
 /// The story of a transform, a line a step.
 #[derive(Default)]
-pub(super) struct Story {
+pub(super) struct StoryObserver {
     /// The text so far.
     pub text: String,
 }
 
-impl Observer for Story {
+impl Observer for StoryObserver {
     fn wants_steps(&self) -> bool {
         true
     }
 
-    fn event(&mut self, line: &Line, event: Event<'_>) {
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
         let place = format!("{}:{}", line.source.name, line.number);
         let what = match event {
-            Event::Command { keyword, attribute, text } => {
+            TransformEvent::Command { keyword, attribute, text } => {
                 let attribute = attribute.as_bstr();
                 match keyword {
-                    Keyword::Delete => format!("{} {attribute}", keyword.name()),
+                    CommandKeyword::Delete => format!("{} {attribute}", keyword.name()),
                     _ => format!("{} {attribute} {}", keyword.name(), text.as_bstr()),
                 }
             }
-            Event::Evaluated { attribute, text, .. } => {
+            TransformEvent::Evaluated { attribute, text, .. } => {
                 format!("  {} evaluates to {}", attribute.as_bstr(), text.as_bstr())
             }
-            Event::Changed { attribute, old, new } => {
+            TransformEvent::Changed { attribute, old, new } => {
                 let attribute = attribute.as_bstr();
                 match (old, new) {
                     (None, Some(new)) => format!("  added {attribute} = {}", new.unparse()),
@@ -185,19 +193,21 @@ impl Observer for Story {
                     (None, None) => return,
                 }
             }
-            Event::Nothing(idle) => format!("  nothing done: {}", idle.text()),
-            Event::Assigned { name, value } => format!("macro {} = {}", name.as_bstr(), value.as_bstr()),
-            Event::Condition { enabled } => {
+            TransformEvent::NoEffect(idle) => format!("  nothing done: {}", idle.text()),
+            TransformEvent::Assigned { name, value } => {
+                format!("macro {} = {}", name.as_bstr(), value.as_bstr())
+            }
+            TransformEvent::Condition { enabled } => {
                 format!(
                     "{}  [{}]",
                     line.text,
                     if enabled { "what follows is executed" } else { "what follows is skipped" }
                 )
             }
-            Event::Skipped => format!("skipped: {}", line.text),
-            Event::EmptyInclude(name) => format!("  nothing stands in {}", name.as_bstr()),
-            Event::Warning(text) => format!("warning: {}", text.as_bstr()),
-            Event::Problem(problem) => format!("  problem: {}", problem.kind),
+            TransformEvent::Skipped => format!("skipped: {}", line.text),
+            TransformEvent::EmptyInclude(name) => format!("  nothing stands in {}", name.as_bstr()),
+            TransformEvent::Warning(text) => format!("warning: {}", text.as_bstr()),
+            TransformEvent::Problem(problem) => format!("  problem: {}", problem.kind),
         };
         let _ = writeln!(self.text, "{place}: {}", what.replace('\n', "\\n"));
     }
@@ -205,58 +215,62 @@ impl Observer for Story {
 
 /// The story of a transform as records for programs.
 #[derive(Default)]
-pub(super) struct Steps {
+pub(super) struct StepRecorder {
     /// One for each step.
     pub records: Vec<serde_json::Value>,
 }
 
-impl Steps {
+impl StepRecorder {
     /// A transform whose REQUIREMENTS are not true.
-    pub(super) fn skipped(
+    pub(super) fn record_skipped(
         &mut self,
         transform: &Transform,
-        requirements: &Requirements,
+        requirements: &TransformRequirements,
         reason: Option<&str>,
     ) {
         self.records.push(json!({
             "event": "not-applied",
-            "transform": text(&transform.name),
+            "transform": lossy_text(&transform.name),
             "file": requirements.line.source.name,
             "line": requirements.line.number,
-            "requirements": text(&requirements.text),
+            "requirements": lossy_text(&requirements.text),
             "reason": reason,
         }));
     }
 }
 
-impl Observer for Steps {
+impl Observer for StepRecorder {
     fn wants_steps(&self) -> bool {
         true
     }
 
-    fn event(&mut self, line: &Line, event: Event<'_>) {
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
         let value = |expr: Option<&crate::classad::Expr>| expr.map(|expr| expr.unparse().to_string());
         let mut record = match event {
-            Event::Command { keyword, attribute, text: written } => {
-                json!({ "event": "command", "command": keyword.name(), "attribute": text(attribute), "text": text(written) })
+            TransformEvent::Command { keyword, attribute, text: written } => {
+                json!({ "event": "command", "command": keyword.name(), "attribute": lossy_text(attribute), "text": lossy_text(written) })
             }
-            Event::Evaluated { keyword, attribute, text: result } => {
-                json!({ "event": "evaluated", "command": keyword.name(), "attribute": text(attribute), "value": text(result) })
+            TransformEvent::Evaluated { keyword, attribute, text: result } => {
+                json!({ "event": "evaluated", "command": keyword.name(), "attribute": lossy_text(attribute), "value": lossy_text(result) })
             }
-            Event::Changed { attribute, old, new } => {
-                json!({ "event": "changed", "attribute": text(attribute), "old": value(old), "new": value(new) })
+            TransformEvent::Changed { attribute, old, new } => {
+                json!({ "event": "changed", "attribute": lossy_text(attribute), "old": value(old), "new": value(new) })
             }
-            Event::Nothing(idle) => json!({ "event": "nothing", "reason": idle.text() }),
-            Event::Assigned { name, value } => {
-                json!({ "event": "macro", "name": text(name), "value": text(value) })
+            TransformEvent::NoEffect(idle) => json!({ "event": "nothing", "reason": idle.text() }),
+            TransformEvent::Assigned { name, value } => {
+                json!({ "event": "macro", "name": lossy_text(name), "value": lossy_text(value) })
             }
-            Event::Condition { enabled } => {
-                json!({ "event": "condition", "text": text(&line.text), "enabled": enabled })
+            TransformEvent::Condition { enabled } => {
+                json!({ "event": "condition", "text": lossy_text(&line.text), "enabled": enabled })
             }
-            Event::Skipped => json!({ "event": "skipped", "text": text(&line.text) }),
-            Event::EmptyInclude(name) => json!({ "event": "empty include", "name": text(name) }),
-            Event::Warning(said) => json!({ "event": "warning", "text": text(said) }),
-            Event::Problem(problem) => json!({ "event": "problem", "text": problem.kind.to_string() }),
+            TransformEvent::Skipped => json!({ "event": "skipped", "text": lossy_text(&line.text) }),
+            TransformEvent::EmptyInclude(name) => {
+                json!({ "event": "empty include", "name": lossy_text(name) })
+            }
+            TransformEvent::Warning(said) => json!({ "event": "warning", "text": lossy_text(said) }),
+            TransformEvent::Problem(problem) => {
+                json!({ "event": "problem", "text": problem.kind.to_string() })
+            }
         };
         if let Some(fields) = record.as_object_mut() {
             fields.insert("file".into(), json!(line.source.name));
@@ -266,16 +280,16 @@ impl Observer for Steps {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// What became of an ad, attribute by attribute, in the order of their names.
-pub(super) struct Difference {
+pub(super) struct AdDifference {
     changes: Vec<(String, Option<String>, Option<String>)>,
 }
 
-impl Difference {
+impl AdDifference {
     /// The difference between two states of an ad.
     pub(super) fn between(before: &ClassAd, after: &ClassAd) -> Self {
         let mut changes = Vec::new();
@@ -292,7 +306,7 @@ impl Difference {
             }
         }
         changes.sort();
-        Difference { changes }
+        AdDifference { changes }
     }
 
     /// A list of objects with name, old and new.
@@ -302,7 +316,7 @@ impl Difference {
     }
 }
 
-impl std::fmt::Display for Difference {
+impl std::fmt::Display for AdDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (name, old, new) in &self.changes {
             match (old, new) {
@@ -317,9 +331,9 @@ impl std::fmt::Display for Difference {
 }
 
 /// An ad as one line of JSON.
-pub(super) fn json_line(ad: &ClassAd) -> Vec<u8> {
+pub(super) fn ad_to_json_line(ad: &ClassAd) -> Vec<u8> {
     let mut out = Vec::new();
-    json::push(ad, json::Layout::OneLine, &mut out);
+    json::push(ad, json::JsonLayout::OneLine, &mut out);
     while out.last() == Some(&b'\n') {
         out.pop();
     }
@@ -327,7 +341,10 @@ pub(super) fn json_line(ad: &ClassAd) -> Vec<u8> {
 }
 
 /// A finding of the linter as a message with its place.
-pub(super) fn finding(finding: &crate::lint::transforms::Finding, status: Status) -> anyhow::Error {
+pub(super) fn finding_problem(
+    finding: &crate::lint::transforms::TransformFinding,
+    status: Status,
+) -> anyhow::Error {
     let span = finding.line.span(finding.at.0, finding.at.1);
     let source = &finding.line.source;
     let problem = CliProblem::new(status, finding.message.clone());

@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use htc_hooks::classad::is_private;
 use htc_hooks::hook::HookType;
-use htc_hooks::hook_testing::record::{Record, read_all};
-use htc_hooks::hook_testing::{replay, verdict};
+use htc_hooks::hook_testing::record::{CallRecord, read_records};
+use htc_hooks::hook_testing::{judge_call, replay};
 use htc_hooks::os::RealWorld;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 
 /// One line of `verdicts.jsonl`.
 #[derive(Debug, Deserialize)]
@@ -93,7 +93,7 @@ fn scenario(directory: &Path, tally: &mut Tally) -> Result<(), String> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = fs::read_to_string(directory.join("verdicts.jsonl"))
         .map_err(|error| format!("{}/verdicts.jsonl: {error}", directory.display()))?;
-    let records = read_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let records = read_records(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let config = fs::read_to_string(directory.join("condor_config")).unwrap_or_default();
     let around = Around {
         config,
@@ -186,13 +186,13 @@ fn hook_of(name: &str, router: bool) -> Option<HookType> {
 fn judge(
     scenario: &str,
     line: &Line,
-    record: &Record,
+    record: &CallRecord,
     hook: HookType,
     around: &Around,
     world: &RealWorld,
     differences: &mut Vec<String>,
 ) {
-    let mut case = replay::case_of(record, hook);
+    let mut case = replay::case_from_record(record, hook);
     // In a scenario with a schedd there may be fetched jobs as well: those have no id that a schedd has given.
     let of_schedd = case.job.contains("GlobalJobId") && (around.schedd || case.job.contains("ShadowBday"));
     case.with_shadow = of_schedd && hook != HookType::FetchWork;
@@ -205,9 +205,9 @@ fn judge(
         let seconds = around.knob(&knob).and_then(|seconds| seconds.parse().ok()).unwrap_or(30);
         case.caller_waits = Some(Duration::from_secs(seconds));
     }
-    let outcome = replay::outcome_of(record, &case);
+    let outcome = replay::outcome_from_record(record, &case);
     let path = record.argv.first().map(|path| path.to_vec()).unwrap_or_default();
-    let ours = verdict(&case, &outcome, &path, world, Quirks::Reference);
+    let ours = judge_call(&case, &outcome, &path, world, QuirkMode::Reference);
     let mut differ = |what: &str, theirs: String, ours: String| {
         differences.push(format!("{scenario}/{}: {what}: recorded {theirs}, ours {ours}", line.record));
     };

@@ -15,7 +15,7 @@ pub(crate) fn write_executable(path: &Path, text: &[u8]) {
 
 /// Whether a process is there and not a zombie.
 pub(crate) fn is_alive(pid: i32) -> bool {
-    htc_hooks::os::process_table::read(pid).is_some_and(|process| !process.is_zombie())
+    htc_hooks::os::process_table::read_process(pid).is_some_and(|process| !process.is_zombie())
 }
 
 /// The line of a script that prints so many bytes without a newline, out of a small file at this path: making them up would take

@@ -5,84 +5,85 @@ use std::time::Duration;
 
 use htc_hooks::classad::ClassAd;
 use htc_hooks::classad::format::long;
-use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
-    Action, ClaimCommand, ClaimRequest, Configured, Event, ExecutionPoint, Limits, Measured, Notice, SlotKey,
-    StarterId, StarterSignal, Surroundings, configure,
+    ClaimCommand, ClaimRequest, ExecutionPoint, ExitLimits, HostMeasurements, Measurements,
+    SettingsWithWarnings, SlotKey, SlotNotice, StartdAction, StartdEvent, StarterId, StarterSignal,
+    configure,
 };
-use htc_hooks::time::Now;
+use htc_hooks::time::ClockReading;
 
 /// An execution point, its clock, and what its slots went through.
 pub(crate) struct Machine {
     pub(crate) point: ExecutionPoint,
-    pub(crate) now: Now,
+    pub(crate) now: ClockReading,
     pub(crate) states: Vec<String>,
     pub(crate) starter: Option<StarterId>,
     pub(crate) warnings: Vec<String>,
     /// Signals that starters got.
     pub(crate) signals: Vec<StarterSignal>,
     world: Rc<RealWorld>,
-    quirks: Quirks,
+    quirks: QuirkMode,
     gpus: Option<String>,
 }
 
 impl Machine {
     /// As 25.14 would.
     pub(crate) fn new(lines: &str) -> Self {
-        Machine::with(lines, Quirks::Reference, None)
+        Machine::with(lines, QuirkMode::Reference, None)
     }
 
-    pub(crate) fn with(lines: &str, quirks: Quirks, gpus: Option<&str>) -> Self {
+    pub(crate) fn with(lines: &str, quirks: QuirkMode, gpus: Option<&str>) -> Self {
         let world = Rc::new(RealWorld::new());
         let gpus = gpus.map(str::to_owned);
         let made = configured(lines, &world, quirks, &gpus);
-        let now = Now::at_epoch(1_800_000_000);
+        let now = ClockReading::from_epoch(1_800_000_000);
         let point = ExecutionPoint::new(made.settings, world.clone(), now);
         let warnings = made.warnings;
         let (states, signals) = (Vec::new(), Vec::new());
         let mut machine =
             Machine { point, now, states, starter: None, warnings, signals, world, quirks, gpus };
-        machine.step(Event::Start);
+        machine.step(StartdEvent::Start);
         machine.states.clear();
         machine
     }
 
     pub(crate) fn reconfigure(&mut self, lines: &str) {
         let made = configured(lines, &self.world, self.quirks, &self.gpus);
-        self.step(Event::Reconfigure(Box::new(made.settings)));
+        self.step(StartdEvent::Reconfigure(Box::new(made.settings)));
     }
 
     /// Others make this load; nobody touches the keyboard.
     pub(crate) fn measure(&mut self, load: f64) {
-        let measured = Measured { load, virtual_memory: 1_000_000, ..Measured::default() };
-        self.step(Event::Measured(Box::new(measured)));
+        let measured = Measurements { load, virtual_memory: 1_000_000, ..Measurements::default() };
+        self.step(StartdEvent::MeasurementsTaken(Box::new(measured)));
     }
 
     /// The backfill client ends.
     pub(crate) fn client_ends(&mut self) {
         let starter = self.starter.take().unwrap();
-        self.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+        self.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
     }
 
-    pub(crate) fn step(&mut self, event: Event) {
+    pub(crate) fn step(&mut self, event: StartdEvent) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             for action in self.point.step(self.now, event) {
                 match action {
-                    Action::SpawnStarter(call) => {
+                    StartdAction::SpawnStarter(call) => {
                         self.starter = Some(call.starter);
-                        events.push(Event::StarterSpawned { starter: call.starter, pid: 77 });
+                        events.push(StartdEvent::StarterSpawned { starter: call.starter, pid: 77 });
                     }
-                    Action::Tell(Notice::State { state, activity, .. }) => {
+                    StartdAction::Notify(SlotNotice::StateChanged { state, activity, .. }) => {
                         self.states.push(format!("{state}/{activity}"));
                     }
-                    Action::Tell(Notice::Warning { text, .. }) => self.warnings.push(text),
-                    Action::SignalStarter { signal, .. } => self.signals.push(signal),
-                    Action::RunHook(call) => {
-                        events.push(Event::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
+                    StartdAction::Notify(SlotNotice::Warning { text, .. }) => self.warnings.push(text),
+                    StartdAction::SignalStarter { signal, .. } => self.signals.push(signal),
+                    StartdAction::RunHook(call) => {
+                        events.push(StartdEvent::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
                     }
                     _ => {}
                 }
@@ -91,7 +92,7 @@ impl Machine {
     }
 
     pub(crate) fn ask(&mut self, slot: &str, command: ClaimCommand) {
-        self.step(Event::Command { slot: slot.into(), command });
+        self.step(StartdEvent::Command { slot: slot.into(), command });
     }
 
     pub(crate) fn claim(&mut self, slot: &str, lines: &str, lease: i64) {
@@ -104,17 +105,17 @@ impl Machine {
 
     pub(crate) fn wait(&mut self, seconds: u64) {
         let end = self.now.plus(Duration::from_secs(seconds));
-        while let Some(wake) = self.point.next_wake().filter(|wake| *wake <= end.tick()) {
-            self.now = self.now.plus(wake.since(self.now.tick()));
-            self.step(Event::Tick);
+        while let Some(wake) = self.point.next_wake().filter(|wake| *wake <= end.monotonic()) {
+            self.now = self.now.plus(wake.since(self.now.monotonic()));
+            self.step(StartdEvent::Tick);
         }
         self.now = end;
     }
 
     pub(crate) fn starter_ends(&mut self) {
         let starter = self.starter.take().unwrap();
-        self.step(Event::FinalUpdate { starter });
-        self.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+        self.step(StartdEvent::FinalUpdate { starter });
+        self.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
     }
 
     pub(crate) fn went(&mut self) -> String {
@@ -133,19 +134,24 @@ pub(crate) fn job(lines: &str) -> ClassAd {
     ad
 }
 
-fn configured(lines: &str, world: &RealWorld, quirks: Quirks, gpus: &Option<String>) -> Configured {
+fn configured(
+    lines: &str,
+    world: &RealWorld,
+    quirks: QuirkMode,
+    gpus: &Option<String>,
+) -> SettingsWithWarnings {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("condor_config");
     let text = format!("NUM_CPUS = 4\nMEMORY = 1000\nSTARTD_DETECT_GPUS =\nPOLLING_INTERVAL = 1\n{lines}\n");
     std::fs::write(&file, text).unwrap();
-    let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+    let who = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
     let (config, _) = Config::load(world, &who, &options).unwrap();
-    let around = Surroundings {
+    let around = HostMeasurements {
         disk_free: 1_000_000,
         virtual_memory: 1_000_000,
-        gpus: gpus.clone(),
-        ..Surroundings::default()
+        gpu_discovery_output: gpus.clone(),
+        ..HostMeasurements::default()
     };
-    configure(&config, world, &around, quirks, Limits::default()).unwrap()
+    configure(&config, world, &around, quirks, ExitLimits::default()).unwrap()
 }

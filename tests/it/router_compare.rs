@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Command;
 
 use htc_hooks::classad::ClassAd;
-use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{Knobs, Reading, RouteTable};
-use htc_hooks::time::Now;
-use htc_hooks::why::cover::Random;
-use htc_hooks::why::routers::{Comparison, Side};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::router::{RouteLoadContext, RouteTable, RouterParameters};
+use htc_hooks::time::ClockReading;
+use htc_hooks::why::coverage::SeededRandom;
+use htc_hooks::why::router_comparison::{RouterComparison, RouterSide};
 
 /// Status, standard output and standard error of the program in a directory with these files.
 fn called(words: &[&str], files: &[(&str, &str)]) -> (i32, String, String) {
@@ -202,15 +202,15 @@ fn rule_sets_that_chance_does_not_tell_apart_are_told_apart() {
 }
 
 /// A condition about one attribute, and the same with another literal.
-fn atom(name: &str, random: &mut Random) -> (String, String) {
-    let number = 3 + random.below(9000);
-    let other = number + 1 + random.below(3);
+fn atom(name: &str, random: &mut SeededRandom) -> (String, String) {
+    let number = 3 + random.number_below(9000);
+    let other = number + 1 + random.number_below(3);
     let words = ["ana", "ben", "usatlas", "cms", "/Role=pilot", "x-y"];
-    let at = random.below(words.len());
+    let at = random.number_below(words.len());
     let (word, another) = (words[at], words[(at + 1) % words.len()]);
     let with = |form: &dyn Fn(&str) -> String, a: &str, b: &str| (form(a), form(b));
     let (number, other) = (number.to_string(), other.to_string());
-    match random.below(10) {
+    match random.number_below(10) {
         0 => with(&|n| format!("{name} > {n}"), &number, &other),
         1 => with(&|n| format!("{name} <= {n}"), &number, &other),
         2 => with(&|n| format!("{name} == {n}"), &number, &other),
@@ -225,13 +225,13 @@ fn atom(name: &str, random: &mut Random) -> (String, String) {
 }
 
 /// Atoms joined by `&&`, `||` and `!`, each with an attribute of its own, so that each decides in some job.
-fn condition(prefix: &str, random: &mut Random) -> Vec<(String, String)> {
-    let count = 1 + random.below(4);
+fn condition(prefix: &str, random: &mut SeededRandom) -> Vec<(String, String)> {
+    let count = 1 + random.number_below(4);
     let mut pieces = Vec::new();
     for number in 0..count {
         let (one, other) = atom(&format!("{prefix}{number}"), random);
         if number > 0 {
-            let sign = [" && ", " || "][random.below(2)];
+            let sign = [" && ", " || "][random.number_below(2)];
             pieces.push((sign.to_owned(), sign.to_owned()));
         }
         let shell = |text: String| match number % 3 {
@@ -245,16 +245,17 @@ fn condition(prefix: &str, random: &mut Random) -> Vec<(String, String)> {
 
 #[test]
 fn two_random_routers_that_differ_in_one_literal_are_told_apart() {
-    let world = RealWorld::new().at(Now::at_epoch(1_795_000_000)).in_utc();
-    let mut random = Random(20_261_122);
+    let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
+    let mut random = SeededRandom(20_261_122);
     for round in 0..60 {
-        let routes: Vec<Vec<(String, String)>> =
-            (0..1 + random.below(3)).map(|route| condition(&format!("A{route}x"), &mut random)).collect();
+        let routes: Vec<Vec<(String, String)>> = (0..1 + random.number_below(3))
+            .map(|route| condition(&format!("A{route}x"), &mut random))
+            .collect();
         let all: usize = routes.iter().map(Vec::len).sum();
         let atoms: Vec<usize> = (0..all)
             .filter(|at| routes.iter().flatten().nth(*at).is_some_and(|(one, other)| one != other))
             .collect();
-        let changed = atoms[random.below(atoms.len())];
+        let changed = atoms[random.number_below(atoms.len())];
         let text = |change: Option<usize>| {
             let mut at = 0;
             let mut text = String::from(
@@ -287,32 +288,36 @@ fn difference(left: &str, right: &str, world: &RealWorld) -> (bool, Vec<String>)
     let load = |text: &str| {
         let file = place.path().join("config");
         fs::write(&file, text).unwrap();
-        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
         let options = LoadOptions { file: Some(file), ..LoadOptions::default() };
         Config::load(world, &who, &options).unwrap().0
     };
     let (left, right) = (load(left), load(right));
     let (left, right) = (left.view(world), right.view(world));
     let loaded = [&left, &right].map(|view| {
-        let knobs = Knobs::load(view, &mut |_| {});
-        let table =
-            RouteTable::load(Reading { view, knobs: &knobs, world, quirks: Quirks::None }, &mut |_| {});
+        let knobs = RouterParameters::load(view, &mut |_| {});
+        let table = RouteTable::load(
+            RouteLoadContext { view, parameters: &knobs, world, quirks: QuirkMode::Manual },
+            &mut |_| {},
+        );
         (knobs, table)
     });
-    let comparison = Comparison::new(
-        Side::new("a", &loaded[0].1, &loaded[0].0, &left),
-        Side::new("b", &loaded[1].1, &loaded[1].0, &right),
+    let comparison = RouterComparison::new(
+        RouterSide::new("a", &loaded[0].1, &loaded[0].0, &left),
+        RouterSide::new("b", &loaded[1].1, &loaded[1].0, &right),
         world,
-        Quirks::None,
+        QuirkMode::Manual,
     );
-    let mut cover = comparison.cover();
+    let mut cover = comparison.build_coverage();
     let mut found = false;
     let mut look = |ad: &ClassAd| {
-        found |= comparison.difference(ad).is_some();
+        found |= comparison.find_difference(ad).is_some();
         !found
     };
-    cover.search((&[], 0), &mut Random(1), &mut look, &|cover| comparison.evaluated(cover));
-    (found, comparison.unreached(&cover))
+    cover.search((&[], 0), &mut SeededRandom(1), &mut look, &|cover| {
+        comparison.add_evaluated_conditions(cover)
+    });
+    (found, comparison.unreached_parts(&cover))
 }
 
 /// Many literals, long patterns, patterns that must hold together.
@@ -394,13 +399,13 @@ fn old_routes_that_a_list_of_names_leaves_out_are_not_called_converted() {
 }
 
 /// A condition of comparisons and patterns over three attributes, joined in any way.
-fn tree(random: &mut Random, depth: usize) -> String {
-    let name = ["A", "B", "C"][random.below(3)];
-    if depth == 0 || random.below(4) == 0 {
-        let number = ["0", "1", "2", "3"][random.below(4)];
-        let word = ["ab", "abc", "b", "cab"][random.below(4)];
-        let pattern = ["^a", "b$", "ab?c", "^[a-c]+$", "c"][random.below(5)];
-        return match random.below(8) {
+fn tree(random: &mut SeededRandom, depth: usize) -> String {
+    let name = ["A", "B", "C"][random.number_below(3)];
+    if depth == 0 || random.number_below(4) == 0 {
+        let number = ["0", "1", "2", "3"][random.number_below(4)];
+        let word = ["ab", "abc", "b", "cab"][random.number_below(4)];
+        let pattern = ["^a", "b$", "ab?c", "^[a-c]+$", "c"][random.number_below(5)];
+        return match random.number_below(8) {
             0 => format!("{name} > {number}"),
             1 => format!("{name} <= {number}"),
             2 => format!("{name} == \"{word}\""),
@@ -412,7 +417,7 @@ fn tree(random: &mut Random, depth: usize) -> String {
     }
     let mut part = || tree(random, depth - 1);
     let (one, two, three) = (part(), part(), part());
-    match random.below(6) {
+    match random.number_below(6) {
         0 | 1 => format!("({one} && {two})"),
         2 | 3 => format!("({one} || {two})"),
         4 => format!("!({one})"),
@@ -444,9 +449,9 @@ fn universe() -> Vec<ClassAd> {
 #[test]
 fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
     let rounds: usize = std::env::var("COMPARE_CASES").map_or(9, |text| text.parse().unwrap());
-    let world = RealWorld::new().at(Now::at_epoch(1_795_000_000)).in_utc();
+    let world = RealWorld::new().with_fixed_time(ClockReading::from_epoch(1_795_000_000)).in_utc();
     let ads = universe();
-    let mut random = Random(20_261_122);
+    let mut random = SeededRandom(20_261_122);
     let mut apart = 0;
     for round in 0..rounds {
         let (one, two) = (tree(&mut random, 3), tree(&mut random, 3));
@@ -459,7 +464,8 @@ fn what_compare_says_of_random_conditions_is_what_trying_all_jobs_says() {
         let truths = [&one, &two].map(|text| {
             let expr = htc_hooks::classad::Expr::parse(text.as_bytes()).unwrap();
             let truth = |ad: &ClassAd| {
-                htc_hooks::classad::Context::new(&world).my(ad).alone().eval(&expr).truth() == Some(true)
+                htc_hooks::classad::Context::new(&world).my(ad).without_enclosing_ad().eval(&expr).truth()
+                    == Some(true)
             };
             ads.iter().map(truth).collect::<Vec<bool>>()
         });
@@ -600,7 +606,7 @@ fn what_large_routers_have_in_common_is_not_tried_over_and_over() {
 }
 
 /// The value of an attribute of an old route.
-fn old_value(random: &mut Random) -> String {
+fn old_value(random: &mut SeededRandom) -> String {
     const VALUES: [&str; 16] = [
         "\"osg\"",
         "\"two words\"",
@@ -619,7 +625,7 @@ fn old_value(random: &mut Random) -> String {
         "target.Owner",
         "strcat(Name, \"-\", queue)",
     ];
-    VALUES[random.below(VALUES.len())].to_owned()
+    VALUES[random.number_below(VALUES.len())].to_owned()
 }
 
 #[test]
@@ -649,20 +655,20 @@ fn whatever_convert_writes_is_loaded_without_a_complaint_and_routes_as_the_origi
     const PREFIXES: [&str; 4] = ["set_", "eval_set_", "copy_", "delete_"];
     const ATTRIBUTES: [&str; 6] =
         ["remote_queue", "RequestMemory", "OnExitHold", "Requirements", "Env", "x509"];
-    let mut random = Random(77);
+    let mut random = SeededRandom(77);
     for round in 0..25 {
         let mut text = String::from("JOB_ROUTER_ENTRIES @=e\n");
-        for route in 0..1 + random.below(3) {
+        for route in 0..1 + random.number_below(3) {
             text += &format!(
                 "[ name = \"R{route}\"; TargetUniverse = 5;\n  Requirements = target.W{route} && target.M{route} > 3;\n"
             );
-            for _ in 0..random.below(6) {
-                let name = NAMES[random.below(NAMES.len())];
+            for _ in 0..random.number_below(6) {
+                let name = NAMES[random.number_below(NAMES.len())];
                 // Of what 25.14 lets the evaluation of a statement see, only a plain value is asked for here.
                 text += &format!("  {name} = {};\n", old_value(&mut random));
             }
-            for _ in 0..random.below(5) {
-                let (prefix, name) = (PREFIXES[random.below(4)], ATTRIBUTES[random.below(6)]);
+            for _ in 0..random.number_below(5) {
+                let (prefix, name) = (PREFIXES[random.number_below(4)], ATTRIBUTES[random.number_below(6)]);
                 let value = if prefix == "copy_" { "\"old_value\"".into() } else { old_value(&mut random) };
                 text += &format!("  {prefix}{name} = {value};\n");
             }

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use bstr::BString;
 use htc_hooks::classad::ClassAd;
 use htc_hooks::classad::format::long;
-use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::{Quirk, Quirks};
+use htc_hooks::quirks::{Quirk, QuirkMode};
 use htc_hooks::router::{
-    Action, Call, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, Reading, RouteTable, Router,
-    Surroundings, YieldError, hook_verdict,
+    CopyUpdateError, FinishedHookCall, QueueView, RouteLoadContext, RouteTable, Router, RouterAction,
+    RouterContext, RouterEvent, RouterHookCall, RouterHookResult, RouterParameters, YieldError,
+    judge_hook_call,
 };
-use htc_hooks::time::Now;
+use htc_hooks::time::ClockReading;
 
 const SOURCE: JobId = JobId { cluster: 1, proc: 0 };
 const COPY: JobId = JobId { cluster: 7, proc: 0 };
@@ -23,7 +24,7 @@ const JOB: &str = "ClusterId = 1\nProcId = 0\nOwner = \"ana\"\nUser = \"ana@ther
 
 struct Jobs(BTreeMap<JobId, ClassAd>);
 
-impl Queue for Jobs {
+impl QueueView for Jobs {
     fn job(&self, id: JobId) -> Option<ClassAd> {
         self.0.get(&id).cloned()
     }
@@ -57,18 +58,18 @@ impl Machine {
         let options = LoadOptions {
             file: Some(file),
             environment: false,
-            commands: CommandPolicy::BOUNDED,
+            commands: CommandPolicy::BOUNDED_RUN,
             ..LoadOptions::default()
         };
-        let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
         let (config, _) = Config::load(&world, &who, &options).unwrap();
         let view = config.view(&world);
-        let knobs = Knobs::load(&view, &mut |_| {});
+        let knobs = RouterParameters::load(&view, &mut |_| {});
         let table = RouteTable::load(
-            Reading { view: &view, knobs: &knobs, world: &world, quirks: Quirks::Reference },
+            RouteLoadContext { view: &view, parameters: &knobs, world: &world, quirks: QuirkMode::Reference },
             &mut |_| {},
         );
-        let router = Router::new(knobs, table, Quirks::Reference, Now::at_epoch(1000));
+        let router = Router::new(knobs, table, QuirkMode::Reference, ClockReading::from_epoch(1000));
         let mut jobs = BTreeMap::new();
         jobs.insert(SOURCE, ad(JOB));
         drop(view);
@@ -76,19 +77,19 @@ impl Machine {
     }
 
     /// What an event leads to, without what is only said.
-    fn step(&mut self, event: Event) -> Vec<Action> {
+    fn step(&mut self, event: RouterEvent) -> Vec<RouterAction> {
         let view = self.config.view(&self.world);
-        let around = Surroundings {
+        let around = RouterContext {
             queue: &self.jobs,
             copies: &self.jobs,
             config: Some(&view),
-            knobs: &view,
+            parameters: &view,
             world: &self.world,
         };
-        let mut actions = self.router.step(Now::at_epoch(self.now), event, &around);
+        let mut actions = self.router.handle_event(ClockReading::from_epoch(self.now), event, &around);
         let log = &mut self.log;
         actions.retain(|action| match action {
-            Action::Log(text) => {
+            RouterAction::Log(text) => {
                 log.push(text.clone());
                 false
             }
@@ -97,41 +98,44 @@ impl Machine {
         actions
     }
 
-    fn poll(&mut self) -> Vec<Action> {
+    fn poll(&mut self) -> Vec<RouterAction> {
         self.now += 10;
-        self.step(Event::Poll)
+        self.step(RouterEvent::Poll)
     }
 
     /// A hook has ended well, with this answer.
-    fn ended(&mut self, hook: HookType, answer: &str) -> Vec<Action> {
+    fn ended(&mut self, hook: HookType, answer: &str) -> Vec<RouterAction> {
         let source = self.jobs.0[&SOURCE].clone();
         let copy = self.jobs.0.get(&COPY).cloned().unwrap_or_default();
-        let verdict = hook_verdict(
-            &HookAnswer {
+        let verdict = judge_hook_call(
+            &FinishedHookCall {
                 dialect: htc_hooks::classad::Dialect::new_syntax(),
                 hook,
                 exit: Exit::Code(0),
                 stdout: answer.as_bytes(),
-                cut: false,
-                source: &source,
-                routed: Some(&copy),
+                is_truncated: false,
+                source_ad: &source,
+                routed_ad: Some(&copy),
                 edit_in_place: false,
             },
-            Quirks::Reference,
+            QuirkMode::Reference,
         );
-        self.step(Event::Hook(SOURCE, hook, HookResult::Ended(Box::new(verdict))))
+        self.step(RouterEvent::HookEnded(SOURCE, hook, RouterHookResult::Ended(Box::new(verdict))))
     }
 
-    fn without(&mut self, hook: HookType) -> Vec<Action> {
-        self.step(Event::Hook(SOURCE, hook, HookResult::NotConfigured))
+    fn without(&mut self, hook: HookType) -> Vec<RouterAction> {
+        self.step(RouterEvent::HookEnded(SOURCE, hook, RouterHookResult::NotConfigured))
     }
 
     /// Carries the job so far that its copy is to be submitted.
     fn submission(&mut self) -> ClassAd {
-        assert!(matches!(self.poll()[..], [Action::Claim(SOURCE)]));
-        assert!(matches!(self.step(Event::Claimed(SOURCE, Ok(())))[..], [Action::Hook(_)]));
+        assert!(matches!(self.poll()[..], [RouterAction::Claim(SOURCE)]));
+        assert!(matches!(
+            self.step(RouterEvent::ClaimResult(SOURCE, Ok(())))[..],
+            [RouterAction::CallHook(_)]
+        ));
         match self.without(HookType::TranslateJob).pop() {
-            Some(Action::Submit(SOURCE, ad)) => *ad,
+            Some(RouterAction::SubmitCopy(SOURCE, ad)) => *ad,
             other => panic!("{other:?}"),
         }
     }
@@ -142,9 +146,11 @@ fn ad(text: &str) -> ClassAd {
 }
 
 /// What the cleanup hook is to read.
-fn cleanup(actions: &[Action]) -> ClassAd {
+fn cleanup(actions: &[RouterAction]) -> ClassAd {
     match actions {
-        [.., Action::Hook(Call { hook: HookType::JobCleanup, copy_ad, .. })] => (**copy_ad).clone(),
+        [.., RouterAction::CallHook(RouterHookCall { hook: HookType::JobCleanup, copy_ad, .. })] => {
+            (**copy_ad).clone()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -153,40 +159,54 @@ fn cleanup(actions: &[Action]) -> ClassAd {
 fn a_job_that_the_end_of_a_hook_retires_is_a_candidate_of_the_poll_after_the_next() {
     let mut machine = Machine::new("  EditJobInPlace = true\n  SET Edited true\n", &["JOB_CLEANUP"]);
     machine.poll();
-    assert!(matches!(machine.without(HookType::TranslateJob)[..], [Action::Edit(SOURCE, _)]));
-    cleanup(&machine.step(Event::Edited(SOURCE, Ok(()))));
+    assert!(matches!(machine.without(HookType::TranslateJob)[..], [RouterAction::EditSource(SOURCE, _)]));
+    cleanup(&machine.step(RouterEvent::EditResult(SOURCE, Ok(()))));
     machine.ended(HookType::JobCleanup, "");
     assert!(machine.router.is_idle());
     assert!(machine.poll().is_empty(), "{:?}", machine.log);
-    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::TranslateJob, .. })]));
+    assert!(matches!(
+        machine.poll()[..],
+        [RouterAction::CallHook(RouterHookCall { hook: HookType::TranslateJob, .. })]
+    ));
 }
 
 #[test]
 fn a_job_whose_translation_fails_each_time_does_not_keep_others_from_the_only_place() {
     let mut machine = Machine::new("REQUIREMENTS WantRoute\nUNIVERSE vanilla\n", &["TRANSLATE_JOB"]);
     let view = machine.config.view(&machine.world);
-    let knobs = Knobs { max_jobs: 1, ..Knobs::load(&view, &mut |_| {}) };
-    let with = Reading { view: &view, knobs: &knobs, world: &machine.world, quirks: Quirks::Reference };
+    let knobs = RouterParameters { max_jobs: 1, ..RouterParameters::load(&view, &mut |_| {}) };
+    let with = RouteLoadContext {
+        view: &view,
+        parameters: &knobs,
+        world: &machine.world,
+        quirks: QuirkMode::Reference,
+    };
     let table = RouteTable::load(with, &mut |_| {});
-    machine.router = Router::new(knobs, table, Quirks::Reference, Now::at_epoch(1000));
+    machine.router = Router::new(knobs, table, QuirkMode::Reference, ClockReading::from_epoch(1000));
     drop(view);
     let other = JobId { cluster: 2, proc: 0 };
     machine.jobs.0.insert(other, ad(&JOB.replace("ClusterId = 1", "ClusterId = 2")));
-    let failed = || HookResult::Failed("exited with status 1".into());
-    assert!(matches!(machine.poll()[..], [Action::Claim(SOURCE)]));
-    assert!(matches!(machine.step(Event::Claimed(SOURCE, Ok(())))[..], [Action::Hook(_)]));
-    machine.step(Event::Hook(SOURCE, HookType::TranslateJob, failed()));
-    assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "its one place is not free yet");
-    machine.step(Event::Yielded(SOURCE, Ok(())));
+    let failed = || RouterHookResult::Failed("exited with status 1".into());
+    assert!(matches!(machine.poll()[..], [RouterAction::Claim(SOURCE)]));
+    assert!(matches!(
+        machine.step(RouterEvent::ClaimResult(SOURCE, Ok(())))[..],
+        [RouterAction::CallHook(_)]
+    ));
+    machine.step(RouterEvent::HookEnded(SOURCE, HookType::TranslateJob, failed()));
+    assert!(
+        matches!(machine.poll()[..], [RouterAction::YieldSource(SOURCE, false)]),
+        "its one place is not free yet"
+    );
+    machine.step(RouterEvent::YieldResult(SOURCE, Ok(())));
     // The real daemon, with the same two jobs: the first at 0, the second two polls later.
-    assert!(matches!(machine.poll()[..], [Action::Claim(id)] if id == other));
+    assert!(matches!(machine.poll()[..], [RouterAction::Claim(id)] if id == other));
 }
 
 #[test]
 fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     let mut machine = Machine::new("  UNIVERSE vanilla\n", &["UPDATE_JOB_INFO", "JOB_CLEANUP"]);
     let mut copy = machine.submission();
-    machine.step(Event::Submitted(SOURCE, Ok(COPY)));
+    machine.step(RouterEvent::SubmitResult(SOURCE, Ok(COPY)));
     copy.set("ClusterId", 7);
     copy.set("ProcId", 0);
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("Managed", "External");
@@ -194,29 +214,41 @@ fn an_answer_that_the_queue_does_not_take_ends_the_routing() {
     machine.jobs.0.insert(COPY, copy);
     // The first look sees the copy, the second calls the hook.
     machine.poll();
-    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::RouterUpdateJobInfo, .. })]));
+    assert!(matches!(
+        machine.poll()[..],
+        [RouterAction::CallHook(RouterHookCall { hook: HookType::RouterUpdateJobInfo, .. })]
+    ));
     let asked = machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
-    assert!(matches!(asked[..], [Action::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
+    assert!(matches!(asked[..], [RouterAction::UpdateCopy(SOURCE, COPY, _)]), "{asked:?}");
     // What cannot be written just now ends nothing: the copy is looked at, and the hook asked again.
-    let unwritten = CopyError::Unwritten("No space left on device".into());
-    let looked = machine.step(Event::CopyUpdated(SOURCE, Err(unwritten)));
-    assert!(!looked.iter().any(|action| matches!(action, Action::Hook(_) | Action::Remove(..))));
+    let unwritten = CopyUpdateError::WriteFailed("No space left on device".into());
+    let looked = machine.step(RouterEvent::CopyUpdateResult(SOURCE, Err(unwritten)));
+    assert!(
+        !looked
+            .iter()
+            .any(|action| matches!(action, RouterAction::CallHook(_) | RouterAction::RemoveCopy(..)))
+    );
     assert!(machine.log.iter().any(|line| line.contains("No space left on device")));
-    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::RouterUpdateJobInfo, .. })]));
+    assert!(matches!(
+        machine.poll()[..],
+        [RouterAction::CallHook(RouterHookCall { hook: HookType::RouterUpdateJobInfo, .. })]
+    ));
     machine.ended(HookType::RouterUpdateJobInfo, "Progress = 3\n");
     // Nothing is mirrored, and the cleanup hook is called by the next poll.
-    let refused = CopyError::Refused("gone".into());
-    assert!(machine.step(Event::CopyUpdated(SOURCE, Err(refused))).is_empty());
+    let refused = CopyUpdateError::Refused("gone".into());
+    assert!(machine.step(RouterEvent::CopyUpdateResult(SOURCE, Err(refused))).is_empty());
     let told = cleanup(&machine.poll());
     assert_eq!(told.literal("Progress").and_then(|value| value.as_int()), Some(3));
     // A removal that fails is tried again as long as the source is not given back.
-    let removed = |actions: &[Action]| actions.iter().any(|action| matches!(action, Action::Remove(COPY, _)));
+    let removed = |actions: &[RouterAction]| {
+        actions.iter().any(|action| matches!(action, RouterAction::RemoveCopy(COPY, _)))
+    };
     let ends = |machine: &mut Machine, failed: bool| {
         let asked = machine.ended(HookType::JobCleanup, "");
         if failed {
-            assert!(machine.step(Event::NotRemoved(COPY)).is_empty());
+            assert!(machine.step(RouterEvent::RemoveFailed(COPY)).is_empty());
         }
-        machine.step(Event::Yielded(SOURCE, Err(YieldError::Unwritten)));
+        machine.step(RouterEvent::YieldResult(SOURCE, Err(YieldError::WriteFailed)));
         cleanup(&machine.poll());
         removed(&asked)
     };
@@ -230,7 +262,7 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
     let text = |ad: &ClassAd, name: &str| ad.string(name).map(BString::from);
     let mut machine = Machine::new("  UNIVERSE vanilla\n", &["JOB_CLEANUP"]);
     machine.submission();
-    machine.step(Event::Submitted(SOURCE, Ok(COPY)));
+    machine.step(RouterEvent::SubmitResult(SOURCE, Ok(COPY)));
     machine.jobs.0.remove(&SOURCE);
     let told = cleanup(&machine.poll());
     assert_eq!(text(&told, "User"), Some("ana@here".into()));
@@ -238,7 +270,7 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
     let route = "  UNIVERSE vanilla\n  JobShouldBeSandboxed = true\n";
     let mut machine = Machine::new(route, &["JOB_CLEANUP"]);
     machine.submission();
-    let told = cleanup(&machine.step(Event::NotSpooled(SOURCE, COPY, "a file is missing".into())));
+    let told = cleanup(&machine.step(RouterEvent::SpoolFailed(SOURCE, COPY, "a file is missing".into())));
     let number = |name: &str| told.literal(name).and_then(|value| value.as_int());
     assert_eq!(
         (number("ClusterId"), number("JobStatus"), number("HoldReasonCode")),
@@ -249,29 +281,32 @@ fn the_cleanup_hook_reads_what_the_submission_has_made_of_the_copy() {
 }
 
 /// Whether a step tells of a quirk.
-fn tells(actions: &[Action], quirk: Quirk) -> bool {
-    actions.iter().any(|action| matches!(action, Action::Quirk(SOURCE, told) if *told == quirk))
+fn tells(actions: &[RouterAction], quirk: Quirk) -> bool {
+    actions.iter().any(|action| matches!(action, RouterAction::Quirk(SOURCE, told) if *told == quirk))
 }
 
 #[test]
 fn a_silent_translate_hook_ends_the_routing_where_25_14_calls_it_for_ever() {
     let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
     machine.poll();
-    machine.step(Event::Claimed(SOURCE, Ok(())));
+    machine.step(RouterEvent::ClaimResult(SOURCE, Ok(())));
     assert!(!tells(&machine.ended(HookType::TranslateJob, ""), Quirk::TranslateSilenceLoops));
-    assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::TranslateJob, .. })]));
+    assert!(matches!(
+        machine.poll()[..],
+        [RouterAction::CallHook(RouterHookCall { hook: HookType::TranslateJob, .. })]
+    ));
     assert!(tells(&machine.ended(HookType::TranslateJob, ""), Quirk::TranslateSilenceLoops));
-    assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "{:?}", machine.log);
+    assert!(matches!(machine.poll()[..], [RouterAction::YieldSource(SOURCE, false)]), "{:?}", machine.log);
 }
 
 #[test]
 fn an_answer_without_a_universe_gives_the_job_back_where_25_14_aborts() {
     let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
     machine.poll();
-    machine.step(Event::Claimed(SOURCE, Ok(())));
+    machine.step(RouterEvent::ClaimResult(SOURCE, Ok(())));
     let actions = machine.ended(HookType::TranslateJob, "A = 1\n");
     assert!(tells(&actions, Quirk::RouterAbortsNoUniverse), "{actions:?}");
-    assert!(matches!(machine.poll()[..], [Action::Yield(SOURCE, false)]), "{:?}", machine.log);
+    assert!(matches!(machine.poll()[..], [RouterAction::YieldSource(SOURCE, false)]), "{:?}", machine.log);
 }
 
 #[test]
@@ -279,14 +314,17 @@ fn a_cleanup_hook_that_keeps_failing_lets_its_job_go_where_25_14_calls_it_for_ev
     let mut machine = Machine::new("  EditJobInPlace = true\n  SET Edited true\n", &["JOB_CLEANUP"]);
     machine.poll();
     machine.without(HookType::TranslateJob);
-    cleanup(&machine.step(Event::Edited(SOURCE, Ok(()))));
-    let failed = || HookResult::Failed("cannot be called".to_owned());
+    cleanup(&machine.step(RouterEvent::EditResult(SOURCE, Ok(()))));
+    let failed = || RouterHookResult::Failed("cannot be called".to_owned());
     for _ in 0..4 {
-        let actions = machine.step(Event::Hook(SOURCE, HookType::JobCleanup, failed()));
+        let actions = machine.step(RouterEvent::HookEnded(SOURCE, HookType::JobCleanup, failed()));
         assert!(!tells(&actions, Quirk::CleanupFailureKeepsJob));
-        assert!(matches!(machine.poll()[..], [Action::Hook(Call { hook: HookType::JobCleanup, .. })]));
+        assert!(matches!(
+            machine.poll()[..],
+            [RouterAction::CallHook(RouterHookCall { hook: HookType::JobCleanup, .. })]
+        ));
     }
-    let actions = machine.step(Event::Hook(SOURCE, HookType::JobCleanup, failed()));
+    let actions = machine.step(RouterEvent::HookEnded(SOURCE, HookType::JobCleanup, failed()));
     assert!(tells(&actions, Quirk::CleanupFailureKeepsJob), "{:?}", machine.log);
     assert!(machine.router.is_idle());
 }
@@ -296,7 +334,7 @@ fn a_source_that_is_removed_before_its_copy_is_made_is_let_go() {
     let mut machine = Machine::new("  SET Edited true\n", &["TRANSLATE_JOB"]);
     machine.poll();
     machine.jobs.0.get_mut(&SOURCE).unwrap().set("JobStatus", 3);
-    let actions = machine.step(Event::Claimed(SOURCE, Ok(())));
+    let actions = machine.step(RouterEvent::ClaimResult(SOURCE, Ok(())));
     assert!(tells(&actions, Quirk::SourceRemovalUnseen), "{actions:?}");
-    assert!(matches!(actions[..], [_, Action::Yield(SOURCE, false)]), "{actions:?}");
+    assert!(matches!(actions[..], [_, RouterAction::YieldSource(SOURCE, false)]), "{actions:?}");
 }

@@ -345,7 +345,7 @@ START = regexp("^a\.b$", TARGET.Owner) =!= True
 RANK = strcat("\\", "x") == "\\x"
 SLOT_WEIGHT = ifThenElse(regexp("\d", "5"), 3, 4)"#;
     let machine = super::machine::Machine::new(knobs);
-    let ad = machine.ad(htc_hooks::slot::SlotKey::of(1));
+    let ad = machine.ad(htc_hooks::slot::SlotKey::from_number(1));
     let wanted = r#"B1 = "a\\b"
 B2 = "C:\"
 B3 = regexp("^\d+\.x$","12.x")
@@ -379,7 +379,7 @@ BadD = )
 STARTD_HEALTH_EXPRS = NotSick, 1 > 0
 NotSick = 1 == 1";
     let machine = super::machine::Machine::new(knobs);
-    let ad = machine.ad(htc_hooks::slot::SlotKey::of(1));
+    let ad = machine.ad(htc_hooks::slot::SlotKey::from_number(1));
     for line in [
         "Requirements = Healthy && ClA && IsOwner && Bad && SlotWeight && START && WithinResourceLimits && ClP && BadP",
         "ClA = TARGET.Ok =?= true",
@@ -425,7 +425,7 @@ fn another_starter_is_asked_with_the_configuration_of_the_command_line() {
 fn limits_know_edited_requests_and_jobs_without_a_network() {
     let ad = |knobs: &str| {
         let slot = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n";
-        super::machine::Machine::new(&format!("{slot}{knobs}")).ad(htc_hooks::slot::SlotKey::of(1))
+        super::machine::Machine::new(&format!("{slot}{knobs}")).ad(htc_hooks::slot::SlotKey::from_number(1))
     };
     let both = ad("STARTD_JOB_HAS_REQUEST_ATTRS = True\nNO_JOB_NETWORKING = True");
     let wanted = "\nWithinResourceLimits = ifThenElse(TARGET._condor_RequestCpus =!= undefined,MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\

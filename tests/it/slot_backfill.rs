@@ -1,6 +1,6 @@
 //! Slot types with SLOT_TYPE_<n>_BACKFILL: a second copy of the machine, and what its slots have in common with the others.
 
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey};
 
 use super::machine::{Machine, job};
@@ -30,24 +30,28 @@ const CONFLICT: &str = "ResourceConflict = \"Cpus,Cards,B\"";
 #[test]
 fn a_backfill_type_has_the_whole_machine_once_more_and_its_devices_from_the_end() {
     let machine = Machine::new(TYPES);
-    has(&machine, SlotKey::of(1), &["Cpus = 4", "Memory = 1000", "AssignedCards = \"A,B\""]);
-    assert!(!machine.ad(SlotKey::of(1)).contains("BackfillSlot"));
+    has(&machine, SlotKey::from_number(1), &["Cpus = 4", "Memory = 1000", "AssignedCards = \"A,B\""]);
+    assert!(!machine.ad(SlotKey::from_number(1)).contains("BackfillSlot"));
     let second = ["BackfillSlot = true", "Cpus = 4", "Memory = 1000", "AssignedCards = \"B,A\""];
-    has(&machine, SlotKey::of(2), &second);
-    has(&machine, SlotKey::of(2), &["AvailableCards = { Cards_A,Cards_B }", "TotalSlots = 2"]);
+    has(&machine, SlotKey::from_number(2), &second);
+    has(&machine, SlotKey::from_number(2), &["AvailableCards = { Cards_A,Cards_B }", "TotalSlots = 2"]);
 }
 
 #[test]
 fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
-    let mut machine = Machine::with(TYPES, Quirks::None, None);
+    let mut machine = Machine::with(TYPES, QuirkMode::Manual, None);
     let second = runs(&mut machine, 2, 3, 1);
     has(&machine, second, &["Cpus = 3", "AssignedCards = \"B\"", "AvailableCards = { Cards_B }"]);
     assert!(!machine.ad(second).contains("ResourceConflict"));
-    has(&machine, SlotKey::of(1), &["Cpus = 4", "Cards = 2"]);
+    has(&machine, SlotKey::from_number(1), &["Cpus = 4", "Cards = 2"]);
     let first = runs(&mut machine, 1, 2, 2);
     has(&machine, first, &["Cpus = 2", "AssignedCards = \"A,B\"", "Cards = 2"]);
     has(&machine, second, &["Cpus = 3", "Cards = 0", "AvailableCards = {  }", CONFLICT]);
-    has(&machine, SlotKey::of(2), &["Cpus = 0", "Cards = 0", "Memory = 744", "AvailableCards = {  }"]);
+    has(
+        &machine,
+        SlotKey::from_number(2),
+        &["Cpus = 0", "Cards = 0", "Memory = 744", "AvailableCards = {  }"],
+    );
     // What it cannot offer nobody gets.
     machine.claim("slot2", "RequestCpus = 1", 1800);
     assert_eq!(
@@ -62,7 +66,7 @@ fn what_other_slots_use_is_taken_off_and_what_both_use_is_told() {
 #[test]
 fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
     for (quirks, left) in
-        [(Quirks::None, None), (Quirks::Reference, Some("ResourceConflict = \"Cpus,Cards\""))]
+        [(QuirkMode::Manual, None), (QuirkMode::Reference, Some("ResourceConflict = \"Cpus,Cards\""))]
     {
         let mut machine = Machine::with(TYPES, quirks, None);
         let second = runs(&mut machine, 2, 3, 1);
@@ -76,7 +80,7 @@ fn a_conflict_ends_with_the_other_slot_and_stays_in_25_14() {
             Some(line) => has(&machine, second, &[line]),
             None => assert!(!machine.ad(second).contains("ResourceConflict")),
         }
-        has(&machine, SlotKey::of(2), &["Cpus = 1", "Cards = 1"]);
+        has(&machine, SlotKey::from_number(2), &["Cpus = 1", "Cards = 1"]);
     }
 }
 
@@ -98,7 +102,7 @@ fn a_job_of_a_backfill_slot_leaves_when_preempt_looks_at_the_conflict() {
 fn a_claimed_static_slot_is_not_short_of_itself() {
     let types = "SLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nNUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_2 = 100%\n\
                  SLOT_TYPE_2_PARTITIONABLE = True\nSLOT_TYPE_2_BACKFILL = True\nNUM_SLOTS_TYPE_2 = 1\n";
-    for (quirks, counts_twice) in [(Quirks::None, false), (Quirks::Reference, true)] {
+    for (quirks, counts_twice) in [(QuirkMode::Manual, false), (QuirkMode::Reference, true)] {
         let mut machine = Machine::with(types, quirks, None);
         machine.claim("slot1", "", 1800);
         machine.claim("slot3", "RequestCpus = 2", 1800);

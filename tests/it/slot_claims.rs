@@ -1,7 +1,9 @@
 //! Claims of schedds on slots, latches and clauses of Requirements: the machine alone, in virtual time.
 
 use htc_hooks::process::Exit;
-use htc_hooks::slot::{Action, ClaimCommand, ClaimRequest, Deactivation, Event, Notice, SlotKey};
+use htc_hooks::slot::{
+    ClaimCommand, ClaimRequest, Deactivation, SlotKey, SlotNotice, StartdAction, StartdEvent,
+};
 
 use super::machine::{Machine, job};
 
@@ -32,7 +34,7 @@ fn a_claim_runs_one_job_after_the_other_until_its_schedd_releases_it() {
         machine.went(),
         format!("Claimed/Idle {one} {one} Preempting/Killing Owner/Idle Unclaimed/Idle")
     );
-    let ad = machine.ad(SlotKey::of(1));
+    let ad = machine.ad(SlotKey::from_number(1));
     assert!(ad.contains("\nClaimRequests = 1\n") && ad.contains("\nActivationRequests = 2\n"), "{ad}");
 }
 
@@ -43,11 +45,11 @@ fn a_claim_released_while_its_starter_cleans_up_ends_with_the_starter() {
     machine.claim("slot1", "", 1800);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
     let starter = machine.starter.unwrap();
-    machine.step(Event::FinalUpdate { starter });
+    machine.step(StartdEvent::FinalUpdate { starter });
     machine.went();
     machine.ask("slot1", ClaimCommand::Release { waiting: false });
     assert_eq!(machine.went(), "");
-    machine.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+    machine.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
     assert_eq!(machine.went(), "Preempting/Vacating Owner/Idle Unclaimed/Idle");
 }
 
@@ -69,16 +71,16 @@ fn a_claim_that_rank_prefers_waits_for_the_retirement_of_the_present_one() {
     machine.claim("slot1", "Weight = 9", 1800);
     assert_eq!(machine.went(), "Claimed/Retiring");
     machine.wait(1);
-    assert!(machine.ad(SlotKey::of(1)).contains("\nPreemptingOwner = \"alice\"\n"));
+    assert!(machine.ad(SlotKey::from_number(1)).contains("\nPreemptingOwner = \"alice\"\n"));
     machine.ask("slot1", ClaimCommand::Release { waiting: true });
     assert_eq!(machine.went(), "Claimed/Busy");
     machine.claim("slot1", "Weight = 9", 1800);
     machine.wait(95);
     assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
     let starter = machine.starter.unwrap();
-    machine.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+    machine.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
     assert_eq!(machine.went(), "Claimed/Idle");
-    assert!(machine.ad(SlotKey::of(1)).contains("\nRemoteOwner = \"alice@here\"\n"));
+    assert!(machine.ad(SlotKey::from_number(1)).contains("\nRemoteOwner = \"alice@here\"\n"));
 }
 
 #[test]
@@ -100,12 +102,12 @@ fn a_partitionable_slot_gives_a_claim_a_dynamic_one_and_takes_it_back() {
     machine.claim("slot1", "RequestCpus = 3", 1800);
     machine.claim("slot1", "RequestCpus = 3", 1800);
     assert_eq!(machine.went(), "Claimed/Idle Owner/Idle Unclaimed/Idle");
-    assert!(machine.ad(SlotKey::of(1)).contains("\nCpus = 1\n"));
+    assert!(machine.ad(SlotKey::from_number(1)).contains("\nCpus = 1\n"));
     machine.ask("slot1_1", ClaimCommand::Activate(Box::new(job("RequestCpus = 3"))));
     machine.ask("slot1_1", ClaimCommand::Deactivate(Deactivation::Graceful));
     machine.starter_ends();
     machine.ask("slot1_1", ClaimCommand::Release { waiting: false });
-    assert!(machine.ad(SlotKey::of(1)).contains("\nCpus = 4\n"));
+    assert!(machine.ad(SlotKey::from_number(1)).contains("\nCpus = 4\n"));
 }
 
 /// `Resource::evaluate_latches`.
@@ -114,10 +116,10 @@ fn a_latch_shows_when_its_attribute_changed_and_to_what() {
     let mut machine =
         Machine::new("STARTD_LATCH_EXPRS = Late\nLate = time() >= 1800000010\nUPDATE_INTERVAL = 2");
     machine.wait(6);
-    let ad = machine.ad(SlotKey::of(1));
+    let ad = machine.ad(SlotKey::from_number(1));
     assert!(ad.contains("\nLateValue = 0\n"), "{ad}");
     machine.wait(10);
-    let ad = machine.ad(SlotKey::of(1));
+    let ad = machine.ad(SlotKey::from_number(1));
     assert!(ad.contains("\nLateValue = 1\n") && ad.contains("\nLateTime = 180000001"), "{ad}");
 }
 
@@ -129,7 +131,7 @@ fn clauses_of_requirements_and_health_checks_are_in_the_ads_of_both_kinds_of_slo
                  STARTD_HEALTH_EXPRS = A, P";
     let mut machine = Machine::new(lines);
     machine.claim("slot1", "", 1800);
-    let (parent, child) = (machine.ad(SlotKey::of(1)), machine.ad(SlotKey { number: 1, sub: 1 }));
+    let (parent, child) = (machine.ad(SlotKey::from_number(1)), machine.ad(SlotKey { number: 1, sub: 1 }));
     let whole = "\nRequirements = Healthy && A && START && WithinResourceLimits && ";
     assert!(
         parent.contains(&format!("{whole}P\n")) && child.contains(&format!("{whole}D\n")),
@@ -145,7 +147,10 @@ fn copied_slot_attributes_are_values_where_that_is_configured() {
             "STARTD_ATTRS = Twice\nTwice = Cpus * 2\nSTARTD_SLOT_ATTRS = Twice\nSTARTD_EVAL_SLOT_ATTRS = {knob}"
         );
         let machine = Machine::new(&lines);
-        assert!(machine.ad(SlotKey::of(1)).contains(&format!("\nslot1_Twice = {value}\n")), "{knob}");
+        assert!(
+            machine.ad(SlotKey::from_number(1)).contains(&format!("\nslot1_Twice = {value}\n")),
+            "{knob}"
+        );
     }
 }
 
@@ -200,12 +205,16 @@ fn a_claim_of_equal_rank_is_not_told_as_one_of_higher_rank() {
             preempts: Vec::new(),
         };
         let command = ClaimCommand::Request(Box::new(request));
-        for action in machine.point.step(machine.now, Event::Command { slot: "slot1".into(), command }) {
-            if let Action::Tell(Notice::State { reason, .. } | Notice::Claim { reason, .. }) = action {
+        for action in machine.point.step(machine.now, StartdEvent::Command { slot: "slot1".into(), command })
+        {
+            if let StartdAction::Notify(
+                SlotNotice::StateChanged { reason, .. } | SlotNotice::Claim { reason, .. },
+            ) = action
+            {
                 reasons.push(reason);
             }
         }
-        machine.point.waits_for("SLOT1")
+        machine.point.waiting_claim_text("SLOT1")
     };
     assert_eq!(claim(&mut machine, 1), None);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job("Prio = 1\nClusterId = 7\nProcId = 0"))));

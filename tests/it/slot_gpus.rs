@@ -1,6 +1,6 @@
 //! GPUs: found, described, given to slots and jobs.
 
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{ClaimCommand, SlotKey};
 
 use super::machine::{Machine, job};
@@ -14,7 +14,7 @@ GPU_bbb=[ id="GPU-bbb"; Capability=8.0; DeviceName="A100"; DeviceUuid="bbb-2"; ]
 GPU_ccc=[ id="GPU-ccc"; Capability=8.0; DeviceName="A100"; DeviceUuid="ccc-3"; ]
 "#;
 
-fn with(lines: &str, quirks: Quirks) -> Machine {
+fn with(lines: &str, quirks: QuirkMode) -> Machine {
     Machine::with(lines, quirks, Some(CARDS))
 }
 
@@ -25,13 +25,13 @@ fn line(ad: &str, name: &str) -> String {
 
 #[test]
 fn a_job_gets_a_card_that_its_requiregpus_holds_for() {
-    let mut machine = with("", Quirks::Reference);
+    let mut machine = with("", QuirkMode::Reference);
     machine.claim("slot1", "RequestGPUs = 1\nRequireGPUs = Capability >= MinCap\nMinCap = 8", 1800);
     let ad = machine.ad(SlotKey { number: 1, sub: 1 });
     assert_eq!(line(&ad, "AssignedGPUs"), "\"GPU-bbb\"");
     assert_eq!(line(&ad, "GPUs_DeviceName"), "\"A100\"");
     assert_eq!(line(&ad, "GPUs_GPU_aaa"), "nothing");
-    let parent = machine.ad(SlotKey::of(1));
+    let parent = machine.ad(SlotKey::from_number(1));
     assert_eq!(line(&parent, "AvailableGPUs"), "{ GPUs_GPU_aaa,GPUs_GPU_ccc }");
     assert_eq!((line(&parent, "GPUs"), line(&parent, "GPUs_DriverVersion")), ("2".into(), "12.2".into()));
     machine.claim("slot1", "RequestGPUs = 2\nRequireGPUs = Capability >= 8", 1800);
@@ -45,8 +45,8 @@ fn a_job_gets_a_card_that_its_requiregpus_holds_for() {
 
 #[test]
 fn each_reference_of_availablegpus_is_there() {
-    let machine = with("", Quirks::None);
-    let ad = machine.ad(SlotKey::of(1));
+    let machine = with("", QuirkMode::Manual);
+    let ad = machine.ad(SlotKey::from_number(1));
     for name in ["GPUs_GPU_aaa", "GPUs_GPU_bbb", "GPUs_GPU_ccc"] {
         assert!(line(&ad, name).starts_with("[ Id = \"GPU-"), "{ad}");
     }
@@ -59,13 +59,13 @@ fn a_slot_type_binds_the_card_that_it_names() {
                  SLOT_TYPE_3 = cpus=1, gpus=1:Capability < 8\nNUM_SLOTS_TYPE_3 = 1";
     let assigned = |quirks| {
         let machine = with(types, quirks);
-        [1, 2, 3].map(|number| line(&machine.ad(SlotKey::of(number)), "AssignedGPUs"))
+        [1, 2, 3].map(|number| line(&machine.ad(SlotKey::from_number(number)), "AssignedGPUs"))
     };
-    assert_eq!(assigned(Quirks::None), ["\"GPU-ccc\"", "\"GPU-bbb\"", "\"GPU-aaa\""]);
+    assert_eq!(assigned(QuirkMode::Manual), ["\"GPU-ccc\"", "\"GPU-bbb\"", "\"GPU-aaa\""]);
     // 25.14 takes the number for a condition that is true.
-    assert_eq!(assigned(Quirks::Reference), ["\"GPU-ccc\"", "\"GPU-aaa\"", "nothing"]);
-    let machine = with(types, Quirks::Reference);
-    let broken = machine.ad(SlotKey::of(3));
+    assert_eq!(assigned(QuirkMode::Reference), ["\"GPU-ccc\"", "\"GPU-aaa\"", "nothing"]);
+    let machine = with(types, QuirkMode::Reference);
+    let broken = machine.ad(SlotKey::from_number(3));
     assert_eq!(line(&broken, "SlotBrokenReason"), "\"Not enough instances of resource GPUs\"");
 }
 
@@ -81,11 +81,11 @@ fn a_card_goes_off_line_by_reconfig_and_one_of_the_start_comes_back() {
         machine
     };
     for (quirks, available, offline) in [
-        (Quirks::Reference, "{ GPUs_GPU_ccc }", "\"GPU-aaa,GPU-bbb\""),
-        (Quirks::None, "{ GPUs_GPU_aaa,GPUs_GPU_ccc }", "\"GPU-bbb\""),
+        (QuirkMode::Reference, "{ GPUs_GPU_ccc }", "\"GPU-aaa,GPU-bbb\""),
+        (QuirkMode::Manual, "{ GPUs_GPU_aaa,GPUs_GPU_ccc }", "\"GPU-bbb\""),
     ] {
         let machine = after(quirks);
-        let ad = machine.ad(SlotKey::of(1));
+        let ad = machine.ad(SlotKey::from_number(1));
         assert_eq!(line(&ad, "AvailableGPUs"), available, "{quirks:?}");
         assert_eq!(line(&ad, "OfflineGPUs"), offline, "{quirks:?}");
         let running = machine.ad(SlotKey { number: 1, sub: 1 });
@@ -99,13 +99,15 @@ fn a_card_goes_off_line_by_reconfig_and_one_of_the_start_comes_back() {
 
 #[test]
 fn properties_stand_as_nested_ads_or_as_lists() {
-    let lists = with("USE_NESTED_CUSTOM_RESOURCE_PROPS = false", Quirks::None).ad(SlotKey::of(1));
+    let lists =
+        with("USE_NESTED_CUSTOM_RESOURCE_PROPS = false", QuirkMode::Manual).ad(SlotKey::from_number(1));
     assert_eq!(line(&lists, "GPUs_DeviceNameList"), r#"{ "V100","A100","A100" }"#);
     assert_eq!(
         (line(&lists, "GPUs_GPU_aaa"), line(&lists, "GPUs_ECCEnabled")),
         ("nothing".into(), "false".into())
     );
-    let differing = with("VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS = false", Quirks::None).ad(SlotKey::of(1));
+    let differing =
+        with("VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS = false", QuirkMode::Manual).ad(SlotKey::from_number(1));
     assert!(!line(&differing, "GPUs_GPU_aaa").contains("DriverVersion"));
     assert!(line(&differing, "GPUs_GPU_aaa").contains("DeviceName = \"V100\""));
 }
@@ -216,7 +218,7 @@ fn timeout_is_for_the_search_for_gpus_too() {
 #[test]
 fn a_claim_of_a_static_slot_needs_good_enough_cards() {
     let lines = "SLOT_TYPE_1 = cpus=1, gpus=1\nSLOT_TYPE_1_PARTITIONABLE = false\nNUM_SLOTS_TYPE_1 = 1";
-    for (quirks, refused) in [(Quirks::None, true), (Quirks::Reference, false)] {
+    for (quirks, refused) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
         let mut machine = with(lines, quirks);
         machine.claim("slot1", "RequestGPUs = 1\nRequireGPUs = Capability >= 8", 1800);
         let said = "claim refused: RequireGPUs holds for 0 of the GPUs that are free, and 1 are asked for";

@@ -1,24 +1,25 @@
 //! When slots are looked at: the order in a drain, what ends it, and the polls that an update begins and ends. Each was seen with a
 //! startd of 25.14 beside it.
 
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
-    Activity, ClaimCommand, DrainCompletion, DrainRequest, DrainSpeed, Event, SlotKey, State,
+    Activity, ClaimCommand, DrainCompletion, DrainRequest, DrainSpeed, SlotKey, SlotState, StartdEvent,
 };
 
 use super::machine::{Machine, job};
 
-const BOTH: [Quirks; 2] = [Quirks::None, Quirks::Reference];
+const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
 const TWO: &str = "NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\n";
 
 fn drain(machine: &mut Machine, speed: DrainSpeed, completion: DrainCompletion) {
-    machine.step(Event::Drain(Box::new(DrainRequest { completion, ..DrainRequest::new(speed, "test") })));
+    machine
+        .step(StartdEvent::Drain(Box::new(DrainRequest { completion, ..DrainRequest::new(speed, "test") })));
 }
 
 /// What the slot of this number is and does.
-fn is(machine: &Machine, number: u32) -> (State, Activity) {
-    let found = machine.point.slots().find(|(key, ..)| *key == SlotKey::of(number));
+fn is(machine: &Machine, number: u32) -> (SlotState, Activity) {
+    let found = machine.point.slots().find(|(key, ..)| *key == SlotKey::from_number(number));
     let (.., state, activity) = found.unwrap();
     (state, activity)
 }
@@ -44,14 +45,14 @@ fn in_25_14_a_slot_whose_turn_is_over_does_not_see_that_the_drain_is_before_the_
         machine.claim("slot1", "", 1800);
         machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
         drain(&mut machine, DrainSpeed::Graceful, DrainCompletion::Resume);
-        assert_eq!(is(&machine, 2), (State::Drained, Activity::Retiring));
+        assert_eq!(is(&machine, 2), (SlotState::Drained, Activity::Retiring));
         machine.starter_ends();
-        assert_eq!(is(&machine, 1), (State::Drained, Activity::Idle));
+        assert_eq!(is(&machine, 1), (SlotState::Drained, Activity::Idle));
         machine.wait(10);
-        let waits = if quirks == Quirks::Reference { State::Drained } else { State::Unclaimed };
+        let waits = if quirks == QuirkMode::Reference { SlotState::Drained } else { SlotState::Unclaimed };
         assert_eq!((is(&machine, 1).0, is(&machine, 2).0), (waits, waits));
         machine.wait(60);
-        assert_eq!((is(&machine, 1).0, is(&machine, 2).0), (State::Unclaimed, State::Unclaimed));
+        assert_eq!((is(&machine, 1).0, is(&machine, 2).0), (SlotState::Unclaimed, SlotState::Unclaimed));
     }
 }
 
@@ -64,12 +65,12 @@ fn an_update_that_finds_a_slot_claimed_begins_the_polls_though_no_job_runs() {
         machine.wait(90);
         machine.measure(1.0);
         machine.wait(6);
-        assert_eq!(is(&machine, 1).0, State::Claimed, "nobody looks before the update");
+        assert_eq!(is(&machine, 1).0, SlotState::Claimed, "nobody looks before the update");
         machine.measure(0.0);
         machine.wait(10);
         machine.measure(1.0);
         machine.wait(4);
-        assert_eq!(is(&machine, 1).0, State::Owner, "a poll has seen it");
+        assert_eq!(is(&machine, 1).0, SlotState::Owner, "a poll has seen it");
     }
 }
 
@@ -86,7 +87,7 @@ fn an_update_that_finds_nothing_claimed_ends_the_polls() {
         machine.wait(20);
         machine.measure(1.0);
         machine.wait(60);
-        assert_eq!(is(&machine, 1).0, State::Unclaimed, "the poll after the update does not come");
+        assert_eq!(is(&machine, 1).0, SlotState::Unclaimed, "the poll after the update does not come");
     }
 }
 
@@ -96,12 +97,12 @@ fn the_next_look_at_hibernate_is_one_interval_after_the_machine_is_awake() {
     let lines = format!(
         "{TWO}HIBERNATE = \"S3\"\nHIBERNATE_CHECK_INTERVAL = 40\nHIBERNATION_OVERRIDE_WOL = True\nUPDATE_INTERVAL = 5000"
     );
-    let mut machine = Machine::with(&lines, Quirks::Reference, None);
+    let mut machine = Machine::with(&lines, QuirkMode::Reference, None);
     machine.wait(75);
-    machine.step(Event::Woke { failure: Some("it was away".to_owned()) });
+    machine.step(StartdEvent::Awake { failure: Some("it was away".to_owned()) });
     // The poll that follows finds nothing claimed.
     machine.wait(3);
     let wake = machine.point.next_wake().unwrap();
-    let pause = wake.since(machine.now.tick()).as_secs();
+    let pause = wake.since(machine.now.monotonic()).as_secs();
     assert!((35..=38).contains(&pause), "{pause}");
 }

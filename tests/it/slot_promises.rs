@@ -1,13 +1,13 @@
 //! Promises of the manual that 25.14 breaks: kept by default, with a warning; `--quirks reference` breaks them as well.
 
-use htc_hooks::quirks::Quirks;
-use htc_hooks::slot::{ClaimCommand, Event, SlotKey};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::slot::{ClaimCommand, SlotKey, StartdEvent};
 
 use super::machine::{Machine, job};
 use super::point::Point;
 
 /// A machine whose slot runs a job.
-fn busy(policy: &str, quirks: Quirks, of_job: &str) -> Machine {
+fn busy(policy: &str, quirks: QuirkMode, of_job: &str) -> Machine {
     let one =
         "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = False\nUPDATE_INTERVAL = 1\n";
     let mut machine = Machine::with(&format!("{one}{policy}"), quirks, None);
@@ -24,19 +24,19 @@ fn warns(machine: &Machine, quirk: &str) -> bool {
 /// Seen on 32d2e18: three partitionable slots, without a word.
 #[test]
 fn num_slots_alone_makes_static_slots() {
-    let machine = Machine::with("NUM_SLOTS = 3", Quirks::None, None);
+    let machine = Machine::with("NUM_SLOTS = 3", QuirkMode::Manual, None);
     for number in 1..=3 {
-        assert!(machine.ad(SlotKey::of(number)).contains("SlotType = \"Static\"\n"));
+        assert!(machine.ad(SlotKey::from_number(number)).contains("SlotType = \"Static\"\n"));
     }
     assert!(warns(&machine, "num-slots-partitionable"), "{:?}", machine.warnings);
-    let machine = Machine::with("NUM_SLOTS = 3", Quirks::Reference, None);
-    assert!(machine.ad(SlotKey::of(3)).contains("SlotType = \"Partitionable\"\n"));
+    let machine = Machine::with("NUM_SLOTS = 3", QuirkMode::Reference, None);
+    assert!(machine.ad(SlotKey::from_number(3)).contains("SlotType = \"Partitionable\"\n"));
     assert!(!warns(&machine, "num-slots-partitionable"), "{:?}", machine.warnings);
-    for quirks in [Quirks::None, Quirks::Reference] {
+    for quirks in [QuirkMode::Manual, QuirkMode::Reference] {
         let said = Machine::with("NUM_SLOTS = 2\nSLOT_TYPE_0_PARTITIONABLE = True", quirks, None);
-        assert!(said.ad(SlotKey::of(2)).contains("SlotType = \"Partitionable\"\n"));
+        assert!(said.ad(SlotKey::from_number(2)).contains("SlotType = \"Partitionable\"\n"));
         let default = Machine::with("", quirks, None);
-        assert!(default.ad(SlotKey::of(1)).contains("SlotType = \"Partitionable\"\n"));
+        assert!(default.ad(SlotKey::from_number(1)).contains("SlotType = \"Partitionable\"\n"));
         assert!(!warns(&said, "num-slots") && !warns(&default, "num-slots"));
     }
 }
@@ -46,34 +46,34 @@ fn num_slots_alone_makes_static_slots() {
 fn a_policy_sees_how_long_the_processor_is_busy() {
     let policy = "CPUBusy = TotalLoadAvg >= 3\nWANT_SUSPEND = True\nCONTINUE = CPUIsBusy == False\nPREEMPT = False\n\
                   SUSPEND = CPUBusyTime > 120\n";
-    let mut machine = busy(policy, Quirks::None, "");
+    let mut machine = busy(policy, QuirkMode::Manual, "");
     assert!(warns(&machine, "cpu-busy-time-missing"), "{:?}", machine.warnings);
     machine.measure(3.5);
     machine.wait(115);
     assert_eq!(machine.went(), "");
     machine.wait(15);
     assert_eq!(machine.went(), "Claimed/Suspended");
-    let ad = machine.ad(SlotKey::of(1));
+    let ad = machine.ad(SlotKey::from_number(1));
     assert!(ad.contains("CpuIsBusy = true\n") && ad.contains("CpuBusyTime = 1"), "{ad}");
     machine.measure(0.0);
     machine.wait(2);
     assert_eq!(machine.went(), "Claimed/Busy");
-    let mut machine = busy(policy, Quirks::Reference, "");
+    let mut machine = busy(policy, QuirkMode::Reference, "");
     machine.measure(3.5);
     machine.wait(300);
     assert_eq!(machine.went(), "");
-    assert!(!machine.ad(SlotKey::of(1)).contains("CpuIsBusy"));
-    let unread = busy("", Quirks::None, "");
-    assert!(!unread.ad(SlotKey::of(1)).contains("CpuIsBusy"));
+    assert!(!machine.ad(SlotKey::from_number(1)).contains("CpuIsBusy"));
+    let unread = busy("", QuirkMode::Manual, "");
+    assert!(!unread.ad(SlotKey::from_number(1)).contains("CpuIsBusy"));
 }
 
 /// Seen on 32d2e18: the job is killed, and the slot stays in Vacating.
 #[test]
 fn a_slot_that_vacates_for_too_long_goes_to_killing() {
     let policy = "MachineMaxVacateTime = 5\nMaxJobRetirementTime = 0\n";
-    for (quirks, wanted) in [(Quirks::None, "Preempting/Killing"), (Quirks::Reference, "")] {
+    for (quirks, wanted) in [(QuirkMode::Manual, "Preempting/Killing"), (QuirkMode::Reference, "")] {
         let mut machine = busy(policy, quirks, "");
-        machine.step(Event::Vacate { slot: None, fast: false });
+        machine.step(StartdEvent::Vacate { slot: None, fast: false });
         machine.wait(3);
         assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
         machine.wait(4);
@@ -87,7 +87,7 @@ fn a_slot_that_vacates_for_too_long_goes_to_killing() {
 #[test]
 fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
     let lease = "JobLeaseDuration = 40";
-    let mut machine = busy("", Quirks::None, lease);
+    let mut machine = busy("", QuirkMode::Manual, lease);
     for _ in 0..5 {
         machine.wait(30);
         machine.ask("slot1", ClaimCommand::Alive);
@@ -95,7 +95,7 @@ fn a_busy_claim_that_nobody_renews_ends_with_its_lease() {
     assert_eq!(machine.went(), "");
     machine.wait(50);
     assert_eq!(machine.went(), "Preempting/Killing");
-    let mut machine = busy("", Quirks::Reference, lease);
+    let mut machine = busy("", QuirkMode::Reference, lease);
     machine.wait(5000);
     assert_eq!(machine.went(), "");
 }

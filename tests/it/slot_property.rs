@@ -6,16 +6,16 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use htc_hooks::classad::format::long;
-use htc_hooks::config::{Config, LoadOptions, Who};
+use htc_hooks::config::{Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
-    Action, Activity, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, Event,
-    ExecutionPoint, HookRun, Limits, Measured, SlotHook, SlotKey, StarterId, StarterSignal, State,
-    Surroundings, configure,
+    Activity, ClaimCommand, ClaimRequest, Deactivation, DrainRequest, DrainSpeed, ExecutionPoint, ExitLimits,
+    HookRunId, HostMeasurements, Measurements, SlotHookType, SlotKey, SlotState, StartdAction, StartdEvent,
+    StarterId, StarterSignal, configure,
 };
-use htc_hooks::time::Now;
+use htc_hooks::time::ClockReading;
 use proptest::prelude::*;
 
 use super::machine::job;
@@ -123,37 +123,37 @@ enum Told {
 
 struct Driver {
     point: ExecutionPoint,
-    now: Now,
+    now: ClockReading,
     /// Starters that run: their slots, whether for backfill, and how they were told to end.
     starters: BTreeMap<StarterId, (SlotKey, bool, Told)>,
-    fetches: Vec<(SlotKey, HookRun)>,
+    fetches: Vec<(SlotKey, HookRunId)>,
     replies: usize,
     answered: usize,
-    quirks: Quirks,
+    quirks: QuirkMode,
     /// What each slot is, and since when.
-    since: BTreeMap<SlotKey, (State, Activity, u64)>,
+    since: BTreeMap<SlotKey, (SlotState, Activity, u64)>,
     /// Slots that were suspended without a job: 25.14 has them Busy when they go on.
     suspended_idle: BTreeSet<SlotKey>,
 }
 
 impl Driver {
     /// None where the machine has not what the layout asks for.
-    fn new(layout: &str, quirks: Quirks) -> Option<Self> {
+    fn new(layout: &str, quirks: QuirkMode) -> Option<Self> {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("condor_config");
         std::fs::write(&file, format!("{POLICY}\n{layout}\n")).unwrap();
         let world = Rc::new(RealWorld::new());
-        let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+        let who = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
         let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
         let (config, _) = Config::load(&*world, &who, &options).unwrap();
-        let around = Surroundings {
+        let around = HostMeasurements {
             disk_free: 1_000_000,
             virtual_memory: 1_000_000,
-            gpus: Some(CARDS.into()),
-            ..Surroundings::default()
+            gpu_discovery_output: Some(CARDS.into()),
+            ..HostMeasurements::default()
         };
-        let made = configure(&config, &*world, &around, quirks, Limits::default()).ok()?;
-        let now = Now::at_epoch(1_800_000_000);
+        let made = configure(&config, &*world, &around, quirks, ExitLimits::default()).ok()?;
+        let now = ClockReading::from_epoch(1_800_000_000);
         let point = ExecutionPoint::new(made.settings, world, now);
         let (starters, fetches) = (BTreeMap::new(), Vec::new());
         let mut driver = Driver {
@@ -167,20 +167,20 @@ impl Driver {
             since: BTreeMap::new(),
             suspended_idle: BTreeSet::new(),
         };
-        driver.step(Event::Start);
+        driver.step(StartdEvent::Start);
         Some(driver)
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: StartdEvent) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             for action in self.point.step(self.now, event) {
                 match action {
-                    Action::SpawnStarter(call) => {
+                    StartdAction::SpawnStarter(call) => {
                         self.starters.insert(call.starter, (call.slot, call.backfill, Told::Nothing));
-                        events.push(Event::StarterSpawned { starter: call.starter, pid: 77 });
+                        events.push(StartdEvent::StarterSpawned { starter: call.starter, pid: 77 });
                     }
-                    Action::SignalStarter { starter, signal, .. } => {
+                    StartdAction::SignalStarter { starter, signal, .. } => {
                         let told = match signal {
                             StarterSignal::Soft => Told::Softly,
                             StarterSignal::Hard => Told::Hard,
@@ -191,23 +191,23 @@ impl Driver {
                             running.2 = running.2.max(told);
                         }
                     }
-                    Action::RunHook(call) => match call.hook {
-                        SlotHook::FetchWork => self.fetches.push((call.slot, call.run)),
-                        SlotHook::ReplyFetch | SlotHook::EvictClaim => {
-                            self.replies += usize::from(call.hook == SlotHook::ReplyFetch);
+                    StartdAction::RunHook(call) => match call.hook {
+                        SlotHookType::FetchWork => self.fetches.push((call.slot, call.run)),
+                        SlotHookType::ReplyFetch | SlotHookType::EvictClaim => {
+                            self.replies += usize::from(call.hook == SlotHookType::ReplyFetch);
                             events.insert(
                                 0,
-                                Event::HookEnded { run: call.run, stdout: Vec::new(), cut: false },
+                                StartdEvent::HookEnded { run: call.run, stdout: Vec::new(), cut: false },
                             );
                         }
                     },
-                    Action::RunBenchmarks
-                    | Action::Accept { .. }
-                    | Action::Reconfigure
-                    | Action::Sleep { .. }
-                    | Action::GiveUp(_)
-                    | Action::Tell(_)
-                    | Action::Finished { .. } => {}
+                    StartdAction::RunBenchmarks
+                    | StartdAction::AcceptJob { .. }
+                    | StartdAction::Reconfigure
+                    | StartdAction::Sleep { .. }
+                    | StartdAction::GiveUpJob(_)
+                    | StartdAction::Notify(_)
+                    | StartdAction::Finished { .. } => {}
                 }
             }
         }
@@ -217,16 +217,16 @@ impl Driver {
     fn wait(&mut self, seconds: u64) {
         let end = self.now.plus(Duration::from_secs(seconds));
         let mut looks = 0;
-        while let Some(wake) = self.point.next_wake().filter(|wake| *wake <= end.tick()) {
-            self.now = self.now.plus(wake.since(self.now.tick()));
-            self.step(Event::Tick);
+        while let Some(wake) = self.point.next_wake().filter(|wake| *wake <= end.monotonic()) {
+            self.now = self.now.plus(wake.since(self.now.monotonic()));
+            self.step(StartdEvent::Tick);
             looks += 1;
             assert!(looks < 40 * (seconds + 1), "it wakes without end");
         }
         self.now = end;
     }
 
-    fn slots(&self) -> Vec<(SlotKey, String, State, Activity)> {
+    fn slots(&self) -> Vec<(SlotKey, String, SlotState, Activity)> {
         self.point.slots().map(|(key, id, state, activity)| (key, id.to_owned(), state, activity)).collect()
     }
 
@@ -242,7 +242,7 @@ impl Driver {
 
     fn ends(&mut self, starter: StarterId) {
         self.starters.remove(&starter);
-        self.step(Event::StarterExited { starter, exit: Exit::Code(0) });
+        self.step(StartdEvent::StarterExited { starter, exit: Exit::Code(0) });
     }
 
     fn happen(&mut self, thing: &Thing) {
@@ -258,9 +258,12 @@ impl Driver {
         match *thing {
             Thing::Wait(seconds) => self.wait(seconds),
             Thing::Load(load) => {
-                let measured =
-                    Measured { load: f64::from(load), virtual_memory: 1_000_000, ..Measured::default() };
-                self.step(Event::Measured(Box::new(measured)));
+                let measured = Measurements {
+                    load: f64::from(load),
+                    virtual_memory: 1_000_000,
+                    ..Measurements::default()
+                };
+                self.step(StartdEvent::MeasurementsTaken(Box::new(measured)));
             }
             Thing::Ask(what, slot, size) => {
                 let command = match what {
@@ -282,13 +285,13 @@ impl Driver {
                     _ => ClaimCommand::Release { waiting: size % 3 == 0 },
                 };
                 let slot = self.name(slot);
-                self.step(Event::Command { slot, command });
+                self.step(StartdEvent::Command { slot, command });
             }
             Thing::Fetched(work, size) => {
                 let Some((_, run)) = self.fetches.pop() else { return };
                 let stdout = if work { long::print(&sized(size)) } else { Vec::new() };
                 let before = self.replies;
-                self.step(Event::HookEnded { run, stdout, cut: false });
+                self.step(StartdEvent::HookEnded { run, stdout, cut: false });
                 if work {
                     self.answered += 1;
                     assert_eq!(self.replies, before + 1, "a job that was fetched is answered once");
@@ -301,23 +304,23 @@ impl Driver {
             }
             Thing::Final(number) => {
                 if let Some(starter) = self.starter(number) {
-                    self.step(Event::FinalUpdate { starter });
+                    self.step(StartdEvent::FinalUpdate { starter });
                 }
             }
             Thing::Vacate(slot, fast) => {
                 let slot = slot.map(|slot| self.name(slot));
-                self.step(Event::Vacate { slot, fast });
+                self.step(StartdEvent::Vacate { slot, fast });
             }
             Thing::Suspend(slot, stop) => {
                 let slot = Some(self.name(slot));
-                self.step(if stop { Event::Suspend { slot } } else { Event::Continue { slot } });
+                self.step(if stop { StartdEvent::Suspend { slot } } else { StartdEvent::Continue { slot } });
             }
             Thing::Drain(speed) => {
                 let speed = [DrainSpeed::Graceful, DrainSpeed::Quick, DrainSpeed::Fast][usize::from(speed)];
-                self.step(Event::Drain(Box::new(DrainRequest::new(speed, "test"))));
+                self.step(StartdEvent::Drain(Box::new(DrainRequest::new(speed, "test"))));
             }
-            Thing::Cancel => self.step(Event::CancelDrain { id: None }),
-            Thing::Benchmarked => self.step(Event::BenchmarksEnded),
+            Thing::Cancel => self.step(StartdEvent::CancelDrain { id: None }),
+            Thing::Benchmarked => self.step(StartdEvent::BenchmarksEnded),
         }
     }
 
@@ -336,7 +339,7 @@ impl Driver {
             }
             let (_, id, state, activity) = found.expect("a job runs in a slot that is there");
             assert!(
-                matches!(state, State::Claimed | State::Preempting),
+                matches!(state, SlotState::Claimed | SlotState::Preempting),
                 "a job runs in {id}, which is {state}/{activity}"
             );
         }
@@ -344,14 +347,14 @@ impl Driver {
         for (key, id, state, activity) in &slots {
             let jobs = self.starters.values().filter(|(slot, backfill, _)| slot == key && !backfill).count();
             assert!(jobs <= 1, "{id} runs {jobs} jobs");
-            if jobs == 0 && (*state, *activity) == (State::Claimed, Activity::Suspended) {
+            if jobs == 0 && (*state, *activity) == (SlotState::Claimed, Activity::Suspended) {
                 self.suspended_idle.insert(*key);
             }
             if *activity == Activity::Busy {
                 // In 25.14 no client lives for long, and none is started for that.
-                let backfills = client || self.quirks == Quirks::Reference;
-                let went_on = self.suspended_idle.contains(key) && self.quirks == Quirks::Reference;
-                let runs = if *state == State::Backfill { backfills } else { jobs == 1 || went_on };
+                let backfills = client || self.quirks == QuirkMode::Reference;
+                let went_on = self.suspended_idle.contains(key) && self.quirks == QuirkMode::Reference;
+                let runs = if *state == SlotState::Backfill { backfills } else { jobs == 1 || went_on };
                 assert!(runs, "{id} is {state}/Busy, and nothing runs");
             } else if *activity != Activity::Suspended {
                 self.suspended_idle.remove(key);
@@ -386,7 +389,7 @@ impl Driver {
     }
 
     /// What has a time-out does not outlast it.
-    fn check_stays(&mut self, slots: &[(SlotKey, String, State, Activity)]) {
+    fn check_stays(&mut self, slots: &[(SlotKey, String, SlotState, Activity)]) {
         let now = self.now.monotonic_us;
         self.since.retain(|key, _| slots.iter().any(|(other, ..)| other == key));
         for (key, id, state, activity) in slots {
@@ -396,9 +399,9 @@ impl Driver {
             }
             // A starter that does not listen keeps its slot; what it is told is another thing then.
             let (most, told) = match (state, activity) {
-                (State::Matched, _) => (MATCH_TIMEOUT, Told::Killed),
-                (State::Preempting, Activity::Vacating) => (VACATE_TIME, Told::Hard),
-                (State::Preempting, Activity::Killing) => (KILLING_TIMEOUT, Told::Killed),
+                (SlotState::Matched, _) => (MATCH_TIMEOUT, Told::Killed),
+                (SlotState::Preempting, Activity::Vacating) => (VACATE_TIME, Told::Hard),
+                (SlotState::Preempting, Activity::Killing) => (KILLING_TIMEOUT, Told::Killed),
                 _ => continue,
             };
             let stayed = (now - stay.2) / 1_000_000;
@@ -416,9 +419,9 @@ impl Driver {
         for _ in 0..40 {
             self.wait(5);
             while let Some((_, run)) = self.fetches.pop() {
-                self.step(Event::HookEnded { run, stdout: Vec::new(), cut: false });
+                self.step(StartdEvent::HookEnded { run, stdout: Vec::new(), cut: false });
             }
-            self.step(Event::BenchmarksEnded);
+            self.step(StartdEvent::BenchmarksEnded);
             let told: Vec<StarterId> = self
                 .starters
                 .iter()
@@ -428,11 +431,14 @@ impl Driver {
             told.into_iter().for_each(|starter| self.ends(starter));
         }
         for (_, id, state, activity) in self.slots() {
-            let passing = matches!(state, State::Matched | State::Preempting)
+            let passing = matches!(state, SlotState::Matched | SlotState::Preempting)
                 || matches!(activity, Activity::Vacating | Activity::Killing | Activity::Benchmarking);
             assert!(!passing, "{id} stays {state}/{activity}; starters: {:?}", self.starters);
             // Leases and fetches without work end idle claims.
-            assert!((state, activity) != (State::Claimed, Activity::Idle), "{id} stays claimed by nobody");
+            assert!(
+                (state, activity) != (SlotState::Claimed, Activity::Idle),
+                "{id} stays claimed by nobody"
+            );
         }
     }
 }
@@ -445,7 +451,7 @@ proptest! {
         reference in any::<bool>(),
         things in proptest::collection::vec(thing(), 1..60),
     ) {
-        let quirks = if reference { Quirks::Reference } else { Quirks::None };
+        let quirks = if reference { QuirkMode::Reference } else { QuirkMode::Manual };
         let driver = Driver::new(&layout, quirks);
         prop_assume!(driver.is_some());
         let mut driver = driver.unwrap();

@@ -2,13 +2,13 @@
 
 use std::process::Output;
 
-use htc_hooks::quirks::Quirks;
-use htc_hooks::slot::{ClaimCommand, Event, SlotKey, StarterSignal};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::slot::{ClaimCommand, SlotKey, StartdEvent, StarterSignal};
 
 use super::machine::{Machine, job};
 use super::point::Point;
 
-const BOTH: [Quirks; 2] = [Quirks::None, Quirks::Reference];
+const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
 /// The load of the machine says whether SUSPEND (3) or CONTINUE (0) is true.
 const POLICY: &str = "NUM_SLOTS_TYPE_1 = 1
@@ -21,7 +21,7 @@ CONTINUE = TotalLoadAvg == 0
 MaxJobRetirementTime = 100
 MachineMaxVacateTime = 5";
 
-fn busy(quirks: Quirks) -> Machine {
+fn busy(quirks: QuirkMode) -> Machine {
     let mut machine = Machine::with(POLICY, quirks, None);
     machine.claim("slot1", "", 1800);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
@@ -32,7 +32,7 @@ fn busy(quirks: Quirks) -> Machine {
 fn asks(machine: &mut Machine, stop: bool) -> Option<String> {
     let slot = Some("slot1".to_owned());
     machine.warnings.clear();
-    machine.step(if stop { Event::Suspend { slot } } else { Event::Continue { slot } });
+    machine.step(if stop { StartdEvent::Suspend { slot } } else { StartdEvent::Continue { slot } });
     machine.warnings.pop()
 }
 
@@ -45,7 +45,7 @@ fn load(machine: &mut Machine, load: f64) {
 fn a_retiring_job_can_be_suspended_and_goes_on_retiring() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
-        machine.step(Event::Vacate { slot: None, fast: false });
+        machine.step(StartdEvent::Vacate { slot: None, fast: false });
         assert_eq!(asks(&mut machine, true), None);
         assert_eq!(machine.went(), "Claimed/Retiring Claimed/Suspended");
         // CONTINUE is true, and does not count.
@@ -88,9 +88,9 @@ fn a_job_that_left_suspended_does_not_stop_the_next_one_for_ever() {
         load(&mut machine, 3.0);
         load(&mut machine, 0.0);
         let wanted = match quirks {
-            Quirks::None => "Claimed/Suspended Claimed/Busy",
+            QuirkMode::Manual => "Claimed/Suspended Claimed/Busy",
             // Resource::suspend_claim: only continue_claim takes the mark away.
-            Quirks::Reference => "Claimed/Suspended",
+            QuirkMode::Reference => "Claimed/Suspended",
         };
         assert_eq!(machine.went(), wanted);
     }
@@ -102,7 +102,7 @@ fn a_slot_without_a_job_refuses_both() {
         let mut machine = busy(quirks);
         let refused = asks(&mut machine, false).unwrap();
         assert_eq!(refused, "continue refused: the slot is Claimed/Busy: nothing is suspended");
-        machine.step(Event::Vacate { slot: None, fast: true });
+        machine.step(StartdEvent::Vacate { slot: None, fast: true });
         assert_eq!(machine.went(), "Preempting/Killing");
         let refused = asks(&mut machine, true).unwrap();
         assert_eq!(refused, "suspend refused: the slot is Preempting/Killing: its job is on its way out");
@@ -110,13 +110,13 @@ fn a_slot_without_a_job_refuses_both() {
         let refused = asks(&mut machine, true).unwrap();
         assert_eq!(refused, "suspend refused: the slot is Unclaimed/Idle: it runs no job");
         machine.warnings.clear();
-        machine.step(Event::Continue { slot: None });
+        machine.step(StartdEvent::Continue { slot: None });
         assert_eq!(machine.warnings, ["continue refused: no slot has a job that a command has suspended"]);
         machine.claim("slot1", "", 1800);
         machine.warnings.clear();
-        machine.step(Event::Suspend { slot: None });
+        machine.step(StartdEvent::Suspend { slot: None });
         assert_eq!(machine.warnings, ["suspend refused: no slot runs a job"]);
-        assert!(machine.ad(SlotKey::of(1)).contains("Activity = \"Idle\""));
+        assert!(machine.ad(SlotKey::from_number(1)).contains("Activity = \"Idle\""));
     }
 }
 
@@ -185,13 +185,13 @@ fn a_verb_that_finds_nothing_to_do_says_so_live() {
 /// Seen with a startd of 25.14: the claim is Suspended, then Busy, and takes no job until it is given back.
 #[test]
 fn a_claim_without_a_job_is_refused_and_suspended_all_the_same_by_25_14() {
-    let mut plain = Machine::with(POLICY, Quirks::None, None);
+    let mut plain = Machine::with(POLICY, QuirkMode::Manual, None);
     plain.claim("slot1", "", 1800);
     assert!(
         asks(&mut plain, true).unwrap().contains("suspend refused: the slot is Claimed/Idle: it runs no job")
     );
     assert_eq!(plain.went(), "Claimed/Idle");
-    let mut reference = Machine::with(POLICY, Quirks::Reference, None);
+    let mut reference = Machine::with(POLICY, QuirkMode::Reference, None);
     reference.claim("slot1", "", 1800);
     assert_eq!(asks(&mut reference, true), None);
     assert_eq!(asks(&mut reference, false), None);
@@ -199,6 +199,6 @@ fn a_claim_without_a_job_is_refused_and_suspended_all_the_same_by_25_14() {
     reference.warnings.clear();
     reference.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
     assert!(reference.warnings[0].contains("activation refused"), "{:?}", reference.warnings);
-    reference.step(Event::Vacate { slot: Some("slot1".to_owned()), fast: false });
+    reference.step(StartdEvent::Vacate { slot: Some("slot1".to_owned()), fast: false });
     assert_eq!(reference.went(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
 }

@@ -1,15 +1,15 @@
 //! Every transition of a slot, by its number in the manual ("Slot States and Activities"), with both sets of habits where they
 //! differ. The load of the machine says which expression of the policy is true.
 
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
-    ClaimCommand, Deactivation, DrainRequest, DrainSpeed, Event, Shutdown, SlotKey, StarterSignal,
+    ClaimCommand, Deactivation, DrainRequest, DrainSpeed, ShutdownMode, SlotKey, StartdEvent, StarterSignal,
 };
 
 use super::machine::{Machine, job};
 use super::point::Point;
 
-const BOTH: [Quirks; 2] = [Quirks::None, Quirks::Reference];
+const BOTH: [QuirkMode; 2] = [QuirkMode::Manual, QuirkMode::Reference];
 
 /// What a load stands for.
 const QUIET: f64 = 0.0;
@@ -47,7 +47,7 @@ BENCHMARKS_JOBLIST = t
 BENCHMARKS_T_EXECUTABLE = /bin/true
 RunBenchmarks = TotalLoadAvg == 8";
 
-fn machine(quirks: Quirks) -> Machine {
+fn machine(quirks: QuirkMode) -> Machine {
     Machine::with(POLICY, quirks, None)
 }
 
@@ -56,7 +56,7 @@ fn becomes(machine: &mut Machine, load: f64) {
     machine.wait(2);
 }
 
-fn busy(quirks: Quirks) -> Machine {
+fn busy(quirks: QuirkMode) -> Machine {
     let mut machine = machine(quirks);
     machine.claim("slot1", "", 1800);
     machine.ask("slot1", ClaimCommand::Activate(Box::new(job(""))));
@@ -65,17 +65,17 @@ fn busy(quirks: Quirks) -> Machine {
 }
 
 fn vacate(machine: &mut Machine, fast: bool) {
-    machine.step(Event::Vacate { slot: None, fast });
+    machine.step(StartdEvent::Vacate { slot: None, fast });
 }
 
 fn drain(machine: &mut Machine) {
     let request = DrainRequest::new(DrainSpeed::Graceful, "test");
-    machine.step(Event::Drain(Box::new(request)));
+    machine.step(StartdEvent::Drain(Box::new(request)));
 }
 
 /// A slot whose backfill client runs. Where it cannot run at all there is none.
 fn backfilling() -> Machine {
-    let mut machine = machine(Quirks::None);
+    let mut machine = machine(QuirkMode::Manual);
     becomes(&mut machine, BACKFILL);
     machine.wait(2);
     assert_eq!(machine.went(), "Backfill/Idle Backfill/Busy");
@@ -95,14 +95,14 @@ fn transitions_1_and_2_owner_and_unclaimed_as_is_owner_says() {
 
 #[test]
 fn transitions_3_and_4_a_slot_benchmarks_until_the_programs_end() {
-    let mut default = machine(Quirks::None);
+    let mut default = machine(QuirkMode::Manual);
     becomes(&mut default, BENCHMARK);
     default.wait(5);
     assert_eq!(default.went(), "Unclaimed/Benchmarking");
     default.measure(QUIET);
-    default.step(Event::BenchmarksEnded);
+    default.step(StartdEvent::BenchmarksEnded);
     assert_eq!(default.went(), "Unclaimed/Idle");
-    assert!(!default.ad(SlotKey::of(1)).contains("LastBenchmark = 0"));
+    assert!(!default.ad(SlotKey::from_number(1)).contains("LastBenchmark = 0"));
     // Looked at again whenever there is nothing else to do.
     becomes(&mut default, BENCHMARK);
     assert_eq!(default.went(), "Unclaimed/Benchmarking");
@@ -110,11 +110,11 @@ fn transitions_3_and_4_a_slot_benchmarks_until_the_programs_end() {
 
 #[test]
 fn transition_4_is_made_at_the_next_look_in_25_14_and_transition_3_not_again() {
-    let mut reference = machine(Quirks::Reference);
+    let mut reference = machine(QuirkMode::Reference);
     becomes(&mut reference, BENCHMARK);
     reference.wait(5);
     assert_eq!(reference.went(), "Unclaimed/Benchmarking Unclaimed/Idle");
-    reference.step(Event::BenchmarksEnded);
+    reference.step(StartdEvent::BenchmarksEnded);
     reference.wait(5);
     assert_eq!(reference.went(), "", "not before another activity");
 }
@@ -255,7 +255,7 @@ fn transition_19_a_drain_that_is_cancelled_leaves_the_job_alone() {
         let mut machine = busy(quirks);
         drain(&mut machine);
         assert_eq!(machine.went(), "Claimed/Retiring");
-        machine.step(Event::CancelDrain { id: None });
+        machine.step(StartdEvent::CancelDrain { id: None });
         machine.wait(2);
         assert_eq!(machine.went(), "Claimed/Busy");
     }
@@ -266,7 +266,7 @@ fn transitions_21_and_25_a_job_that_is_to_leave_is_killed() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         machine.measure(NO_RETIREMENT);
-        machine.step(Event::Refresh);
+        machine.step(StartdEvent::Refresh);
         vacate(&mut machine, false);
         assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating");
         becomes(&mut machine, KILL);
@@ -283,7 +283,7 @@ fn transition_22_a_vacated_slot_goes_back_to_its_owner() {
     for quirks in BOTH {
         let mut machine = busy(quirks);
         machine.measure(NO_RETIREMENT);
-        machine.step(Event::Refresh);
+        machine.step(StartdEvent::Refresh);
         vacate(&mut machine, false);
         machine.starter_ends();
         assert_eq!(machine.went(), "Claimed/Retiring Preempting/Vacating Owner/Idle Unclaimed/Idle");
@@ -325,7 +325,7 @@ fn transitions_26_and_27_a_backfill_client_runs_and_ends() {
 
 #[test]
 fn in_25_14_as_root_the_client_ends_as_soon_as_it_is_started() {
-    let mut machine = machine(Quirks::Reference);
+    let mut machine = machine(QuirkMode::Reference);
     becomes(&mut machine, BACKFILL);
     machine.wait(3);
     let went = machine.went();
@@ -387,7 +387,7 @@ fn transitions_33_and_34_all_slots_are_drained_and_resume() {
         let mut machine = machine(quirks);
         drain(&mut machine);
         assert_eq!(machine.went(), "Drained/Retiring Drained/Idle");
-        machine.step(Event::CancelDrain { id: None });
+        machine.step(StartdEvent::CancelDrain { id: None });
         assert_eq!(machine.went(), "Owner/Idle Unclaimed/Idle");
     }
 }
@@ -402,7 +402,7 @@ fn transition_35_a_drain_is_cancelled_while_another_slot_still_retires() {
         machine.went();
         drain(&mut machine);
         assert_eq!(machine.went(), "Claimed/Retiring Drained/Retiring");
-        machine.step(Event::CancelDrain { id: None });
+        machine.step(StartdEvent::CancelDrain { id: None });
         let went = machine.went();
         assert!(went.contains("Claimed/Busy") && went.ends_with("Unclaimed/Idle"), "{quirks:?}: {went}");
     }
@@ -453,12 +453,12 @@ fn startd_noclaim_shutdown_ends_a_machine_that_nobody_claims() {
     let mut machine = Machine::new("STARTD_NOCLAIM_SHUTDOWN = 8\nUPDATE_INTERVAL = 1");
     machine.claim("slot1", "", 1800);
     machine.wait(20);
-    assert_eq!(machine.point.shutdown(), None);
+    assert_eq!(machine.point.shutdown_mode(), None);
     machine.ask("slot1_1", ClaimCommand::Release { waiting: false });
     machine.wait(7);
-    assert_eq!(machine.point.shutdown(), None);
+    assert_eq!(machine.point.shutdown_mode(), None);
     machine.wait(4);
-    assert_eq!(machine.point.shutdown(), Some(Shutdown::Graceful));
+    assert_eq!(machine.point.shutdown_mode(), Some(ShutdownMode::Graceful));
     assert!(machine.point.is_finished());
 }
 

@@ -408,7 +408,8 @@ fn a_job_is_suspended_and_continued() {
     let pipe = place.pipe();
     let child = place.start(&shell("echo $$ > pipe; read line < pipe; exit 6"));
     let job: i32 = heard(&pipe).trim().parse().unwrap();
-    let is_stopped = || htc_hooks::os::process_table::read(job).is_some_and(|process| process.state == b'T');
+    let is_stopped =
+        || htc_hooks::os::process_table::read_process(job).is_some_and(|process| process.state == b'T');
     send(&child, Signal::SIGTSTP);
     super::waiting::wait_until("the job is stopped", is_stopped);
     send(&child, Signal::SIGCONT);

@@ -25,7 +25,7 @@ fn loops(place: &Place) -> Vec<String> {
 
 /// What is mounted below this place.
 fn mounted(place: &Place) -> Vec<std::path::PathBuf> {
-    let all = htc_hooks::os::mounts::list().into_iter();
+    let all = htc_hooks::os::mounts::list_mounts().into_iter();
     all.map(|mount| mount.target).filter(|target| target.starts_with(place.home.path())).collect()
 }
 

@@ -8,18 +8,19 @@ use htc_hooks::classad::{ClassAd, format::long};
 use htc_hooks::hook::HookType;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::starter::{
-    Action, Call, CallId, Event, FamilyUsage, Hooks, LogEvent, Moves, Notice, Request, Settings, Setup,
-    Standing, StartFailure, Starter, TRANSITIONS, job_info,
+    CallId, FamilyUsage, JobLogEvent, JobOutcome, StartFailure, Starter, StarterAction, StarterCommand,
+    StarterEvent, StarterHookCall, StarterHooks, StarterNotice, StarterSettings, StarterSetup, TRANSITIONS,
+    TransferSetup, job_info,
 };
-use htc_hooks::time::{Now, Tick};
-use htc_hooks::transfer::{Failure, Transferred, Way, When};
+use htc_hooks::time::{ClockReading, MonotonicTime};
+use htc_hooks::transfer::{TransferFailure, TransferKind, TransferOutcome, WhenToTransferOutput};
 use htc_hooks::world::World;
 
 use crate::starter_machine::setting;
 
-const BEGIN: Now = Now { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
+const BEGIN: ClockReading = ClockReading { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
 /// Where the end comes: what is under way then does not end by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,13 +98,13 @@ const ENDS: [End; 13] = [
 enum Hang {
     Call(CallId),
     Process,
-    Transfer(Way),
+    Transfer(TransferKind),
 }
 
 /// What came of it.
 #[derive(Debug, Default)]
 struct Told {
-    finished: Vec<(Standing, bool)>,
+    finished: Vec<(JobOutcome, bool)>,
     exit_hooks: u32,
     results: u32,
     ends: u32,
@@ -118,9 +119,9 @@ struct Told {
 
 struct Played<'w> {
     machine: Starter<'w>,
-    now: Now,
-    queue: VecDeque<Event>,
-    wake: Option<Tick>,
+    now: ClockReading,
+    queue: VecDeque<StarterEvent>,
+    wake: Option<MonotonicTime>,
     stage: Stage,
     end: End,
     begun: bool,
@@ -139,25 +140,30 @@ fn machine(world: &RealWorld, stage: Stage) -> Starter<'_> {
     let mut ad: ClassAd = long::parse(text.as_bytes()).0;
     let scratch = PathBuf::from("/execute/dir_1/scratch");
     let world: &dyn World = world;
-    let quirks = Quirks::None;
-    let job = job_info::read(&mut ad, &scratch, quirks, world);
-    let hooks = Hooks {
-        before: Some("before".into()),
+    let quirks = QuirkMode::Manual;
+    let job = job_info::read_job_info(&mut ad, &scratch, quirks, world);
+    let hooks = StarterHooks {
+        prepare_before_transfer: Some("before".into()),
         prepare: Some("prepare".into()),
         update: Some("update".into()),
         exit: Some("exit".into()),
         exit_timeout: Duration::from_secs(30),
-        ..Hooks::default()
+        ..StarterHooks::default()
     };
-    let moves = Moves {
-        files: Some(When::OnExitOrEvict),
+    let moves = TransferSetup {
+        when_to_transfer: Some(WhenToTransferOutput::OnExitOrEvict),
         failure_files: false,
         names_failure_files: false,
         manifest: None,
         ip: "host".to_owned(),
     };
-    let settings = Settings { allow_scripts: Some(setting("True")), ..Settings::default() };
-    Starter::new(Setup { settings, hooks, moves: Some(moves), ..Setup::alone(world, ad, job, scratch) })
+    let settings = StarterSettings { allow_scripts: Some(setting("True")), ..StarterSettings::default() };
+    Starter::new(StarterSetup {
+        settings,
+        hooks,
+        transfer: Some(moves),
+        ..StarterSetup::minimal(world, ad, job, scratch)
+    })
 }
 
 impl<'w> Played<'w> {
@@ -165,7 +171,7 @@ impl<'w> Played<'w> {
         Played {
             machine: machine(world, stage),
             now: BEGIN,
-            queue: VecDeque::from([Event::Begin]),
+            queue: VecDeque::from([StarterEvent::Begin]),
             wake: None,
             stage,
             end,
@@ -200,7 +206,7 @@ impl<'w> Played<'w> {
                 self.release();
             } else if let Some(wake) = self.wake.take() {
                 self.go_on_to(wake);
-                self.queue.push_back(Event::Timeout);
+                self.queue.push_back(StarterEvent::Timeout);
             } else {
                 assert!(!self.hanging.is_empty(), "{} hangs: {}", self.whence(), self.machine.state());
                 self.release();
@@ -218,8 +224,8 @@ impl<'w> Played<'w> {
         format!("{:?} at {:?}", self.end, self.stage)
     }
 
-    fn go_on_to(&mut self, wake: Tick) {
-        let passed = u64::try_from(wake.since(self.now.tick()).as_micros()).unwrap();
+    fn go_on_to(&mut self, wake: MonotonicTime) {
+        let passed = u64::try_from(wake.since(self.now.monotonic()).as_micros()).unwrap();
         self.now.wall_us += passed.cast_signed();
         self.now.monotonic_us += passed;
     }
@@ -227,21 +233,21 @@ impl<'w> Played<'w> {
     /// The end comes.
     fn ask(&mut self) {
         self.begun = true;
-        let asked = |request| Event::Asked(request);
+        let asked = |request| StarterEvent::Requested(request);
         match self.end {
             End::Patience | End::DiskFull | End::ScratchGone => self.release(),
-            End::Soft | End::SoftIgnored => self.queue.push_back(asked(Request::Graceful(None))),
+            End::Soft | End::SoftIgnored => self.queue.push_back(asked(StarterCommand::Graceful(None))),
             End::SoftTwice => {
-                self.queue.push_back(asked(Request::Graceful(None)));
-                self.queue.push_back(asked(Request::Graceful(None)));
+                self.queue.push_back(asked(StarterCommand::Graceful(None)));
+                self.queue.push_back(asked(StarterCommand::Graceful(None)));
             }
-            End::Hard => self.queue.push_back(asked(Request::Fast(None))),
-            End::Hold | End::HoldIgnored => self.queue.push_back(asked(Request::Hold(None))),
-            End::Remove | End::RemoveIgnored => self.queue.push_back(asked(Request::Remove(None))),
-            End::Suspend => self.queue.push_back(asked(Request::Suspend)),
+            End::Hard => self.queue.push_back(asked(StarterCommand::Fast(None))),
+            End::Hold | End::HoldIgnored => self.queue.push_back(asked(StarterCommand::Hold(None))),
+            End::Remove | End::RemoveIgnored => self.queue.push_back(asked(StarterCommand::Remove(None))),
+            End::Suspend => self.queue.push_back(asked(StarterCommand::Suspend)),
             End::SuspendHard => {
-                self.queue.push_back(asked(Request::Suspend));
-                self.queue.push_back(asked(Request::Fast(None)));
+                self.queue.push_back(asked(StarterCommand::Suspend));
+                self.queue.push_back(asked(StarterCommand::Fast(None)));
             }
         }
     }
@@ -249,7 +255,7 @@ impl<'w> Played<'w> {
     /// Long after nobody expects it any more what hangs ends.
     fn release(&mut self) {
         if self.end == End::Suspend {
-            self.queue.push_back(Event::Asked(Request::Continue));
+            self.queue.push_back(StarterEvent::Requested(StarterCommand::Continue));
         }
         if self.hanging.is_empty() {
             return;
@@ -262,17 +268,17 @@ impl<'w> Played<'w> {
         self.queue.push_back(event);
     }
 
-    fn moved(&self, way: Way, late: bool) -> Event {
+    fn moved(&self, way: TransferKind, late: bool) -> StarterEvent {
         let fails = self.is_broken() || late && self.end == End::Patience;
-        let failure = fails.then(|| Failure::of_plugin(way, 28, b"no space", false));
-        Event::Transferred(Box::new(Transferred { failure, ..Transferred::nothing(way) }))
+        let failure = fails.then(|| TransferFailure::from_plugin(way, 28, b"no space", false));
+        StarterEvent::Transferred(Box::new(TransferOutcome { failure, ..TransferOutcome::empty(way) }))
     }
 
     fn is_broken(&self) -> bool {
         self.begun && matches!(self.end, End::DiskFull | End::ScratchGone)
     }
 
-    fn hang(&mut self, stage: Stage, hang: Hang, answer: Event) {
+    fn hang(&mut self, stage: Stage, hang: Hang, answer: StarterEvent) {
         match stage == self.stage {
             true => self.hanging.push(hang),
             false => self.queue.push_back(answer),
@@ -280,35 +286,38 @@ impl<'w> Played<'w> {
     }
 
     /// What is over before anybody could ask: the request comes first.
-    fn at_once(&mut self, stage: Stage, answer: Event) {
+    fn at_once(&mut self, stage: Stage, answer: StarterEvent) {
         if stage == self.stage && !self.begun {
             self.ask();
         }
         self.queue.push_back(answer);
     }
 
-    fn act(&mut self, action: Action) {
+    fn act(&mut self, action: StarterAction) {
         match action {
-            Action::MakeScratch { .. } => {
+            StarterAction::MakeScratch { .. } => {
                 self.told.made = true;
                 let fails = self.stage == Stage::Scratch && self.end == End::DiskFull;
                 let answer = match fails {
-                    true => Event::ScratchFailed { no_execute: false, reason: "no space".to_owned() },
-                    false => Event::ScratchMade { encrypted: false },
+                    true => StarterEvent::ScratchFailed { no_execute: false, reason: "no space".to_owned() },
+                    false => StarterEvent::ScratchMade { encrypted: false },
                 };
                 self.at_once(Stage::Scratch, answer);
             }
-            Action::WriteFile(file) if self.is_broken() => self
-                .queue
-                .push_back(Event::WriteFailed { path: file.name.into(), reason: "no space".to_owned() }),
-            Action::Call(call) => self.call(&call),
-            Action::OpenFiles(_) => {
+            StarterAction::WriteFile(file) if self.is_broken() => {
+                self.queue.push_back(StarterEvent::WriteFailed {
+                    path: file.name.into(),
+                    reason: "no space".to_owned(),
+                })
+            }
+            StarterAction::Call(call) => self.call(&call),
+            StarterAction::OpenFiles(_) => {
                 let broken =
                     self.stage == Stage::Open && matches!(self.end, End::DiskFull | End::ScratchGone);
                 let failures = broken.then(|| StartFailure::new("cannot open", 7, 2));
-                self.at_once(Stage::Open, Event::FilesOpened(failures.into_iter().collect()));
+                self.at_once(Stage::Open, StarterEvent::FilesOpened(failures.into_iter().collect()));
             }
-            Action::StartProcess(process) => {
+            StarterAction::StartProcess(process) => {
                 let stage = match (process.script, self.job_started) {
                     (true, false) => Stage::Pre,
                     (true, true) => Stage::Post,
@@ -316,44 +325,49 @@ impl<'w> Played<'w> {
                 };
                 if self.is_broken() {
                     let failure = StartFailure::new("cannot start", 6, 2);
-                    return self.queue.push_back(Event::ProcessFailed(vec![failure]));
+                    return self.queue.push_back(StarterEvent::ProcessFailed(vec![failure]));
                 }
                 self.job_started |= stage == Stage::Running;
-                self.queue.push_back(Event::ProcessStarted { pid: 7 });
+                self.queue.push_back(StarterEvent::ProcessStarted { pid: 7 });
                 self.hang(stage, Hang::Process, ended(Exit::Code(0)));
             }
-            Action::SignalJob(number) => {
+            StarterAction::SignalJob(number) => {
                 let deaf = matches!(self.end, End::SoftIgnored | End::HoldIgnored | End::RemoveIgnored);
                 if !deaf {
                     self.kill_process(number);
                 }
             }
-            Action::KillFamily => self.kill_process(9),
-            Action::Transfer(way) => {
+            StarterAction::KillFamily => self.kill_process(9),
+            StarterAction::Transfer(way) => {
                 let stage = if way.is_input() { Stage::Input } else { Stage::Output };
                 let answer = match self.failing[1] {
                     0 => self.moved(way, false),
                     _ => {
                         self.failing[1] -= 1;
-                        let failure = Some(Failure::of_helper(way, "killed"));
-                        Event::Transferred(Box::new(Transferred { failure, ..Transferred::nothing(way) }))
+                        let failure = Some(TransferFailure::from_helper(way, "killed"));
+                        StarterEvent::Transferred(Box::new(TransferOutcome {
+                            failure,
+                            ..TransferOutcome::empty(way)
+                        }))
                     }
                 };
                 self.hang(stage, Hang::Transfer(way), answer);
             }
-            Action::AbortTransfer => self.hanging.retain(|hang| !matches!(hang, Hang::Transfer(_))),
-            Action::KillCall(call) if self.hanging.contains(&Hang::Call(call)) => {
+            StarterAction::AbortTransfer => self.hanging.retain(|hang| !matches!(hang, Hang::Transfer(_))),
+            StarterAction::KillCall(call) if self.hanging.contains(&Hang::Call(call)) => {
                 self.hanging.retain(|hang| *hang != Hang::Call(call));
                 self.queue.push_back(ended_call(call, Exit::Signal { number: 9, core_dumped: false }));
             }
-            Action::KillCalls => self.hanging.retain(|hang| !matches!(hang, Hang::Call(_))),
-            Action::Measure => self.queue.push_back(Event::Measured(FamilyUsage::default())),
-            Action::WakeAt(at) => self.wake = at,
-            Action::WriteResultAd(_) => self.told.results += 1,
-            Action::Log(LogEvent::Evicted { .. } | LogEvent::Terminated { .. }) => self.told.ends += 1,
-            Action::Tell(Notice::NotStarted { .. }) => self.told.not_started += 1,
-            Action::Tell(Notice::Warning(text)) => self.told.warnings.push(text),
-            Action::RemoveScratch => {
+            StarterAction::KillCalls => self.hanging.retain(|hang| !matches!(hang, Hang::Call(_))),
+            StarterAction::Measure => self.queue.push_back(StarterEvent::Measured(FamilyUsage::default())),
+            StarterAction::WakeAt(at) => self.wake = at,
+            StarterAction::WriteResultAd(_) => self.told.results += 1,
+            StarterAction::Log(JobLogEvent::Evicted { .. } | JobLogEvent::Terminated { .. }) => {
+                self.told.ends += 1
+            }
+            StarterAction::Report(StarterNotice::NotStarted { .. }) => self.told.not_started += 1,
+            StarterAction::Report(StarterNotice::Warning(text)) => self.told.warnings.push(text),
+            StarterAction::RemoveScratch => {
                 self.told.removals += 1;
                 let remains = match self.failing[2] {
                     0 => Vec::new(),
@@ -362,16 +376,16 @@ impl<'w> Played<'w> {
                         vec![PathBuf::from("/execute/dir_1/scratch/x")]
                     }
                 };
-                self.at_once(Stage::Removal, Event::ScratchRemoved { remains });
+                self.at_once(Stage::Removal, StarterEvent::ScratchRemoved { remains });
             }
-            Action::Finish { standing, outcome, .. } => {
+            StarterAction::Finish { job_outcome: standing, outcome_ad: outcome, .. } => {
                 self.told.finished.push((standing, outcome.is_some()))
             }
             _ => {}
         }
     }
 
-    fn call(&mut self, call: &Call) {
+    fn call(&mut self, call: &StarterHookCall) {
         let stage = match call.hook {
             HookType::PrepareJobBeforeTransfer => Some(Stage::Before),
             HookType::PrepareJob => Some(Stage::Prepare),
@@ -381,10 +395,10 @@ impl<'w> Played<'w> {
         if stage == Some(Stage::Exit) && self.failing[0] > 0 {
             self.failing[0] -= 1;
             let reason = "cannot make a process".to_owned();
-            return self.queue.push_back(Event::CallFailed { call: call.id, reason, again: true });
+            return self.queue.push_back(StarterEvent::CallFailed { call: call.id, reason, retry: true });
         }
         self.told.exit_hooks += u32::from(stage == Some(Stage::Exit));
-        self.queue.push_back(Event::CallStarted { call: call.id, pid: 8 });
+        self.queue.push_back(StarterEvent::CallStarted { call: call.id, pid: 8 });
         let answer = ended_call(call.id, Exit::Code(0));
         match stage {
             Some(stage) => self.hang(stage, Hang::Call(call.id), answer),
@@ -400,12 +414,12 @@ impl<'w> Played<'w> {
     }
 }
 
-fn ended(exit: Exit) -> Event {
-    Event::process_ended(exit, FamilyUsage::default())
+fn ended(exit: Exit) -> StarterEvent {
+    StarterEvent::process_ended(exit, FamilyUsage::default())
 }
 
-fn ended_call(call: CallId, exit: Exit) -> Event {
-    Event::CallEnded { call, exit, stdout: Vec::new(), cut: false, stderr: Vec::new() }
+fn ended_call(call: CallId, exit: Exit) -> StarterEvent {
+    StarterEvent::CallEnded { call, exit, stdout: Vec::new(), cut: false, stderr: Vec::new() }
 }
 
 #[test]
@@ -417,7 +431,7 @@ fn each_end_in_each_stage_comes_to_one_outcome_that_is_told_once() {
             let which = format!("{end:?} at {stage:?}: {told:?}");
             assert_eq!(told.finished.len(), 1, "{which}");
             let (standing, has_ad) = told.finished[0];
-            let ran = matches!(standing, Standing::Ran(_));
+            let ran = matches!(standing, JobOutcome::Ran(_));
             assert_eq!(has_ad, ran, "{which}");
             assert_eq!(told.ends, u32::from(ran), "{which}");
             assert_eq!(told.results, u32::from(ran), "{which}");
@@ -495,7 +509,7 @@ fn who_is_in_a_hurry_waits_for_no_second_try() {
         actions.into_iter().for_each(|action| played.act(action));
     }
     assert_eq!(played.machine.state(), "ending");
-    played.queue.push_back(Event::Asked(Request::Fast(None)));
+    played.queue.push_back(StarterEvent::Requested(StarterCommand::Fast(None)));
     let told = played.play();
     assert_eq!((told.exit_hooks, told.ends, told.seconds), (0, 1, 0), "{told:?}");
 }

@@ -22,7 +22,7 @@ fn fifo(place: &Place, name: &str) {
 fn until_it_waits(starter: &Child) {
     let begun = std::time::Instant::now();
     let waits = |pid: i32| {
-        process_table::read(pid).is_some_and(|process| {
+        process_table::read_process(pid).is_some_and(|process| {
             process.parent == starter.id().cast_signed() && process.only_forked && process.state == b'S'
         })
     };

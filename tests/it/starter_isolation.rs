@@ -11,7 +11,7 @@ use crate::place::{Place, Ran, heard, send, shell};
 
 /// Whether namespaces can be made and accounts changed here.
 fn may() -> bool {
-    let may = nix::unistd::geteuid().is_root() && htc_hooks::os::mounts::may_mount();
+    let may = nix::unistd::geteuid().is_root() && htc_hooks::os::mounts::can_mount();
     if !may {
         println!("skipped: not root, or root without the right to mount");
     }
@@ -167,7 +167,7 @@ fn start_apart(place: &Place, ad: &str) -> std::process::Child {
 /// Whether the process that was hidden runs.
 fn hidden() -> bool {
     let line = format!("/bin/sleep\0{}\0", long());
-    htc_hooks::os::process_table::pids()
+    htc_hooks::os::process_table::all_pids()
         .any(|pid| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|found| found == line.as_bytes()))
 }
 

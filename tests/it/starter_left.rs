@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use htc_hooks::journal::frame;
-use htc_hooks::starter::Left;
+use htc_hooks::journal::encode_record;
+use htc_hooks::starter::LeftoverRecord;
 use nix::sys::signal::Signal;
 
 use crate::children::{LONG, is_alive, write_executable};
@@ -134,9 +134,9 @@ fn the_slot_runner_removes_what_starters_have_left_when_it_begins() {
 }
 
 /// A state file as a starter that is gone would have left it.
-fn forge(place: &Place, pid: i32, records: &[Left]) -> PathBuf {
+fn forge(place: &Place, pid: i32, records: &[LeftoverRecord]) -> PathBuf {
     let path = place.path(&format!("execute/dir_{pid}.left"));
-    let all: Vec<u8> = records.iter().flat_map(|record| frame(record).unwrap()).collect();
+    let all: Vec<u8> = records.iter().flat_map(|record| encode_record(record).unwrap()).collect();
     fs::write(&path, all).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     path
@@ -145,8 +145,8 @@ fn forge(place: &Place, pid: i32, records: &[Left]) -> PathBuf {
 /// A process id that nobody has.
 const NOBODY: i32 = 4_194_000;
 
-fn starter(place: &Place) -> Left {
-    Left::Starter {
+fn starter(place: &Place) -> LeftoverRecord {
+    LeftoverRecord::Starter {
         pid: NOBODY,
         started: 1,
         directory: place.path(&format!("execute/dir_{NOBODY}")),
@@ -169,12 +169,12 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
         &[
             starter(&place),
             // Not the process that it was.
-            Left::Process { pid: own, started: 1 },
-            Left::Group { directory: link.clone() },
-            Left::Group { directory: victim.clone() },
-            Left::Group { directory: "/sys/fs/cgroup/memory".into() },
-            Left::Group { directory: "/".into() },
-            Left::Container { name: "web".into() },
+            LeftoverRecord::Process { pid: own, started: 1 },
+            LeftoverRecord::Group { directory: link.clone() },
+            LeftoverRecord::Group { directory: victim.clone() },
+            LeftoverRecord::Group { directory: "/sys/fs/cgroup/memory".into() },
+            LeftoverRecord::Group { directory: "/".into() },
+            LeftoverRecord::Container { name: "web".into() },
         ],
     );
     let (status, said) = clean(&place);
@@ -186,7 +186,7 @@ fn what_a_state_file_says_is_not_believed_without_a_look() {
     // One that a link leads to, or that others could have written, is not even read.
     fs::remove_file(&path).unwrap();
     let elsewhere = place.path("elsewhere");
-    fs::write(&elsewhere, frame(&starter(&place)).unwrap()).unwrap();
+    fs::write(&elsewhere, encode_record(&starter(&place)).unwrap()).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
     let (status, said) = clean(&place);
     assert_eq!(status, 1, "{said}");
@@ -213,9 +213,12 @@ fn what_a_starter_left_that_nobody_has_waited_for_is_removed() {
     let started = stat().rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
     let directory = place.path(&format!("execute/dir_{pid}"));
     let uid = nix::unistd::geteuid().as_raw();
-    let job = Left::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
-    let path =
-        forge(&place, pid, &[Left::Starter { pid, started, directory, uid, pid_namespace: None }, job]);
+    let job = LeftoverRecord::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
+    let path = forge(
+        &place,
+        pid,
+        &[LeftoverRecord::Starter { pid, started, directory, uid, pid_namespace: None }, job],
+    );
     let (status, said, ads) = clean_with_ads(&place);
     assert_eq!(status, 0, "{said}");
     assert!(said.contains("job 7.1") && ads.contains("ClusterId = 7"), "{said}");
@@ -237,10 +240,15 @@ fn what_a_starter_left_whose_execute_is_gone_too_is_removed_by_whoever_cleans() 
     let (file, there) =
         (directory.join(format!("dir_{number}.left")), directory.join(format!("dir_{number}.1.left")));
     let records = |directory: PathBuf| {
-        let starter =
-            Left::Starter { pid: number.cast_signed(), started: 1, directory, uid: 0, pid_namespace: None };
-        let job = Left::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
-        [starter, job].iter().flat_map(|record| frame(record).unwrap()).collect::<Vec<_>>()
+        let starter = LeftoverRecord::Starter {
+            pid: number.cast_signed(),
+            started: 1,
+            directory,
+            uid: 0,
+            pid_namespace: None,
+        };
+        let job = LeftoverRecord::Job { id: "7.1".into(), ad: "ClusterId = 7\n".into() };
+        [starter, job].iter().flat_map(|record| encode_record(record).unwrap()).collect::<Vec<_>>()
     };
     for (path, of) in [(&file, &gone), (&there, &place)] {
         fs::write(path, records(of.path("execute/dir_1"))).unwrap();
@@ -280,7 +288,7 @@ fn a_container_is_removed_when_it_bears_our_label_and_left_when_not() {
         let mut place = Place::new();
         let docker = docker(&place, label);
         place = place.knob(&format!("DOCKER = {}", docker.display()));
-        forge(&place, NOBODY, &[starter(&place), Left::Container { name: name.clone() }]);
+        forge(&place, NOBODY, &[starter(&place), LeftoverRecord::Container { name: name.clone() }]);
         let (status, said) = clean(&place);
         assert_eq!(status, i32::from(!goes), "{said}");
         assert_eq!(asked(&place).contains(&format!("rm -f -v {name}")), goes, "{}", asked(&place));

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use htc_hooks::os::cgroup::Group;
-use htc_hooks::process::GroupSpec;
+use htc_hooks::os::cgroup::ControlGroup;
+use htc_hooks::process::ControlGroupSpec;
 use nix::sys::signal::Signal;
 
 use crate::place::{Place, heard, send, shell};
@@ -15,26 +15,27 @@ use crate::place::{Place, heard, send, shell};
 struct Base {
     name: String,
     /// Keeps the base there.
-    trial: Option<Group>,
+    trial: Option<ControlGroup>,
 }
 
 impl Base {
     /// Nothing where a job's group cannot be made with a limit of memory and of processes.
     fn new(name: &str) -> Option<Self> {
         let base = format!("htc-hooks-test-{}-{name}", std::process::id());
-        let spec = GroupSpec {
-            base: base.clone(),
+        let spec = ControlGroupSpec {
+            parent_group: base.clone(),
             name: "trial".to_owned(),
-            memory: Some(64 << 20),
+            memory_limit: Some(64 << 20),
             limits_processes: true,
-            ..GroupSpec::default()
+            ..ControlGroupSpec::default()
         };
         let made = match nix::unistd::geteuid().is_root() {
-            true => Group::make(&spec, "trial2", &mut |_| {}).map_err(|none| none.why),
+            true => ControlGroup::create(&spec, "trial2", &mut |_| {}).map_err(|none| none.reason),
             false => Err("not root".to_owned()),
         };
-        let held = made
-            .and_then(|(trial, set)| set.into_iter().try_for_each(|set| set.is.map(drop)).map(|()| trial));
+        let held = made.and_then(|(trial, set)| {
+            set.into_iter().try_for_each(|set| set.actual.map(drop)).map(|()| trial)
+        });
         match held {
             Ok(trial) => Some(Base { name: base, trial: Some(trial) }),
             Err(why) => {

@@ -6,121 +6,122 @@ use std::time::Duration;
 
 use bstr::BString;
 use htc_hooks::classad::{ClassAd, format::long};
-use htc_hooks::config::{Origin, Setting};
+use htc_hooks::config::{Setting, SettingOrigin};
 use htc_hooks::hook::HookType;
 use htc_hooks::job::HoldCode;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::starter::{
-    Action, Call, Event, FamilyUsage, Hooks, LogEvent, Request, Settings, Setup, StartFailure, Starter,
-    Vacate, job_info,
+    FamilyUsage, JobLogEvent, StartFailure, Starter, StarterAction, StarterCommand, StarterEvent,
+    StarterHookCall, StarterHooks, StarterSettings, StarterSetup, StarterVacateReason, job_info,
 };
-use htc_hooks::time::Now;
+use htc_hooks::time::ClockReading;
 use htc_hooks::world::World;
 
-const NOW: Now = Now { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
+const NOW: ClockReading = ClockReading { wall_us: 1_700_000_000_000_000, monotonic_us: 1_000_000 };
 
 /// A machine with UPDATE_JOB_INFO and JOB_EXIT, for ads with `Prepared` PREPARE_JOB too, whose scratch directory has been made, and what it asked for then.
 fn begun<'w>(
     world: &'w RealWorld,
-    quirks: Quirks,
+    quirks: QuirkMode,
     more: &str,
-    settings: Settings,
-) -> (Starter<'w>, Vec<Action>) {
+    settings: StarterSettings,
+) -> (Starter<'w>, Vec<StarterAction>) {
     let text = format!("Cmd = \"/bin/true\"\nIwd = \"/tmp\"\n{more}\n");
     let mut ad: ClassAd = long::parse(text.as_bytes()).0;
     let scratch = PathBuf::from("/execute/dir_1/scratch");
     let world: &dyn World = world;
-    let job = job_info::read(&mut ad, &scratch, quirks, world);
-    let hooks = Hooks {
+    let job = job_info::read_job_info(&mut ad, &scratch, quirks, world);
+    let hooks = StarterHooks {
         prepare: more.contains("Prepared").then(|| "prepare".into()),
         update: Some("update".into()),
         exit: Some("exit".into()),
         exit_timeout: Duration::from_secs(30),
-        ..Hooks::default()
+        ..StarterHooks::default()
     };
-    let alone = Setup::alone(world, ad, job, scratch);
-    let mut machine = Starter::new(Setup { quirks, settings, hooks, can_mount: true, ..alone });
-    drop(machine.step(NOW, Event::Begin));
-    let out = machine.step(NOW, Event::ScratchMade { encrypted: false });
+    let alone = StarterSetup::minimal(world, ad, job, scratch);
+    let mut machine = Starter::new(StarterSetup { quirks, settings, hooks, can_mount: true, ..alone });
+    drop(machine.step(NOW, StarterEvent::Begin));
+    let out = machine.step(NOW, StarterEvent::ScratchMade { encrypted: false });
     (machine, out)
 }
 
-fn calls(out: &[Action], hook: HookType) -> Vec<Call> {
-    let call = |action: &Action| match action {
-        Action::Call(call) if call.hook == hook => Some(call.clone()),
+fn calls(out: &[StarterAction], hook: HookType) -> Vec<StarterHookCall> {
+    let call = |action: &StarterAction| match action {
+        StarterAction::Call(call) if call.hook == hook => Some(call.clone()),
         _ => None,
     };
     out.iter().filter_map(call).collect()
 }
 
-fn exit_call(out: &[Action]) -> Call {
+fn exit_call(out: &[StarterAction]) -> StarterHookCall {
     calls(out, HookType::JobExit).pop().unwrap_or_else(|| panic!("no JOB_EXIT in {out:?}"))
 }
 
-fn variable(call: &Call, name: &str) -> Option<String> {
+fn variable(call: &StarterHookCall, name: &str) -> Option<String> {
     let found = call.environment.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.to_string())
 }
 
-fn stdin(call: &Call) -> String {
+fn stdin(call: &StarterHookCall) -> String {
     String::from_utf8_lossy(&call.stdin).into_owned()
 }
 
-fn ended(exit: Exit) -> Event {
-    Event::process_ended(exit, FamilyUsage::default())
+fn ended(exit: Exit) -> StarterEvent {
+    StarterEvent::process_ended(exit, FamilyUsage::default())
 }
 
 /// A value that somebody has set.
 pub(crate) fn setting(text: &str) -> Setting<BString> {
-    let origin = Origin { name: "X".into(), source: "a file".into(), line: Some(1), template: None };
+    let origin = SettingOrigin { name: "X".into(), source: "a file".into(), line: Some(1), template: None };
     Setting { value: text.into(), raw: text.into(), origin }
 }
 
-fn scripts() -> Settings {
-    Settings { allow_scripts: Some(setting("True")), ..Settings::default() }
+fn scripts() -> StarterSettings {
+    StarterSettings { allow_scripts: Some(setting("True")), ..StarterSettings::default() }
 }
 
 #[test]
 fn what_keeps_the_job_from_starting_decides_the_temporary_directory_of_the_exit_hook() {
     let world = RealWorld::new();
-    let mounting = || Settings { mount_under_scratch: "\"/tmp,/var/tmp\"".into(), ..Settings::default() };
-    let temporary = |more: &str, settings: Settings| {
-        let (_, out) = begun(&world, Quirks::Reference, more, settings);
+    let mounting =
+        || StarterSettings { mount_under_scratch: "\"/tmp,/var/tmp\"".into(), ..StarterSettings::default() };
+    let temporary = |more: &str, settings: StarterSettings| {
+        let (_, out) = begun(&world, QuirkMode::Reference, more, settings);
         variable(&exit_call(&out), "TMPDIR").unwrap()
     };
     // Arguments and environment are read when the mounts are decided, the universe and the mounts before.
     assert_eq!(temporary("Arguments = \"'\"", mounting()), "/tmp");
     assert_eq!(temporary("Environment = \"A\"", mounting()), "/tmp");
-    let undefined = Settings { mount_under_scratch: "NoSuch".into(), ..Settings::default() };
+    let undefined = StarterSettings { mount_under_scratch: "NoSuch".into(), ..StarterSettings::default() };
     assert_eq!(temporary("", undefined), "/execute/dir_1/scratch");
     // The directories are made before that, and JOB_EXIT finds them.
-    let (_, out) = begun(&world, Quirks::Reference, "Arguments = \"'\"", mounting());
-    let at = |wanted: &dyn Fn(&Action) -> bool| out.iter().position(wanted);
+    let (_, out) = begun(&world, QuirkMode::Reference, "Arguments = \"'\"", mounting());
+    let at = |wanted: &dyn Fn(&StarterAction) -> bool| out.iter().position(wanted);
     let inner = std::path::Path::new("/execute/dir_1/scratch/var/tmp");
-    let made = at(&|action| matches!(action, Action::MakeDirectory { path, .. } if path == inner));
-    let asked = at(&|action| matches!(action, Action::Call(call) if call.hook == HookType::JobExit));
+    let made = at(&|action| matches!(action, StarterAction::MakeDirectory { path, .. } if path == inner));
+    let asked = at(&|action| matches!(action, StarterAction::Call(call) if call.hook == HookType::JobExit));
     assert!(made.is_some() && made < asked, "{out:?}");
     // Nothing is mounted below local universe jobs, whoever made them so; a text that begins no expression is a list.
-    let mounts = |more: &str, settings: Settings| {
-        let (_, out) = begun(&world, Quirks::Reference, more, settings);
+    let mounts = |more: &str, settings: StarterSettings| {
+        let (_, out) = begun(&world, QuirkMode::Reference, more, settings);
         let process = out.iter().find_map(|action| match action {
-            Action::StartProcess(process) => Some(process.mounts.len()),
+            StarterAction::StartProcess(process) => Some(process.mounts.len()),
             _ => None,
         });
         process.unwrap_or_else(|| panic!("{out:?}"))
     };
     assert_eq!(mounts("", mounting()), 2);
     assert_eq!(mounts("JobUniverse = 12", mounting()), 0);
-    let unbalanced = Settings { mount_under_scratch: "\"/tmp".into(), ..Settings::default() };
+    let unbalanced = StarterSettings { mount_under_scratch: "\"/tmp".into(), ..StarterSettings::default() };
     assert_eq!(mounts("", unbalanced), 0);
 }
 
 #[test]
 fn a_missed_time_is_told_by_an_update_before_the_exit_hook() {
     let world = RealWorld::new();
-    let (_, out) = begun(&world, Quirks::Reference, "DeferralTime = 5", Settings::default());
+    let (_, out) = begun(&world, QuirkMode::Reference, "DeferralTime = 5", StarterSettings::default());
     let updates = calls(&out, HookType::UpdateJobInfo);
     assert_eq!(updates.len(), 2, "{out:?}");
     assert!(!stdin(&updates[1]).contains("JobState"), "{}", stdin(&updates[1]));
@@ -132,9 +133,9 @@ fn an_initial_interval_of_zero_updates_as_soon_as_the_job_runs() {
     let world = RealWorld::new();
     let measured = |seconds| {
         let interval = Duration::from_secs(seconds);
-        let settings = Settings { initial_update_interval: interval, ..Settings::default() };
-        let (mut machine, _) = begun(&world, Quirks::Reference, "", settings);
-        machine.step(NOW, Event::ProcessStarted { pid: 5 }).contains(&Action::Measure)
+        let settings = StarterSettings { initial_update_interval: interval, ..StarterSettings::default() };
+        let (mut machine, _) = begun(&world, QuirkMode::Reference, "", settings);
+        machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }).contains(&StarterAction::Measure)
     };
     assert!(measured(0) && !measured(1));
 }
@@ -143,8 +144,8 @@ fn an_initial_interval_of_zero_updates_as_soon_as_the_job_runs() {
 fn a_script_that_breaks_its_promise_is_told_with_what_it_did() {
     let world = RealWorld::new();
     let ad = "PreCmd = \"/bin/false\"\nSuccessPreExitCode = 0";
-    let (mut machine, _) = begun(&world, Quirks::Reference, ad, scripts());
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let (mut machine, _) = begun(&world, QuirkMode::Reference, ad, scripts());
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     let out = machine.step(NOW, ended(Exit::Code(4)));
     let update = calls(&out, HookType::UpdateJobInfo).pop().unwrap();
     for line in ["\nExitCode = 4\n", "\nPreExitCode = 4\n", "\nPreJobPid = 5\n"] {
@@ -155,22 +156,22 @@ fn a_script_that_breaks_its_promise_is_told_with_what_it_did() {
     assert_eq!(variable(&exit, "_CONDOR_PRE_EXIT_CODE").as_deref(), Some("4"));
 
     // One that is cut short has no exit yet; one that was followed by the job is forgotten.
-    let (mut machine, _) = begun(&world, Quirks::Reference, "PreCmd = \"/bin/cat\"", scripts());
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
-    let exit = exit_call(&machine.step(NOW, Event::Asked(Request::Graceful(None))));
+    let (mut machine, _) = begun(&world, QuirkMode::Reference, "PreCmd = \"/bin/cat\"", scripts());
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
+    let exit = exit_call(&machine.step(NOW, StarterEvent::Requested(StarterCommand::Graceful(None))));
     assert!(stdin(&exit).contains("\nPreJobPid = 5\n") && !stdin(&exit).contains("PreExit"));
-    let (mut machine, _) = begun(&world, Quirks::Reference, "PreCmd = \"/bin/true\"", scripts());
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let (mut machine, _) = begun(&world, QuirkMode::Reference, "PreCmd = \"/bin/true\"", scripts());
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     drop(machine.step(NOW, ended(Exit::Code(0))));
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 6 }));
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 6 }));
     let exit = exit_call(&machine.step(NOW, ended(Exit::Code(0))));
     assert!(!stdin(&exit).contains("PreJobPid"), "{}", stdin(&exit));
 
     let ad = "PostCmd = \"/bin/false\"\nSuccessPostExitCode = 0";
-    let (mut machine, _) = begun(&world, Quirks::Reference, ad, scripts());
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let (mut machine, _) = begun(&world, QuirkMode::Reference, ad, scripts());
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     drop(machine.step(NOW, ended(Exit::Code(0))));
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 6 }));
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 6 }));
     let out = machine.step(NOW, ended(Exit::Signal { number: 9, core_dumped: false }));
     let update = stdin(&calls(&out, HookType::UpdateJobInfo).pop().unwrap());
     assert!(update.contains("\nPostExitSignal = 9\n") && !update.contains("JobState"), "{update}");
@@ -181,20 +182,20 @@ fn after_an_exception_25_14_does_not_wait_for_the_exit_hook() {
     let world = RealWorld::new();
     let failed = |quirks| {
         let (mut machine, _) = begun(&world, quirks, "PostCmd = \"/no/such\"", scripts());
-        drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+        drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
         drop(machine.step(NOW, ended(Exit::Code(0))));
         let failure = StartFailure::new("no", HoldCode::FailedToCreateProcess.number(), 2);
-        let out = machine.step(NOW, Event::ProcessFailed(vec![failure]));
+        let out = machine.step(NOW, StarterEvent::ProcessFailed(vec![failure]));
         assert_eq!(exit_call(&out).arguments, ["evict"]);
         (machine, out)
     };
-    let (mut machine, out) = failed(Quirks::Reference);
-    assert!(out.contains(&Action::RemoveScratch), "{out:?}");
-    assert!(!out.iter().any(|action| matches!(action, Action::WriteResultAd(_))));
-    let out = machine.step(NOW, Event::ScratchRemoved { remains: Vec::new() });
-    assert!(out.iter().any(|action| matches!(action, Action::Finish { status: 4, .. })), "{out:?}");
-    let (_, out) = failed(Quirks::default());
-    assert!(!out.contains(&Action::RemoveScratch), "{out:?}");
+    let (mut machine, out) = failed(QuirkMode::Reference);
+    assert!(out.contains(&StarterAction::RemoveScratch), "{out:?}");
+    assert!(!out.iter().any(|action| matches!(action, StarterAction::WriteResultAd(_))));
+    let out = machine.step(NOW, StarterEvent::ScratchRemoved { remains: Vec::new() });
+    assert!(out.iter().any(|action| matches!(action, StarterAction::Finish { status: 4, .. })), "{out:?}");
+    let (_, out) = failed(QuirkMode::default());
+    assert!(!out.contains(&StarterAction::RemoveScratch), "{out:?}");
 }
 
 #[test]
@@ -202,79 +203,81 @@ fn a_job_that_its_slot_holds_gets_its_hold_signal_and_the_exit_hook_hears_of_it(
     let world = RealWorld::new();
     let held = |quirks, fast: bool| {
         let ad = "KillSig = \"SIGINT\"\nHoldKillSig = \"SIGUSR2\"";
-        let (mut machine, _) = begun(&world, quirks, ad, Settings::default());
-        drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
-        let vacate = Some(Vacate { reason: "too long".into(), code: 21, subcode: 7 });
-        let request = if fast { Request::Fast(vacate) } else { Request::Graceful(vacate) };
-        let asked = machine.step(NOW, Event::Asked(request));
+        let (mut machine, _) = begun(&world, quirks, ad, StarterSettings::default());
+        drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
+        let vacate = Some(StarterVacateReason { reason: "too long".into(), code: 21, subcode: 7 });
+        let request = if fast { StarterCommand::Fast(vacate) } else { StarterCommand::Graceful(vacate) };
+        let asked = machine.step(NOW, StarterEvent::Requested(request));
         let done = machine.step(NOW, ended(Exit::Code(0)));
         (asked, exit_call(&done))
     };
-    let (asked, exit) = held(Quirks::default(), false);
-    assert!(asked.contains(&Action::SignalJob(12)), "{asked:?}");
+    let (asked, exit) = held(QuirkMode::default(), false);
+    assert!(asked.contains(&StarterAction::SignalJob(12)), "{asked:?}");
     assert_eq!(exit.arguments, ["hold"]);
     assert!(stdin(&exit).contains("\nVacateReasonCode = 21\n"));
-    let (asked, exit) = held(Quirks::Reference, false);
-    assert!(asked.contains(&Action::SignalJob(12)), "{asked:?}");
+    let (asked, exit) = held(QuirkMode::Reference, false);
+    assert!(asked.contains(&StarterAction::SignalJob(12)), "{asked:?}");
     assert_eq!(exit.arguments, ["exit"]);
     assert!(!stdin(&exit).contains("VacateReason"));
-    let (asked, exit) = held(Quirks::Reference, true);
-    assert!(asked.contains(&Action::KillFamily), "{asked:?}");
+    let (asked, exit) = held(QuirkMode::Reference, true);
+    assert!(asked.contains(&StarterAction::KillFamily), "{asked:?}");
     assert_eq!(exit.arguments, ["exit"]);
 }
 
 #[test]
 fn hooks_that_are_left_over_die_when_25_14_has_removed_their_directory_and_by_default_before() {
     let world = RealWorld::new();
-    let end = |quirks: Quirks| {
-        let (mut machine, _) = begun(&world, quirks, "", Settings::default());
-        drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let end = |quirks: QuirkMode| {
+        let (mut machine, _) = begun(&world, quirks, "", StarterSettings::default());
+        drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
         drop(machine.step(NOW, ended(Exit::Code(0))));
         let late = NOW.plus(Duration::from_secs(31));
-        let mut out = machine.step(late, Event::Timeout);
-        out.extend(machine.step(late, Event::ScratchRemoved { remains: Vec::new() }));
+        let mut out = machine.step(late, StarterEvent::Timeout);
+        out.extend(machine.step(late, StarterEvent::ScratchRemoved { remains: Vec::new() }));
         out
     };
-    let at = |out: &[Action], is: fn(&Action) -> bool| out.iter().position(is);
-    let kills: fn(&Action) -> bool = |action| matches!(action, Action::KillCalls | Action::KillCall(_));
-    let real = end(Quirks::Reference);
-    assert!(real.contains(&Action::RemoveScratch) && at(&real, kills).is_none(), "{real:?}");
-    assert!(matches!(real.last(), Some(Action::Finish { status: 0, .. })), "{real:?}");
-    let ours = end(Quirks::None);
-    let removed = at(&ours, |action| *action == Action::RemoveScratch);
+    let at = |out: &[StarterAction], is: fn(&StarterAction) -> bool| out.iter().position(is);
+    let kills: fn(&StarterAction) -> bool =
+        |action| matches!(action, StarterAction::KillCalls | StarterAction::KillCall(_));
+    let real = end(QuirkMode::Reference);
+    assert!(real.contains(&StarterAction::RemoveScratch) && at(&real, kills).is_none(), "{real:?}");
+    assert!(matches!(real.last(), Some(StarterAction::Finish { status: 0, .. })), "{real:?}");
+    let ours = end(QuirkMode::Manual);
+    let removed = at(&ours, |action| *action == StarterAction::RemoveScratch);
     assert!(at(&ours, kills).is_some() && at(&ours, kills) < removed, "{ours:?}");
 }
 
 #[test]
 fn a_job_that_is_to_end_while_it_waits_for_its_time_has_its_exit_hook_waited_for() {
     let world = RealWorld::new();
-    let waiting = |quirks: Quirks| {
-        let (machine, out) = begun(&world, quirks, "DeferralTime = time() + 60", Settings::default());
+    let waiting = |quirks: QuirkMode| {
+        let (machine, out) = begun(&world, quirks, "DeferralTime = time() + 60", StarterSettings::default());
         assert!(calls(&out, HookType::JobExit).is_empty(), "{out:?}");
         machine
     };
     // 25.14 calls the hook and dies.
-    for quirks in [Quirks::None, Quirks::Reference] {
+    for quirks in [QuirkMode::Manual, QuirkMode::Reference] {
         let mut machine = waiting(quirks);
-        let out = machine.step(NOW, Event::Asked(Request::Graceful(None)));
+        let out = machine.step(NOW, StarterEvent::Requested(StarterCommand::Graceful(None)));
         let exit = exit_call(&out);
         assert_eq!(exit.arguments, ["evict"]);
-        assert!(!out.iter().any(|action| matches!(action, Action::Finish { .. })), "{out:?}");
+        assert!(!out.iter().any(|action| matches!(action, StarterAction::Finish { .. })), "{out:?}");
         let (call, exit) = (exit.id, Exit::Code(0));
-        let ended = Event::CallEnded { call, exit, stdout: Vec::new(), cut: false, stderr: Vec::new() };
+        let ended =
+            StarterEvent::CallEnded { call, exit, stdout: Vec::new(), cut: false, stderr: Vec::new() };
         let out = machine.step(NOW, ended);
-        assert!(out.contains(&Action::RemoveScratch), "{out:?}");
+        assert!(out.contains(&StarterAction::RemoveScratch), "{out:?}");
     }
 }
 
 #[test]
 fn for_25_14_any_list_of_mounts_makes_the_temporary_directory_that_of_all() {
     let world = RealWorld::new();
-    let temporary = |quirks: Quirks, list: &str| {
-        let settings = Settings { mount_under_scratch: list.into(), ..Settings::default() };
+    let temporary = |quirks: QuirkMode, list: &str| {
+        let settings = StarterSettings { mount_under_scratch: list.into(), ..StarterSettings::default() };
         let (_, out) = begun(&world, quirks, "", settings);
         let process = out.iter().find_map(|action| match action {
-            Action::StartProcess(process) => Some((**process).clone()),
+            StarterAction::StartProcess(process) => Some((**process).clone()),
             _ => None,
         });
         let process = process.unwrap_or_else(|| panic!("{out:?}"));
@@ -283,61 +286,62 @@ fn for_25_14_any_list_of_mounts_makes_the_temporary_directory_that_of_all() {
     };
     let scratch = "TMPDIR=/execute/dir_1/scratch".to_owned();
     for list in ["/no/such/place", "/execute"] {
-        let (real, shm, _) = temporary(Quirks::Reference, list);
+        let (real, shm, _) = temporary(QuirkMode::Reference, list);
         assert_eq!((real.as_str(), shm), ("TMPDIR=/tmp", true), "{list}");
-        assert_eq!(temporary(Quirks::None, list).0, scratch, "{list}");
+        assert_eq!(temporary(QuirkMode::Manual, list).0, scratch, "{list}");
     }
-    assert_eq!(temporary(Quirks::Reference, "\"\""), (scratch, false, 0));
+    assert_eq!(temporary(QuirkMode::Reference, "\"\""), (scratch, false, 0));
 }
 
 #[test]
 fn a_job_whose_prepare_hook_ends_while_the_exit_hook_runs_is_not_started_but_by_25_14() {
     let world = RealWorld::new();
-    let answered = |call: &Call| Event::CallEnded {
+    let answered = |call: &StarterHookCall| StarterEvent::CallEnded {
         call: call.id,
         exit: Exit::Code(0),
         stdout: b"Late = 1\n".to_vec(),
         cut: false,
         stderr: Vec::new(),
     };
-    let ended_in = |quirks: Quirks| {
-        let (mut machine, out) = begun(&world, quirks, "Prepared = true", Settings::default());
+    let ended_in = |quirks: QuirkMode| {
+        let (mut machine, out) = begun(&world, quirks, "Prepared = true", StarterSettings::default());
         let prepare = calls(&out, HookType::PrepareJob).remove(0);
-        let exit = exit_call(&machine.step(NOW, Event::Asked(Request::Graceful(None))));
+        let exit = exit_call(&machine.step(NOW, StarterEvent::Requested(StarterCommand::Graceful(None))));
         let out = machine.step(NOW, answered(&prepare));
-        (machine, exit, out.iter().any(|action| matches!(action, Action::StartProcess(_))))
+        (machine, exit, out.iter().any(|action| matches!(action, StarterAction::StartProcess(_))))
     };
-    let is_result = |action: &Action| matches!(action, Action::WriteResultAd(_));
-    let (mut machine, exit, started) = ended_in(Quirks::Reference);
+    let is_result = |action: &StarterAction| matches!(action, StarterAction::WriteResultAd(_));
+    let (mut machine, exit, started) = ended_in(QuirkMode::Reference);
     assert!(started);
-    let out = machine.step(NOW, Event::ProcessStarted { pid: 5 });
-    assert!(out.contains(&Action::Log(LogEvent::Execute)), "{out:?}");
+    let out = machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 });
+    assert!(out.contains(&StarterAction::Log(JobLogEvent::Execute)), "{out:?}");
     let out = machine.step(NOW, answered(&exit));
-    assert!(out.contains(&Action::RemoveScratch) && !out.iter().any(is_result), "{out:?}");
+    assert!(out.contains(&StarterAction::RemoveScratch) && !out.iter().any(is_result), "{out:?}");
     // One that ends first has a result.
-    let (mut machine, exit, _) = ended_in(Quirks::Reference);
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
+    let (mut machine, exit, _) = ended_in(QuirkMode::Reference);
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
     let out = machine.step(NOW, ended(Exit::Code(3)));
     assert!(calls(&out, HookType::JobExit).is_empty(), "{out:?}");
     assert_eq!(calls(&out, HookType::UpdateJobInfo).len(), 1, "{out:?}");
     let out = machine.step(NOW, answered(&exit));
-    let terminated = |action: &Action| matches!(action, Action::Log(LogEvent::Terminated { .. }));
+    let terminated =
+        |action: &StarterAction| matches!(action, StarterAction::Log(JobLogEvent::Terminated { .. }));
     assert!(out.iter().any(is_result) && out.iter().any(terminated), "{out:?}");
     // One that is to end once more is killed as any other.
-    let (mut machine, ..) = ended_in(Quirks::Reference);
-    drop(machine.step(NOW, Event::ProcessStarted { pid: 5 }));
-    let out = machine.step(NOW, Event::Asked(Request::Fast(None)));
-    assert!(out.contains(&Action::KillFamily), "{out:?}");
-    let (_, _, started) = ended_in(Quirks::None);
+    let (mut machine, ..) = ended_in(QuirkMode::Reference);
+    drop(machine.step(NOW, StarterEvent::ProcessStarted { pid: 5 }));
+    let out = machine.step(NOW, StarterEvent::Requested(StarterCommand::Fast(None)));
+    assert!(out.contains(&StarterAction::KillFamily), "{out:?}");
+    let (_, _, started) = ended_in(QuirkMode::Manual);
     assert!(!started);
 }
 
 #[test]
 fn ids_lose_what_is_above_32_bits_in_the_reference_alone() {
     let world = RealWorld::new();
-    for (quirks, cluster) in [(Quirks::Reference, 7), (Quirks::None, 4_294_967_303)] {
+    for (quirks, cluster) in [(QuirkMode::Reference, 7), (QuirkMode::Manual, 4_294_967_303)] {
         let mut ad: ClassAd = long::parse(b"Cmd = \"/bin/true\"\nClusterId = 4294967303\n").0;
-        let info = job_info::read(&mut ad, &PathBuf::from("/scratch"), quirks, &world).unwrap();
+        let info = job_info::read_job_info(&mut ad, &PathBuf::from("/scratch"), quirks, &world).unwrap();
         assert_eq!((info.cluster, info.proc), (cluster, 0));
     }
 }

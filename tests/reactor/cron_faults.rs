@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use htc_hooks::hook::cron_job::{AutoPublish, CronJob, CronManager, CronMode};
-use htc_hooks::os::{Event, RealWorld, clock};
+use htc_hooks::os::{ReactorEvent, RealWorld, clock};
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::cron::{CronMoment, CronNotice, CronRunner, CronSurroundings};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::runner::cron::{CronContext, CronNotice, CronRunner, CronStepInputs};
 use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::slot::cron_schedule::CronEvent;
 use htc_hooks::world::World;
@@ -34,30 +34,30 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
     use std::os::unix::ffi::OsStrExt;
     let world = RealWorld::new();
     let own = [("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
-    let mut runner = CronRunner::new(CronSurroundings {
+    let mut runner = CronRunner::new(CronContext {
         manager,
-        environment: HookEnvironment::of_daemon(own, Quirks::None),
+        environment: HookEnvironment::from_daemon(own, QuirkMode::Manual),
         directory: sandbox.home.path().to_owned(),
         identity: None,
-        quirks: Quirks::None,
+        quirks: QuirkMode::Manual,
     });
     let mut job = CronJob::new(b"X", path.as_os_str().as_bytes());
     job.mode = CronMode::OneShot;
     let anything = |_: &CronJob| true;
     let now = world.now();
-    let at = &mut CronMoment { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
+    let at = &mut CronStepInputs { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
     runner.configure(vec![job], 1.0, AutoPublish::Never, at);
     let mut ran = Ran::default();
-    let until = clock::tick().plus(patience);
+    let until = clock::monotonic_now().plus(patience);
     let mut deadline = until;
     loop {
-        for told in runner.told() {
+        for told in runner.take_notices() {
             match told {
                 CronNotice::Started { pid, .. } => ran.pid = pid,
                 CronNotice::NotStarted { reason, .. } => ran.not_started = Some(reason),
                 CronNotice::Published { block, .. } => {
                     ran.published += block.attributes.unwrap_or(0);
-                    ran.bad_lines += block.bad.len();
+                    ran.bad_lines += block.bad_lines.len();
                 }
                 CronNotice::Ended { exit, left_behind, .. } => {
                     ran.exit = Some(exit);
@@ -66,24 +66,25 @@ fn run(sandbox: &mut Sandbox, manager: CronManager, path: PathBuf, patience: Dur
                 _ => {}
             }
         }
-        if runner.alive() == 0 {
+        if runner.running_count() == 0 {
             break;
         }
         deadline = runner.next_wake().unwrap_or(deadline);
-        let event = sandbox.reactor.next(Some(deadline)).unwrap();
+        let event = sandbox.reactor.next_event(Some(deadline)).unwrap();
         let now = world.now();
-        let at = &mut CronMoment { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
+        let at =
+            &mut CronStepInputs { reactor: &mut sandbox.reactor, now, may_start: &anything, world: &world };
         match event {
-            Event::Timeout if ran.ended => {
-                runner.step(CronEvent::TimePasses, at);
-                deadline = clock::tick().plus(LONG);
+            ReactorEvent::Timeout if ran.ended => {
+                runner.handle_event(CronEvent::Tick, at);
+                deadline = clock::monotonic_now().plus(LONG);
             }
-            Event::Timeout => {
+            ReactorEvent::Timeout => {
                 ran.ended = true;
-                runner.step(CronEvent::ShutDown { fast: false }, at);
-                deadline = clock::tick().plus(LONG);
+                runner.handle_event(CronEvent::ShutDown { fast: false }, at);
+                deadline = clock::monotonic_now().plus(LONG);
             }
-            event => drop(runner.take(event, at)),
+            event => drop(runner.take_reactor_event(event, at)),
         }
     }
     sandbox.reactor.kill_all(Duration::ZERO);

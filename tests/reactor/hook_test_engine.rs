@@ -1,10 +1,10 @@
 //! Suites of hook tests without the program: cases go in, what came of each comes out.
 
 use htc_hooks::hook_testing::{SuiteSettings, suite_run};
-use htc_hooks::hook_testing::{suite, update};
+use htc_hooks::hook_testing::{suite, update_suites};
 use htc_hooks::os::Reactor;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::hook_environment::ConfigChoice;
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::runner::hook_environment::ConfigSelection;
 
 use crate::children::{LONG, write_executable};
 use crate::sandbox::Sandbox;
@@ -45,15 +45,16 @@ fn a_suite_is_run_and_updated_without_a_process_of_ours() {
     let path = home.join("s.toml");
     std::fs::write(&path, SUITE).unwrap();
     let how = SuiteSettings {
-        configuration: ConfigChoice { file: None, knobs: Vec::new(), no_env: true },
-        quirks: Quirks::None,
+        configuration: ConfigSelection { file: None, parameters: Vec::new(), no_env: true },
+        quirks: QuirkMode::Manual,
         timeout: Some(LONG),
         parallel: 2,
     };
     let run = || {
         let advanced = std::cell::Cell::new(0);
-        let cases = suite::read(&path).unwrap();
-        let done = suite_run::run(cases, &how, &|| Reactor::new(&[]), &|| advanced.set(advanced.get() + 1));
+        let cases = suite::read_suites(&path).unwrap();
+        let done =
+            suite_run::run_cases(cases, &how, &|| Reactor::new(&[]), &|| advanced.set(advanced.get() + 1));
         (done.unwrap().unwrap(), advanced.get())
     };
     let (done, advanced) = run();
@@ -67,7 +68,7 @@ fn a_suite_is_run_and_updated_without_a_process_of_ours() {
     assert_eq!(done[2].failures, ["words = [\"stop\"]: expected one of exit, evict, hold, remove"]);
 
     let mut told = Vec::new();
-    update(&done, &mut |line| told.push(line)).unwrap();
+    update_suites(&done, &mut |line| told.push(line)).unwrap();
     assert_eq!(told, ["not updated: s: word: it could not be called"]);
     let (done, _) = run();
     let failed: Vec<&str> =

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use htc_hooks::hook::HookType;
 use htc_hooks::hook::path_check;
-use htc_hooks::hook_testing::{Around, Case, Ending, Outcome, Place, Verdict, call, verdict};
+use htc_hooks::hook_testing::{
+    CallDirectories, CallEnding, CallOutcome, Case, Verdict, VerdictInputs, call_hook, judge_call,
+};
 use htc_hooks::os::RealWorld;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::hook_call::{Complaints, HookCall};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::runner::hook_call::{HookCall, StderrHandling};
 use htc_hooks::runner::hook_environment::HookEnvironment;
-use htc_hooks::starter::Settings;
+use htc_hooks::starter::StarterSettings;
 use htc_hooks::world::World;
 
 use crate::children::{flood, is_alive};
@@ -21,32 +23,32 @@ use crate::sandbox::Sandbox;
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// Calls a hook of that type as its caller does.
-fn ask(sandbox: &mut Sandbox, hook: HookType, path: PathBuf, patience: Duration) -> (Outcome, Verdict) {
+fn ask(sandbox: &mut Sandbox, hook: HookType, path: PathBuf, patience: Duration) -> (CallOutcome, Verdict) {
     use std::os::unix::ffi::OsStrExt;
     let world = RealWorld::new();
     let case = Case::new(hook);
     let path = path.as_os_str().as_bytes().to_vec();
-    let outcome = match path_check::check(&world, &path) {
+    let outcome = match path_check::check_path(&world, &path) {
         Err(refusal) => {
-            Outcome { ending: Ending::Refused { reason: refusal.to_string() }, took: Duration::ZERO }
+            CallOutcome { ending: CallEnding::Refused { reason: refusal.to_string() }, took: Duration::ZERO }
         }
         Ok(()) => {
-            let settings = Settings::default();
-            let around = Around { settings: &settings, world: &world, quirks: Quirks::None };
-            let place = Place::make(&case, None, &around).unwrap();
+            let settings = StarterSettings::default();
+            let around = VerdictInputs { settings: &settings, world: &world, quirks: QuirkMode::Manual };
+            let place = CallDirectories::create(&case, None, &around).unwrap();
             let own = [("PATH".into(), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".into())];
-            let environment = HookEnvironment::of_daemon(own, Quirks::None);
+            let environment = HookEnvironment::from_daemon(own, QuirkMode::Manual);
             let mut hook_call =
-                HookCall::new(hook, path.clone(), place.case().input(Quirks::None), environment);
-            hook_call.arguments = case.words(Quirks::None);
+                HookCall::new(hook, path.clone(), place.case().input(QuirkMode::Manual), environment);
+            hook_call.arguments = case.all_arguments(QuirkMode::Manual);
             hook_call.directory = Some(place.directory.clone());
-            hook_call.complaints = Complaints::Collected;
-            hook_call.ancestor = Some(HookCall::marker(world.now(), world.random()));
+            hook_call.stderr_handling = StderrHandling::Collected;
+            hook_call.ancestor = Some(HookCall::new_family_marker(world.now(), world.random()));
             let spec = hook_call.child_spec().unwrap();
-            call(&mut sandbox.reactor, spec, Some(patience), &mut |_| {}).unwrap().unwrap()
+            call_hook(&mut sandbox.reactor, spec, Some(patience), &mut |_| {}).unwrap().unwrap()
         }
     };
-    let verdict = verdict(&case, &outcome, &path, &world, Quirks::None);
+    let verdict = judge_call(&case, &outcome, &path, &world, QuirkMode::Manual);
     (outcome, verdict)
 }
 
@@ -153,7 +155,7 @@ const NOT_EXECUTED: Row = [
 ];
 
 /// Runs a script for every type and compares the decisions.
-fn script(text: &str, expected: Row) -> Vec<Outcome> {
+fn script(text: &str, expected: Row) -> Vec<CallOutcome> {
     let mut sandbox = Sandbox::new();
     HookType::ALL
         .into_iter()
@@ -169,8 +171,8 @@ fn script(text: &str, expected: Row) -> Vec<Outcome> {
 }
 
 /// Waits until what a call left behind is gone.
-fn gone(outcome: &Outcome) {
-    let Ending::Ran(ended) = &outcome.ending else { return };
+fn gone(outcome: &CallOutcome) {
+    let CallEnding::Ran(ended) = &outcome.ending else { return };
     let deadline = Instant::now() + crate::children::LONG;
     for left in &ended.left_behind {
         while is_alive(left.pid) {
@@ -225,7 +227,7 @@ fn a_hook_that_prints_half_a_line() {
 #[test]
 fn a_hook_that_reads_nothing() {
     for outcome in script("exit 0", SILENT) {
-        let Ending::Ran(ended) = outcome.ending else { panic!("it ran") };
+        let CallEnding::Ran(ended) = outcome.ending else { panic!("it ran") };
         assert_eq!(ended.stdin.unread, ended.stdin.offered);
     }
 }
@@ -238,7 +240,7 @@ fn a_hook_that_closes_everything_early() {
 #[test]
 fn a_hook_with_a_daemon_as_grandchild() {
     for outcome in script("cat >/dev/null; setsid sh -c 'sleep 1000 & exec sleep 1000' & exit 0", SILENT) {
-        let Ending::Ran(ended) = outcome.ending else { panic!("it ran") };
+        let CallEnding::Ran(ended) = outcome.ending else { panic!("it ran") };
         assert!(!ended.left_behind.is_empty());
     }
 }
@@ -247,7 +249,7 @@ fn a_hook_with_a_daemon_as_grandchild() {
 fn a_hook_that_forks_two_hundred_times() {
     let storm = "cat >/dev/null; i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i + 1)); done";
     for outcome in script(storm, SILENT) {
-        let Ending::Ran(ended) = outcome.ending else { panic!("it ran") };
+        let CallEnding::Ran(ended) = outcome.ending else { panic!("it ran") };
         assert!(ended.left_behind.len() >= 150, "{} processes", ended.left_behind.len());
     }
 }
@@ -315,7 +317,7 @@ fn a_hook_whose_interpreter_is_missing() {
     let path = name(&sandbox);
     let (outcome, verdict) = ask(&mut sandbox, HookType::PrepareJob, path, PATIENCE);
     assert!(
-        matches!(&outcome.ending, Ending::NotStarted { interpreter: Some(name), .. } if name == "/no/such/python2")
+        matches!(&outcome.ending, CallEnding::NotStarted { interpreter: Some(name), .. } if name == "/no/such/python2")
     );
     assert!(verdict.reason.contains("/no/such/python2"), "{}", verdict.reason);
 }
@@ -330,7 +332,7 @@ fn a_hook_that_is_being_written() {
     for (at, hook) in HookType::ALL.into_iter().enumerate() {
         let (outcome, verdict) = ask(&mut sandbox, hook, path.clone(), crate::children::LONG);
         // Kernels differ in whether they refuse to execute a file that is open for writing.
-        let row = if matches!(outcome.ending, Ending::NotStarted { .. }) { NOT_EXECUTED } else { SILENT };
+        let row = if matches!(outcome.ending, CallEnding::NotStarted { .. }) { NOT_EXECUTED } else { SILENT };
         assert_eq!(verdict.decision.word(), row[at], "{hook:?}: {}", verdict.reason);
     }
 }

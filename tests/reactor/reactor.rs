@@ -5,8 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use bstr::ByteSlice;
-use htc_hooks::os::{Event, Leftover, Stage, Stream, Whom};
-use htc_hooks::process::{Ancestor, ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
+use htc_hooks::os::{LeftoverProcess, OutputStream, ReactorEvent, SignalScope, SpawnStage};
+use htc_hooks::process::{
+    AncestorStamp, ChildSpec, Exit, LeftoverPolicy, ProcessIdentity, SessionMode, Stdio,
+};
 
 use crate::children::{is_alive, write_executable};
 use crate::sandbox::Sandbox;
@@ -18,17 +20,17 @@ struct Ended {
     cut: bool,
     held: bool,
     taken: usize,
-    left: Vec<Leftover>,
+    left: Vec<LeftoverProcess>,
 }
 
-fn ended(event: Event) -> Ended {
+fn ended(event: ReactorEvent) -> Ended {
     match event {
-        Event::Exited { exit, stdout, stderr, stdin, left_behind, .. } => Ended {
+        ReactorEvent::Exited { exit, stdout, stderr, stdin, left_behind, .. } => Ended {
             exit,
             stdout: stdout.bytes.to_str_lossy().into_owned(),
             stderr: stderr.bytes.to_str_lossy().into_owned(),
-            cut: stdout.cut,
-            held: stdout.held,
+            cut: stdout.is_truncated,
+            held: stdout.is_held_open,
             taken: stdin.taken,
             left: left_behind,
         },
@@ -56,7 +58,7 @@ fn ten_megabytes_of_input_go_through_and_come_back() {
     let bytes: Vec<u8> = (0..10 << 20).map(|index| (index % 251) as u8).collect();
     spec.stdio[0] = Stdio::Bytes(bytes.clone());
     spec.stdio[1] = Stdio::Capture { limit: 20 << 20 };
-    let Event::Exited { stdout, stdin, .. } = sandbox.run(spec) else { panic!("no end") };
+    let ReactorEvent::Exited { stdout, stdin, .. } = sandbox.run(spec) else { panic!("no end") };
     assert!(stdout.bytes == bytes);
     assert_eq!((stdin.offered, stdin.taken), (bytes.len(), bytes.len()));
 }
@@ -78,7 +80,7 @@ fn input_that_nobody_reads_is_counted() {
         let mut spec = sandbox.shell(script);
         spec.stdio[0] = Stdio::Bytes(b"one\ntwo\n".to_vec());
         match sandbox.run(spec) {
-            Event::Exited { stdin, .. } => stdin.unread,
+            ReactorEvent::Exited { stdin, .. } => stdin.unread,
             other => panic!("not an end: {other:?}"),
         }
     };
@@ -108,15 +110,15 @@ fn with_sigpipe_ignored_a_flood_gets_an_error_instead() {
 fn a_gigabyte_passes_in_bounded_memory() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("head -c 1073741824 /dev/zero");
-    spec.stdio[1] = Stdio::Pieces;
+    spec.stdio[1] = Stdio::Stream;
     spec.stdio[2] = Stdio::Null;
     let child = sandbox.spawn(spec);
     let before = peak_kib();
     let mut total = 0;
     loop {
         match sandbox.next() {
-            Event::Piece { child: from, stream, bytes } => {
-                assert_eq!((from, stream), (child, Stream::Stdout));
+            ReactorEvent::Piece { child: from, stream, bytes } => {
+                assert_eq!((from, stream), (child, OutputStream::Stdout));
                 total += bytes.len();
             }
             event => {
@@ -173,12 +175,12 @@ fn a_grandchild_is_told_as_what_it_becomes() {
 fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo $!");
-    spec.left_behind = LeftBehind::Kept;
+    spec.leftover_policy = LeftoverPolicy::Keep;
     let child = sandbox.spawn(spec);
     let end = ended(sandbox.next());
     let pid: i32 = end.stdout.trim().parse().unwrap();
     assert!(end.held && !end.left[0].killed && is_alive(pid));
-    sandbox.reactor.kill(child, 9, Whom::Family);
+    sandbox.reactor.send_signal(child, 9, SignalScope::Family);
     sandbox.reactor.kill_all(crate::children::LONG);
     assert!(!is_alive(pid));
 }
@@ -187,10 +189,10 @@ fn a_kept_grandchild_lives_until_the_family_is_killed_and_is_not_waited_for() {
 fn nothing_is_left_when_the_reactor_goes() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo $!; exec sleep 1000");
-    spec.stdio[1] = Stdio::Pieces;
+    spec.stdio[1] = Stdio::Stream;
     spec.stdio[2] = Stdio::Null;
     let child = sandbox.spawn(spec);
-    let Event::Piece { bytes, .. } = sandbox.next() else { panic!("no line") };
+    let ReactorEvent::Piece { bytes, .. } = sandbox.next() else { panic!("no line") };
     let grandchild: i32 = bytes.to_str().unwrap().trim().parse().unwrap();
     let pid = sandbox.reactor.pid(child).unwrap();
     assert!(is_alive(grandchild) && is_alive(pid));
@@ -205,7 +207,7 @@ fn a_daemon_that_forks_twice_into_its_own_session_is_found_by_its_marker() {
     let mut spec = sandbox.shell(
         "(setsid sh -c 'echo $$; exec sleep 1000' 2>&1 >&3 &) 3>daemon; while [ ! -s daemon ]; do :; done",
     );
-    spec.ancestor = Some(Ancestor { time: 1, random: 2 });
+    spec.ancestor_stamp = Some(AncestorStamp { time: 1, random: 2 });
     let other = sandbox.shell("exec sleep 1000");
     let bystander = sandbox.spawn(other);
     let end = ended(sandbox.run(spec));
@@ -238,14 +240,14 @@ fn a_fork_storm_is_killed_to_the_last() {
 fn a_family_that_ignores_sigterm_dies_of_sigkill() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("trap '' TERM; (echo ready; while :; do sleep 1000; done) & wait");
-    spec.stdio[1] = Stdio::Pieces;
+    spec.stdio[1] = Stdio::Stream;
     let child = sandbox.spawn(spec);
-    assert!(matches!(sandbox.next(), Event::Piece { .. }));
-    sandbox.reactor.kill(child, 15, Whom::Process);
-    let now = htc_hooks::os::clock::tick();
-    let timeout = sandbox.reactor.next(Some(now.plus(std::time::Duration::from_millis(30)))).unwrap();
-    assert_eq!(timeout, Event::Timeout);
-    sandbox.reactor.kill(child, 9, Whom::Family);
+    assert!(matches!(sandbox.next(), ReactorEvent::Piece { .. }));
+    sandbox.reactor.send_signal(child, 15, SignalScope::Process);
+    let now = htc_hooks::os::clock::monotonic_now();
+    let timeout = sandbox.reactor.next_event(Some(now.plus(std::time::Duration::from_millis(30)))).unwrap();
+    assert_eq!(timeout, ReactorEvent::Timeout);
+    sandbox.reactor.send_signal(child, 9, SignalScope::Family);
     assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 9, core_dumped: false });
 }
 
@@ -253,14 +255,14 @@ fn a_family_that_ignores_sigterm_dies_of_sigkill() {
 fn a_child_that_stops_itself_is_no_end_and_can_be_killed() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("echo stopping; kill -STOP $$; echo never");
-    spec.stdio[1] = Stdio::Pieces;
+    spec.stdio[1] = Stdio::Stream;
     let child = sandbox.spawn(spec);
-    assert!(matches!(sandbox.next(), Event::Piece { .. }));
+    assert!(matches!(sandbox.next(), ReactorEvent::Piece { .. }));
     let pid = sandbox.reactor.pid(child).unwrap();
-    while htc_hooks::os::process_table::read(pid).unwrap().state != b'T' {
+    while htc_hooks::os::process_table::read_process(pid).unwrap().state != b'T' {
         std::thread::yield_now();
     }
-    sandbox.reactor.kill(child, 9, Whom::Family);
+    sandbox.reactor.send_signal(child, 9, SignalScope::Family);
     assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 9, core_dumped: false });
 }
 
@@ -275,7 +277,7 @@ fn failing_to_execute_and_exiting_with_127_are_different() {
     assert_eq!(run("exit 127").exit, Exit::Code(127));
     let mut sandbox = Sandbox::new();
     let error = sandbox.reactor.spawn(ChildSpec::new(sandbox.path("missing"))).unwrap_err();
-    assert_eq!((error.stage, error.errno()), (Stage::Execute, 2));
+    assert_eq!((error.stage, error.errno()), (SpawnStage::Execute, 2));
     assert_eq!(error.interpreter, None);
 }
 
@@ -315,7 +317,7 @@ fn a_nul_byte_in_an_argument_is_refused_before_anything_is_made() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("true");
     spec.argv.push(b"a\0b".into());
-    assert_eq!(sandbox.reactor.spawn(spec).unwrap_err().stage, Stage::Text);
+    assert_eq!(sandbox.reactor.spawn(spec).unwrap_err().stage, SpawnStage::NulByte);
 }
 
 #[test]
@@ -324,7 +326,7 @@ fn environment_descriptors_mask_umask_and_groups_are_exactly_as_specified() {
     let mut spec = sandbox.shell("env | sort; ls /proc/self/fd | tr '\\n' ' '; umask; ps -o pid=,pgid=,sid= -p $$ | tr -s ' '; echo $$");
     spec.env.push("B=2".into());
     spec.umask = 0o027;
-    spec.session = Session::Own;
+    spec.session = SessionMode::NewSession;
     let end = ended(sandbox.run(spec));
     let lines: Vec<&str> = end.stdout.lines().collect();
     assert!(lines.contains(&"B=2") && !end.stdout.contains("HOME="), "{}", end.stdout);
@@ -367,7 +369,7 @@ fn the_ancestor_marker_stands_behind_older_ones_with_the_childs_pid() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("tr '\\0' '\\n' < /proc/self/environ; echo $$");
     spec.env.insert(0, "_CONDOR_ANCESTOR_1=2:3:4".into());
-    spec.ancestor = Some(Ancestor { time: 1700000000, random: 77 });
+    spec.ancestor_stamp = Some(AncestorStamp { time: 1700000000, random: 77 });
     let end = ended(sandbox.run(spec));
     let lines: Vec<&str> = end.stdout.lines().collect();
     let pid = lines.last().unwrap();
@@ -382,7 +384,7 @@ fn the_ancestor_marker_stands_behind_older_ones_with_the_childs_pid() {
 
 #[test]
 fn another_account_is_taken_on_with_its_groups() {
-    if !htc_hooks::os::identity::may_switch() {
+    if !htc_hooks::os::identity::can_switch_account() {
         println!("skipped: changing the account needs root");
         return;
     }
@@ -390,7 +392,7 @@ fn another_account_is_taken_on_with_its_groups() {
     let mut spec = sandbox.shell("id -u; id -g; id -G");
     std::fs::set_permissions(sandbox.home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .unwrap();
-    spec.identity = Some(Identity { uid: 4711, gid: 4712, groups: vec![4712, 4713] });
+    spec.identity = Some(ProcessIdentity { uid: 4711, gid: 4712, groups: vec![4712, 4713] });
     assert_eq!(ended(sandbox.run(spec)).stdout, "4711\n4712\n4712 4713\n");
 }
 
@@ -407,15 +409,15 @@ fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let mut spec = sandbox.shell("echo out");
     spec.stdio[1] = Stdio::File { path: fifo.clone(), write: true, truncate: false, append: false };
-    let soon = || htc_hooks::os::clock::tick().plus(std::time::Duration::from_millis(200));
+    let soon = || htc_hooks::os::clock::monotonic_now().plus(std::time::Duration::from_millis(200));
     // The child waits for a reader, and we for nobody.
     sandbox.spawn(spec.clone());
-    assert_eq!(sandbox.reactor.next(Some(soon())).unwrap(), Event::Timeout);
+    assert_eq!(sandbox.reactor.next_event(Some(soon())).unwrap(), ReactorEvent::Timeout);
     assert_eq!(fs::read_to_string(&fifo).unwrap(), "out\n");
     assert_eq!(ended(sandbox.next()).exit, Exit::Code(0));
     let child = sandbox.spawn(spec);
-    assert_eq!(sandbox.reactor.next(Some(soon())).unwrap(), Event::Timeout);
-    sandbox.reactor.kill(child, nix::libc::SIGTERM, Whom::Process);
+    assert_eq!(sandbox.reactor.next_event(Some(soon())).unwrap(), ReactorEvent::Timeout);
+    sandbox.reactor.send_signal(child, nix::libc::SIGTERM, SignalScope::Process);
     assert_eq!(ended(sandbox.next()).exit, Exit::Signal { number: 15, core_dumped: false });
 }
 
@@ -423,10 +425,10 @@ fn output_files_are_opened_by_the_child_and_a_fifo_blocks_nobody() {
 fn the_use_of_a_family_is_measured() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("sleep 1000 & echo ready; wait");
-    spec.stdio[1] = Stdio::Pieces;
+    spec.stdio[1] = Stdio::Stream;
     let child = sandbox.spawn(spec);
-    assert!(matches!(sandbox.next(), Event::Piece { .. }));
-    let usage = sandbox.reactor.usage(child).unwrap();
+    assert!(matches!(sandbox.next(), ReactorEvent::Piece { .. }));
+    let usage = sandbox.reactor.family_usage(child).unwrap();
     assert_eq!(usage.pids.len(), 2);
     assert!(usage.resident_kib > 0 && usage.image_kib >= usage.resident_kib);
 }
@@ -435,11 +437,11 @@ fn the_use_of_a_family_is_measured() {
 fn a_drained_pipe_gives_what_a_grandchild_still_writes() {
     let mut sandbox = Sandbox::new();
     let mut spec = sandbox.shell("(while [ ! -e go ]; do :; done; echo late) & exit 0");
-    spec.left_behind = LeftBehind::Kept;
-    spec.drain = crate::children::LONG;
+    spec.leftover_policy = LeftoverPolicy::Keep;
+    spec.drain_timeout = crate::children::LONG;
     sandbox.spawn(spec);
-    let soon = htc_hooks::os::clock::tick().plus(std::time::Duration::from_millis(20));
-    assert_eq!(sandbox.reactor.next(Some(soon)).unwrap(), Event::Timeout);
+    let soon = htc_hooks::os::clock::monotonic_now().plus(std::time::Duration::from_millis(20));
+    assert_eq!(sandbox.reactor.next_event(Some(soon)).unwrap(), ReactorEvent::Timeout);
     std::fs::write(sandbox.path("go"), "").unwrap();
     assert_eq!(ended(sandbox.next()).stdout, "late\n");
 }
@@ -456,7 +458,7 @@ fn many_children_at_once_are_each_reported_once() {
         wanted.insert(sandbox.spawn(spec), number);
     }
     while !wanted.is_empty() {
-        let Event::Exited { child, exit, stdout, .. } = sandbox.next() else { panic!("not an end") };
+        let ReactorEvent::Exited { child, exit, stdout, .. } = sandbox.next() else { panic!("not an end") };
         let number = wanted.remove(&child).unwrap();
         assert_eq!(exit, Exit::Code(number));
         assert_eq!(stdout.bytes, format!("n.{number}\n").into_bytes());
@@ -480,14 +482,14 @@ fn a_directory_is_bound_only_as_far_as_the_account_gets_by_itself() {
     std::os::unix::fs::symlink(sandbox.path("closed/inner"), sandbox.path("link")).unwrap();
     let mut bound = |source: &str| {
         let mut spec = sandbox.shell(&format!("cat {}/file", sandbox.path("target").display()));
-        spec.identity = Some(Identity { uid: 65534, gid: 65534, groups: vec![65534] });
+        spec.identity = Some(ProcessIdentity { uid: 65534, gid: 65534, groups: vec![65534] });
         spec.mounts = vec![(sandbox.path(source), sandbox.path("target"))];
         sandbox.reactor.spawn(spec).map_err(|error| error.errno())
     };
     assert_eq!(bound("link"), Err(nix::errno::Errno::EACCES as i32));
     let child = bound("open").unwrap();
-    let event = sandbox.reactor.next(Some(Sandbox::deadline())).unwrap();
-    let Event::Exited { child: ended, stdout, .. } = event else { panic!("{event:?}") };
+    let event = sandbox.reactor.next_event(Some(Sandbox::deadline())).unwrap();
+    let ReactorEvent::Exited { child: ended, stdout, .. } = event else { panic!("{event:?}") };
     assert_eq!((ended, stdout.bytes.as_slice()), (child, &b"open"[..]));
 }
 
@@ -503,11 +505,11 @@ fn nothing_that_carries_our_mark_outlives_us_whoever_lost_sight_of_it() {
     // Two others: what carries no mark belongs to the only one that is left.
     for _ in 0..2 {
         let mut other = sandbox.shell("exec sleep 600");
-        other.session = Session::Own;
+        other.session = SessionMode::NewSession;
         sandbox.spawn(other);
     }
     let mut spec = sandbox.shell(&script);
-    spec.session = Session::Own;
+    spec.session = SessionMode::NewSession;
     sandbox.spawn(spec);
     ended(sandbox.next());
     let pid: i32 = std::fs::read_to_string(sandbox.path("pid")).unwrap().trim().parse().unwrap();

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use htc_hooks::os::{ChildId, Event, Reactor, clock};
+use htc_hooks::os::{ChildId, Reactor, ReactorEvent, clock};
 use htc_hooks::process::{ChildSpec, Stdio};
-use htc_hooks::time::Tick;
+use htc_hooks::time::MonotonicTime;
 
 use crate::children::{LONG, write_executable};
 
@@ -51,18 +51,18 @@ impl Sandbox {
         self.reactor.spawn(spec).unwrap()
     }
 
-    pub(crate) fn deadline() -> Tick {
-        clock::tick().plus(LONG)
+    pub(crate) fn deadline() -> MonotonicTime {
+        clock::monotonic_now().plus(LONG)
     }
 
-    pub(crate) fn next(&mut self) -> Event {
-        let event = self.reactor.next(Some(Self::deadline())).unwrap();
-        assert_ne!(event, Event::Timeout, "nothing happened in {LONG:?}");
+    pub(crate) fn next(&mut self) -> ReactorEvent {
+        let event = self.reactor.next_event(Some(Self::deadline())).unwrap();
+        assert_ne!(event, ReactorEvent::Timeout, "nothing happened in {LONG:?}");
         event
     }
 
     /// Runs the child to its end.
-    pub(crate) fn run(&mut self, spec: ChildSpec) -> Event {
+    pub(crate) fn run(&mut self, spec: ChildSpec) -> ReactorEvent {
         self.spawn(spec);
         self.next()
     }

@@ -3,7 +3,7 @@
 //! By default the programs keep the promise and say once that a real pool would not; `--quirks reference` does
 //! exactly as 25.14 does. Nothing else asks which side is wanted. A quirk is decided in the room of the machine that has it, and its
 //! variant stands there alone: who does what was decided, tells of it or lists it (the verdict of `htc-hook-test`) is handed an outcome,
-//! or a [`Decided`] that names the quirk. A variant that stands twice has two decisions: its line says both.
+//! or a [`QuirkDecision`] that names the quirk. A variant that stands twice has two decisions: its line says both.
 
 /// Defines the enum and its table together, so that a quirk cannot be without its line.
 macro_rules! quirks {
@@ -376,40 +376,40 @@ quirks! {
 
 /// Which behaviour is wanted where reference and manual differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Quirks {
+pub enum QuirkMode {
     /// What the manual promises, with a warning that a real pool would not.
     #[default]
-    None,
+    Manual,
     /// Exactly what 25.14 does.
     Reference,
 }
 
 /// A quirk and how it is decided, for those who do what follows, tell of it or list it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decided {
+pub struct QuirkDecision {
     /// Which.
     pub quirk: Quirk,
     /// Whether 25.14's own behaviour is wanted.
     pub as_reference: bool,
 }
 
-impl Quirks {
+impl QuirkMode {
     /// Whether 25.14's own behaviour is wanted for `quirk`. Call it only where the quirk is decided.
-    pub fn has(self, _quirk: Quirk) -> bool {
-        self == Quirks::Reference
+    pub fn reproduces(self, _quirk: Quirk) -> bool {
+        self == QuirkMode::Reference
     }
 
     /// The decision on a quirk, for who is to know it and its name. Call it only where the quirk is decided.
-    pub fn decide(self, quirk: Quirk) -> Decided {
-        Decided { quirk, as_reference: self.has(quirk) }
+    pub fn decide(self, quirk: Quirk) -> QuirkDecision {
+        QuirkDecision { quirk, as_reference: self.reproduces(quirk) }
     }
 
     /// The other side: what is shown beside the verdict that was asked for.
     #[must_use]
-    pub fn other(self) -> Self {
+    pub fn opposite(self) -> Self {
         match self {
-            Quirks::None => Quirks::Reference,
-            Quirks::Reference => Quirks::None,
+            QuirkMode::Manual => QuirkMode::Reference,
+            QuirkMode::Reference => QuirkMode::Manual,
         }
     }
 }

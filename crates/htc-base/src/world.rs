@@ -11,15 +11,15 @@ use std::time::Duration;
 use bstr::BString;
 
 pub use htc_classad::Zone;
-use htc_classad::{Mode, Outside, UserMaps};
+use htc_classad::{EvalWorld, LanguageMode, UserMaps};
 
 use crate::process::Exit;
-use crate::time::Now;
+use crate::time::ClockReading;
 
-/// The outside world. To ClassAds it is their own [`Outside`].
-pub trait World: Outside {
+/// The outside world. To ClassAds it is their own [`EvalWorld`].
+pub trait World: EvalWorld {
     /// Both clocks.
-    fn now(&self) -> Now;
+    fn now(&self) -> ClockReading;
 
     /// The local zone at a point of time.
     fn zone(&self, epoch: i64) -> Zone;
@@ -59,7 +59,7 @@ pub trait World: Outside {
     fn current_dir(&self) -> io::Result<PathBuf>;
 
     /// Runs a command to its end, bounded in time and output.
-    fn run(&self, command: &Command) -> io::Result<CommandOutput>;
+    fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput>;
 
     /// The account of that name.
     fn account_by_name(&self, name: &[u8]) -> Option<Account>;
@@ -71,7 +71,7 @@ pub trait World: Outside {
     fn effective_uid(&self) -> u32;
 
     /// What is to be known of the machine; measured when first asked for.
-    fn machine(&self) -> Machine;
+    fn machine(&self) -> MachineFacts;
 
     /// Host name, full host name and default address alone, which are had for less than the whole machine.
     fn host(&self) -> [String; 3] {
@@ -108,27 +108,27 @@ pub struct InterfaceAddress {
     pub is_up: bool,
 }
 
-impl Adapter {
+impl NetworkAdapter {
     /// The kernel's bit for magic packets, which condor_rooster sends.
-    pub const MAGIC: u32 = 1 << 5;
+    pub const MAGIC_PACKET_FLAG: u32 = 1 << 5;
 
     /// Whether a magic packet wakes the machine.
-    pub fn is_wakeable(&self) -> bool {
-        self.wakes & self.wakes_now & Self::MAGIC != 0
+    pub fn can_wake_on_lan(&self) -> bool {
+        self.supported_wake_flags & self.enabled_wake_flags & Self::MAGIC_PACKET_FLAG != 0
     }
 }
 
 /// The network adapter of the machine, in the forms of ads (`LinuxNetworkAdapter`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Adapter {
+pub struct NetworkAdapter {
     /// Its hardware address.
-    pub hardware: String,
+    pub hardware_address: String,
     /// The mask of its network.
-    pub mask: String,
+    pub subnet_mask: String,
     /// What it can wake the machine by, in the kernel's bits `WAKE_*`.
-    pub wakes: u32,
+    pub supported_wake_flags: u32,
     /// What of that is switched on.
-    pub wakes_now: u32,
+    pub enabled_wake_flags: u32,
 }
 
 /// What `stat` tells of a file.
@@ -163,7 +163,7 @@ pub enum FileKind {
 
 /// A command to run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct ExternalCommand {
     /// The program and its arguments. A program without a slash is looked up in PATH.
     pub argv: Vec<BString>,
     /// What it reads.
@@ -176,10 +176,10 @@ pub struct Command {
     pub output_limit: usize,
 }
 
-impl Command {
+impl ExternalCommand {
     /// One that reads nothing, and of which a MiB is enough.
     pub fn new(argv: Vec<BString>, timeout: Duration) -> Self {
-        Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: 1 << 20 }
+        ExternalCommand { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: 1 << 20 }
     }
 }
 
@@ -207,7 +207,7 @@ pub struct Account {
 
 /// Facts of the machine that configuration and slots are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct MachineFacts {
     /// Name of the host without its domain.
     pub host: String,
     /// Fully qualified name where one is known, else the name.
@@ -231,7 +231,7 @@ pub struct Machine {
 /// Both kinds of worlds below: the one that they are made from, with a clock and a mode of their own.
 macro_rules! of_its_world {
     ($kind:ident, |$it:ident| $now:expr, $mode:expr) => {
-        impl Outside for $kind<'_> {
+        impl EvalWorld for $kind<'_> {
             fn epoch(&self) -> i64 {
                 self.now().epoch()
             }
@@ -247,14 +247,14 @@ macro_rules! of_its_world {
             fn user_maps(&self) -> Option<&UserMaps> {
                 self.world.user_maps()
             }
-            fn mode(&self) -> Mode {
+            fn mode(&self) -> LanguageMode {
                 let $it = self;
                 $mode
             }
         }
 
         impl World for $kind<'_> {
-            fn now(&self) -> Now {
+            fn now(&self) -> ClockReading {
                 let $it = self;
                 $now
             }
@@ -294,7 +294,7 @@ macro_rules! of_its_world {
             fn current_dir(&self) -> io::Result<PathBuf> {
                 self.world.current_dir()
             }
-            fn run(&self, command: &Command) -> io::Result<CommandOutput> {
+            fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput> {
                 self.world.run(command)
             }
             fn account_by_name(&self, name: &[u8]) -> Option<Account> {
@@ -306,7 +306,7 @@ macro_rules! of_its_world {
             fn effective_uid(&self) -> u32 {
                 self.world.effective_uid()
             }
-            fn machine(&self) -> Machine {
+            fn machine(&self) -> MachineFacts {
                 self.world.machine()
             }
             fn host(&self) -> [String; 3] {
@@ -321,21 +321,21 @@ macro_rules! of_its_world {
 
 /// A world whose clock stands still, everything else being as in the world it is made from: what an evaluation inside a
 /// machine sees.
-pub struct Frozen<'a> {
+pub struct FrozenClockWorld<'a> {
     /// Where everything but the time comes from.
     pub world: &'a dyn World,
     /// What the clock shows.
-    pub now: Now,
+    pub now: ClockReading,
 }
 
-of_its_world!(Frozen, |it| it.now, it.world.mode());
+of_its_world!(FrozenClockWorld, |it| it.now, it.world.mode());
 
 /// A world in which expressions are read and evaluated in a mode of their own: that of one of several configurations.
-pub struct InMode<'a> {
+pub struct FixedModeWorld<'a> {
     /// Where everything but the mode comes from.
     pub world: &'a dyn World,
     /// Strict mode or condor mode.
     pub strict: bool,
 }
 
-of_its_world!(InMode, |it| it.world.now(), Mode { strict: it.strict, ..it.world.mode() });
+of_its_world!(FixedModeWorld, |it| it.world.now(), LanguageMode { strict: it.strict, ..it.world.mode() });

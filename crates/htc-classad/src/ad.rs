@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use bstr::{BStr, ByteSlice};
 
-use crate::syntax::expr::{Expr, Repr};
+use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::name;
-use crate::syntax::scalar::{Scalar, Text};
-use crate::syntax::tree::{Node, NodeId, Tree};
+use crate::syntax::scalar::{Scalar, TextRange};
+use crate::syntax::tree::{ExprTree, Node, NodeId};
 use crate::text::caseless;
 
-mod index;
-mod lines;
+mod ad_text;
+mod attribute_line;
+mod attribute_moves;
+mod expr_kind;
 #[cfg(test)]
 mod model;
-mod moves;
-mod plain;
-mod shape;
-mod text;
+mod name_index;
+mod scalar_insert;
 pub mod unparse;
 mod value;
 
-use index::{INDEX_FROM, Index};
-pub use lines::LineError;
-pub(crate) use lines::{Parts, exact_line, parts, shifted, to_nul};
-pub use shape::Shape;
-pub(crate) use value::push_value;
+pub use attribute_line::LineError;
+pub(crate) use attribute_line::{LineParts, check_exact_line, cut_at_nul, shift_error, split_line};
+pub use expr_kind::ExprKind;
+use name_index::{INDEX_THRESHOLD, NameIndex};
+pub(crate) use value::push_literal;
 pub use value::{List, Value};
 
 /// An ad: a set of attributes with unevaluated values.
@@ -49,47 +49,47 @@ pub struct ClassAd {
     text: Vec<u8>,
     /// Hash of each name, beside the entries so that a search touches little memory.
     hashes: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<AttributeEntry>,
     /// From a certain size on, where to find the entry of a hash.
-    index: Option<Box<Index>>,
+    index: Option<Box<NameIndex>>,
     /// Bytes of the text that belong to no entry any more.
-    dead: usize,
+    unused_text_len: usize,
     parent: Option<Arc<ClassAd>>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct AttributeEntry {
     start: u32,
     len: u32,
-    value: Slot,
+    value: StoredValue,
 }
 
 /// The value of an attribute: scalars stand in the ad itself, all else in a tree.
 #[derive(Clone, Debug)]
-pub(crate) enum Slot {
+pub(crate) enum StoredValue {
     Undefined,
     Error,
     Bool(bool),
     Int(i64),
     Real(f64),
     /// A string that stands somewhere in the text.
-    Str(Text),
+    Str(TextRange),
     /// A string that stands behind its name in quotes and with a line's end: its line in the long form is finished.
-    Line(Text),
-    Expr(NodeId, Arc<Tree>),
+    QuotedLine(TextRange),
+    Expr(NodeId, Arc<ExprTree>),
 }
 
 /// Flat, since a [`Scalar`] within it would make it half as large again.
-impl From<Scalar<Text>> for Slot {
+impl From<Scalar<TextRange>> for StoredValue {
     #[inline(always)]
-    fn from(scalar: Scalar<Text>) -> Self {
+    fn from(scalar: Scalar<TextRange>) -> Self {
         match scalar {
-            Scalar::Undefined => Slot::Undefined,
-            Scalar::Error => Slot::Error,
-            Scalar::Bool(truth) => Slot::Bool(truth),
-            Scalar::Int(integer) => Slot::Int(integer),
-            Scalar::Real(real) => Slot::Real(real),
-            Scalar::Str(text) => Slot::Str(text),
+            Scalar::Undefined => StoredValue::Undefined,
+            Scalar::Error => StoredValue::Error,
+            Scalar::Bool(truth) => StoredValue::Bool(truth),
+            Scalar::Int(integer) => StoredValue::Int(integer),
+            Scalar::Real(real) => StoredValue::Real(real),
+            Scalar::Str(text) => StoredValue::Str(text),
         }
     }
 }
@@ -111,18 +111,18 @@ impl ClassAd {
     }
 
     /// An empty ad with room for what a text of so many bytes usually holds.
-    pub(crate) fn likely_in(bytes: usize) -> Self {
+    pub(crate) fn sized_for_text(bytes: usize) -> Self {
         ClassAd::sized_as((bytes / 32).min(256), (bytes - bytes / 4).min(1 << 16))
     }
 
     /// How many attributes the ad itself has, and how many bytes their names and texts take.
-    pub(crate) fn extent(&self) -> (usize, usize) {
+    pub(crate) fn content_size(&self) -> (usize, usize) {
         (self.entries.len(), self.text.len())
     }
 
     #[inline]
     fn find(&self, wanted: &[u8], hash: u32) -> Option<usize> {
-        let same = |at: usize| self.hashes[at] == hash && caseless::eq(self.name_of(at), wanted);
+        let same = |at: usize| self.hashes[at] == hash && caseless::eq(self.name_at(at), wanted);
         if let Some(index) = &self.index {
             return index.candidates(hash).find(|at| same(*at));
         }
@@ -150,28 +150,28 @@ impl ClassAd {
 
     /// The value of an attribute, with the hash of its name known.
     #[inline]
-    pub(crate) fn slot(&self, wanted: &[u8], hash: u32) -> Option<&Slot> {
+    pub(crate) fn stored_value(&self, wanted: &[u8], hash: u32) -> Option<&StoredValue> {
         self.find(wanted, hash).map(|at| &self.entries[at].value)
     }
 
     /// The scalar that the value of an attribute is; none where it is an expression.
     #[inline]
-    pub(crate) fn scalar(&self, slot: &Slot) -> Option<Scalar<&[u8]>> {
+    pub(crate) fn stored_scalar(&self, slot: &StoredValue) -> Option<Scalar<&[u8]>> {
         Some(match slot {
-            Slot::Undefined => Scalar::Undefined,
-            Slot::Error => Scalar::Error,
-            Slot::Bool(truth) => Scalar::Bool(*truth),
-            Slot::Int(integer) => Scalar::Int(*integer),
-            Slot::Real(real) => Scalar::Real(*real),
-            Slot::Str(text) | Slot::Line(text) => Scalar::Str(text.of(&self.text)),
-            Slot::Expr(..) => return None,
+            StoredValue::Undefined => Scalar::Undefined,
+            StoredValue::Error => Scalar::Error,
+            StoredValue::Bool(truth) => Scalar::Bool(*truth),
+            StoredValue::Int(integer) => Scalar::Int(*integer),
+            StoredValue::Real(real) => Scalar::Real(*real),
+            StoredValue::Str(text) | StoredValue::QuotedLine(text) => Scalar::Str(text.slice(&self.text)),
+            StoredValue::Expr(..) => return None,
         })
     }
 
-    pub(crate) fn slot_expr(&self, slot: &Slot) -> Expr {
+    pub(crate) fn stored_expr(&self, slot: &StoredValue) -> Expr {
         match slot {
-            Slot::Expr(root, tree) => Expr(Repr::Node(Arc::clone(tree), *root)),
-            _ => Expr::scalar(self.scalar(slot).unwrap_or_default()),
+            StoredValue::Expr(root, tree) => Expr(ExprRepr::Node(Arc::clone(tree), *root)),
+            _ => Expr::from_scalar(self.stored_scalar(slot).unwrap_or_default()),
         }
     }
 
@@ -179,8 +179,8 @@ impl ClassAd {
     pub fn get(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
         let hash = name::hash(name);
-        match self.slot(name, hash) {
-            Some(slot) => Some(self.slot_expr(slot)),
+        match self.stored_value(name, hash) {
+            Some(slot) => Some(self.stored_expr(slot)),
             None => self.parent.as_ref()?.get(name),
         }
     }
@@ -188,7 +188,7 @@ impl ClassAd {
     /// The expression of an attribute of this ad itself, its chained parent left out.
     pub fn get_own(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
-        self.slot(name, name::hash(name)).map(|slot| self.slot_expr(slot))
+        self.stored_value(name, name::hash(name)).map(|slot| self.stored_expr(slot))
     }
 
     /// The value of an attribute that is written as a literal; nothing is evaluated.
@@ -199,8 +199,8 @@ impl ClassAd {
     /// The text of an attribute that is a string literal; nothing is evaluated or copied.
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
         let name = name.as_ref();
-        match self.slot(name, name::hash(name)) {
-            Some(slot) => match self.scalar(slot) {
+        match self.stored_value(name, name::hash(name)) {
+            Some(slot) => match self.stored_scalar(slot) {
                 Some(Scalar::Str(text)) => Some(text.as_bstr()),
                 _ => None,
             },
@@ -211,32 +211,32 @@ impl ClassAd {
     /// Whether the ad or its chained parent has the attribute.
     pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
-        self.slot(name, name::hash(name)).is_some()
+        self.stored_value(name, name::hash(name)).is_some()
             || self.parent.as_ref().is_some_and(|parent| parent.contains(name))
     }
 
     /// Sets an attribute. A repeated name replaces the value and keeps the old spelling.
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
         match value.0 {
-            Repr::Scalar(scalar) => self.put_plain(name.as_ref(), None, scalar.look()),
-            Repr::Node(tree, root) => self.put(name.as_ref(), Slot::Expr(root, tree)),
+            ExprRepr::Scalar(scalar) => self.put_scalar(name.as_ref(), None, scalar.as_borrowed()),
+            ExprRepr::Node(tree, root) => self.put_value(name.as_ref(), StoredValue::Expr(root, tree)),
         }
     }
 
     /// Sets an attribute to a value.
     pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Value>) {
         let value = value.into();
-        match Scalar::of(&value) {
-            Some(scalar) => self.put_plain(name.as_ref(), None, scalar),
+        match Scalar::from_value(&value) {
+            Some(scalar) => self.put_scalar(name.as_ref(), None, scalar),
             None => self.insert(name, Expr::literal(value)),
         }
     }
 
     #[inline]
-    fn put(&mut self, wanted: &[u8], value: Slot) {
+    fn put_value(&mut self, wanted: &[u8], value: StoredValue) {
         let hash = name::hash(wanted);
         if let Some(at) = self.find(wanted, hash) {
-            self.replace(at, value);
+            self.replace_value(at, value);
             return;
         }
         self.put_new(wanted, hash, value);
@@ -244,30 +244,30 @@ impl ClassAd {
 
     /// With a hash: the name has it and is not in the ad.
     #[inline]
-    pub(crate) fn put_known(&mut self, name: &[u8], new: Option<u32>, value: Slot) {
+    pub(crate) fn put_with_optional_hash(&mut self, name: &[u8], new: Option<u32>, value: StoredValue) {
         match new {
             Some(hash) => self.put_new(name, hash, value),
-            None => self.put(name, value),
+            None => self.put_value(name, value),
         }
     }
 
     /// Adds an attribute that is not there.
-    pub(crate) fn put_new(&mut self, wanted: &[u8], hash: u32, value: Slot) {
+    pub(crate) fn put_new(&mut self, wanted: &[u8], hash: u32, value: StoredValue) {
         // Texts must not be moved where the new value points into them.
-        if !matches!(value, Slot::Str(_)) {
-            self.tidy();
+        if !matches!(value, StoredValue::Str(_)) {
+            self.compact_if_needed();
         }
         let start = self.push_name(wanted);
-        self.add(Entry { start, len: wanted.len() as u32, value }, hash);
+        self.add_entry(AttributeEntry { start, len: wanted.len() as u32, value }, hash);
     }
 
     /// Adds an entry whose text is in place. It is made where it will stand: handed over in memory it would be read in
     /// wider pieces than it was written in, for which a processor waits longer than for all the rest of this.
     #[inline(always)]
-    fn add(&mut self, entry: Entry, hash: u32) {
+    fn add_entry(&mut self, entry: AttributeEntry, hash: u32) {
         self.hashes.push(hash);
         self.entries.push(entry);
-        if self.index.is_some() || self.entries.len() > INDEX_FROM {
+        if self.index.is_some() || self.entries.len() > INDEX_THRESHOLD {
             self.add_to_index(hash);
         }
     }
@@ -277,8 +277,8 @@ impl ClassAd {
     fn add_to_index(&mut self, hash: u32) {
         let count = self.entries.len();
         match &mut self.index {
-            Some(index) if count * 2 <= index.slots.len() => index.place(hash, count as u32 - 1),
-            _ => self.index = Some(Box::new(Index::build(&self.hashes))),
+            Some(index) if count * 2 <= index.slots.len() => index.insert(hash, count as u32 - 1),
+            _ => self.index = Some(Box::new(NameIndex::build(&self.hashes))),
         }
     }
 
@@ -287,8 +287,8 @@ impl ClassAd {
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
         let removed = self.find(name, name::hash(name)).map(|at| {
-            let expr = self.slot_expr(&self.entries[at].value);
-            self.take_out(at);
+            let expr = self.stored_expr(&self.entries[at].value);
+            self.remove_entry(at);
             expr
         });
         if self.parent.as_ref().is_some_and(|parent| parent.contains(name)) {
@@ -303,7 +303,7 @@ impl ClassAd {
         self.hashes.clear();
         self.entries.clear();
         self.index = None;
-        self.dead = 0;
+        self.unused_text_len = 0;
         self.parent = None;
     }
 
@@ -319,22 +319,22 @@ impl ClassAd {
 
     /// The names of the ad's own attributes, in no particular order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &BStr> + '_ {
-        (0..self.entries.len()).map(|at| self.name_of(at).as_bstr())
+        (0..self.entries.len()).map(|at| self.name_at(at).as_bstr())
     }
 
     /// The ad's own attributes, in no particular order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&BStr, Expr)> + '_ {
         (0..self.entries.len())
-            .map(|at| (self.name_of(at).as_bstr(), self.slot_expr(&self.entries[at].value)))
+            .map(|at| (self.name_at(at).as_bstr(), self.stored_expr(&self.entries[at].value)))
     }
 
-    pub(crate) fn slots(&self) -> impl ExactSizeIterator<Item = (&[u8], &Slot)> + '_ {
-        (0..self.entries.len()).map(|at| self.slot_at(at))
+    pub(crate) fn stored_values(&self) -> impl ExactSizeIterator<Item = (&[u8], &StoredValue)> + '_ {
+        (0..self.entries.len()).map(|at| self.stored_value_at(at))
     }
 
     /// The name and the value of an attribute by its place.
-    pub(crate) fn slot_at(&self, at: usize) -> (&[u8], &Slot) {
-        (self.name_of(at), &self.entries[at].value)
+    pub(crate) fn stored_value_at(&self, at: usize) -> (&[u8], &StoredValue) {
+        (self.name_at(at), &self.entries[at].value)
     }
 
     /// The ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".
@@ -358,13 +358,13 @@ impl ClassAd {
 
     /// Copies the attributes that `wanted` lets through, which is shown the ad as far as it is.
     fn copy_from(&mut self, other: &ClassAd, wanted: impl Fn(&ClassAd, &[u8]) -> bool) {
-        for (name, slot) in other.slots() {
+        for (name, slot) in other.stored_values() {
             if !wanted(self, name) {
                 continue;
             }
-            match other.scalar(slot) {
-                Some(scalar) => self.put_plain(name, None, scalar),
-                None => self.put(name, slot.clone()),
+            match other.stored_scalar(slot) {
+                Some(scalar) => self.put_scalar(name, None, scalar),
+                None => self.put_value(name, slot.clone()),
             }
         }
     }
@@ -393,7 +393,7 @@ impl ClassAd {
     }
 
     /// The ad of a node of kind ad.
-    pub(crate) fn from_node(tree: &Arc<Tree>, id: NodeId) -> ClassAd {
+    pub(crate) fn from_node(tree: &Arc<ExprTree>, id: NodeId) -> ClassAd {
         match tree.node(id) {
             Node::Ad { first, count } => ClassAd::from_fields(tree, first, count),
             _ => ClassAd::new(),
@@ -401,7 +401,7 @@ impl ClassAd {
     }
 
     /// The ad of a range of fields.
-    pub(crate) fn from_fields(tree: &Arc<Tree>, first: u32, count: u32) -> ClassAd {
+    pub(crate) fn from_fields(tree: &Arc<ExprTree>, first: u32, count: u32) -> ClassAd {
         let mut ad = ClassAd::new();
         for field in tree.fields(first, count) {
             ad.insert(tree.name_bytes(field.name), Expr::from_tree(tree, field.node));

@@ -3,7 +3,7 @@
 //! `regexp()` and its relatives, patterns of transforms and map files all come here. The safe crate hides compile
 //! options and match options that the reference uses, therefore this file speaks to the library itself; it is one of
 //! the few files that may. No match takes more than ten million steps (the library's own limit, which the reference
-//! keeps) nor more than `HEAP_KIB` of memory: a pattern that explodes is an error, never a hang.
+//! keeps) nor more than `MATCH_HEAP_KIB` of memory: a pattern that explodes is an error, never a hang.
 
 #![allow(unsafe_code)]
 
@@ -17,48 +17,48 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bstr::BString;
 use pcre2_sys as c;
 
-mod literal;
+mod literal_pattern;
 
-pub(crate) use literal::Literal;
+pub(crate) use literal_pattern::LiteralPattern;
 
 /// Memory for one match, in KiB. The reference allows 20 GB, which is a hang of its own kind.
-const HEAP_KIB: u32 = 512 * 1024;
+const MATCH_HEAP_KIB: u32 = 512 * 1024;
 
 /// How a pattern is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct RegexOptions {
     bits: u32,
 }
 
-impl Options {
+impl RegexOptions {
     /// Nothing special: letters count, `^` and `$` are the ends of the text, `.` is no newline.
-    pub const NONE: Options = Options { bits: 0 };
+    pub const NONE: RegexOptions = RegexOptions { bits: 0 };
     /// Letters match in either case.
-    pub const CASELESS: Options = Options { bits: c::PCRE2_CASELESS };
+    pub const CASELESS: RegexOptions = RegexOptions { bits: c::PCRE2_CASELESS };
     /// `^` and `$` match at lines.
-    pub const MULTILINE: Options = Options { bits: c::PCRE2_MULTILINE };
+    pub const MULTILINE: RegexOptions = RegexOptions { bits: c::PCRE2_MULTILINE };
     /// `.` matches a newline.
-    const DOTALL: Options = Options { bits: c::PCRE2_DOTALL };
+    const DOTALL: RegexOptions = RegexOptions { bits: c::PCRE2_DOTALL };
     /// White space and comments in the pattern are ignored.
-    const EXTENDED: Options = Options { bits: c::PCRE2_EXTENDED };
+    const EXTENDED: RegexOptions = RegexOptions { bits: c::PCRE2_EXTENDED };
     /// Quantifiers take as little as they can.
-    pub const UNGREEDY: Options = Options { bits: c::PCRE2_UNGREEDY };
+    pub const UNGREEDY: RegexOptions = RegexOptions { bits: c::PCRE2_UNGREEDY };
     /// A match must begin where the search begins.
-    pub const ANCHORED: Options = Options { bits: c::PCRE2_ANCHORED };
+    pub const ANCHORED: RegexOptions = RegexOptions { bits: c::PCRE2_ANCHORED };
 
     /// Both together.
     #[must_use]
-    pub const fn with(self, other: Options) -> Options {
-        Options { bits: self.bits | other.bits }
+    pub const fn union(self, other: RegexOptions) -> RegexOptions {
+        RegexOptions { bits: self.bits | other.bits }
     }
 
     /// The options named by the letters `i m s x`, other letters ignored (fnCall.cpp, regexp_helper).
-    pub fn from_letters(letters: &[u8]) -> Options {
-        letters.iter().fold(Options::NONE, |options, letter| match letter {
-            b'i' => options.with(Options::CASELESS),
-            b'm' => options.with(Options::MULTILINE),
-            b's' => options.with(Options::DOTALL),
-            b'x' => options.with(Options::EXTENDED),
+    pub fn from_letters(letters: &[u8]) -> RegexOptions {
+        letters.iter().fold(RegexOptions::NONE, |options, letter| match letter {
+            b'i' => options.union(RegexOptions::CASELESS),
+            b'm' => options.union(RegexOptions::MULTILINE),
+            b's' => options.union(RegexOptions::DOTALL),
+            b'x' => options.union(RegexOptions::EXTENDED),
             _ => options,
         })
     }
@@ -86,7 +86,7 @@ pub struct MatchError {
 
 /// Restrictions of one search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct SearchOptions {
     /// Where in the subject the search begins.
     pub start: usize,
     /// The match must begin there and must not be empty (the step after an empty match of a global replacement).
@@ -97,25 +97,25 @@ pub struct Search {
 
 /// A compiled pattern. It may be used from several threads at once.
 pub struct Regex {
-    code: Code,
+    code: CompiledCode,
     /// The same as machine code, made when enough use has been seen; none where the machine has no compiler for it.
-    fast: OnceLock<Option<Code>>,
+    jit_code: OnceLock<Option<CompiledCode>>,
     groups: usize,
     uses: AtomicU32,
     /// Where the last match worked, kept for the next one; null while one uses it.
-    scratch: AtomicPtr<Scratch>,
+    scratch: AtomicPtr<MatchScratch>,
 }
 
 /// Owner of compiled code.
-struct Code(NonNull<c::pcre2_code_8>);
+struct CompiledCode(NonNull<c::pcre2_code_8>);
 
 /// What a match needs to work in.
-struct Scratch {
+struct MatchScratch {
     data: NonNull<c::pcre2_match_data_8>,
     context: NonNull<c::pcre2_match_context_8>,
 }
 
-impl Drop for Scratch {
+impl Drop for MatchScratch {
     fn drop(&mut self) {
         // SAFETY: both were made by `Scratch::new`, belong to this value alone and are freed once.
         unsafe {
@@ -125,7 +125,7 @@ impl Drop for Scratch {
     }
 }
 
-impl Drop for Code {
+impl Drop for CompiledCode {
     fn drop(&mut self) {
         // SAFETY: made by `pcre2_compile_8` or `pcre2_code_copy_8`, belongs to this value alone and is freed once.
         unsafe { c::pcre2_code_free_8(self.0.as_ptr()) }
@@ -143,9 +143,9 @@ impl Drop for Regex {
 }
 
 // SAFETY: compiled code is a heap object without ties to a thread, and PCRE2 only reads it while matching.
-unsafe impl Send for Code {}
+unsafe impl Send for CompiledCode {}
 // SAFETY: as above; compiling to machine code, which writes, is done on a copy before that copy is shared.
-unsafe impl Sync for Code {}
+unsafe impl Sync for CompiledCode {}
 
 impl fmt::Debug for Regex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -161,7 +161,7 @@ pub struct Captures {
 
 impl Captures {
     /// Where the whole match stands in the subject.
-    pub fn whole(&self) -> Range<usize> {
+    pub fn whole_match(&self) -> Range<usize> {
         self.groups.first().cloned().flatten().unwrap_or(0..0)
     }
 
@@ -184,15 +184,15 @@ impl Captures {
 /// A subject up to this length may be matched by compiled machine code; see [`Regex::find`].
 const SHORT_SUBJECT: usize = 64;
 /// Uses after which compiling to machine code repays itself.
-const JIT_AFTER: u32 = 64;
+const USES_BEFORE_JIT: u32 = 64;
 /// What compiled machine code may spend before the interpreter, which counts as the reference does, takes over.
 const JIT_STEPS: u32 = 20_000;
 /// The library's default, which the reference keeps.
-const STEPS: u32 = 10_000_000;
+const MATCH_STEPS: u32 = 10_000_000;
 
 impl Regex {
     /// Compiles a pattern.
-    pub fn compile(pattern: &[u8], options: Options) -> Result<Regex, PatternError> {
+    pub fn compile(pattern: &[u8], options: RegexOptions) -> Result<Regex, PatternError> {
         let mut code: c_int = 0;
         let mut offset: usize = 0;
         // SAFETY: pattern pointer and length describe a live slice (a dangling pointer is allowed for length 0 and
@@ -208,7 +208,7 @@ impl Regex {
             )
         };
         let Some(compiled) = NonNull::new(compiled) else {
-            return Err(PatternError { code, offset, message: message(code) });
+            return Err(PatternError { code, offset, message: error_message(code) });
         };
         let mut groups: u32 = 0;
         // SAFETY: `compiled` is live and PCRE2_INFO_CAPTURECOUNT writes one u32.
@@ -216,8 +216,8 @@ impl Regex {
             c::pcre2_pattern_info_8(compiled.as_ptr(), c::PCRE2_INFO_CAPTURECOUNT, (&raw mut groups).cast());
         }
         Ok(Regex {
-            code: Code(compiled),
-            fast: OnceLock::new(),
+            code: CompiledCode(compiled),
+            jit_code: OnceLock::new(),
             groups: groups as usize,
             uses: AtomicU32::new(0),
             scratch: AtomicPtr::new(ptr::null_mut()),
@@ -231,12 +231,12 @@ impl Regex {
 
     /// Whether the pattern matches anywhere in `subject`.
     pub fn is_match(&self, subject: &[u8]) -> Result<bool, MatchError> {
-        self.find(subject, Search::default(), |found| found.is_some())
+        self.search(subject, SearchOptions::default(), |found| found.is_some())
     }
 
     /// The first match of a search.
-    pub fn captures(&self, subject: &[u8], search: Search) -> Result<Option<Captures>, MatchError> {
-        self.find(subject, search, |found| {
+    pub fn captures(&self, subject: &[u8], search: SearchOptions) -> Result<Option<Captures>, MatchError> {
+        self.search(subject, search, |found| {
             found.map(|offsets| Captures {
                 groups: offsets
                     .chunks_exact(2)
@@ -250,15 +250,15 @@ impl Regex {
     ///
     /// Machine code counts fewer steps than the interpreter. So that the same texts fail as in the reference, which
     /// interprets, it is used for short subjects only and only as long as few steps suffice.
-    fn find<T>(
+    fn search<T>(
         &self,
         subject: &[u8],
-        search: Search,
+        search: SearchOptions,
         read: impl FnOnce(Option<&[usize]>) -> T,
     ) -> Result<T, MatchError> {
-        let scratch = match self.kept() {
+        let scratch = match self.take_scratch() {
             Some(scratch) => scratch,
-            None => Box::new(Scratch::new(self)?),
+            None => Box::new(MatchScratch::new(self)?),
         };
         let mut options = 0;
         if search.anchored_not_empty {
@@ -267,13 +267,13 @@ impl Regex {
         if search.not_empty {
             options |= c::PCRE2_NOTEMPTY;
         }
-        let fast = if options == 0 && subject.len() <= SHORT_SUBJECT { self.fast() } else { None };
+        let fast = if options == 0 && subject.len() <= SHORT_SUBJECT { self.jit_code() } else { None };
         let mut status = c::PCRE2_ERROR_MATCHLIMIT;
         if let Some(fast) = fast {
-            status = run(fast, &scratch, subject, search.start, options, JIT_STEPS);
+            status = run_match(fast, &scratch, subject, search.start, options, JIT_STEPS);
         }
         if fast.is_none() || (status < 0 && status != c::PCRE2_ERROR_NOMATCH) {
-            status = run(&self.code, &scratch, subject, search.start, options, STEPS);
+            status = run_match(&self.code, &scratch, subject, search.start, options, MATCH_STEPS);
         }
         let answer = if status == c::PCRE2_ERROR_NOMATCH {
             Ok(read(None))
@@ -288,17 +288,17 @@ impl Regex {
         } else {
             Err(MatchError { code: status })
         };
-        self.keep(scratch);
+        self.store_scratch(scratch);
         answer
     }
 
-    fn kept(&self) -> Option<Box<Scratch>> {
+    fn take_scratch(&self) -> Option<Box<MatchScratch>> {
         let kept = self.scratch.swap(ptr::null_mut(), Ordering::Acquire);
         // SAFETY: a pointer that is not null came from `Box::into_raw` in `keep`; the swap made it ours alone.
         (!kept.is_null()).then(|| unsafe { Box::from_raw(kept) })
     }
 
-    fn keep(&self, scratch: Box<Scratch>) {
+    fn store_scratch(&self, scratch: Box<MatchScratch>) {
         let other = self.scratch.swap(Box::into_raw(scratch), Ordering::AcqRel);
         if !other.is_null() {
             // SAFETY: as in `kept`: another thread put its own back meanwhile, and the swap made that ours.
@@ -307,18 +307,18 @@ impl Regex {
     }
 
     /// The machine code, once there was enough use to repay compiling it.
-    fn fast(&self) -> Option<&Code> {
-        if let Some(fast) = self.fast.get() {
+    fn jit_code(&self) -> Option<&CompiledCode> {
+        if let Some(fast) = self.jit_code.get() {
             return fast.as_ref();
         }
-        if self.uses.fetch_add(1, Ordering::Relaxed) < JIT_AFTER {
+        if self.uses.fetch_add(1, Ordering::Relaxed) < USES_BEFORE_JIT {
             return None;
         }
-        self.fast
+        self.jit_code
             .get_or_init(|| {
                 // SAFETY: the code is live; a copy is a new object that belongs to us.
                 let copy = unsafe { c::pcre2_code_copy_8(self.code.0.as_ptr()) };
-                let copy = Code(NonNull::new(copy)?);
+                let copy = CompiledCode(NonNull::new(copy)?);
                 // SAFETY: nobody else knows of the copy yet, so writing to it disturbs no match.
                 let status = unsafe { c::pcre2_jit_compile_8(copy.0.as_ptr(), c::PCRE2_JIT_COMPLETE) };
                 (status == 0).then_some(copy)
@@ -328,7 +328,14 @@ impl Regex {
 }
 
 /// One run of the matcher, of at most so many steps.
-fn run(code: &Code, scratch: &Scratch, subject: &[u8], start: usize, options: u32, steps: u32) -> c_int {
+fn run_match(
+    code: &CompiledCode,
+    scratch: &MatchScratch,
+    subject: &[u8],
+    start: usize,
+    options: u32,
+    steps: u32,
+) -> c_int {
     // SAFETY: code, data and context are live; the data was made for this pattern; subject pointer and length describe
     // a live slice; an offset beyond its end is refused by PCRE2 itself (PCRE2_ERROR_BADOFFSET). Data and context are
     // used by nobody else: their owner is borrowed from a box that was taken out of the shared place.
@@ -346,8 +353,8 @@ fn run(code: &Code, scratch: &Scratch, subject: &[u8], start: usize, options: u3
     }
 }
 
-impl Scratch {
-    fn new(regex: &Regex) -> Result<Scratch, MatchError> {
+impl MatchScratch {
+    fn new(regex: &Regex) -> Result<MatchScratch, MatchError> {
         let no_memory = MatchError { code: c::PCRE2_ERROR_NOMEMORY };
         // SAFETY: the code is live; a null general context means the default allocator.
         let data =
@@ -357,8 +364,8 @@ impl Scratch {
         match (NonNull::new(data), NonNull::new(context)) {
             (Some(data), Some(context)) => {
                 // SAFETY: the context is live.
-                unsafe { c::pcre2_set_heap_limit_8(context.as_ptr(), HEAP_KIB) };
-                Ok(Scratch { data, context })
+                unsafe { c::pcre2_set_heap_limit_8(context.as_ptr(), MATCH_HEAP_KIB) };
+                Ok(MatchScratch { data, context })
             }
             (data, context) => {
                 // SAFETY: each pointer was just made, is live and is freed once.
@@ -377,7 +384,7 @@ impl Scratch {
 }
 
 /// PCRE2's text of an error number.
-fn message(code: i32) -> String {
+fn error_message(code: i32) -> String {
     let mut buffer = [0u8; 256];
     // SAFETY: pointer and length describe the live buffer; PCRE2 ends the text with a zero byte within it.
     let length = unsafe { c::pcre2_get_error_message_8(code, buffer.as_mut_ptr(), buffer.len()) };
@@ -388,34 +395,34 @@ fn message(code: i32) -> String {
 /// Compiled patterns by their text, kept with the expression that uses them, so that a constraint over many ads
 /// compiles its pattern once. Bounded: patterns that come from the ads themselves cannot fill the memory.
 #[derive(Debug, Default)]
-pub struct Cache {
-    entries: Mutex<Vec<Entry>>,
+pub struct RegexCache {
+    entries: Mutex<Vec<CachedPattern>>,
 }
 
 /// A pattern and what it compiled to; none where it does not compile.
 #[derive(Debug)]
-struct Entry {
+struct CachedPattern {
     pattern: BString,
-    options: Options,
+    options: RegexOptions,
     regex: Option<Arc<Regex>>,
 }
 
 /// Patterns kept at most.
-const KEPT: usize = 16;
+const MAX_CACHED: usize = 16;
 
-impl Cache {
+impl RegexCache {
     /// The compiled pattern; none where it does not compile, which is remembered as well.
-    pub fn get(&self, pattern: &[u8], options: Options) -> Option<Arc<Regex>> {
+    pub fn get(&self, pattern: &[u8], options: RegexOptions) -> Option<Arc<Regex>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = entries.iter().find(|entry| entry.pattern == pattern && entry.options == options)
         {
             return known.regex.clone();
         }
-        if entries.len() >= KEPT {
+        if entries.len() >= MAX_CACHED {
             entries.clear();
         }
         let regex = Regex::compile(pattern, options).ok().map(Arc::new);
-        entries.push(Entry { pattern: pattern.into(), options, regex: regex.clone() });
+        entries.push(CachedPattern { pattern: pattern.into(), options, regex: regex.clone() });
         regex
     }
 }
@@ -425,7 +432,8 @@ mod tests {
     use super::*;
 
     fn regex(pattern: &str, letters: &str) -> Regex {
-        Regex::compile(pattern.as_bytes(), Options::from_letters(letters.as_bytes())).expect("a good pattern")
+        Regex::compile(pattern.as_bytes(), RegexOptions::from_letters(letters.as_bytes()))
+            .expect("a good pattern")
     }
 
     #[test]
@@ -438,15 +446,17 @@ mod tests {
 
     #[test]
     fn a_bad_pattern_says_what_and_where() {
-        let error = Regex::compile(b"a(b", Options::NONE).expect_err("no closing parenthesis");
+        let error = Regex::compile(b"a(b", RegexOptions::NONE).expect_err("no closing parenthesis");
         assert_eq!((error.code, error.offset), (114, 3));
         assert!(error.message.contains("parenthesis"), "{}", error.message);
     }
 
     #[test]
     fn groups_that_took_no_part_are_none() {
-        let captures =
-            regex("(a)|(b)|(c)", "").captures(b"xb", Search::default()).expect("no limit").expect("match");
+        let captures = regex("(a)|(b)|(c)", "")
+            .captures(b"xb", SearchOptions::default())
+            .expect("no limit")
+            .expect("match");
         assert_eq!(captures.len(), 3);
         assert_eq!((captures.group(0), captures.group(1), captures.group(2)), (Some(1..2), None, Some(1..2)));
     }
@@ -456,7 +466,7 @@ mod tests {
         let bomb = regex("(a+)+$", "");
         let subject = [&b"a".repeat(40)[..], b"b"].concat();
         assert!(bomb.is_match(&subject).is_err());
-        for _ in 0..JIT_AFTER {
+        for _ in 0..USES_BEFORE_JIT {
             assert_eq!(bomb.is_match(b"aaa"), Ok(true));
         }
         assert!(bomb.is_match(&subject).is_err());
@@ -465,7 +475,7 @@ mod tests {
     #[test]
     fn the_answer_is_the_same_with_and_without_machine_code() {
         let pattern = regex("^(ali|bo)(ce|b)$", "");
-        for _ in 0..2 * JIT_AFTER {
+        for _ in 0..2 * USES_BEFORE_JIT {
             assert_eq!(pattern.is_match(b"alice"), Ok(true));
             assert_eq!(pattern.is_match(b"alicex"), Ok(false));
             assert_eq!(pattern.is_match(b""), Ok(false));
@@ -489,16 +499,18 @@ mod tests {
 
     #[test]
     fn an_offset_beyond_the_end_is_an_error() {
-        assert!(regex("a", "").captures(b"b", Search { start: 2, ..Search::default() }).is_err());
+        assert!(
+            regex("a", "").captures(b"b", SearchOptions { start: 2, ..SearchOptions::default() }).is_err()
+        );
     }
 
     #[test]
     fn the_cache_is_bounded_and_remembers_bad_patterns() {
-        let cache = Cache::default();
-        assert!(cache.get(b"(", Options::NONE).is_none());
-        for number in 0..3 * KEPT {
-            assert!(cache.get(format!("x{number}").as_bytes(), Options::NONE).is_some());
+        let cache = RegexCache::default();
+        assert!(cache.get(b"(", RegexOptions::NONE).is_none());
+        for number in 0..3 * MAX_CACHED {
+            assert!(cache.get(format!("x{number}").as_bytes(), RegexOptions::NONE).is_some());
         }
-        assert!(cache.entries.lock().expect("not poisoned").len() <= KEPT);
+        assert!(cache.entries.lock().expect("not poisoned").len() <= MAX_CACHED);
     }
 }

@@ -4,7 +4,7 @@
 //! ```
 //! use htc_classad::{UserMap, UserMaps};
 //! let map = UserMap::parse(b"* alice projA,projB\n* /^(.*)@example\\.org$/i group_\\1\n");
-//! let mut maps = UserMaps::of_setting("TOOL_CLASSAD_USER_MAP_NAMES");
+//! let mut maps = UserMaps::for_parameter("TOOL_CLASSAD_USER_MAP_NAMES");
 //! maps.insert("Groups", Ok(map));
 //! assert_eq!(maps.look_up(b"groups", b"alice").unwrap(), "projA,projB");
 //! assert_eq!(maps.look_up(b"groups", b"bob@EXAMPLE.org").unwrap(), "group_bob");
@@ -17,23 +17,23 @@ use std::fmt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::regex::{Options, Regex, Search};
+use crate::regex::{Regex, RegexOptions, SearchOptions};
 
 /// What a line beginning with `@include` asks for: the texts of the files that the path stands for, each with its name.
-pub type Include<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec<u8>)>, String>;
+pub type IncludeReader<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec<u8>)>, String>;
 
 /// One map.
 #[derive(Debug, Default)]
 pub struct UserMap {
     /// The entries of each method, in the order in which methods and entries were read.
-    methods: Vec<(BString, Vec<Entry>)>,
+    methods: Vec<(BString, Vec<MapEntries>)>,
     /// What could not be used, one sentence each.
     problems: Vec<String>,
 }
 
 /// Consecutive lines of one kind.
 #[derive(Debug)]
-enum Entry {
+enum MapEntries {
     /// Users by their whole name; the first line of a name counts.
     Exact(HashMap<BString, BString>),
     /// Beginnings of names, the greatest first.
@@ -55,13 +55,19 @@ impl UserMap {
 
     /// Reads a text called `name` into the map. With `beginnings` the users are beginnings of names
     /// (`CLASSAD_USER_MAP_PREFIX_x`). Included files may not include others.
-    pub fn read(&mut self, name: &str, text: &[u8], beginnings: bool, mut include: Option<Include<'_>>) {
+    pub fn read(
+        &mut self,
+        name: &str,
+        text: &[u8],
+        beginnings: bool,
+        mut include: Option<IncludeReader<'_>>,
+    ) {
         for (index, line) in text.lines_with_terminator().enumerate() {
-            let line = Line { text: cut_at_nul(line), at: 0 };
+            let line = MapLine { text: cut_at_nul(line), at: 0 };
             let place = format!("{name}, line {}", index + 1);
             match include.as_mut() {
-                Some(include) => self.line(line, beginnings, &place, Some(&mut **include)),
-                None => self.line(line, beginnings, &place, None),
+                Some(include) => self.read_line(line, beginnings, &place, Some(&mut **include)),
+                None => self.read_line(line, beginnings, &place, None),
             }
         }
     }
@@ -71,48 +77,56 @@ impl UserMap {
         &self.problems
     }
 
-    fn line(&mut self, mut line: Line<'_>, beginnings: bool, place: &str, include: Option<Include<'_>>) {
-        let Ok((method, _)) = line.field(false) else {
-            return self.problem(place, "it ends with a backslash");
+    fn read_line(
+        &mut self,
+        mut line: MapLine<'_>,
+        beginnings: bool,
+        place: &str,
+        include: Option<IncludeReader<'_>>,
+    ) {
+        let Ok((method, _)) = line.next_field(false) else {
+            return self.add_problem(place, "it ends with a backslash");
         };
         if method == "@include" {
-            return self.include(line, place, include);
+            return self.read_include(line, place, include);
         }
         if method.is_empty() || method.starts_with(b"#") {
             return;
         }
-        let fields = line.field(!beginnings).and_then(|user| Ok((user, line.field(false)?.0)));
+        let fields = line.next_field(!beginnings).and_then(|user| Ok((user, line.next_field(false)?.0)));
         let Ok(((user, kind), groups)) = fields else {
-            return self.problem(place, "it ends with a backslash");
+            return self.add_problem(place, "it ends with a backslash");
         };
         if user.is_empty() || groups.is_empty() {
-            return self.problem(place, "it needs a method, a user and groups");
+            return self.add_problem(place, "it needs a method, a user and groups");
         }
         let pattern = match kind {
             FieldKind::Pattern(options) => match Regex::compile(&user, options) {
                 Ok(regex) => Some(regex),
-                Err(error) => return self.problem(place, &error.to_string()),
+                Err(error) => return self.add_problem(place, &error.to_string()),
             },
             FieldKind::Text => None,
         };
-        self.entry(method, user, groups, (pattern, beginnings));
+        self.add_entry(method, user, groups, (pattern, beginnings));
     }
 
-    fn include(&mut self, mut line: Line<'_>, place: &str, include: Option<Include<'_>>) {
+    fn read_include(&mut self, mut line: MapLine<'_>, place: &str, include: Option<IncludeReader<'_>>) {
         let Some(include) = include else {
-            return self.problem(place, "an included file may not include another");
+            return self.add_problem(place, "an included file may not include another");
         };
-        let Ok((path, _)) = line.field(false) else { return self.problem(place, "it ends with a backslash") };
+        let Ok((path, _)) = line.next_field(false) else {
+            return self.add_problem(place, "it ends with a backslash");
+        };
         if path.is_empty() {
-            return self.problem(place, "@include names no file");
+            return self.add_problem(place, "@include names no file");
         }
         match include(&path) {
             Ok(files) => files.iter().for_each(|(name, text)| self.read(name, text, false, None)),
-            Err(error) => self.problem(place, &error),
+            Err(error) => self.add_problem(place, &error),
         }
     }
 
-    fn entry(
+    fn add_entry(
         &mut self,
         method: BString,
         user: BString,
@@ -126,19 +140,19 @@ impl UserMap {
         });
         let entries = &mut self.methods[at].1;
         match (pattern, entries.last_mut()) {
-            (Some(regex), _) => entries.push(Entry::Pattern(regex, groups)),
-            (None, Some(Entry::Beginnings(list))) if beginnings => {
+            (Some(regex), _) => entries.push(MapEntries::Pattern(regex, groups)),
+            (None, Some(MapEntries::Beginnings(list))) if beginnings => {
                 // As the reference's tree orders them: the greatest first, of equal ones the first read.
                 let at = list.partition_point(|(other, _)| *other >= user);
                 list.insert(at, (user, groups));
             }
-            (None, _) if beginnings => entries.push(Entry::Beginnings(vec![(user, groups)])),
-            (None, Some(Entry::Exact(table))) => drop(table.entry(user).or_insert(groups)),
-            (None, _) => entries.push(Entry::Exact(HashMap::from([(user, groups)]))),
+            (None, _) if beginnings => entries.push(MapEntries::Beginnings(vec![(user, groups)])),
+            (None, Some(MapEntries::Exact(table))) => drop(table.entry(user).or_insert(groups)),
+            (None, _) => entries.push(MapEntries::Exact(HashMap::from([(user, groups)]))),
         }
     }
 
-    fn problem(&mut self, place: &str, problem: &str) {
+    fn add_problem(&mut self, place: &str, problem: &str) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(format!("{place}: {problem}; the line is skipped"));
         }
@@ -151,31 +165,31 @@ impl UserMap {
     }
 }
 
-impl Entry {
+impl MapEntries {
     fn groups(&self, user: &[u8]) -> Option<BString> {
         match self {
-            Entry::Exact(table) => {
+            MapEntries::Exact(table) => {
                 let groups = table.get(BStr::new(user))?;
-                Some(substituted(groups, &|number| (number == 0).then_some(user)))
+                Some(substitute_groups(groups, &|number| (number == 0).then_some(user)))
             }
-            Entry::Beginnings(list) => {
+            MapEntries::Beginnings(list) => {
                 let (begin, groups) = list.iter().find(|(begin, _)| user.starts_with(begin))?;
-                Some(substituted(groups, &|number| (number == 0).then_some(begin.as_slice())))
+                Some(substitute_groups(groups, &|number| (number == 0).then_some(begin.as_slice())))
             }
-            Entry::Pattern(regex, groups) => {
-                let captures = regex.captures(user, Search::default()).ok()??;
+            MapEntries::Pattern(regex, groups) => {
+                let captures = regex.captures(user, SearchOptions::default()).ok()??;
                 let group = |number: usize| {
                     let range = captures.group(number).unwrap_or(0..0);
                     (number < captures.len()).then(|| &user[range])
                 };
-                Some(substituted(groups, &group))
+                Some(substitute_groups(groups, &group))
             }
         }
     }
 }
 
 /// Puts the groups of a match in the places of `\0` to `\9`.
-fn substituted<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8]>) -> BString {
+fn substitute_groups<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8]>) -> BString {
     let mut output = BString::default();
     let mut at = 0;
     while let Some(&byte) = pattern.get(at) {
@@ -200,37 +214,37 @@ fn cut_at_nul(text: &[u8]) -> &[u8] {
 }
 
 /// A line and how far it has been read.
-struct Line<'a> {
+struct MapLine<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 enum FieldKind {
     Text,
-    Pattern(Options),
+    Pattern(RegexOptions),
 }
 
 /// A field ends with the line's last byte being a backslash, at which the reference aborts.
-struct LoneBackslash;
+struct TrailingBackslash;
 
-impl Line<'_> {
-    fn byte(&self) -> Option<u8> {
+impl MapLine<'_> {
+    fn peek_byte(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
     /// The next field (`MapFile::ParseField`): a word, or what stands between quotes, or between slashes where
     /// patterns are allowed.
-    fn field(&mut self, patterns: bool) -> Result<(BString, FieldKind), LoneBackslash> {
+    fn next_field(&mut self, patterns: bool) -> Result<(BString, FieldKind), TrailingBackslash> {
         let is_blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
-        while self.byte().is_some_and(is_blank) {
+        while self.peek_byte().is_some_and(is_blank) {
             self.at += 1;
         }
         let mut field = BString::default();
-        let end = match self.byte() {
+        let end = match self.peek_byte() {
             Some(quote @ b'"') => quote,
             Some(slash @ b'/') if patterns => slash,
             _ => {
-                while let Some(byte) = self.byte().filter(|byte| !is_blank(*byte)) {
+                while let Some(byte) = self.peek_byte().filter(|byte| !is_blank(*byte)) {
                     field.push(byte);
                     self.at += 1;
                 }
@@ -238,12 +252,12 @@ impl Line<'_> {
             }
         };
         self.at += 1;
-        let mut options = Options::NONE;
-        while let Some(byte) = self.byte() {
+        let mut options = RegexOptions::NONE;
+        while let Some(byte) = self.peek_byte() {
             self.at += 1;
             if byte == end {
                 if end == b'/' {
-                    options = self.letters();
+                    options = self.pattern_options();
                 }
                 break;
             }
@@ -251,7 +265,7 @@ impl Line<'_> {
                 field.push(byte);
                 continue;
             }
-            let Some(next) = self.byte() else { return Err(LoneBackslash) };
+            let Some(next) = self.peek_byte() else { return Err(TrailingBackslash) };
             self.at += 1;
             if next == end || next == b'\\' {
                 field.push(next);
@@ -263,12 +277,12 @@ impl Line<'_> {
     }
 
     /// The letters behind a pattern: `i` for either case, `U` for quantifiers that take little.
-    fn letters(&mut self) -> Options {
-        let mut options = Options::NONE;
+    fn pattern_options(&mut self) -> RegexOptions {
+        let mut options = RegexOptions::NONE;
         loop {
-            options = match self.byte() {
-                Some(b'i') => options.with(Options::CASELESS),
-                Some(b'U') => options.with(Options::UNGREEDY),
+            options = match self.peek_byte() {
+                Some(b'i') => options.union(RegexOptions::CASELESS),
+                Some(b'U') => options.union(RegexOptions::UNGREEDY),
                 _ => return options,
             };
             self.at += 1;
@@ -280,14 +294,14 @@ impl Line<'_> {
 #[derive(Debug, Default)]
 pub struct UserMaps {
     /// The parameter that names them; empty without a configuration.
-    setting: String,
+    parameter: String,
     /// Each map, or why there is none.
     maps: Vec<(BString, Result<UserMap, String>)>,
 }
 
 /// Why a user has no groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unmapped {
+pub enum UserMapError {
     /// No configuration was read.
     NoConfiguration,
     /// The configuration names no such map: the parameter that would, and the map.
@@ -298,23 +312,23 @@ pub enum Unmapped {
     NoUser(BString, BString),
 }
 
-impl fmt::Display for Unmapped {
+impl fmt::Display for UserMapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unmapped::NoConfiguration => f.write_str("there are no user maps: no configuration was read"),
-            Unmapped::NoMap(setting, map) => {
+            UserMapError::NoConfiguration => f.write_str("there are no user maps: no configuration was read"),
+            UserMapError::NoMap(setting, map) => {
                 write!(f, "there is no user map '{map}': {setting} does not name it")
             }
-            Unmapped::Unreadable(map, why) => write!(f, "the user map '{map}' was not loaded: {why}"),
-            Unmapped::NoUser(map, user) => write!(f, "the user map '{map}' has no entry for '{user}'"),
+            UserMapError::Unreadable(map, why) => write!(f, "the user map '{map}' was not loaded: {why}"),
+            UserMapError::NoUser(map, user) => write!(f, "the user map '{map}' has no entry for '{user}'"),
         }
     }
 }
 
 impl UserMaps {
     /// No maps yet, for a configuration in which this parameter names them.
-    pub fn of_setting(setting: impl Into<String>) -> UserMaps {
-        UserMaps { setting: setting.into(), maps: Vec::new() }
+    pub fn for_parameter(setting: impl Into<String>) -> UserMaps {
+        UserMaps { parameter: setting.into(), maps: Vec::new() }
     }
 
     /// Adds a map, or the reason why there is none; a map of the same name is replaced.
@@ -337,17 +351,17 @@ impl UserMaps {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn look_up(&self, map: &[u8], user: &[u8]) -> Result<BString, Unmapped> {
+    pub fn look_up(&self, map: &[u8], user: &[u8]) -> Result<BString, UserMapError> {
         let (map, user) = (cut_at_nul(map), cut_at_nul(user));
         let (name, method) = map.split_once_str(".").unwrap_or((map, b"*"));
-        if self.setting.is_empty() {
-            return Err(Unmapped::NoConfiguration);
+        if self.parameter.is_empty() {
+            return Err(UserMapError::NoConfiguration);
         }
         match self.maps.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)) {
-            None => Err(Unmapped::NoMap(self.setting.clone(), name.into())),
-            Some((_, Err(why))) => Err(Unmapped::Unreadable(name.into(), why.clone())),
+            None => Err(UserMapError::NoMap(self.parameter.clone(), name.into())),
+            Some((_, Err(why))) => Err(UserMapError::Unreadable(name.into(), why.clone())),
             Some((_, Ok(map))) => {
-                map.groups(method, user).ok_or_else(|| Unmapped::NoUser(name.into(), user.into()))
+                map.groups(method, user).ok_or_else(|| UserMapError::NoUser(name.into(), user.into()))
             }
         }
     }

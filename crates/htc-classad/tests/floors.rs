@@ -7,54 +7,54 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Floors from below.
-const FLOORS: [(&str, u32); 8] = [
+const LAYERS: [(&str, u32); 8] = [
     ("text", 0),
     ("regex", 0),
     ("user_map", 0),
-    ("outside", 0),
+    ("eval_world", 0),
     ("syntax", 1),
     ("ad", 2),
-    ("read", 3),
+    ("ad_io", 3),
     ("eval", 4),
 ];
 
 /// Floors whose modules are told apart.
-const WITH_MODULES: [&str; 3] = ["syntax", "read", "eval"];
+const LAYERS_WITH_MODULES: [&str; 3] = ["syntax", "ad_io", "eval"];
 
-fn height(floor: &str) -> Option<u32> {
-    FLOORS.iter().find(|(name, _)| *name == floor).map(|(_, height)| *height)
+fn layer_number(floor: &str) -> Option<u32> {
+    LAYERS.iter().find(|(name, _)| *name == floor).map(|(_, height)| *height)
 }
 
 /// The module that a path below the root stands in: `syntax/tree`, or a floor as a whole.
-fn module(path: &[&str]) -> Option<String> {
+fn module_of_path(path: &[&str]) -> Option<String> {
     let first = path.first()?;
     match path.get(1) {
-        Some(second) if WITH_MODULES.contains(first) => Some(format!("{first}/{second}")),
-        _ if WITH_MODULES.contains(first) => None,
+        Some(second) if LAYERS_WITH_MODULES.contains(first) => Some(format!("{first}/{second}")),
+        _ if LAYERS_WITH_MODULES.contains(first) => None,
         _ => Some((*first).to_owned()),
     }
 }
 
 /// The code of a source without comments and without its tests, which stand last.
-fn code(source: &str) -> String {
+fn code_without_comments(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// All paths that begin with `crate::`, those of lists one by one.
-fn paths(code: &str) -> Vec<Vec<String>> {
+fn crate_paths(code: &str) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for (at, start) in code.match_indices("crate::") {
         let rest = &code[at + start.len()..];
         let path = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
-        let end = if rest[path..].starts_with('{') { closing(rest, path) } else { path };
-        collect(&[], &rest[..end], &mut paths);
+        let end = if rest[path..].starts_with('{') { closing_brace(rest, path) } else { path };
+        collect_import_paths(&[], &rest[..end], &mut paths);
     }
     paths
 }
 
 /// The offset behind the brace that closes the one at an offset.
-fn closing(text: &str, open: usize) -> usize {
+fn closing_brace(text: &str, open: usize) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
         match c {
@@ -70,7 +70,7 @@ fn closing(text: &str, open: usize) -> usize {
 }
 
 /// The paths of one import, which may hold lists.
-fn collect(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
+fn collect_import_paths(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
     let parts = |text: &str| -> Vec<String> {
         text.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
@@ -87,7 +87,7 @@ fn collect(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
             '}' => depth -= 1,
             ',' if depth == 0 => {
                 if !list[from..at].trim().is_empty() {
-                    collect(&base, &list[from..at], paths);
+                    collect_import_paths(&base, &list[from..at], paths);
                 }
                 from = at + 1;
             }
@@ -96,10 +96,10 @@ fn collect(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
     }
 }
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("the sources").flatten() {
         if entry.path().is_dir() {
-            sources(&entry.path(), found);
+            collect_sources(&entry.path(), found);
         } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
             found.push(entry.path());
         }
@@ -107,13 +107,13 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The names that the `mod.rs` of a floor hands on, and the module that each comes from.
-fn handed_on(root: &Path) -> BTreeMap<(String, String), String> {
+fn reexports(root: &Path) -> BTreeMap<(String, String), String> {
     let mut names = BTreeMap::new();
-    for floor in WITH_MODULES {
+    for floor in LAYERS_WITH_MODULES {
         let text = fs::read_to_string(root.join(floor).join("mod.rs")).expect("a floor");
         for line in text.split("pub use ").skip(1) {
             let mut paths = Vec::new();
-            collect(&[], line.split(';').next().unwrap_or_default(), &mut paths);
+            collect_import_paths(&[], line.split(';').next().unwrap_or_default(), &mut paths);
             for path in paths {
                 if let [module, .., name] = &path[..] {
                     let name = name.split(" as ").last().unwrap_or(name).to_owned();
@@ -126,32 +126,32 @@ fn handed_on(root: &Path) -> BTreeMap<(String, String), String> {
 }
 
 /// Which module names which, and what is wrong with that.
-fn look() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
+fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
-    sources(&root, &mut files);
-    let names = handed_on(&root);
+    collect_sources(&root, &mut files);
+    let names = reexports(&root);
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut wrong = Vec::new();
     for file in files {
         let inside = file.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
         let parts: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
         // Tests in files of their own may name everything.
-        if matches!(parts.last(), Some(&"lib" | &"model" | &"agreement")) {
+        if matches!(parts.last(), Some(&"lib" | &"model" | &"reader_agreement")) {
             continue;
         }
-        let Some(own) = module(&parts) else { continue };
-        for path in paths(&code(&fs::read_to_string(&file).expect("a source"))) {
+        let Some(own) = module_of_path(&parts) else { continue };
+        for path in crate_paths(&code_without_comments(&fs::read_to_string(&file).expect("a source"))) {
             let floor = path[0].as_str();
-            let Some(other_height) = height(floor) else {
+            let Some(other_height) = layer_number(floor) else {
                 wrong.push(format!("{inside}: `crate::{}` hides the floor it comes from", path.join("::")));
                 continue;
             };
             let origin = |name: &String| names.get(&(floor.to_owned(), name.clone())).unwrap_or(name).clone();
             let second = path.get(1).map(origin);
             let whole: Vec<&str> = std::iter::once(floor).chain(second.as_deref()).collect();
-            let Some(other) = module(&whole).filter(|other| *other != own) else { continue };
-            if Some(other_height) > height(parts[0]) {
+            let Some(other) = module_of_path(&whole).filter(|other| *other != own) else { continue };
+            if Some(other_height) > layer_number(parts[0]) {
                 wrong.push(format!("{inside}: {own} looks up to {other}"));
             }
             graph.entry(own.clone()).or_default().insert(other);
@@ -161,7 +161,7 @@ fn look() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
 }
 
 /// All that can be reached from a module.
-fn reach<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'g str> {
+fn reachable_modules<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'g str> {
     let mut seen = BTreeSet::new();
     let mut todo = vec![from];
     while let Some(module) = todo.pop() {
@@ -175,20 +175,22 @@ fn reach<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, from: &str) -> BTree
 }
 
 #[test]
-fn each_floor_knows_only_those_below_it() {
-    let (graph, wrong) = look();
+fn each_layer_uses_only_lower_layers() {
+    let (graph, wrong) = module_dependencies();
     assert!(graph.len() > 25, "the sources were not found: {graph:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn modules_go_round_in_no_circle() {
-    let (graph, _) = look();
+fn modules_have_no_cycles() {
+    let (graph, _) = module_dependencies();
     let mut circles = BTreeSet::new();
     for module in graph.keys() {
-        let reached = reach(&graph, module);
+        let reached = reachable_modules(&graph, module);
         if reached.contains(module.as_str()) {
-            let circle = reached.into_iter().filter(|other| reach(&graph, other).contains(module.as_str()));
+            let circle = reached
+                .into_iter()
+                .filter(|other| reachable_modules(&graph, other).contains(module.as_str()));
             circles.insert(circle.collect::<Vec<_>>());
         }
     }
@@ -196,8 +198,8 @@ fn modules_go_round_in_no_circle() {
 }
 
 #[test]
-fn lists_of_imports_are_read_name_by_name() {
-    let found = paths("use crate::a::{self, b::{C, D}, e};\nlet x = crate::f::g(crate::h::I);");
+fn import_lists_are_split_into_names() {
+    let found = crate_paths("use crate::a::{self, b::{C, D}, e};\nlet x = crate::f::g(crate::h::I);");
     let shown: Vec<String> = found.iter().map(|path| path.join("::")).collect();
     assert_eq!(shown, ["a::self", "a::b::C", "a::b::D", "a::e", "f::g", "h::I"]);
 }

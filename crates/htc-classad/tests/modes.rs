@@ -3,15 +3,16 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use bstr::BString;
-use htc_classad::stream::{AdReader, AdRecord, Skim};
+use htc_classad::stream::{AdReader, AdRecord, Projection};
 use htc_classad::{
-    AttrName, ClassAd, Context, Dialect, Expr, MatchAd, Mode, Outside, Screen, System, Value, Zone,
+    AttrName, ClassAd, Context, Dialect, EvalWorld, Expr, LanguageMode, MatchAd, Prefilter, System, Value,
+    Zone,
 };
 
 /// A world in one of the modes.
-struct In(Mode);
+struct WorldInMode(LanguageMode);
 
-impl Outside for In {
+impl EvalWorld for WorldInMode {
     fn epoch(&self) -> i64 {
         1_700_000_000
     }
@@ -24,17 +25,17 @@ impl Outside for In {
     fn home(&self, _: &[u8]) -> Option<BString> {
         None
     }
-    fn mode(&self) -> Mode {
+    fn mode(&self) -> LanguageMode {
         self.0
     }
 }
 
-fn modes() -> [In; 2] {
-    [false, true].map(|strict| In(Mode { strict, utc_times: true }))
+fn modes() -> [WorldInMode; 2] {
+    [false, true].map(|strict| WorldInMode(LanguageMode { strict, utc_times: true }))
 }
 
 /// All that differs between the modes, and some that does not.
-fn seen(world: &In) -> Vec<String> {
+fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
     let dialect = Dialect::new_syntax().mode(world.mode());
     let mut left = ClassAd::new();
     left.set("A", 1);
@@ -45,7 +46,7 @@ fn seen(world: &In) -> Vec<String> {
     let text = b"A = 010\nB = 010 + 0\n\nA = 1\nB = 2\n";
     let mut reader = AdReader::new(&text[..], None).dialect(dialect);
     let whole = reader.next_ad().expect("memory").expect("an ad");
-    let mut screen = Screen::new().strict(world.mode().strict);
+    let mut screen = Prefilter::new().strict(world.mode().strict);
     let test = screen.add(&Expr::parse(b"B == 2").expect("an expression"));
     vec![
         format!("{:?}", Expr::parse_with(b"010", dialect).ok().and_then(|expr| expr.as_literal())),
@@ -58,7 +59,7 @@ fn seen(world: &In) -> Vec<String> {
         format!("{:?}", context.eval(&Expr::parse(b"B").expect("an expression"))),
         format!("{}", MatchAd::new(world, &left, &right).left_matches_right()),
         format!("{} {}", whole.ad.unparse(), whole.errors.len()),
-        format!("{:?}", screen.truth(test, &screen.load(&right, htc_classad::Role::My))),
+        format!("{:?}", screen.truth(test, &screen.load(&right, htc_classad::AdRole::My))),
         format!("{:?}", context.eval(&Expr::parse(b"A + 1").expect("an expression"))),
     ]
 }
@@ -66,13 +67,13 @@ fn seen(world: &In) -> Vec<String> {
 #[test]
 fn both_modes_by_turns_and_in_two_threads_are_what_each_is_alone() {
     let [condor, strict] = modes();
-    let expected = [seen(&condor), seen(&strict)];
+    let expected = [mode_dependent_results(&condor), mode_dependent_results(&strict)];
     let differ = expected[0].iter().zip(&expected[1]).filter(|(condor, strict)| condor != strict).count();
     assert_eq!(differ, expected[0].len() - 1, "{expected:#?}");
     assert_eq!(expected[0].last(), expected[1].last());
     let turns = |first: usize| {
         for turn in first..first + 200 {
-            assert_eq!(seen(&modes()[turn % 2]), expected[turn % 2]);
+            assert_eq!(mode_dependent_results(&modes()[turn % 2]), expected[turn % 2]);
         }
     };
     std::thread::scope(|scope| {
@@ -84,15 +85,15 @@ fn both_modes_by_turns_and_in_two_threads_are_what_each_is_alone() {
 #[test]
 fn readers_of_both_modes_take_turns_and_may_share_what_they_are_asked_for() {
     let text = b"A = 010 + 1\nB = f(1; 2)\n\n".repeat(3);
-    let mut skim = Skim::default();
-    ["A", "B"].into_iter().for_each(|name| skim.want(AttrName::from(name)));
+    let mut skim = Projection::default();
+    ["A", "B"].into_iter().for_each(|name| skim.add(AttrName::from(name)));
     let mut readers =
         modes().map(|world| AdReader::new(&text[..], None).dialect(Dialect::new_syntax().mode(world.mode())));
     for _ in 0..3 {
         for (reader, expected) in readers.iter_mut().zip([("B", "A"), ("A", "B")]) {
             let mut record = AdRecord::default();
-            assert!(reader.next_part(&mut skim, &mut record).expect("memory"), "an ad");
-            for ad in [&record.ad, &reader.whole()] {
+            assert!(reader.next_projected(&mut skim, &mut record).expect("memory"), "an ad");
+            for ad in [&record.ad, &reader.whole_ad()] {
                 assert!(ad.contains(expected.0) && !ad.contains(expected.1), "{}", ad.unparse());
             }
             assert_eq!(record.errors.len(), 1);
@@ -108,9 +109,12 @@ fn a_time_without_a_zone_is_read_in_that_of_the_dialect() {
         other => panic!("{other:?}"),
     };
     let greenwich = 1_782_907_200;
-    assert_eq!(seconds(Dialect::new_syntax().mode(Mode { utc_times: true, ..Mode::default() })), greenwich);
+    assert_eq!(
+        seconds(Dialect::new_syntax().mode(LanguageMode { utc_times: true, ..LanguageMode::default() })),
+        greenwich
+    );
     // What stands in the text is the civil time wherever the machine is.
-    let (here, zone) = (seconds(Dialect::of(&System)), Zone::local(greenwich));
+    let (here, zone) = (seconds(Dialect::of_world(&System)), Zone::local(greenwich));
     let hour = if zone.daylight_saving { 3600 } else { 0 };
     assert!((here - greenwich).abs() <= 2 * i64::from(zone.offset).abs() + hour, "{here}");
 }

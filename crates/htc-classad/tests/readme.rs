@@ -5,21 +5,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use htc_classad::flatten::Flat;
-use htc_classad::format::list::{ListForm, Order};
+use htc_classad::flatten::FlattenResult;
+use htc_classad::format::list::{AttributeOrder, ListForm};
 use htc_classad::format::long::PrintOptions;
 use htc_classad::format::{json, xml};
-use htc_classad::references::Spelling;
+use htc_classad::references::ReferenceSpelling;
 use htc_classad::stream::{self, Delimiter};
 use htc_classad::{
-    AttrName, ClassAd, Context, Dialect, Expr, MatchAd, Shape, System, Value, flatten, format,
+    AttrName, ClassAd, Context, Dialect, Expr, ExprKind, MatchAd, System, Value, flatten, format,
     function_names, is_private, references,
 };
 
 const README: &str = include_str!("../README.md");
 
 /// A call as the table has it, the code that makes it, and that code as text.
-struct Call {
+struct ReadmeCall {
     name: &'static str,
     make: fn(),
     code: &'static str,
@@ -28,7 +28,7 @@ struct Call {
 /// Calls by their names in the table, each with code that makes it and asserts what comes of it.
 macro_rules! calls {
     ($($name:literal => $code:block)*) => {
-        &[$(Call { name: $name, make: || $code, code: stringify!($code) }),*]
+        &[$(ReadmeCall { name: $name, make: || $code, code: stringify!($code) }),*]
     };
 }
 
@@ -46,23 +46,23 @@ fn ad() -> ClassAd {
 }
 
 /// What an ad of [`ad`] is asked.
-fn asked<T>(ask: impl FnOnce(Context<'_>) -> T) -> T {
+fn query_results<T>(ask: impl FnOnce(Context<'_>) -> T) -> T {
     ask(Context::new(&System).my(&ad()))
 }
 
 /// A job and a slot that suits it.
-fn pair() -> [ClassAd; 2] {
+fn job_and_slot() -> [ClassAd; 2] {
     [
         new("[ RequestCpus = 2; Rank = TARGET.Cpus; Requirements = TARGET.Cpus >= MY.RequestCpus ]"),
         new("[ Cpus = 4; Requirements = true ]"),
     ]
 }
 
-fn names(names: Option<references::Names>) -> Vec<String> {
+fn names(names: Option<references::AttrNames>) -> Vec<String> {
     names.unwrap().iter().map(ToString::to_string).collect()
 }
 
-const CALLS: &[Call] = calls! {
+const CALLS: &[ReadmeCall] = calls! {
     "ClassAd::parse_new(text, dialect)" => {
         let ad = ClassAd::parse_new(b"[ a = 1 ]", Dialect::new_syntax()).unwrap();
         assert_eq!(ad.get("A"), Some(expr("1")));
@@ -187,9 +187,9 @@ const CALLS: &[Call] = calls! {
     }
     "Expr::literal(value)" => { assert_eq!(Expr::literal("ana"), expr("\"ana\"")); }
     "Expr::attribute(name)" => { assert_eq!(Expr::attribute(b"Owner"), expr("Owner")); }
-    "expr.shape()" => {
+    "expr.kind()" => {
         let expr = expr("(A > 1)");
-        assert!(matches!(expr.shape(), Shape::Compare(">", left, _) if left.unparse() == "A"));
+        assert!(matches!(expr.kind(), ExprKind::Compare(">", left, _) if left.unparse() == "A"));
     }
     "expr.parts()" => {
         let expr = expr("A > 1");
@@ -217,67 +217,67 @@ const CALLS: &[Call] = calls! {
         let expr = expr("LEFT.A + B");
         assert_eq!(expr.rescope(b"left", Some(b"MY")).unparse(), "MY.A + B");
     }
-    "context.eval_attr(name)" => { asked(|context| assert_eq!(context.eval_attr("B"), Value::Int(8))); }
-    "context.int(name)" => { asked(|context| assert_eq!((context.int("B"), context.int("S")), (Some(8), None))); }
-    "context.boolean(name)" => { asked(|context| assert_eq!(context.boolean("A"), Some(true))); }
-    "context.real(name)" => { asked(|context| assert_eq!(context.real("A"), Some(7.0))); }
-    "context.string(name)" => { asked(|context| assert_eq!(context.string("S"), Some("ana".into()))); }
+    "context.eval_attr(name)" => { query_results(|context| assert_eq!(context.eval_attr("B"), Value::Int(8))); }
+    "context.int(name)" => { query_results(|context| assert_eq!((context.int("B"), context.int("S")), (Some(8), None))); }
+    "context.boolean(name)" => { query_results(|context| assert_eq!(context.boolean("A"), Some(true))); }
+    "context.real(name)" => { query_results(|context| assert_eq!(context.real("A"), Some(7.0))); }
+    "context.string(name)" => { query_results(|context| assert_eq!(context.string("S"), Some("ana".into()))); }
     "context.eval(&expr)" => {
         let expr = expr("A * 2");
-        asked(|context| assert_eq!(context.eval(&expr), Value::Int(14)));
+        query_results(|context| assert_eq!(context.eval(&expr), Value::Int(14)));
     }
     "context.try_eval(&expr)" => {
         let expr = expr("A * 2");
-        asked(|context| assert_eq!(context.try_eval(&expr), Some(Value::Int(14))));
+        query_results(|context| assert_eq!(context.try_eval(&expr), Some(Value::Int(14))));
     }
     "context.holds(&expr)" => {
         let expr = expr("A > 6");
-        asked(|context| assert!(context.holds(&expr)));
+        query_results(|context| assert!(context.holds(&expr)));
     }
     "flatten::flatten(&expr, context)" => {
-        let wanted = Flat::Expr(expr("8 + C"));
+        let wanted = FlattenResult::Expr(expr("8 + C"));
         let expr = expr("B + C");
         // B is known wholly.
-        asked(|context| assert_eq!(flatten::flatten(&expr, context), Some(wanted)));
+        query_results(|context| assert_eq!(flatten::flatten(&expr, context), Some(wanted)));
     }
     "flatten::inline(&expr, context)" => {
         let ad = new("[ B = C + 1 ]");
         let expr = expr("B * 2");
         let context = Context::new(&System).my(&ad);
-        let Some(Flat::Expr(left)) = flatten::inline(&expr, context) else { panic!("nothing is left") };
+        let Some(FlattenResult::Expr(left)) = flatten::inline(&expr, context) else { panic!("nothing is left") };
         assert!(left.unparse().contains(&b'C') && !left.unparse().contains(&b'B'), "{}", left.unparse());
     }
     "references::external(&expr, context, spelling)" => {
         let expr = expr("A + TARGET.C");
-        asked(|context| assert_eq!(names(references::external(&expr, context, Spelling::Full)), ["TARGET.C"]));
+        query_results(|context| assert_eq!(names(references::external(&expr, context, ReferenceSpelling::Full)), ["TARGET.C"]));
     }
     "references::internal(&expr, context)" => {
         let expr = expr("B + TARGET.C");
-        asked(|context| assert_eq!(names(references::internal(&expr, context)), ["A", "B"]));
+        query_results(|context| assert_eq!(names(references::internal(&expr, context)), ["A", "B"]));
     }
     "MatchAd::new(&System, &left, &right).symmetric()" => {
-        let [left, right] = pair();
+        let [left, right] = job_and_slot();
         assert!(MatchAd::new(&System, &left, &right).symmetric());
         assert!(!MatchAd::new(&System, &left, &new("[ Cpus = 1; Requirements = true ]")).symmetric());
     }
     ".left_matches_right()" => {
-        let [left, right] = pair();
+        let [left, right] = job_and_slot();
         assert!(MatchAd::new(&System, &left, &right).left_matches_right());
     }
     "MatchAd::new(..).left()" => {
-        let [left, right] = pair();
+        let [left, right] = job_and_slot();
         assert_eq!(MatchAd::new(&System, &left, &right).left().int("RequestCpus"), Some(2));
     }
     ".right()" => {
-        let [left, right] = pair();
+        let [left, right] = job_and_slot();
         assert_eq!(MatchAd::new(&System, &left, &right).right().int("Cpus"), Some(4));
     }
     ".left_rank()" => {
-        let [left, right] = pair();
+        let [left, right] = job_and_slot();
         assert_eq!(MatchAd::new(&System, &left, &right).left_rank(), Some(4.0));
     }
     "MatchAd::new(..).symmetric()" => {
-        let [left, right] = pair();
+        let [left, right] = job_and_slot();
         assert!(MatchAd::new(&System, &right, &left).symmetric());
     }
     "format::long::print(&ad)" => {
@@ -299,16 +299,16 @@ const CALLS: &[Call] = calls! {
     }
     "format::json::push" => {
         let mut out = Vec::new();
-        format::json::push(&new("[ A = 1 ]"), json::Layout::OneLine, &mut out);
+        format::json::push(&new("[ A = 1 ]"), json::JsonLayout::OneLine, &mut out);
         assert_eq!(out, b"{\"A\": 1}");
     }
     "format::xml::push" => {
         let mut out = Vec::new();
-        format::xml::push(&new("[ A = 1 ]"), xml::Layout::Compact, &mut out);
+        format::xml::push(&new("[ A = 1 ]"), xml::XmlLayout::Compact, &mut out);
         assert_eq!(out, b"<c><a n=\"A\"><i>1</i></a></c>");
     }
     "format::list::ListWriter" => {
-        let mut list = format::list::ListWriter::new(ListForm::JsonLines, Order::Sorted);
+        let mut list = format::list::ListWriter::new(ListForm::JsonLines, AttributeOrder::Sorted);
         let mut out = Vec::new();
         list.write(&new("[ A = 1 ]"), &mut out).unwrap();
         list.finish(&mut out).unwrap();
@@ -316,12 +316,12 @@ const CALLS: &[Call] = calls! {
     }
     ".strict(true)" => {
         // A name without scope is MY's alone.
-        let [job, slot] = pair();
+        let [job, slot] = job_and_slot();
         let context = Context::new(&System).my(&job).target(&slot).strict(true);
         assert_eq!(context.eval(&expr("Cpus")), Value::Undefined);
     }
     "Context" => {
-        let [job, slot] = pair();
+        let [job, slot] = job_and_slot();
         let context = Context::new(&System).my(&job).target(&slot).strict(false);
         assert_eq!(context.eval(&expr("Cpus")), Value::Int(4));
     }
@@ -358,7 +358,7 @@ const CALLS: &[Call] = calls! {
 };
 
 /// What stands in backticks in the last column of the table.
-fn named() -> Vec<&'static str> {
+fn calls_in_table() -> Vec<&'static str> {
     let (_, rest) = README.split_once("## Coming from C++ or Python").unwrap();
     let rows = rest.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
     let cells = rows.take_while(|line| line.starts_with('|')).map(|line| line.trim_end_matches([' ', '|']));
@@ -366,7 +366,7 @@ fn named() -> Vec<&'static str> {
 }
 
 /// The words of a call, without its arguments: `ad.insert(name, expr)` has `ad` and `insert`.
-fn words(call: &str) -> Vec<&str> {
+fn call_words(call: &str) -> Vec<&str> {
     let mut depth = 0;
     let outside = |c: char| {
         depth += i32::from(c == '(') - i32::from(c == ')');
@@ -377,7 +377,7 @@ fn words(call: &str) -> Vec<&str> {
 
 #[test]
 fn every_call_of_the_table_is_made_here_and_no_other() {
-    let table: BTreeSet<&str> = named().into_iter().collect();
+    let table: BTreeSet<&str> = calls_in_table().into_iter().collect();
     let made: BTreeSet<&str> = CALLS.iter().map(|call| call.name).collect();
     assert!(table.len() > 60, "the table is not found");
     assert_eq!(made.difference(&table).collect::<Vec<_>>(), Vec::<&&str>::new(), "not in the table");
@@ -387,14 +387,14 @@ fn every_call_of_the_table_is_made_here_and_no_other() {
 
 #[test]
 fn what_is_made_is_the_call_that_is_named() {
-    for Call { name, code, .. } in CALLS {
+    for ReadmeCall { name, code, .. } in CALLS {
         let tokens: BTreeSet<&str> = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-        for word in words(name) {
+        for word in call_words(name) {
             assert!(tokens.contains(word), "{name}: '{word}' is not in {code}");
         }
     }
-    assert_eq!(words("MatchAd::new(&System, &left).symmetric()"), ["MatchAd", "new", "symmetric"]);
-    assert_eq!(words("Expr::parse(text)?.as_literal()"), ["Expr", "parse", "as_literal"]);
+    assert_eq!(call_words("MatchAd::new(&System, &left).symmetric()"), ["MatchAd", "new", "symmetric"]);
+    assert_eq!(call_words("Expr::parse(text)?.as_literal()"), ["Expr", "parse", "as_literal"]);
 }
 
 #[test]

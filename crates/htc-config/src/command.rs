@@ -8,7 +8,7 @@ use bstr::{BStr, BString};
 
 use htc_base::process::Exit;
 use htc_base::text::arguments;
-use htc_base::world::{Command, World};
+use htc_base::world::{ExternalCommand, World};
 
 /// Whether and how commands named by a configuration are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,32 +29,32 @@ pub enum CommandPolicy {
 
 impl CommandPolicy {
     /// Commands run for at most two minutes and write at most 64 MiB; the reference has no bounds.
-    pub const BOUNDED: CommandPolicy =
+    pub const BOUNDED_RUN: CommandPolicy =
         CommandPolicy::Allowed { timeout: Duration::from_secs(120), output_limit: 64 << 20 };
 }
 
 /// A source as it is written, told apart from files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct SourceTarget {
     /// The name under which the source is listed; a command ends in `|`.
     pub shown: BString,
     /// The command line, where it is a command.
     pub command: Option<BString>,
 }
 
-impl Target {
+impl SourceTarget {
     /// A bar anywhere in the text makes a command of it, as the word `command` does.
-    pub fn new(text: &[u8], is_command: bool) -> Target {
+    pub fn new(text: &[u8], is_command: bool) -> SourceTarget {
         if memchr::memchr(b'|', text).is_some() {
             let end = text.iter().rposition(|b| !matches!(b, b'|' | b' ')).unwrap_or(0);
             let command = text.get(..=end).unwrap_or_default().into();
-            return Target { shown: text.into(), command: Some(command) };
+            return SourceTarget { shown: text.into(), command: Some(command) };
         }
         if is_command {
             let shown = [text, b" |"].concat().into();
-            return Target { shown, command: Some(text.into()) };
+            return SourceTarget { shown, command: Some(text.into()) };
         }
-        Target { shown: text.into(), command: None }
+        SourceTarget { shown: text.into(), command: None }
     }
 }
 
@@ -80,14 +80,14 @@ pub enum CommandError {
     TimedOut(Duration),
     /// The world had no more time for it, and killed it.
     #[error("the command was killed: {0}")]
-    Ended(String),
+    KilledByWorld(String),
     /// It wrote too much and was killed.
     #[error("the command was killed, it wrote more than {0} bytes")]
-    TooMuch(usize),
+    OutputTooLarge(usize),
 }
 
 /// The system's words for an error, without the number.
-pub fn system_words(error: &io::Error) -> String {
+pub fn error_text(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
         Some(at) => text[..at].to_owned(),
@@ -100,7 +100,11 @@ pub fn system_words(error: &io::Error) -> String {
 ///
 /// # Errors
 /// See [`CommandError`].
-pub fn run(line: &[u8], policy: CommandPolicy, world: &dyn World) -> Result<(Vec<u8>, Exit), CommandError> {
+pub fn run_command(
+    line: &[u8],
+    policy: CommandPolicy,
+    world: &dyn World,
+) -> Result<(Vec<u8>, Exit), CommandError> {
     let (timeout, output_limit) = match policy {
         CommandPolicy::Allowed { timeout, output_limit } => (timeout, output_limit),
         CommandPolicy::Skipped => return Ok((Vec::new(), Exit::Code(0))),
@@ -108,25 +112,25 @@ pub fn run(line: &[u8], policy: CommandPolicy, world: &dyn World) -> Result<(Vec
     };
     let argv = arguments::parse_v1_raw_or_v2_quoted(line)
         .map_err(|error| CommandError::Arguments(error.to_string()))?;
-    let command = Command { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit };
+    let command = ExternalCommand { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit };
     match world.run(&command) {
         Ok(output) => Ok((output.stdout, output.exit)),
         Err(error) => Err(match error.kind() {
             io::ErrorKind::TimedOut => match error.get_ref() {
-                Some(why) => CommandError::Ended(why.to_string()),
+                Some(why) => CommandError::KilledByWorld(why.to_string()),
                 None => CommandError::TimedOut(timeout),
             },
-            io::ErrorKind::FileTooLarge => CommandError::TooMuch(output_limit),
+            io::ErrorKind::FileTooLarge => CommandError::OutputTooLarge(output_limit),
             _ => CommandError::NotStarted {
                 errno: error.raw_os_error().unwrap_or(0),
-                text: system_words(&error),
+                text: error_text(&error),
             },
         }),
     }
 }
 
 /// Whether the text is one that the reference runs: a command needs its bar at the very end.
-pub(crate) fn ends_in_bar(text: &BStr) -> bool {
+pub(crate) fn ends_in_pipe(text: &BStr) -> bool {
     text.last() == Some(&b'|')
 }
 
@@ -136,10 +140,10 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_files() {
-        assert_eq!(Target::new(b"a b", false).command, None);
-        let target = Target::new(b"/bin/echo A=1 | ", false);
+        assert_eq!(SourceTarget::new(b"a b", false).command, None);
+        let target = SourceTarget::new(b"/bin/echo A=1 | ", false);
         assert_eq!(target.command.as_deref().map(|c| &c[..]), Some(&b"/bin/echo A=1"[..]));
-        let target = Target::new(b"/bin/x y", true);
+        let target = SourceTarget::new(b"/bin/x y", true);
         assert_eq!(target.shown, "/bin/x y |");
     }
 }

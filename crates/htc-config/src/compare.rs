@@ -7,19 +7,19 @@ use bstr::{BString, ByteSlice};
 use serde::Serialize;
 
 use crate::redact;
-use crate::{Config, ConfigError, LoadOptions, SourceId, SourceKind, Who};
+use crate::{Config, ConfigError, LoadOptions, LookupContext, SourceId, SourceKind};
 use htc_base::world::World;
 
 /// The daemons that a configuration is read for, where none is named.
-pub const DAEMONS: [&str; 8] =
+pub const DEFAULT_DAEMONS: [&str; 8] =
     ["MASTER", "COLLECTOR", "NEGOTIATOR", "SCHEDD", "SHADOW", "STARTD", "STARTER", "JOB_ROUTER"];
 
 /// What `$RANDOM_INTEGER` and the like begin with, each time: the same text draws the same in both and for all daemons.
-const DRAWS: u64 = 0;
+const RANDOM_SEED: u64 = 0;
 
 /// What is compared, and for whom.
 #[derive(Clone, Debug)]
-pub struct Comparison<'a> {
+pub struct ConfigComparison<'a> {
     /// Before and after.
     pub files: [&'a Path; 2],
     /// How both are read; their files are those above.
@@ -34,7 +34,7 @@ pub struct Comparison<'a> {
 
 /// A value as one of them gives it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Seen {
+pub struct ComparedValue {
     /// Expanded; missing where it is not defined or empty.
     pub value: Option<String>,
     /// File and line, or what else gives it; empty where nothing does.
@@ -46,44 +46,45 @@ pub struct Seen {
 
 /// A parameter that differs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Difference {
+pub struct ParameterDifference {
     /// The parameter.
     pub name: String,
     /// Those who see it so.
     pub daemons: Vec<&'static str>,
     /// What the first one says.
-    pub before: Seen,
+    pub before: ComparedValue,
     /// What the other says.
-    pub after: Seen,
+    pub after: ComparedValue,
 }
 
 /// Everything that differs.
 #[derive(Clone, Debug)]
-pub struct Differences {
+pub struct ConfigDifferences {
     /// By name.
-    pub all: Vec<Difference>,
+    pub changed: Vec<ParameterDifference>,
     /// How many parameters that one of them sets come to the same.
-    pub same: usize,
+    pub unchanged_count: usize,
 }
 
 /// A configuration that cannot be read: which, and why.
 #[derive(Debug)]
-pub struct Unreadable(pub PathBuf, pub ConfigError);
+pub struct UnreadableConfig(pub PathBuf, pub ConfigError);
 
-impl Comparison<'_> {
+impl ConfigComparison<'_> {
     /// Compares the two.
     ///
     /// # Errors
     /// The first that cannot be read.
-    pub fn differences(&self, world: &dyn World) -> Result<Differences, Unreadable> {
-        let mut found: BTreeMap<(String, Seen, Seen), Vec<&'static str>> = BTreeMap::new();
+    pub fn compare(&self, world: &dyn World) -> Result<ConfigDifferences, UnreadableConfig> {
+        let mut found: BTreeMap<(String, ComparedValue, ComparedValue), Vec<&'static str>> = BTreeMap::new();
         let mut same: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut differing: BTreeSet<Vec<u8>> = BTreeSet::new();
-        for daemon in self.daemons() {
+        for daemon in self.daemons_to_compare() {
             let [one, other] = self.files;
-            let both = [self.read(one, daemon, world)?, self.read(other, daemon, world)?];
-            for (lower, (name, is_set)) in names(&both) {
-                let [before, after] = [&both[0], &both[1]].map(|config| seen(config, &name, world));
+            let both = [self.load_config(one, daemon, world)?, self.load_config(other, daemon, world)?];
+            for (lower, (name, is_set)) in parameter_names(&both) {
+                let [before, after] =
+                    [&both[0], &both[1]].map(|config| evaluate_parameter(config, &name, world));
                 if before.value == after.value {
                     // What nobody sets was only detected.
                     is_set.then(|| same.insert(lower));
@@ -91,35 +92,35 @@ impl Comparison<'_> {
                 }
                 differing.insert(lower);
                 // Only what is told is masked: two secrets may well differ.
-                let told = |seen: Seen| if self.redact { seen.masked(&name) } else { seen };
+                let told = |seen: ComparedValue| if self.redact { seen.mask_secret(&name) } else { seen };
                 let [before, after] = [before, after].map(told);
                 found.entry((name.to_string(), before, after)).or_default().push(daemon);
             }
         }
-        let told = |((name, before, after), daemons)| Difference { name, daemons, before, after };
+        let told = |((name, before, after), daemons)| ParameterDifference { name, daemons, before, after };
         let all = found.into_iter().map(told).collect();
-        Ok(Differences { all, same: same.difference(&differing).count() })
+        Ok(ConfigDifferences { changed: all, unchanged_count: same.difference(&differing).count() })
     }
 
     /// Those for whom both are read; somebody who is no daemon is told as a tool.
-    fn daemons(&self) -> Vec<&'static str> {
+    fn daemons_to_compare(&self) -> Vec<&'static str> {
         let wanted = |daemon: &&&str| self.subsystem.is_none_or(|only| only.eq_ignore_ascii_case(daemon));
-        let daemons: Vec<&'static str> = DAEMONS.iter().filter(wanted).copied().collect();
+        let daemons: Vec<&'static str> = DEFAULT_DAEMONS.iter().filter(wanted).copied().collect();
         if daemons.is_empty() { vec!["TOOL"] } else { daemons }
     }
 
-    fn read(&self, file: &Path, daemon: &str, world: &dyn World) -> Result<Config, Unreadable> {
+    fn load_config(&self, file: &Path, daemon: &str, world: &dyn World) -> Result<Config, UnreadableConfig> {
         let subsystem = self.subsystem.unwrap_or(daemon);
-        let who = Who { subsystem: subsystem.into(), local_name: self.local_name.clone() };
+        let who = LookupContext { subsystem: subsystem.into(), local_name: self.local_name.clone() };
         let options = LoadOptions { file: Some(file.to_owned()), ..self.options.clone() };
-        world.reseed(DRAWS);
+        world.reseed(RANDOM_SEED);
         let loaded = Config::load(world, &who, &options).map(|(config, _)| config);
-        loaded.map_err(|error| Unreadable(file.to_owned(), error))
+        loaded.map_err(|error| UnreadableConfig(file.to_owned(), error))
     }
 }
 
 /// The names that either has, without the daemon that they are for, by their small letters; and whether somebody set them.
-fn names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
+fn parameter_names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
     let mut names: BTreeMap<Vec<u8>, (BString, bool)> = BTreeMap::new();
     let entries = both.iter().flat_map(|config| config.set.entries().map(move |entry| (config, entry)));
     for (config, entry) in entries {
@@ -135,33 +136,35 @@ fn names(both: &[Config; 2]) -> BTreeMap<Vec<u8>, (BString, bool)> {
     names
 }
 
-impl Seen {
+impl ComparedValue {
     /// The same with a secret left out.
-    fn masked(mut self, name: &BString) -> Seen {
+    fn mask_secret(mut self, name: &BString) -> ComparedValue {
         let masked =
-            |value: String| redact::masked(name.as_bytes(), value.as_bytes()).to_str_lossy().into_owned();
+            |value: String| redact::mask_value(name.as_bytes(), value.as_bytes()).to_str_lossy().into_owned();
         self.value = self.value.map(masked);
         self
     }
 }
 
-fn seen(config: &Config, name: &BString, world: &dyn World) -> Seen {
+fn evaluate_parameter(config: &Config, name: &BString, world: &dyn World) -> ComparedValue {
     let view = config.view(world);
     let name = name.to_str_lossy();
-    world.reseed(DRAWS);
+    world.reseed(RANDOM_SEED);
     match view.string(&name) {
         Ok(Some(setting)) => {
             let value = setting.value.to_string();
             let template = setting.origin.template.as_ref().map(ToString::to_string);
-            Seen { value: Some(value), origin: setting.origin.to_string(), template }
+            ComparedValue { value: Some(value), origin: setting.origin.to_string(), template }
         }
         Ok(None) => {
             // Set to nothing is not the same as not set, though it is worth as much.
             let raw = view.raw(&name);
             let origin = raw.map_or_else(String::new, |setting| setting.origin.to_string());
-            Seen { value: None, origin, template: None }
+            ComparedValue { value: None, origin, template: None }
         }
-        Err(error) => Seen { value: Some(format!("error: {error}")), origin: String::new(), template: None },
+        Err(error) => {
+            ComparedValue { value: Some(format!("error: {error}")), origin: String::new(), template: None }
+        }
     }
 }
 
@@ -180,28 +183,32 @@ mod tests {
         };
         let before = file("before", "SAME = 1\nMINE = a\nSTARTD.MINE = b\nMY_TOKEN = x1\n");
         let after = file("after", "SAME = $(ONE:1)\nMINE = b\nMY_TOKEN = x2\n");
-        let comparison = Comparison {
+        let comparison = ConfigComparison {
             files: [&before, &after],
             options: LoadOptions { environment: false, user_file: false, ..LoadOptions::default() },
             subsystem: None,
             local_name: "".into(),
             redact: true,
         };
-        let Differences { all, same } = comparison.differences(&RealWorld::new()).unwrap();
+        let ConfigDifferences { changed: all, unchanged_count: same } =
+            comparison.compare(&RealWorld::new()).unwrap();
         let [mine, token] = &all[..] else { panic!("{all:?}") };
         assert_eq!(
             (&*mine.name, mine.before.value.as_deref(), mine.after.value.as_deref()),
             ("MINE", Some("a"), Some("b"))
         );
-        assert_eq!((mine.daemons.len(), mine.daemons.contains(&"STARTD")), (DAEMONS.len() - 1, false));
+        assert_eq!(
+            (mine.daemons.len(), mine.daemons.contains(&"STARTD")),
+            (DEFAULT_DAEMONS.len() - 1, false)
+        );
         assert!(mine.before.origin.ends_with("before, line 2"), "{}", mine.before.origin);
         assert_eq!(
             (&*token.name, token.before.value.as_deref(), token.daemons.len()),
             ("MY_TOKEN", Some("********"), 8)
         );
         assert_eq!(same, 1);
-        let missing = Comparison { files: [&before, Path::new("/nowhere")], ..comparison };
-        let Err(Unreadable(file, _)) = missing.differences(&RealWorld::new()) else { panic!("it is read") };
+        let missing = ConfigComparison { files: [&before, Path::new("/nowhere")], ..comparison };
+        let Err(UnreadableConfig(file, _)) = missing.compare(&RealWorld::new()) else { panic!("it is read") };
         assert_eq!(file, Path::new("/nowhere"));
     }
 }

@@ -3,7 +3,7 @@
 use bstr::{BStr, BString};
 
 use crate::evaluate;
-use crate::expand::{self, ExpandError, MacroSource, Message};
+use crate::expand::{self, ExpandError, FunctionFailure, MacroSource};
 use crate::template;
 use crate::version;
 use htc_base::text::caseless;
@@ -12,7 +12,7 @@ use htc_base::text::space::{is_space, trim_end, trim_start};
 use htc_base::world::World;
 
 /// How many `if`s may be open at once.
-const MAX_IFS: usize = 63;
+const MAX_OPEN_IFS: usize = 63;
 
 /// Why a condition is none, in the reference's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum ConditionError {
     Complex,
     /// A word that is no truth value.
     #[error("expression is not a conditional")]
-    NoCondition,
+    NotBoolean,
     /// In an ad: the expression gives false, or no truth value.
     #[error("")]
     FalseInAd,
@@ -41,7 +41,7 @@ pub enum ConditionError {
 }
 
 impl ConditionError {
-    fn because(&self) -> String {
+    fn because_clause(&self) -> String {
         if *self == ConditionError::FalseInAd { String::new() } else { format!(" because {self}") }
     }
 }
@@ -50,7 +50,7 @@ impl ConditionError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IfError {
     /// The condition of an `if` or `elif`.
-    #[error("{condition} is not a valid {keyword} condition{}", reason.because())]
+    #[error("{condition} is not a valid {keyword} condition{}", reason.because_clause())]
     Condition {
         /// `if` or `elif`.
         keyword: &'static str,
@@ -59,7 +59,7 @@ pub enum IfError {
         /// What is wrong with it.
         reason: ConditionError,
     },
-    /// More than `MAX_IFS` open at once.
+    /// More than `MAX_OPEN_IFS` open at once.
     #[error("if nesting too deep!")]
     TooDeep,
     /// `else`, `elif` or `endif` without an `if`.
@@ -72,7 +72,7 @@ pub enum IfError {
 
 /// One open `if`.
 #[derive(Clone, Copy, Debug)]
-struct Level {
+struct OpenIf {
     /// Whether the present branch is taken.
     taken: bool,
     /// Whether any branch so far was.
@@ -87,22 +87,22 @@ pub struct IfLine {
     keyword: &'static str,
     condition: BString,
     /// Whether it is negated, and the name, where the condition is `defined NAME` and nothing else.
-    asked: Option<(bool, BString)>,
+    defined_name: Option<(bool, BString)>,
 }
 
 impl IfLine {
     /// Looks at a line; `None` where it is not one of the four keywords.
     pub fn new(line: &[u8]) -> Option<Self> {
-        let (keyword, condition) = if_keyword(line)?;
-        let asked = asked(condition).map(|(negated, name)| (negated, name.into()));
-        Some(IfLine { keyword, condition: condition.into(), asked })
+        let (keyword, condition) = split_if_keyword(line)?;
+        let asked = parse_defined_condition(condition).map(|(negated, name)| (negated, name.into()));
+        Some(IfLine { keyword, condition: condition.into(), defined_name: asked })
     }
 }
 
 /// The `if`s that are open at a line. Each file and each template has its own.
 #[derive(Clone, Debug, Default)]
 pub struct IfStack {
-    levels: Vec<Level>,
+    levels: Vec<OpenIf>,
 }
 
 impl IfStack {
@@ -112,7 +112,7 @@ impl IfStack {
     }
 
     /// Whether statements at this place count.
-    pub fn enabled(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.levels.iter().all(|level| level.taken)
     }
 
@@ -122,44 +122,46 @@ impl IfStack {
     }
 
     /// Opens an `if` whose condition cannot be told, as if it held.
-    pub(crate) fn assume(&mut self) {
-        self.levels.push(Level { taken: true, any_taken: true, in_else: false });
+    pub(crate) fn push_assumed_true(&mut self) {
+        self.levels.push(OpenIf { taken: true, any_taken: true, in_else: false });
     }
 
     /// Deals with a line if it is one of the four keywords; `None` if it is not.
-    pub fn line(
+    pub fn process_line(
         &mut self,
         line: &[u8],
         source: &dyn MacroSource,
         world: &dyn World,
-        report: &mut dyn FnMut(Message),
+        report: &mut dyn FnMut(FunctionFailure),
     ) -> Option<Result<(), IfError>> {
-        let (keyword, text) = if_keyword(line)?;
-        let mut holds = || test(text, source, world, report).map_err(|reason| wrong(keyword, text, reason));
-        Some(self.keyword(keyword, &mut holds))
+        let (keyword, text) = split_if_keyword(line)?;
+        let mut holds = || {
+            test_condition(text, source, world, report)
+                .map_err(|reason| condition_error(keyword, text, reason))
+        };
+        Some(self.apply_keyword(keyword, &mut holds))
     }
 
     /// Deals with a line of the `if` family that was looked at before.
     ///
     /// # Errors
-    /// As with [`IfStack::line`].
-    pub fn prepared(
+    /// As with [`IfStack::process_line`].
+    pub fn process_prepared(
         &mut self,
         line: &IfLine,
         source: &dyn MacroSource,
         world: &dyn World,
-        report: &mut dyn FnMut(Message),
+        report: &mut dyn FnMut(FunctionFailure),
     ) -> Result<(), IfError> {
-        let IfLine { keyword, condition, asked } = line;
-        self.keyword(keyword, &mut || match asked {
+        let IfLine { keyword, condition, defined_name: asked } = line;
+        self.apply_keyword(keyword, &mut || match asked {
             Some((negated, name)) => Ok(is_name_defined(name, source) != *negated),
-            None => {
-                test(condition, source, world, report).map_err(|reason| wrong(keyword, condition, reason))
-            }
+            None => test_condition(condition, source, world, report)
+                .map_err(|reason| condition_error(keyword, condition, reason)),
         })
     }
 
-    fn keyword(&mut self, keyword: &str, holds: &mut Holds<'_>) -> Result<(), IfError> {
+    fn apply_keyword(&mut self, keyword: &str, holds: &mut ConditionTest<'_>) -> Result<(), IfError> {
         match keyword {
             "if" => self.begin_if(holds),
             "elif" => self.begin_elif(holds),
@@ -168,17 +170,17 @@ impl IfStack {
         }
     }
 
-    fn begin_if(&mut self, holds: &mut Holds<'_>) -> Result<(), IfError> {
+    fn begin_if(&mut self, holds: &mut ConditionTest<'_>) -> Result<(), IfError> {
         // The condition of a disabled `if` is not looked at.
-        let taken = self.enabled() && holds()?;
-        if self.levels.len() >= MAX_IFS {
+        let taken = self.is_enabled() && holds()?;
+        if self.levels.len() >= MAX_OPEN_IFS {
             return Err(IfError::TooDeep);
         }
-        self.levels.push(Level { taken, any_taken: taken, in_else: false });
+        self.levels.push(OpenIf { taken, any_taken: taken, in_else: false });
         Ok(())
     }
 
-    fn begin_elif(&mut self, holds: &mut Holds<'_>) -> Result<(), IfError> {
+    fn begin_elif(&mut self, holds: &mut ConditionTest<'_>) -> Result<(), IfError> {
         let outer = self.levels.len().saturating_sub(1);
         let surroundings = self.levels[..outer].iter().all(|level| level.taken);
         // A stray `elif` evaluates its condition before it is found to be one.
@@ -205,7 +207,7 @@ impl IfStack {
 }
 
 /// The keyword of a line of the `if` family and what follows it.
-pub fn if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
+pub fn split_if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
     ["if", "else", "elif", "endif"].into_iter().find_map(|keyword| {
         let follows = line.get(keyword.len()).is_none_or(|&b| is_space(b));
         (caseless::starts_with(line, keyword.as_bytes()) && follows)
@@ -214,14 +216,14 @@ pub fn if_keyword(line: &[u8]) -> Option<(&'static str, &[u8])> {
 }
 
 /// Whether the condition of a line holds; asked only where that counts.
-type Holds<'a> = dyn FnMut() -> Result<bool, IfError> + 'a;
+type ConditionTest<'a> = dyn FnMut() -> Result<bool, IfError> + 'a;
 
-fn wrong(keyword: &'static str, condition: &[u8], reason: ConditionError) -> IfError {
+fn condition_error(keyword: &'static str, condition: &[u8], reason: ConditionError) -> IfError {
     IfError::Condition { keyword, condition: condition.into(), reason }
 }
 
 /// The name that a condition asks for, and whether with a `!`, where it is `defined NAME` and nothing else.
-fn asked(condition: &[u8]) -> Option<(bool, &[u8])> {
+fn parse_defined_condition(condition: &[u8]) -> Option<(bool, &[u8])> {
     if memchr::memchr(b'$', condition).is_some() {
         return None;
     }
@@ -230,19 +232,22 @@ fn asked(condition: &[u8]) -> Option<(bool, &[u8])> {
         Some(rest) => (true, trim_start(rest)),
         None => (false, text),
     };
-    let name = text.get(b"defined".len()..).filter(|_| kind(text, true) == Kind::Defined).map(trim_start)?;
-    (kind(name, false) == Kind::Identifier).then_some((negated, name))
+    let name = text
+        .get(b"defined".len()..)
+        .filter(|_| classify_condition(text, true) == ConditionKind::Defined)
+        .map(trim_start)?;
+    (classify_condition(name, false) == ConditionKind::Identifier).then_some((negated, name))
 }
 
 /// Whether a condition holds.
 ///
 /// # Errors
 /// A condition of a kind that the language does not have.
-pub fn test(
+pub fn test_condition(
     condition: &[u8],
     source: &dyn MacroSource,
     world: &dyn World,
-    report: &mut dyn FnMut(Message),
+    report: &mut dyn FnMut(FunctionFailure),
 ) -> Result<bool, ConditionError> {
     let expanded;
     let mut text = condition;
@@ -264,7 +269,7 @@ pub fn test(
 
 /// What a condition looks like (`Characterize_config_if_expression`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ConditionKind {
     Empty,
     Number,
     Boolean,
@@ -275,90 +280,113 @@ enum Kind {
     Complex,
 }
 
-const SPACE: u32 = 0x01;
-const DIGIT: u32 = 0x02;
-const ALPHA: u32 = 0x04;
-const IDENT: u32 = 0x08;
-const COMPARE: u32 = 0x10;
-const SUM: u32 = 0x20;
-const MONEY: u32 = 0x100;
-const COLON: u32 = 0x200;
-const OTHER: u32 = 0x400;
-const FLOAT: u32 = 0x1000;
-const MACRO: u32 = 0x2000;
+const HAS_SPACE: u32 = 0x01;
+const HAS_DIGIT: u32 = 0x02;
+const HAS_LETTER: u32 = 0x04;
+const HAS_IDENTIFIER_SIGN: u32 = 0x08;
+const HAS_COMPARISON: u32 = 0x10;
+const HAS_ARITHMETIC: u32 = 0x20;
+const HAS_DOLLAR: u32 = 0x100;
+const HAS_COLON: u32 = 0x200;
+const HAS_OTHER: u32 = 0x400;
+const HAS_FLOAT: u32 = 0x1000;
+const HAS_MACRO: u32 = 0x2000;
 
 /// The kinds of characters of a text.
-fn characters(text: &[u8]) -> u32 {
+fn character_classes(text: &[u8]) -> u32 {
     let mut set = 0;
     for (at, &byte) in text.iter().enumerate() {
         let next = text.get(at + 1).copied();
         set |= match byte {
-            b'0'..=b'9' => DIGIT,
-            b'.' if set == DIGIT || next.is_none_or(|b| b.is_ascii_digit()) => FLOAT,
-            b'.' => IDENT,
-            b'e' | b'E' if set & !FLOAT == DIGIT => FLOAT,
-            b'-' | b'+' if set == DIGIT | FLOAT => 0,
-            b'-' | b'+' => SUM,
-            b'a'..=b'z' | b'A'..=b'Z' => ALPHA,
-            b'_' | b'/' => IDENT,
-            b'<'..=b'>' => COMPARE,
-            b'!' if next == Some(b'=') => COMPARE,
-            b'$' if next == Some(b'(') => MONEY | MACRO,
-            b'$' => MONEY,
-            b':' => COLON,
+            b'0'..=b'9' => HAS_DIGIT,
+            b'.' if set == HAS_DIGIT || next.is_none_or(|b| b.is_ascii_digit()) => HAS_FLOAT,
+            b'.' => HAS_IDENTIFIER_SIGN,
+            b'e' | b'E' if set & !HAS_FLOAT == HAS_DIGIT => HAS_FLOAT,
+            b'-' | b'+' if set == HAS_DIGIT | HAS_FLOAT => 0,
+            b'-' | b'+' => HAS_ARITHMETIC,
+            b'a'..=b'z' | b'A'..=b'Z' => HAS_LETTER,
+            b'_' | b'/' => HAS_IDENTIFIER_SIGN,
+            b'<'..=b'>' => HAS_COMPARISON,
+            b'!' if next == Some(b'=') => HAS_COMPARISON,
+            b'$' if next == Some(b'(') => HAS_DOLLAR | HAS_MACRO,
+            b'$' => HAS_DOLLAR,
+            b':' => HAS_COLON,
             byte if is_space(byte) => match next {
-                Some(next) if !is_space(next) => SPACE,
+                Some(next) if !is_space(next) => HAS_SPACE,
                 _ => 0,
             },
-            _ => OTHER,
+            _ => HAS_OTHER,
         };
     }
     set
 }
 
-fn kind(text: &[u8], keywords: bool) -> Kind {
+fn classify_condition(text: &[u8], keywords: bool) -> ConditionKind {
     let text = trim_start(text);
     if text.is_empty() {
-        return Kind::Empty;
+        return ConditionKind::Empty;
     }
-    let set = characters(text.strip_prefix(b"-").unwrap_or(text));
+    let set = character_classes(text.strip_prefix(b"-").unwrap_or(text));
     let is_word = |word: &[u8]| caseless::eq(trim_end(text), word);
     let begins = |word: &[u8]| {
         caseless::starts_with(text, word) && text.get(word.len()).is_none_or(|b| !b.is_ascii_alphanumeric())
     };
-    const WORD: u32 = ALPHA;
+    const WORD_CLASSES: u32 = HAS_LETTER;
     match set {
-        0 => Kind::Empty,
-        _ if set & !FLOAT == DIGIT => Kind::Number,
-        WORD if is_word(b"true") || is_word(b"false") => Kind::Boolean,
-        WORD if keywords && is_word(b"version") => Kind::Version,
-        WORD if keywords && is_word(b"defined") => Kind::Defined,
-        _ if is_identifier(set) => Kind::Identifier,
-        _ if set & !FLOAT == ALPHA | SPACE | COMPARE | DIGIT => match keywords && begins(b"version") {
-            true => Kind::Version,
-            false => Kind::Complex,
+        0 => ConditionKind::Empty,
+        _ if set & !HAS_FLOAT == HAS_DIGIT => ConditionKind::Number,
+        WORD_CLASSES if is_word(b"true") || is_word(b"false") => ConditionKind::Boolean,
+        WORD_CLASSES if keywords && is_word(b"version") => ConditionKind::Version,
+        WORD_CLASSES if keywords && is_word(b"defined") => ConditionKind::Defined,
+        _ if is_identifier(set) => ConditionKind::Identifier,
+        _ if set & !HAS_FLOAT == HAS_LETTER | HAS_SPACE | HAS_COMPARISON | HAS_DIGIT => {
+            match keywords && begins(b"version") {
+                true => ConditionKind::Version,
+                false => ConditionKind::Complex,
+            }
+        }
+        _ if is_defined_operand(set) => match keywords && begins(b"defined") {
+            true => ConditionKind::Defined,
+            false => ConditionKind::Complex,
         },
-        _ if is_definition(set) => match keywords && begins(b"defined") {
-            true => Kind::Defined,
-            false => Kind::Complex,
-        },
-        _ if set & MACRO != 0 && set & !(MONEY | IDENT | ALPHA | DIGIT | MACRO | COLON) == 0 => Kind::Macro,
-        _ => Kind::Complex,
+        _ if set & HAS_MACRO != 0
+            && set & !(HAS_DOLLAR | HAS_IDENTIFIER_SIGN | HAS_LETTER | HAS_DIGIT | HAS_MACRO | HAS_COLON)
+                == 0 =>
+        {
+            ConditionKind::Macro
+        }
+        _ => ConditionKind::Complex,
     }
 }
 
 /// Letters with digits, `_`, `/` and dots in certain mixtures.
 fn is_identifier(set: u32) -> bool {
-    [0, DIGIT, DIGIT | FLOAT, IDENT, IDENT | DIGIT, IDENT | DIGIT | FLOAT]
-        .iter()
-        .any(|more| set == ALPHA | more)
+    [
+        0,
+        HAS_DIGIT,
+        HAS_DIGIT | HAS_FLOAT,
+        HAS_IDENTIFIER_SIGN,
+        HAS_IDENTIFIER_SIGN | HAS_DIGIT,
+        HAS_IDENTIFIER_SIGN | HAS_DIGIT | HAS_FLOAT,
+    ]
+    .iter()
+    .any(|more| set == HAS_LETTER | more)
 }
 
 /// What may stand behind `defined`.
-fn is_definition(set: u32) -> bool {
-    [0, COLON, IDENT, IDENT | COLON, DIGIT, DIGIT | IDENT, DIGIT | FLOAT, DIGIT | IDENT | FLOAT]
-        .iter()
-        .any(|more| set == ALPHA | SPACE | more)
+fn is_defined_operand(set: u32) -> bool {
+    [
+        0,
+        HAS_COLON,
+        HAS_IDENTIFIER_SIGN,
+        HAS_IDENTIFIER_SIGN | HAS_COLON,
+        HAS_DIGIT,
+        HAS_DIGIT | HAS_IDENTIFIER_SIGN,
+        HAS_DIGIT | HAS_FLOAT,
+        HAS_DIGIT | HAS_IDENTIFIER_SIGN | HAS_FLOAT,
+    ]
+    .iter()
+    .any(|more| set == HAS_LETTER | HAS_SPACE | more)
 }
 
 /// `yes`, `t`, `no` and `f`, which look like names.
@@ -376,22 +404,24 @@ fn evaluate_condition(
     source: &dyn MacroSource,
     world: &dyn World,
 ) -> Result<bool, ConditionError> {
-    match kind(text, true) {
-        Kind::Number => Ok(is_not_zero(text)),
-        Kind::Boolean => Ok(caseless::eq(trim_end(text), b"true")),
-        Kind::Identifier => crufty_boolean(text).ok_or(ConditionError::NoCondition),
-        Kind::Version => version::holds(&text[b"version".len()..]).ok_or(ConditionError::BadVersion),
-        Kind::Defined => is_defined(trim_start(&text[b"defined".len()..]), source),
-        Kind::Complex => match source.ad() {
+    match classify_condition(text, true) {
+        ConditionKind::Number => Ok(is_not_zero(text)),
+        ConditionKind::Boolean => Ok(caseless::eq(trim_end(text), b"true")),
+        ConditionKind::Identifier => crufty_boolean(text).ok_or(ConditionError::NotBoolean),
+        ConditionKind::Version => {
+            version::is_satisfied(&text[b"version".len()..]).ok_or(ConditionError::BadVersion)
+        }
+        ConditionKind::Defined => is_defined(trim_start(&text[b"defined".len()..]), source),
+        ConditionKind::Complex => match source.ad() {
             // The reference takes a true expression for a condition that holds and a false one for no condition.
-            Some(ad) => match evaluate::truth(text, ad, world) {
+            Some(ad) => match evaluate::evaluate_leading_truth(text, ad, world) {
                 Some(true) => Ok(true),
                 Some(false) => Err(ConditionError::FalseInAd),
                 None => Err(ConditionError::Complex),
             },
             None => Err(ConditionError::Complex),
         },
-        Kind::Empty | Kind::Macro => Err(ConditionError::NoCondition),
+        ConditionKind::Empty | ConditionKind::Macro => Err(ConditionError::NotBoolean),
     }
 }
 
@@ -411,9 +441,9 @@ fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionEr
     if what.is_empty() {
         return Ok(false);
     }
-    match kind(what, false) {
-        Kind::Identifier => Ok(is_name_defined(what, source)),
-        Kind::Number | Kind::Boolean => Ok(true),
+    match classify_condition(what, false) {
+        ConditionKind::Identifier => Ok(is_name_defined(what, source)),
+        ConditionKind::Number | ConditionKind::Boolean => Ok(true),
         _ if caseless::starts_with(what, b"use ") => {
             let what = trim_start(&what[b"use ".len()..]);
             if what.iter().any(|b| matches!(b, b' ' | b'\t' | b'\r')) {
@@ -423,7 +453,7 @@ fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionEr
                 Some(colon) => (&what[..colon], &what[colon + 1..]),
                 None => (what, &b""[..]),
             };
-            Ok(match template::category(category) {
+            Ok(match template::find_category(category) {
                 Some(category) => name.is_empty() || template::find(category, name).is_some(),
                 None => false,
             })
@@ -434,12 +464,12 @@ fn is_defined(what: &[u8], source: &dyn MacroSource) -> Result<bool, ConditionEr
 
 impl ConditionError {
     /// A hint for the slips that the reference's words do not explain.
-    pub fn hint(&self, condition: &[u8]) -> Option<String> {
+    pub fn correction_hint(&self, condition: &[u8]) -> Option<String> {
         let word = BStr::new(trim_end(condition));
         let version =
             condition.get(b"version".len()..).filter(|_| caseless::starts_with(condition, b"version"));
         match self {
-            ConditionError::NoCondition if word.is_empty() => {
+            ConditionError::NotBoolean if word.is_empty() => {
                 Some("a condition must follow, such as 'defined NAME' or 'version >= 25.0'".into())
             }
             ConditionError::Complex
@@ -449,7 +479,7 @@ impl ConditionError {
             {
                 Some("a version must stand behind the operator, such as 25.14".into())
             }
-            ConditionError::NoCondition if !word.contains(&b' ') && !word.contains(&b'$') => {
+            ConditionError::NotBoolean if !word.contains(&b' ') && !word.contains(&b'$') => {
                 Some(format!("write 'if defined {word}' or 'if $({word})'"))
             }
             ConditionError::Complex if caseless::starts_with(condition, b"version") => {

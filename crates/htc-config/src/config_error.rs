@@ -10,7 +10,7 @@ use htc_base::text::caret::LineCaret;
 
 /// Where in a source an error stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorPlace {
+pub struct ErrorLocation {
     /// The source.
     pub source: SourceId,
     /// Its name.
@@ -33,7 +33,7 @@ pub struct ConfigError {
     /// How many of `lines` are warnings that came before.
     pub warnings: usize,
     /// Where it stands, if in a source.
-    pub place: Option<Box<ErrorPlace>>,
+    pub place: Option<Box<ErrorLocation>>,
     /// What to do about it.
     pub hint: Option<String>,
     /// The reference's exit status, 1 mostly.

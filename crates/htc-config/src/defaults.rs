@@ -6,16 +6,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use htc_base::text::table::{Row, compare_key, count_lines, field_ends, line_starts, row, unescape};
+use htc_base::text::table::{
+    TableRow, compare_key, count_lines, field_ends, line_starts, table_row, unescape,
+};
 use htc_base::text::{caseless, words};
 
-static TEXT: &[u8] = include_bytes!("data/defaults.tsv");
-static STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
+static TABLE_TEXT: &[u8] = include_bytes!("data/defaults.tsv");
+static ROW_STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
     line_starts(include_bytes!("data/defaults.tsv"));
 /// Where names, types and defaults end: a dump asks all of them.
-static NAME_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
-static TYPE_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
-static DEFAULT_ENDS: [u32; STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
+static NAME_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
+static TYPE_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
+static DEFAULT_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
 static SUBSYSTEM_TEXT: &[u8] = include_bytes!("data/subsystem-defaults.tsv");
 static SUBSYSTEM_STARTS: [u32; count_lines(include_bytes!("data/subsystem-defaults.tsv"))] =
     line_starts(include_bytes!("data/subsystem-defaults.tsv"));
@@ -44,7 +46,7 @@ impl ParameterType {}
 /// One entry of the table of defaults.
 #[derive(Clone, Copy)]
 pub struct Parameter {
-    row: Row,
+    row: TableRow,
     index: u32,
     subsystem: bool,
 }
@@ -60,7 +62,7 @@ impl Parameter {
     /// Its name in the table's spelling, without a subsystem.
     pub fn name(self) -> &'static [u8] {
         if !self.subsystem {
-            return &TEXT[STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
+            return &TABLE_TEXT[ROW_STARTS[self.index()] as usize..NAME_ENDS[self.index()] as usize];
         }
         let key = self.row.key();
         memchr::memchr(b'.', key).map_or(key, |dot| &key[dot + 1..])
@@ -81,7 +83,7 @@ impl Parameter {
     }
 
     /// The type of its value.
-    pub fn kind(self) -> ParameterType {
+    pub fn parameter_type(self) -> ParameterType {
         match self.row.field(1) {
             b"int" => ParameterType::Int,
             b"long" => ParameterType::Long,
@@ -99,7 +101,7 @@ impl Parameter {
         }
         let place = TYPE_ENDS[self.index()] as usize + 1..DEFAULT_ENDS[self.index()] as usize;
         // A row may end with its type.
-        unescape(TEXT.get(place).unwrap_or_default())
+        unescape(TABLE_TEXT.get(place).unwrap_or_default())
     }
 
     /// Smallest and largest value as the table writes them.
@@ -126,28 +128,30 @@ impl Parameter {
 }
 
 /// The general entry at a place of the table.
-fn at(index: usize) -> Parameter {
-    Parameter { row: row(TEXT, &STARTS, index), index: index as u32, subsystem: false }
+fn by_index(index: usize) -> Parameter {
+    Parameter { row: table_row(TABLE_TEXT, &ROW_STARTS, index), index: index as u32, subsystem: false }
 }
 
 /// All parameters in order of their names, entries of single subsystems left out.
 pub fn all() -> impl DoubleEndedIterator<Item = Parameter> + ExactSizeIterator {
-    (0..STARTS.len()).map(at)
+    (0..ROW_STARTS.len()).map(by_index)
 }
 
 /// The general entries whose names begin with `prefix`, in order.
 pub fn with_prefix(prefix: &[u8]) -> impl Iterator<Item = Parameter> {
-    let first = STARTS.partition_point(|&start| compare_key(TEXT, start, prefix).is_lt());
-    (first..STARTS.len()).map(at).take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
+    let first = ROW_STARTS.partition_point(|&start| compare_key(TABLE_TEXT, start, prefix).is_lt());
+    (first..ROW_STARTS.len())
+        .map(by_index)
+        .take_while(move |parameter| caseless::starts_with(parameter.name(), prefix))
 }
 
 /// The general entry of the table called `name`.
 pub fn find(name: &[u8]) -> Option<Parameter> {
-    STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().map(at)
+    ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok().map(by_index)
 }
 
 /// The table's entry for a name as asked for, else as found, its prefix left away if need be.
-pub(crate) fn find_for(found: &[u8], asked: &[u8]) -> Option<Parameter> {
+pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Parameter> {
     find(asked).or_else(|| find(found)).or_else(|| {
         let dot = memchr::memchr(b'.', found)?;
         find(&found[dot + 1..])
@@ -160,7 +164,7 @@ pub struct SubsystemDefaults(std::ops::Range<usize>);
 
 impl SubsystemDefaults {
     /// Those of a subsystem in any case. Only the part before its first dot counts.
-    pub fn of(subsystem: &[u8]) -> Self {
+    pub fn for_subsystem(subsystem: &[u8]) -> Self {
         let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
         let order = |start: &u32| {
             let key = &SUBSYSTEM_TEXT[*start as usize..];
@@ -180,14 +184,14 @@ impl SubsystemDefaults {
             compare_key(SUBSYSTEM_TEXT, start + dot as u32 + 1, name)
         });
         let index = self.0.start + found.ok()?;
-        let row = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
+        let row = table_row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index);
         Some(Parameter { row, index: index as u32, subsystem: true })
     }
 }
 
 /// The entry of `name` in the table of one subsystem. Only the part of `subsystem` before its first dot counts.
 pub fn find_in_subsystem(subsystem: &[u8], name: &[u8]) -> Option<Parameter> {
-    SubsystemDefaults::of(subsystem).find(name)
+    SubsystemDefaults::for_subsystem(subsystem).find(name)
 }
 
 /// The entry that holds for `name` without any context: `P.Y` is Y of subsystem P where there is such an entry, else
@@ -208,7 +212,7 @@ mod tests {
         assert!(names.is_sorted());
         assert!(names.len() > 1_100);
         for index in 0..SUBSYSTEM_STARTS.len() {
-            let key = row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index).key();
+            let key = table_row(SUBSYSTEM_TEXT, &SUBSYSTEM_STARTS, index).key();
             assert!(find_qualified(key).is_some_and(|p| p.subsystem), "{:?}", bstr::BStr::new(key));
         }
     }

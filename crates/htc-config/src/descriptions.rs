@@ -2,10 +2,10 @@
 //!
 //! The texts are ours. HTCondor's own table has texts for some parameters, which are not repeated here.
 
-use htc_base::text::table::{compare_key, count_lines, line_starts, matches_family, row};
+use htc_base::text::table::{compare_key, count_lines, line_starts, matches_family_pattern, table_row};
 
-static TEXT: &[u8] = include_bytes!("data/descriptions.tsv");
-static STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
+static TABLE_TEXT: &[u8] = include_bytes!("data/descriptions.tsv");
+static ROW_STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
     line_starts(include_bytes!("data/descriptions.tsv"));
 
 /// What a parameter is for.
@@ -19,14 +19,18 @@ pub struct Description {
 
 /// The description of a name: its own, else that of the longest pattern that it matches (`*_HOOK_FETCH_WORK`). What
 /// stands before a first dot does not count.
-pub fn find(name: &[u8]) -> Option<Description> {
+pub fn find_description(name: &[u8]) -> Option<Description> {
     let name = memchr::memchr(b'.', name).map_or(name, |dot| &name[dot + 1..]);
-    let found = STARTS.binary_search_by(|&start| compare_key(TEXT, start, name)).ok().or_else(|| {
-        let key = |index: &usize| row(TEXT, &STARTS, *index).key();
-        let patterns = (0..STARTS.len()).filter(|index| memchr::memchr2(b'*', b'#', key(index)).is_some());
-        patterns.filter(|index| matches_family(key(index), name)).max_by_key(|index| key(index).len())
-    })?;
-    let row = row(TEXT, &STARTS, found);
+    let found =
+        ROW_STARTS.binary_search_by(|&start| compare_key(TABLE_TEXT, start, name)).ok().or_else(|| {
+            let key = |index: &usize| table_row(TABLE_TEXT, &ROW_STARTS, *index).key();
+            let patterns =
+                (0..ROW_STARTS.len()).filter(|index| memchr::memchr2(b'*', b'#', key(index)).is_some());
+            patterns
+                .filter(|index| matches_family_pattern(key(index), name))
+                .max_by_key(|index| key(index).len())
+        })?;
+    let row = table_row(TABLE_TEXT, &ROW_STARTS, found);
     let text = std::str::from_utf8(row.field(1)).unwrap_or_default();
     Some(Description { text, in_table: row.field(2) == b"table" })
 }
@@ -36,16 +40,17 @@ mod tests {
     use super::*;
 
     fn starts(name: &str) -> Option<&'static str> {
-        find(name.as_bytes()).map(|found| found.text)
+        find_description(name.as_bytes()).map(|found| found.text)
     }
 
     #[test]
     fn the_table_is_sorted_and_each_row_is_a_sentence() {
-        let keys: Vec<_> =
-            (0..STARTS.len()).map(|at| row(TEXT, &STARTS, at).key().to_ascii_lowercase()).collect();
+        let keys: Vec<_> = (0..ROW_STARTS.len())
+            .map(|at| table_row(TABLE_TEXT, &ROW_STARTS, at).key().to_ascii_lowercase())
+            .collect();
         assert!(keys.is_sorted() && keys.len() > 100);
         for key in keys {
-            let text = find(&key).unwrap().text;
+            let text = find_description(&key).unwrap().text;
             assert!(text.ends_with('.') && text.len() > 20, "{text}");
         }
     }

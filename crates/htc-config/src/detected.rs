@@ -17,22 +17,22 @@ use htc_base::world::World;
 mod address;
 mod system_file;
 
-use self::system_file::read;
-pub(crate) use address::{AddressSettings, Addresses, Interface, is_uneven};
+use self::system_file::read_or_empty;
+pub(crate) use address::{AddressSettings, HostAddresses, NetworkInterface, has_unreachable_family};
 
 /// Names that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+enum DetectedGroup {
     /// The kernel's names.
     Kernel,
     /// Name and version of the distribution.
-    System,
+    Distribution,
     /// Memory.
     Memory,
     /// Processors.
     Processors,
     /// The home of the account `condor`.
-    Tilde,
+    CondorHome,
     /// Names of the host.
     Host,
     /// The process and its user.
@@ -41,80 +41,80 @@ enum Group {
     Address,
 }
 
-const GROUPS: usize = 8;
+const GROUP_COUNT: usize = 8;
 
 /// All detected names with their groups, sorted without case.
-const NAMES: [(&str, Group); 34] = [
-    ("ARCH", Group::Kernel),
-    ("CondorIsAdmin", Group::Process),
-    ("DETECTED_CORES", Group::Processors),
-    ("DETECTED_CPUS", Group::Processors),
-    ("DETECTED_CPUS_LIMIT", Group::Processors),
-    ("DETECTED_MEMORY", Group::Memory),
-    ("DETECTED_PHYSICAL_CPUS", Group::Processors),
-    ("FULL_HOSTNAME", Group::Host),
-    ("HOSTNAME", Group::Host),
-    ("IP_ADDRESS", Group::Address),
-    ("IP_ADDRESS_IS_IPV6", Group::Address),
-    ("IPV4_ADDRESS", Group::Address),
-    ("IPV6_ADDRESS", Group::Address),
-    ("OPSYS", Group::Kernel),
-    ("OPSYSANDVER", Group::System),
-    ("OPSYSLEGACY", Group::Kernel),
-    ("OPSYSLONGNAME", Group::System),
-    ("OPSYSMAJORVER", Group::System),
-    ("OPSYSNAME", Group::System),
-    ("OPSYSSHORTNAME", Group::System),
-    ("OPSYSVER", Group::System),
-    ("PID", Group::Process),
-    ("PPID", Group::Process),
-    ("REAL_GID", Group::Process),
-    ("REAL_UID", Group::Process),
-    ("TILDE", Group::Tilde),
-    ("UNAME_ARCH", Group::Kernel),
-    ("UNAME_OPSYS", Group::Kernel),
-    ("USERNAME", Group::Process),
-    ("UTSNAME_MACHINE", Group::Kernel),
-    ("UTSNAME_NODENAME", Group::Kernel),
-    ("UTSNAME_RELEASE", Group::Kernel),
-    ("UTSNAME_SYSNAME", Group::Kernel),
-    ("UTSNAME_VERSION", Group::Kernel),
+const DETECTED_NAMES: [(&str, DetectedGroup); 34] = [
+    ("ARCH", DetectedGroup::Kernel),
+    ("CondorIsAdmin", DetectedGroup::Process),
+    ("DETECTED_CORES", DetectedGroup::Processors),
+    ("DETECTED_CPUS", DetectedGroup::Processors),
+    ("DETECTED_CPUS_LIMIT", DetectedGroup::Processors),
+    ("DETECTED_MEMORY", DetectedGroup::Memory),
+    ("DETECTED_PHYSICAL_CPUS", DetectedGroup::Processors),
+    ("FULL_HOSTNAME", DetectedGroup::Host),
+    ("HOSTNAME", DetectedGroup::Host),
+    ("IP_ADDRESS", DetectedGroup::Address),
+    ("IP_ADDRESS_IS_IPV6", DetectedGroup::Address),
+    ("IPV4_ADDRESS", DetectedGroup::Address),
+    ("IPV6_ADDRESS", DetectedGroup::Address),
+    ("OPSYS", DetectedGroup::Kernel),
+    ("OPSYSANDVER", DetectedGroup::Distribution),
+    ("OPSYSLEGACY", DetectedGroup::Kernel),
+    ("OPSYSLONGNAME", DetectedGroup::Distribution),
+    ("OPSYSMAJORVER", DetectedGroup::Distribution),
+    ("OPSYSNAME", DetectedGroup::Distribution),
+    ("OPSYSSHORTNAME", DetectedGroup::Distribution),
+    ("OPSYSVER", DetectedGroup::Distribution),
+    ("PID", DetectedGroup::Process),
+    ("PPID", DetectedGroup::Process),
+    ("REAL_GID", DetectedGroup::Process),
+    ("REAL_UID", DetectedGroup::Process),
+    ("TILDE", DetectedGroup::CondorHome),
+    ("UNAME_ARCH", DetectedGroup::Kernel),
+    ("UNAME_OPSYS", DetectedGroup::Kernel),
+    ("USERNAME", DetectedGroup::Process),
+    ("UTSNAME_MACHINE", DetectedGroup::Kernel),
+    ("UTSNAME_NODENAME", DetectedGroup::Kernel),
+    ("UTSNAME_RELEASE", DetectedGroup::Kernel),
+    ("UTSNAME_SYSNAME", DetectedGroup::Kernel),
+    ("UTSNAME_VERSION", DetectedGroup::Kernel),
 ];
 
 /// Whether a name is one of these.
 pub fn is_detected(name: &[u8]) -> bool {
     let others: [&[u8]; 3] = [b"SUBSYSTEM", b"LOCALNAME", b"CONFIG_ROOT"];
-    NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).is_ok()
+    DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).is_ok()
         || others.iter().any(|known| caseless::eq(known, name))
 }
 
 /// How the reference spells a detected name.
 pub(crate) fn spelling(name: &[u8]) -> Option<&'static str> {
-    let at = NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
-    Some(NAMES[at].0)
+    let at = DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
+    Some(DETECTED_NAMES[at].0)
 }
 
 /// The settings that the host's names are made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HostSettings {
     /// NETWORK_HOSTNAME, which takes the place of the host's own name.
-    pub(crate) network: BString,
+    pub(crate) network_hostname: BString,
     /// DEFAULT_DOMAIN_NAME, which follows a name without a dot.
-    pub(crate) domain: BString,
+    pub(crate) default_domain: BString,
     /// NO_DNS: the name is made from the address that these settings give.
-    pub(crate) by_address: Option<AddressSettings>,
+    pub(crate) no_dns_address: Option<AddressSettings>,
 }
 
-type Values = Vec<(&'static str, BString)>;
+type NamedValues = Vec<(&'static str, BString)>;
 
 /// The detected values, measured when asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Detected {
-    groups: [OnceLock<Values>; GROUPS],
+pub(crate) struct DetectedValues {
+    groups: [OnceLock<NamedValues>; GROUP_COUNT],
     /// Whether HOSTNAME and FULL_HOSTNAME are there yet.
-    pub(crate) has_host: bool,
+    pub(crate) has_host_names: bool,
     /// Whether names of process and addresses are there yet.
-    pub(crate) has_process: bool,
+    pub(crate) has_process_values: bool,
     /// What the host's names are made from.
     host: HostSettings,
     /// COUNT_HYPERTHREAD_CPUS.
@@ -123,16 +123,16 @@ pub(crate) struct Detected {
     addresses: Vec<AddressSettings>,
 }
 
-impl Detected {
+impl DetectedValues {
     /// The value of a name, if it is one of these and there is one at this stage of reading.
     pub(crate) fn find(&self, name: &[u8], world: &dyn World) -> Option<(&'static str, &BStr)> {
-        let at = NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
-        let group = NAMES[at].1;
-        let known = NAMES[at].0;
+        let at = DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
+        let group = DETECTED_NAMES[at].1;
+        let known = DETECTED_NAMES[at].0;
         match group {
-            Group::Host if !self.has_host => return None,
-            Group::Process if !self.has_process && known != "CondorIsAdmin" => return None,
-            Group::Address if !self.has_process => return None,
+            DetectedGroup::Host if !self.has_host_names => return None,
+            DetectedGroup::Process if !self.has_process_values && known != "CondorIsAdmin" => return None,
+            DetectedGroup::Address if !self.has_process_values => return None,
             _ => {}
         }
         let values = self.groups[group as usize].get_or_init(|| self.measure(group, world));
@@ -141,22 +141,22 @@ impl Detected {
 
     /// All values, in the order of their names.
     pub(crate) fn all<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'static str, &'a BStr)> {
-        NAMES.iter().filter_map(|(name, _)| self.find(name.as_bytes(), world))
+        DETECTED_NAMES.iter().filter_map(|(name, _)| self.find(name.as_bytes(), world))
     }
 
     /// Sets what the host's name is made from and forgets the one that was found.
     pub(crate) fn set_host(&mut self, host: HostSettings) {
         if host != self.host {
-            self.groups[Group::Host as usize] = OnceLock::new();
+            self.groups[DetectedGroup::Host as usize] = OnceLock::new();
         }
         self.host = host;
-        self.has_host = true;
+        self.has_host_names = true;
     }
 
     /// Sets what the addresses are chosen by from here on.
     pub(crate) fn set_addresses(&mut self, settings: AddressSettings) {
         if self.addresses.last() != Some(&settings) {
-            self.groups[Group::Address as usize] = OnceLock::new();
+            self.groups[DetectedGroup::Address as usize] = OnceLock::new();
             self.addresses.push(settings);
         }
     }
@@ -164,28 +164,28 @@ impl Detected {
     /// Sets COUNT_HYPERTHREAD_CPUS.
     pub(crate) fn set_count_hyperthreads(&mut self, count: bool) {
         if self.only_physical == count {
-            self.groups[Group::Processors as usize] = OnceLock::new();
+            self.groups[DetectedGroup::Processors as usize] = OnceLock::new();
         }
         self.only_physical = !count;
     }
 
-    fn measure(&self, group: Group, world: &dyn World) -> Values {
+    fn measure(&self, group: DetectedGroup, world: &dyn World) -> NamedValues {
         match group {
-            Group::Kernel => kernel(world),
-            Group::System => system(world),
-            Group::Memory => vec![("DETECTED_MEMORY", memory(world).to_string().into())],
-            Group::Processors => self.processors(world),
-            Group::Tilde => {
+            DetectedGroup::Kernel => kernel_values(world),
+            DetectedGroup::Distribution => distribution_values(world),
+            DetectedGroup::Memory => vec![("DETECTED_MEMORY", memory_mib(world).to_string().into())],
+            DetectedGroup::Processors => self.processor_values(world),
+            DetectedGroup::CondorHome => {
                 world.account_by_name(b"condor").map(|account| ("TILDE", account.home)).into_iter().collect()
             }
-            Group::Host => self.host(world),
-            Group::Process => process(world),
-            Group::Address => {
+            DetectedGroup::Host => self.host_values(world),
+            DetectedGroup::Process => process_values(world),
+            DetectedGroup::Address => {
                 // A later choice that leaves a family without an address does not take back the earlier one.
-                let (mut chosen, mut values) = (Addresses::default(), Values::new());
+                let (mut chosen, mut values) = (HostAddresses::default(), NamedValues::new());
                 for settings in &self.addresses {
                     chosen.choose(settings, world);
-                    let now = addresses(&chosen);
+                    let now = address_values(&chosen);
                     values.retain(|(name, _)| now.iter().all(|(known, _)| known != name));
                     values.extend(now);
                 }
@@ -194,13 +194,17 @@ impl Detected {
         }
     }
 
-    fn host(&self, world: &dyn World) -> Values {
-        let HostSettings { network, domain, by_address } = &self.host;
+    fn host_values(&self, world: &dyn World) -> NamedValues {
+        let HostSettings { network_hostname: network, default_domain: domain, no_dns_address: by_address } =
+            &self.host;
         let (host, full) = match () {
             () if !network.is_empty() => (network.clone(), network.clone()),
             () => match by_address {
                 Some(settings) => {
-                    let name = address::as_name(Addresses::of(settings, world).best, domain);
+                    let name = address::hostname_from_address(
+                        HostAddresses::from_settings(settings, world).best,
+                        domain,
+                    );
                     (name.clone(), name)
                 }
                 None => {
@@ -220,8 +224,8 @@ impl Detected {
         vec![("HOSTNAME", short), ("FULL_HOSTNAME", full)]
     }
 
-    fn processors(&self, world: &dyn World) -> Values {
-        let (physical, all) = count_processors(&read(world, "/proc/cpuinfo"));
+    fn processor_values(&self, world: &dyn World) -> NamedValues {
+        let (physical, all) = count_processors(&read_or_empty(world, "/proc/cpuinfo"));
         let cpus = if self.only_physical { physical } else { all };
         let mut values = vec![
             ("DETECTED_PHYSICAL_CPUS", BString::from(physical.to_string())),
@@ -240,8 +244,9 @@ impl Detected {
     }
 }
 
-fn kernel(world: &dyn World) -> Values {
-    let line = |name: &str| -> BString { trim(&read(world, &format!("/proc/sys/kernel/{name}"))).into() };
+fn kernel_values(world: &dyn World) -> NamedValues {
+    let line =
+        |name: &str| -> BString { trim(&read_or_empty(world, &format!("/proc/sys/kernel/{name}"))).into() };
     let (sysname, machine) = match &line("arch")[..] {
         b"" => {
             let [sysname, machine, _] = world.machine().uname;
@@ -272,7 +277,7 @@ fn kernel(world: &dyn World) -> Values {
 }
 
 /// The distribution that a text names (`arch.cpp`, `sysapi_find_linux_name`).
-fn distribution(text: &[u8]) -> Option<&'static str> {
+fn distribution_name(text: &[u8]) -> Option<&'static str> {
     let text = text.to_ascii_lowercase();
     let known: [(&[&str], &str); 13] = [
         (&["red", "hat"], "RedHat"),
@@ -294,26 +299,26 @@ fn distribution(text: &[u8]) -> Option<&'static str> {
 }
 
 /// The first line of a file of `/etc` that names a distribution (`sysapi_get_linux_info`).
-fn long_name(world: &dyn World) -> BString {
+fn distribution_long_name(world: &dyn World) -> BString {
     for path in ["/etc/issue", "/etc/redhat-release", "/etc/system-release", "/etc/issue.net"] {
-        let text = read(world, path);
+        let text = read_or_empty(world, path);
         let mut line = trim(text.lines().next().unwrap_or_default());
         while let Some(rest) = line.strip_suffix(br"\n").or_else(|| line.strip_suffix(br"\l")) {
             line = trim(rest);
         }
-        if distribution(line).is_some() {
+        if distribution_name(line).is_some() {
             return line.into();
         }
     }
-    let text = read(world, "/etc/os-release");
+    let text = read_or_empty(world, "/etc/os-release");
     let pretty = text.lines().find(|line| line.contains_str("PRETTY_NAME"));
     let quoted = pretty.and_then(|line| line.split(|&b| b == b'"').nth(1));
     quoted.map_or_else(|| "Unknown".into(), BString::from)
 }
 
-fn system(world: &dyn World) -> Values {
-    let long = long_name(world);
-    let name = distribution(&long).unwrap_or("LINUX");
+fn distribution_values(world: &dyn World) -> NamedValues {
+    let long = distribution_long_name(world);
+    let name = distribution_name(&long).unwrap_or("LINUX");
     let digits = |text: &[u8]| integer_prefix(text).map_or(0, |(value, _)| value);
     let first = long.iter().position(u8::is_ascii_digit).unwrap_or(long.len());
     let number = &long[first..];
@@ -337,21 +342,21 @@ fn system(world: &dyn World) -> Values {
 }
 
 /// MiB of memory, no more than the cgroup's limit (`phys_mem.cpp`).
-fn memory(world: &dyn World) -> i64 {
-    let meminfo = read(world, "/proc/meminfo");
+fn memory_mib(world: &dyn World) -> i64 {
+    let meminfo = read_or_empty(world, "/proc/meminfo");
     let total = meminfo.lines().find_map(|line| line.strip_prefix(b"MemTotal:"));
     let physical = total.and_then(integer_prefix).map_or(0, |(kib, _)| kib * 1024);
-    let limit = cgroup_limit(world);
+    let limit = cgroup_memory_limit(world);
     let bytes = if limit > 0 { physical.min(limit) } else { physical };
     bytes / (1024 * 1024)
 }
 
-fn cgroup_limit(world: &dyn World) -> i64 {
+fn cgroup_memory_limit(world: &dyn World) -> i64 {
     let number = |path: String| {
-        let value = integer_prefix(&read(world, &path)).map_or(0, |(value, _)| value);
+        let value = integer_prefix(&read_or_empty(world, &path)).map_or(0, |(value, _)| value);
         if value > 1 << 60 { 0 } else { value }
     };
-    for line in read(world, "/proc/self/cgroup").lines() {
+    for line in read_or_empty(world, "/proc/self/cgroup").lines() {
         let mut fields = line.splitn(3, |&b| b == b':').skip(1);
         let (Some(controller), Some(cgroup)) = (fields.next(), fields.next()) else {
             continue;
@@ -396,8 +401,8 @@ fn count_processors(cpuinfo: &[u8]) -> (usize, usize) {
     (cores, all)
 }
 
-fn process(world: &dyn World) -> Values {
-    let status = read(world, "/proc/self/status");
+fn process_values(world: &dyn World) -> NamedValues {
+    let status = read_or_empty(world, "/proc/self/status");
     let field = |name: &str| -> Option<i64> {
         let value = status.lines().find_map(|line| line.strip_prefix(name.as_bytes()))?;
         integer_prefix(value).map(|(number, _)| number)
@@ -417,8 +422,8 @@ fn process(world: &dyn World) -> Values {
 }
 
 /// The values that the host's addresses give (`condor_config.cpp`, `reinsert_specials`).
-fn addresses(found: &Addresses) -> Values {
-    let Addresses { families: [v4, v6], best } = *found;
+fn address_values(found: &HostAddresses) -> NamedValues {
+    let HostAddresses { families: [v4, v6], best } = *found;
     let of_family = |own: Option<IpAddr>| own.or(best);
     let first = of_family(v4);
     let text = |address: Option<IpAddr>| address.map_or_else(BString::default, |it| it.to_string().into());
@@ -440,14 +445,14 @@ mod tests {
 
     #[test]
     fn names_are_sorted_for_the_binary_search() {
-        assert!(NAMES.is_sorted_by(|a, b| caseless::cmp(a.0.as_bytes(), b.0.as_bytes()).is_lt()));
+        assert!(DETECTED_NAMES.is_sorted_by(|a, b| caseless::cmp(a.0.as_bytes(), b.0.as_bytes()).is_lt()));
     }
 
     #[test]
     fn distributions_are_found_in_issue_lines() {
-        assert_eq!(distribution(b"Debian GNU/Linux 12"), Some("Debian"));
-        assert_eq!(distribution(b"Red Hat Enterprise Linux 8.4"), Some("RedHat"));
-        assert_eq!(distribution(b"Something"), None);
+        assert_eq!(distribution_name(b"Debian GNU/Linux 12"), Some("Debian"));
+        assert_eq!(distribution_name(b"Red Hat Enterprise Linux 8.4"), Some("RedHat"));
+        assert_eq!(distribution_name(b"Something"), None);
     }
 
     #[test]

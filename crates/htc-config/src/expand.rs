@@ -14,9 +14,9 @@ use std::fmt;
 
 use bstr::BString;
 
-use self::regions::Regions;
-use crate::functions;
-use crate::reference::{Function, Reference, is_dollar, next_reference};
+use self::regions::ExpandedRegions;
+use crate::macro_functions;
+use crate::macro_reference::{MacroFunction, MacroReference, is_dollar_reference, next_reference};
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::ClassAd;
@@ -46,7 +46,7 @@ pub trait MacroSource {
 
 /// A function of a text that could not do its work. The expansion goes on with what the reference takes instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct FunctionFailure {
     /// The reference's words.
     pub text: BString,
     /// The line of its own source that the reference names in the message.
@@ -54,7 +54,7 @@ pub struct Message {
 }
 
 /// The text of a message as the reference prints it.
-impl fmt::Display for Message {
+impl fmt::Display for FunctionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ERROR \"{}\" at line {} in file config.cpp", self.text, self.reference_line)
     }
@@ -92,13 +92,18 @@ impl fmt::Display for ExpandError {
             }
             ExpandErrorKind::TooMany => write!(f, "more than {MAX_REPLACEMENTS} references to expand: ")?,
         }
-        const SHOWN: usize = 12;
+        const MAX_SHOWN_NAMES: usize = 12;
         for (n, name) in self.chain.iter().enumerate() {
             if n > 0 {
                 write!(f, " -> ")?;
             }
-            if n == SHOWN && self.chain.len() > 2 * SHOWN {
-                write!(f, "({} more) -> {}", self.chain.len() - SHOWN - 1, self.chain[self.chain.len() - 1])?;
+            if n == MAX_SHOWN_NAMES && self.chain.len() > 2 * MAX_SHOWN_NAMES {
+                write!(
+                    f,
+                    "({} more) -> {}",
+                    self.chain.len() - MAX_SHOWN_NAMES - 1,
+                    self.chain[self.chain.len() - 1]
+                )?;
                 break;
             }
             write!(f, "{name}")?;
@@ -116,11 +121,11 @@ const MAX_REPLACEMENTS: u32 = 500_000;
 /// How deep functions may look up values that hold functions.
 pub const MAX_DEPTH: usize = 64;
 /// How many bytes one expansion may scan.
-const MAX_SCANNED: u64 = 4 << 30;
+const MAX_SCANNED_BYTES: u64 = 4 << 30;
 
 /// One replacement, for those who want to tell the story.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ExpansionStep {
     /// The reference as it stood in the text.
     pub reference: BString,
     /// What took its place.
@@ -131,7 +136,7 @@ pub struct Step {
 
 /// Which of the two expanders is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ExpansionMode {
     /// Ordinary values, conditions, includes (`config.cpp`, `expand_macro(const char *)`).
     File,
     /// `-macro` (`expand_macro(std::string &)`).
@@ -142,11 +147,11 @@ pub(crate) enum Mode {
 pub struct Expander<'a> {
     pub(crate) source: &'a dyn MacroSource,
     pub(crate) world: &'a dyn World,
-    report: &'a mut dyn FnMut(Message),
-    steps: Option<&'a mut Vec<Step>>,
+    report: &'a mut dyn FnMut(FunctionFailure),
+    steps: Option<&'a mut Vec<ExpansionStep>>,
     chain: Vec<BString>,
-    replaced: u32,
-    scanned: u64,
+    replacement_count: u32,
+    scanned_bytes: u64,
     /// Whether the last plain reference gave its default: what that holds is no value of the name.
     pub(crate) took_default: bool,
 }
@@ -159,9 +164,9 @@ pub fn expand(
     text: &[u8],
     source: &dyn MacroSource,
     world: &dyn World,
-    report: &mut dyn FnMut(Message),
+    report: &mut dyn FnMut(FunctionFailure),
 ) -> Result<BString, ExpandError> {
-    Expander::new(source, world, report).file(text)
+    Expander::new(source, world, report).expand_file_mode(text)
 }
 
 /// The result of [`expand_text`].
@@ -181,9 +186,9 @@ pub fn expand_text(
     text: &[u8],
     source: &dyn MacroSource,
     world: &dyn World,
-    report: &mut dyn FnMut(Message),
+    report: &mut dyn FnMut(FunctionFailure),
 ) -> Result<TextExpansion, ExpandError> {
-    let (text, non_empty) = Expander::new(source, world, report).text(text)?;
+    let (text, non_empty) = Expander::new(source, world, report).expand_text_mode(text)?;
     Ok(TextExpansion { text, non_empty })
 }
 
@@ -192,7 +197,7 @@ impl<'a> Expander<'a> {
     pub fn new(
         source: &'a dyn MacroSource,
         world: &'a dyn World,
-        report: &'a mut dyn FnMut(Message),
+        report: &'a mut dyn FnMut(FunctionFailure),
     ) -> Self {
         Expander {
             source,
@@ -200,20 +205,20 @@ impl<'a> Expander<'a> {
             report,
             steps: None,
             chain: Vec::new(),
-            replaced: 0,
-            scanned: 0,
+            replacement_count: 0,
+            scanned_bytes: 0,
             took_default: false,
         }
     }
 
     /// For text that is the value of `name`: a reference to that name is a cycle.
-    pub fn of(mut self, name: &[u8]) -> Self {
+    pub fn for_value_of(mut self, name: &[u8]) -> Self {
         self.chain.push(name.into());
         self
     }
 
     /// Tells each replacement.
-    pub fn telling(self, steps: &'a mut Vec<Step>) -> Self {
+    pub fn recording_steps(self, steps: &'a mut Vec<ExpansionStep>) -> Self {
         Expander { steps: Some(steps), ..self }
     }
 
@@ -221,16 +226,20 @@ impl<'a> Expander<'a> {
     ///
     /// # Errors
     /// A text that still refers to itself after very many replacements, or grows too long.
-    pub fn own<'t>(mut self, name: &[u8], text: &'t [u8]) -> Result<Cow<'t, [u8]>, ExpandError> {
+    pub fn expand_self_references<'t>(
+        mut self,
+        name: &[u8],
+        text: &'t [u8],
+    ) -> Result<Cow<'t, [u8]>, ExpandError> {
         if memchr::memchr(b'$', text).is_none() {
             return Ok(text.into());
         }
         let short = self.source.without_own_prefix(name);
-        let is_self = |function: Function, body: &[u8]| {
+        let is_self = |function: MacroFunction, body: &[u8]| {
             let refers = |name: &[u8]| {
                 caseless::starts_with(body, name) && matches!(body.get(name.len()), None | Some(b':'))
             };
-            matches!(function, Function::Plain | Function::Filename)
+            matches!(function, MacroFunction::Plain | MacroFunction::Filename)
                 && (refers(name) || short.is_some_and(refers))
         };
         if next_reference(text, 0, &mut None, is_self).is_none() {
@@ -244,8 +253,8 @@ impl<'a> Expander<'a> {
             let Some(found) = next_reference(&text, from, &mut first, is_self) else {
                 return Ok(text.into());
             };
-            let value = functions::file_value(&mut self, &text, &found)?;
-            self.count_replacement(text.len() + value.len(), &Regions::default())?;
+            let value = macro_functions::evaluate_in_file_mode(&mut self, &text, &found)?;
+            self.count_replacement(text.len() + value.len(), &ExpandedRegions::default())?;
             from = first.unwrap_or(found.dollar).min(found.dollar);
             let value = value.into_owned();
             text.splice(found.dollar..found.end, value);
@@ -253,20 +262,24 @@ impl<'a> Expander<'a> {
     }
 
     /// Reports a function that failed.
-    pub(crate) fn complain(&mut self, reference_line: u32, text: impl Into<BString>) {
-        (self.report)(Message { text: text.into(), reference_line });
+    pub(crate) fn report_failure(&mut self, reference_line: u32, text: impl Into<BString>) {
+        (self.report)(FunctionFailure { text: text.into(), reference_line });
     }
 
     /// The value of `name` for a function: looked up, then expanded. `None` if it is undefined.
-    pub(crate) fn value_of(&mut self, name: &[u8], mode: Mode) -> Result<Option<BString>, ExpandError> {
-        Ok(self.value_and_references(name, mode)?.map(|(value, _)| value))
-    }
-
-    /// As [`Expander::value_of`], and whether the raw value held a dollar.
-    pub(crate) fn value_and_references(
+    pub(crate) fn expanded_value_of(
         &mut self,
         name: &[u8],
-        mode: Mode,
+        mode: ExpansionMode,
+    ) -> Result<Option<BString>, ExpandError> {
+        Ok(self.expanded_value_and_dollar(name, mode)?.map(|(value, _)| value))
+    }
+
+    /// As [`Expander::expanded_value_of`], and whether the raw value held a dollar.
+    pub(crate) fn expanded_value_and_dollar(
+        &mut self,
+        name: &[u8],
+        mode: ExpansionMode,
     ) -> Result<Option<(BString, bool)>, ExpandError> {
         let source = self.source;
         let Some(raw) = source.raw(name) else {
@@ -284,49 +297,49 @@ impl<'a> Expander<'a> {
             return Err(ExpandError { kind: ExpandErrorKind::TooDeep, chain: self.chain.clone() });
         }
         self.chain.push(name.into());
-        let value = self.nested(&raw, mode)?;
+        let value = self.expand_nested(&raw, mode)?;
         self.chain.pop();
         Ok(Some((value, true)))
     }
 
     /// Expands a text within a function.
-    pub(crate) fn nested(&mut self, text: &[u8], mode: Mode) -> Result<BString, ExpandError> {
+    pub(crate) fn expand_nested(&mut self, text: &[u8], mode: ExpansionMode) -> Result<BString, ExpandError> {
         match mode {
-            Mode::File => self.file(text),
-            Mode::Text => Ok(self.text(text)?.0),
+            ExpansionMode::File => self.expand_file_mode(text),
+            ExpansionMode::Text => Ok(self.expand_text_mode(text)?.0),
         }
     }
 
     fn count_scan(&mut self, bytes: usize) -> Result<(), ExpandError> {
-        self.scanned = self.scanned.saturating_add(bytes as u64);
-        match self.scanned > MAX_SCANNED {
+        self.scanned_bytes = self.scanned_bytes.saturating_add(bytes as u64);
+        match self.scanned_bytes > MAX_SCANNED_BYTES {
             true => Err(ExpandError { kind: ExpandErrorKind::TooMany, chain: self.chain.clone() }),
             false => Ok(()),
         }
     }
 
-    fn count_replacement(&mut self, length: usize, inside: &Regions) -> Result<(), ExpandError> {
-        self.replaced += 1;
-        let kind = match (self.replaced > MAX_REPLACEMENTS, length > MAX_LENGTH) {
+    fn count_replacement(&mut self, length: usize, inside: &ExpandedRegions) -> Result<(), ExpandError> {
+        self.replacement_count += 1;
+        let kind = match (self.replacement_count > MAX_REPLACEMENTS, length > MAX_LENGTH) {
             (false, false) => return Ok(()),
             (_, true) => ExpandErrorKind::TooLong,
             (true, false) => ExpandErrorKind::TooMany,
         };
-        Err(ExpandError { kind, chain: self.chain_with(inside) })
+        Err(ExpandError { kind, chain: self.name_chain(inside) })
     }
 
     /// The names that lead to a place.
-    fn chain_with(&self, inside: &Regions) -> Vec<BString> {
+    fn name_chain(&self, inside: &ExpandedRegions) -> Vec<BString> {
         self.chain.iter().chain(inside.names()).cloned().collect()
     }
 
     /// Refuses a name that comes up inside its own value.
-    fn check_cycle(&self, name: &[u8], inside: &Regions) -> Result<(), ExpandError> {
+    fn check_cycle(&self, name: &[u8], inside: &ExpandedRegions) -> Result<(), ExpandError> {
         let is_name = |outer: &BString| caseless::eq(outer, name);
-        if !inside.has(name) && !self.chain.iter().any(is_name) {
+        if !inside.has_name(name) && !self.chain.iter().any(is_name) {
             return Ok(());
         }
-        let chain = self.chain_with(inside);
+        let chain = self.name_chain(inside);
         let from = chain.iter().position(is_name).unwrap_or_default();
         let chain = chain.into_iter().skip(from).chain([name.into()]).collect();
         Err(ExpandError { kind: ExpandErrorKind::Cycle, chain })
@@ -334,37 +347,37 @@ impl<'a> Expander<'a> {
 
     /// Goes into a reference: the name that is looked up, if it is a plain one. What functions look up is inside of everything
     /// that surrounds them.
-    fn enter(
+    fn enter_reference(
         &mut self,
-        found: &Reference,
+        found: &MacroReference,
         text: &[u8],
-        regions: &Regions,
+        regions: &ExpandedRegions,
     ) -> Result<Option<BString>, ExpandError> {
         match found.function {
-            Function::Plain => {
+            MacroFunction::Plain => {
                 let (name, _) = found.name_and_default(text);
                 self.check_cycle(name, regions)?;
                 return Ok(Some(name.into()));
             }
-            Function::Env => {}
+            MacroFunction::Env => {}
             _ => self.chain.extend(regions.names().cloned()),
         }
         Ok(None)
     }
 
     /// Expands as ordinary values are: always the leftmost reference of the whole text.
-    pub fn file(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
+    pub fn expand_file_mode(&mut self, text: &[u8]) -> Result<BString, ExpandError> {
         if memchr::memchr(b'$', text).is_none() {
             return Ok(text.into());
         }
         let mut done: Vec<u8> = Vec::new();
         let mut rest = FrontBuffer::new(text);
-        let mut regions = Regions::default();
+        let mut regions = ExpandedRegions::default();
         let mut has_dollar_macro = false;
         loop {
             let mut first = None;
             let found = next_reference(rest.text(), 0, &mut first, |function, body| {
-                let is_dollar = is_dollar(function, body);
+                let is_dollar = is_dollar_reference(function, body);
                 has_dollar_macro |= is_dollar;
                 !is_dollar
             });
@@ -378,7 +391,7 @@ impl<'a> Expander<'a> {
             let keep = first.unwrap_or(found.dollar).min(found.dollar);
             done.extend_from_slice(&rest.text()[..keep]);
             rest.skip(keep);
-            found = Reference {
+            found = MacroReference {
                 dollar: found.dollar - keep,
                 body: found.body - keep,
                 default: found.default.map(|at| at - keep),
@@ -386,16 +399,20 @@ impl<'a> Expander<'a> {
                 ..found
             };
             let (start, tail) = (done.len() + found.dollar, rest.text().len() - found.end);
-            regions.around(start, tail);
+            regions.keep_enclosing(start, tail);
 
             let outer = self.chain.len();
-            let name = self.enter(&found, rest.text(), &regions)?;
-            let value = functions::file_value(self, rest.text(), &found)?;
+            let name = self.enter_reference(&found, rest.text(), &regions)?;
+            let value = macro_functions::evaluate_in_file_mode(self, rest.text(), &found)?;
             self.chain.truncate(outer);
             let reference = &rest.text()[found.dollar..found.end];
             if let Some(steps) = self.steps.as_deref_mut() {
                 let depth = self.chain.len() + regions.len();
-                steps.push(Step { reference: reference.into(), value: value.as_ref().into(), depth });
+                steps.push(ExpansionStep {
+                    reference: reference.into(),
+                    value: value.as_ref().into(),
+                    depth,
+                });
             }
             let length = done.len() + rest.text().len() + value.len();
             self.count_replacement(length, &regions)?;
@@ -413,33 +430,33 @@ impl<'a> Expander<'a> {
     }
 
     /// Expands as `-macro` does: on from the last replacement, `$(DOLLAR)` stays. A function that fails ends it.
-    fn text(&mut self, text: &[u8]) -> Result<(BString, u32), ExpandError> {
+    fn expand_text_mode(&mut self, text: &[u8]) -> Result<(BString, u32), ExpandError> {
         let mut text = text.to_vec();
-        let mut regions = Regions::default();
-        let mut mask = TopLevel::default();
+        let mut regions = ExpandedRegions::default();
+        let mut mask = TopLevelReferences::default();
         let mut from = 0;
         loop {
             self.count_scan(text.len() - from)?;
-            let not_dollar = |function, body: &[u8]| !is_dollar(function, body);
+            let not_dollar = |function, body: &[u8]| !is_dollar_reference(function, body);
             let Some(found) = next_reference(&text, from, &mut None, not_dollar) else {
                 break;
             };
             let (start, tail) = (found.dollar, text.len() - found.end);
-            regions.around(start, tail);
+            regions.keep_enclosing(start, tail);
             let outer = self.chain.len();
-            let name = self.enter(&found, &text, &regions)?;
-            let value = functions::text_value(self, &text, &found)?;
+            let name = self.enter_reference(&found, &text, &regions)?;
+            let value = macro_functions::evaluate_in_text_mode(self, &text, &found)?;
             self.chain.truncate(outer);
             let value = match value {
                 Ok(value) => value.into_owned(),
                 Err(message) => {
                     // Every failure in a text is told from one line (`config.cpp`, `expand_macro(std::string &)`).
-                    self.complain(4816, message);
+                    self.report_failure(4816, message);
                     break;
                 }
             };
             self.count_replacement(text.len() + value.len(), &regions)?;
-            mask.replaced(&found, value.len());
+            mask.record_replacement(&found, value.len());
             let refers = !self.took_default && memchr::memchr(b'$', &value).is_some();
             text.splice(found.dollar..found.end, value);
             if let Some(name) = name.filter(|_| refers) {
@@ -455,7 +472,7 @@ impl<'a> Expander<'a> {
 fn replace_dollars(text: &mut Vec<u8>) {
     let mut done: Vec<u8> = Vec::with_capacity(text.len());
     let mut rest = FrontBuffer::new(text);
-    while let Some(found) = next_reference(rest.text(), 0, &mut None, is_dollar) {
+    while let Some(found) = next_reference(rest.text(), 0, &mut None, is_dollar_reference) {
         // A dollar just made is scanned again together with the dollars before it and the text behind it.
         let run = rest.text()[..found.dollar].iter().rev().take_while(|&&byte| byte == b'$').count();
         let keep = found.dollar - run;
@@ -507,7 +524,7 @@ impl FrontBuffer {
 
 /// Which references of the text itself gave something (`config.cpp`, `expand_macro(std::string &)`).
 #[derive(Default)]
-struct TopLevel {
+struct TopLevelReferences {
     mask: u32,
     index: Option<u32>,
     length: i64,
@@ -516,8 +533,8 @@ struct TopLevel {
     started: bool,
 }
 
-impl TopLevel {
-    fn replaced(&mut self, found: &Reference, length: usize) {
+impl TopLevelReferences {
+    fn record_replacement(&mut self, found: &MacroReference, length: usize) {
         let (dollar, length) = (found.dollar as i64, length as i64);
         let replaced = (found.end - found.dollar) as i64;
         let next = |index: Option<u32>| Some(index.map_or(0, |index| (index + 1).min(31)));

@@ -8,7 +8,7 @@ use htc_base::text::caseless;
 
 /// What the flags of `$F` ask for.
 #[derive(Clone, Copy, Default)]
-struct Parts {
+struct FilenameFlags {
     extension: bool,
     name: bool,
     path: bool,
@@ -16,24 +16,24 @@ struct Parts {
     quote: Option<u8>,
     full_path: bool,
     separator: Option<u8>,
-    bare: bool,
+    strips_separators: bool,
 }
 
 /// `$BASENAME(path,suffix)`.
 pub(crate) fn basename(path: &[u8], suffix: Option<&[u8]>) -> Vec<u8> {
-    let parts = Parts { extension: true, name: true, ..Parts::default() };
-    cut(path, parts, suffix, None)
+    let parts = FilenameFlags { extension: true, name: true, ..FilenameFlags::default() };
+    cut_path(path, parts, suffix, None)
 }
 
 /// `$DIRNAME(path)`.
 pub(crate) fn dirname(path: &[u8]) -> Vec<u8> {
-    cut(path, Parts { path: true, ..Parts::default() }, None, None)
+    cut_path(path, FilenameFlags { path: true, ..FilenameFlags::default() }, None, None)
 }
 
 /// `$F<flags>(path)`; `call` is the name of the function with its flags. `directory` goes before a relative path
 /// under flag `f`.
-pub(crate) fn parts(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u8> {
-    let mut parts = Parts::default();
+pub(crate) fn apply_filename_flags(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u8> {
+    let mut parts = FilenameFlags::default();
     let (mut quoted, mut for_arguments) = (false, false);
     for flag in call.strip_prefix(b"F").unwrap_or(call) {
         match flag | 0x20 {
@@ -42,7 +42,7 @@ pub(crate) fn parts(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u
             b'p' => parts.path = true,
             b'd' => parts.directories += 1,
             b'a' => for_arguments = true,
-            b'b' => parts.bare = true,
+            b'b' => parts.strips_separators = true,
             b'f' => parts.full_path = true,
             b'w' => parts.separator = Some(b'\\'),
             b'u' => parts.separator = Some(b'/'),
@@ -51,11 +51,11 @@ pub(crate) fn parts(path: &[u8], call: &[u8], directory: Option<&[u8]>) -> Vec<u
         }
     }
     parts.quote = quoted.then_some(if for_arguments { b'\'' } else { b'"' });
-    cut(path, parts, None, directory)
+    cut_path(path, parts, None, directory)
 }
 
 /// The text without one pair of equal quotes around it.
-fn unquoted(text: &[u8]) -> &[u8] {
+fn strip_quotes(text: &[u8]) -> &[u8] {
     match text {
         [first, inner @ .., last] if first == last && matches!(first, b'"' | b'\'') => inner,
         _ => text,
@@ -63,7 +63,7 @@ fn unquoted(text: &[u8]) -> &[u8] {
 }
 
 /// Copies a text, losing a quote at either end, putting `quote` around it (`strcpy_quoted`).
-fn quoted_copy(text: &[u8], quote: Option<u8>) -> Vec<u8> {
+fn copy_quoted(text: &[u8], quote: Option<u8>) -> Vec<u8> {
     let mut text = text;
     if let Some((&first, rest)) = text.split_first()
         && (first == b'"' || Some(first) == quote)
@@ -78,7 +78,7 @@ fn quoted_copy(text: &[u8], quote: Option<u8>) -> Vec<u8> {
 }
 
 /// The whole path in the buffer from which the answer is cut.
-fn buffer(path: &[u8], parts: Parts, directory: Option<&[u8]>) -> Vec<u8> {
+fn full_path_buffer(path: &[u8], parts: FilenameFlags, directory: Option<&[u8]>) -> Vec<u8> {
     let turned = |mut text: Vec<u8>| {
         if let Some(separator) = parts.separator {
             let other = if separator == b'/' { b'\\' } else { b'/' };
@@ -90,7 +90,7 @@ fn buffer(path: &[u8], parts: Parts, directory: Option<&[u8]>) -> Vec<u8> {
         }
         text
     };
-    let inner = unquoted(path);
+    let inner = strip_quotes(path);
     let directory = directory.filter(|directory| !directory.is_empty() && parts.full_path);
     match directory {
         Some(directory) if inner.first() != Some(&b'/') => {
@@ -100,15 +100,15 @@ fn buffer(path: &[u8], parts: Parts, directory: Option<&[u8]>) -> Vec<u8> {
             joined.extend_from_slice(
                 inner.strip_prefix(b"./").filter(|rest| !rest.is_empty()).unwrap_or(inner),
             );
-            turned(quoted_copy(&joined, parts.quote))
+            turned(copy_quoted(&joined, parts.quote))
         }
-        _ => turned(quoted_copy(inner, parts.quote)),
+        _ => turned(copy_quoted(inner, parts.quote)),
     }
 }
 
 /// Where the name begins behind so many directories from the end; `None` if there are not so many
 /// (`condor_basename_plus_dirs`, which reads stray memory then).
-fn name_with_directories(buffer: &[u8], directories: usize) -> Option<usize> {
+fn name_start_with_directories(buffer: &[u8], directories: usize) -> Option<usize> {
     let mut starts = Vec::new();
     let mut at = 0;
     if buffer.starts_with(br"\\") {
@@ -121,15 +121,20 @@ fn name_with_directories(buffer: &[u8], directories: usize) -> Option<usize> {
 }
 
 /// The offset of the extension's dot within a file name; its length if it has none.
-fn extension(name: &[u8]) -> usize {
+fn extension_offset(name: &[u8]) -> usize {
     memchr::memrchr(b'.', name).filter(|&dot| dot > 0).unwrap_or(name.len())
 }
 
-fn cut(path: &[u8], mut parts: Parts, suffix: Option<&[u8]>, directory: Option<&[u8]>) -> Vec<u8> {
-    let buffer = buffer(path, parts, directory);
+fn cut_path(
+    path: &[u8],
+    mut parts: FilenameFlags,
+    suffix: Option<&[u8]>,
+    directory: Option<&[u8]>,
+) -> Vec<u8> {
+    let buffer = full_path_buffer(path, parts, directory);
     let mut end = buffer.len();
     let name = memchr::memrchr(b'/', &buffer).map_or(0, |slash| slash + 1);
-    let mut dot = name + extension(&buffer[name..]);
+    let mut dot = name + extension_offset(&buffer[name..]);
     if let Some(suffix) = suffix
         && end - name >= suffix.len()
         && caseless::eq(suffix, &buffer[end - suffix.len()..])
@@ -143,33 +148,33 @@ fn cut(path: &[u8], mut parts: Parts, suffix: Option<&[u8]>, directory: Option<&
     }
     let mut start = 0;
     match (parts.directories > 0, parts.path, parts.name, parts.extension) {
-        (false, false, false, true) => start = dot + usize::from(parts.bare && dot < end),
+        (false, false, false, true) => start = dot + usize::from(parts.strips_separators && dot < end),
         (false, false, true, true) => start = name,
         (false, false, true, false) => (start, end) = (name, dot),
         (false, false, false, false) | (false, true, true, true) | (false, true, false, true) => {}
-        (false, true, false, false) => end = name.saturating_sub(usize::from(parts.bare)),
+        (false, true, false, false) => end = name.saturating_sub(usize::from(parts.strips_separators)),
         (false, true, true, false) => end = dot,
         (true, _, has_name, has_extension) => {
             if name == 0 {
                 (start, end) = (1, 1);
             } else {
-                match name_with_directories(&buffer, parts.directories) {
+                match name_start_with_directories(&buffer, parts.directories) {
                     Some(found) => start = found,
                     None => return Vec::new(),
                 }
                 match (has_name, has_extension) {
                     (true, false) => end = dot,
-                    (false, false) => end = name - usize::from(parts.bare),
+                    (false, false) => end = name - usize::from(parts.strips_separators),
                     _ => {}
                 }
             }
         }
     }
-    requoted(buffer, (start, end), parts.quote)
+    requote(buffer, (start, end), parts.quote)
 }
 
 /// A part of the buffer with the quotes put back.
-fn requoted(mut buffer: Vec<u8>, (mut start, mut end): (usize, usize), quote: Option<u8>) -> Vec<u8> {
+fn requote(mut buffer: Vec<u8>, (mut start, mut end): (usize, usize), quote: Option<u8>) -> Vec<u8> {
     // Room for the quotes, as zero bytes at which the answer would end.
     buffer.resize(buffer.len().max(end) + 3, 0);
     if let Some(quote) = quote {
@@ -192,7 +197,7 @@ mod tests {
     use super::*;
 
     fn f(call: &str, path: &str) -> String {
-        String::from_utf8(parts(path.as_bytes(), call.as_bytes(), None)).unwrap()
+        String::from_utf8(apply_filename_flags(path.as_bytes(), call.as_bytes(), None)).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use bstr::BString;
 
 use crate::macro_set::Definition;
-use crate::spot::Spot;
+use crate::source_location::SourceLocation;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Finding {
     /// A stable name of the rule that found it.
     pub rule: &'static str,
     /// Where it stands; `None` for what stands in no file.
-    pub spot: Option<Spot>,
+    pub spot: Option<SourceLocation>,
     /// The parameter it is about.
     pub name: BString,
     /// What is wrong, in lower case without a stop.
@@ -24,26 +24,30 @@ impl Finding {
     /// One about a definition; `spot` is the place of what is wrong with it.
     pub fn new(
         rule: &'static str,
-        (definition, spot): (&Definition, Option<Spot>),
+        (definition, spot): (&Definition, Option<SourceLocation>),
         message: String,
         fix: Option<String>,
     ) -> Self {
-        Finding { rule, spot, name: definition.name.clone(), message: shortened(message), fix }
+        Finding { rule, spot, name: definition.name.clone(), message: shorten(message), fix }
     }
 }
 
 /// A message that people can read, whatever names and values it holds.
-fn shortened(message: String) -> String {
-    const LONGEST: usize = 2000;
-    if message.len() <= LONGEST {
+fn shorten(message: String) -> String {
+    const MAX_MESSAGE_BYTES: usize = 2000;
+    if message.len() <= MAX_MESSAGE_BYTES {
         return message;
     }
     let at = |limit: usize| (0..=limit).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
-    format!("{}...{}", &message[..at(LONGEST / 2)], &message[at(message.len() - LONGEST / 2)..])
+    format!(
+        "{}...{}",
+        &message[..at(MAX_MESSAGE_BYTES / 2)],
+        &message[at(message.len() - MAX_MESSAGE_BYTES / 2)..]
+    )
 }
 
 /// Findings in the order in which people read: by file as read, line and column.
-pub fn sort(findings: &mut Vec<Finding>) {
+pub fn sort_findings(findings: &mut Vec<Finding>) {
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
             finding.spot.as_ref().map(|spot| (spot.source.number(), spot.line, spot.span.start))

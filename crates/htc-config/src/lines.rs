@@ -63,12 +63,12 @@ impl<'a> LogicalLines<'a> {
     }
 
     /// How many lines ended by a newline have been read.
-    pub fn line(&self) -> u32 {
+    pub fn lines_read(&self) -> u32 {
         self.line
     }
 
     /// How many bytes have been read.
-    pub fn offset(&self) -> usize {
+    pub fn bytes_read(&self) -> usize {
         self.at
     }
 
@@ -85,7 +85,7 @@ impl<'a> LogicalLines<'a> {
         let rest = &self.source[self.at..];
         // A null byte joins its line with the next; one without a newline is not trimmed.
         let Some(newline) = memchr::memchr2(b'\n', 0, rest).filter(|&at| rest[at] == b'\n') else {
-            return self.joined_line();
+            return self.read_joined_line();
         };
         let start = self.at + (newline - trim_start(&rest[..newline]).len());
         let mut end = self.at + newline;
@@ -96,18 +96,18 @@ impl<'a> LogicalLines<'a> {
         let continues = text.last() == Some(&b'\\');
         let is_comment = text.first() == Some(&b'#');
         if continues && (!is_comment || self.mode == CommentMode::Old) {
-            return self.joined_line();
+            return self.read_joined_line();
         }
         self.at += newline + 1;
         self.line += 1;
         // A comment loses a trailing backslash but does not continue.
         let text = if continues { &text[..text.len() - 1] } else { text };
-        let pieces = vec![(0, offset(start))];
+        let pieces = vec![(0, to_offset(start))];
         Some(LogicalLine { text: Cow::Borrowed(text), first_line: self.line, line: self.line, pieces })
     }
 
     /// The general case: continuations, NUL bytes, a last line without newline.
-    fn joined_line(&mut self) -> Option<LogicalLine<'a>> {
+    fn read_joined_line(&mut self) -> Option<LogicalLine<'a>> {
         let first_line = self.line + 1;
         let mut text: Vec<u8> = Vec::new();
         let mut pieces: Vec<(u32, u32)> = Vec::new();
@@ -129,7 +129,7 @@ impl<'a> LogicalLines<'a> {
             let raw = &rest[..newline.unwrap_or(rest.len())];
             let nul = memchr::memchr(0, raw);
             let part = &raw[..nul.unwrap_or(raw.len())];
-            pieces.push((offset(text.len()), offset(start)));
+            pieces.push((to_offset(text.len()), to_offset(start)));
             text.extend_from_slice(part);
             if nul.is_some() || newline.is_none() {
                 // `fgets` gave a string without a newline at its end: the reference reads on as if the buffer
@@ -147,7 +147,7 @@ impl<'a> LogicalLines<'a> {
                 lead = text.len() - line_start - 1;
                 in_comment = false;
             }
-            remove_lead(&mut text, &mut pieces, line_start, lead);
+            remove_leading_bytes(&mut text, &mut pieces, line_start, lead);
             if text.last() == Some(&b'\\') {
                 text.pop();
                 if !in_comment || self.mode == CommentMode::Old {
@@ -161,7 +161,7 @@ impl<'a> LogicalLines<'a> {
 }
 
 /// Removes `lead` bytes at `start` from the text and moves the pieces behind them.
-fn remove_lead(text: &mut Vec<u8>, pieces: &mut [(u32, u32)], start: usize, lead: usize) {
+fn remove_leading_bytes(text: &mut Vec<u8>, pieces: &mut [(u32, u32)], start: usize, lead: usize) {
     if lead == 0 {
         return;
     }
@@ -172,17 +172,17 @@ fn remove_lead(text: &mut Vec<u8>, pieces: &mut [(u32, u32)], start: usize, lead
         }
         let inside = start + lead;
         match (*at as usize).checked_sub(inside) {
-            Some(after) if after > 0 => *at = offset(start + after),
+            Some(after) if after > 0 => *at = to_offset(start + after),
             _ => {
-                *in_file += offset(inside - *at as usize);
-                *at = offset(start);
+                *in_file += to_offset(inside - *at as usize);
+                *at = to_offset(start);
             }
         }
     }
 }
 
 /// Offsets are 32 bits wide: a source of more than 4 GiB is refused before it is read.
-fn offset(at: usize) -> u32 {
+fn to_offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 

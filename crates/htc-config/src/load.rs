@@ -6,20 +6,20 @@ use std::fmt;
 use bstr::BString;
 
 use crate::config_error::ConfigError;
+use crate::config_view::ConfigView;
 use crate::load_options::LoadOptions;
-use crate::loader::{Loader, NotRead, Skipped};
-use crate::macro_set::{MacroSet, Who};
-use crate::view::View;
+use crate::loader::{Loader, SkippedDefinition, UnreadSource};
+use crate::macro_set::{LookupContext, MacroSet};
 use htc_base::world::World;
 
 /// Something that was said while a configuration was read and did not stop it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct LoadWarning {
     /// The reference's words where it has any.
     pub text: BString,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for LoadWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.text, f)
     }
@@ -31,26 +31,26 @@ pub struct Config {
     /// All definitions.
     pub set: MacroSet,
     /// For whom it was read; statements may depend on it.
-    pub who: Who,
+    pub context: LookupContext,
     /// The root file, if there was one.
     pub root: Option<BString>,
     /// The other files and commands in the order in which `-config` lists them.
     pub local_sources: Vec<BString>,
     /// Definitions that conditions left out, if texts are kept.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedDefinition>,
     /// Sources that it names and that were not read, if reading goes on behind them.
-    pub not_read: Vec<NotRead>,
+    pub unread_sources: Vec<UnreadSource>,
 }
 
 /// What came of an attempt: as much of the configuration as could be read, all that was said, and why it stopped.
 #[derive(Debug)]
-pub struct Attempt {
+pub struct LoadAttempt {
     /// The configuration as far as it came.
     pub config: Config,
     /// What was said and did not stop it, in order.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<LoadWarning>,
     /// What would have stopped it, had it not been told to go on.
-    pub stops: Vec<ConfigError>,
+    pub skipped_errors: Vec<ConfigError>,
     /// What stopped it.
     pub error: Option<ConfigError>,
 }
@@ -65,28 +65,39 @@ impl Config {
     /// and a hint.
     pub fn load(
         world: &dyn World,
-        who: &Who,
+        who: &LookupContext,
         options: &LoadOptions,
-    ) -> Result<(Config, Vec<Warning>), ConfigError> {
-        let Attempt { config, warnings, error, .. } = Config::attempt(world, who, options);
+    ) -> Result<(Config, Vec<LoadWarning>), ConfigError> {
+        let LoadAttempt { config, warnings, error, .. } = Config::load_partially(world, who, options);
         match error {
             Some(error) => Err(error),
             None => {
                 let mut said = BTreeSet::new();
-                let is_new = |warning: &Warning| said.insert(warning.text.clone());
+                let is_new = |warning: &LoadWarning| said.insert(warning.text.clone());
                 Ok((config, warnings.into_iter().filter(is_new).collect()))
             }
         }
     }
 
     /// As [`Config::load`], for those who want what was read before an error, too.
-    pub fn attempt(world: &dyn World, who: &Who, options: &LoadOptions) -> Attempt {
+    pub fn load_partially(world: &dyn World, who: &LookupContext, options: &LoadOptions) -> LoadAttempt {
         let mut loader = Loader::new(world, who, options);
-        let result = loader.read_all();
-        let Loader { set, who, messages, root, local_sources, skipped, not_read, stops, .. } = loader;
-        let config = Config { set, who, root, local_sources, skipped, not_read };
+        let result = loader.read_all_sources();
+        let Loader {
+            set,
+            context: who,
+            messages,
+            root,
+            local_sources,
+            skipped,
+            unread_sources: not_read,
+            skipped_errors: stops,
+            ..
+        } = loader;
+        let config = Config { set, context: who, root, local_sources, skipped, unread_sources: not_read };
         let warnings = messages.iter().filter(|said| !said.is_error);
-        let warnings: Vec<Warning> = warnings.map(|said| Warning { text: said.text.clone() }).collect();
+        let warnings: Vec<LoadWarning> =
+            warnings.map(|said| LoadWarning { text: said.text.clone() }).collect();
         let error = result.err().map(|failure| ConfigError {
             warnings: messages.iter().take_while(|said| !said.is_error).count(),
             lines: messages.into_iter().map(|said| said.text).collect(),
@@ -94,7 +105,7 @@ impl Config {
             hint: failure.hint,
             status: failure.status,
         });
-        Attempt { config, warnings, stops, error }
+        LoadAttempt { config, warnings, skipped_errors: stops, error }
     }
 
     /// Whether ClassAds are read and evaluated in strict mode with it (STRICT_CLASSAD_EVALUATION). Its own values are, whatever the
@@ -105,13 +116,13 @@ impl Config {
 
     /// The values as the subsystem for which it was read sees them. What expansion asks of the outside (time, chance,
     /// environment, facts of the machine) comes from `world`.
-    pub fn view<'a>(&'a self, world: &'a dyn World) -> View<'a> {
-        View::new(&self.set, self.who.clone(), world)
+    pub fn view<'a>(&'a self, world: &'a dyn World) -> ConfigView<'a> {
+        ConfigView::new(&self.set, self.context.clone(), world)
     }
 
     /// The values as a slot sees them: settings of the slot (`SLOT1_NAME`) go before those of its type
     /// (`SLOT_TYPE_1_NAME`), these before the plain ones.
-    pub fn for_slot<'a>(&'a self, slot_type: Option<u32>, world: &'a dyn World) -> View<'a> {
+    pub fn view_for_slot<'a>(&'a self, slot_type: Option<u32>, world: &'a dyn World) -> ConfigView<'a> {
         self.view(world).for_slot(slot_type)
     }
 }

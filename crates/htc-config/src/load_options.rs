@@ -42,7 +42,7 @@ pub struct LoadOptions {
     pub user_file: bool,
     /// Whether reading goes on behind what stops daemons, for those who want to know all that is wrong:
     /// `Attempt::stops` and `Config::not_read` of [`crate`] tell.
-    pub go_on: bool,
+    pub continue_after_errors: bool,
 }
 
 impl Default for LoadOptions {
@@ -62,7 +62,7 @@ impl Default for LoadOptions {
             more_files: Vec::new(),
             local_files: true,
             user_file: true,
-            go_on: false,
+            continue_after_errors: false,
         }
     }
 }

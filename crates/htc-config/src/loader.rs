@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use crate::config_error::{ConfigError, ErrorPlace};
-use crate::expand::{self, ExpandError, MacroSource, Message};
+use crate::config_error::{ConfigError, ErrorLocation};
+use crate::expand::{self, ExpandError, FunctionFailure, MacroSource};
 use crate::load_options::LoadOptions;
-use crate::macro_set::{Found, MacroSet, Place, SourceId, Who};
-use crate::statement::{self, Operator};
+use crate::macro_set::{DefinitionPlace, FoundMacro, LookupContext, MacroSet, SourceId};
+use crate::statement::{self, StatementOperator};
 use htc_base::text::caseless;
-use htc_base::world::{InMode, World};
+use htc_base::world::{FixedModeWorld, World};
 
 /// How deep includes and templates may be nested.
 pub(crate) const MAX_NESTING: u32 = 20;
 
 /// A source that was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotRead {
+pub struct UnreadSource {
     /// What it is.
-    pub kind: NotReadKind,
+    pub kind: UnreadSourceKind,
     /// Its name, or the command line.
     pub name: BString,
     /// The source that names it in an `include`, and the line.
@@ -31,7 +31,7 @@ pub struct NotRead {
 
 /// What was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotReadKind {
+pub enum UnreadSourceKind {
     /// A command, which was not run.
     Command,
     /// A file that has to be there.
@@ -42,13 +42,13 @@ pub enum NotReadKind {
 
 /// A definition that a condition left out, for those who ask why a value is not what they wrote.
 #[derive(Clone, Debug)]
-pub struct Skipped {
+pub struct SkippedDefinition {
     /// The name as written.
     pub name: BString,
     /// The text behind the operator.
     pub value: BString,
     /// Where it stands.
-    pub place: Place,
+    pub place: DefinitionPlace,
     /// The line of the `if`, `elif` or `else` that left it out, and its number.
     pub condition: (BString, u32),
 }
@@ -61,23 +61,23 @@ pub(crate) enum TemplateFailure {
     /// Templates that use templates.
     TooDeep,
     /// It was said already.
-    Said,
+    AlreadyReported,
 }
 
 /// Look-ups while sources are read.
-pub(crate) struct SetSource<'a> {
+pub(crate) struct MacroSetLookup<'a> {
     pub(crate) set: &'a MacroSet,
-    pub(crate) who: &'a Who,
+    pub(crate) context: &'a LookupContext,
     pub(crate) world: &'a dyn World,
 }
 
-impl MacroSource for SetSource<'_> {
+impl MacroSource for MacroSetLookup<'_> {
     fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        self.set.find(name, self.who, self.world)?.value()
+        self.set.find(name, self.context, self.world)?.value()
     }
 
     fn without_own_prefix<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
-        [&self.who.local_name, &self.who.subsystem].into_iter().find_map(|prefix| {
+        [&self.context.local_name, &self.context.subsystem].into_iter().find_map(|prefix| {
             let rest = name.get(prefix.len()..)?.strip_prefix(b".")?;
             (!prefix.is_empty() && !rest.is_empty() && caseless::starts_with(name, prefix)).then_some(rest)
         })
@@ -86,13 +86,13 @@ impl MacroSource for SetSource<'_> {
 
 /// What a statement or source that stops the reading leaves to say; the lines before are in [`Loader::messages`].
 #[derive(Clone, Debug)]
-pub(crate) struct Stop {
+pub(crate) struct LoadFailure {
     /// The line at which reading stopped.
     pub(crate) line: u32,
     /// What follows the trailer.
     pub(crate) reason: BString,
     /// Where it stands.
-    pub(crate) place: Option<Box<ErrorPlace>>,
+    pub(crate) place: Option<Box<ErrorLocation>>,
     /// What to do about it.
     pub(crate) hint: Option<String>,
     /// The reference's exit status.
@@ -101,29 +101,29 @@ pub(crate) struct Stop {
     pub(crate) template: TemplateFailure,
 }
 
-impl Stop {
-    pub(crate) fn new(line: u32) -> Stop {
-        Stop {
+impl LoadFailure {
+    pub(crate) fn new(line: u32) -> LoadFailure {
+        LoadFailure {
             line,
             reason: BString::default(),
             place: None,
             hint: None,
             status: 1,
-            template: TemplateFailure::Said,
+            template: TemplateFailure::AlreadyReported,
         }
     }
 
-    pub(crate) fn reason(mut self, reason: impl Into<BString>) -> Stop {
+    pub(crate) fn with_reason(mut self, reason: impl Into<BString>) -> LoadFailure {
         self.reason = reason.into();
         self
     }
 
-    pub(crate) fn at(mut self, place: ErrorPlace) -> Stop {
+    pub(crate) fn with_location(mut self, place: ErrorLocation) -> LoadFailure {
         self.place = Some(Box::new(place));
         self
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Stop {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> LoadFailure {
         self.hint = Some(hint.into());
         self
     }
@@ -131,7 +131,7 @@ impl Stop {
 
 /// One line for stderr.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct LoadMessage {
     pub(crate) text: BString,
     pub(crate) is_error: bool,
 }
@@ -139,10 +139,10 @@ pub(crate) struct Said {
 /// A configuration while it is read.
 pub(crate) struct Loader<'a> {
     pub(crate) set: MacroSet,
-    pub(crate) who: Who,
+    pub(crate) context: LookupContext,
     pub(crate) world: &'a dyn World,
     pub(crate) options: &'a LoadOptions,
-    pub(crate) messages: Vec<Said>,
+    pub(crate) messages: Vec<LoadMessage>,
     /// The line reached in the source that is being read.
     pub(crate) last_line: u32,
     /// Why a source could not be opened that did not have to be: the reference tells it with the next failure that has
@@ -150,21 +150,21 @@ pub(crate) struct Loader<'a> {
     pub(crate) stale_reason: BString,
     pub(crate) root: Option<BString>,
     pub(crate) local_sources: Vec<BString>,
-    pub(crate) skipped: Vec<Skipped>,
-    pub(crate) not_read: Vec<NotRead>,
-    pub(crate) stops: Vec<ConfigError>,
+    pub(crate) skipped: Vec<SkippedDefinition>,
+    pub(crate) unread_sources: Vec<UnreadSource>,
+    pub(crate) skipped_errors: Vec<ConfigError>,
 }
 
 /// After so many errors a text is none of this language.
-const MAX_STOPS: usize = 100;
+const MAX_SKIPPED_ERRORS: usize = 100;
 
 impl<'a> Loader<'a> {
     /// What is outside, in the mode that has been read so far.
-    pub(crate) fn inside(&self) -> InMode<'a> {
-        InMode { world: self.world, strict: self.set.strict }
+    pub(crate) fn world_in_mode(&self) -> FixedModeWorld<'a> {
+        FixedModeWorld { world: self.world, strict: self.set.strict }
     }
 
-    pub(super) fn new(world: &'a dyn World, who: &Who, options: &'a LoadOptions) -> Self {
+    pub(super) fn new(world: &'a dyn World, who: &LookupContext, options: &'a LoadOptions) -> Self {
         let mut set = MacroSet::new();
         set.keep_defaults = options.keep_defaults;
         set.keep_texts = options.keep_texts;
@@ -173,7 +173,7 @@ impl<'a> Loader<'a> {
         set.string_pool = options.count_uses.then(Default::default);
         Loader {
             set,
-            who: who.clone(),
+            context: who.clone(),
             world,
             options,
             messages: Vec::new(),
@@ -182,8 +182,8 @@ impl<'a> Loader<'a> {
             root: None,
             local_sources: Vec::new(),
             skipped: Vec::new(),
-            not_read: Vec::new(),
-            stops: Vec::new(),
+            unread_sources: Vec::new(),
+            skipped_errors: Vec::new(),
         }
     }
 
@@ -191,16 +191,17 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// The error itself, where it does not.
-    pub(crate) fn go_on(&mut self, before: usize, stop: Stop) -> Result<(), Stop> {
-        if !self.options.go_on || self.stops.len() >= MAX_STOPS {
+    pub(crate) fn skip_error(&mut self, before: usize, stop: LoadFailure) -> Result<(), LoadFailure> {
+        if !self.options.continue_after_errors || self.skipped_errors.len() >= MAX_SKIPPED_ERRORS {
             return Err(stop);
         }
         let said = self.messages.split_off(before);
-        let (errors, warnings): (Vec<Said>, Vec<Said>) = said.into_iter().partition(|said| said.is_error);
+        let (errors, warnings): (Vec<LoadMessage>, Vec<LoadMessage>) =
+            said.into_iter().partition(|said| said.is_error);
         self.messages.extend(warnings);
         let mut lines: Vec<BString> = errors.into_iter().map(|said| said.text).collect();
         lines.extend(Some(stop.reason).filter(|reason| !reason.is_empty()));
-        self.stops.push(ConfigError {
+        self.skipped_errors.push(ConfigError {
             lines,
             warnings: 0,
             place: stop.place,
@@ -212,12 +213,12 @@ impl<'a> Loader<'a> {
 
     /// Something to say that does not stop the reading.
     pub(crate) fn warn(&mut self, text: impl Into<BString>) {
-        self.messages.push(Said { text: text.into(), is_error: false });
+        self.messages.push(LoadMessage { text: text.into(), is_error: false });
     }
 
     /// A line of what will stop the reading.
-    pub(crate) fn error_line(&mut self, text: impl Into<BString>) {
-        self.messages.push(Said { text: text.into(), is_error: true });
+    pub(crate) fn push_error_line(&mut self, text: impl Into<BString>) {
+        self.messages.push(LoadMessage { text: text.into(), is_error: true });
     }
 
     /// Keeps a source's text if wanted.
@@ -227,8 +228,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    pub(crate) fn source(&self) -> SetSource<'_> {
-        SetSource { set: &self.set, who: &self.who, world: self.world }
+    pub(crate) fn macro_source(&self) -> MacroSetLookup<'_> {
+        MacroSetLookup { set: &self.set, context: &self.context, world: self.world }
     }
 
     /// Expands a text in file mode; messages of functions become warnings.
@@ -237,39 +238,50 @@ impl<'a> Loader<'a> {
             return Ok(text.into());
         }
         let mut messages = Vec::new();
-        let result = expand::expand(text, &self.source(), self.world, &mut |message| messages.push(message));
+        let result =
+            expand::expand(text, &self.macro_source(), self.world, &mut |message| messages.push(message));
         self.warn_messages(messages);
         result
     }
 
-    pub(crate) fn warn_messages(&mut self, messages: Vec<Message>) {
+    pub(crate) fn warn_messages(&mut self, messages: Vec<FunctionFailure>) {
         for message in messages {
             self.warn(message.to_string());
         }
     }
 
     /// The value with what `+=` puts before it.
-    pub(super) fn appended<'v>(&self, name: &[u8], operator: Operator, value: &'v [u8]) -> Cow<'v, [u8]> {
-        if !matches!(operator, Operator::Append { .. }) {
+    pub(super) fn appended_value<'v>(
+        &self,
+        name: &[u8],
+        operator: StatementOperator,
+        value: &'v [u8],
+    ) -> Cow<'v, [u8]> {
+        if !matches!(operator, StatementOperator::Append { .. }) {
             return Cow::Borrowed(value);
         }
-        match self.set.find(name, &self.who, self.world).map(|found| found.raw()) {
+        match self.set.find(name, &self.context, self.world).map(|found| found.raw()) {
             Some(current) if !current.is_empty() => {
-                Cow::Owned(statement::appended(&current, operator, value))
+                Cow::Owned(statement::appended_value(&current, operator, value))
             }
             _ => Cow::Borrowed(value),
         }
     }
 
     /// Puts self references in and stores the value.
-    pub(crate) fn define(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), ExpandError> {
+    pub(crate) fn define(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        place: DefinitionPlace,
+    ) -> Result<(), ExpandError> {
         if self.append(name, value, place) {
             return Ok(());
         }
         let mut messages = Vec::new();
-        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
+        let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };
         let raw = expand::Expander::new(&source, self.world, &mut |message| messages.push(message))
-            .own(name, value)?;
+            .expand_self_references(name, value)?;
         let raw = BString::from(raw.into_owned());
         self.warn_messages(messages);
         if raw.len() > expand::MAX_LENGTH {
@@ -282,12 +294,12 @@ impl<'a> Loader<'a> {
 
     /// Puts plain text behind the value of a name for `NAME = $(NAME)text`, in place once the older values are no longer kept:
     /// a list that is made of very many such lines would otherwise be copied by each of them.
-    fn append(&mut self, name: &[u8], value: &[u8], place: Place) -> bool {
+    fn append(&mut self, name: &[u8], value: &[u8], place: DefinitionPlace) -> bool {
         let more = value.strip_prefix(b"$(").filter(|rest| caseless::starts_with(rest, name));
         let more = more.and_then(|rest| rest[name.len()..].strip_prefix(b")"));
         let Some(more) = more.filter(|more| memchr::memchr(b'$', more).is_none()) else { return false };
-        match self.set.peek(name, &self.who, self.world) {
-            Some(Found::Set(entry)) if caseless::eq(&entry.name, name) => {
+        match self.set.find_uncounted(name, &self.context, self.world) {
+            Some(FoundMacro::Set(entry)) if caseless::eq(&entry.name, name) => {
                 let (length, has_dollar) = (entry.raw().len(), memchr::memchr(b'$', entry.raw()).is_some());
                 length + more.len() <= expand::MAX_LENGTH && !has_dollar && self.set.append(name, more, place)
             }

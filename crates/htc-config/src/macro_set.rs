@@ -7,10 +7,10 @@ use bstr::{BStr, BString};
 use rustc_hash::FxHashMap;
 
 use crate::defaults::{self, Parameter, SubsystemDefaults};
-use crate::detected::Detected;
+use crate::detected::DetectedValues;
 use crate::string_pool::StringPool;
 use crate::template::{self, Template};
-use crate::use_counts::{Counted, Reading, ReadingGuard, UseCounts, Uses};
+use crate::use_counts::{CountKey, EntryUses, LookupPurpose, LookupPurposeGuard, UseCounts};
 use htc_base::text::caseless;
 use htc_base::world::World;
 
@@ -47,7 +47,7 @@ pub enum SourceKind {
 
 /// One opened source.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct ConfigSource {
     /// Its name as it was opened; a command ends in ` |`.
     pub name: BString,
     /// What it is.
@@ -69,7 +69,7 @@ pub struct TemplateLine {
 
 /// Where a definition stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DefinitionPlace {
     /// The source.
     pub source: SourceId,
     /// The line as the reference counts; `None` in sources without lines.
@@ -80,9 +80,9 @@ pub struct Place {
     pub offset: u32,
 }
 
-impl Place {
-    pub(crate) fn special(source: SourceId) -> Self {
-        Place { source, line: None, template: None, offset: 0 }
+impl DefinitionPlace {
+    pub(crate) fn without_line(source: SourceId) -> Self {
+        DefinitionPlace { source, line: None, template: None, offset: 0 }
     }
 }
 
@@ -94,26 +94,26 @@ pub struct Definition {
     /// The value, self references put in.
     pub raw: BString,
     /// Where it stands.
-    pub place: Place,
+    pub place: DefinitionPlace,
     /// Whether the raw value is that of the table of defaults.
     pub matches_default: bool,
 }
 
 impl Definition {
     /// Whether the site's own files say it, in a line of theirs or through a template that they use.
-    pub fn is_of_site(&self) -> bool {
+    pub fn is_from_site(&self) -> bool {
         self.place.source.number() > SourceId::DEFAULT.number()
     }
 
     /// Whether a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
-    pub fn is_written(&self) -> bool {
-        self.is_of_site() && self.place.template.is_none()
+    pub fn is_user_written(&self) -> bool {
+        self.is_from_site() && self.place.template.is_none()
     }
 }
 
 /// A name with everything that was said about it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct MacroEntry {
     /// The spelling that output shows: that of the first definition.
     pub name: BString,
     /// The definition that counts.
@@ -124,7 +124,7 @@ pub struct Entry {
     pub parameter: Option<Parameter>,
 }
 
-impl Entry {
+impl MacroEntry {
     /// The raw value.
     pub fn raw(&self) -> &BStr {
         self.current.raw.as_ref()
@@ -133,7 +133,7 @@ impl Entry {
 
 /// The subsystem and local name for which values are looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct LookupContext {
     /// Such as `STARTD`; empty for none.
     pub subsystem: BString,
     /// The name after `-local-name`; empty for none.
@@ -142,9 +142,9 @@ pub struct Who {
 
 /// What a look-up found.
 #[derive(Clone, Copy)]
-pub enum Found<'a> {
+pub enum FoundMacro<'a> {
     /// A definition of a source.
-    Set(&'a Entry),
+    Set(&'a MacroEntry),
     /// A fact of the machine or the process.
     Detected {
         /// Its name.
@@ -156,13 +156,13 @@ pub enum Found<'a> {
     Default(Parameter),
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundMacro<'a> {
     /// The raw value; empty for a parameter of the table that has no default.
     pub fn raw(&self) -> Cow<'a, [u8]> {
         match self {
-            Found::Set(entry) => Cow::Borrowed(entry.raw()),
-            Found::Detected { value, .. } => Cow::Borrowed(value),
-            Found::Default(parameter) => parameter.default(),
+            FoundMacro::Set(entry) => Cow::Borrowed(entry.raw()),
+            FoundMacro::Detected { value, .. } => Cow::Borrowed(value),
+            FoundMacro::Default(parameter) => parameter.default(),
         }
     }
 
@@ -170,26 +170,26 @@ impl<'a> Found<'a> {
     /// default, so that functions take the name itself (`config.cpp`, `lookup_macro`).
     pub fn value(&self) -> Option<Cow<'a, [u8]>> {
         match self {
-            Found::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
+            FoundMacro::Default(parameter) if parameter.subsystem().is_none() => parameter.explicit_default(),
             _ => Some(self.raw()),
         }
     }
 
     /// Where the look-up is counted.
-    fn counted(&self) -> Option<Counted> {
+    fn count_key(&self) -> Option<CountKey> {
         match self {
-            Found::Set(entry) => Some(Counted::name(&entry.name)),
-            Found::Detected { name, .. } => Some(Counted::name(name)),
-            Found::Default(parameter) => Counted::parameter(*parameter),
+            FoundMacro::Set(entry) => Some(CountKey::for_name(&entry.name)),
+            FoundMacro::Detected { name, .. } => Some(CountKey::for_name(name)),
+            FoundMacro::Default(parameter) => CountKey::for_parameter(*parameter),
         }
     }
 
     /// The name as output shows it.
-    pub fn shown_name(&self) -> Cow<'a, [u8]> {
+    pub fn display_name(&self) -> Cow<'a, [u8]> {
         match self {
-            Found::Set(entry) => Cow::Borrowed(&entry.name),
-            Found::Detected { name, .. } => Cow::Borrowed(name),
-            Found::Default(parameter) => match parameter.subsystem() {
+            FoundMacro::Set(entry) => Cow::Borrowed(&entry.name),
+            FoundMacro::Detected { name, .. } => Cow::Borrowed(name),
+            FoundMacro::Default(parameter) => match parameter.subsystem() {
                 Some(subsystem) => {
                     let mut name = subsystem.to_vec();
                     name.push(b'.');
@@ -203,23 +203,23 @@ impl<'a> Found<'a> {
 }
 
 /// How many bytes of replaced values are kept for those who ask.
-const MAX_HISTORY: usize = 32 * 1024 * 1024;
+const MAX_HISTORY_BYTES: usize = 32 * 1024 * 1024;
 
 /// Another value for that of a name: gets the name, the raw value, and whether a template set it.
-type Rewrite<'a> = dyn Fn(&[u8], &[u8], bool) -> BString + 'a;
+type ValueRewriter<'a> = dyn Fn(&[u8], &[u8], bool) -> BString + 'a;
 
 /// All names that sources set.
 #[derive(Clone, Debug, Default)]
 pub struct MacroSet {
-    entries: Vec<Entry>,
+    entries: Vec<MacroEntry>,
     displaced: Vec<u32>,
     index: FxHashMap<BString, u32>,
     /// Whether any name has a dot; only then the name with a prefix has to be looked for.
     has_dotted: bool,
-    sources: Vec<Source>,
+    sources: Vec<ConfigSource>,
     history: usize,
     /// Facts of the machine; a definition in the table goes before them.
-    pub(crate) detected: Detected,
+    pub(crate) detected: DetectedValues,
     /// STRICT_CLASSAD_EVALUATION, once it has been read: how expressions in values are read and evaluated.
     pub(crate) strict: bool,
     /// Whether values equal to their defaults are stored (`-summary`, `-writeconfig`).
@@ -227,7 +227,7 @@ pub struct MacroSet {
     /// Whether the texts of sources are kept.
     pub(crate) keep_texts: bool,
     /// Values that others took the place of; kept on request.
-    pub(crate) replacements: Vec<Replacement>,
+    pub(crate) replacements: Vec<ValueReplacement>,
     /// Whether `replacements` is kept.
     pub(crate) record_replacements: bool,
     /// How often names were looked up, if that is counted.
@@ -238,17 +238,17 @@ pub struct MacroSet {
 
 /// One replacement of a value by another, in the order in which they happened.
 #[derive(Clone, Debug)]
-pub struct Replacement {
+pub struct ValueReplacement {
     /// The name in its new spelling.
     pub name: BString,
     /// The raw value before.
-    pub was: BString,
+    pub old_raw: BString,
     /// Where that value stood.
-    pub place: Place,
+    pub place: DefinitionPlace,
 }
 
 /// A name in lower case, on the stack where it is short.
-fn with_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
+fn with_lowercase_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
     let length = name.len() + if prefix.is_empty() { 0 } else { prefix.len() + 1 };
     let mut short = [0u8; 120];
     let mut long;
@@ -270,7 +270,7 @@ fn with_key<T>(prefix: &[u8], name: &[u8], then: impl FnOnce(&BStr) -> T) -> T {
 
 impl MacroSet {
     pub(crate) fn new() -> Self {
-        let special = |name: &str| Source {
+        let special = |name: &str| ConfigSource {
             name: name.into(),
             kind: SourceKind::Special,
             included_from: None,
@@ -282,7 +282,7 @@ impl MacroSet {
         }
     }
 
-    pub(crate) fn add_source(&mut self, source: Source) -> SourceId {
+    pub(crate) fn add_source(&mut self, source: ConfigSource) -> SourceId {
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
         if let Some(pool) = &mut self.string_pool {
             pool.push(&source.name);
@@ -292,7 +292,7 @@ impl MacroSet {
     }
 
     /// Forgets the last source, from which nothing came.
-    pub(crate) fn take_source_back(&mut self) {
+    pub(crate) fn remove_last_source(&mut self) {
         self.sources.pop();
         if let Some(pool) = &mut self.string_pool {
             pool.pop();
@@ -306,22 +306,22 @@ impl MacroSet {
     }
 
     /// All sources in the order in which they were opened, the four special ones first.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[ConfigSource] {
         &self.sources
     }
 
     /// The replacements of values in the order in which they happened, if they were recorded.
-    pub fn replacements(&self) -> &[Replacement] {
+    pub fn replacements(&self) -> &[ValueReplacement] {
         &self.replacements
     }
 
     /// One source.
-    pub fn source(&self, id: SourceId) -> &Source {
+    pub fn source(&self, id: SourceId) -> &ConfigSource {
         &self.sources[(id.0 as usize).min(self.sources.len() - 1)]
     }
 
     /// All entries in the order of their first definitions.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &MacroEntry> {
         let displaced = |at: usize| self.displaced.iter().any(|&gone| gone as usize == at);
         self.entries.iter().enumerate().filter(move |&(at, _)| !displaced(at)).map(|(_, entry)| entry)
     }
@@ -329,40 +329,40 @@ impl MacroSet {
     /// The facts of machine and process that were detected, in the order of their names. Some stand in the table, too:
     /// those that a file changed.
     pub fn detected<'a>(&'a self, world: &'a dyn World) -> impl Iterator<Item = (&'a BStr, &'a BStr)> {
-        self.detected.all(world).map(|(name, value)| (self.spelling(name), value))
+        self.detected.all(world).map(|(name, value)| (self.display_spelling(name), value))
     }
 
     /// How output spells a detected name: as the first source that set it before it was detected.
-    pub(crate) fn spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
-        let first = self.displaced().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
+    pub(crate) fn display_spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
+        let first = self.displaced_entries().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
         first.map_or(BStr::new(known), |entry| entry.name.as_ref())
     }
 
     /// The entry of exactly that name, without defaults or prefixes.
-    pub fn exact(&self, name: &[u8]) -> Option<&Entry> {
-        self.prefixed(b"", name)
+    pub fn find_exact(&self, name: &[u8]) -> Option<&MacroEntry> {
+        self.find_with_prefix(b"", name)
     }
 
     /// The entry `prefix.name`; an empty prefix is none.
-    pub fn prefixed(&self, prefix: &[u8], name: &[u8]) -> Option<&Entry> {
+    pub fn find_with_prefix(&self, prefix: &[u8], name: &[u8]) -> Option<&MacroEntry> {
         if !prefix.is_empty() && !self.has_dotted {
             return None;
         }
-        let at = with_key(prefix, name, |key| self.index.get(key).copied())?;
+        let at = with_lowercase_key(prefix, name, |key| self.index.get(key).copied())?;
         self.entries.get(at as usize)
     }
 
     /// Sets a name (`config.cpp`, `insert_macro`; self references are put in before). The first spelling stays; a new
     /// plain name that has its default's value is not stored.
-    pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: Place) {
+    pub(crate) fn insert(&mut self, name: &[u8], raw: BString, place: DefinitionPlace) {
         self.insert_as(name, name, raw, place);
     }
 
     /// As [`MacroSet::insert`]; a new entry is shown as `shown`.
-    pub(crate) fn insert_as(&mut self, shown: &[u8], name: &[u8], raw: BString, place: Place) {
-        let parameter = parameter_of(name);
-        let matches_default = parameter.is_some_and(|parameter| same_value(&parameter.default(), &raw));
-        if let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) {
+    pub(crate) fn insert_as(&mut self, shown: &[u8], name: &[u8], raw: BString, place: DefinitionPlace) {
+        let parameter = find_parameter(name);
+        let matches_default = parameter.is_some_and(|parameter| is_same_value(&parameter.default(), &raw));
+        if let Some(at) = with_lowercase_key(b"", name, |key| self.index.get(key).copied()) {
             let entry = &mut self.entries[at as usize];
             if let Some(pool) = self.string_pool.as_mut().filter(|_| entry.current.raw != raw) {
                 pool.push(&raw);
@@ -370,17 +370,17 @@ impl MacroSet {
             let definition = Definition { name: name.into(), raw, place, matches_default };
             let mut old = std::mem::replace(&mut entry.current, definition);
             if self.record_replacements {
-                self.replacements.push(Replacement {
+                self.replacements.push(ValueReplacement {
                     name: name.into(),
-                    was: old.raw.clone(),
+                    old_raw: old.raw.clone(),
                     place: old.place,
                 });
             }
             self.history += old.raw.len() + 64;
-            if self.history > MAX_HISTORY {
+            if self.history > MAX_HISTORY_BYTES {
                 old.raw = BString::default();
             }
-            if self.history < 4 * MAX_HISTORY {
+            if self.history < 4 * MAX_HISTORY_BYTES {
                 entry.replaced.push(old);
             }
             return;
@@ -389,12 +389,12 @@ impl MacroSet {
             return;
         }
         if let Some(pool) = self.string_pool.as_mut() {
-            pool.entry(name, &raw, matches_default);
+            pool.push_entry(name, &raw, matches_default);
         }
         let at = self.entries.len() as u32;
         self.has_dotted |= name.contains(&b'.');
-        with_key(b"", name, |key| self.index.insert(key.into(), at));
-        self.entries.push(Entry {
+        with_lowercase_key(b"", name, |key| self.index.insert(key.into(), at));
+        self.entries.push(MacroEntry {
             name: shown.into(),
             current: Definition { name: name.into(), raw, place, matches_default },
             replaced: Vec::new(),
@@ -403,12 +403,14 @@ impl MacroSet {
     }
 
     /// Adds to the value of a name, where neither the old value nor that it was read is kept; says whether it did.
-    pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: Place) -> bool {
+    pub(crate) fn append(&mut self, name: &[u8], more: &[u8], place: DefinitionPlace) -> bool {
         let is_watched = self.use_counts.is_some() || self.string_pool.is_some() || self.record_replacements;
-        let Some(at) = with_key(b"", name, |key| self.index.get(key).copied()) else { return false };
+        let Some(at) = with_lowercase_key(b"", name, |key| self.index.get(key).copied()) else {
+            return false;
+        };
         let current = &mut self.entries[at as usize].current;
         let length = current.raw.len();
-        if is_watched || length == 0 || self.history + length + 64 <= MAX_HISTORY {
+        if is_watched || length == 0 || self.history + length + 64 <= MAX_HISTORY_BYTES {
             return false;
         }
         let mut raw = std::mem::take(&mut current.raw);
@@ -419,7 +421,7 @@ impl MacroSet {
     }
 
     /// Puts another value in the place of each, of those that count no more, too.
-    pub(crate) fn rewrite_values(&mut self, value: &Rewrite<'_>) {
+    pub(crate) fn rewrite_values(&mut self, value: &ValueRewriter<'_>) {
         for entry in &mut self.entries {
             for definition in entry.replaced.iter_mut().chain([&mut entry.current]) {
                 let is_template = definition.place.template.is_some();
@@ -427,7 +429,7 @@ impl MacroSet {
             }
         }
         for old in &mut self.replacements {
-            old.was = value(&old.name, &old.was, old.place.template.is_some());
+            old.old_raw = value(&old.name, &old.old_raw, old.place.template.is_some());
         }
     }
 
@@ -445,70 +447,75 @@ impl MacroSet {
 
     /// Takes a name out of the table, since a detected value is put in its place.
     pub(crate) fn displace(&mut self, name: &str) {
-        if let Some(at) = with_key(b"", name.as_bytes(), |key| self.index.remove(key)) {
+        if let Some(at) = with_lowercase_key(b"", name.as_bytes(), |key| self.index.remove(key)) {
             self.displaced.push(at);
         }
     }
 
     /// Definitions of names that are always detected and so had no effect.
-    pub fn displaced(&self) -> impl Iterator<Item = &Entry> {
+    pub fn displaced_entries(&self) -> impl Iterator<Item = &MacroEntry> {
         self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
     }
 
     /// What readers of `name` get (`lookup_macro`, config.cpp): local name, its defaults, subsystem, its defaults, the plain
     /// name, the defaults.
-    pub fn find(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
-        let found = self.peek(name, context, world);
+    pub fn find(&self, name: &[u8], context: &LookupContext, world: &dyn World) -> Option<FoundMacro<'_>> {
+        let found = self.find_uncounted(name, context, world);
         if let Some(counts) = &self.use_counts
             && let Some(found) = &found
         {
-            counts.count(found.counted());
+            counts.count(found.count_key());
         }
         found
     }
 
     /// As [`MacroSet::find`], for those who only look: it does not count as a use.
-    pub fn peek(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
+    pub fn find_uncounted(
+        &self,
+        name: &[u8],
+        context: &LookupContext,
+        world: &dyn World,
+    ) -> Option<FoundMacro<'_>> {
         for prefix in [&context.local_name, &context.subsystem] {
             if prefix.is_empty() {
                 continue;
             }
-            if let Some(entry) = self.prefixed(prefix, name) {
-                return Some(Found::Set(entry));
+            if let Some(entry) = self.find_with_prefix(prefix, name) {
+                return Some(FoundMacro::Set(entry));
             }
             if let Some(parameter) = defaults::find_in_subsystem(prefix, name) {
-                return Some(Found::Default(parameter));
+                return Some(FoundMacro::Default(parameter));
             }
         }
-        if let Some(entry) = self.exact(name) {
-            return Some(Found::Set(entry));
+        if let Some(entry) = self.find_exact(name) {
+            return Some(FoundMacro::Set(entry));
         }
         if let Some((name, value)) = self.detected.find(name, world) {
-            return Some(Found::Detected { name: self.spelling(name), value });
+            return Some(FoundMacro::Detected { name: self.display_spelling(name), value });
         }
-        defaults::find_qualified(name).map(Found::Default)
+        defaults::find_qualified(name).map(FoundMacro::Default)
     }
 
     /// How often an entry was read; nothing where that is not counted.
-    pub fn uses(&self, found: &Found<'_>) -> Uses {
-        self.use_counts.as_ref().map(|counts| counts.of(found.counted())).unwrap_or_default()
+    pub fn use_count(&self, found: &FoundMacro<'_>) -> EntryUses {
+        self.use_counts.as_ref().map(|counts| counts.uses_of(found.count_key())).unwrap_or_default()
     }
 
     /// Sets the count of an entry back.
-    pub fn put_back(&self, found: &Found<'_>, uses: Uses) {
+    pub fn restore_use_count(&self, found: &FoundMacro<'_>, uses: EntryUses) {
         if let Some(counts) = &self.use_counts {
-            counts.put_back(found.counted(), uses);
+            counts.restore(found.count_key(), uses);
         }
     }
 
     /// How many entries were used, and how many referred to.
-    pub fn used_entries(&self) -> (usize, usize) {
+    pub fn count_used_entries(&self) -> (usize, usize) {
         self.use_counts.as_ref().map(|counts| counts.totals()).unwrap_or_default()
     }
 
     /// What look-ups count as until the guard is dropped.
-    pub fn reading(&self, reading: Reading) -> Option<ReadingGuard<'_>> {
-        self.use_counts.as_ref().map(|counts| counts.reading(reading))
+    pub fn set_lookup_purpose(&self, reading: LookupPurpose) -> Option<LookupPurposeGuard<'_>> {
+        self.use_counts.as_ref().map(|counts| counts.set_purpose(reading))
     }
 
     /// The texts that the reference would have copied, if they were counted.
@@ -518,36 +525,41 @@ impl MacroSet {
 
     /// The entry that displays of `name` are made from: as [`MacroSet::find`], without the defaults of the local name
     /// (`param_get_info`, condor_config.cpp).
-    pub fn find_shown(&self, name: &[u8], context: &Who, world: &dyn World) -> Option<Found<'_>> {
-        if let Some(entry) = self.of_local_name(name, context) {
+    pub fn find_for_display(
+        &self,
+        name: &[u8],
+        context: &LookupContext,
+        world: &dyn World,
+    ) -> Option<FoundMacro<'_>> {
+        if let Some(entry) = self.find_for_local_name(name, context) {
             return Some(entry);
         }
-        let without = Who { subsystem: context.subsystem.clone(), local_name: BString::default() };
-        self.peek(name, &without, world)
+        let without = LookupContext { subsystem: context.subsystem.clone(), local_name: BString::default() };
+        self.find_uncounted(name, &without, world)
     }
 
-    /// As [`MacroSet::find_shown`] for a name that is known not to be set plainly: only prefixes are looked at.
+    /// As [`MacroSet::find_for_display`] for a name that is known not to be set plainly: only prefixes are looked at.
     /// `defaults` are those of the context's subsystem.
     pub fn find_prefixed(
         &self,
         name: &[u8],
-        context: &Who,
+        context: &LookupContext,
         defaults: &SubsystemDefaults,
-    ) -> Option<Found<'_>> {
-        let of_subsystem = || self.prefixed(&context.subsystem, name).map(Found::Set);
-        self.of_local_name(name, context).or_else(|| match context.subsystem.is_empty() {
+    ) -> Option<FoundMacro<'_>> {
+        let of_subsystem = || self.find_with_prefix(&context.subsystem, name).map(FoundMacro::Set);
+        self.find_for_local_name(name, context).or_else(|| match context.subsystem.is_empty() {
             true => None,
-            false => of_subsystem().or_else(|| defaults.find(name).map(Found::Default)),
+            false => of_subsystem().or_else(|| defaults.find(name).map(FoundMacro::Default)),
         })
     }
 
-    fn of_local_name(&self, name: &[u8], context: &Who) -> Option<Found<'_>> {
+    fn find_for_local_name(&self, name: &[u8], context: &LookupContext) -> Option<FoundMacro<'_>> {
         let local = Some(&context.local_name).filter(|local| !local.is_empty());
-        local.and_then(|local| self.prefixed(local, name)).map(Found::Set)
+        local.and_then(|local| self.find_with_prefix(local, name)).map(FoundMacro::Set)
     }
 
     /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.
-    pub fn describe(&self, place: &Place) -> BString {
+    pub fn describe_place(&self, place: &DefinitionPlace) -> BString {
         let mut text = self.source(place.source).name.clone();
         if let Some(line) = place.line {
             text.extend_from_slice(format!(", line {line}").as_bytes());
@@ -560,7 +572,7 @@ impl MacroSet {
     }
 
     /// The template behind a place: `CATEGORY:NAME+K`.
-    pub fn template_place(&self, place: &Place) -> Option<BString> {
+    pub fn template_place(&self, place: &DefinitionPlace) -> Option<BString> {
         let at = place.template?;
         let mut text = template_name(template::by_index(at.index)?);
         text.extend_from_slice(format!("+{}", at.line).as_bytes());
@@ -575,7 +587,7 @@ fn template_name(template: Template) -> Vec<u8> {
 
 /// The parameter that a name stands for: that of the name itself, or of what follows its first dot
 /// (`param_default_get_id`).
-fn parameter_of(name: &[u8]) -> Option<Parameter> {
+fn find_parameter(name: &[u8]) -> Option<Parameter> {
     defaults::find(name).or_else(|| {
         let dot = memchr::memchr(b'.', name)?;
         defaults::find(&name[dot + 1..])
@@ -583,7 +595,7 @@ fn parameter_of(name: &[u8]) -> Option<Parameter> {
 }
 
 /// Whether a value is its default: the same bytes, or the same truth value in another case.
-fn same_value(default: &[u8], value: &[u8]) -> bool {
+fn is_same_value(default: &[u8], value: &[u8]) -> bool {
     !default.is_empty() && default == value
         || caseless::eq(default, value) && (caseless::eq(value, b"true") || caseless::eq(value, b"false"))
 }

@@ -1,7 +1,7 @@
 //! Configurations for tests, from their texts.
 
 #[cfg(test)]
-use super::{Config, LoadOptions, Who};
+use super::{Config, LoadOptions, LookupContext};
 #[cfg(test)]
 use htc_os::RealWorld;
 
@@ -12,7 +12,7 @@ pub(crate) fn config_of(subsystem: &str, text: &str) -> (Config, RealWorld) {
     let file = home.path().join("condor_config");
     std::fs::write(&file, text).unwrap();
     let world = RealWorld::new();
-    let who = Who { subsystem: subsystem.into(), local_name: "".into() };
+    let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
     let options =
         LoadOptions { file: Some(file), environment: false, user_file: false, ..LoadOptions::default() };
     let (config, _) = Config::load(&world, &who, &options).unwrap();

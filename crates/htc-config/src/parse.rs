@@ -5,21 +5,21 @@ mod frame;
 mod includes;
 mod templates;
 
-pub(crate) use templates::Used;
+pub(crate) use templates::TemplateUse;
 
 use bstr::{BStr, BString};
 
-use self::frame::Frame;
-use crate::condition::{IfError, IfStack, if_keyword};
+use self::frame::SourceFrame;
+use crate::condition::{IfError, IfStack, split_if_keyword};
 use crate::lines::{CommentMode, LogicalLine, LogicalLines};
-use crate::loader::{Loader, SetSource, Skipped, Stop};
+use crate::loader::{LoadFailure, Loader, MacroSetLookup, SkippedDefinition};
 use crate::macro_set::SourceId;
-use crate::statement::{self, Keyword, NoOperator, Operator, Split};
+use crate::statement::{self, LineWithoutOperator, SplitLine, StatementKeyword, StatementOperator};
 use htc_base::text::space::is_space;
 use htc_base::text::{Span, caseless};
 
 /// An `@=` block that is open.
-struct Block {
+struct OpenBlock {
     name: BString,
     tag: BString,
     text: Vec<u8>,
@@ -33,8 +33,13 @@ struct Block {
 impl Loader<'_> {
     /// Reads one text. On an error the reference's lines are in `self.errors`, and what follows the trailer in the
     /// result.
-    pub(crate) fn parse(&mut self, source: SourceId, text: &[u8], depth: u32) -> Result<(), Stop> {
-        let mut frame = Frame {
+    pub(crate) fn parse_source(
+        &mut self,
+        source: SourceId,
+        text: &[u8],
+        depth: u32,
+    ) -> Result<(), LoadFailure> {
+        let mut frame = SourceFrame {
             source,
             text,
             depth,
@@ -44,7 +49,7 @@ impl Loader<'_> {
             warn_colon: true,
         };
         let mut lines = LogicalLines::new(text);
-        let mut block: Option<Block> = None;
+        let mut block: Option<OpenBlock> = None;
         while let Some(line) = lines.next_line() {
             self.last_line = line.line;
             let text: &[u8] = &line.text;
@@ -62,8 +67,8 @@ impl Loader<'_> {
                 if !open.is_void
                     && let Err(error) = self.define(&open.name, &open.text, place)
                 {
-                    let stop = self.stop_expansion(&frame, &line, error);
-                    self.go_on(self.messages.len(), stop)?;
+                    let stop = self.expansion_failure(&frame, &line, error);
+                    self.skip_error(self.messages.len(), stop)?;
                 }
                 continue;
             }
@@ -75,52 +80,67 @@ impl Loader<'_> {
                 continue;
             }
             let before = self.messages.len();
-            if let Err(stop) = self.statement(&mut frame, &line, &mut block) {
-                self.go_on(before, stop)?;
-                self.step_over(&mut frame, &line, &mut block);
+            if let Err(stop) = self.process_statement(&mut frame, &line, &mut block) {
+                self.skip_error(before, stop)?;
+                self.skip_bad_statement(&mut frame, &line, &mut block);
             }
         }
         let before = self.messages.len();
-        self.last_line = lines.line();
-        self.unended(&frame, block, lines.line()).map_or(Ok(()), |stop| self.go_on(before, stop))
+        self.last_line = lines.lines_read();
+        self.find_unended(&frame, block, lines.lines_read())
+            .map_or(Ok(()), |stop| self.skip_error(before, stop))
     }
 
     /// What is still open at the end of a source.
-    fn unended(&mut self, frame: &Frame<'_>, block: Option<Block>, last: u32) -> Option<Stop> {
+    fn find_unended(
+        &mut self,
+        frame: &SourceFrame<'_>,
+        block: Option<OpenBlock>,
+        last: u32,
+    ) -> Option<LoadFailure> {
         let name = self.source_name(frame.source);
         let stop = block.map(|open| {
-            let Block { tag, opened_at, name: of, .. } = open;
-            self.error_line(format!("Config source Found end-of-file while scanning for '@{tag}' in {name}"));
+            let OpenBlock { tag, opened_at, name: of, .. } = open;
+            self.push_error_line(format!(
+                "Config source Found end-of-file while scanning for '@{tag}' in {name}"
+            ));
             let hint = format!("the block of {of} ends with a line that is exactly '@{tag}'");
-            Stop::new(last).at(self.place_of(frame, opened_at)).hint(hint)
+            LoadFailure::new(last).with_location(self.span_location(frame, opened_at)).with_hint(hint)
         });
         if frame.ifs.is_empty() {
             return stop;
         }
         // The reference looks for open conditions behind a block without end as well.
-        self.error_line(format!("Config source Error \"{name}\", Line {last}: "));
+        self.push_error_line(format!("Config source Error \"{name}\", Line {last}: "));
         let unended = stop.unwrap_or_else(|| {
-            let stop = Stop::new(last);
+            let stop = LoadFailure::new(last);
             match frame.conditions.last() {
-                Some((condition, line)) => stop.hint(format!("'{condition}' of line {line} is still open")),
+                Some((condition, line)) => {
+                    stop.with_hint(format!("'{condition}' of line {line} is still open"))
+                }
                 None => stop,
             }
         });
-        Some(unended.reason("endif(s) not found before end-of-file"))
+        Some(unended.with_reason("endif(s) not found before end-of-file"))
     }
 
     /// Goes on behind a statement that is wrong: what it opens is open all the same.
-    fn step_over<'t>(&self, frame: &mut Frame<'t>, line: &LogicalLine<'t>, block: &mut Option<Block>) {
+    fn skip_bad_statement<'t>(
+        &self,
+        frame: &mut SourceFrame<'t>,
+        line: &LogicalLine<'t>,
+        block: &mut Option<OpenBlock>,
+    ) {
         let text: &[u8] = &line.text;
-        if let Some(("if", _)) = if_keyword(text.strip_prefix(b":").unwrap_or(text)) {
-            frame.ifs.assume();
+        if let Some(("if", _)) = split_if_keyword(text.strip_prefix(b":").unwrap_or(text)) {
+            frame.ifs.push_assumed_true();
             frame.conditions.push((text.into(), line.line));
             return;
         }
-        if let Ok(split) = statement::split(text)
-            && split.operator == Operator::Here
+        if let Ok(split) = statement::split_line(text)
+            && split.operator == StatementOperator::Here
         {
-            *block = Some(Block {
+            *block = Some(OpenBlock {
                 name: split.name.into(),
                 tag: split.value.into(),
                 text: Vec::new(),
@@ -132,12 +152,12 @@ impl Loader<'_> {
     }
 
     /// One statement outside of blocks.
-    fn statement<'t>(
+    fn process_statement<'t>(
         &mut self,
-        frame: &mut Frame<'t>,
+        frame: &mut SourceFrame<'t>,
         line: &LogicalLine<'t>,
-        block: &mut Option<Block>,
-    ) -> Result<(), Stop> {
+        block: &mut Option<OpenBlock>,
+    ) -> Result<(), LoadFailure> {
         let mut text: &[u8] = &line.text;
         let mut cut = 0;
         if text.first() == Some(&b':') {
@@ -147,70 +167,80 @@ impl Loader<'_> {
                 cut = 1;
             }
         }
-        if self.if_line(frame, line, text, cut)? {
+        if self.process_if_line(frame, line, text, cut)? {
             return Ok(());
         }
-        if !frame.ifs.enabled() {
-            self.note_skipped(frame, line, text);
+        if !frame.ifs.is_enabled() {
+            self.record_skipped(frame, line, text);
             return Ok(());
         }
-        let split = match statement::split(text) {
+        let split = match statement::split_line(text) {
             Ok(split) => split,
-            Err(NoOperator::Section) => return Ok(()),
-            Err(NoOperator::Missing(at)) => {
-                let stop = Stop::new(line.line).at(self.place_in(frame, line, at + cut, at + cut + 1));
-                return Err(stop.hint(missing_operator_hint(text)));
+            Err(LineWithoutOperator::Section) => return Ok(()),
+            Err(LineWithoutOperator::Missing(at)) => {
+                let stop = LoadFailure::new(line.line).with_location(self.line_location(
+                    frame,
+                    line,
+                    at + cut,
+                    at + cut + 1,
+                ));
+                return Err(stop.with_hint(missing_operator_hint(text)));
             }
         };
-        match statement::keyword(&split) {
-            Some(Keyword::Use) => self.use_statement(frame, line, text, &split),
-            Some(Keyword::Error) => {
-                let shown = self.expanded(frame, line, split.value)?;
+        match statement::statement_keyword(&split) {
+            Some(StatementKeyword::Use) => self.process_use(frame, line, text, &split),
+            Some(StatementKeyword::Error) => {
+                let shown = self.expand_in_frame(frame, line, split.value)?;
                 let name = self.source_name(frame.source);
-                self.error_line(format!("Config source Error \"{name}\", Line {}: {shown}", line.line));
-                Err(Stop::new(line.line).at(self.place_in(frame, line, cut, line.text.len())))
+                self.push_error_line(format!("Config source Error \"{name}\", Line {}: {shown}", line.line));
+                Err(LoadFailure::new(line.line).with_location(self.line_location(
+                    frame,
+                    line,
+                    cut,
+                    line.text.len(),
+                )))
             }
-            Some(Keyword::Warning) => {
-                let shown = self.expanded(frame, line, split.value)?;
+            Some(StatementKeyword::Warning) => {
+                let shown = self.expand_in_frame(frame, line, split.value)?;
                 let name = self.source_name(frame.source);
                 self.warn(format!("Config source Warning \"{name}\", Line {}: {shown}", line.line));
                 Ok(())
             }
-            Some(Keyword::Include) => self.include_statement(frame, line, &split),
+            Some(StatementKeyword::Include) => self.process_include(frame, line, &split),
             None => {
-                if split.operator == Operator::Colon {
-                    self.obsolete_colon(frame, line, &split)?;
+                if split.operator == StatementOperator::Colon {
+                    self.process_colon_assignment(frame, line, &split)?;
                 }
-                self.assignment(frame, line, &split, block)
+                self.process_assignment(frame, line, &split, block)
             }
         }
     }
 
     /// Deals with `if`, `elif`, `else` and `endif`.
-    fn if_line(
+    fn process_if_line(
         &mut self,
-        frame: &mut Frame<'_>,
+        frame: &mut SourceFrame<'_>,
         line: &LogicalLine<'_>,
         text: &[u8],
         cut: usize,
-    ) -> Result<bool, Stop> {
-        let Some((keyword, rest)) = if_keyword(text) else {
+    ) -> Result<bool, LoadFailure> {
+        let Some((keyword, rest)) = split_if_keyword(text) else {
             return Ok(false);
         };
         let mut messages = Vec::new();
-        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
-        let result = frame.ifs.line(text, &source, self.world, &mut |message| messages.push(message));
+        let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };
+        let result = frame.ifs.process_line(text, &source, self.world, &mut |message| messages.push(message));
         self.warn_messages(messages);
         if let Some(Err(error)) = result {
-            let mut stop = Stop::new(line.line).reason(error.to_string());
+            let mut stop = LoadFailure::new(line.line).with_reason(error.to_string());
             let start = text.len() - rest.len() + cut;
             let (from, to) =
                 if rest.is_empty() { (cut, cut + keyword.len()) } else { (start, line.text.len()) };
-            stop = stop.at(self.place_in(frame, line, from, to));
+            stop = stop.with_location(self.line_location(frame, line, from, to));
             if let IfError::Condition { condition, reason, .. } = &error
-                && let Some(hint) = reason.hint(condition)
+                && let Some(hint) = reason.correction_hint(condition)
             {
-                stop = stop.hint(hint);
+                stop = stop.with_hint(hint);
             }
             return Err(stop);
         }
@@ -229,17 +259,17 @@ impl Loader<'_> {
     }
 
     /// Notes a definition in a branch that is not taken.
-    fn note_skipped(&mut self, frame: &Frame<'_>, line: &LogicalLine<'_>, text: &[u8]) {
+    fn record_skipped(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, text: &[u8]) {
         if !self.options.keep_texts {
             return;
         }
-        let Ok(split) = statement::split(text) else {
+        let Ok(split) = statement::split_line(text) else {
             return;
         };
-        if statement::keyword(&split).is_none() && statement::is_valid_name(split.name) {
+        if statement::statement_keyword(&split).is_none() && statement::is_valid_name(split.name) {
             let place = frame.place(line.line, line.locate(0, 0).start);
             let condition = frame.conditions.last().cloned().unwrap_or_default();
-            self.skipped.push(Skipped {
+            self.skipped.push(SkippedDefinition {
                 name: split.name.into(),
                 value: split.value.into(),
                 place,
@@ -249,12 +279,12 @@ impl Loader<'_> {
     }
 
     /// `NAME : value`, which is `NAME = value` with a warning or, on request, an error.
-    fn obsolete_colon(
+    fn process_colon_assignment(
         &mut self,
-        frame: &mut Frame<'_>,
+        frame: &mut SourceFrame<'_>,
         line: &LogicalLine<'_>,
-        split: &Split<'_>,
-    ) -> Result<(), Stop> {
+        split: &SplitLine<'_>,
+    ) -> Result<(), LoadFailure> {
         let mut is_error = frame.strict;
         let mut warns = true;
         if caseless::eq(split.name, b"RunBenchmarks") {
@@ -277,37 +307,38 @@ impl Loader<'_> {
             BStr::new(split.value)
         );
         if is_error {
-            self.error_line(text);
-            let at = self.place_in(frame, line, split.operator_at, split.operator_at + 1);
-            return Err(Stop::new(line.line).at(at).hint("write '=' in place of ':'"));
+            self.push_error_line(text);
+            let at = self.line_location(frame, line, split.operator_at, split.operator_at + 1);
+            return Err(LoadFailure::new(line.line).with_location(at).with_hint("write '=' in place of ':'"));
         }
         self.warn(text);
         Ok(())
     }
 
     /// `NAME = value`, `NAME += value`, `NAME @=TAG`.
-    fn assignment(
+    fn process_assignment(
         &mut self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
-        split: &Split<'_>,
-        block: &mut Option<Block>,
-    ) -> Result<(), Stop> {
-        let name = self.expanded(frame, line, split.name)?;
+        split: &SplitLine<'_>,
+        block: &mut Option<OpenBlock>,
+    ) -> Result<(), LoadFailure> {
+        let name = self.expand_in_frame(frame, line, split.name)?;
         if !statement::is_valid_name(&name) {
             let source = self.source_name(frame.source);
-            self.error_line(format!(
+            self.push_error_line(format!(
                 "Config source Error \"{source}\", Line {}: Illegal Identifier: <{name}>",
                 line.line
             ));
             let bad = split.name.iter().position(|&b| !statement::is_name_byte(b)).unwrap_or(0);
-            let stop = Stop::new(line.line).at(self.place_in(frame, line, bad, bad + 1));
-            return Err(stop.hint(bad_name_hint(split.name)));
+            let stop =
+                LoadFailure::new(line.line).with_location(self.line_location(frame, line, bad, bad + 1));
+            return Err(stop.with_hint(bad_name_hint(split.name)));
         }
         let offset = line.locate(0, 0).start;
-        if split.operator == Operator::Here {
+        if split.operator == StatementOperator::Here {
             let opened_at = line.locate(0, line.text.len());
-            *block = Some(Block {
+            *block = Some(OpenBlock {
                 name,
                 tag: split.value.into(),
                 text: Vec::new(),
@@ -317,9 +348,9 @@ impl Loader<'_> {
             });
             return Ok(());
         }
-        let value = self.appended(&name, split.operator, split.value);
+        let value = self.appended_value(&name, split.operator, split.value);
         self.define(&name, &value, frame.place(line.line, offset))
-            .map_err(|error| self.stop_expansion(frame, line, error))
+            .map_err(|error| self.expansion_failure(frame, line, error))
     }
 }
 

@@ -8,20 +8,20 @@ use bstr::{BString, ByteSlice};
 use crate::Config;
 use crate::defaults::{self, ParameterType};
 use crate::finding::Finding;
-use crate::load::Attempt;
-use crate::statement::{self, LogicalLines, Operator};
-use htc_base::text::{bare_name, caseless};
+use crate::load::LoadAttempt;
+use crate::statement::{self, LogicalLines, StatementOperator};
+use htc_base::text::{caseless, unqualified_name};
 use htc_base::world::World;
 
 /// What stands in the place of a secret.
 const MASK: &[u8] = b"********";
 
 /// Words in a name that make its value a secret.
-const SECRET: [&str; 9] =
+const SECRET_WORDS: [&str; 9] =
     ["PASSWORD", "PASSWD", "SECRET", "PASSPHRASE", "PRIVATE_KEY", "API_KEY", "ACCESS_KEY", "BEARER", "TOKEN"];
 
 /// Ends of names whose value only tells where or how, whatever else they say.
-const HARMLESS: [&str; 22] = [
+const HARMLESS_ENDINGS: [&str; 22] = [
     "_FILE",
     "_FILES",
     "_DIR",
@@ -47,13 +47,14 @@ const HARMLESS: [&str; 22] = [
 ];
 
 /// Whether a parameter of that name holds a secret rather than a place where one is kept.
-pub fn is_secret(name: &[u8]) -> bool {
+pub fn is_secret_name(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let has = |word: &&str| name.windows(word.len()).any(|part| part == word.as_bytes());
     // As parts of other words these are too short to tell anything; PWD by itself is the shell's working directory.
     let is_word = |word: &[u8]| [&b"PASS"[..], b"PWD", b"APIKEY"].contains(&word);
     let has_word = name != b"PWD" && name.split(|&b| b == b'_' || b == b'.').any(is_word);
-    (has_word || SECRET.iter().any(has)) && !HARMLESS.iter().any(|end| name.ends_with(end.as_bytes()))
+    (has_word || SECRET_WORDS.iter().any(has))
+        && !HARMLESS_ENDINGS.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
 /// Whether a part of a value is masked.
@@ -63,28 +64,29 @@ pub fn is_masked(value: &[u8]) -> bool {
 
 /// Whether a value of that name is a secret: not a switch, and not one that the table of parameters knows as a number,
 /// a truth value or a path.
-fn hides(name: &[u8], value: &[u8]) -> bool {
+fn is_secret_value(name: &[u8], value: &[u8]) -> bool {
     let is_switch = ["true", "false", ""].iter().any(|word| caseless::eq(word.as_bytes(), value));
-    let plain = bare_name(name);
-    let is_harmless = defaults::find(plain).is_some_and(|known| known.kind() != ParameterType::String);
-    !is_switch && !is_harmless && is_secret(name)
+    let plain = unqualified_name(name);
+    let is_harmless =
+        defaults::find(plain).is_some_and(|known| known.parameter_type() != ParameterType::String);
+    !is_switch && !is_harmless && is_secret_name(name)
 }
 
 /// The value with secrets masked: all of it if the name says so, passwords in addresses, `password=` words and
 /// secrets of the environment in any.
-pub fn masked<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
-    if hides(name, value) {
+pub fn mask_value<'a>(name: &[u8], value: &'a [u8]) -> Cow<'a, [u8]> {
+    if is_secret_value(name, value) {
         return Cow::Borrowed(MASK);
     }
     let mut text = Cow::Borrowed(value);
-    for range in parts(value).into_iter().rev() {
+    for range in secret_ranges(value).into_iter().rev() {
         text.to_mut().splice(range, MASK.iter().copied());
     }
     text
 }
 
 /// The parts of any text that are secrets by what stands before them, in order and apart from each other.
-fn parts(text: &[u8]) -> Vec<Range<usize>> {
+fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let until = |start: usize, ends: &[u8]| {
         start + text[start..].iter().position(|b| ends.contains(b)).unwrap_or(text.len() - start)
@@ -114,7 +116,7 @@ fn parts(text: &[u8]) -> Vec<Range<usize>> {
         let start = from + at;
         from = until(start, b")\n");
         let name = text[start + 5..from].split(|&b| b == b':').next().unwrap_or_default();
-        if is_secret(name) {
+        if is_secret_name(name) {
             from = text.len().min(from + 1);
             found.push(start..from);
         }
@@ -133,49 +135,53 @@ fn parts(text: &[u8]) -> Vec<Range<usize>> {
 
 /// What secrets say, to take it out of texts that were made of them.
 #[derive(Debug, Default)]
-pub struct Secrets(Vec<BString>);
+pub struct KnownSecrets(Vec<BString>);
 
-impl Secrets {
+impl KnownSecrets {
     /// Shorter values stand in too many words to be looked for.
-    const SHORTEST: usize = 3;
+    const MIN_SECRET_LENGTH: usize = 3;
 
     /// Adds the secrets of a configuration: raw and expanded, whole and by lines.
-    pub fn learn(&mut self, config: &Config, world: &dyn World) {
+    pub fn learn_from_config(&mut self, config: &Config, world: &dyn World) {
         let view = config.view(world);
-        for entry in config.set.entries().chain(config.set.displaced()) {
+        for entry in config.set.entries().chain(config.set.displaced_entries()) {
             for definition in entry.replaced.iter().chain([&entry.current]) {
-                if hides(&definition.name, &definition.raw) {
-                    self.add(&definition.raw);
+                if is_secret_value(&definition.name, &definition.raw) {
+                    self.add_secret(&definition.raw);
                     if let Ok(value) = view.expand_raw(&definition.name, &definition.raw) {
-                        self.add(&value);
+                        self.add_secret(&value);
                     }
                 }
             }
         }
-        for skipped in config.skipped.iter().filter(|skipped| hides(&skipped.name, &skipped.value)) {
-            self.add(&skipped.value);
+        for skipped in config.skipped.iter().filter(|skipped| is_secret_value(&skipped.name, &skipped.value))
+        {
+            self.add_secret(&skipped.value);
         }
         view.take_messages();
     }
 
     /// Adds the secrets in a text of `Name = value` lines, such as a job ad.
-    pub fn learn_lines(&mut self, text: &[u8]) {
+    pub fn learn_from_lines(&mut self, text: &[u8]) {
         for line in text.lines() {
-            for range in parts(line) {
-                self.add(&line[range]);
+            for range in secret_ranges(line) {
+                self.add_secret(&line[range]);
             }
             if let Some((name, value)) = line.split_once_str("=")
-                && hides(name.trim(), value.trim())
+                && is_secret_value(name.trim(), value.trim())
             {
-                self.add(value);
-                self.add(value.trim().trim_with(|c| c == '"'));
+                self.add_secret(value);
+                self.add_secret(value.trim().trim_with(|c| c == '"'));
             }
         }
     }
 
-    fn add(&mut self, value: &[u8]) {
+    fn add_secret(&mut self, value: &[u8]) {
         for text in value.lines().map(ByteSlice::trim).chain([value.trim()]) {
-            if text.len() >= Self::SHORTEST && text != MASK && !self.0.iter().any(|known| known == text) {
+            if text.len() >= Self::MIN_SECRET_LENGTH
+                && text != MASK
+                && !self.0.iter().any(|known| known == text)
+            {
                 self.0.push(text.into());
             }
         }
@@ -183,8 +189,8 @@ impl Secrets {
     }
 
     /// A text without them.
-    pub fn sweep(&self, text: &[u8]) -> BString {
-        let mut text = masked(b"", text).into_owned();
+    pub fn remove_secrets(&self, text: &[u8]) -> BString {
+        let mut text = mask_value(b"", text).into_owned();
         for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
             if text.contains_str(secret) {
                 text = text.replace(secret, MASK);
@@ -193,25 +199,25 @@ impl Secrets {
         text.into()
     }
 
-    fn sweep_string(&self, text: &mut String) {
-        *text = self.sweep(text.as_bytes()).to_str_lossy().into_owned();
+    fn remove_secrets_from_string(&self, text: &mut String) {
+        *text = self.remove_secrets(text.as_bytes()).to_str_lossy().into_owned();
     }
 
     /// A finding without them; `text` is what its source holds.
-    pub fn clean(&self, finding: &mut Finding, text: Option<&[u8]>) {
-        if is_secret(&finding.name) {
+    pub fn redact_finding(&self, finding: &mut Finding, text: Option<&[u8]>) {
+        if is_secret_name(&finding.name) {
             finding.message =
                 format!("what is wrong with {} is not shown where secrets are masked", finding.name);
             finding.fix = None;
         }
-        self.sweep_string(&mut finding.message);
+        self.remove_secrets_from_string(&mut finding.message);
         if let Some(fix) = &mut finding.fix {
-            self.sweep_string(fix);
+            self.remove_secrets_from_string(fix);
         }
         if let Some(spot) = &mut finding.spot {
             let (text, line) = match text {
-                Some(text) => (source_text(text), spot.line.saturating_sub(1) as usize),
-                None => (source_text(&spot.text), 0),
+                Some(text) => (redact_source_text(text), spot.line.saturating_sub(1) as usize),
+                None => (redact_source_text(&spot.text), 0),
             };
             spot.text = text.split(|&b| b == b'\n').nth(line).unwrap_or_default().into();
             for secret in self.0.iter().filter(|secret| !MASK.contains_str(secret)) {
@@ -223,45 +229,45 @@ impl Secrets {
 }
 
 /// Masks every secret that an attempt left: nothing that is asked of it afterwards knows any.
-pub fn attempt(attempt: &mut Attempt, world: &dyn World) {
-    let mut secrets = Secrets::default();
-    secrets.learn(&attempt.config, world);
-    for error in attempt.stops.iter_mut().chain(&mut attempt.error) {
+pub fn redact_attempt(attempt: &mut LoadAttempt, world: &dyn World) {
+    let mut secrets = KnownSecrets::default();
+    secrets.learn_from_config(&attempt.config, world);
+    for error in attempt.skipped_errors.iter_mut().chain(&mut attempt.error) {
         if let Some(place) = &mut error.place {
-            let shown = source_text(&place.text);
+            let shown = redact_source_text(&place.text);
             let same = place.text.iter().zip(&shown).take_while(|(a, b)| a == b).count();
-            secrets.add(&place.text[same..]);
+            secrets.add_secret(&place.text[same..]);
             place.text = shown.into();
         }
         for line in &mut error.lines {
-            *line = secrets.sweep(line);
+            *line = secrets.remove_secrets(line);
         }
         if let Some(hint) = &mut error.hint {
-            secrets.sweep_string(hint);
+            secrets.remove_secrets_from_string(hint);
         }
     }
     for warning in &mut attempt.warnings {
-        warning.text = secrets.sweep(&warning.text);
+        warning.text = secrets.remove_secrets(&warning.text);
     }
     let config = &mut attempt.config;
     config.set.rewrite_values(&|name, raw, is_template| match is_template {
         // Arguments of templates were expanded when they were put in.
-        true => secrets.sweep(&masked(name, raw)),
-        false => masked(name, raw).into_owned().into(),
+        true => secrets.remove_secrets(&mask_value(name, raw)),
+        false => mask_value(name, raw).into_owned().into(),
     });
-    config.set.rewrite_sources(&|name| secrets.sweep(name), &source_text);
+    config.set.rewrite_sources(&|name| secrets.remove_secrets(name), &redact_source_text);
     for name in config.local_sources.iter_mut().chain(&mut config.root) {
-        *name = secrets.sweep(name);
+        *name = secrets.remove_secrets(name);
     }
     for skipped in &mut config.skipped {
-        skipped.value = masked(&skipped.name, &skipped.value).into_owned().into();
+        skipped.value = mask_value(&skipped.name, &skipped.value).into_owned().into();
     }
 }
 
 /// The text of a source, or one line of it, with a star for each character of a secret, so that places stay.
-fn source_text(text: &[u8]) -> Vec<u8> {
+fn redact_source_text(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
-    for range in parts(text) {
+    for range in secret_ranges(text) {
         out[range].fill(b'*');
     }
     let mut lines = LogicalLines::new(text);
@@ -275,16 +281,18 @@ fn source_text(text: &[u8]) -> Vec<u8> {
                 from = 0;
             }
         } else {
-            match statement::split(&line.text) {
-                Ok(split) if split.operator == Operator::Here => {
-                    block = is_secret(split.name).then(|| split.value.to_vec());
+            match statement::split_line(&line.text) {
+                Ok(split) if split.operator == StatementOperator::Here => {
+                    block = is_secret_name(split.name).then(|| split.value.to_vec());
                 }
-                Ok(split) if hides(split.name, split.value) => from = line.text.len() - split.value.len(),
+                Ok(split) if is_secret_value(split.name, split.value) => {
+                    from = line.text.len() - split.value.len()
+                }
                 Ok(_) => {}
                 Err(_) => {
                     let word =
                         line.text.iter().position(|&b| b == b' ' || b == b'\t').unwrap_or(line.text.len());
-                    if is_secret(&line.text[..word]) {
+                    if is_secret_name(&line.text[..word]) {
                         from = word;
                     }
                 }
@@ -312,7 +320,7 @@ mod tests {
     use super::*;
 
     fn shown(name: &str, value: &str) -> String {
-        String::from_utf8(masked(name.as_bytes(), value.as_bytes()).into_owned()).unwrap()
+        String::from_utf8(mask_value(name.as_bytes(), value.as_bytes()).into_owned()).unwrap()
     }
 
     #[test]
@@ -333,7 +341,7 @@ mod tests {
     #[test]
     fn texts_keep_their_places() {
         let text = "A = 1\nMY_PASSWORD = ab\\\n  cd\nB_TOKEN @=e\n x y\n@e\nC = token=zz 2\nX_SECRET oops\n";
-        let shown = String::from_utf8(source_text(text.as_bytes())).unwrap();
+        let shown = String::from_utf8(redact_source_text(text.as_bytes())).unwrap();
         assert_eq!(shown.len(), text.len());
         for secret in ["ab", "cd", "x y", "zz", "oops"] {
             assert!(!shown.contains(secret), "{secret} in {shown}");

@@ -6,7 +6,7 @@ use bstr::BString;
 
 /// Where a value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct SettingOrigin {
     /// The parameter's name as it was found, prefix included (`STARTD.START`, `SLOT_TYPE_1_START`).
     pub name: BString,
     /// The file, command or `<Default>`, `<Detected>`, `<Environment>`, `<Over>`.
@@ -17,20 +17,20 @@ pub struct Origin {
     pub template: Option<BString>,
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Whether no source set the value.
     pub fn is_default(&self) -> bool {
         self.source == "<Default>"
     }
 
     /// The place for whoever is to look there; what options of a program set came by its command line.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         self.to_string().replace("<Over>", "command line")
     }
 }
 
 /// `FILE, line N, use CATEGORY:NAME+K`, as the reference writes it.
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
         if let Some(line) = self.line {
@@ -49,14 +49,14 @@ pub struct Setting<T> {
     /// The value.
     pub value: T,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The text before expansion.
     pub raw: BString,
 }
 
 impl<T> Setting<T> {
     /// The same setting with another value.
-    pub fn map<U>(self, then: impl FnOnce(T) -> U) -> Setting<U> {
+    pub fn map_value<U>(self, then: impl FnOnce(T) -> U) -> Setting<U> {
         Setting { value: then(self.value), origin: self.origin, raw: self.raw }
     }
 }

@@ -1,6 +1,6 @@
 //! Where lines and conditions of a source begin, found once for all findings about it.
 
-use crate::condition::if_keyword;
+use crate::condition::split_if_keyword;
 use crate::lines::LogicalLines;
 
 /// What is asked of a source's text again and again.
@@ -18,11 +18,11 @@ impl SourceIndex {
         let mut open = 0u32;
         let mut lines = LogicalLines::new(text);
         loop {
-            let start = lines.offset() as u32;
+            let start = lines.bytes_read() as u32;
             let Some(line) = lines.next_line() else {
                 break;
             };
-            match if_keyword(line.text.strip_prefix(b":").unwrap_or(&line.text)) {
+            match split_if_keyword(line.text.strip_prefix(b":").unwrap_or(&line.text)) {
                 Some(("if", _)) => open += 1,
                 Some(("endif", _)) => open = open.saturating_sub(1),
                 _ => continue,
@@ -33,12 +33,12 @@ impl SourceIndex {
     }
 
     /// The number of the line that holds an offset, from 1.
-    pub(super) fn line(&self, offset: usize) -> u32 {
+    pub(super) fn line_number(&self, offset: usize) -> u32 {
         self.newlines.partition_point(|&newline| (newline as usize) < offset) as u32 + 1
     }
 
     /// How many `if`s are open where the line at an offset begins.
-    pub fn depth(&self, offset: u32) -> u32 {
+    pub fn if_depth(&self, offset: u32) -> u32 {
         let before = self.conditions.partition_point(|&(start, _)| start < offset);
         before.checked_sub(1).map_or(0, |at| self.conditions[at].1)
     }
@@ -55,7 +55,7 @@ mod tests {
         let at = |needle: &[u8]| bstr::ByteSlice::find(&text[..], needle).unwrap();
         let found = [&b"A ="[..], b"B =", b"C =", b"D =", b"E ="].map(|name| {
             let at = at(name);
-            (index.line(at), index.depth(at as u32))
+            (index.line_number(at), index.if_depth(at as u32))
         });
         assert_eq!(found, [(1, 0), (3, 1), (6, 2), (8, 1), (10, 0)]);
     }

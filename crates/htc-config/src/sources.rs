@@ -7,25 +7,25 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::command::{self, CommandPolicy, Target, ends_in_bar};
+use crate::command::{self, CommandPolicy, SourceTarget, ends_in_pipe};
 use crate::expand::Expander;
-use crate::loader::{Loader, NotRead, NotReadKind, Stop};
-use crate::macro_set::{Place, Source, SourceId, SourceKind};
-use crate::use_counts::Reading;
+use crate::loader::{LoadFailure, Loader, UnreadSource, UnreadSourceKind};
+use crate::macro_set::{ConfigSource, DefinitionPlace, SourceId, SourceKind};
+use crate::use_counts::LookupPurpose;
 use htc_base::process::Exit;
 use htc_base::text::space::is_space;
 use htc_base::text::{caseless, list};
 use htc_base::world::{FileKind, World};
-use htc_classad::regex::{Options as RegexOptions, Regex};
+use htc_classad::regex::{Regex, RegexOptions};
 
-mod settle;
-mod special;
+mod finalize;
+mod special_values;
 
 /// The largest source that is read; offsets are 32 bits wide, and nobody wrote more by hand.
-const MAX_SOURCE: u64 = 1 << 30;
+const MAX_SOURCE_BYTES: u64 = 1 << 30;
 
 /// A source that was opened: its number and text, and how it ended where it is a command.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSource {
     source: SourceId,
     text: Vec<u8>,
     exit: Option<Exit>,
@@ -33,11 +33,11 @@ pub(crate) struct Opened {
 
 impl Loader<'_> {
     /// Reads everything.
-    pub(crate) fn read_all(&mut self) -> Result<(), Stop> {
+    pub(crate) fn read_all_sources(&mut self) -> Result<(), LoadFailure> {
         let options = self.options;
         let root = self.find_root()?;
         let only_env = root.as_deref().is_some_and(|root| caseless::eq(root, b"ONLY_ENV"));
-        self.insert_first();
+        self.insert_initial_values();
         let root = root.filter(|root| !only_env && !root.is_empty() && *root != "/dev/null");
         if let Some(root) = root {
             let directory = match memchr::memrchr(b'/', &root) {
@@ -45,101 +45,103 @@ impl Loader<'_> {
                 Some(slash) => &root[..slash],
                 None => b".",
             };
-            let directory = self.absolute(directory);
-            self.insert(b"CONFIG_ROOT", directory, Place::special(SourceId::DETECTED));
+            let directory = self.absolute_root_directory(directory);
+            self.insert(b"CONFIG_ROOT", directory, DefinitionPlace::without_line(SourceId::DETECTED));
             self.root = Some(root.clone());
-            self.config_source(root.as_ref(), 0, "global config source", true)?;
+            self.read_config_source(root.as_ref(), 0, "global config source", true)?;
         }
         for file in &options.more_files {
             self.refuse_directory(file)?;
             let file = BString::from(file.as_os_str().as_bytes());
-            self.config_source(file.as_ref(), 0, "config source", true)?;
+            self.read_config_source(file.as_ref(), 0, "config source", true)?;
             self.local_sources.push(file);
         }
-        self.learn_host()?;
+        self.insert_host_names()?;
         if options.local_files {
-            self.local_sources(only_env)?;
+            self.read_local_sources(only_env)?;
         }
         if options.user_file && !only_env {
-            self.user_file()?;
+            self.read_user_file()?;
         }
         if options.environment {
-            self.environment();
+            self.read_environment();
         }
         for (name, value) in &options.overlay {
-            let place = Place::special(SourceId::OVERLAY);
+            let place = DefinitionPlace::without_line(SourceId::OVERLAY);
             let defined = self.define(name, value, place);
-            defined.map_err(|error| Stop::new(0).reason(error.to_string()))?;
+            defined.map_err(|error| LoadFailure::new(0).with_reason(error.to_string()))?;
         }
         self.force_detected(false)?;
-        self.persistent()?;
+        self.read_persistent_settings()?;
         self.check_network()?;
-        if self.value("DEFAULT_DOMAIN_NAME")?.is_some() {
-            self.host_settings()?;
+        if self.expanded_value("DEFAULT_DOMAIN_NAME")?.is_some() {
+            self.read_host_settings()?;
         }
         self.force_detected(true)?;
-        self.domains()?;
-        self.auto_use()?;
-        self.settings_of_the_tool()
+        self.set_default_domains()?;
+        self.apply_auto_use()?;
+        self.read_tool_settings()
     }
 
     /// The files that LOCAL_CONFIG_DIR and LOCAL_CONFIG_FILE name.
-    fn local_sources(&mut self, only_env: bool) -> Result<(), Stop> {
-        let directories = self.value("LOCAL_CONFIG_DIR")?;
+    fn read_local_sources(&mut self, only_env: bool) -> Result<(), LoadFailure> {
+        let directories = self.expanded_value("LOCAL_CONFIG_DIR")?;
         if let Some(directories) = directories.as_ref().filter(|_| !only_env) {
-            self.config_directories(directories.as_ref())?;
+            self.read_config_directories(directories.as_ref())?;
         }
-        self.local_files()?;
-        let now = self.value("LOCAL_CONFIG_DIR")?;
+        self.read_local_files()?;
+        let now = self.expanded_value("LOCAL_CONFIG_DIR")?;
         if let Some(now) = now.filter(|now| !only_env && Some(now) != directories.as_ref()) {
-            self.config_directories(now.as_ref())?;
+            self.read_config_directories(now.as_ref())?;
         }
         Ok(())
     }
 
     /// An expanded value, as `param()` reads it; nothing if it is empty.
-    pub(crate) fn value(&mut self, name: &str) -> Result<Option<BString>, Stop> {
-        let source = self.source();
-        let reading = self.set.reading(Reading::Parameter);
+    pub(crate) fn expanded_value(&mut self, name: &str) -> Result<Option<BString>, LoadFailure> {
+        let source = self.macro_source();
+        let reading = self.set.set_lookup_purpose(LookupPurpose::Parameter);
         let Some(raw) = crate::MacroSource::raw(&source, name.as_bytes()).map(|raw| raw.into_owned()) else {
             return Ok(None);
         };
         let mut messages = Vec::new();
         let mut report = |message| messages.push(message);
-        let value = Expander::new(&source, self.world, &mut report).of(name.as_bytes()).file(&raw);
+        let value = Expander::new(&source, self.world, &mut report)
+            .for_value_of(name.as_bytes())
+            .expand_file_mode(&raw);
         drop(reading);
         self.warn_messages(messages);
         match value {
             Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
             Err(error) => {
-                self.error_line(format!("Configuration Error: {name}: {error}"));
-                Err(Stop::new(0))
+                self.push_error_line(format!("Configuration Error: {name}: {error}"));
+                Err(LoadFailure::new(0))
             }
         }
     }
 
     /// The directory of the root file, absolute where that is asked for. CONDOR_CONFIG is taken as it is, as the
     /// reference does.
-    fn absolute(&self, directory: &[u8]) -> BString {
+    fn absolute_root_directory(&self, directory: &[u8]) -> BString {
         if !self.options.absolute_root || self.options.file.is_none() || directory.starts_with(b"/") {
             return directory.into();
         }
         let Ok(current) = self.world.current_dir() else { return directory.into() };
-        let relative = if directory == b"." { path(b"") } else { path(directory) };
+        let relative = if directory == b"." { bytes_to_path(b"") } else { bytes_to_path(directory) };
         let joined = current.join(relative).into_os_string().into_vec();
         joined.strip_suffix(b"/").unwrap_or(&joined).into()
     }
 
     /// The root file (`find_file`): the option, else CONDOR_CONFIG, else the usual places.
     /// Why a name in CONDOR_CONFIG is that of no root, in the reference's words.
-    fn no_root(&self, file: &BString) -> Option<(&'static str, String)> {
-        match self.world.stat(path(file)) {
+    fn explain_invalid_root(&self, file: &BString) -> Option<(&'static str, String)> {
+        match self.world.stat(bytes_to_path(file)) {
             Ok(status) if status.kind == FileKind::Directory => {
                 Some(("File", format!("\"{file}\" is a directory.  Please specify a file.")))
             }
             Ok(_) => None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (!ends_in_bar(file.as_ref())).then(|| ("File", format!("\"{file}\" does not exist.")))
+                (!ends_in_pipe(file.as_ref())).then(|| ("File", format!("\"{file}\" does not exist.")))
             }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(0);
@@ -148,7 +150,7 @@ impl Loader<'_> {
         }
     }
 
-    fn find_root(&mut self) -> Result<Option<BString>, Stop> {
+    fn find_root(&mut self) -> Result<Option<BString>, LoadFailure> {
         if let Some(file) = &self.options.file {
             self.refuse_directory(file)?;
             return Ok(Some(file.as_os_str().as_bytes().into()));
@@ -156,11 +158,11 @@ impl Loader<'_> {
         if let Some(file) = self.world.env(OsStr::new("CONDOR_CONFIG")) {
             let file = BString::from(file.into_vec());
             if !caseless::eq(&file, b"ONLY_ENV")
-                && let Some((about, text)) = self.no_root(&file)
+                && let Some((about, text)) = self.explain_invalid_root(&file)
             {
-                self.error_line(format!("{about} specified in CONDOR_CONFIG environment variable:"));
-                self.error_line(text);
-                return Err(Stop::new(0));
+                self.push_error_line(format!("{about} specified in CONDOR_CONFIG environment variable:"));
+                self.push_error_line(text);
+                return Err(LoadFailure::new(0));
             }
             return Ok(Some(file));
         }
@@ -170,7 +172,7 @@ impl Loader<'_> {
             places.push([&condor.home[..], b"/condor_config"].concat().into());
         }
         for place in places {
-            if self.world.read_file(path(&place), Some(1)).is_ok() {
+            if self.world.read_file(bytes_to_path(&place), Some(1)).is_ok() {
                 return Ok(Some(place));
             }
         }
@@ -183,72 +185,90 @@ impl Loader<'_> {
             "Exiting.",
             "",
         ] {
-            self.error_line(line);
+            self.push_error_line(line);
         }
-        Err(Stop::new(0))
+        Err(LoadFailure::new(0))
     }
 
     /// A directory that was named in the place of a file, in the words about CONDOR_CONFIG. The tool's `-root-config`
     /// reads it as nothing.
-    fn refuse_directory(&mut self, file: &Path) -> Result<(), Stop> {
+    fn refuse_directory(&mut self, file: &Path) -> Result<(), LoadFailure> {
         let is_directory = self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory);
         if self.options.absolute_root && is_directory {
             let shown = file.display();
-            self.error_line(format!("\"{shown}\" is a directory.  Please specify a file."));
-            return Err(Stop::new(0));
+            self.push_error_line(format!("\"{shown}\" is a directory.  Please specify a file."));
+            return Err(LoadFailure::new(0));
         }
         Ok(())
     }
 
     /// The first letter decides, else a truth value (`param_boolean_crufty`).
-    fn requires_local_files(&mut self) -> Result<bool, Stop> {
+    fn requires_local_files(&mut self) -> Result<bool, LoadFailure> {
         let name = "REQUIRE_LOCAL_CONFIG_FILE";
-        Ok(match self.value(name)?.and_then(|value| value.first().copied()) {
+        Ok(match self.expanded_value(name)?.and_then(|value| value.first().copied()) {
             Some(b't' | b'T') => true,
             Some(b'f' | b'F') => false,
-            _ => self.flag(name, true),
+            _ => self.read_flag(name, true),
         })
     }
 
     /// One source on its own (`process_config_source`).
-    fn config_source(&mut self, name: &BStr, depth: u32, kind: &str, required: bool) -> Result<(), Stop> {
-        let opened = self.open(name, false, None);
-        if opened.is_err() && Target::new(name, false).command.is_none() {
+    fn read_config_source(
+        &mut self,
+        name: &BStr,
+        depth: u32,
+        kind: &str,
+        required: bool,
+    ) -> Result<(), LoadFailure> {
+        let opened = self.open_file_or_command(name, false, None);
+        if opened.is_err() && SourceTarget::new(name, false).command.is_none() {
             let why = std::mem::take(&mut self.stale_reason);
             // The reference looks whether it can be read before it counts as a source.
-            self.set.take_source_back();
+            self.set.remove_last_source();
             if !required {
                 return Ok(());
             }
-            if self.options.go_on && depth > 0 {
+            if self.options.continue_after_errors && depth > 0 {
                 let (name, reason) = (name.to_owned(), why.to_string());
-                self.not_read.push(NotRead { kind: NotReadKind::File, name, from: None, reason });
+                self.unread_sources.push(UnreadSource {
+                    kind: UnreadSourceKind::File,
+                    name,
+                    from: None,
+                    reason,
+                });
                 return Ok(());
             }
-            self.error_line(format!("ERROR: Can't read {kind} {name}"));
-            return Err(Stop::new(0).hint(why.to_string()));
+            self.push_error_line(format!("ERROR: Can't read {kind} {name}"));
+            return Err(LoadFailure::new(0).with_hint(why.to_string()));
         }
         self.last_line = 0;
         let result = match opened {
-            Ok(opened) => self.parse(opened.source, &opened.text, depth).and_then(|()| match opened.exit {
-                Some(exit) if !exit.is_success() => {
-                    let shown = self.source_name(opened.source);
-                    let status = exit.to_raw();
-                    self.error_line(format!("Error \"{shown}\": command terminated with exit code {status}"));
-                    Err(Stop::new(self.last_line))
-                }
-                _ => Ok(()),
-            }),
-            Err(reason) => Err(Stop::new(0).reason(reason)),
+            Ok(opened) => {
+                self.parse_source(opened.source, &opened.text, depth).and_then(|()| match opened.exit {
+                    Some(exit) if !exit.is_success() => {
+                        let shown = self.source_name(opened.source);
+                        let status = exit.to_raw();
+                        self.push_error_line(format!(
+                            "Error \"{shown}\": command terminated with exit code {status}"
+                        ));
+                        Err(LoadFailure::new(self.last_line))
+                    }
+                    _ => Ok(()),
+                })
+            }
+            Err(reason) => Err(LoadFailure::new(0).with_reason(reason)),
         };
         let stale = std::mem::take(&mut self.stale_reason);
         result.map_err(|mut stop| {
-            self.error_line(format!("Configuration Error Line {} while reading {kind} {name}", stop.line));
+            self.push_error_line(format!(
+                "Configuration Error Line {} while reading {kind} {name}",
+                stop.line
+            ));
             if stop.reason.is_empty() {
                 stop.reason = stale;
             }
             if !stop.reason.is_empty() {
-                self.error_line(stop.reason.clone());
+                self.push_error_line(stop.reason.clone());
             }
             stop
         })
@@ -260,25 +280,25 @@ impl Loader<'_> {
         if let Some(text) = self.options.root_text.as_ref().filter(|_| is_root) {
             return Ok(text.to_vec());
         }
-        let file = path(name);
+        let file = bytes_to_path(name);
         if self.world.stat(file).is_ok_and(|status| status.kind == FileKind::Directory) {
             return Ok(Vec::new());
         }
-        match self.world.read_file(file, Some(MAX_SOURCE)) {
-            Ok(text) if text.len() as u64 >= MAX_SOURCE => Err(format!("{name} is larger than 1 GiB")),
+        match self.world.read_file(file, Some(MAX_SOURCE_BYTES)) {
+            Ok(text) if text.len() as u64 >= MAX_SOURCE_BYTES => Err(format!("{name} is larger than 1 GiB")),
             Ok(text) => Ok(text),
             Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(Vec::new()),
-            Err(error) => Err(command::system_words(&error)),
+            Err(error) => Err(command::error_text(&error)),
         }
     }
 
     /// Opens a file or runs a command; the error is the reference's reason.
-    fn open(
+    fn open_file_or_command(
         &mut self,
         name: &BStr,
         is_command: bool,
         included_from: Option<(SourceId, u32)>,
-    ) -> Result<Opened, BString> {
+    ) -> Result<OpenedSource, BString> {
         let opened = self.open_target(name, is_command, included_from);
         opened.inspect_err(|reason| self.stale_reason = reason.clone())
     }
@@ -288,75 +308,80 @@ impl Loader<'_> {
         name: &BStr,
         is_command: bool,
         included_from: Option<(SourceId, u32)>,
-    ) -> Result<Opened, BString> {
-        let target = Target::new(name, is_command);
+    ) -> Result<OpenedSource, BString> {
+        let target = SourceTarget::new(name, is_command);
         let kind = if target.command.is_some() { SourceKind::Command } else { SourceKind::File };
         let source =
-            self.set.add_source(Source { name: target.shown.clone(), kind, included_from, text: None });
+            self.set.add_source(ConfigSource { name: target.shown.clone(), kind, included_from, text: None });
         let (text, exit) = match &target.command {
             None => {
                 let read = self.read_text(name);
                 (read.map_err(|error| BString::from(format!("can't open file {name}: {error}")))?, None)
             }
-            Some(_) if !ends_in_bar(target.shown.as_ref()) => {
+            Some(_) if !ends_in_pipe(target.shown.as_ref()) => {
                 return Err("not a valid command, | must be at the end\n".into());
             }
             Some(line) => {
-                self.note_command(line, included_from);
-                let ran = command::run(line, self.options.commands, self.world);
+                self.record_skipped_command(line, included_from);
+                let ran = command::run_command(line, self.options.commands, self.world);
                 let (text, exit) = ran.map_err(|error| BString::from(error.to_string()))?;
                 (text, Some(exit))
             }
         };
         self.keep_text(source, &text);
-        Ok(Opened { source, text, exit })
+        Ok(OpenedSource { source, text, exit })
     }
 
     /// Notes a command that is passed over.
-    fn note_command(&mut self, line: &BString, from: Option<(SourceId, u32)>) {
+    fn record_skipped_command(&mut self, line: &BString, from: Option<(SourceId, u32)>) {
         if self.options.commands == CommandPolicy::Skipped {
             let (name, reason) = (line.clone(), "commands are not run".to_owned());
-            self.not_read.push(NotRead { kind: NotReadKind::Command, name, from, reason });
+            self.unread_sources.push(UnreadSource { kind: UnreadSourceKind::Command, name, from, reason });
         }
     }
 
     /// Opens the target of an `include`.
-    pub(crate) fn open_source(
+    pub(crate) fn open_include(
         &mut self,
         target: &BString,
         is_command: bool,
         included_from: Option<(SourceId, u32)>,
     ) -> Result<(SourceId, Vec<u8>), BString> {
-        self.open(target.as_ref(), is_command, included_from).map(|opened| (opened.source, opened.text))
+        self.open_file_or_command(target.as_ref(), is_command, included_from)
+            .map(|opened| (opened.source, opened.text))
     }
 
     /// Opens the file of `include command into FILE`, made from the command's output if it cannot be opened.
-    pub(crate) fn open_into(
+    pub(crate) fn open_command_output_file(
         &mut self,
         target: &BString,
         is_command: bool,
         into: &BString,
         included_from: Option<(SourceId, u32)>,
     ) -> Result<(SourceId, Vec<u8>), BString> {
-        if let Ok(opened) = self.open(into.as_ref(), false, included_from) {
+        if let Ok(opened) = self.open_file_or_command(into.as_ref(), false, included_from) {
             return Ok((opened.source, opened.text));
         }
-        let from = Target::new(target, is_command);
+        let from = SourceTarget::new(target, is_command);
         let kind = if from.command.is_some() { SourceKind::Command } else { SourceKind::File };
         let text = match &from.command {
             None => self.read_text(target.as_ref()).map_err(|_| BString::from("can't open input file"))?,
-            Some(_) if !ends_in_bar(from.shown.as_ref()) => {
+            Some(_) if !ends_in_pipe(from.shown.as_ref()) => {
                 return Err("not a valid command, | must be at the end\n".into());
             }
             // Nothing came of it that could be kept in the file.
             Some(line) if self.options.commands == CommandPolicy::Skipped => {
-                self.note_command(line, included_from);
-                let source =
-                    self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
+                self.record_skipped_command(line, included_from);
+                let source = self.set.add_source(ConfigSource {
+                    name: from.shown.clone(),
+                    kind,
+                    included_from,
+                    text: None,
+                });
                 return Ok((source, Vec::new()));
             }
             Some(line) => {
-                let ran = command::run(line, self.options.commands, self.world);
+                let ran = command::run_command(line, self.options.commands, self.world);
                 let (text, exit) = ran.map_err(|error| match error {
                     command::CommandError::NotStarted { .. } => BString::from("not a valid command"),
                     other => BString::from(other.to_string()),
@@ -367,23 +392,23 @@ impl Loader<'_> {
                 text
             }
         };
-        let written = self.world.write_file(path(into), &text);
+        let written = self.world.write_file(bytes_to_path(into), &text);
         written.map_err(|_| BString::from(format!("can't open '{into}' for write")))?;
         // The file that was just written counts as a source, though it is told of as the one behind it.
-        let cache = Source { name: into.clone(), kind: SourceKind::File, included_from, text: None };
+        let cache = ConfigSource { name: into.clone(), kind: SourceKind::File, included_from, text: None };
         self.set.add_source(cache);
         let source =
-            self.set.add_source(Source { name: from.shown.clone(), kind, included_from, text: None });
+            self.set.add_source(ConfigSource { name: from.shown.clone(), kind, included_from, text: None });
         self.keep_text(source, &text);
         Ok((source, text))
     }
 
     /// All files of the directories of a list (`process_directory`).
-    fn config_directories(&mut self, directories: &BStr) -> Result<(), Stop> {
+    fn read_config_directories(&mut self, directories: &BStr) -> Result<(), LoadFailure> {
         let required = self.requires_local_files()?;
         for directory in list::split(directories) {
-            for file in self.files_of(directory.as_bstr())? {
-                self.config_source(file.as_ref(), 1, "config source", required)?;
+            for file in self.config_files_in(directory.as_bstr())? {
+                self.read_config_source(file.as_ref(), 1, "config source", required)?;
                 self.local_sources.push(file);
             }
         }
@@ -391,27 +416,27 @@ impl Loader<'_> {
     }
 
     /// The files of a directory that are configuration, in the order in which they are read.
-    fn files_of(&mut self, directory: &BStr) -> Result<Vec<BString>, Stop> {
+    fn config_files_in(&mut self, directory: &BStr) -> Result<Vec<BString>, LoadFailure> {
         let name = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP";
-        let exclude = match self.value(name)? {
+        let exclude = match self.expanded_value(name)? {
             None => None,
             Some(pattern) => match Regex::compile(&pattern, RegexOptions::NONE) {
                 Ok(regex) => Some(regex),
                 Err(error) => {
-                    self.error_line(format!(
+                    self.push_error_line(format!(
                         "ERROR \"{name} config parameter is not a valid regular expression.  Value: {pattern},  \
                          Error Code: {}\" at line 1243 in file {}",
                         error.code, "condor_config.cpp"
                     ));
-                    return Err(Stop { status: 4, ..Stop::new(0) }.hint(error.to_string()));
+                    return Err(LoadFailure { status: 4, ..LoadFailure::new(0) }.with_hint(error.to_string()));
                 }
             },
         };
         let mut files = Vec::new();
-        let names = self.world.list_dir(path(directory)).unwrap_or_else(|error| {
-            let (name, reason) = (directory.to_owned(), command::system_words(&error));
-            let kind = NotReadKind::Directory;
-            self.not_read.push(NotRead { kind, name, from: None, reason });
+        let names = self.world.list_dir(bytes_to_path(directory)).unwrap_or_else(|error| {
+            let (name, reason) = (directory.to_owned(), command::error_text(&error));
+            let kind = UnreadSourceKind::Directory;
+            self.unread_sources.push(UnreadSource { kind, name, from: None, reason });
             Vec::new()
         });
         for name in names {
@@ -419,7 +444,7 @@ impl Loader<'_> {
             let separator: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
             let file: BString = [directory, separator, &name].concat().into();
             let excluded = exclude.as_ref().is_some_and(|regex| regex.is_match(&name).unwrap_or(false));
-            let status = self.world.stat(path(&file));
+            let status = self.world.stat(bytes_to_path(&file));
             if !excluded && status.is_ok_and(|status| status.kind != FileKind::Directory) {
                 files.push(file);
             }
@@ -429,9 +454,9 @@ impl Loader<'_> {
     }
 
     /// The sources of LOCAL_CONFIG_FILE (`process_locals`), which may change it.
-    fn local_files(&mut self) -> Result<(), Stop> {
+    fn read_local_files(&mut self) -> Result<(), LoadFailure> {
         let required = self.requires_local_files()?;
-        let Some(mut value) = self.value("LOCAL_CONFIG_FILE")? else {
+        let Some(mut value) = self.expanded_value("LOCAL_CONFIG_FILE")? else {
             return Ok(());
         };
         let sources = |value: &BString| -> Vec<BString> {
@@ -446,9 +471,9 @@ impl Loader<'_> {
         let mut done: Vec<BString> = Vec::new();
         while let Some(source) = waiting.pop() {
             self.local_sources.push(source.clone());
-            self.config_source(source.as_ref(), 1, "config source", required)?;
+            self.read_config_source(source.as_ref(), 1, "config source", required)?;
             done.push(source);
-            if let Some(now) = self.value("LOCAL_CONFIG_FILE")?
+            if let Some(now) = self.expanded_value("LOCAL_CONFIG_FILE")?
                 && now != value
             {
                 waiting = sources(&now);
@@ -461,23 +486,23 @@ impl Loader<'_> {
     }
 
     /// The user's own file; daemons that can switch users have none.
-    fn user_file(&mut self) -> Result<(), Stop> {
-        let Some(name) = self.value("USER_CONFIG_FILE")? else {
+    fn read_user_file(&mut self) -> Result<(), LoadFailure> {
+        let Some(name) = self.expanded_value("USER_CONFIG_FILE")? else {
             return Ok(());
         };
-        let Some(file) = user_file(&name, self.world) else {
+        let Some(file) = user_file_path(&name, self.world) else {
             return Ok(());
         };
-        if self.world.read_file(path(&file), Some(1)).is_err() {
+        if self.world.read_file(bytes_to_path(&file), Some(1)).is_err() {
             return Ok(());
         }
-        self.config_source(file.as_ref(), 1, "user_config source", false)?;
+        self.read_config_source(file.as_ref(), 1, "user_config source", false)?;
         self.local_sources.push(file);
         Ok(())
     }
 
     /// `_CONDOR_NAME` variables. Names are not checked; the value's `$(NAME)` is the value so far.
-    fn environment(&mut self) {
+    fn read_environment(&mut self) {
         for (name, value) in self.world.environment() {
             let (name, value) = (name.into_vec(), value.into_vec());
             let Some(name) =
@@ -491,61 +516,67 @@ impl Loader<'_> {
             }
             let value = htc_base::text::space::trim_start(&value);
             // Self references are put in only where there is something to put in; without end they stay, too.
-            let is_new = self.set.exact(name).is_none() && self.set.detected.find(name, self.world).is_none();
-            if is_new || self.define(name, value, Place::special(SourceId::ENVIRONMENT)).is_err() {
-                self.insert(name, value.into(), Place::special(SourceId::ENVIRONMENT));
+            let is_new =
+                self.set.find_exact(name).is_none() && self.set.detected.find(name, self.world).is_none();
+            if is_new
+                || self.define(name, value, DefinitionPlace::without_line(SourceId::ENVIRONMENT)).is_err()
+            {
+                self.insert(name, value.into(), DefinitionPlace::without_line(SourceId::ENVIRONMENT));
             }
         }
     }
 
     /// Settings made by `condor_config_val -set` (`process_persistent_configs`).
-    fn persistent(&mut self) -> Result<(), Stop> {
-        self.flag("ENABLE_RUNTIME_CONFIG", false);
-        if !self.flag("ENABLE_PERSISTENT_CONFIG", false) {
+    fn read_persistent_settings(&mut self) -> Result<(), LoadFailure> {
+        self.read_flag("ENABLE_RUNTIME_CONFIG", false);
+        if !self.read_flag("ENABLE_PERSISTENT_CONFIG", false) {
             return Ok(());
         }
-        let subsystem = self.who.subsystem.clone();
-        let top: BString = match self.value(&format!("{subsystem}_CONFIG"))? {
+        let subsystem = self.context.subsystem.clone();
+        let top: BString = match self.expanded_value(&format!("{subsystem}_CONFIG"))? {
             Some(top) => top,
-            None => match self.value("PERSISTENT_CONFIG_DIR")? {
+            None => match self.expanded_value("PERSISTENT_CONFIG_DIR")? {
                 Some(directory) => format!("{directory}/.config.{subsystem}").into(),
                 None => return Ok(()),
             },
         };
-        if self.world.read_file(path(&top), Some(1)).is_err() {
+        if self.world.read_file(bytes_to_path(&top), Some(1)).is_err() {
             return Ok(());
         }
-        self.persistent_source(top.as_ref())?;
-        let admins = self.value("RUNTIME_CONFIG_ADMIN")?.unwrap_or_default();
+        self.read_persistent_file(top.as_ref())?;
+        let admins = self.expanded_value("RUNTIME_CONFIG_ADMIN")?.unwrap_or_default();
         let mut admins: Vec<&[u8]> = list::split(&admins).collect();
         admins.sort_unstable();
         admins.dedup();
         for admin in admins {
             let file: BString = [&top[..], b".", admin].concat().into();
-            self.persistent_source(file.as_ref())?;
+            self.read_persistent_file(file.as_ref())?;
         }
         Ok(())
     }
 
     /// One file of persistent settings; it must be the user's own. The reference dies of any failure without a word.
-    fn persistent_source(&mut self, name: &BStr) -> Result<(), Stop> {
-        let silent = |why: String| Stop::new(0).hint(format!("the persistent configuration {name} {why}"));
-        let status = self.world.stat(path(name)).map_err(|error| silent(command::system_words(&error)))?;
+    fn read_persistent_file(&mut self, name: &BStr) -> Result<(), LoadFailure> {
+        let silent =
+            |why: String| LoadFailure::new(0).with_hint(format!("the persistent configuration {name} {why}"));
+        let status =
+            self.world.stat(bytes_to_path(name)).map_err(|error| silent(command::error_text(&error)))?;
         let wanted = self.world.effective_uid();
         if status.uid != wanted {
             return Err(silent(format!("belongs to user {} where {wanted} is needed", status.uid)));
         }
-        let opened = self.open(name, false, None).map_err(|reason| silent(reason.to_string()))?;
-        self.parse(opened.source, &opened.text, 0)
+        let opened =
+            self.open_file_or_command(name, false, None).map_err(|reason| silent(reason.to_string()))?;
+        self.parse_source(opened.source, &opened.text, 0)
     }
 }
 
 /// Bytes as a path.
-pub(crate) fn path(name: &[u8]) -> &Path {
+pub(crate) fn bytes_to_path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
 /// The user's own file that USER_CONFIG_FILE names.
-pub(crate) fn user_file(name: &[u8], world: &dyn World) -> Option<BString> {
+pub(crate) fn user_file_path(name: &[u8], world: &dyn World) -> Option<BString> {
     let uid = world.effective_uid();
     if uid == 0 {
         return None;

@@ -7,7 +7,7 @@ pub use crate::lines::{CommentMode, LogicalLine, LogicalLines};
 
 /// The operators between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub enum StatementOperator {
     /// `=`
     Equal,
     /// `:`
@@ -25,13 +25,13 @@ pub enum Operator {
 
 /// A line with an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split<'a> {
+pub struct SplitLine<'a> {
     /// The first word.
     pub name: &'a [u8],
     /// What stood between the first word and the operator, trimmed; mostly nothing.
     pub words: &'a [u8],
     /// The operator.
-    pub operator: Operator,
+    pub operator: StatementOperator,
     /// Everything behind it without leading white space.
     pub value: &'a [u8],
     /// Offset of the operator's first character in the line.
@@ -40,7 +40,7 @@ pub struct Split<'a> {
 
 /// A line without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoOperator {
+pub enum LineWithoutOperator {
     /// `[section]`, which is ignored.
     Section,
     /// An error. The offset is where an operator was expected.
@@ -48,12 +48,12 @@ pub enum NoOperator {
 }
 
 /// Takes a line apart. Blank lines, comments and the `if` family are no business of this function.
-pub fn split(line: &[u8]) -> Result<Split<'_>, NoOperator> {
+pub fn split_line(line: &[u8]) -> Result<SplitLine<'_>, LineWithoutOperator> {
     let name_end = line.iter().position(|&b| is_space(b) || b == b'=' || b == b':');
     let Some(name_end) = name_end else {
         return Err(match line.first() {
-            Some(b'[') => NoOperator::Section,
-            _ => NoOperator::Missing(line.len()),
+            Some(b'[') => LineWithoutOperator::Section,
+            _ => LineWithoutOperator::Missing(line.len()),
         });
     };
     let name = &line[..name_end];
@@ -62,26 +62,26 @@ pub fn split(line: &[u8]) -> Result<Split<'_>, NoOperator> {
         // Whatever stands before the first of `= : @ +` is dropped without a word.
         at = match line[at..].iter().position(|&b| matches!(b, b'=' | b':' | b'@' | b'+')) {
             Some(more) => at + more,
-            None => return Err(NoOperator::Missing(trim_end(line).len())),
+            None => return Err(LineWithoutOperator::Missing(trim_end(line).len())),
         };
     }
     let operator_at = at;
-    let (operator, length) = operator(&line[at..]).ok_or(NoOperator::Missing(at))?;
+    let (operator, length) = read_operator(&line[at..]).ok_or(LineWithoutOperator::Missing(at))?;
     let words = trim(&line[name_end..operator_at]);
-    Ok(Split { name, words, operator, value: trim_start(&line[at + length..]), operator_at })
+    Ok(SplitLine { name, words, operator, value: trim_start(&line[at + length..]), operator_at })
 }
 
 /// The operator at the start of `text` and its length.
-fn operator(text: &[u8]) -> Option<(Operator, usize)> {
+fn read_operator(text: &[u8]) -> Option<(StatementOperator, usize)> {
     match text.first()? {
-        b'=' => Some((Operator::Equal, 1)),
-        b':' => Some((Operator::Colon, 1)),
-        b'@' => (text.get(1) == Some(&b'=')).then_some((Operator::Here, 2)),
+        b'=' => Some((StatementOperator::Equal, 1)),
+        b':' => Some((StatementOperator::Colon, 1)),
+        b'@' => (text.get(1) == Some(&b'=')).then_some((StatementOperator::Here, 2)),
         b'+' => {
             let separator = text.get(1).copied().filter(|b| b",;|&*".contains(b));
             let doubled = separator.is_some() && text.get(2).copied() == separator;
             let length = 1 + usize::from(separator.is_some()) + usize::from(doubled);
-            let operator = Operator::Append { separator, doubled };
+            let operator = StatementOperator::Append { separator, doubled };
             (text.get(length) == Some(&b'=')).then_some((operator, length + 1))
         }
         _ => None,
@@ -90,19 +90,19 @@ fn operator(text: &[u8]) -> Option<(Operator, usize)> {
 
 /// Takes a line of a template apart (`config.cpp`, `Parse_config_string`): unlike in files the value may follow on the
 /// name without any operator, which is told as `None`. A line without value and operator is none.
-pub(crate) fn split_in_template(line: &[u8]) -> Option<(&[u8], Option<Operator>, &[u8])> {
+pub(crate) fn split_template_line(line: &[u8]) -> Option<(&[u8], Option<StatementOperator>, &[u8])> {
     let is_operator = |b: u8| matches!(b, b'=' | b':');
     let name_end = line.iter().position(|&b| is_space(b) || is_operator(b)).unwrap_or(line.len());
     let name = &line[..name_end];
     let mut found = match line.get(name_end) {
-        Some(b'=') => Some(Operator::Equal),
-        Some(b':') => Some(Operator::Colon),
+        Some(b'=') => Some(StatementOperator::Equal),
+        Some(b':') => Some(StatementOperator::Colon),
         _ => None,
     };
     let mut at = (name_end + 1).min(line.len());
     while let Some(&byte) = line.get(at) {
         let length = match byte {
-            b'@' | b'+' => match operator(&line[at..]) {
+            b'@' | b'+' => match read_operator(&line[at..]) {
                 Some((operator, length)) => {
                     found = Some(operator);
                     length
@@ -113,11 +113,11 @@ pub(crate) fn split_in_template(line: &[u8]) -> Option<(&[u8], Option<Operator>,
                 }
             },
             byte if is_operator(byte) => {
-                if matches!(found, Some(Operator::Equal | Operator::Colon)) {
+                if matches!(found, Some(StatementOperator::Equal | StatementOperator::Colon)) {
                     found = None;
                     break;
                 }
-                found = Some(if byte == b'=' { Operator::Equal } else { Operator::Colon });
+                found = Some(if byte == b'=' { StatementOperator::Equal } else { StatementOperator::Colon });
                 1
             }
             byte if is_space(byte) => 1,
@@ -126,13 +126,14 @@ pub(crate) fn split_in_template(line: &[u8]) -> Option<(&[u8], Option<Operator>,
         at += length;
     }
     let value = trim_start(&line[at.min(line.len())..]);
-    let is_statement = at < line.len() || matches!(found, Some(Operator::Equal | Operator::Colon));
+    let is_statement =
+        at < line.len() || matches!(found, Some(StatementOperator::Equal | StatementOperator::Colon));
     is_statement.then_some((name, found, value))
 }
 
 /// The words that a colon makes statements of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keyword {
+pub enum StatementKeyword {
     /// `include : FILE`
     Include,
     /// `use CATEGORY : NAME`
@@ -145,16 +146,16 @@ pub enum Keyword {
 
 /// The keyword of a line whose operator is a colon. A leading `@` makes no difference; it hid the line from very old
 /// versions.
-pub fn keyword(split: &Split<'_>) -> Option<Keyword> {
-    if split.operator != Operator::Colon {
+pub fn statement_keyword(split: &SplitLine<'_>) -> Option<StatementKeyword> {
+    if split.operator != StatementOperator::Colon {
         return None;
     }
     let name = split.name.strip_prefix(b"@").unwrap_or(split.name);
-    let known: [(&[u8], Keyword); 4] = [
-        (b"include", Keyword::Include),
-        (b"use", Keyword::Use),
-        (b"error", Keyword::Error),
-        (b"warning", Keyword::Warning),
+    let known: [(&[u8], StatementKeyword); 4] = [
+        (b"include", StatementKeyword::Include),
+        (b"use", StatementKeyword::Use),
+        (b"error", StatementKeyword::Error),
+        (b"warning", StatementKeyword::Warning),
     ];
     known.iter().find(|(word, _)| caseless::eq(word, name)).map(|&(_, keyword)| keyword)
 }
@@ -171,7 +172,7 @@ pub struct IncludeOptions<'a> {
 }
 
 /// Reads the words after `include` (`parse_include_options`). The error says what more was expected, or nothing.
-pub fn include_options(words: &[u8]) -> Result<IncludeOptions<'_>, &'static str> {
+pub fn parse_include_options(words: &[u8]) -> Result<IncludeOptions<'_>, &'static str> {
     let mut words = words.split(|&b| b == b' ' || b == b'\t').filter(|word| !word.is_empty());
     let mut options = IncludeOptions::default();
     let Some(mut word) = words.next() else {
@@ -205,14 +206,17 @@ pub fn is_name_byte(byte: u8) -> bool {
 }
 
 /// The value of `NAME += text`: the current raw value, the separator, the text.
-pub fn appended(current: &[u8], operator: Operator, text: &[u8]) -> Vec<u8> {
+pub fn appended_value(current: &[u8], operator: StatementOperator, text: &[u8]) -> Vec<u8> {
     let mut joined = current.to_vec();
     match operator {
-        Operator::Append { separator: Some(byte), doubled: true } => {
+        StatementOperator::Append { separator: Some(byte), doubled: true } => {
             joined.extend_from_slice(&[b' ', byte, byte, b' ']);
         }
-        Operator::Append { separator: Some(byte), doubled: false } => joined.push(byte),
-        Operator::Append { separator: None, .. } | Operator::Equal | Operator::Colon | Operator::Here => {
+        StatementOperator::Append { separator: Some(byte), doubled: false } => joined.push(byte),
+        StatementOperator::Append { separator: None, .. }
+        | StatementOperator::Equal
+        | StatementOperator::Colon
+        | StatementOperator::Here => {
             joined.push(b' ');
         }
     }
@@ -225,7 +229,7 @@ mod tests {
     use super::*;
 
     fn parts(line: &str) -> String {
-        match split(line.as_bytes()) {
+        match split_line(line.as_bytes()) {
             Ok(s) => {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 format!("{}|{}|{:?}|{}", text(s.name), text(s.words), s.operator, text(s.value))
@@ -244,16 +248,16 @@ mod tests {
         assert_eq!(parts("A +&&= 2"), "A||Append { separator: Some(38), doubled: true }|2");
         assert_eq!(parts("A+=1"), "A+||Equal|1");
         for bad in ["A", "A B", "A + = 1", "A @ = 1", "A +# = 2", ";c", "if(true)"] {
-            assert!(split(bad.as_bytes()).is_err(), "{bad}");
+            assert!(split_line(bad.as_bytes()).is_err(), "{bad}");
         }
         assert_eq!(parts("[section]"), "Section");
     }
 
     #[test]
     fn options_of_include() {
-        assert_eq!(include_options(b"ifexist command into F junk").unwrap().into, Some(&b"F"[..]));
-        assert!(include_options(b"command foo").unwrap().command);
-        assert_eq!(include_options(b"foo"), Err(""));
-        assert!(include_options(b"command into").is_err());
+        assert_eq!(parse_include_options(b"ifexist command into F junk").unwrap().into, Some(&b"F"[..]));
+        assert!(parse_include_options(b"command foo").unwrap().command);
+        assert_eq!(parse_include_options(b"foo"), Err(""));
+        assert!(parse_include_options(b"command into").is_err());
     }
 }

@@ -24,7 +24,7 @@ impl StringPool {
 
     /// A new entry of the table: its name is copied unless it is spelled as in the table of defaults, its value unless
     /// that is the default.
-    pub(crate) fn entry(&mut self, name: &[u8], value: &[u8], matches_default: bool) {
+    pub(crate) fn push_entry(&mut self, name: &[u8], value: &[u8], matches_default: bool) {
         let known = match memchr::memchr(b'.', name) {
             Some(_) => None,
             None => defaults::find(name),
@@ -38,7 +38,7 @@ impl StringPool {
     }
 
     /// The size of all.
-    pub fn bytes(&self) -> usize {
+    pub fn total_bytes(&self) -> usize {
         self.0.iter().map(|text| text.len() + 1).sum()
     }
 

@@ -6,16 +6,16 @@ use bstr::BString;
 
 use htc_base::text::caseless;
 use htc_base::text::space::{is_space, trim, trim_start};
-use htc_base::text::table::{Row, count_lines, line_starts, row, unescape};
+use htc_base::text::table::{TableRow, count_lines, line_starts, table_row, unescape};
 
-static TEXT: &[u8] = include_bytes!("data/templates.tsv");
-static STARTS: [u32; count_lines(include_bytes!("data/templates.tsv"))] =
+static TABLE_TEXT: &[u8] = include_bytes!("data/templates.tsv");
+static ROW_STARTS: [u32; count_lines(include_bytes!("data/templates.tsv"))] =
     line_starts(include_bytes!("data/templates.tsv"));
 
 /// One template of the table.
 #[derive(Clone, Copy)]
 pub struct Template {
-    row: Row,
+    row: TableRow,
     index: u32,
 }
 
@@ -43,16 +43,17 @@ impl Template {
 
 /// All templates in the order of the table.
 pub fn all() -> impl Iterator<Item = Template> {
-    (0..STARTS.len()).filter_map(|index| by_index(index as u32))
+    (0..ROW_STARTS.len()).filter_map(|index| by_index(index as u32))
 }
 
 /// The template at a place of the table.
 pub fn by_index(index: u32) -> Option<Template> {
-    ((index as usize) < STARTS.len()).then(|| Template { row: row(TEXT, &STARTS, index as usize), index })
+    ((index as usize) < ROW_STARTS.len())
+        .then(|| Template { row: table_row(TABLE_TEXT, &ROW_STARTS, index as usize), index })
 }
 
 /// The category called `name`, in the table's spelling.
-pub fn category(name: &[u8]) -> Option<&'static [u8]> {
+pub fn find_category(name: &[u8]) -> Option<&'static [u8]> {
     all().map(Template::category).find(|known| caseless::eq(known, name))
 }
 
@@ -63,7 +64,7 @@ pub fn find(category: &[u8], name: &[u8]) -> Option<Template> {
 
 /// One name of the right side of a `use` statement with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use<'a> {
+pub struct UsedTemplate<'a> {
     /// The template's name as written.
     pub name: &'a [u8],
     /// The text between the parentheses; empty without them.
@@ -74,7 +75,7 @@ pub struct Use<'a> {
 
 /// Reads the next template name off the right side of a `use` statement and returns what is left
 /// (`config.cpp`, `MetaKnobAndArgs::init_from_string`). `None` when only blanks and commas are left.
-pub fn next_use(text: &[u8]) -> Option<(Use<'_>, &[u8])> {
+pub fn next_used_template(text: &[u8]) -> Option<(UsedTemplate<'_>, &[u8])> {
     let is_blank = |byte: &u8| is_space(*byte);
     let start = text.iter().position(|byte| !is_blank(byte) && *byte != b',')?;
     let text = &text[start..];
@@ -83,18 +84,19 @@ pub fn next_use(text: &[u8]) -> Option<(Use<'_>, &[u8])> {
     let rest = trim_start(rest);
     if rest.first() != Some(&b'(') {
         // A name that begins with a parenthesis is empty and would stop the reference's loop.
-        return (!name.is_empty()).then_some((Use { name, arguments: b"", unbalanced: false }, rest));
+        return (!name.is_empty())
+            .then_some((UsedTemplate { name, arguments: b"", unbalanced: false }, rest));
     }
     if name.is_empty() {
         return None;
     }
     match closing_brace(rest, 25) {
         Some(close) if rest[close] == b')' => {
-            let found = Use { name, arguments: &rest[1..close], unbalanced: false };
+            let found = UsedTemplate { name, arguments: &rest[1..close], unbalanced: false };
             Some((found, trim_start(&rest[close + 1..])))
         }
         // The reference skips the parenthesis alone and reads on; arguments would come from beyond the text.
-        _ => Some((Use { name, arguments: b"", unbalanced: true }, trim_start(&rest[1..]))),
+        _ => Some((UsedTemplate { name, arguments: b"", unbalanced: true }, trim_start(&rest[1..]))),
     }
 }
 
@@ -120,21 +122,21 @@ fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
 }
 
 /// How large a body may grow while arguments are put in; the reference has no bound (`T(2,$(2))` never ends).
-const MAX_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// The arguments of a template grew it beyond all bounds, or refer to themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndlessArguments;
 
 /// The body with every `$(n)` replaced (`config.cpp`, `expand_meta_args`).
-pub fn put_arguments(body: &[u8], arguments: &[u8]) -> Result<BString, EndlessArguments> {
+pub fn insert_arguments(body: &[u8], arguments: &[u8]) -> Result<BString, EndlessArguments> {
     let mut text = body.to_vec();
     let mut replaced = 0u32;
     while let Some(found) = next_argument(&text) {
         let value = argument_value(&text, &found, arguments);
         text.splice(found.dollar..found.end, value);
         replaced += 1;
-        if replaced > 20_000 || text.len() > MAX_BODY {
+        if replaced > 20_000 || text.len() > MAX_BODY_BYTES {
             return Err(EndlessArguments);
         }
     }
@@ -154,7 +156,7 @@ struct ArgumentReference {
     /// `?`
     asks_empty: bool,
     /// `#` or `+`
-    rest: bool,
+    includes_following: bool,
     /// The default text's range.
     default: Option<(usize, usize)>,
 }
@@ -193,7 +195,14 @@ fn next_argument(text: &[u8]) -> Option<ArgumentReference> {
         let (asks_empty, rest) = (mark == Some(b'?'), matches!(mark, Some(b'#' | b'+')));
         let colon = digits + usize::from(asks_empty || rest);
         let default = (inner.get(colon) == Some(&b':')).then_some((body + colon + 1, close));
-        return Some(ArgumentReference { dollar, end: close + 1, number, asks_empty, rest, default });
+        return Some(ArgumentReference {
+            dollar,
+            end: close + 1,
+            number,
+            asks_empty,
+            includes_following: rest,
+            default,
+        });
     }
 }
 
@@ -225,11 +234,11 @@ fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> V
     let default = || found.default.map(|(start, end)| &text[start..end]);
     let number = usize::try_from(found.number).unwrap_or(usize::MAX);
     let value: Cow<'_, [u8]> = if number == 0 {
-        match found.rest {
-            true => items(arguments).count().to_string().into_bytes().into(),
+        match found.includes_following {
+            true => list_items(arguments).count().to_string().into_bytes().into(),
             false => arguments.into(),
         }
-    } else if found.rest {
+    } else if found.includes_following {
         let mut rest = arguments;
         for _ in 1..number {
             match next_item(rest) {
@@ -243,7 +252,7 @@ fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> V
             false => rest.into(),
         }
     } else {
-        items(arguments).nth(number - 1).or_else(default).unwrap_or_default().into()
+        list_items(arguments).nth(number - 1).or_else(default).unwrap_or_default().into()
     };
     let value = trim(&value);
     match (found.asks_empty, value.is_empty()) {
@@ -262,7 +271,7 @@ fn next_item(list: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The non-empty items of a comma list, trimmed.
-fn items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn list_items(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (item, rest) = next_item(list)?;
         list = rest;
@@ -275,7 +284,7 @@ mod tests {
     use super::*;
 
     fn put(body: &str, arguments: &str) -> String {
-        put_arguments(body.as_bytes(), arguments.as_bytes()).unwrap().to_string()
+        insert_arguments(body.as_bytes(), arguments.as_bytes()).unwrap().to_string()
     }
 
     #[test]
@@ -289,14 +298,14 @@ mod tests {
 
     #[test]
     fn an_argument_that_inserts_itself_is_refused() {
-        assert_eq!(put_arguments(b"$(2)", b"2,$(2)"), Err(EndlessArguments));
+        assert_eq!(insert_arguments(b"$(2)", b"2,$(2)"), Err(EndlessArguments));
     }
 
     #[test]
     fn a_use_list_is_split_at_blanks_and_commas() {
         let mut rest: &[u8] = b" , A(1,(2)) B, C ( x ) ";
         let mut seen = Vec::new();
-        while let Some((found, after)) = next_use(rest) {
+        while let Some((found, after)) = next_used_template(rest) {
             seen.push(format!("{}|{}", bstr::BStr::new(found.name), bstr::BStr::new(found.arguments)));
             rest = after;
         }
@@ -306,7 +315,7 @@ mod tests {
     #[test]
     fn every_category_has_templates() {
         for name in ["EXPERIMENTAL", "FEATURE", "POLICY", "ROLE", "SECURITY", "UPGRADE"] {
-            assert!(category(name.to_lowercase().as_bytes()).is_some());
+            assert!(find_category(name.to_lowercase().as_bytes()).is_some());
         }
         assert!(find(b"feature", b"gpus").is_some());
     }

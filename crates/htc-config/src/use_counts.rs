@@ -13,9 +13,9 @@ use crate::defaults::{self, Parameter};
 
 /// What a look-up is made for, and so what it counts as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reading {
+pub enum LookupPurpose {
     /// A look at the table, for output; counts as nothing.
-    Nothing,
+    Uncounted,
     /// Reading of sources.
     #[default]
     Source,
@@ -25,49 +25,49 @@ pub enum Reading {
 
 /// The counts of one entry. They are 16 bits wide as in the reference, and wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Uses {
+pub struct EntryUses {
     /// How often it was read for a parameter.
-    pub uses: i16,
+    pub parameter_reads: i16,
     /// How often it was read at all.
-    pub references: i16,
+    pub all_reads: i16,
 }
 
-impl Uses {
+impl EntryUses {
     /// Whether it was read.
     pub fn is_used(self) -> bool {
-        i32::from(self.uses) + i32::from(self.references) > 0
+        i32::from(self.parameter_reads) + i32::from(self.all_reads) > 0
     }
 
-    fn count(&mut self, reading: Reading) {
-        if reading == Reading::Parameter {
-            self.uses = self.uses.wrapping_add(1);
+    fn count(&mut self, reading: LookupPurpose) {
+        if reading == LookupPurpose::Parameter {
+            self.parameter_reads = self.parameter_reads.wrapping_add(1);
         }
-        self.references = self.references.wrapping_add(1);
+        self.all_reads = self.all_reads.wrapping_add(1);
     }
 }
 
 /// `uses / references`, or the first alone where the second is nothing.
-impl std::fmt::Display for Uses {
+impl std::fmt::Display for EntryUses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.references {
-            0 => write!(f, "{}", self.uses),
-            references => write!(f, "{} / {references}", self.uses),
+        match self.all_reads {
+            0 => write!(f, "{}", self.parameter_reads),
+            references => write!(f, "{} / {references}", self.parameter_reads),
         }
     }
 }
 
 #[derive(Clone, Debug, Default)]
-struct Counts {
-    reading: Reading,
+struct UseCountTables {
+    reading: LookupPurpose,
     /// Of what sources set and what was detected, by name in lower case.
-    table: FxHashMap<BString, Uses>,
+    table: FxHashMap<BString, EntryUses>,
     /// Of the table of defaults, by place; what a subsystem's own default answers counts for the general one.
-    defaults: FxHashMap<usize, Uses>,
+    defaults: FxHashMap<usize, EntryUses>,
 }
 
 /// The counts of a macro set.
 #[derive(Debug, Default)]
-pub(crate) struct UseCounts(Mutex<Counts>);
+pub(crate) struct UseCounts(Mutex<UseCountTables>);
 
 impl Clone for UseCounts {
     fn clone(&self) -> Self {
@@ -76,65 +76,65 @@ impl Clone for UseCounts {
 }
 
 /// Where an answer is counted.
-pub(crate) enum Counted {
+pub(crate) enum CountKey {
     /// At the name that sources set, or that was detected, in lower case.
     Name(BString),
     /// At the place of the general parameter in the table of defaults.
     Default(usize),
 }
 
-impl Counted {
+impl CountKey {
     /// The place of a name.
-    pub(crate) fn name(name: &[u8]) -> Self {
-        Counted::Name(name.to_ascii_lowercase().into())
+    pub(crate) fn for_name(name: &[u8]) -> Self {
+        CountKey::Name(name.to_ascii_lowercase().into())
     }
 
     /// The place of the general parameter behind a parameter of the table.
-    pub(crate) fn parameter(parameter: Parameter) -> Option<Self> {
+    pub(crate) fn for_parameter(parameter: Parameter) -> Option<Self> {
         let general = match parameter.subsystem() {
             None => Some(parameter),
             Some(_) => defaults::find(parameter.name()),
         };
-        general.map(|general| Counted::Default(general.index()))
+        general.map(|general| CountKey::Default(general.index()))
     }
 }
 
 impl UseCounts {
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, UseCountTables> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts an answer.
-    pub(crate) fn count(&self, at: Option<Counted>) {
+    pub(crate) fn count(&self, at: Option<CountKey>) {
         let mut counts = self.lock();
         let reading = counts.reading;
-        if reading == Reading::Nothing {
+        if reading == LookupPurpose::Uncounted {
             return;
         }
         match at {
-            Some(Counted::Name(name)) => counts.table.entry(name).or_default().count(reading),
-            Some(Counted::Default(place)) => counts.defaults.entry(place).or_default().count(reading),
+            Some(CountKey::Name(name)) => counts.table.entry(name).or_default().count(reading),
+            Some(CountKey::Default(place)) => counts.defaults.entry(place).or_default().count(reading),
             None => {}
         }
     }
 
     /// The counts of an entry.
-    pub(crate) fn of(&self, at: Option<Counted>) -> Uses {
+    pub(crate) fn uses_of(&self, at: Option<CountKey>) -> EntryUses {
         let counts = self.lock();
         let uses = match at {
-            Some(Counted::Name(name)) => counts.table.get(&name),
-            Some(Counted::Default(place)) => counts.defaults.get(&place),
+            Some(CountKey::Name(name)) => counts.table.get(&name),
+            Some(CountKey::Default(place)) => counts.defaults.get(&place),
             None => None,
         };
         uses.copied().unwrap_or_default()
     }
 
     /// Sets the counts of an entry back.
-    pub(crate) fn put_back(&self, at: Option<Counted>, uses: Uses) {
+    pub(crate) fn restore(&self, at: Option<CountKey>, uses: EntryUses) {
         let mut counts = self.lock();
         match at {
-            Some(Counted::Name(name)) => counts.table.insert(name, uses),
-            Some(Counted::Default(place)) => counts.defaults.insert(place, uses),
+            Some(CountKey::Name(name)) => counts.table.insert(name, uses),
+            Some(CountKey::Default(place)) => counts.defaults.insert(place, uses),
             None => None,
         };
     }
@@ -143,24 +143,24 @@ impl UseCounts {
     pub(crate) fn totals(&self) -> (usize, usize) {
         let counts = self.lock();
         let all = || counts.table.values().chain(counts.defaults.values());
-        (all().filter(|one| one.uses != 0).count(), all().filter(|one| one.references != 0).count())
+        (all().filter(|one| one.parameter_reads != 0).count(), all().filter(|one| one.all_reads != 0).count())
     }
 
     /// Takes what follows as `reading`, until the guard is dropped.
-    pub(crate) fn reading(&self, reading: Reading) -> ReadingGuard<'_> {
+    pub(crate) fn set_purpose(&self, reading: LookupPurpose) -> LookupPurposeGuard<'_> {
         let before = std::mem::replace(&mut self.lock().reading, reading);
-        ReadingGuard { counts: self, before }
+        LookupPurposeGuard { counts: self, before }
     }
 }
 
 /// Puts back what look-ups counted as before.
 #[must_use = "look-ups count so only while it lives"]
-pub struct ReadingGuard<'a> {
+pub struct LookupPurposeGuard<'a> {
     counts: &'a UseCounts,
-    before: Reading,
+    before: LookupPurpose,
 }
 
-impl Drop for ReadingGuard<'_> {
+impl Drop for LookupPurposeGuard<'_> {
     fn drop(&mut self) {
         self.counts.lock().reading = self.before;
     }

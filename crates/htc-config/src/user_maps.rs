@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BStr, ByteSlice};
 
+use crate::config_view::ConfigView;
 use crate::load::Config;
-use crate::view::View;
 use htc_base::text::list;
 use htc_base::world::{FileKind, World};
-use htc_classad::regex::{Options, Regex};
+use htc_classad::regex::{Regex, RegexOptions};
 use htc_classad::{UserMap, UserMaps};
 
 /// More than any map of users should have, in bytes.
-const MAX_MAP: u64 = 64 << 20;
+const MAX_MAP_BYTES: u64 = 64 << 20;
 
 impl Config {
     /// The maps of the subsystem that the configuration was read for: `<SUBSYS>_CLASSAD_USER_MAP_NAMES` names them,
@@ -21,22 +21,22 @@ impl Config {
     /// [`UserMaps::problems`].
     pub fn user_maps(&self, world: &dyn World) -> UserMaps {
         let view = self.view(world);
-        let setting = format!("{}_CLASSAD_USER_MAP_NAMES", self.who.subsystem);
+        let setting = format!("{}_CLASSAD_USER_MAP_NAMES", self.context.subsystem);
         let names = view.text(&setting).unwrap_or_default();
-        let mut maps = UserMaps::of_setting(setting);
+        let mut maps = UserMaps::for_parameter(setting);
         for name in list::split(&names) {
-            maps.insert(name, map(BStr::new(name), &view, world));
+            maps.insert(name, read_map(BStr::new(name), &view, world));
         }
         maps
     }
 }
 
 /// The map of that name.
-fn map(name: &BStr, view: &View<'_>, world: &dyn World) -> Result<UserMap, String> {
+fn read_map(name: &BStr, view: &ConfigView<'_>, world: &dyn World) -> Result<UserMap, String> {
     let beginnings = view.flag(&format!("CLASSAD_USER_MAP_PREFIX_{name}"), false);
     let file = view.text(&format!("CLASSAD_USER_MAPFILE_{name}"));
     let (source, text) = match file {
-        Some(file) => (file.to_string(), read(&file, world)?),
+        Some(file) => (file.to_string(), read_map_file(&file, world)?),
         None => match view.text(&format!("CLASSAD_USER_MAPDATA_{name}")) {
             Some(data) => (name.to_string(), data.into()),
             None => {
@@ -48,13 +48,13 @@ fn map(name: &BStr, view: &View<'_>, world: &dyn World) -> Result<UserMap, Strin
     };
     let mut map = UserMap::default();
     let directory = Path::new(&source).parent().map(Path::to_path_buf).unwrap_or_default();
-    let mut include = |path: &[u8]| included(&directory.join(path.to_path_lossy()), view, world);
+    let mut include = |path: &[u8]| read_included_maps(&directory.join(path.to_path_lossy()), view, world);
     map.read(&source, &text, beginnings, Some(&mut include));
     Ok(map)
 }
 
 /// The text of a file, which has to be a regular one of bearable size: a daemon would wait for a pipe for ever.
-fn read(path: &[u8], world: &dyn World) -> Result<Vec<u8>, String> {
+fn read_map_file(path: &[u8], world: &dyn World) -> Result<Vec<u8>, String> {
     let shown = BStr::new(path);
     let path = path.to_path_lossy();
     let cannot = |error: std::io::Error| format!("cannot read '{shown}': {error}");
@@ -62,25 +62,29 @@ fn read(path: &[u8], world: &dyn World) -> Result<Vec<u8>, String> {
     if status.kind != FileKind::File {
         return Err(format!("cannot read '{shown}': it is not a regular file"));
     }
-    let text = world.read_file(&path, Some(MAX_MAP + 1)).map_err(cannot)?;
-    match text.len() as u64 > MAX_MAP {
+    let text = world.read_file(&path, Some(MAX_MAP_BYTES + 1)).map_err(cannot)?;
+    match text.len() as u64 > MAX_MAP_BYTES {
         true => Err(format!("cannot read '{shown}': it is larger than 64 MiB")),
         false => Ok(text),
     }
 }
 
 /// The texts that an `@include` stands for: a file, or the files of a directory in the order of their names.
-fn included(path: &Path, view: &View<'_>, world: &dyn World) -> Result<Vec<(String, Vec<u8>)>, String> {
+fn read_included_maps(
+    path: &Path,
+    view: &ConfigView<'_>,
+    world: &dyn World,
+) -> Result<Vec<(String, Vec<u8>)>, String> {
     let is_directory = world.stat(path).is_ok_and(|status| status.kind == FileKind::Directory);
-    let paths = if is_directory { files_of(path, view, world)? } else { vec![path.to_owned()] };
-    let text = |path: &Path| read(path.as_os_str().as_encoded_bytes(), world);
+    let paths = if is_directory { map_files_in(path, view, world)? } else { vec![path.to_owned()] };
+    let text = |path: &Path| read_map_file(path.as_os_str().as_encoded_bytes(), world);
     paths.into_iter().map(|path| Ok((path.display().to_string(), text(&path)?))).collect()
 }
 
 /// The files of a directory but those that LOCAL_CONFIG_DIR_EXCLUDE_REGEXP leaves out.
-fn files_of(directory: &Path, view: &View<'_>, world: &dyn World) -> Result<Vec<PathBuf>, String> {
+fn map_files_in(directory: &Path, view: &ConfigView<'_>, world: &dyn World) -> Result<Vec<PathBuf>, String> {
     let pattern = view.text("LOCAL_CONFIG_DIR_EXCLUDE_REGEXP").unwrap_or_default();
-    let exclude = Regex::compile(&pattern, Options::NONE).map_err(|error| error.to_string())?;
+    let exclude = Regex::compile(&pattern, RegexOptions::NONE).map_err(|error| error.to_string())?;
     let names = world
         .list_dir(directory)
         .map_err(|error| format!("cannot read '{}': {error}", directory.display()))?;

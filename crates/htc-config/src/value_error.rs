@@ -8,7 +8,7 @@ use bstr::BString;
 use crate::defaults::{self, Parameter};
 use crate::evaluate;
 use crate::expand::ExpandError;
-use crate::setting::{Origin, Setting};
+use crate::setting::{Setting, SettingOrigin};
 
 /// Why a value is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,19 +31,19 @@ pub enum ValueProblem {
 
 /// A value that is not what was asked for. Tools take its `fallback` in its place; daemons stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValueError(Box<ValueFailure>);
+pub struct ValueError(Box<ValueErrorDetails>);
 
 impl std::ops::Deref for ValueError {
-    type Target = ValueFailure;
+    type Target = ValueErrorDetails;
 
-    fn deref(&self) -> &ValueFailure {
+    fn deref(&self) -> &ValueErrorDetails {
         &self.0
     }
 }
 
 /// What a [`ValueError`] tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValueFailure {
+pub struct ValueErrorDetails {
     /// The parameter.
     pub name: BString,
     /// Its expanded value.
@@ -57,12 +57,12 @@ pub struct ValueFailure {
     /// The default in words.
     pub default: String,
     /// Where the value comes from.
-    pub origin: Option<Origin>,
+    pub origin: Option<SettingOrigin>,
 }
 
-impl ValueFailure {
+impl ValueErrorDetails {
     /// One whose range, fallback and default are still to be told.
-    pub fn new(name: &[u8], value: BString, problem: ValueProblem, origin: Option<Origin>) -> Self {
+    pub fn new(name: &[u8], value: BString, problem: ValueProblem, origin: Option<SettingOrigin>) -> Self {
         Self {
             name: name.into(),
             value,
@@ -75,17 +75,18 @@ impl ValueFailure {
     }
 }
 
-impl From<ValueFailure> for ValueError {
-    fn from(failure: ValueFailure) -> Self {
+impl From<ValueErrorDetails> for ValueError {
+    fn from(failure: ValueErrorDetails) -> Self {
         Self(Box::new(failure))
     }
 }
 
 impl ValueError {
     /// A text that gives no truth value; who goes on all the same takes the one that it begins with.
-    pub fn no_truth(name: &[u8], text: Setting<BString>, default: bool) -> Self {
+    pub fn not_boolean(name: &[u8], text: Setting<BString>, default: bool) -> Self {
         let taken = evaluate::boolean_prefix(&text.value).unwrap_or(default);
-        let mut failure = ValueFailure::new(name, text.value, ValueProblem::NotBoolean, Some(text.origin));
+        let mut failure =
+            ValueErrorDetails::new(name, text.value, ValueProblem::NotBoolean, Some(text.origin));
         failure.default = if default { "True".into() } else { "False".into() };
         failure.fallback = taken.to_string().into();
         failure.into()
@@ -102,7 +103,7 @@ impl ValueError {
     #[must_use]
     pub fn with_default(mut self, default: &str) -> Self {
         let found = self.0.origin.as_ref().map_or(&b""[..], |origin| origin.name.as_slice());
-        let parameter = defaults::find_for(found, &self.0.name);
+        let parameter = defaults::find_requested_or_found(found, &self.0.name);
         if parameter.and_then(Parameter::explicit_default).is_some() {
             return self;
         }
@@ -122,9 +123,9 @@ impl ValueError {
     }
 
     /// What a user is told: the reference's words, and where the value stands.
-    pub fn told(&self) -> String {
+    pub fn user_message(&self) -> String {
         match &self.origin {
-            Some(origin) => format!("{self} ({})", origin.told()),
+            Some(origin) => format!("{self} ({})", origin.describe()),
             None => self.to_string(),
         }
     }
@@ -144,7 +145,7 @@ impl ValueError {
 /// The reference's words, but for the line of its own source.
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ValueFailure { name, value, problem, range: (min, max), default, .. } = &**self;
+        let ValueErrorDetails { name, value, problem, range: (min, max), default, .. } = &**self;
         let article = |kind: &str| if kind.starts_with('i') { "an" } else { "a" };
         let rest = |what: String| {
             format!("Please set it to {what} in the range {min} to {max} (default {default}).")

@@ -13,7 +13,7 @@ pub const PLATFORM_LINE: &str = "$CondorPlatform: x86_64_Debian12 $";
 
 /// Whether `OP VERSION` holds for [`VERSION`]; `None` for a version of fewer than two numbers or before 6
 /// (`config.cpp`, `Evaluate_config_if`).
-pub(crate) fn holds(text: &[u8]) -> Option<bool> {
+pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     let mut rest = trim_start(text);
     let negated = rest.first() == Some(&b'!');
     if negated {
@@ -32,12 +32,12 @@ pub(crate) fn holds(text: &[u8]) -> Option<bool> {
     if let Some(b'v' | b'V') = rest.first() {
         rest = &rest[1..];
     }
-    let [major, minor, sub] = numbers(rest);
+    let [major, minor, sub] = parse_version_numbers(rest);
     let (major, minor) = (major?, minor?);
     if major < 6 {
         return None;
     }
-    let scalar = scalar(major, minor, sub.unwrap_or(i64::from(VERSION.2)));
+    let scalar = comparable_number(major, minor, sub.unwrap_or(i64::from(VERSION.2)));
     let own = i64::from(VERSION.0) * 1_000_000 + i64::from(VERSION.1) * 1_000 + i64::from(VERSION.2);
     let order = own.cmp(&scalar) as i32;
     let holds = order == wanted || or_equal && order == 0;
@@ -46,7 +46,7 @@ pub(crate) fn holds(text: &[u8]) -> Option<bool> {
 
 /// A number to compare versions by; one with a part beyond 99 counts as no version at all
 /// (`condor_version.cpp`, `CondorVersionInfo`).
-fn scalar(major: i64, minor: i64, sub: i64) -> i64 {
+fn comparable_number(major: i64, minor: i64, sub: i64) -> i64 {
     match (0..=99).contains(&minor) && (0..=99).contains(&sub) {
         true => major * 1_000_000 + minor * 1_000 + sub,
         false => 0,
@@ -54,7 +54,7 @@ fn scalar(major: i64, minor: i64, sub: i64) -> i64 {
 }
 
 /// Up to three numbers with dots between them, as `sscanf("%d.%d.%d")` reads them.
-fn numbers(text: &[u8]) -> [Option<i64>; 3] {
+fn parse_version_numbers(text: &[u8]) -> [Option<i64>; 3] {
     let mut found = [None; 3];
     let mut rest = text;
     for slot in &mut found {
@@ -88,7 +88,7 @@ mod tests {
             (" < 5.9", None),
             (" > 25.100", Some(true)),
         ] {
-            assert_eq!(holds(text.as_bytes()), expected, "{text}");
+            assert_eq!(is_satisfied(text.as_bytes()), expected, "{text}");
         }
     }
 }

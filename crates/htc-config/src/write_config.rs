@@ -3,8 +3,8 @@
 use bstr::{BString, ByteSlice};
 
 use crate::macro_set::{MacroSet, SourceId};
-use crate::print::{assignment, block};
-use crate::rows::{Kind, Row, merged};
+use crate::parameter_rows::{ParameterRow, RowKind, rows_with_defaults};
+use crate::statement_text::{format_assignment, indent_lines};
 use crate::template;
 use crate::version::VERSION_LINE;
 use htc_base::text::caseless;
@@ -13,7 +13,7 @@ use htc_base::world::World;
 /// Which entries `-writeconfig` and `-summary` show and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Filter {
+pub struct RowFilter {
     /// Only the kinds named.
     pub only: bool,
     /// Compiled-in defaults and detected values.
@@ -44,25 +44,25 @@ pub struct Filter {
     pub upgrade: bool,
 }
 
-impl Filter {
+impl RowFilter {
     /// What `-summary` shows.
-    pub fn summary() -> Self {
-        Filter { version: true, upgrade: true, ..Filter::default() }
+    pub fn for_summary() -> Self {
+        RowFilter { version: true, upgrade: true, ..RowFilter::default() }
     }
 
     /// Whether any kind but files is named.
-    pub fn names_a_kind(&self) -> bool {
+    pub fn has_kind_filter(&self) -> bool {
         self.defaults || self.matches_default || self.detected || self.environment || self.duplicates
     }
 }
 
 /// The lists of names and settings that upgrades made obsolete.
-struct Obsolete {
+struct ObsoleteSettings {
     names: Vec<BString>,
     settings: Vec<BString>,
 }
 
-impl Obsolete {
+impl ObsoleteSettings {
     fn new() -> Self {
         let lines = |names: [&str; 2]| {
             let mut lines = Vec::new();
@@ -75,10 +75,13 @@ impl Obsolete {
             lines.retain(|line| !line.is_empty());
             lines
         };
-        Obsolete { names: lines(["DISCARD", "DISCARDX"]), settings: lines(["DISCARDIF", "DISCARDIFX"]) }
+        ObsoleteSettings {
+            names: lines(["DISCARD", "DISCARDX"]),
+            settings: lines(["DISCARDIF", "DISCARDIFX"]),
+        }
     }
 
-    fn has(&self, name: &[u8], value: &[u8]) -> bool {
+    fn is_obsolete(&self, name: &[u8], value: &[u8]) -> bool {
         let setting = [&name.to_ascii_uppercase()[..], b"=", value].concat();
         self.names.iter().any(|known| caseless::eq(known, name))
             || self.settings.iter().any(|known| *known == setting)
@@ -86,58 +89,58 @@ impl Obsolete {
 }
 
 /// Which rows are wanted.
-struct Selection {
-    filter: Filter,
-    obsolete: Option<Obsolete>,
+struct RowSelection {
+    filter: RowFilter,
+    obsolete: Option<ObsoleteSettings>,
 }
 
 /// Rows of a kind that is asked for, marked where they are only to be shown.
-fn when(asked: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
+fn mark_if(asked: bool, commented: bool, mark: &'static str) -> Option<&'static str> {
     asked.then_some(if commented { mark } else { "" })
 }
 
-impl Selection {
+impl RowSelection {
     /// What stands before a row, such as `#`; nothing if the row is left out.
-    fn mark(&self, row: &Row<'_>, source: SourceId) -> Option<&'static str> {
+    fn row_mark(&self, row: &ParameterRow<'_>, source: SourceId) -> Option<&'static str> {
         let filter = &self.filter;
-        let default = || when(filter.defaults, filter.comment_defaults, "#def#");
-        let as_by_default = || when(filter.matches_default, filter.comment_matches, "#");
+        let default = || mark_if(filter.defaults, filter.comment_defaults, "#def#");
+        let as_by_default = || mark_if(filter.matches_default, filter.comment_matches, "#");
         if source == SourceId::DETECTED {
             let mark = if filter.comment_detected { "#detected#" } else { "#def#" };
-            return when(
+            return mark_if(
                 filter.detected || filter.defaults,
                 filter.comment_detected || filter.comment_defaults,
                 mark,
             );
         }
-        let Kind::Set(entry) = row.kind else { return default() };
+        let RowKind::Set(entry) = row.kind else { return default() };
         let has_no_default = || entry.parameter.is_some_and(|parameter| parameter.default().is_empty());
         match source {
             SourceId::DEFAULT => default(),
             _ if entry.current.matches_default => as_by_default(),
             SourceId::ENVIRONMENT => {
-                when(!filter.only || filter.environment, filter.comment_environment, "#env#")
+                mark_if(!filter.only || filter.environment, filter.comment_environment, "#env#")
             }
-            _ if filter.only && filter.names_a_kind() => None,
-            _ if self.obsolete.as_ref().is_some_and(|names| names.has(&row.name, &row.raw)) => None,
+            _ if filter.only && filter.has_kind_filter() => None,
+            _ if self.obsolete.as_ref().is_some_and(|names| names.is_obsolete(&row.name, &row.raw)) => None,
             _ if row.raw.is_empty() && has_no_default() => as_by_default(),
             _ => Some(""),
         }
     }
 
     /// All rows that are written, by name.
-    fn rows<'a>(&self, set: &'a MacroSet, world: &'a dyn World) -> Vec<Chosen<'a>> {
-        let mut chosen: Vec<Chosen<'a>> = Vec::new();
-        for row in merged(set, world, true) {
+    fn select_rows<'a>(&self, set: &'a MacroSet, world: &'a dyn World) -> Vec<SelectedRow<'a>> {
+        let mut chosen: Vec<SelectedRow<'a>> = Vec::new();
+        for row in rows_with_defaults(set, world, true) {
             let (source, line) = match row.kind {
-                Kind::Set(entry) => (entry.current.place.source, entry.current.place.line),
-                Kind::Detected => (SourceId::DETECTED, None),
-                Kind::Default(_) => (SourceId::DEFAULT, None),
+                RowKind::Set(entry) => (entry.current.place.source, entry.current.place.line),
+                RowKind::Detected => (SourceId::DETECTED, None),
+                RowKind::Default(_) => (SourceId::DEFAULT, None),
             };
-            let Some(mark) = self.mark(&row, source) else { continue };
+            let Some(mark) = self.row_mark(&row, source) else { continue };
             let is_duplicate = chosen.last().is_some_and(|last| caseless::eq(&last.row.name, &row.name));
             if !is_duplicate || self.filter.duplicates {
-                chosen.push(Chosen { row, mark, source, line });
+                chosen.push(SelectedRow { row, mark, source, line });
             }
         }
         chosen
@@ -145,31 +148,31 @@ impl Selection {
 }
 
 /// A row that is written.
-struct Chosen<'a> {
-    row: Row<'a>,
+struct SelectedRow<'a> {
+    row: ParameterRow<'a>,
     mark: &'static str,
     source: SourceId,
     line: Option<u32>,
 }
 
-impl Chosen<'_> {
+impl SelectedRow<'_> {
     /// The row as an assignment, or as a comment of one.
     fn text(&self) -> BString {
-        let Row { name, raw, kind } = &self.row;
-        let is_block = raw.contains(&b'\n') && !matches!(kind, Kind::Default(_));
+        let ParameterRow { name, raw, kind } = &self.row;
+        let is_block = raw.contains(&b'\n') && !matches!(kind, RowKind::Default(_));
         let value = match is_block && !self.mark.is_empty() {
-            true => [b"@=end", &block(raw, "#   ")[..], b"\n@end"].concat().into(),
-            false => assignment(raw, is_block, "   "),
+            true => [b"@=end", &indent_lines(raw, "#   ")[..], b"\n@end"].concat().into(),
+            false => format_assignment(raw, is_block, "   "),
         };
         [self.mark.as_bytes(), name, b" ", &value].concat().into()
     }
 
     /// Where it was set.
-    fn place(&self, set: &MacroSet) -> BString {
+    fn definition_place(&self, set: &MacroSet) -> BString {
         let mut place = set.source(self.source).name.clone();
         match (self.line, self.row.kind) {
             (Some(line), _) => place.extend_from_slice(format!(", line {line}").as_bytes()),
-            (None, Kind::Default(parameter)) => {
+            (None, RowKind::Default(parameter)) => {
                 place.extend_from_slice(format!(", item {}", parameter.index()).as_bytes());
             }
             _ => {}
@@ -178,7 +181,7 @@ impl Chosen<'_> {
     }
 
     /// Its place in the order of sources; those without lines count from the end of 24 bits.
-    fn key(&self) -> (u32, u32) {
+    fn sort_key(&self) -> (u32, u32) {
         let source = match self.source {
             SourceId::ENVIRONMENT => 0xfffe,
             SourceId::OVERLAY => 0xffff,
@@ -189,30 +192,31 @@ impl Chosen<'_> {
 }
 
 /// The text of the configuration as the filter wants it.
-pub fn text(set: &MacroSet, filter: Filter, world: &dyn World) -> Vec<u8> {
-    let rows = Selection { filter, obsolete: filter.upgrade.then(Obsolete::new) }.rows(set, world);
-    if filter.sort { by_name(&rows, set, filter) } else { by_source(rows, set, filter) }
+pub fn write_text(set: &MacroSet, filter: RowFilter, world: &dyn World) -> Vec<u8> {
+    let rows =
+        RowSelection { filter, obsolete: filter.upgrade.then(ObsoleteSettings::new) }.select_rows(set, world);
+    if filter.sort { write_by_name(&rows, set, filter) } else { write_by_source(rows, set, filter) }
 }
 
-fn by_name(rows: &[Chosen<'_>], set: &MacroSet, filter: Filter) -> Vec<u8> {
+fn write_by_name(rows: &[SelectedRow<'_>], set: &MacroSet, filter: RowFilter) -> Vec<u8> {
     let mut out = Vec::new();
     for row in rows {
         out.extend_from_slice(&row.text());
         out.push(b'\n');
         if filter.source {
-            out.extend_from_slice(&[b" # at: ", &row.place(set)[..], b"\n"].concat());
+            out.extend_from_slice(&[b" # at: ", &row.definition_place(set)[..], b"\n"].concat());
         }
     }
     out
 }
 
 /// In the order of sources and lines, below the name of each source.
-fn by_source(mut rows: Vec<Chosen<'_>>, set: &MacroSet, filter: Filter) -> Vec<u8> {
+fn write_by_source(mut rows: Vec<SelectedRow<'_>>, set: &MacroSet, filter: RowFilter) -> Vec<u8> {
     let mut out = Vec::new();
     if filter.version && !rows.is_empty() {
         out.extend_from_slice(format!("# condor_config_val {VERSION_LINE}\n").as_bytes());
     }
-    rows.sort_by_key(Chosen::key);
+    rows.sort_by_key(SelectedRow::sort_key);
     let mut before = None;
     for row in rows {
         if before.replace(row.source) != Some(row.source) {
@@ -222,7 +226,7 @@ fn by_source(mut rows: Vec<Chosen<'_>>, set: &MacroSet, filter: Filter) -> Vec<u
         out.extend_from_slice(&row.text());
         out.push(b'\n');
         if filter.source {
-            out.extend_from_slice(&row.place(set));
+            out.extend_from_slice(&row.definition_place(set));
             out.push(b'\n');
         }
     }
@@ -234,31 +238,32 @@ mod tests {
     use super::*;
     use crate::of_text::config_of;
 
-    fn written(filter: Filter) -> String {
+    fn written(filter: RowFilter) -> String {
         let (config, world) = config_of("TOOL", "B = 2\nA @=end\n  one\n  two\n@end\n");
-        String::from_utf8(text(&config.set, filter, &world)).unwrap()
+        String::from_utf8(write_text(&config.set, filter, &world)).unwrap()
     }
 
     #[test]
     fn what_files_set_is_written_below_their_names_or_by_name() {
-        let by_source = written(Filter::default());
+        let by_source = written(RowFilter::default());
         let (head, rest) = by_source.split_once("condor_config\n#\n").unwrap();
         assert!(head.starts_with("\n#\n# from /"), "{head}");
         assert_eq!(rest, "B = 2\nA @=end\n   one\n   two\n@end\n");
-        let by_name = written(Filter { sort: true, ..Filter::default() });
+        let by_name = written(RowFilter { sort: true, ..RowFilter::default() });
         assert_eq!(by_name, "A @=end\n   one\n   two\n@end\nB = 2\n");
-        assert!(written(Filter::summary()).starts_with("# condor_config_val $CondorVersion: "));
+        assert!(written(RowFilter::for_summary()).starts_with("# condor_config_val $CondorVersion: "));
     }
 
     #[test]
     fn defaults_are_written_where_they_are_asked_for_and_as_comments_where_that_is() {
-        let all = written(Filter { sort: true, defaults: true, comment_defaults: true, ..Filter::default() });
+        let all =
+            written(RowFilter { sort: true, defaults: true, comment_defaults: true, ..RowFilter::default() });
         assert!(
             all.contains("\n#def#DAGMAN_PUT_FAILED_JOBS_ON_HOLD = false\n") && all.contains("\nB = 2\n"),
             "{all}"
         );
-        assert!(!written(Filter::default()).contains("DAGMAN"));
-        let none = written(Filter { only: true, environment: true, ..Filter::default() });
+        assert!(!written(RowFilter::default()).contains("DAGMAN"));
+        let none = written(RowFilter { only: true, environment: true, ..RowFilter::default() });
         assert_eq!(none, "");
     }
 }

@@ -20,7 +20,7 @@ pub struct AdChanges {
     pub set_routed: Assignments,
 }
 
-fn set(ad: &mut ClassAd, assignments: &Assignments) {
+fn assign(ad: &mut ClassAd, assignments: &Assignments) {
     for (name, value) in assignments {
         ad.insert(name, value.clone());
     }
@@ -31,14 +31,14 @@ impl AdChanges {
         for name in &self.delete {
             subject.remove(name);
         }
-        set(subject, &self.set);
+        assign(subject, &self.set);
     }
 
     /// Changes the ads of a case.
     pub fn apply(&self, case: &mut Case) {
         self.change_subject(case.subject_mut());
-        set(&mut case.slot, &self.set_slot);
-        set(&mut case.routed, &self.set_routed);
+        assign(&mut case.slot, &self.set_slot);
+        assign(&mut case.routed, &self.set_routed);
     }
 
     /// Changes a slot that takes the place of another one, as that was changed.
@@ -46,11 +46,11 @@ impl AdChanges {
         if hook == HookType::FetchWork {
             self.change_subject(slot);
         }
-        set(slot, &self.set_slot);
+        assign(slot, &self.set_slot);
     }
 
     /// Whether they say what an attribute of the slot is to be.
-    pub(super) fn name_of_slot(&self, hook: HookType, name: &str) -> bool {
+    pub(super) fn changes_slot_attribute(&self, hook: HookType, name: &str) -> bool {
         let is = |known: &str| known.trim().eq_ignore_ascii_case(name);
         let of_subject = hook == HookType::FetchWork
             && (self.delete.iter().any(|known| is(known)) || self.set.iter().any(|(known, _)| is(known)));
@@ -80,7 +80,7 @@ mod tests {
         let mut slot = ClassAd::new();
         changes.apply_to_slot(HookType::FetchWork, &mut slot);
         assert!(slot.contains("A") && slot.contains("B"));
-        assert!(changes.name_of_slot(HookType::FetchWork, "owner"));
-        assert!(!changes.name_of_slot(HookType::ReplyFetch, "owner"));
+        assert!(changes.changes_slot_attribute(HookType::FetchWork, "owner"));
+        assert!(!changes.changes_slot_attribute(HookType::ReplyFetch, "owner"));
     }
 }

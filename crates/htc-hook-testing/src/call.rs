@@ -3,24 +3,26 @@
 use std::io;
 use std::time::Duration;
 
-use super::aside::Aside;
-use htc_base::process::{ChildSpec, Exit, Usage};
-use htc_os::{Event, Given, Leftover, Reactor, SpawnError, Stream, Whom, clock};
+use super::group_leader::GroupLeaderProcess;
+use htc_base::process::{ChildSpec, Exit, ProcessUsage};
+use htc_os::{
+    LeftoverProcess, OutputStream, Reactor, ReactorEvent, SignalScope, SpawnError, StdinDelivery, clock,
+};
 
 /// What came of a call.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CallOutcome {
     /// How it ended, or why it never began.
-    pub ending: Ending,
+    pub ending: CallEnding,
     /// From the spawn to the report of its end.
     pub took: Duration,
 }
 
 /// How a call ended.
 #[derive(Clone, Debug)]
-pub enum Ending {
+pub enum CallEnding {
     /// The hook ran.
-    Ran(Ended),
+    Ran(HookExecution),
     /// It could not be executed.
     NotStarted {
         /// What the system says, with the interpreter's name where that is missing.
@@ -35,7 +37,7 @@ pub enum Ending {
     },
 }
 
-impl Ending {
+impl CallEnding {
     /// That of a call that could not be executed.
     pub(super) fn not_started(error: &SpawnError) -> Self {
         let interpreter = error.interpreter.as_ref().map(ToString::to_string);
@@ -43,13 +45,13 @@ impl Ending {
             Some(_) => error.to_string(),
             None => format!("{error}: {}", error.reason()),
         };
-        Ending::NotStarted { reason, interpreter }
+        CallEnding::NotStarted { reason, interpreter }
     }
 }
 
 /// A hook that ran.
 #[derive(Clone, Debug, Default)]
-pub struct Ended {
+pub struct HookExecution {
     /// How it ended; `None`: patience did, and it was killed.
     pub exit: Option<Exit>,
     /// What its caller has read of its output.
@@ -57,41 +59,41 @@ pub struct Ended {
     /// Whether that reached the limit and the pipe was closed.
     pub cut: bool,
     /// Whether something else still held the pipe when the reading ended.
-    pub held: bool,
+    pub pipe_held_open: bool,
     /// What it complained of, as far as it is kept.
     pub stderr: Vec<u8>,
     /// What became of its input.
-    pub stdin: Given,
+    pub stdin: StdinDelivery,
     /// Processes it left behind.
-    pub left_behind: Vec<Leftover>,
+    pub left_behind: Vec<LeftoverProcess>,
     /// The signal that it sent to its process group, which is its caller's.
-    pub to_group: Option<i32>,
+    pub group_signal: Option<i32>,
     /// What it used.
-    pub usage: Usage,
+    pub usage: ProcessUsage,
 }
 
-impl Ended {
+impl HookExecution {
     /// What the report of a child's end says; none of other events.
-    pub(super) fn of(event: Event, killed: bool) -> Option<Self> {
-        let Event::Exited { exit, usage, stdin, stdout, stderr, left_behind, .. } = event else {
+    pub(super) fn from_event(event: ReactorEvent, killed: bool) -> Option<Self> {
+        let ReactorEvent::Exited { exit, usage, stdin, stdout, stderr, left_behind, .. } = event else {
             return None;
         };
-        Some(Ended {
+        Some(HookExecution {
             exit: (!killed).then_some(exit),
             stdout: stdout.bytes,
-            cut: stdout.cut,
-            held: stdout.held,
+            cut: stdout.is_truncated,
+            pipe_held_open: stdout.is_held_open,
             stderr: stderr.bytes,
             stdin,
             left_behind,
-            to_group: None,
+            group_signal: None,
             usage,
         })
     }
 }
 
 /// How much of a standard error is kept.
-const STDERR_KEPT: usize = 64 * 1024;
+const MAX_STDERR_BYTES: usize = 64 * 1024;
 
 /// Runs the child until it ends, at most `patience`; then it is killed with all that descends from it. Pieces of its
 /// standard error are handed to `complaint` as they come (where the specification asks for pieces). What it leaves behind
@@ -99,22 +101,22 @@ const STDERR_KEPT: usize = 64 * 1024;
 ///
 /// # Errors
 /// The loop itself fails.
-pub fn call(
+pub fn call_hook(
     reactor: &mut Reactor,
     mut spec: ChildSpec,
     patience: Option<Duration>,
     complaint: &mut dyn FnMut(&[u8]),
-) -> io::Result<Result<Outcome, i32>> {
-    let mut aside = Aside::of(reactor, &mut spec);
-    let began = clock::tick();
+) -> io::Result<Result<CallOutcome, i32>> {
+    let mut aside = GroupLeaderProcess::start(reactor, &mut spec);
+    let began = clock::monotonic_now();
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
         Err(error) => {
-            if let Some(number) = dismiss(&mut aside, reactor)? {
+            if let Some(number) = dismiss_group_leader(&mut aside, reactor)? {
                 return Ok(Err(number));
             }
-            let ending = Ending::not_started(&error);
-            return Ok(Ok(Outcome { ending, took: clock::tick().since(began) }));
+            let ending = CallEnding::not_started(&error);
+            return Ok(Ok(CallOutcome { ending, took: clock::monotonic_now().since(began) }));
         }
     };
     let deadline = patience.map(|patience| began.plus(patience));
@@ -122,41 +124,41 @@ pub fn call(
     let mut interrupted = None;
     let mut live = Vec::new();
     loop {
-        let event = reactor.next(if killed { None } else { deadline })?;
-        if aside.as_mut().is_some_and(|aside| aside.sees(&event)) {
+        let event = reactor.next_event(if killed { None } else { deadline })?;
+        if aside.as_mut().is_some_and(|aside| aside.record_exit(&event)) {
             continue;
         }
         match event {
-            Event::Piece { child: from, stream: Stream::Stderr, bytes } if from == child => {
+            ReactorEvent::Piece { child: from, stream: OutputStream::Stderr, bytes } if from == child => {
                 complaint(&bytes);
-                let room = STDERR_KEPT.saturating_sub(live.len());
+                let room = MAX_STDERR_BYTES.saturating_sub(live.len());
                 live.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
-            Event::Timeout => {
+            ReactorEvent::Timeout => {
                 killed = true;
-                reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+                reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
             }
-            Event::Signal(number) => {
+            ReactorEvent::Signal(number) => {
                 killed = true;
                 interrupted = Some(number);
-                reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+                reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
             }
-            Event::Exited { child: from, .. } if from == child => {
-                let took = clock::tick().since(began);
-                let Some(mut ended) = Ended::of(event, killed) else { continue };
+            ReactorEvent::Exited { child: from, .. } if from == child => {
+                let took = clock::monotonic_now().since(began);
+                let Some(mut ended) = HookExecution::from_event(event, killed) else { continue };
                 // What hooks of starter and shadow leave behind lives until the starter ends; here that is now.
                 if !ended.left_behind.is_empty() {
-                    reactor.kill(child, nix::libc::SIGKILL, Whom::Family);
+                    reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
                 }
-                interrupted = interrupted.or(dismiss(&mut aside, reactor)?);
+                interrupted = interrupted.or(dismiss_group_leader(&mut aside, reactor)?);
                 if let Some(number) = interrupted {
                     return Ok(Err(number));
                 }
-                ended.to_group = aside.as_ref().and_then(Aside::signalled);
+                ended.group_signal = aside.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
                 if !live.is_empty() {
                     ended.stderr = live;
                 }
-                return Ok(Ok(Outcome { ending: Ending::Ran(ended), took }));
+                return Ok(Ok(CallOutcome { ending: CallEnding::Ran(ended), took }));
             }
             _ => {}
         }
@@ -164,7 +166,10 @@ pub fn call(
 }
 
 /// Ends the bystander of a call; the signal that came for us meanwhile.
-fn dismiss(aside: &mut Option<Aside>, reactor: &mut Reactor) -> io::Result<Option<i32>> {
+fn dismiss_group_leader(
+    aside: &mut Option<GroupLeaderProcess>,
+    reactor: &mut Reactor,
+) -> io::Result<Option<i32>> {
     let Some(aside) = aside else { return Ok(None) };
     aside.dismiss(reactor);
     aside.wait(reactor)

@@ -5,26 +5,26 @@ use std::time::Duration;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::samples;
-use htc_base::quirks::{Decided, Quirks};
+use htc_base::quirks::{QuirkDecision, QuirkMode};
 use htc_classad::ClassAd;
 use htc_classad::format::long;
-use htc_hook::{HookType, input};
-use htc_runner::hook_call::PIPE_BUFFER_MAX;
-use htc_starter::shadow_reason_unseen;
+use htc_hook::{HookType, hook_input};
+use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
+use htc_starter::exit_reason_always_evict;
 
 /// Which manual's protocol is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// That of 7.8 and all later versions.
     #[default]
-    Present,
+    Current,
     /// That of 7.1: PREPARE_JOB reads the slot as well, and nobody reads its output.
-    Old,
+    Legacy,
 }
 
 impl Protocol {
     /// Whether that manual knows the hook at all.
-    pub fn knows(self, hook: HookType) -> bool {
+    pub fn has_hook(self, hook: HookType) -> bool {
         let old = matches!(
             hook,
             HookType::FetchWork
@@ -34,18 +34,22 @@ impl Protocol {
                 | HookType::UpdateJobInfo
                 | HookType::JobExit
         );
-        self == Protocol::Present || old
+        self == Protocol::Current || old
     }
 
     /// How long its caller waits: 7.1 has no time-outs.
-    pub fn time_out(self, hook: HookType) -> Option<Duration> {
-        if self == Protocol::Old { None } else { hook.time_out(b"").map(|time_out| time_out.default) }
+    pub fn default_timeout(self, hook: HookType) -> Option<Duration> {
+        if self == Protocol::Legacy {
+            None
+        } else {
+            hook.timeout_parameter(b"").map(|time_out| time_out.default)
+        }
     }
 }
 
 /// What TRANSLATE_JOB is told of its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct CaseRoute {
     /// Its name.
     pub name: BString,
     /// GridResource; empty for none.
@@ -56,9 +60,14 @@ pub struct Route {
     pub edit_in_place: bool,
 }
 
-impl Default for Route {
+impl Default for CaseRoute {
     fn default() -> Self {
-        Route { name: "Site1".into(), grid_resource: BString::default(), universe: 5, edit_in_place: false }
+        CaseRoute {
+            name: "Site1".into(),
+            grid_resource: BString::default(),
+            universe: 5,
+            edit_in_place: false,
+        }
     }
 }
 
@@ -76,7 +85,7 @@ pub struct Case {
     /// The routed job.
     pub routed: ClassAd,
     /// The route.
-    pub route: Route,
+    pub route: CaseRoute,
     /// What REPLY_FETCH (`accept`, `reject`) and JOB_EXIT (`exit`, `evict`, `hold`, `remove`) are told.
     pub word: BString,
     /// Further arguments (`<KEYWORD>_HOOK_PREPARE_JOB_ARGS`).
@@ -92,13 +101,13 @@ pub struct Case {
     /// PIPE_BUFFER_MAX.
     pub output_limit: usize,
     /// Whether UPDATE_JOB_INFO and JOB_EXIT are called for a job that has not been started.
-    pub before_job: bool,
+    pub job_not_started: bool,
     /// The keyword of the slot that fetched the job; empty: the same as `keyword`.
-    pub fetched_under: BString,
+    pub fetching_keyword: BString,
     /// The policy of the slot, as REPLY_FETCH sees it.
     pub policy: ClassAd,
     /// The job as it was before it was started; `None`: the caller has not completed it.
-    pub before_run: Option<ClassAd>,
+    pub job_before_start: Option<ClassAd>,
     /// These bytes are read instead of those made from the ads: a recorded call.
     pub recorded_input: Option<Vec<u8>>,
 }
@@ -106,81 +115,88 @@ pub struct Case {
 impl Case {
     /// A call of this type with sample ads.
     pub fn new(hook: HookType) -> Self {
-        let job = samples::job("vanilla").unwrap_or_default();
-        let route = Route::default();
+        let job = samples::job_ad("vanilla").unwrap_or_default();
+        let route = CaseRoute::default();
         Case {
             hook,
             keyword: BString::default(),
-            slot: samples::slot("static").unwrap_or_default(),
-            routed: samples::routed(&job, &route.name),
+            slot: samples::slot_ad("static").unwrap_or_default(),
+            routed: samples::routed_job_ad(&job, &route.name),
             job,
             route,
-            word: default_word(hook).into(),
+            word: default_argument_word(hook).into(),
             arguments: Vec::new(),
             claim_id: "<192.0.2.1:9618?addrs=192.0.2.1-9618>#1795217000#1#0123456789abcdef".into(),
             with_shadow: hook == HookType::PrepareJobBeforeTransfer,
-            protocol: Protocol::Present,
-            caller_waits: hook.time_out(b"").map(|time_out| time_out.default),
-            output_limit: PIPE_BUFFER_MAX,
-            before_job: false,
-            fetched_under: BString::default(),
+            protocol: Protocol::Current,
+            caller_waits: hook.timeout_parameter(b"").map(|time_out| time_out.default),
+            output_limit: DEFAULT_PIPE_BUFFER_MAX,
+            job_not_started: false,
+            fetching_keyword: BString::default(),
             policy: ClassAd::new(),
-            before_run: None,
+            job_before_start: None,
             recorded_input: None,
         }
     }
 
     /// The word that REPLY_FETCH and JOB_EXIT are told. A starter is asked to hold by a shadow alone, and to remove also by a
     /// signal; 25.14 tells no hook of what a shadow asks.
-    pub fn told(&self, quirks: Quirks) -> &BStr {
-        match self.untold(quirks).is_some_and(|untold| untold.as_reference) {
+    pub fn reported_word(&self, quirks: QuirkMode) -> &BStr {
+        match self.shadow_reason_quirk(quirks).is_some_and(|untold| untold.as_reference) {
             true => b"evict".as_bstr(),
             false => self.word.as_bstr(),
         }
     }
 
     /// Whether JOB_EXIT is not told of what a shadow has asked; `None` where none has asked.
-    pub(super) fn untold(&self, quirks: Quirks) -> Option<Decided> {
+    pub(super) fn shadow_reason_quirk(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
-        (self.hook == HookType::JobExit && by_shadow).then(|| shadow_reason_unseen(quirks))
+        (self.hook == HookType::JobExit && by_shadow).then(|| exit_reason_always_evict(quirks))
     }
 
     /// All arguments after the path.
-    pub fn words(&self, quirks: Quirks) -> Vec<BString> {
+    pub fn all_arguments(&self, quirks: QuirkMode) -> Vec<BString> {
         match self.hook {
             HookType::ReplyFetch | HookType::JobExit => {
-                std::iter::once(self.told(quirks).to_owned()).chain(self.arguments.iter().cloned()).collect()
+                std::iter::once(self.reported_word(quirks).to_owned())
+                    .chain(self.arguments.iter().cloned())
+                    .collect()
             }
             _ => self.arguments.clone(),
         }
     }
 
-    /// The bytes of its standard input. The ads are taken as they stand: see [`Case::completed`].
-    pub fn input(&self, quirks: Quirks) -> Vec<u8> {
+    /// The bytes of its standard input. The ads are taken as they stand: see [`Case::completed_by_caller`].
+    pub fn input(&self, quirks: QuirkMode) -> Vec<u8> {
         if let Some(bytes) = &self.recorded_input {
             return bytes.clone();
         }
         match self.hook {
-            HookType::FetchWork => input::fetch(&self.slot),
+            HookType::FetchWork => hook_input::fetch_work_input(&self.slot),
             HookType::ReplyFetch => {
                 let id = (self.word == "accept").then_some(self.claim_id.as_slice());
-                input::reply(&self.job, &self.slot, id, quirks)
+                hook_input::reply_fetch_input(&self.job, &self.slot, id, quirks)
             }
-            HookType::EvictClaim => input::evict(&self.job, &self.slot, &self.claim_id, quirks),
-            HookType::PrepareJob if self.protocol == Protocol::Old => {
-                input::prepare_7_1(&self.job, &self.slot)
+            HookType::EvictClaim => {
+                hook_input::evict_claim_input(&self.job, &self.slot, &self.claim_id, quirks)
+            }
+            HookType::PrepareJob if self.protocol == Protocol::Legacy => {
+                hook_input::prepare_job_7_1_input(&self.job, &self.slot)
             }
             HookType::PrepareJobBeforeTransfer
             | HookType::PrepareJob
             | HookType::UpdateJobInfo
             | HookType::JobExit
-            | HookType::ShadowPrepareJob => input::job_ad(&self.job),
+            | HookType::ShadowPrepareJob => hook_input::job_ad_input(&self.job),
             HookType::TranslateJob => {
-                let Route { name, grid_resource, universe, .. } = &self.route;
-                input::translate(&input::route_line(name, grid_resource, *universe), &self.job)
+                let CaseRoute { name, grid_resource, universe, .. } = &self.route;
+                hook_input::translate_job_input(
+                    &hook_input::format_route(name, grid_resource, *universe),
+                    &self.job,
+                )
             }
-            HookType::RouterUpdateJobInfo | HookType::JobCleanup => input::job_ad(&self.routed),
-            HookType::JobFinalize => input::finalize(&self.job, &self.routed),
+            HookType::RouterUpdateJobInfo | HookType::JobCleanup => hook_input::job_ad_input(&self.routed),
+            HookType::JobFinalize => hook_input::job_finalize_input(&self.job, &self.routed),
         }
     }
 
@@ -238,7 +254,7 @@ impl Case {
     }
 }
 
-fn default_word(hook: HookType) -> &'static str {
+fn default_argument_word(hook: HookType) -> &'static str {
     match hook {
         HookType::ReplyFetch => "accept",
         HookType::JobExit => "exit",
@@ -247,7 +263,7 @@ fn default_word(hook: HookType) -> &'static str {
 }
 
 /// The words of which a hook is told one, where it is told any.
-pub fn known_words(hook: HookType) -> Option<&'static [&'static str]> {
+pub fn known_argument_words(hook: HookType) -> Option<&'static [&'static str]> {
     match hook {
         HookType::ReplyFetch => Some(&["accept", "reject"]),
         HookType::JobExit => Some(&["exit", "evict", "hold", "remove"]),
@@ -263,19 +279,19 @@ mod tests {
     fn a_case_is_read_back_from_its_own_input() {
         for hook in HookType::ALL {
             let case = Case::new(hook);
-            let bytes = case.input(Quirks::None);
+            let bytes = case.input(QuirkMode::Manual);
             let mut again = Case::new(hook);
             again.read_input(&bytes);
             again.recorded_input = None;
-            assert_eq!(again.input(Quirks::None), bytes, "{hook:?}");
+            assert_eq!(again.input(QuirkMode::Manual), bytes, "{hook:?}");
         }
     }
 
     #[test]
     fn the_old_protocol_shows_the_slot_to_prepare() {
         let mut case = Case::new(HookType::PrepareJob);
-        assert!(!case.input(Quirks::None).contains_str("-----"));
-        case.protocol = Protocol::Old;
-        assert!(case.input(Quirks::None).contains_str("\n-----\nActivity = \"Idle\"\n"));
+        assert!(!case.input(QuirkMode::Manual).contains_str("-----"));
+        case.protocol = Protocol::Legacy;
+        assert!(case.input(QuirkMode::Manual).contains_str("\n-----\nActivity = \"Idle\"\n"));
     }
 }

@@ -7,36 +7,36 @@ use std::rc::Rc;
 use bstr::{BString, ByteSlice};
 
 use super::ad_changes::AdChanges;
+use super::call_setup::CallSetup;
 use super::caller::{caller_environment, default_config, default_settings};
-use super::setup::Setup;
 use htc_base::text::arguments::ArgumentError;
-use htc_config::{CommandPolicy, Config, ConfigError, View, Who};
+use htc_config::{CommandPolicy, Config, ConfigError, ConfigView, LookupContext};
 use htc_hook::{HookType, path_check};
 use htc_os::RealWorld;
 use htc_router as router;
-use htc_router::{Reading, RouteTable};
+use htc_router::{RouteLoadContext, RouteTable};
 use htc_runner::configured_world;
-use htc_runner::hook_environment::ConfigChoice;
+use htc_runner::hook_environment::ConfigSelection;
 use htc_slot::ConfigureError;
-use htc_starter::Settings;
+use htc_starter::StarterSettings;
 
 /// Where the slot's ad comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SlotAd {
+pub enum SlotAdSource {
     /// It is built in: the slot of the configuration stands in its place, where that makes one.
     #[default]
     BuiltIn,
     /// It is a built-in one of a kind that was asked for; the policy is that of the configuration.
     Sample,
     /// It was given, and stays as it is.
-    Given,
+    FromUser,
 }
 
 /// How a call is made, as far as somebody has said so.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
     /// Which configuration is read.
-    pub configuration: ConfigChoice,
+    pub configuration: ConfigSelection,
     /// The hook; else the one that the configuration names.
     pub hook: Option<PathBuf>,
     /// Whether its arguments are given; else the configuration may name some.
@@ -48,7 +48,7 @@ pub struct CallOptions {
     /// Its type, for `SLOT_TYPE_<N>` knobs.
     pub slot_type: Option<u32>,
     /// Where its ad comes from.
-    pub slot_ad: SlotAd,
+    pub slot_ad: SlotAdSource,
     /// Name of a route of the configuration.
     pub route: Option<String>,
     /// TargetUniverse instead of that of the route.
@@ -133,7 +133,7 @@ impl SetupError {
     }
 }
 
-impl Setup {
+impl CallSetup {
     /// Reads the configuration where one is wanted, and finds the hook. `warn` gets what is to be said of the configuration.
     ///
     /// # Errors
@@ -141,15 +141,16 @@ impl Setup {
     pub fn configure(&mut self, options: &CallOptions, warn: &mut dyn FnMut(&str)) -> Result<(), SetupError> {
         let choice = &options.configuration;
         self.daemon = caller_environment(&*self.world, choice, self.quirks);
-        if options.hook.is_none() || choice.file.is_some() || !choice.knobs.is_empty() {
-            self.follow_configuration(options, warn)?;
+        if options.hook.is_none() || choice.file.is_some() || !choice.parameters.is_empty() {
+            self.apply_configuration(options, warn)?;
         } else {
-            self.follow_defaults(options)?;
+            self.apply_defaults(options)?;
         }
         if let Some(path) = &options.hook {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             self.path = path.as_os_str().as_bytes().into();
-            let refusal = path_check::check(&*self.world, &self.path).err().map(|error| error.to_string());
+            let refusal =
+                path_check::check_path(&*self.world, &self.path).err().map(|error| error.to_string());
             self.refusal = refusal.or(self.refusal.take());
         }
         if options.ignore_path_check {
@@ -159,39 +160,39 @@ impl Setup {
     }
 
     /// For whom the configuration is read.
-    fn who(&self) -> Who {
-        Who { subsystem: self.case.hook.caller().subsystem().into(), local_name: "".into() }
+    fn config_subject(&self) -> LookupContext {
+        LookupContext { subsystem: self.case.hook.caller().subsystem().into(), local_name: "".into() }
     }
 
-    fn follow_configuration(
+    fn apply_configuration(
         &mut self,
         options: &CallOptions,
         warn: &mut dyn FnMut(&str),
     ) -> Result<(), SetupError> {
         let hook = self.case.hook;
-        let load = options.configuration.load_options(CommandPolicy::BOUNDED);
+        let load = options.configuration.load_options(CommandPolicy::BOUNDED_RUN);
         let (config, warnings) =
-            Config::load(&*self.world, &self.who(), &load).map_err(SetupError::Config)?;
+            Config::load(&*self.world, &self.config_subject(), &load).map_err(SetupError::Config)?;
         for warning in warnings {
             warn(warning.text.to_str_lossy().trim());
         }
         let world = Rc::new(configured_world(RealWorld::clone(&self.world), &config, warn));
         self.world = Rc::clone(&world);
-        let view = config.for_slot(options.slot_type, &*world);
-        if let Ok(settings) = Settings::read(&view, Some(&self.case.slot), &*world) {
+        let view = config.view_for_slot(options.slot_type, &*world);
+        if let Ok(settings) = StarterSettings::read(&view, Some(&self.case.slot), &*world) {
             self.settings = settings;
         }
-        self.read_policy(&config, options)?;
-        let reads_slot = hook == HookType::FetchWork || self.sees_policy();
-        let is_made = options.slot_ad == SlotAd::BuiltIn
+        self.load_slot_policy(&config, options)?;
+        let reads_slot = hook == HookType::FetchWork || self.reads_slot_policy();
+        let is_made = options.slot_ad == SlotAdSource::BuiltIn
             && reads_slot
-            && self.take_configured_slot(&config, options, warn)?;
-        if options.slot_ad != SlotAd::Given && !is_made {
-            self.put_policy_into_slot(&config, options)?;
+            && self.use_configured_slot(&config, options, warn)?;
+        if options.slot_ad != SlotAdSource::FromUser && !is_made {
+            self.apply_slot_policy(&config, options)?;
         }
-        self.look_up(&view, options)?;
+        self.look_up_hook(&view, options)?;
         if let (HookType::TranslateJob, Some(name)) = (hook, &options.route) {
-            self.take_route(&view, name, options)?;
+            self.apply_route(&view, name, options)?;
         }
         let limit = view.int("PIPE_BUFFER_MAX").ok().flatten();
         if let Some(limit) = limit.and_then(|setting| usize::try_from(setting.value).ok()) {
@@ -201,29 +202,34 @@ impl Setup {
     }
 
     /// Without a configuration the table of defaults says what slot and starter are like.
-    fn follow_defaults(&mut self, options: &CallOptions) -> Result<(), SetupError> {
+    fn apply_defaults(&mut self, options: &CallOptions) -> Result<(), SetupError> {
         if let Some(keyword) = &options.keyword {
             self.case.keyword = keyword.as_str().into();
         }
         self.settings = default_settings();
-        if self.sees_policy() {
-            let config = default_config(self.who()).map_err(SetupError::Defaults)?;
-            self.read_policy(&config, options)?;
+        if self.reads_slot_policy() {
+            let config = default_config(self.config_subject()).map_err(SetupError::Defaults)?;
+            self.load_slot_policy(&config, options)?;
         }
         Ok(())
     }
 
     /// What the hook is told of a route of the configuration.
-    fn take_route(&mut self, view: &View<'_>, name: &str, options: &CallOptions) -> Result<(), SetupError> {
-        let knobs = router::Knobs::load(view, &mut |_| {});
+    fn apply_route(
+        &mut self,
+        view: &ConfigView<'_>,
+        name: &str,
+        options: &CallOptions,
+    ) -> Result<(), SetupError> {
+        let knobs = router::RouterParameters::load(view, &mut |_| {});
         let mut notes = Vec::new();
         let table = RouteTable::load(
-            Reading { view, knobs: &knobs, world: &*self.world, quirks: self.quirks },
+            RouteLoadContext { view, parameters: &knobs, world: &*self.world, quirks: self.quirks },
             &mut |note| {
                 notes.push(note.text.trim().as_bstr().to_string());
             },
         );
-        let Some(route) = table.find(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
+        let Some(route) = table.index_of(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
             // A configuration of hooks alone: the options say what the route is.
             if table.routes.is_empty() && options.target_universe.is_some() {
                 return Ok(());
@@ -240,7 +246,7 @@ impl Setup {
         if options.grid_resource.is_none() {
             of_case.grid_resource = route.grid_resource.clone();
         }
-        of_case.edit_in_place |= route.edit_job_in_place.truth(&self.case.job, &*self.world);
+        of_case.edit_in_place |= route.edit_job_in_place.is_true(&self.case.job, &*self.world);
         Ok(())
     }
 }
@@ -249,12 +255,12 @@ impl Setup {
 mod tests {
     use super::*;
     use crate::Case;
-    use htc_base::quirks::Quirks;
+    use htc_base::quirks::QuirkMode;
     use htc_starter::hooks;
 
-    fn choice(knobs: &[(&str, &str)]) -> ConfigChoice {
+    fn choice(knobs: &[(&str, &str)]) -> ConfigSelection {
         let knobs = knobs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        ConfigChoice { file: Some("/dev/null".into()), knobs, no_env: true }
+        ConfigSelection { file: Some("/dev/null".into()), parameters: knobs, no_env: true }
     }
 
     fn options() -> CallOptions {
@@ -266,9 +272,9 @@ mod tests {
         hook: HookType,
         knobs: &[(&str, &str)],
         options: &CallOptions,
-    ) -> (Setup, Result<(), SetupError>) {
+    ) -> (CallSetup, Result<(), SetupError>) {
         let world = Rc::new(RealWorld::new());
-        let mut setup = Setup::plain(world, Case::new(hook), Quirks::None);
+        let mut setup = CallSetup::without_hook(world, Case::new(hook), QuirkMode::Manual);
         let options = CallOptions { configuration: choice(knobs), ..options.clone() };
         let done = setup.configure(&options, &mut |_| {});
         (setup, done)
@@ -285,7 +291,7 @@ mod tests {
         done.unwrap();
         assert_eq!((setup.path, setup.case.keyword, setup.refusal), ("/bin/true".into(), "ONE".into(), None));
         assert_eq!(
-            setup.unread,
+            setup.ignored_settings,
             [
                 "ONE_HOOK_FETCH_WORK_TIMEOUT is set, but nobody reads it: this hook is waited for without limit"
             ]
@@ -316,8 +322,8 @@ mod tests {
         let options = CallOptions { keyword: Some("K".to_owned()), ..options() };
         let (setup, done) = configured(HookType::PrepareJob, &knobs, &options);
         done.unwrap();
-        let config = default_config(setup.who()).unwrap();
-        assert!(hooks::find_under(b"K", &config.view(&*setup.world), &*setup.world).1.is_none());
+        let config = default_config(setup.config_subject()).unwrap();
+        assert!(hooks::find_hooks_of_keyword(b"K", &config.view(&*setup.world), &*setup.world).1.is_none());
         assert!(setup.refusal.unwrap().contains("/no/such/hook"));
     }
 
@@ -363,7 +369,7 @@ mod tests {
         done.unwrap();
         assert_eq!(setup.case.slot.string("Site"), Some("here".into()));
         // What was given stays as it is.
-        let given = CallOptions { slot_ad: SlotAd::Given, ..options() };
+        let given = CallOptions { slot_ad: SlotAdSource::FromUser, ..options() };
         let (setup, done) = configured(HookType::FetchWork, &knobs, &given);
         done.unwrap();
         assert!(!setup.case.slot.contains("Site"));

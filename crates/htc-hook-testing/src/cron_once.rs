@@ -4,14 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use crate as hook_test;
-use crate::{CronList, CronPlan, CronPlay, Pause, PlayEvent};
-use htc_base::quirks::Quirks;
+use crate::{CronList, CronPlan, CronSession, CronSessionEvent, SessionPause};
+use htc_base::quirks::QuirkMode;
 use htc_hook::cron_job::CronManager;
 use htc_os::{Reactor, RealWorld, clock};
-use htc_runner::cron::{CronNotice, CronSurroundings};
-use htc_runner::hook_environment::ConfigChoice;
+use htc_runner::cron::{CronContext, CronNotice};
+use htc_runner::hook_environment::ConfigSelection;
 use htc_slot::cron_ads::CronAds;
-use htc_slot::{Event, ExecutionPoint};
+use htc_slot::{ExecutionPoint, StartdEvent};
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct CronOutcome {
 /// There is no directory for their logs, or children cannot be waited for.
 pub fn run_cron_once(
     machine: &ExecutionPoint,
-    (choice, quirks): (&ConfigChoice, Quirks),
+    (choice, quirks): (&ConfigSelection, QuirkMode),
     patience: Duration,
     warn: &mut dyn FnMut(&str),
 ) -> io::Result<Option<CronOutcome>> {
@@ -39,10 +39,10 @@ pub fn run_cron_once(
     }
     let log = tempfile::Builder::new().prefix("htc-slot-run.").tempdir()?;
     let world = RealWorld::new();
-    let surroundings = CronSurroundings {
+    let surroundings = CronContext {
         manager: CronManager::Startd,
         // Cron jobs get no keys of daemons, in the reference neither.
-        environment: hook_test::caller_environment(&world, choice, Quirks::None),
+        environment: hook_test::caller_environment(&world, choice, QuirkMode::Manual),
         directory: log.path().to_owned(),
         identity: None,
         quirks,
@@ -55,23 +55,23 @@ pub fn run_cron_once(
         skipped: false,
     };
     let mut reactor = Reactor::new(&[])?;
-    let mut play = CronPlay::new(plan, surroundings, (&[], &world), &mut reactor);
-    let mut tell = |_: &CronPlay<'_>, event: &PlayEvent| match event {
-        PlayEvent::Killed(name) => warn(&format!("{name} has not ended in time and is killed")),
-        PlayEvent::OnDemand(name) => {
+    let mut play = CronSession::new(plan, surroundings, (&[], &world), &mut reactor);
+    let mut tell = |_: &CronSession<'_>, event: &CronSessionEvent| match event {
+        CronSessionEvent::Killed(name) => warn(&format!("{name} has not ended in time and is killed")),
+        CronSessionEvent::OnDemand(name) => {
             warn(&format!("{name} is run on demand alone, and nobody demands it"));
         }
-        PlayEvent::Notice(CronNotice::NotStarted { name, reason }) => {
+        CronSessionEvent::Notice(CronNotice::NotStarted { name, reason }) => {
             warn(&format!("{name} could not be started: {reason}"));
         }
-        PlayEvent::Notice(CronNotice::Published { job, block }) => {
-            block.bad.iter().for_each(|bad| warn(&format!("{job}: {}", bad.reference_text())));
+        CronSessionEvent::Notice(CronNotice::Published { job, block }) => {
+            block.bad_lines.iter().for_each(|bad| warn(&format!("{job}: {}", bad.reference_message())));
         }
-        PlayEvent::Notice(_) | PlayEvent::JobBegins => {}
+        CronSessionEvent::Notice(_) | CronSessionEvent::JobBegins => {}
     };
     play.configure(list, &mut tell);
-    while play.run(&mut tell)? == Pause::Reconfig {}
-    let (failed, ads) = (play.bad(), play.ads().clone());
+    while play.run(&mut tell)? == SessionPause::Reconfig {}
+    let (failed, ads) = (play.has_failures(), play.published_ads().clone());
     drop(play);
     Ok(Some(CronOutcome { failed, ads }))
 }
@@ -86,8 +86,8 @@ impl CronOutcome {
 /// Lets a machine have what cron jobs publish.
 pub fn publish(machine: &mut ExecutionPoint, ads: CronAds) {
     let now = clock::now();
-    machine.step(now, Event::Cron(Box::new(ads)));
-    machine.step(now, Event::Refresh);
+    machine.step(now, StartdEvent::CronPublished(Box::new(ads)));
+    machine.step(now, StartdEvent::Refresh);
 }
 
 #[cfg(test)]
@@ -95,26 +95,32 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use htc_base::world::Frozen;
-    use htc_runner::slot::at_rest;
-    use htc_simulate::plan::published;
-    use htc_slot::{Limits, Surroundings, configure};
+    use htc_base::world::FrozenClockWorld;
+    use htc_runner::slot::passive_execution_point;
+    use htc_simulate::plan::parse_cron_output;
+    use htc_slot::{ExitLimits, HostMeasurements, configure};
     use htc_testing::config_of;
 
     #[test]
     fn a_machine_without_cron_jobs_runs_none_and_takes_what_is_given() {
         let (config, world) = config_of("STARTD", "NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
-        let made =
-            configure(&config, &world, &Surroundings::default(), Quirks::None, Limits::default()).unwrap();
-        let mut machine = at_rest(made.settings, Rc::new(world));
-        let choice = ConfigChoice::default();
+        let made = configure(
+            &config,
+            &world,
+            &HostMeasurements::default(),
+            QuirkMode::Manual,
+            ExitLimits::default(),
+        )
+        .unwrap();
+        let mut machine = passive_execution_point(made.settings, Rc::new(world));
+        let choice = ConfigSelection::default();
         assert!(
-            run_cron_once(&machine, (&choice, Quirks::None), Duration::from_secs(1), &mut |_| {})
+            run_cron_once(&machine, (&choice, QuirkMode::Manual), Duration::from_secs(1), &mut |_| {})
                 .unwrap()
                 .is_none()
         );
-        let now = Frozen { world: &RealWorld::new(), now: clock::now() };
-        let ads = published("HasCode = true\n", Quirks::None, &now).unwrap();
+        let now = FrozenClockWorld { world: &RealWorld::new(), now: clock::now() };
+        let ads = parse_cron_output("HasCode = true\n", QuirkMode::Manual, &now).unwrap();
         publish(&mut machine, ads);
         let (key, ..) = machine.slots().next().unwrap();
         assert!(machine.sent_ad(key).unwrap().contains("HasCode"));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use htc_base::text::similar;
+use htc_base::text::similar_names;
 use htc_router::HookDecision;
 use htc_slot::FetchDecision;
 
@@ -66,7 +66,7 @@ impl Decision {
     ];
 
     /// Every word that a verdict can be, in the order of a job's life.
-    pub fn words() -> impl Iterator<Item = &'static str> {
+    pub fn all_words() -> impl Iterator<Item = &'static str> {
         let fetch = FetchDecision::ALL.iter().map(|decision| decision.word());
         let router = HookDecision::ALL.iter().filter(|decision| **decision != HookDecision::Stuck);
         let common = Decision::COMMON.iter().map(|decision| decision.word());
@@ -78,12 +78,12 @@ impl Decision {
     /// # Errors
     /// The words that there are, and the one that was perhaps meant.
     pub fn check_word(text: &str) -> Result<(), String> {
-        if Decision::words().any(|word| word == text) {
+        if Decision::all_words().any(|word| word == text) {
             return Ok(());
         }
-        let meant = similar::nearest(text, Decision::words());
+        let meant = similar_names::nearest(text, Decision::all_words());
         let hint = meant.map_or_else(String::new, |word| format!(", did you mean '{word}'"));
-        let words: Vec<&str> = Decision::words().collect();
+        let words: Vec<&str> = Decision::all_words().collect();
         Err(format!("no verdict has this word{hint}: there are {}", words.join(", ")))
     }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_verdict_has_a_word_of_its_own() {
-        let words: Vec<&str> = Decision::words().collect();
+        let words: Vec<&str> = Decision::all_words().collect();
         let different: std::collections::BTreeSet<&str> = words.iter().copied().collect();
         assert_eq!(words.len(), different.len(), "{words:?}");
         assert!(

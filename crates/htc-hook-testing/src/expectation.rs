@@ -17,13 +17,13 @@ impl Expectation {
     ///
     /// # Errors
     /// It is no expression.
-    pub fn read(text: &str) -> Result<Self, ParseError> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         Ok(Expectation { text: text.to_owned(), expr: Expr::parse(text.as_bytes())? })
     }
 }
 
 /// Those that are not true of a result, with their values; TARGET is the ad that went in.
-pub fn unmet(
+pub fn unmet_expectations(
     expectations: &[Expectation],
     result: &ClassAd,
     subject: &ClassAd,

@@ -63,7 +63,7 @@ words! {
         /// The reference never calls this hook.
         NeverCalled => "never-called",
         /// The answer asks for what the starter of this package does not do.
-        NotDoneHere => "not-done-here",
+        UnsupportedHere => "not-done-here",
         /// A second run answers differently.
         Varies => "varies",
         /// The answer depends on the working directory.
@@ -109,7 +109,7 @@ impl Finding {
         Finding { rule, message: message.into(), advice: advice.into(), place: None }
     }
 
-    pub(super) fn at(mut self, place: Span) -> Self {
+    pub(super) fn with_place(mut self, place: Span) -> Self {
         self.place = Some(place);
         self
     }

@@ -6,16 +6,16 @@ use htc_classad::{ClassAd, Expr, Value};
 
 /// A small generator of random numbers (splitmix64): the same seed gives the same changes everywhere.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct RandomGenerator(u64);
 
-impl Random {
+impl RandomGenerator {
     /// From a seed.
     pub fn new(seed: u64) -> Self {
-        Random(seed)
+        RandomGenerator(seed)
     }
 
     /// The next number.
-    pub fn number(&mut self) -> u64 {
+    pub fn next_number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,8 +24,8 @@ impl Random {
     }
 
     /// One below `limit`; 0 when that is 0.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.number() % limit.max(1) as u64) as usize
+    pub fn next_below(&mut self, limit: usize) -> usize {
+        (self.next_number() % limit.max(1) as u64) as usize
     }
 }
 
@@ -37,16 +37,16 @@ pub struct Mutation {
     /// Its new value; `None`: it is removed.
     pub value: Option<Expr>,
     /// What was done, in a word or two.
-    pub what: &'static str,
+    pub description: &'static str,
 }
 
 impl Mutation {
     /// A random change of one of the ad's attributes.
-    pub fn of(ad: &ClassAd, random: &mut Random) -> Option<Mutation> {
+    pub fn random(ad: &ClassAd, random: &mut RandomGenerator) -> Option<Mutation> {
         let names = ad.sorted();
-        let (name, _) = names.get(random.below(names.len()))?;
+        let (name, _) = names.get(random.next_below(names.len()))?;
         let text = |bytes: &[u8]| Some(Expr::literal(Value::Str(bytes.into())));
-        let (what, value) = match random.below(17) {
+        let (what, value) = match random.next_below(17) {
             0 => ("missing", None),
             1 => ("undefined", Some(Expr::literal(Value::Undefined))),
             2 => ("error", Some(Expr::literal(Value::Error))),
@@ -65,7 +65,7 @@ impl Mutation {
             15 => ("a list", Expr::parse(b"{ 1, \"two\", undefined }").ok()),
             _ => ("blanks around", text(b"  two  words  ")),
         };
-        Some(Mutation { name: (*name).to_owned(), value, what })
+        Some(Mutation { name: (*name).to_owned(), value, description: what })
     }
 
     /// Makes the change.
@@ -79,7 +79,7 @@ impl Mutation {
 
 /// The smallest ad for which `shows` still holds: attributes are taken out in ever smaller groups, with at most `most`
 /// questions.
-pub fn shrink(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
     let mut asked = 0;
     let mut size = best.len().div_ceil(2);
@@ -111,7 +111,7 @@ pub fn shrink(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool
 }
 
 /// The same ad with shorter strings, as far as `shows` still holds: each is cut to ever smaller halves.
-pub fn shorten(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
+pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
     let mut asked = 0;
     let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
@@ -136,16 +136,16 @@ pub fn shorten(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> boo
 }
 
 /// From this length on a run of one byte is written as a command that makes it.
-const LONG_RUN: usize = 100;
+const MIN_COMPRESSED_RUN: usize = 100;
 
 /// A `printf` that writes these bytes in any shell.
-pub fn as_printf(text: &[u8]) -> String {
+pub fn to_printf_command(text: &[u8]) -> String {
     let mut out = String::from("printf '");
     let mut arguments = String::new();
     let mut rest = text;
     while let Some(&byte) = rest.first() {
         let run = rest.iter().take_while(|next| **next == byte).count();
-        if run >= LONG_RUN && byte.is_ascii_alphanumeric() {
+        if run >= MIN_COMPRESSED_RUN && byte.is_ascii_alphanumeric() {
             out.push_str("%s");
             arguments.push_str(&format!(" \"$(printf %{run}s | tr ' ' {})\"", char::from(byte)));
             rest = &rest[run..];
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn an_ad_shrinks_to_what_matters() {
-        let small = shrink(&ad(40), 500, &mut |ad| ad.contains("A7") && ad.contains("A31"));
+        let small = remove_attributes(&ad(40), 500, &mut |ad| ad.contains("A7") && ad.contains("A31"));
         assert_eq!(small.len(), 2);
-        let none = shrink(&ad(5), 500, &mut |_| true);
+        let none = remove_attributes(&ad(5), 500, &mut |_| true);
         assert!(none.is_empty());
     }
 
@@ -193,16 +193,16 @@ mod tests {
             Some(Value::Str(text)) => text.len(),
             _ => 0,
         };
-        assert_eq!(length(&shorten(&long, 100, &mut |ad| length(ad) >= 777)), 777);
-        let text = as_printf(format!("A = \"{}\"\n", "x".repeat(777)).as_bytes());
+        assert_eq!(length(&shorten_strings(&long, 100, &mut |ad| length(ad) >= 777)), 777);
+        let text = to_printf_command(format!("A = \"{}\"\n", "x".repeat(777)).as_bytes());
         assert_eq!(text, "printf 'A = \"%s\"\\n' \"$(printf %777s | tr ' ' x)\"");
     }
 
     #[test]
     fn the_same_seed_gives_the_same_changes() {
         let changes = |seed| {
-            let mut random = Random::new(seed);
-            (0..20).filter_map(|_| Mutation::of(&ad(9), &mut random)).collect::<Vec<_>>()
+            let mut random = RandomGenerator::new(seed);
+            (0..20).filter_map(|_| Mutation::random(&ad(9), &mut random)).collect::<Vec<_>>()
         };
         assert_eq!(changes(1), changes(1));
         assert_ne!(changes(1), changes(2));
@@ -210,6 +210,9 @@ mod tests {
 
     #[test]
     fn any_bytes_can_be_printed_by_a_shell() {
-        assert_eq!(as_printf(b"A = \"it's 5%\\\xff\"\n"), "printf 'A = \"it'\\''s 5%%\\\\\\377\"\\n'");
+        assert_eq!(
+            to_printf_command(b"A = \"it's 5%\\\xff\"\n"),
+            "printf 'A = \"it'\\''s 5%%\\\\\\377\"\\n'"
+        );
     }
 }

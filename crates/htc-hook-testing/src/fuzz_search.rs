@@ -5,31 +5,31 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use super::call::{Ending, Outcome, call};
+use super::call::{CallEnding, CallOutcome, call_hook};
+use super::call_directories::CallDirectories;
+use super::call_findings::find_problems;
+use super::call_pool::{PooledCall, run_pool};
+use super::call_report::CallReport;
+use super::call_setup::{CallError, CallSetup};
 use super::case::Case;
-use super::find::find;
-use super::fuzz::{Mutation, Random, shorten, shrink};
-use super::judge::verdict;
-use super::place::Place;
-use super::pool::{Job, run_many};
-use super::setup::{CallError, Setup};
-use super::shown::Shown;
+use super::fuzz::{Mutation, RandomGenerator, remove_attributes, shorten_strings};
+use super::judge::judge_call;
 use htc_base::process::{Exit, Stdio};
 use htc_classad::ClassAd;
 use htc_os::{Reactor, clock};
 
 /// Questions asked of a hook to make an ad smaller.
-const MOST_QUESTIONS: usize = 150;
+const MAX_SHRINK_CALLS: usize = 150;
 
 /// How long one ad may take to get smaller: a hook that hangs uses all of its time at every question.
-pub const LONGEST_SHRINK: Duration = Duration::from_secs(60);
+pub const MAX_SHRINK_TIME: Duration = Duration::from_secs(60);
 
 /// What is kept of the standard error of each call, in bytes.
-const STDERR: usize = 64 * 1024;
+const MAX_STDERR_BYTES: usize = 64 * 1024;
 
 /// The first call that showed some trouble, and how many did.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct FuzzFailure {
     /// The call.
     pub case: Case,
     /// How its ad was changed.
@@ -40,7 +40,7 @@ pub struct Trouble {
 
 /// The smallest ad that was found to show some trouble.
 #[derive(Clone, Debug)]
-pub struct Smallest {
+pub struct ShrunkAd {
     /// The ad.
     pub ad: ClassAd,
     /// Whether there was no time to make it smaller still.
@@ -50,30 +50,37 @@ pub struct Smallest {
 }
 
 /// A search for trouble.
-pub struct Search<'a> {
-    setup: &'a mut Setup,
+pub struct FuzzSearch<'a> {
+    setup: &'a mut CallSetup,
     /// The case with the ad as it was given.
     original: Case,
     /// Rules that the unchanged ad breaks as well.
-    usual: Vec<&'static str>,
+    baseline_rules: Vec<&'static str>,
     /// Trouble that the unchanged ad makes as well: it is not the change's.
-    pub always: Option<String>,
+    pub baseline_failure: Option<String>,
     /// What was found.
-    pub found: BTreeMap<String, Trouble>,
+    pub failures: BTreeMap<String, FuzzFailure>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> FuzzSearch<'a> {
     /// A search that knows what the unchanged ad shows.
-    pub fn new(setup: &'a mut Setup, baseline: &Shown) -> Self {
+    pub fn new(setup: &'a mut CallSetup, baseline: &CallReport) -> Self {
         let usual = baseline.findings.iter().map(|finding| finding.rule.word()).collect();
         let original = setup.case.clone();
-        let mut search = Search { setup, original, usual, always: None, found: BTreeMap::new() };
-        search.always = signature(search.setup, &search.usual, &baseline.case, &baseline.outcome);
+        let mut search = FuzzSearch {
+            setup,
+            original,
+            baseline_rules: usual,
+            baseline_failure: None,
+            failures: BTreeMap::new(),
+        };
+        search.baseline_failure =
+            failure_signature(search.setup, &search.baseline_rules, &baseline.case, &baseline.outcome);
         search
     }
 
     /// The set-up, with the case as it was given.
-    pub fn setup(&mut self) -> &Setup {
+    pub fn original_setup(&mut self) -> &CallSetup {
         self.setup.case = self.original.clone();
         self.setup
     }
@@ -82,16 +89,16 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// The loop itself fails.
-    pub fn calls(
+    pub fn make_calls(
         &mut self,
         reactor: &mut Reactor,
-        (times, random): (u32, &mut Random),
+        (times, random): (u32, &mut RandomGenerator),
         advance: &dyn Fn(),
     ) -> io::Result<Option<i32>> {
         let parallel = std::thread::available_parallelism().map_or(4, |count| count.get());
         let mut number = 0;
         let shared = RefCell::new(self);
-        run_many(
+        run_pool(
             reactor,
             parallel,
             &mut || {
@@ -99,14 +106,15 @@ impl<'a> Search<'a> {
                     return None;
                 }
                 number += 1;
-                shared.borrow_mut().changed(random)
+                shared.borrow_mut().mutated_call(random)
             },
             &mut |(case, mutations, _place), outcome| {
                 advance();
                 let search = &mut *shared.borrow_mut();
-                let what = signature(search.setup, &search.usual, &case, &outcome);
-                if let Some(what) = what.filter(|what| Some(what) != search.always.as_ref()) {
-                    let trouble = search.found.entry(what).or_insert(Trouble { case, mutations, calls: 0 });
+                let what = failure_signature(search.setup, &search.baseline_rules, &case, &outcome);
+                if let Some(what) = what.filter(|what| Some(what) != search.baseline_failure.as_ref()) {
+                    let trouble =
+                        search.failures.entry(what).or_insert(FuzzFailure { case, mutations, calls: 0 });
                     trouble.calls += 1;
                 }
             },
@@ -114,37 +122,41 @@ impl<'a> Search<'a> {
     }
 
     /// A call with some things of its ad changed.
-    fn changed(&mut self, random: &mut Random) -> Option<Job<(Case, Vec<Mutation>, Place)>> {
+    fn mutated_call(
+        &mut self,
+        random: &mut RandomGenerator,
+    ) -> Option<PooledCall<(Case, Vec<Mutation>, CallDirectories)>> {
         let mut case = self.original.clone();
         let mut mutations = Vec::new();
-        for _ in 0..=random.below(3) {
+        for _ in 0..=random.next_below(3) {
             let ad = case.subject_mut();
-            if let Some(mutation) = Mutation::of(ad, random) {
+            if let Some(mutation) = Mutation::random(ad, random) {
                 mutation.apply(ad);
                 mutations.push(mutation);
             }
         }
         self.setup.case = case.clone();
-        let place = self.setup.place().ok()?;
-        let mut spec = self.setup.child(&place, self.setup.environment(&place)).ok()?;
-        spec.stdio[2] = Stdio::Capture { limit: STDERR };
-        Some(Job { tag: (case, mutations, place), spec, patience: self.setup.patience })
+        let place = self.setup.create_directories().ok()?;
+        let mut spec = self.setup.child_spec(&place, self.setup.hook_environment(&place)).ok()?;
+        spec.stdio[2] = Stdio::Capture { limit: MAX_STDERR_BYTES };
+        Some(PooledCall { tag: (case, mutations, place), spec, patience: self.setup.patience })
     }
 
     /// Makes the ad of a call that showed some trouble smaller, as long as it shows that.
-    pub fn smallest(&mut self, reactor: &mut Reactor, what: &str, case: &Case) -> Smallest {
-        let until = clock::tick().plus(LONGEST_SHRINK);
+    pub fn shrink_failure(&mut self, reactor: &mut Reactor, what: &str, case: &Case) -> ShrunkAd {
+        let until = clock::monotonic_now().plus(MAX_SHRINK_TIME);
         let mut interrupted = None;
         let mut shows = |ad: &ClassAd| {
             // Nothing can be read of an empty ad.
-            if ad.is_empty() || interrupted.is_some() || clock::tick() >= until {
+            if ad.is_empty() || interrupted.is_some() || clock::monotonic_now() >= until {
                 return false;
             }
             let mut asked = case.clone();
             *asked.subject_mut() = ad.clone();
-            match self.again(reactor, &asked) {
+            match self.repeat_call(reactor, &asked) {
                 Ok(Ok(outcome)) => {
-                    signature(self.setup, &self.usual, &asked, &outcome).as_deref() == Some(what)
+                    failure_signature(self.setup, &self.baseline_rules, &asked, &outcome).as_deref()
+                        == Some(what)
                 }
                 Ok(Err(signal)) => {
                     interrupted = Some(signal);
@@ -154,31 +166,40 @@ impl<'a> Search<'a> {
             }
         };
         let ad = case.subject().clone();
-        let small = shrink(&ad, MOST_QUESTIONS, &mut shows);
-        let small = shorten(&small, MOST_QUESTIONS, &mut shows);
-        Smallest { ad: small, out_of_time: clock::tick() >= until, interrupted }
+        let small = remove_attributes(&ad, MAX_SHRINK_CALLS, &mut shows);
+        let small = shorten_strings(&small, MAX_SHRINK_CALLS, &mut shows);
+        ShrunkAd { ad: small, out_of_time: clock::monotonic_now() >= until, interrupted }
     }
 
     /// One more call with another ad; the signal that interrupted it, if one did.
-    fn again(&mut self, reactor: &mut Reactor, case: &Case) -> Result<Result<Outcome, i32>, CallError> {
+    fn repeat_call(
+        &mut self,
+        reactor: &mut Reactor,
+        case: &Case,
+    ) -> Result<Result<CallOutcome, i32>, CallError> {
         self.setup.case = case.clone();
-        let place = self.setup.place()?;
-        let spec = self.setup.child(&place, self.setup.environment(&place))?;
-        Ok(call(reactor, spec, Some(self.setup.patience), &mut |_| {})?)
+        let place = self.setup.create_directories()?;
+        let spec = self.setup.child_spec(&place, self.setup.hook_environment(&place))?;
+        Ok(call_hook(reactor, spec, Some(self.setup.patience), &mut |_| {})?)
     }
 }
 
 /// What is wrong with a call that was not wrong with the unchanged ad; `None`: nothing.
-fn signature(setup: &Setup, usual: &[&'static str], case: &Case, outcome: &Outcome) -> Option<String> {
-    let judged = verdict(case, outcome, &setup.path, &*setup.world, setup.quirks);
-    if let Ending::Ran(ended) = &outcome.ending {
+fn failure_signature(
+    setup: &CallSetup,
+    usual: &[&'static str],
+    case: &Case,
+    outcome: &CallOutcome,
+) -> Option<String> {
+    let judged = judge_call(case, outcome, &setup.path, &*setup.world, setup.quirks);
+    if let CallEnding::Ran(ended) = &outcome.ending {
         match ended.exit {
             None => return Some("hangs".to_owned()),
             Some(Exit::Signal { number, .. }) => return Some(format!("dies of signal {number}")),
             Some(_) => {}
         }
     }
-    let mut rules: Vec<&str> = find(case, outcome, &judged)
+    let mut rules: Vec<&str> = find_problems(case, outcome, &judged)
         .iter()
         .filter(|finding| !finding.rule.is_note())
         .map(|finding| finding.rule.word())

@@ -4,56 +4,61 @@ use std::time::Duration;
 
 use bstr::ByteSlice;
 
-use super::answered::Answered;
-use super::call::{Ending, Outcome};
+use super::answer_verdict::AnsweredCall;
+use super::call::{CallEnding, CallOutcome};
 use super::case::Case;
 use super::decision::Decision;
-use super::verdict::{Verdict, prepare_failed};
+use super::verdict::{Verdict, prepare_failure_verdict};
 use htc_base::job::HoldCode;
-use htc_base::quirks::Quirks;
+use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
-use htc_hook::{Caller, HookType};
-use htc_router::{HookDecision, skips_refused};
-use htc_slot::{FetchDecision, unspawnable_fetch};
-use htc_starter::{unspawnable_exit, untold_refusal};
+use htc_hook::{HookCaller, HookType};
+use htc_router::{HookDecision, decide_skipping_refused_hook};
+use htc_slot::{FetchDecision, failed_fetch_decision};
+use htc_starter::{refusal_without_exit_hook, unspawnable_exit_hook_hangs};
 
 /// Judges a call. `path` is the hook's.
-pub fn verdict(case: &Case, outcome: &Outcome, path: &[u8], world: &dyn World, quirks: Quirks) -> Verdict {
+pub fn judge_call(
+    case: &Case,
+    outcome: &CallOutcome,
+    path: &[u8],
+    world: &dyn World,
+    quirks: QuirkMode,
+) -> Verdict {
     match &outcome.ending {
-        Ending::Refused { reason } => refused(case, reason, quirks),
-        Ending::NotStarted { reason, .. } => not_started(case, path, reason, quirks),
-        Ending::Ran(ended) => {
+        CallEnding::Refused { reason } => refused_path_verdict(case, reason, quirks),
+        CallEnding::NotStarted { reason, .. } => not_started_verdict(case, path, reason, quirks),
+        CallEnding::Ran(ended) => {
             let late = case.caller_waits.is_some_and(|limit| outcome.took > limit);
             match ended.exit {
-                Some(exit) if !late => Answered { case, ended, exit, path, world, quirks }.verdict(),
-                _ => still_running(case, outcome.took),
+                Some(exit) if !late => AnsweredCall { case, ended, exit, path, world, quirks }.verdict(),
+                _ => still_running_verdict(case, outcome.took),
             }
         }
     }
 }
 
 /// The path is refused, so that the hook is never called.
-fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
+fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook.caller() {
-        Caller::Startd => {
-            Verdict::new(Decision::NotConfigured, false, "the startd takes the hook for not configured").then(
-                match case.hook {
+        HookCaller::Startd => {
+            Verdict::new(Decision::NotConfigured, false, "the startd takes the hook for not configured")
+                .with_next(match case.hook {
                     HookType::FetchWork => "the slot never fetches, until a reconfig finds a better path",
                     _ => "nobody is told; everything else goes on",
-                },
-            )
+                })
         }
-        Caller::Starter => Verdict::new(
+        HookCaller::Starter => Verdict::new(
             Decision::NotStarted,
             false,
             "the starter takes no job on while this path is configured",
         )
-        .then("every job ends with starter status 1; no hook at all is called")
-        .quirk(untold_refusal(quirks).quirk),
-        Caller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow does without the hook")
-            .then("the job starts as if nothing were configured"),
-        Caller::Router => {
-            let skips = skips_refused(quirks);
+        .with_next("every job ends with starter status 1; no hook at all is called")
+        .with_quirk(refusal_without_exit_hook(quirks).quirk),
+        HookCaller::Shadow => Verdict::new(Decision::GoOn, false, "the shadow does without the hook")
+            .with_next("the job starts as if nothing were configured"),
+        HookCaller::Router => {
+            let skips = decide_skipping_refused_hook(quirks);
             let verdict = if skips.as_reference {
                 Verdict::new(
                     Decision::NotConfigured,
@@ -67,25 +72,25 @@ fn refused(case: &Case, reason: &str, quirks: Quirks) -> Verdict {
                     "the router treats it as a failing hook",
                 )
             };
-            verdict.quirk(skips.quirk)
+            verdict.with_quirk(skips.quirk)
         }
     };
-    verdict.because(reason)
+    verdict.with_reason(reason)
 }
 
 /// The path is good and exec fails.
-fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdict {
+fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook {
         HookType::FetchWork => {
-            let stops = unspawnable_fetch(quirks);
+            let stops = failed_fetch_decision(quirks);
             let no_work = Decision::Fetch(FetchDecision::NoWork);
             let verdict = match stops.as_reference {
                 true => Verdict::new(Decision::Stuck, false, "the slot believes that a fetch is under way")
-                    .then("it never fetches again until the startd is restarted"),
+                    .with_next("it never fetches again until the startd is restarted"),
                 false => Verdict::new(no_work, false, "it counts as a fetch without data")
-                    .then("the slot tries again after FetchWorkDelay"),
+                    .with_next("the slot tries again after FetchWorkDelay"),
             };
-            verdict.quirk(stops.quirk)
+            verdict.with_quirk(stops.quirk)
         }
         HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo => {
             Verdict::new(Decision::NoEffect, false, "the caller logs it and goes on")
@@ -93,70 +98,71 @@ fn not_started(case: &Case, path: &[u8], reason: &str, quirks: Quirks) -> Verdic
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             let text = format!("failed to execute {} ({})", case.hook.name(), path.as_bstr());
             let held = case.with_shadow.then_some((HoldCode::HookPrepareJobFailure.number(), 0));
-            let mut verdict =
-                prepare_failed(case, held.is_some(), false, quirks).because(format!("{text}: {reason}"));
+            let mut verdict = prepare_failure_verdict(case, held.is_some(), false, quirks)
+                .with_reason(format!("{text}: {reason}"));
             verdict.hold = held;
             return verdict;
         }
         HookType::JobExit => {
-            let hangs = unspawnable_exit(quirks);
+            let hangs = unspawnable_exit_hook_hangs(quirks);
             let verdict = match hangs.as_reference {
                 true => Verdict::new(Decision::Stuck, false, "the clean-up of the job stops here")
-                    .then("the starter stays for ever and the slot Busy, until it is vacated"),
+                    .with_next("the starter stays for ever and the slot Busy, until it is vacated"),
                 false => Verdict::new(Decision::Done, false, "it is logged, the clean-up goes on"),
             };
-            verdict.quirk(hangs.quirk)
+            verdict.with_quirk(hangs.quirk)
         }
         HookType::ShadowPrepareJob => {
             Verdict::new(Decision::Requeued, false, "the shadow gives up: job not started")
-                .then("the job goes back to idle and is tried again")
+                .with_next("the job goes back to idle and is tried again")
         }
         HookType::TranslateJob
         | HookType::RouterUpdateJobInfo
         | HookType::JobFinalize
         | HookType::JobCleanup => {
             Verdict::new(Decision::Router(HookDecision::Stuck), false, "the job stays in its state")
-                .then("the hook is tried again at the next poll, for ever")
+                .with_next("the hook is tried again at the next poll, for ever")
         }
     };
-    verdict.because(reason)
+    verdict.with_reason(reason)
 }
 
 /// The hook has not ended in the time that its caller or we were willing to wait.
-fn still_running(case: &Case, took: Duration) -> Verdict {
+fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
     let still = |says: &str| Verdict::new(Decision::StillRunning, false, says);
     let verdict = match case.hook {
-        HookType::JobExit | HookType::ShadowPrepareJob => return with_time_out(case, took),
-        HookType::FetchWork => still("the slot waits and does not fetch again")
-            .then("an idle claim just waits; at shutdown the hook is killed with the job it may have taken"),
+        HookType::JobExit | HookType::ShadowPrepareJob => return timeout_verdict(case, took),
+        HookType::FetchWork => still("the slot waits and does not fetch again").with_next(
+            "an idle claim just waits; at shutdown the hook is killed with the job it may have taken",
+        ),
         HookType::ReplyFetch | HookType::EvictClaim => {
             Verdict::new(Decision::NoEffect, true, "nobody waits for it")
         }
         HookType::UpdateJobInfo => Verdict::new(Decision::NoEffect, true, "nobody waits for it")
-            .then("one more is started at each interval, until the starter's end kills them all"),
+            .with_next("one more is started at each interval, until the starter's end kills them all"),
         HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
             still("the job is not started and the slot is blocked")
-                .then("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
+                .with_next("it stays so until the job is vacated: JOB_EXIT evict, hook killed")
         }
         HookType::TranslateJob => still("the job stays claimed, each poll asks again and is refused")
-            .then("removal of the source job is not noticed meanwhile"),
+            .with_next("removal of the source job is not noticed meanwhile"),
         HookType::RouterUpdateJobInfo | HookType::JobFinalize | HookType::JobCleanup => {
             still("the job stays in its state")
         }
     };
-    verdict.because(for_ever(took))
+    verdict.with_reason(no_answer_reason(took))
 }
 
-fn for_ever(took: Duration) -> String {
+fn no_answer_reason(took: Duration) -> String {
     format!("no answer within {:.1} s, and this caller has no time-out", took.as_secs_f64())
 }
 
 /// The same where the caller may have a time-out.
-fn with_time_out(case: &Case, took: Duration) -> Verdict {
+fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     let exits = case.hook == HookType::JobExit;
     let gives_up = |decision| {
         Verdict::new(decision, false, "the shadow gives up: job not started")
-            .then("the job goes back to idle and is tried again")
+            .with_next("the job goes back to idle and is tried again")
     };
     match case.caller_waits {
         Some(limit) if took < limit => {
@@ -165,21 +171,21 @@ fn with_time_out(case: &Case, took: Duration) -> Verdict {
                 false => ("the shadow waits for it", "it gives up: job not started"),
             };
             Verdict::new(Decision::StillRunning, false, says)
-                .because(format!("no answer within {:.1} s", took.as_secs_f64()))
-                .then(format!("after {} s {then}", limit.as_secs_f64()))
+                .with_reason(format!("no answer within {:.1} s", took.as_secs_f64()))
+                .with_next(format!("after {} s {then}", limit.as_secs_f64()))
         }
         Some(limit) if exits => {
             let why = format!("timed out waiting for hook to exit, after {} s", limit.as_secs_f64());
             Verdict::new(Decision::TimedOut, false, format!("{why}: the clean-up goes on without it"))
-                .because(case.word.to_string())
-                .then("the starter exits and kills the hook")
+                .with_reason(case.word.to_string())
+                .with_next("the starter exits and kills the hook")
         }
         Some(limit) => gives_up(Decision::TimedOut)
-            .because(format!("Timed out waiting for hook to exit, after {} s", limit.as_secs_f64())),
+            .with_reason(format!("Timed out waiting for hook to exit, after {} s", limit.as_secs_f64())),
         None if exits => {
             Verdict::new(Decision::StillRunning, false, "the clean-up waits for it, and the slot is blocked")
-                .because(for_ever(took))
+                .with_reason(no_answer_reason(took))
         }
-        None => gives_up(Decision::StillRunning).because(for_ever(took)),
+        None => gives_up(Decision::StillRunning).with_reason(no_answer_reason(took)),
     }
 }

@@ -14,15 +14,15 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice, ByteVec};
 use serde_json::{Map, Value, json};
 
-use super::call::{Ending, Outcome};
-use super::case::{Case, Route};
+use super::call::{CallEnding, CallOutcome};
+use super::case::{Case, CaseRoute};
 use htc_base::process::Exit;
 use htc_hook::HookType;
-use htc_runner::events::exit_words;
+use htc_runner::events::describe_exit;
 
 /// One recorded call.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct CallRecord {
     /// The directory's name, or that of the hook.
     pub name: String,
     /// The type of hook, where it can be told.
@@ -44,7 +44,7 @@ pub struct Record {
     /// How it ended; `None`: it did not, or nobody knows.
     pub exit: Option<Exit>,
     /// Why it never began: not started, or refused.
-    pub never_began: Option<Ending>,
+    pub never_began: Option<CallEnding>,
     /// Seconds it took.
     pub seconds: f64,
     /// The shadow or startd behind it, as recorded.
@@ -54,28 +54,28 @@ pub struct Record {
     /// Whether a shadow stands behind the starter, where that is stored.
     pub with_shadow: Option<bool>,
     /// The route, where one is stored.
-    pub route: Option<Route>,
+    pub route: Option<CaseRoute>,
     /// When it began, in seconds since the epoch, of a call made here.
     pub began: Option<f64>,
-    /// How it was called, of a call made here ([`super::facts`]).
+    /// How it was called, of a call made here ([`describe_process`](super::describe_process)).
     pub facts: serde_json::Map<String, Value>,
 }
 
-impl Record {
+impl CallRecord {
     /// Takes over what the caller knows and the hook does not read.
-    pub fn describe(&mut self, case: &Case) {
+    pub fn add_case(&mut self, case: &Case) {
         self.keyword = (!case.keyword.is_empty()).then(|| case.keyword.clone());
         self.with_shadow = Some(case.with_shadow);
         self.route = (case.hook == HookType::TranslateJob).then(|| case.route.clone());
     }
 
     /// Takes over how a call ended.
-    pub fn take(&mut self, outcome: &Outcome) {
+    pub fn add_outcome(&mut self, outcome: &CallOutcome) {
         self.has_input = true;
         self.has_output = true;
         self.seconds = outcome.took.as_secs_f64();
         match &outcome.ending {
-            Ending::Ran(ended) => {
+            CallEnding::Ran(ended) => {
                 self.exit = ended.exit;
                 self.stdout = ended.stdout.clone();
                 self.stderr = ended.stderr.clone();
@@ -109,23 +109,23 @@ impl Record {
             let mut options = fs::OpenOptions::new();
             options.write(true).create_new(true).mode(0o600).open(place.join(name))?.write_all(bytes)
         };
-        let env: Vec<BString> = self.env.iter().map(without_secret).collect();
+        let env: Vec<BString> = self.env.iter().map(redact_secret).collect();
         write("env", &bstr::join("\n", &env))?;
         write("stdin", &self.stdin)?;
         write("stdout", &self.stdout)?;
         write("stderr", &self.stderr)?;
-        write("meta.json", format!("{:#}\n", self.meta()).as_bytes())?;
+        write("meta.json", format!("{:#}\n", self.metadata()).as_bytes())?;
         Ok(place)
     }
 
-    fn meta(&self) -> Value {
+    fn metadata(&self) -> Value {
         let argv: Vec<String> = self.argv.iter().map(|word| word.to_str_lossy().into_owned()).collect();
         let never_began = match &self.never_began {
-            Some(Ending::NotStarted { reason, interpreter }) => {
+            Some(CallEnding::NotStarted { reason, interpreter }) => {
                 json!({ "not_started": reason, "interpreter": interpreter })
             }
-            Some(Ending::Refused { reason }) => json!({ "refused": reason }),
-            Some(Ending::Ran(_)) | None => Value::Null,
+            Some(CallEnding::Refused { reason }) => json!({ "refused": reason }),
+            Some(CallEnding::Ran(_)) | None => Value::Null,
         };
         let route = self.route.as_ref().map(|route| {
             json!({
@@ -143,7 +143,7 @@ impl Record {
             "never_began": never_began,
             "type": self.hook.map(HookType::word),
             "argv": argv,
-            "exit": self.exit.map(exit_words),
+            "exit": self.exit.map(describe_exit),
             "pid": std::process::id(),
             "stdin_bytes": self.stdin.len(),
             "stdout_forwarded": self.stdout.len(),
@@ -166,7 +166,7 @@ impl Record {
 ///
 /// # Errors
 /// The directory or a record's `meta.json` cannot be read.
-pub fn read_all(directory: &Path) -> io::Result<Vec<Record>> {
+pub fn read_records(directory: &Path) -> io::Result<Vec<CallRecord>> {
     let hooks = directory.join("hooks");
     let directory = if hooks.is_dir() { hooks } else { directory.to_owned() };
     let mut names: Vec<String> = fs::read_dir(&directory)?
@@ -175,10 +175,10 @@ pub fn read_all(directory: &Path) -> io::Result<Vec<Record>> {
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    let mut reader = Reader::default();
+    let mut reader = RecordReader::default();
     let mut records = Vec::new();
     for name in names {
-        if let Some(record) = reader.read(&directory.join(&name), &name)? {
+        if let Some(record) = reader.read_record(&directory.join(&name), &name)? {
             records.push(record);
         }
     }
@@ -187,18 +187,18 @@ pub fn read_all(directory: &Path) -> io::Result<Vec<Record>> {
 
 /// What later records refer to.
 #[derive(Default)]
-struct Reader {
+struct RecordReader {
     metas: HashMap<u64, Map<String, Value>>,
     inputs: HashMap<String, Vec<u8>>,
 }
 
-impl Reader {
-    fn read(&mut self, path: &Path, name: &str) -> io::Result<Option<Record>> {
+impl RecordReader {
+    fn read_record(&mut self, path: &Path, name: &str) -> io::Result<Option<CallRecord>> {
         let meta = path.join("meta.json");
         if !["meta.json", "argv.json", "exit"].iter().any(|file| path.join(file).exists()) {
             return Ok(None);
         }
-        let mut meta = if meta.exists() { object(&meta)? } else { Map::new() };
+        let mut meta = if meta.exists() { read_json_object(&meta)? } else { Map::new() };
         let number: u64 = name.split('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
         if let Some(base) = meta.get("otherwise_like").and_then(Value::as_u64)
             && let Some(base) = self.metas.get(&base)
@@ -210,11 +210,11 @@ impl Reader {
         self.metas.insert(number, meta.clone());
         let optional = |file: &str| fs::read(path.join(file)).ok();
         let argv = match (meta.get("argv"), optional("argv.json")) {
-            (Some(argv), _) => strings(argv),
-            (None, Some(text)) => strings(&serde_json::from_slice(&text).map_err(io::Error::from)?),
+            (Some(argv), _) => json_strings(argv),
+            (None, Some(text)) => json_strings(&serde_json::from_slice(&text).map_err(io::Error::from)?),
             (None, None) => Vec::new(),
         };
-        let stdin = self.input(path);
+        let stdin = self.read_input(path);
         if let Some(stdin) = &stdin {
             self.inputs.insert(name.to_owned(), stdin.clone());
         }
@@ -222,59 +222,59 @@ impl Reader {
             Some(exit) => exit.as_str().map(str::to_owned),
             None => optional("exit").map(|text| text.to_str_lossy().into_owned()),
         };
-        let Some(hook) = type_of(&meta, name, &argv) else { return Ok(None) };
+        let Some(hook) = hook_type_of(&meta, name, &argv) else { return Ok(None) };
         let number = |key: &str| meta.get(key).and_then(Value::as_f64);
         let text = |key: &str| meta.get(key).and_then(Value::as_str);
         let seconds = match (number("start_s"), number("end_s")) {
             (Some(start), Some(end)) => end - start,
-            _ => number("seconds").or_else(|| after(exit_text.as_deref()?)).unwrap_or(0.0),
+            _ => number("seconds").or_else(|| parse_duration(exit_text.as_deref()?)).unwrap_or(0.0),
         };
         if Duration::try_from_secs_f64(seconds.max(0.0)).is_err() {
             let message = format!("{}: {seconds:e} seconds are no length of time", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         let stdout = optional("stdout").unwrap_or_default();
-        Ok(Some(Record {
+        Ok(Some(CallRecord {
             name: name.to_owned(),
             hook,
             argv,
-            env: optional("env").map(environment).unwrap_or_default(),
+            env: optional("env").map(parse_environment).unwrap_or_default(),
             has_input: stdin.is_some(),
             stdin: stdin.unwrap_or_default(),
-            has_output: is_whole(&stdout),
+            has_output: is_complete(&stdout),
             stdout,
             stderr: optional("stderr").unwrap_or_default(),
-            exit: exit_text.as_deref().and_then(exit),
+            exit: exit_text.as_deref().and_then(parse_exit),
             seconds,
             parent: text("parent").map(str::to_owned),
             keyword: text("keyword").map(BString::from),
             with_shadow: meta.get("with_shadow").and_then(Value::as_bool),
-            route: meta.get("route").and_then(route),
-            never_began: meta.get("never_began").and_then(never_began),
+            route: meta.get("route").and_then(parse_route),
+            never_began: meta.get("never_began").and_then(parse_never_began),
             began: None,
             facts: serde_json::Map::new(),
         }))
     }
 
     /// The input, put together from a difference where it is stored as one; `None` where it is shortened or missing.
-    fn input(&self, path: &Path) -> Option<Vec<u8>> {
+    fn read_input(&self, path: &Path) -> Option<Vec<u8>> {
         if let Ok(bytes) = fs::read(path.join("stdin")) {
-            return is_whole(&bytes).then_some(bytes);
+            return is_complete(&bytes).then_some(bytes);
         }
         let diff = fs::read(path.join("stdin.diff")).ok()?;
         let first = diff.lines().next()?;
         let base = first.strip_prefix(b"--- ../")?.split_str("/").next()?.to_str().ok()?;
-        apply(self.inputs.get(base)?, &diff)
+        apply_diff(self.inputs.get(base)?, &diff)
     }
 }
 
 /// Whether a stored text has not been shortened by its recorder.
-fn is_whole(text: &[u8]) -> bool {
+fn is_complete(text: &[u8]) -> bool {
     !text.contains_str("\n@@ shortened") && !text.contains_str("\n@@ cut here")
 }
 
 /// Applies a unified difference; `None` where it does not fit.
-fn apply(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
+fn apply_diff(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = base.lines().collect();
     let mut out: Vec<&[u8]> = Vec::new();
     let mut at = 0;
@@ -309,7 +309,7 @@ fn apply(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
     Some(text)
 }
 
-fn object(path: &Path) -> io::Result<Map<String, Value>> {
+fn read_json_object(path: &Path) -> io::Result<Map<String, Value>> {
     let text = fs::read(path)?;
     match serde_json::from_slice(&text) {
         Ok(Value::Object(map)) => Ok(map),
@@ -318,31 +318,31 @@ fn object(path: &Path) -> io::Result<Map<String, Value>> {
     }
 }
 
-fn strings(list: &Value) -> Vec<BString> {
+fn json_strings(list: &Value) -> Vec<BString> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(BString::from).collect()
 }
 
 /// An entry of an environment without the keys and addresses that a daemon hands to its children only.
-fn without_secret(entry: &BString) -> BString {
+fn redact_secret(entry: &BString) -> BString {
     match entry.split_once_str("=") {
         Some((name, _)) if name.starts_with(b"CONDOR_PRIVATE_") => [name, b"=(not kept)"].concat().into(),
         _ => entry.clone(),
     }
 }
 
-/// Why a call never began, as [`Record::write_below`] stores it.
-fn never_began(stored: &Value) -> Option<Ending> {
+/// Why a call never began, as [`CallRecord::write_below`] stores it.
+fn parse_never_began(stored: &Value) -> Option<CallEnding> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
     let not_started = text("not_started");
     not_started
-        .map(|reason| Ending::NotStarted { reason, interpreter: text("interpreter") })
-        .or_else(|| Some(Ending::Refused { reason: text("refused")? }))
+        .map(|reason| CallEnding::NotStarted { reason, interpreter: text("interpreter") })
+        .or_else(|| Some(CallEnding::Refused { reason: text("refused")? }))
 }
 
-/// The route of a call, as [`Record::write_below`] stores it.
-fn route(stored: &Value) -> Option<Route> {
+/// The route of a call, as [`CallRecord::write_below`] stores it.
+fn parse_route(stored: &Value) -> Option<CaseRoute> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(BString::from);
-    Some(Route {
+    Some(CaseRoute {
         name: text("name")?,
         grid_resource: text("grid_resource").unwrap_or_default(),
         universe: stored.get("universe").and_then(Value::as_i64)?,
@@ -351,7 +351,7 @@ fn route(stored: &Value) -> Option<Route> {
 }
 
 /// `NAME=value` lines; a line without `=` goes on with the value before.
-fn environment(bytes: Vec<u8>) -> Vec<BString> {
+fn parse_environment(bytes: Vec<u8>) -> Vec<BString> {
     let mut out: Vec<BString> = Vec::new();
     for line in bytes.lines() {
         let begins =
@@ -368,7 +368,7 @@ fn environment(bytes: Vec<u8>) -> Vec<BString> {
 }
 
 /// `exited 3`, `signalled 9`, `signal 9 after 0.03 s`.
-fn exit(text: &str) -> Option<Exit> {
+fn parse_exit(text: &str) -> Option<Exit> {
     let mut words = text.split_whitespace();
     let (word, number) = (words.next()?, words.next()?);
     match word {
@@ -379,12 +379,12 @@ fn exit(text: &str) -> Option<Exit> {
 }
 
 /// The seconds in `exited 0 after 0.12 s`.
-fn after(text: &str) -> Option<f64> {
+fn parse_duration(text: &str) -> Option<f64> {
     text.split_once(" after ")?.1.split_whitespace().next()?.parse().ok()
 }
 
 /// What names of router hooks have in them.
-const OF_ROUTERS: [(&str, HookType); 5] = [
+const ROUTER_HOOK_WORDS: [(&str, HookType); 5] = [
     ("TRANSLATE", HookType::TranslateJob),
     ("UPDATE_JOB_INFO", HookType::RouterUpdateJobInfo),
     ("FINALIZE", HookType::JobFinalize),
@@ -393,11 +393,11 @@ const OF_ROUTERS: [(&str, HookType); 5] = [
 ];
 
 /// The type of hook: `Some(None)` for something that is a hook of a type unknown here; `None` for a job.
-fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
+fn hook_type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
     if let Some(stored) = meta.get("type") {
         let stored = stored.as_str().map(|word| HookType::from_name(word.as_bytes()));
         let file = argv.first().and_then(|path| path.rsplit_str("/").next()).unwrap_or_default();
-        return Some(stored.unwrap_or_else(|| HookType::guess(file)));
+        return Some(stored.unwrap_or_else(|| HookType::guess_from_file_name(file)));
     }
     let hook = meta.get("hook").and_then(Value::as_str).unwrap_or(name);
     if argv.first().is_some_and(|path| path.contains_str("/job.d/")) && !hook.contains("_HOOK_") {
@@ -407,7 +407,8 @@ fn type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Op
         return Some(HookType::from_name(kind.as_bytes()));
     }
     let file = argv.first().and_then(|path| path.rsplit_str("/").next()?.to_str().ok()).unwrap_or_default();
-    let router = |text: &str| OF_ROUTERS.iter().find(|(word, _)| text.contains(word)).map(|(_, hook)| *hook);
+    let router =
+        |text: &str| ROUTER_HOOK_WORDS.iter().find(|(word, _)| text.contains(word)).map(|(_, hook)| *hook);
     Some(router(file).or_else(|| router(hook)).or_else(|| match argv.get(1).map(|word| word.as_slice()) {
         Some(b"accept" | b"reject") => Some(HookType::ReplyFetch),
         Some(b"exit" | b"evict" | b"remove" | b"hold") => Some(HookType::JobExit),
@@ -422,7 +423,7 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written() {
         let home = tempfile::tempdir().unwrap();
-        let record = Record {
+        let record = CallRecord {
             name: "PREPARE_JOB".into(),
             hook: Some(HookType::PrepareJob),
             argv: vec!["/h".into(), "two words".into()],
@@ -431,7 +432,7 @@ mod tests {
             stdout: b"\xff".to_vec(),
             exit: Some(Exit::Signal { number: 9, core_dumped: false }),
             seconds: 0.25,
-            ..Record::default()
+            ..CallRecord::default()
         };
         record.write_below(home.path()).unwrap();
         let place = record.write_below(home.path()).unwrap();
@@ -443,7 +444,7 @@ mod tests {
             fs::read_to_string(place.join("env")).unwrap(),
             "A=1\nrest\nCONDOR_PRIVATE_INHERIT=(not kept)"
         );
-        let read = read_all(home.path()).unwrap();
+        let read = read_records(home.path()).unwrap();
         assert_eq!(read.len(), 2);
         let again = &read[1];
         assert!(again.name.starts_with("002-PREPARE_JOB-"));
@@ -453,8 +454,8 @@ mod tests {
 
     #[test]
     fn ends_of_both_dialects_are_understood() {
-        assert_eq!(exit("exited 3"), Some(Exit::Code(3)));
-        assert_eq!(exit("signal 9 after 0.03 s"), Some(Exit::Signal { number: 9, core_dumped: false }));
-        assert_eq!(after("exited 0 after 0.12 s"), Some(0.12));
+        assert_eq!(parse_exit("exited 3"), Some(Exit::Code(3)));
+        assert_eq!(parse_exit("signal 9 after 0.03 s"), Some(Exit::Signal { number: 9, core_dumped: false }));
+        assert_eq!(parse_duration("exited 0 after 0.12 s"), Some(0.12));
     }
 }

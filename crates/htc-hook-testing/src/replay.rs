@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use bstr::ByteSlice;
 
-use super::call::{Ended, Ending, Outcome, call};
-use super::caller::{caller_environment, patience};
+use super::call::{CallEnding, CallOutcome, HookExecution, call_hook};
+use super::call_setup::{CallError, CallSetup};
+use super::caller::{call_timeout, caller_environment};
 use super::case::Case;
-use super::judge::verdict;
-use super::record::Record;
-use super::setup::{CallError, Setup};
+use super::judge::judge_call;
+use super::record::CallRecord;
 use super::verdict::Verdict;
-use htc_base::quirks::Quirks;
+use htc_base::quirks::QuirkMode;
 use htc_hook::HookType;
 use htc_os::{Reactor, RealWorld};
-use htc_runner::hook_environment::ConfigChoice;
+use htc_runner::hook_environment::ConfigSelection;
 
 /// How recorded calls are judged again, or made again.
 pub struct Replay {
@@ -30,26 +30,26 @@ pub struct Replay {
     /// How long it may take at the most.
     pub timeout: Option<Duration>,
     /// What the hook is told of the configuration.
-    pub configuration: ConfigChoice,
+    pub configuration: ConfigSelection,
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// What is outside.
     pub world: Rc<RealWorld>,
 }
 
 /// What came of a record.
-pub enum Replayed {
+pub enum ReplayOutcome {
     /// It says too little, or is not asked for.
-    LeftOut(LeftOut),
+    Skipped(SkipReason),
     /// It was judged, and where another hook is tried that, too.
-    Judged(Box<Judged>),
+    Judged(Box<JudgedReplay>),
     /// A signal came for the program.
     Interrupted(i32),
 }
 
 /// Why a record is not replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum SkipReason {
     /// It does not tell its type.
     Untyped,
     /// It is of another type.
@@ -59,7 +59,7 @@ pub enum LeftOut {
 }
 
 /// A recorded call, judged again.
-pub struct Judged {
+pub struct JudgedReplay {
     /// Its type.
     pub hook: HookType,
     /// What its caller decides on the recorded answer.
@@ -70,7 +70,7 @@ pub struct Judged {
     pub took: Duration,
 }
 
-impl Judged {
+impl JudgedReplay {
     /// Whether the hook that is tried leads to something else.
     pub fn is_changed(&self) -> bool {
         let before = &self.before;
@@ -88,40 +88,42 @@ impl Replay {
     ///
     /// # Errors
     /// The call cannot be made.
-    pub fn replay(&self, record: &Record, reactor: &mut Reactor) -> Result<Replayed, CallError> {
-        let Some(hook) = record.hook.or(self.only) else { return Ok(Replayed::LeftOut(LeftOut::Untyped)) };
+    pub fn replay(&self, record: &CallRecord, reactor: &mut Reactor) -> Result<ReplayOutcome, CallError> {
+        let Some(hook) = record.hook.or(self.only) else {
+            return Ok(ReplayOutcome::Skipped(SkipReason::Untyped));
+        };
         if self.only.is_some_and(|only| only != hook) {
-            return Ok(Replayed::LeftOut(LeftOut::OtherType));
+            return Ok(ReplayOutcome::Skipped(SkipReason::OtherType));
         }
         if !record.has_input {
-            return Ok(Replayed::LeftOut(LeftOut::NoInput));
+            return Ok(ReplayOutcome::Skipped(SkipReason::NoInput));
         }
-        let mut case = case_of(record, hook);
+        let mut case = case_from_record(record, hook);
         case.with_shadow |= self.with_shadow;
-        let outcome = outcome_of(record, &case);
+        let outcome = outcome_from_record(record, &case);
         let took = outcome.took;
-        let judged = |case: &Case, outcome: &Outcome, path: &[u8]| {
-            verdict(case, outcome, path.as_bstr(), &*self.world, self.quirks)
+        let judged = |case: &Case, outcome: &CallOutcome, path: &[u8]| {
+            judge_call(case, outcome, path.as_bstr(), &*self.world, self.quirks)
         };
         let Some(tried) = &self.hook else {
             let path = record.argv.first().cloned().unwrap_or_default();
             let before = judged(&case, &outcome, &path);
-            return Ok(Replayed::Judged(Box::new(Judged { hook, before, after: None, took })));
+            return Ok(ReplayOutcome::Judged(Box::new(JudgedReplay { hook, before, after: None, took })));
         };
-        let setup = self.setup(record, case, tried);
+        let setup = self.build_setup(record, case, tried);
         // Messages that name the hook are not to differ for that.
         let before = judged(&setup.case, &outcome, &setup.path);
-        Ok(match again(&setup, reactor, record)? {
+        Ok(match repeat_call(&setup, reactor, record)? {
             Ok(outcome) => {
                 let after = Some(judged(&setup.case, &outcome, &setup.path));
-                Replayed::Judged(Box::new(Judged { hook, before, after, took }))
+                ReplayOutcome::Judged(Box::new(JudgedReplay { hook, before, after, took }))
             }
-            Err(signal) => Replayed::Interrupted(signal),
+            Err(signal) => ReplayOutcome::Interrupted(signal),
         })
     }
 
     /// The recorded call with another hook.
-    fn setup(&self, record: &Record, case: Case, hook: &Path) -> Setup {
+    fn build_setup(&self, record: &CallRecord, case: Case, hook: &Path) -> CallSetup {
         let mut daemon = caller_environment(&*self.world, &self.configuration, self.quirks);
         // What the site's environment gave the hook is part of the recording; addresses and scratch directories are not.
         for entry in &record.env {
@@ -135,24 +137,29 @@ impl Replay {
             }
         }
         let path = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
-        let patience = patience(case.caller_waits, self.timeout);
-        Setup { daemon, patience, ..Setup::plain(Rc::clone(&self.world), case, self.quirks) }.of(&path)
+        let patience = call_timeout(case.caller_waits, self.timeout);
+        CallSetup { daemon, patience, ..CallSetup::without_hook(Rc::clone(&self.world), case, self.quirks) }
+            .with_hook_path(&path)
     }
 }
 
 /// Makes a recorded call again; the signal that interrupted it, if one did.
-fn again(setup: &Setup, reactor: &mut Reactor, record: &Record) -> Result<Result<Outcome, i32>, CallError> {
-    if let Some(outcome) = setup.refused() {
+fn repeat_call(
+    setup: &CallSetup,
+    reactor: &mut Reactor,
+    record: &CallRecord,
+) -> Result<Result<CallOutcome, i32>, CallError> {
+    if let Some(outcome) = setup.refused_outcome() {
         return Ok(Ok(outcome));
     }
-    let place = setup.place()?;
-    let spec = setup.child(&place, setup.environment(&place))?;
-    let outcome = call(reactor, spec, Some(setup.patience), &mut |_| {})?;
-    Ok(outcome.map(|outcome| moved(outcome, place.scratch.as_deref(), record)))
+    let place = setup.create_directories()?;
+    let spec = setup.child_spec(&place, setup.hook_environment(&place))?;
+    let outcome = call_hook(reactor, spec, Some(setup.patience), &mut |_| {})?;
+    Ok(outcome.map(|outcome| restore_scratch_path(outcome, place.scratch.as_deref(), record)))
 }
 
 /// The case that a recorded call was: its ads are those it read.
-pub fn case_of(record: &Record, hook: HookType) -> Case {
+pub fn case_from_record(record: &CallRecord, hook: HookType) -> Case {
     let mut case = Case::new(hook);
     case.read_input(&record.stdin);
     if let Some((word, rest)) = record.argv.get(1..).and_then(<[_]>::split_first) {
@@ -182,10 +189,14 @@ pub fn case_of(record: &Record, hook: HookType) -> Case {
 
 /// The outcome of a call made again, as it would have been where the recorded one was made: a hook that tells its scratch
 /// directory gives the same answer there.
-fn moved(mut outcome: Outcome, scratch: Option<&Path>, record: &Record) -> Outcome {
+fn restore_scratch_path(
+    mut outcome: CallOutcome,
+    scratch: Option<&Path>,
+    record: &CallRecord,
+) -> CallOutcome {
     let name = b"_CONDOR_SCRATCH_DIR=";
     let recorded = record.env.iter().find_map(|entry| entry.strip_prefix(name));
-    if let (Ending::Ran(ended), Some(scratch), Some(recorded)) = (&mut outcome.ending, scratch, recorded)
+    if let (CallEnding::Ran(ended), Some(scratch), Some(recorded)) = (&mut outcome.ending, scratch, recorded)
         && !recorded.is_empty()
     {
         let here = scratch.as_os_str().as_bytes();
@@ -196,23 +207,23 @@ fn moved(mut outcome: Outcome, scratch: Option<&Path>, record: &Record) -> Outco
 }
 
 /// How a recorded call ended, its output cut where its caller would have stopped reading.
-pub fn outcome_of(record: &Record, case: &Case) -> Outcome {
+pub fn outcome_from_record(record: &CallRecord, case: &Case) -> CallOutcome {
     if let Some(ending) = &record.never_began {
-        return Outcome { ending: ending.clone(), took: Duration::ZERO };
+        return CallOutcome { ending: ending.clone(), took: Duration::ZERO };
     }
     let cut = record.stdout.len() >= case.output_limit;
     let read = record.stdout.len().min(case.output_limit);
-    let ended = Ended {
+    let ended = HookExecution {
         exit: record.exit,
         stdout: record.stdout[..read].to_vec(),
         cut,
         stderr: record.stderr.clone(),
-        ..Ended::default()
+        ..HookExecution::default()
     };
     // One that never ended was waited for as long as its caller waits, however long the recording shows it.
     let took = match (record.exit, case.caller_waits) {
         (None, Some(waits)) => waits,
         _ => Duration::try_from_secs_f64(record.seconds.max(0.0)).unwrap_or_default(),
     };
-    Outcome { ending: Ending::Ran(ended), took }
+    CallOutcome { ending: CallEnding::Ran(ended), took }
 }

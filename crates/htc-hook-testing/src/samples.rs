@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use htc_classad::ClassAd;
 
 /// What all sample jobs and all sample slots have in common, read once: suites make thousands of them.
-static JOB: LazyLock<ClassAd> = LazyLock::new(|| with(ClassAd::new(), include_str!("samples/job-common.ad")));
-static SLOT: LazyLock<ClassAd> =
-    LazyLock::new(|| with(ClassAd::new(), include_str!("samples/slot-common.ad")));
+static JOB_COMMON: LazyLock<ClassAd> =
+    LazyLock::new(|| with_lines(ClassAd::new(), include_str!("samples/job-common.ad")));
+static SLOT_COMMON: LazyLock<ClassAd> =
+    LazyLock::new(|| with_lines(ClassAd::new(), include_str!("samples/slot-common.ad")));
 
 /// Kinds of sample jobs and what distinguishes them.
-const JOBS: [(&str, &str); 8] = [
+const JOB_SAMPLES: [(&str, &str); 8] = [
     ("vanilla", ""),
     ("container", include_str!("samples/job-container.ad")),
     ("docker", include_str!("samples/job-docker.ad")),
@@ -22,7 +23,7 @@ const JOBS: [(&str, &str); 8] = [
 ];
 
 /// Kinds of sample slots.
-const SLOTS: [(&str, &str); 3] = [
+const SLOT_SAMPLES: [(&str, &str); 3] = [
     ("static", ""),
     ("partitionable", include_str!("samples/slot-partitionable.ad")),
     ("gpu", include_str!("samples/slot-gpu.ad")),
@@ -30,17 +31,17 @@ const SLOTS: [(&str, &str); 3] = [
 
 /// The names of all sample jobs.
 pub fn job_kinds() -> impl Iterator<Item = &'static str> {
-    JOBS.iter().map(|(name, _)| *name)
+    JOB_SAMPLES.iter().map(|(name, _)| *name)
 }
 
 /// The names of all sample slots.
 pub fn slot_kinds() -> impl Iterator<Item = &'static str> {
-    SLOTS.iter().map(|(name, _)| *name)
+    SLOT_SAMPLES.iter().map(|(name, _)| *name)
 }
 
 /// A sample job.
-pub fn job(kind: &str) -> Option<ClassAd> {
-    sample(&JOB, &JOBS, kind).map(|mut job| {
+pub fn job_ad(kind: &str) -> Option<ClassAd> {
+    build_sample(&JOB_COMMON, &JOB_SAMPLES, kind).map(|mut job| {
         // A job has its arguments and its environment in one syntax only.
         if kind == "v1" {
             job.remove("Arguments");
@@ -51,17 +52,17 @@ pub fn job(kind: &str) -> Option<ClassAd> {
 }
 
 /// A sample slot.
-pub fn slot(kind: &str) -> Option<ClassAd> {
-    sample(&SLOT, &SLOTS, kind)
+pub fn slot_ad(kind: &str) -> Option<ClassAd> {
+    build_sample(&SLOT_COMMON, &SLOT_SAMPLES, kind)
 }
 
 /// The ad of a schedd, as cron jobs of the schedd add to it.
-pub fn schedd() -> ClassAd {
-    with(ClassAd::new(), include_str!("samples/schedd.ad"))
+pub fn schedd_ad() -> ClassAd {
+    with_lines(ClassAd::new(), include_str!("samples/schedd.ad"))
 }
 
 /// A routed copy of a job, as the router submits it.
-pub fn routed(source: &ClassAd, route: &[u8]) -> ClassAd {
+pub fn routed_job_ad(source: &ClassAd, route: &[u8]) -> ClassAd {
     let mut routed = source.clone();
     let number = |name| source.literal(name).and_then(|value| value.as_int()).unwrap_or(0);
     let id = format!("{}.{}", number("ClusterId"), number("ProcId"));
@@ -73,13 +74,13 @@ pub fn routed(source: &ClassAd, route: &[u8]) -> ClassAd {
     routed
 }
 
-fn sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<ClassAd> {
+fn build_sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<ClassAd> {
     let (_, own) = kinds.iter().find(|(name, _)| *name == kind)?;
-    Some(with(common.clone(), own))
+    Some(with_lines(common.clone(), own))
 }
 
 /// An ad with more lines; the samples' own have no bad ones (see the test).
-fn with(mut ad: ClassAd, lines: &str) -> ClassAd {
+fn with_lines(mut ad: ClassAd, lines: &str) -> ClassAd {
     for line in lines.lines() {
         let taken = ad.insert_line(line.as_bytes());
         debug_assert!(taken.is_ok(), "{line}");
@@ -97,13 +98,13 @@ mod tests {
     fn every_sample_job_fits_every_slot_that_has_what_it_asks_for() {
         let world = RealWorld::new();
         for slot_kind in slot_kinds() {
-            let slot = slot(slot_kind).unwrap();
+            let slot = slot_ad(slot_kind).unwrap();
             for kind in job_kinds() {
-                let job = job(kind).unwrap();
+                let job = job_ad(kind).unwrap();
                 let context = Context::new(&world).my(&slot).target(&job);
                 assert_eq!(context.boolean("Requirements"), Some(true), "{kind} in {slot_kind}");
             }
         }
-        assert!(job("none").is_none() && slot("none").is_none());
+        assert!(job_ad("none").is_none() && slot_ad("none").is_none());
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use htc_classad::format::long;
-use htc_classad::stream::{AdReader, Form};
+use htc_classad::stream::{AdForm, AdReader};
 
 /// A file of cases.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -158,7 +158,7 @@ pub enum SuiteError {
 ///
 /// # Errors
 /// One cannot be read, or is no suite.
-pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
+pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
     let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
     if path.is_dir() {
         let mut files: Vec<PathBuf> =
@@ -167,7 +167,7 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
         files.sort();
         let mut cases = Vec::new();
         for file in files {
-            cases.extend(read(&file)?);
+            cases.extend(read_suites(&file)?);
         }
         return Ok(cases);
     }
@@ -179,7 +179,7 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
     let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
     let mut cases = Vec::new();
     for (number, case) in suite.case.into_iter().enumerate() {
-        let mut case = with_defaults(case, &suite.defaults);
+        let mut case = apply_defaults(case, &suite.defaults);
         let name = case.name.clone().unwrap_or_else(|| format!("case {}", number + 1));
         let source = (path.to_owned(), number);
         // Taken out: each of many cases would carry all of the table.
@@ -192,7 +192,7 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
             }),
             Some(tables) => {
                 for (row, table) in tables.iter().enumerate() {
-                    let text = substituted(case.clone(), table);
+                    let text = substitute(case.clone(), table);
                     let mut name = text.name.clone().unwrap_or_else(|| name.clone());
                     if text.name == case.name {
                         name = format!("{name} [{}]", row + 1);
@@ -210,7 +210,7 @@ pub fn read(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
 ///
 /// # Errors
 /// A file cannot be read to its end.
-pub fn with_each_ad(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError> {
+pub fn expand_job_files(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError> {
     let mut all = Vec::with_capacity(cases.len());
     for case in cases {
         // A path with a parameter in it is known when the case is laid out.
@@ -223,7 +223,7 @@ pub fn with_each_ad(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError>
         };
         let path = path.unwrap_or_default();
         let unreadable = |error| SuiteError::Unreadable(path.clone(), error);
-        let mut reader = AdReader::new(content, Some(Form::Long));
+        let mut reader = AdReader::new(content, Some(AdForm::Long));
         let mut ads = Vec::new();
         while let Some(record) = reader.next_ad().map_err(unreadable)? {
             // What is wrong with it is told when the case is laid out.
@@ -252,7 +252,7 @@ pub fn with_each_ad(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError>
     Ok(all)
 }
 
-fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
+fn apply_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
     let (Ok(mut all), Ok(own)) = (toml::Table::try_from(defaults), toml::Table::try_from(&case)) else {
         return case;
     };
@@ -272,33 +272,33 @@ fn with_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
     all.try_into().unwrap_or(case)
 }
 
-type Table = BTreeMap<String, String>;
+type Substitutions = BTreeMap<String, String>;
 
 /// Puts the values in place of `${NAME}` in every text of a case but `hook_directory`, which is the name of a variable.
-pub fn substituted(case: CaseText, values: &Table) -> CaseText {
-    fn put(value: &mut toml::Value, values: &Table) {
+pub fn substitute(case: CaseText, values: &Substitutions) -> CaseText {
+    fn substitute_value(value: &mut toml::Value, values: &Substitutions) {
         match value {
             toml::Value::String(text) => {
                 for (name, value) in values {
                     *text = text.replace(&format!("${{{name}}}"), value);
                 }
             }
-            toml::Value::Array(all) => all.iter_mut().for_each(|one| put(one, values)),
-            toml::Value::Table(all) => all.iter_mut().for_each(|(_, one)| put(one, values)),
+            toml::Value::Array(all) => all.iter_mut().for_each(|one| substitute_value(one, values)),
+            toml::Value::Table(all) => all.iter_mut().for_each(|(_, one)| substitute_value(one, values)),
             _ => {}
         }
     }
     let Ok(mut all) = toml::Table::try_from(&case) else { return case };
     for (name, value) in &mut all {
         if name != "hook_directory" && name != "each" {
-            put(value, values);
+            substitute_value(value, values);
         }
     }
     all.try_into().unwrap_or(case)
 }
 
 /// A `${NAME}` that still stands in what is looked up or called, after all values were put in.
-pub fn unknown_name(case: &CaseText) -> Option<&str> {
+pub fn unresolved_name(case: &CaseText) -> Option<&str> {
     let single = [
         &case.hook,
         &case.kind,
@@ -330,7 +330,7 @@ mod tests {
             "[defaults]\njob = \"A = 1\"\nslot_file = \"s\"\n[[case]]\nsample_job = \"container\"\n[[case]]\nslot = \"B = 1\"\n",
         )
         .unwrap();
-        let case = |number: usize| with_defaults(suite.case[number].clone(), &suite.defaults);
+        let case = |number: usize| apply_defaults(suite.case[number].clone(), &suite.defaults);
         assert_eq!((case(0).job, case(0).slot_file.as_deref()), (None, Some("s")));
         assert_eq!((case(1).job.as_deref(), case(1).slot_file), (Some("A = 1"), None));
     }
@@ -338,8 +338,11 @@ mod tests {
     #[test]
     fn names_that_stand_for_nothing_are_found() {
         let case = CaseText { words: Some(vec!["a".into(), "x${NOPE}".into()]), ..CaseText::default() };
-        assert_eq!(unknown_name(&case), Some("${NOPE}"));
-        assert_eq!(unknown_name(&CaseText { job: Some("A = \"${X}\"".into()), ..CaseText::default() }), None);
+        assert_eq!(unresolved_name(&case), Some("${NOPE}"));
+        assert_eq!(
+            unresolved_name(&CaseText { job: Some("A = \"${X}\"".into()), ..CaseText::default() }),
+            None
+        );
     }
 
     #[test]
@@ -352,13 +355,13 @@ mod tests {
              env = { B = \"${C}\" }\neach = [{ C = \"1\" }, { C = \"300\" }]\n[[case]]\ntype = \"exit\"\n",
         )
         .unwrap();
-        let cases = read(&file).unwrap();
+        let cases = read_suites(&file).unwrap();
         let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(names, ["a: code 1", "a: code 300", "a: case 2"]);
         assert_eq!(cases[1].text.env.as_ref().unwrap()["B"], "300");
         assert_eq!(cases[1].text.env.as_ref().unwrap()["A"], "1");
         assert_eq!(cases[2].text.kind.as_deref(), Some("exit"));
         std::fs::write(&file, "[[case]]\nnmae = \"x\"\n").unwrap();
-        assert!(matches!(read(&file), Err(SuiteError::Malformed(..))));
+        assert!(matches!(read_suites(&file), Err(SuiteError::Malformed(..))));
     }
 }

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::case_error::CaseError;
 use super::decision::Decision;
 use super::expectation::Expectation;
 use super::suite::{self, CaseText, Expect, SuiteCase};
-use super::suite_error::CaseError;
-use htc_base::quirks::Quirks;
+use htc_base::quirks::QuirkMode;
 use htc_classad::format::long;
 use htc_classad::{ClassAd, regex};
-use htc_runner::hook_environment::ConfigChoice;
+use htc_runner::hook_environment::ConfigSelection;
 
 /// How suites are run.
 #[derive(Clone, Debug)]
 pub struct SuiteSettings {
     /// The configuration that callers tell their hooks of.
-    pub configuration: ConfigChoice,
+    pub configuration: ConfigSelection,
     /// Deviations, for cases that do not say.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// The time limit of cases that have none.
     pub timeout: Option<Duration>,
     /// How many cases run side by side.
@@ -30,24 +30,24 @@ pub struct SuiteSettings {
 }
 
 /// What must come of a case, parsed.
-pub(super) struct Wanted {
+pub(super) struct ParsedExpectations {
     pub expect: Expect,
     pub expectations: Vec<Expectation>,
     pub stderr: Option<regex::Regex>,
 }
 
 /// A case whose parameters are put in and whose files are laid out.
-pub(super) struct Laid {
+pub(super) struct PreparedCase {
     pub text: CaseText,
     pub path: PathBuf,
     pub files: Option<TempDir>,
     pub timeout: Option<Duration>,
-    pub quirks: Quirks,
-    pub wanted: Wanted,
+    pub quirks: QuirkMode,
+    pub wanted: ParsedExpectations,
 }
 
 /// Writes the files that a case has.
-fn write_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
+fn write_case_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
     for (name, content) in text.files.iter().flatten() {
         let path = directory.join(name);
         if let Some(parent) = path.parent() {
@@ -61,10 +61,13 @@ fn write_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
 }
 
 /// Lays a case out; why it is skipped, where it is.
-pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<Laid, String>, CaseError> {
+pub(super) fn prepare_case(
+    how: &SuiteSettings,
+    case: &SuiteCase,
+) -> Result<Result<PreparedCase, String>, CaseError> {
     let mut files = None;
     let mut values = BTreeMap::new();
-    if wants_directory(&case.text) {
+    if needs_directory(&case.text) {
         let directory = tempfile::Builder::new().prefix("htc-hook-case.").tempdir()?;
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))?;
         values.insert("DIR".to_owned(), directory.path().display().to_string());
@@ -78,19 +81,19 @@ pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<La
         }
         values.insert("HOOKS".to_owned(), base.display().to_string());
     }
-    let text = suite::substituted(case.text.clone(), &values);
+    let text = suite::substitute(case.text.clone(), &values);
     for need in text.needs.iter().flatten() {
-        match found(need) {
+        match find_requirement(need) {
             Some(path) => drop(values.insert(need.clone(), path.display().to_string())),
             None => return Ok(Err(format!("'{need}' is not there"))),
         }
     }
-    let text = suite::substituted(text, &values);
-    if let Some(name) = suite::unknown_name(&text) {
-        return Err(CaseError::StandsForNothing(name.to_owned()));
+    let text = suite::substitute(text, &values);
+    if let Some(name) = suite::unresolved_name(&text) {
+        return Err(CaseError::UnresolvedName(name.to_owned()));
     }
     if let Some(files) = &files {
-        write_files(&text, files.path())?;
+        write_case_files(&text, files.path())?;
     }
     let name = text.hook.as_deref().ok_or(CaseError::NoHook)?;
     let path = base.join(name);
@@ -98,8 +101,8 @@ pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<La
         return Ok(Err(format!("'{}' is not there", path.display())));
     }
     let quirks = match text.reference {
-        Some(true) => Quirks::Reference,
-        Some(false) => Quirks::None,
+        Some(true) => QuirkMode::Reference,
+        Some(false) => QuirkMode::Manual,
         None => how.quirks,
     };
     let limit = |seconds| {
@@ -107,17 +110,19 @@ pub(super) fn lay_out(how: &SuiteSettings, case: &SuiteCase) -> Result<Result<La
         limit.ok_or(CaseError::TimeOut(seconds))
     };
     let timeout = text.timeout.map(limit).transpose()?.or(how.timeout);
-    let wanted = wanted(&text)?;
-    Ok(Ok(Laid { text, path, files, timeout, quirks, wanted }))
+    let wanted = parse_expectations(&text)?;
+    Ok(Ok(PreparedCase { text, path, files, timeout, quirks, wanted }))
 }
 
-fn wanted(text: &CaseText) -> Result<Wanted, CaseError> {
+fn parse_expectations(text: &CaseText) -> Result<ParsedExpectations, CaseError> {
     let expect = text.expect.clone().unwrap_or_default();
     let expectations = expect
         .result
         .iter()
         .flatten()
-        .map(|text| Expectation::read(text).map_err(|error| CaseError::expression(text, "result", &error)))
+        .map(|text| {
+            Expectation::parse(text).map_err(|error| CaseError::from_parse_error(text, "result", &error))
+        })
         .collect::<Result<_, _>>()?;
     if let Some(word) = &expect.verdict {
         Decision::check_word(word).map_err(|error| CaseError::Verdict(word.clone(), error))?;
@@ -128,20 +133,20 @@ fn wanted(text: &CaseText) -> Result<Wanted, CaseError> {
     let stderr = match expect.stderr.as_deref() {
         None | Some("") => None,
         Some(pattern) => Some(
-            regex::Regex::compile(pattern.as_bytes(), regex::Options::NONE)
+            regex::Regex::compile(pattern.as_bytes(), regex::RegexOptions::NONE)
                 .map_err(|error| CaseError::Pattern(pattern.to_owned(), error))?,
         ),
     };
-    Ok(Wanted { expect, expectations, stderr })
+    Ok(ParsedExpectations { expect, expectations, stderr })
 }
 
 /// Whether a case has files of its own, or names their directory.
-fn wants_directory(text: &CaseText) -> bool {
+fn needs_directory(text: &CaseText) -> bool {
     text.files.as_ref().is_some_and(|files| !files.is_empty()) || format!("{text:?}").contains("${DIR}")
 }
 
 /// A file by its path, a program by its name.
-fn found(need: &str) -> Option<PathBuf> {
+fn find_requirement(need: &str) -> Option<PathBuf> {
     if need.contains('/') {
         return Some(PathBuf::from(need)).filter(|path| path.exists());
     }
@@ -152,7 +157,7 @@ fn found(need: &str) -> Option<PathBuf> {
 }
 
 /// An ad of the case, where it has one.
-pub(super) fn given(
+pub(super) fn read_given_ad(
     inline: &Option<String>,
     file: &Option<String>,
     base: &Path,
@@ -172,12 +177,13 @@ pub(super) fn given(
 }
 
 /// Deletes and sets what the case says of the ad that the call is about.
-pub(super) fn change(text: &CaseText, subject: &mut ClassAd) -> Result<(), CaseError> {
+pub(super) fn apply_changes(text: &CaseText, subject: &mut ClassAd) -> Result<(), CaseError> {
     for name in text.delete.iter().flatten() {
         subject.remove(name);
     }
     for (name, value) in text.set.iter().flatten() {
-        let read = Expectation::read(value).map_err(|error| CaseError::expression(value, name, &error))?;
+        let read =
+            Expectation::parse(value).map_err(|error| CaseError::from_parse_error(value, name, &error))?;
         subject.insert(name, read.expr);
     }
     Ok(())

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use bstr::ByteSlice;
 
-use super::call::{Ended, Ending, Outcome};
+use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::call_findings::find_problems;
 use super::expectation;
-use super::find::find;
 use super::finding::Finding;
-use super::judge::verdict;
+use super::judge::judge_call;
 use super::suite::{Expect, SuiteCase};
-use super::suite_case::Wanted;
-use super::suite_hook::Ready;
+use super::suite_case::ParsedExpectations;
+use super::suite_hook::CallableHookCase;
 use super::verdict::Verdict;
 use htc_base::process::Exit;
 use htc_base::world::World;
@@ -20,7 +20,7 @@ use htc_classad::ClassAd;
 
 /// What came of a case.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub struct CaseResult {
     /// The suite and the case.
     pub name: String,
     /// How long it took.
@@ -34,50 +34,60 @@ pub struct Done {
     /// The verdict on it, if it could be called.
     pub verdict: Option<Verdict>,
     /// What came of the call.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CallOutcome>,
     /// The words of the findings, notes left out.
     pub findings: Vec<&'static str>,
     /// Its file, and its number there.
     pub source: (PathBuf, usize),
 }
 
-pub(super) fn failed(case: &SuiteCase, why: String) -> Done {
-    Done { name: case.name.clone(), failures: vec![why], source: case.source.clone(), ..Done::default() }
+pub(super) fn failed_result(case: &SuiteCase, why: String) -> CaseResult {
+    CaseResult {
+        name: case.name.clone(),
+        failures: vec![why],
+        source: case.source.clone(),
+        ..CaseResult::default()
+    }
 }
 
 /// A case that was not called.
-pub(super) fn skipped(case: &SuiteCase, why: String) -> Done {
-    Done { failures: Vec::new(), skipped: Some(why), ..failed(case, String::new()) }
+pub(super) fn skipped_result(case: &SuiteCase, why: String) -> CaseResult {
+    CaseResult { failures: Vec::new(), skipped: Some(why), ..failed_result(case, String::new()) }
 }
 
-pub(super) fn judge(case: &SuiteCase, ready: &Ready, outcome: &Outcome) -> Done {
+pub(super) fn judge_case(case: &SuiteCase, ready: &CallableHookCase, outcome: &CallOutcome) -> CaseResult {
     let setup = &ready.setup;
-    let judged = verdict(ready.place.case(), outcome, &setup.path, &*setup.world, setup.quirks);
-    let findings = find(ready.place.case(), outcome, &judged);
-    let subject = ready.place.case().subject();
-    let came = Came { subject, outcome: outcome.clone(), judged, findings: &findings };
-    done(case, &ready.wanted, came, &*setup.world)
+    let judged = judge_call(ready.directories.case(), outcome, &setup.path, &*setup.world, setup.quirks);
+    let findings = find_problems(ready.directories.case(), outcome, &judged);
+    let subject = ready.directories.case().subject();
+    let came = CallResult { subject, outcome: outcome.clone(), judged, findings: &findings };
+    compare_with_expectations(case, &ready.wanted, came, &*setup.world)
 }
 
 /// What came of a call.
-pub(super) struct Came<'a> {
+pub(super) struct CallResult<'a> {
     /// The ad that went in.
     pub(super) subject: &'a ClassAd,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CallOutcome,
     pub(super) judged: Verdict,
     pub(super) findings: &'a [Finding],
 }
 
 /// What came of a call, compared with what was expected of it.
-pub(super) fn done(case: &SuiteCase, wanted: &Wanted, came: Came<'_>, world: &dyn World) -> Done {
-    let Came { subject, outcome, judged, findings } = came;
-    let mut differences = compare(wanted, &outcome, &judged, findings);
-    let result = judged.result.first().unwrap_or(subject);
-    let unmet = expectation::unmet(&wanted.expectations, result, subject, world);
+pub(super) fn compare_with_expectations(
+    case: &SuiteCase,
+    wanted: &ParsedExpectations,
+    came: CallResult<'_>,
+    world: &dyn World,
+) -> CaseResult {
+    let CallResult { subject, outcome, judged, findings } = came;
+    let mut differences = compare_call(wanted, &outcome, &judged, findings);
+    let result = judged.result_ads.first().unwrap_or(subject);
+    let unmet = expectation::unmet_expectations(&wanted.expectations, result, subject, world);
     differences.extend(unmet.into_iter().map(|text| ("result", text)));
     let (unmet, failures) = differences.into_iter().unzip();
     let words = findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();
-    Done {
+    CaseResult {
         name: case.name.clone(),
         seconds: outcome.took.as_secs_f64(),
         failures,
@@ -91,15 +101,15 @@ pub(super) fn done(case: &SuiteCase, wanted: &Wanted, came: Came<'_>, world: &dy
 }
 
 /// Whether nothing of a call can still run: it ended by itself, and left nothing behind.
-pub(super) fn is_over(outcome: &Outcome) -> bool {
-    matches!(&outcome.ending, Ending::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.held)
+pub(super) fn has_nothing_running(outcome: &CallOutcome) -> bool {
+    matches!(&outcome.ending, CallEnding::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.pipe_held_open)
 }
 
 /// What is not as expected: what it is about, and the text of it.
 #[derive(Default)]
-struct Differences(Vec<(&'static str, String)>);
+struct ExpectationDifferences(Vec<(&'static str, String)>);
 
-impl Differences {
+impl ExpectationDifferences {
     fn add(&mut self, what: &'static str, wanted: &dyn Display, got: &dyn Display) {
         let name = if what == "seconds" { "within" } else { what };
         self.0.push((name, format!("{what}\n  - {wanted}\n  + {got}")));
@@ -107,17 +117,17 @@ impl Differences {
 }
 
 /// Everything that is not as expected.
-fn compare(
-    wanted: &Wanted,
-    outcome: &Outcome,
+fn compare_call(
+    wanted: &ParsedExpectations,
+    outcome: &CallOutcome,
     judged: &Verdict,
     findings: &[Finding],
 ) -> Vec<(&'static str, String)> {
-    let mut wrong = Differences::default();
+    let mut wrong = ExpectationDifferences::default();
     compare_verdict(&wanted.expect, judged, &mut wrong);
     match &outcome.ending {
-        Ending::Ran(ended) => compare_run(wanted, ended, &mut wrong),
-        _ => compare_no_run(&wanted.expect, &mut wrong),
+        CallEnding::Ran(ended) => compare_run(wanted, ended, &mut wrong),
+        _ => compare_uncalled(&wanted.expect, &mut wrong),
     }
     compare_findings(&wanted.expect, findings, &mut wrong);
     if let Some(limit) = wanted.expect.within
@@ -128,7 +138,7 @@ fn compare(
     wrong.0
 }
 
-fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut Differences) {
+fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut ExpectationDifferences) {
     let got = || format!("{} ({})", judged.decision, judged.reason);
     match &expect.verdict {
         Some(wanted) if wanted != judged.decision.word() => wrong.add("verdict", wanted, &got()),
@@ -147,7 +157,11 @@ fn compare_verdict(expect: &Expect, judged: &Verdict, wrong: &mut Differences) {
     }
 }
 
-fn compare_run(Wanted { expect, stderr: pattern, .. }: &Wanted, ended: &Ended, wrong: &mut Differences) {
+fn compare_run(
+    ParsedExpectations { expect, stderr: pattern, .. }: &ParsedExpectations,
+    ended: &HookExecution,
+    wrong: &mut ExpectationDifferences,
+) {
     let exit = match ended.exit {
         Some(Exit::Code(code)) => format!("exited {code}"),
         Some(Exit::Signal { number, .. }) => format!("signalled {number}"),
@@ -171,7 +185,7 @@ fn compare_run(Wanted { expect, stderr: pattern, .. }: &Wanted, ended: &Ended, w
     }
 }
 
-fn compare_no_run(expect: &Expect, wrong: &mut Differences) {
+fn compare_uncalled(expect: &Expect, wrong: &mut ExpectationDifferences) {
     let never = "nothing: the hook was not called";
     if let Some(wanted) = &expect.exit {
         wrong.add("exit", wanted, &never);
@@ -184,7 +198,7 @@ fn compare_no_run(expect: &Expect, wrong: &mut Differences) {
     }
 }
 
-fn compare_findings(expect: &Expect, findings: &[Finding], wrong: &mut Differences) {
+fn compare_findings(expect: &Expect, findings: &[Finding], wrong: &mut ExpectationDifferences) {
     if let Some(wanted) = &expect.findings {
         let mut got: Vec<&str> =
             findings.iter().filter(|one| !one.rule.is_note()).map(|one| one.rule.word()).collect();

@@ -6,38 +6,38 @@ use std::path::{Path, PathBuf};
 use bstr::BString;
 use tempfile::TempDir;
 
+use super::call_setup::set_variables;
 use super::caller;
-use super::cron_heard::CronHeard;
-use super::cron_play::{CronPlan, CronPlay, Pause, PlayEvent};
-use super::cron_single::{SingleCron, cron_surroundings, merged, sample_slot};
+use super::case_error::CaseError;
+use super::cron_observations::CronObservations;
+use super::cron_session::{CronPlan, CronSession, CronSessionEvent, SessionPause};
 use super::samples;
-use super::setup::put_variables;
+use super::standalone_cron::{StandaloneCronJob, cron_surroundings, merge_published, sample_slot};
 use super::suite::{CaseText, SuiteCase};
-use super::suite_case::{Laid, SuiteSettings, Wanted, change, given};
-use super::suite_compare::{self, Came, Done};
-use super::suite_error::CaseError;
-use htc_base::quirks::Quirks;
+use super::suite_case::{ParsedExpectations, PreparedCase, SuiteSettings, apply_changes, read_given_ad};
+use super::suite_compare::{self, CallResult, CaseResult};
+use htc_base::quirks::QuirkMode;
 use htc_classad::ClassAd;
 use htc_hook::cron_job::{CronManager, CronMode};
 use htc_os::{Reactor, RealWorld, clock};
-use htc_slot::cron_ads::advertised;
+use htc_slot::cron_ads::convert_usage_for_sending;
 
 /// A cron job that can be played.
-pub(super) struct CronReady {
+pub(super) struct CallableCronCase {
     manager: CronManager,
-    job: SingleCron,
+    job: StandaloneCronJob,
     program: PathBuf,
     plan: CronPlan,
     extra: Vec<(BString, BString)>,
     prepend: Vec<PathBuf>,
-    quirks: Quirks,
+    quirks: QuirkMode,
     ad: ClassAd,
-    wanted: Wanted,
+    wanted: ParsedExpectations,
     _files: Option<TempDir>,
 }
 
 /// Whose cron jobs the type names.
-pub fn manager(kind: &str) -> Option<CronManager> {
+pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
     match kind {
         "startd-cron" => Some(CronManager::Startd),
         "schedd-cron" => Some(CronManager::Schedd),
@@ -47,7 +47,7 @@ pub fn manager(kind: &str) -> Option<CronManager> {
 }
 
 /// Refuses a case of a hook that says what only cron jobs have.
-pub(super) fn is_for_hooks(text: &CaseText) -> Result<(), CaseError> {
+pub(super) fn refuse_cron_keys(text: &CaseText) -> Result<(), CaseError> {
     let said = [
         ("prefix", text.prefix.is_some()),
         ("mode", text.mode.is_some()),
@@ -56,14 +56,18 @@ pub(super) fn is_for_hooks(text: &CaseText) -> Result<(), CaseError> {
         ("metrics", text.metrics.is_some()),
     ];
     match said.iter().find(|one| one.1) {
-        Some((name, _)) => Err(CaseError::NotOfHooks(name)),
+        Some((name, _)) => Err(CaseError::OnlyForCron(name)),
         None => Ok(()),
     }
 }
 
 /// Makes the cron job of a case, and the ad that it publishes into.
-pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> Result<CronReady, CaseError> {
-    let Laid { text, path, files, timeout, quirks, wanted } = laid;
+pub(super) fn prepare_cron_case(
+    manager: CronManager,
+    laid: PreparedCase,
+    base: &Path,
+) -> Result<CallableCronCase, CaseError> {
+    let PreparedCase { text, path, files, timeout, quirks, wanted } = laid;
     if wanted.expect.stdout.is_some() {
         return Err(CaseError::CronOutput);
     }
@@ -78,14 +82,16 @@ pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> Result<C
         .as_deref()
         .map(|mode| CronMode::from_name(mode.as_bytes()).ok_or_else(|| CaseError::Mode(mode.to_owned())))
         .transpose()?;
-    let mut ad = match (given(&text.slot, &text.slot_file, base)?, &text.sample_slot) {
+    let mut ad = match (read_given_ad(&text.slot, &text.slot_file, base)?, &text.sample_slot) {
         (Some(ad), _) => ad,
-        (None, Some(kind)) => samples::slot(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?,
-        (None, None) if manager == CronManager::Schedd => samples::schedd(),
+        (None, Some(kind)) => {
+            samples::slot_ad(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?
+        }
+        (None, None) if manager == CronManager::Schedd => samples::schedd_ad(),
         (None, None) => sample_slot(1),
     };
-    change(&text, &mut ad)?;
-    let job = SingleCron {
+    apply_changes(&text, &mut ad)?;
+    let job = StandaloneCronJob {
         words: text.words.unwrap_or_default(),
         name: text.keyword,
         prefix: text.prefix.unwrap_or_default(),
@@ -102,43 +108,54 @@ pub(super) fn prepare(manager: CronManager, laid: Laid, base: &Path) -> Result<C
         seconds: None,
         reconfig: Vec::new(),
         job_begins: None,
-        patience: caller::patience(None, timeout),
+        patience: caller::call_timeout(None, timeout),
     };
-    Ok(CronReady { manager, job, program: path, plan, extra, prepend, quirks, ad, wanted, _files: files })
+    Ok(CallableCronCase {
+        manager,
+        job,
+        program: path,
+        plan,
+        extra,
+        prepend,
+        quirks,
+        ad,
+        wanted,
+        _files: files,
+    })
 }
 
 /// Plays the job of a case to its end; the signal that ended it early, if one came.
-pub(super) fn run(
+pub(super) fn run_cron_case(
     how: &SuiteSettings,
     case: &SuiteCase,
-    ready: CronReady,
+    ready: CallableCronCase,
     (world, reactor): (&RealWorld, &mut Reactor),
-) -> Result<Result<Done, i32>, CaseError> {
-    let CronReady { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
-    let list = job.list(&program).map_err(CaseError::Metrics)?;
+) -> Result<Result<CaseResult, i32>, CaseError> {
+    let CallableCronCase { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
+    let list = job.to_cron_list(&program).map_err(CaseError::Metrics)?;
     let slots = [ad];
     // Cron jobs get no keys of daemons, in the reference neither.
-    let mut environment = caller::caller_environment(world, &how.configuration, Quirks::None);
-    put_variables(&mut environment, &extra, &prepend);
+    let mut environment = caller::caller_environment(world, &how.configuration, QuirkMode::Manual);
+    set_variables(&mut environment, &extra, &prepend);
     let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;
-    let began = clock::tick();
-    let mut play = CronPlay::new(plan, surroundings, (&slots, world), reactor);
-    let mut heard = CronHeard::default();
-    let mut hear = |_: &CronPlay<'_>, event: &PlayEvent| {
-        if let PlayEvent::Notice(told) = event {
-            heard.hear(told);
+    let began = clock::monotonic_now();
+    let mut play = CronSession::new(plan, surroundings, (&slots, world), reactor);
+    let mut heard = CronObservations::default();
+    let mut hear = |_: &CronSession<'_>, event: &CronSessionEvent| {
+        if let CronSessionEvent::Notice(told) = event {
+            heard.record_notice(told);
         }
     };
     play.configure(list, &mut hear);
-    if let Pause::Over(Some(signal)) = play.run(&mut hear)? {
+    if let SessionPause::Ended(Some(signal)) = play.run(&mut hear)? {
         return Ok(Err(signal));
     }
-    let took = clock::tick().since(began);
+    let took = clock::monotonic_now().since(began);
     let [before] = &slots;
     let mut after = before.clone();
-    let merged = merged(play.ads(), manager, &mut after, world);
+    let merged = merge_published(play.published_ads(), manager, &mut after, world);
     if manager == CronManager::Startd {
-        advertised(
+        convert_usage_for_sending(
             &mut after,
             i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX).max(1),
             false,
@@ -147,6 +164,6 @@ pub(super) fn run(
     }
     let judged = heard.verdict(after, &merged);
     let outcome = heard.outcome(took);
-    let came = Came { subject: before, outcome, judged, findings: &heard.findings() };
-    Ok(Ok(suite_compare::done(case, &wanted, came, world)))
+    let came = CallResult { subject: before, outcome, judged, findings: &heard.findings() };
+    Ok(Ok(suite_compare::compare_with_expectations(case, &wanted, came, world)))
 }

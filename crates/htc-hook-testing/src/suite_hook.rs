@@ -5,63 +5,65 @@ use std::rc::Rc;
 
 use tempfile::TempDir;
 
+use super::call_directories::CallDirectories;
+use super::call_setup::{CallError, CallSetup};
 use super::caller;
-use super::case::{Case, known_words};
-use super::place::Place;
+use super::case::{Case, known_argument_words};
+use super::case_error::CaseError;
 use super::samples;
-use super::setup::{CallError, Setup};
 use super::suite::{CaseText, SuiteCase};
-use super::suite_case::{Laid, SuiteSettings, Wanted, change, given};
-use super::suite_error::CaseError;
+use super::suite_case::{ParsedExpectations, PreparedCase, SuiteSettings, apply_changes, read_given_ad};
 use htc_hook::HookType;
 use htc_os::RealWorld;
 
 /// A case that can be called.
-pub(super) struct Ready {
-    pub setup: Setup,
-    pub place: Place,
+pub(super) struct CallableHookCase {
+    pub setup: CallSetup,
+    pub directories: CallDirectories,
     /// Files of the case; kept until it is over.
     pub _files: Option<TempDir>,
-    pub wanted: Wanted,
+    pub wanted: ParsedExpectations,
 }
 
 /// Makes the call of a hook ready, in the place of an earlier one where there is one.
-pub(super) fn prepare(
+pub(super) fn prepare_hook_case(
     how: &SuiteSettings,
-    laid: Laid,
+    laid: PreparedCase,
     hook: HookType,
     (case, world): (&SuiteCase, &Rc<RealWorld>),
-    spare: Option<Place>,
-) -> Result<Ready, CaseError> {
+    spare: Option<CallDirectories>,
+) -> Result<CallableHookCase, CaseError> {
     let base = case.base.as_path();
-    let Laid { text, path, files, timeout, quirks, wanted } = laid;
-    let built = build(&text, hook, base)?;
+    let PreparedCase { text, path, files, timeout, quirks, wanted } = laid;
+    let built = build_case(&text, hook, base)?;
     let extra = text.env.iter().flatten();
-    let setup = Setup {
+    let setup = CallSetup {
         settings: caller::default_settings(),
         daemon: caller::caller_environment(&**world, &how.configuration, quirks),
-        extra: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
-        prepend: text.path_prepend.iter().flatten().map(|one| base.join(one)).collect(),
-        patience: caller::patience(built.caller_waits, timeout),
-        ..Setup::plain(Rc::clone(world), built, quirks)
+        extra_variables: extra.map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
+        path_prefixes: text.path_prepend.iter().flatten().map(|one| base.join(one)).collect(),
+        patience: caller::call_timeout(built.caller_waits, timeout),
+        ..CallSetup::without_hook(Rc::clone(world), built, quirks)
     };
-    let setup = setup.of(&path);
+    let setup = setup.with_hook_path(&path);
     let place = match spare {
-        Some(spare) => spare.renew(&setup.case, &setup.around()).map_err(CallError::Place)?,
-        None => setup.place()?,
+        Some(spare) => {
+            spare.reuse_or_create(&setup.case, &setup.verdict_inputs()).map_err(CallError::Directories)?
+        }
+        None => setup.create_directories()?,
     };
-    Ok(Ready { setup, place, _files: files, wanted })
+    Ok(CallableHookCase { setup, directories: place, _files: files, wanted })
 }
 
 /// The case with its ads.
-fn build(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
+fn build_case(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
     let mut case = Case::new(hook);
-    let given = |inline: &Option<String>, file: &Option<String>| given(inline, file, base);
+    let given = |inline: &Option<String>, file: &Option<String>| read_given_ad(inline, file, base);
     if let Some(kind) = &text.sample_job {
-        case.job = samples::job(kind).ok_or_else(|| CaseError::Sample("job", kind.clone()))?;
+        case.job = samples::job_ad(kind).ok_or_else(|| CaseError::Sample("job", kind.clone()))?;
     }
     if let Some(kind) = &text.sample_slot {
-        case.slot = samples::slot(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?;
+        case.slot = samples::slot_ad(kind).ok_or_else(|| CaseError::Sample("slot", kind.clone()))?;
     }
     if let Some(job) = given(&text.job, &text.job_file)? {
         case.job = job;
@@ -71,16 +73,16 @@ fn build(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError
     }
     case.routed = match given(&text.routed, &None)? {
         Some(routed) => routed,
-        None => samples::routed(&case.job, &case.route.name),
+        None => samples::routed_job_ad(&case.job, &case.route.name),
     };
     let subject = match hook {
         HookType::FetchWork => &mut case.slot,
         HookType::RouterUpdateJobInfo | HookType::JobCleanup => &mut case.routed,
         _ => &mut case.job,
     };
-    change(text, subject)?;
+    apply_changes(text, subject)?;
     if let Some(words) = &text.words {
-        let (word, rest) = match (known_words(hook), words.split_first()) {
+        let (word, rest) = match (known_argument_words(hook), words.split_first()) {
             (Some(known), Some((word, rest))) => (Some((word, known)), rest),
             _ => (None, words.as_slice()),
         };

@@ -6,23 +6,23 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::call::{Ending, Outcome};
+use super::call::{CallEnding, CallOutcome};
 use super::suite::SuiteError;
-use super::suite_compare::Done;
+use super::suite_compare::CaseResult;
 use super::verdict::Verdict;
 use htc_base::process::Exit;
 
 /// A suite file, reduced to where its expectations stand.
 #[derive(Deserialize)]
-struct Places {
+struct ExpectPlaces {
     #[serde(default)]
-    defaults: Defaults,
+    defaults: DefaultsPlace,
     #[serde(default)]
     case: Vec<CasePlace>,
 }
 
 #[derive(Default, Deserialize)]
-struct Defaults {
+struct DefaultsPlace {
     expect: Option<Value>,
 }
 
@@ -37,15 +37,15 @@ struct CasePlace {
 ///
 /// # Errors
 /// A file cannot be read or written, or is no suite any more.
-pub fn update(done: &[Done], tell: &mut dyn FnMut(String)) -> Result<(), SuiteError> {
-    let mut files: BTreeMap<&Path, Vec<&Done>> = BTreeMap::new();
+pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Result<(), SuiteError> {
+    let mut files: BTreeMap<&Path, Vec<&CaseResult>> = BTreeMap::new();
     for one in done.iter().filter(|one| !one.failures.is_empty()) {
         files.entry(&one.source.0).or_default().push(one);
     }
     for (path, cases) in files {
         let text =
             std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
-        let places: Places =
+        let places: ExpectPlaces =
             toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
         // Later places first, so that earlier ones stay where they are.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
@@ -56,7 +56,7 @@ pub fn update(done: &[Done], tell: &mut dyn FnMut(String)) -> Result<(), SuiteEr
                 several && places.case.get(one.source.1).is_some_and(|case| case.each.is_none());
             let made = match stands_for_many {
                 true => Err("it stands for several ads"),
-                false => edit(one, &places, &text),
+                false => case_edit(one, &places, &text),
             };
             match made {
                 Ok(edit) => {
@@ -84,7 +84,11 @@ pub fn update(done: &[Done], tell: &mut dyn FnMut(String)) -> Result<(), SuiteEr
 }
 
 /// The change of one case: where, and the new text.
-fn edit(one: &Done, places: &Places, text: &str) -> Result<(std::ops::Range<usize>, String), &'static str> {
+fn case_edit(
+    one: &CaseResult,
+    places: &ExpectPlaces,
+    text: &str,
+) -> Result<(std::ops::Range<usize>, String), &'static str> {
     let (Some(verdict), Some(outcome)) = (&one.verdict, &one.outcome) else {
         return Err("it could not be called");
     };
@@ -97,19 +101,19 @@ fn edit(one: &Done, places: &Places, text: &str) -> Result<(std::ops::Range<usiz
             return Err("its expectations stand in [defaults]");
         }
         let none = Value::Table(toml::Table::new());
-        let new = inline(&accepted(&none, verdict, outcome, &one.findings));
-        return insert(text, one.source.1, &new).ok_or("its header is not found");
+        let new = to_inline_table(&current_expectations(&none, verdict, outcome, &one.findings));
+        return insert_expect(text, one.source.1, &new).ok_or("its header is not found");
     };
     let range = expect.span();
     if !text[range.clone()].starts_with('{') {
         return Err("its expectations are not written as one table in braces");
     }
-    Ok((range, inline(&accepted(expect.get_ref(), verdict, outcome, &one.findings))))
+    Ok((range, to_inline_table(&current_expectations(expect.get_ref(), verdict, outcome, &one.findings))))
 }
 
 /// An `expect` behind the header of a case that has none: nothing of the case stands before that. A line that looks like a
 /// header may stand in a text, so that the file is read again to see what the change does.
-fn insert(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<usize>, String)> {
+fn insert_expect(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<usize>, String)> {
     let cases = |text: &str| -> Option<Vec<toml::Table>> {
         let all: toml::Table = toml::from_str(text).ok()?;
         all.get("case")?.as_array()?.iter().map(|case| case.as_table().cloned()).collect()
@@ -125,7 +129,12 @@ fn insert(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<us
 }
 
 /// The expectations that would have held: those that are there, with present values; the verdict always.
-fn accepted(old: &Value, verdict: &Verdict, outcome: &Outcome, findings: &[&'static str]) -> toml::Table {
+fn current_expectations(
+    old: &Value,
+    verdict: &Verdict,
+    outcome: &CallOutcome,
+    findings: &[&'static str],
+) -> toml::Table {
     let mut new = old.as_table().cloned().unwrap_or_default();
     new.insert("verdict".to_owned(), Value::String(verdict.decision.word().to_owned()));
     let mut present = |name: &str, value: Option<Value>| {
@@ -147,7 +156,7 @@ fn accepted(old: &Value, verdict: &Verdict, outcome: &Outcome, findings: &[&'sta
         "findings",
         Some(Value::Array(findings.iter().map(|one| Value::String((*one).to_owned())).collect())),
     );
-    if let Ending::Ran(ended) = &outcome.ending {
+    if let CallEnding::Ran(ended) = &outcome.ending {
         present(
             "exit",
             match ended.exit {
@@ -162,7 +171,7 @@ fn accepted(old: &Value, verdict: &Verdict, outcome: &Outcome, findings: &[&'sta
 }
 
 /// A table in braces, the verdict first.
-fn inline(table: &toml::Table) -> String {
+fn to_inline_table(table: &toml::Table) -> String {
     let rank = |name: &str| {
         ["verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "findings", "result", "within"]
             .iter()

@@ -4,8 +4,8 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::knobs::Knobs;
-use htc_base::quirks::{Quirk, Quirks};
+use super::parameter_source::ParameterSource;
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::environment::Environment;
 use htc_base::text::{arguments, list, number, words};
 use htc_classad::Expr;
@@ -23,7 +23,7 @@ pub enum CronManager {
 
 impl CronManager {
     /// What the knobs begin with.
-    pub fn prefix(self) -> &'static str {
+    pub fn parameter_prefix(self) -> &'static str {
         match self {
             CronManager::Startd => "STARTD_CRON",
             CronManager::Schedd => "SCHEDD_CRON",
@@ -32,8 +32,8 @@ impl CronManager {
     }
 
     /// The names of the jobs, each once, in the order of the list.
-    pub fn names(self, knobs: &dyn Knobs) -> Vec<BString> {
-        let text = knobs.get(format!("{}_JOBLIST", self.prefix()).as_bytes()).unwrap_or_default();
+    pub fn job_names(self, knobs: &dyn ParameterSource) -> Vec<BString> {
+        let text = knobs.get(format!("{}_JOBLIST", self.parameter_prefix()).as_bytes()).unwrap_or_default();
         let mut names: Vec<BString> = Vec::new();
         for name in list::split(&text) {
             if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
@@ -44,13 +44,13 @@ impl CronManager {
     }
 
     /// The load that all running jobs together may make. The manual of STARTD_CRON says 0.2, the code 0.1.
-    pub fn max_load(self, knobs: &dyn Knobs) -> f64 {
-        let knob = format!("{}_MAX_JOB_LOAD", self.prefix());
+    pub fn max_load(self, knobs: &dyn ParameterSource) -> f64 {
+        let knob = format!("{}_MAX_JOB_LOAD", self.parameter_prefix());
         let default = match self {
             CronManager::Startd | CronManager::Schedd => 0.1,
             CronManager::Benchmarks => 1.0,
         };
-        knobs.get(knob.as_bytes()).and_then(|text| real(&text)).unwrap_or(default).clamp(0.01, 1000.0)
+        knobs.get(knob.as_bytes()).and_then(|text| parse_real(&text)).unwrap_or(default).clamp(0.01, 1000.0)
     }
 }
 
@@ -68,8 +68,8 @@ pub enum AutoPublish {
 
 impl CronManager {
     /// AUTOPUBLISH. A word that means nothing counts as Never, as in the reference; the word is returned for a warning.
-    pub fn auto_publish(self, knobs: &dyn Knobs) -> (AutoPublish, Option<BString>) {
-        let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.prefix()).as_bytes()) else {
+    pub fn read_auto_publish(self, knobs: &dyn ParameterSource) -> (AutoPublish, Option<BString>) {
+        let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.parameter_prefix()).as_bytes()) else {
             return (AutoPublish::Never, None);
         };
         match text.to_ascii_lowercase().as_slice() {
@@ -107,7 +107,7 @@ impl Metric {
     }
 
     /// The metric whose samples have that name, as `splitAttributeName` takes it apart.
-    pub fn of_attribute(name: &[u8]) -> Option<Self> {
+    pub fn from_attribute(name: &[u8]) -> Option<Self> {
         let rest = name.strip_prefix(b"Uptime")?;
         let sum = rest.strip_suffix(b"Seconds").map(|resource| (true, resource));
         let (is_sum, resource) = match sum {
@@ -185,14 +185,14 @@ pub struct CronJob {
 /// Why a job is skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{knob}: {problem}; the job is skipped")]
-pub struct CronSkipped {
+pub struct CronJobError {
     /// The knob.
     pub knob: String,
     /// What is wrong with it.
     pub problem: String,
 }
 
-fn real(text: &[u8]) -> Option<f64> {
+fn parse_real(text: &[u8]) -> Option<f64> {
     number::real_prefix(text.trim()).map(|(value, _)| value)
 }
 
@@ -223,19 +223,19 @@ impl CronJob {
     pub fn read(
         manager: CronManager,
         name: &[u8],
-        knobs: &dyn Knobs,
-        quirks: Quirks,
-    ) -> Result<Self, CronSkipped> {
-        let own = OwnKnobs { manager, name, knobs };
+        knobs: &dyn ParameterSource,
+        quirks: QuirkMode,
+    ) -> Result<Self, CronJobError> {
+        let own = CronJobParameters { manager, name, knobs };
         let Some(executable) = own.get("EXECUTABLE") else {
-            return Err(own.skipped("EXECUTABLE", "it is not set"));
+            return Err(own.skip_error("EXECUTABLE", "it is not set"));
         };
         let mut job = CronJob::new(name, &executable);
         job.read_schedule(&own)?;
-        job.read_call(&own)?;
+        job.read_invocation(&own)?;
         job.read_switches(&own, quirks);
         if let Some(load) = own.get("JOB_LOAD") {
-            job.load = real(&load).unwrap_or(job.load).clamp(0.0, 100.0);
+            job.load = parse_real(&load).unwrap_or(job.load).clamp(0.0, 100.0);
         }
         if manager != CronManager::Schedd {
             job.read_slots(&own);
@@ -245,25 +245,29 @@ impl CronJob {
         job.read_manager_config_val((manager, knobs), quirks);
         if let Some(text) = own.get("CONDITION") {
             let condition =
-                Expr::parse(&text).map_err(|error| own.skipped("CONDITION", &error.to_string()))?;
+                Expr::parse(&text).map_err(|error| own.skip_error("CONDITION", &error.to_string()))?;
             job.condition = Some(condition);
         }
         Ok(job)
     }
 
     /// What the manual says of `STARTD_CRON_CONFIG_VAL`.
-    fn read_manager_config_val(&mut self, (manager, knobs): (CronManager, &dyn Knobs), quirks: Quirks) {
-        let knob = format!("{}_CONFIG_VAL", manager.prefix());
+    fn read_manager_config_val(
+        &mut self,
+        (manager, knobs): (CronManager, &dyn ParameterSource),
+        quirks: QuirkMode,
+    ) {
+        let knob = format!("{}_CONFIG_VAL", manager.parameter_prefix());
         let Some(value) = knobs.get(knob.as_bytes()).filter(|value| !value.is_empty()) else { return };
         let quirk = Quirk::CronConfigValUnread;
-        if !quirks.has(quirk) {
+        if !quirks.reproduces(quirk) {
             self.manager_config_val = value;
             self.warnings.push(format!("{knob} is passed to cron jobs; {}", quirk.told()));
         }
     }
 
     /// When it runs: MODE and PERIOD.
-    fn read_schedule(&mut self, own: &OwnKnobs<'_>) -> Result<(), CronSkipped> {
+    fn read_schedule(&mut self, own: &CronJobParameters<'_>) -> Result<(), CronJobError> {
         let is_benchmark = own.manager == CronManager::Benchmarks;
         if is_benchmark {
             (self.mode, self.load) = (CronMode::OnDemand, 1.0);
@@ -271,40 +275,44 @@ impl CronJob {
         if let Some(mode) = own.get("MODE") {
             self.mode = CronMode::from_name(&mode).ok_or_else(|| {
                 let known = "use Periodic, WaitForExit, OneShot or OnDemand";
-                own.skipped("MODE", &format!("'{mode}' is no mode; {known}"))
+                own.skip_error("MODE", &format!("'{mode}' is no mode; {known}"))
             })?;
         }
         match (self.mode, own.get("PERIOD")) {
             (CronMode::OneShot | CronMode::OnDemand, None) => {}
             (CronMode::OneShot | CronMode::OnDemand, Some(_)) => {
-                self.warnings.push(format!("{} is ignored for {}", own.name_of("PERIOD"), self.mode.name()));
+                self.warnings.push(format!(
+                    "{} is ignored for {}",
+                    own.parameter_name("PERIOD"),
+                    self.mode.name()
+                ));
             }
-            (mode, None) => return Err(own.skipped("PERIOD", &format!("{} needs a period", mode.name()))),
+            (mode, None) => return Err(own.skip_error("PERIOD", &format!("{} needs a period", mode.name()))),
             (mode, Some(text)) => {
-                self.period = parse_period(&text).map_err(|problem| own.skipped("PERIOD", &problem))?;
+                self.period = parse_period(&text).map_err(|problem| own.skip_error("PERIOD", &problem))?;
                 if self.period < 0 {
-                    return Err(own.skipped("PERIOD", &format!("'{text}' is below 0")));
+                    return Err(own.skip_error("PERIOD", &format!("'{text}' is below 0")));
                 }
                 if mode == CronMode::Periodic && self.period == 0 {
-                    return Err(own.skipped("PERIOD", "Periodic needs a period above 0"));
+                    return Err(own.skip_error("PERIOD", "Periodic needs a period above 0"));
                 }
             }
         }
         if is_benchmark && self.mode != CronMode::OnDemand {
-            return Err(own.skipped("MODE", "a benchmark is run on demand: its mode is OnDemand"));
+            return Err(own.skip_error("MODE", "a benchmark is run on demand: its mode is OnDemand"));
         }
         Ok(())
     }
 
     /// What it is started with: ARGS, ENV, CWD and the PREFIX of what it prints.
-    fn read_call(&mut self, own: &OwnKnobs<'_>) -> Result<(), CronSkipped> {
+    fn read_invocation(&mut self, own: &CronJobParameters<'_>) -> Result<(), CronJobError> {
         if let Some(text) = own.get("ARGS") {
             self.arguments = arguments::parse_v1_raw_or_v2_quoted(&text)
-                .map_err(|error| own.skipped("ARGS", &error.to_string()))?;
+                .map_err(|error| own.skip_error("ARGS", &error.to_string()))?;
         }
         if let Some(text) = own.get("ENV") {
             let merged = self.environment.merge_v1_raw_or_v2_quoted(&text);
-            merged.map_err(|error| own.skipped("ENV", &error.to_string()))?;
+            merged.map_err(|error| own.skip_error("ENV", &error.to_string()))?;
         }
         self.directory = own.get("CWD").unwrap_or_default();
         self.prefix = own.get("PREFIX").unwrap_or_default();
@@ -312,7 +320,7 @@ impl CronJob {
     }
 
     /// KILL, RECONFIG and RECONFIG_RERUN, of which the reference reads the first letter alone.
-    fn read_switches(&mut self, own: &OwnKnobs<'_>, quirks: Quirks) {
+    fn read_switches(&mut self, own: &CronJobParameters<'_>, quirks: QuirkMode) {
         let switches =
             [("KILL", &mut self.kill), ("RECONFIG", &mut self.reconfig), ("RECONFIG_RERUN", &mut self.rerun)];
         for (item, place) in switches {
@@ -322,7 +330,7 @@ impl CronJob {
             let by_letter = quirks.decide(Quirk::CronBoolFirstLetter);
             if meant != first {
                 let quirk = by_letter.quirk.id();
-                let knob = own.name_of(item);
+                let knob = own.parameter_name(item);
                 self.warnings.push(format!("{knob} = {text}: 25.14 takes it for {first} ({quirk})"));
             }
             *place = if by_letter.as_reference { first } else { meant };
@@ -330,13 +338,13 @@ impl CronJob {
     }
 
     /// SLOTS: one that is no number makes it a job of all slots.
-    fn read_slots(&mut self, own: &OwnKnobs<'_>) {
+    fn read_slots(&mut self, own: &CronJobParameters<'_>) {
         let text = own.get("SLOTS").unwrap_or_default();
         for item in list::split(&text) {
             match number::integer_prefix(item) {
                 Some((slot, _)) if item.first().is_some_and(u8::is_ascii_digit) => self.slots.push(slot),
                 _ => {
-                    let (knob, item) = (own.name_of("SLOTS"), item.as_bstr());
+                    let (knob, item) = (own.parameter_name("SLOTS"), item.as_bstr());
                     self.warnings.push(format!("{knob} holds '{item}', so that it is for all slots"));
                     self.slots.clear();
                     break;
@@ -347,24 +355,24 @@ impl CronJob {
 }
 
 /// The knobs of one job.
-struct OwnKnobs<'a> {
+struct CronJobParameters<'a> {
     manager: CronManager,
     name: &'a [u8],
-    knobs: &'a dyn Knobs,
+    knobs: &'a dyn ParameterSource,
 }
 
-impl OwnKnobs<'_> {
-    fn name_of(&self, item: &str) -> String {
-        format!("{}_{}_{item}", self.manager.prefix(), self.name.as_bstr())
+impl CronJobParameters<'_> {
+    fn parameter_name(&self, item: &str) -> String {
+        format!("{}_{}_{item}", self.manager.parameter_prefix(), self.name.as_bstr())
     }
 
     fn get(&self, item: &str) -> Option<BString> {
-        self.knobs.get(self.name_of(item).as_bytes())
+        self.knobs.get(self.parameter_name(item).as_bytes())
     }
 
     /// Why the manager skips the job.
-    fn skipped(&self, item: &str, problem: &str) -> CronSkipped {
-        CronSkipped { knob: self.name_of(item), problem: problem.to_owned() }
+    fn skip_error(&self, item: &str, problem: &str) -> CronJobError {
+        CronJobError { knob: self.parameter_name(item), problem: problem.to_owned() }
     }
 }
 
@@ -384,7 +392,7 @@ fn parse_period(text: &[u8]) -> Result<i64, String> {
 mod tests {
     use super::*;
 
-    fn read(settings: &[(&str, &str)], quirks: Quirks) -> Result<CronJob, CronSkipped> {
+    fn read(settings: &[(&str, &str)], quirks: QuirkMode) -> Result<CronJob, CronJobError> {
         let knobs = |name: &[u8]| {
             let name = name.to_str().ok()?.strip_prefix("STARTD_CRON_X_")?;
             settings.iter().find(|(known, _)| *known == name).map(|(_, value)| BString::from(*value))
@@ -395,7 +403,7 @@ mod tests {
     #[test]
     fn periods_have_units_and_only_some_modes_need_one() {
         let period =
-            |text| read(&[("EXECUTABLE", "/x"), ("PERIOD", text)], Quirks::None).map(|job| job.period);
+            |text| read(&[("EXECUTABLE", "/x"), ("PERIOD", text)], QuirkMode::Manual).map(|job| job.period);
         assert_eq!(period("2m"), Ok(120));
         assert_eq!(period("1H junk"), Ok(3600));
         assert!(period("5d").is_err() && period("0").is_err());
@@ -404,36 +412,37 @@ mod tests {
             "STARTD_CRON_X_PERIOD: '-5' is below 0; the job is skipped"
         );
         let waits = |text| {
-            read(&[("EXECUTABLE", "/x"), ("MODE", "WaitForExit"), ("PERIOD", text)], Quirks::None)
+            read(&[("EXECUTABLE", "/x"), ("MODE", "WaitForExit"), ("PERIOD", text)], QuirkMode::Manual)
                 .map(|job| job.period)
         };
         assert!(waits("-1m").is_err() && waits("0") == Ok(0));
-        let once = read(&[("EXECUTABLE", "/x"), ("MODE", "oneshot"), ("PERIOD", "9")], Quirks::None).unwrap();
+        let once =
+            read(&[("EXECUTABLE", "/x"), ("MODE", "oneshot"), ("PERIOD", "9")], QuirkMode::Manual).unwrap();
         assert_eq!((once.mode, once.period, once.warnings.len()), (CronMode::OneShot, 0, 1));
-        assert_eq!(read(&[], Quirks::None).unwrap_err().knob, "STARTD_CRON_X_EXECUTABLE");
+        assert_eq!(read(&[], QuirkMode::Manual).unwrap_err().knob, "STARTD_CRON_X_EXECUTABLE");
     }
 
     #[test]
     fn metrics_name_the_attributes_that_are_put_together() {
         let settings =
             [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("METRICS", "sum:GPUs, PeakOf:GPUsMemory, MIN:X Y")];
-        let job = read(&settings, Quirks::None).unwrap();
+        let job = read(&settings, QuirkMode::Manual).unwrap();
         let names: Vec<_> = job.metrics.iter().map(Metric::attribute).collect();
         assert_eq!(names, ["UptimeGPUsSeconds", "UptimeGPUsMemoryPeakUsage"]);
         assert_eq!(job.warnings.len(), 2);
         for metric in &job.metrics {
-            assert_eq!(Metric::of_attribute(&metric.attribute()).as_ref(), Some(metric));
+            assert_eq!(Metric::from_attribute(&metric.attribute()).as_ref(), Some(metric));
         }
-        assert_eq!(Metric::of_attribute(b"UptimeSecondsX"), None);
+        assert_eq!(Metric::from_attribute(b"UptimeSecondsX"), None);
     }
 
     #[test]
     fn booleans_are_as_odd_as_the_reference_only_when_asked() {
         let settings = [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("KILL", "yes"), ("SLOTS", "1, 2")];
-        assert!(read(&settings, Quirks::None).unwrap().kill);
-        let job = read(&settings, Quirks::Reference).unwrap();
+        assert!(read(&settings, QuirkMode::Manual).unwrap().kill);
+        let job = read(&settings, QuirkMode::Reference).unwrap();
         assert!(!job.kill && job.slots == [1, 2] && job.warnings.len() == 1);
         let all = [("EXECUTABLE", "/x"), ("PERIOD", "1"), ("SLOTS", "1 two")];
-        assert!(read(&all, Quirks::None).unwrap().slots.is_empty());
+        assert!(read(&all, QuirkMode::Manual).unwrap().slots.is_empty());
     }
 }

@@ -10,7 +10,7 @@ use htc_base::text::words;
 
 /// The daemon that calls a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Caller {
+pub enum HookCaller {
     /// The execution point, under the condor account.
     Startd,
     /// The starter of one job, under the job's account.
@@ -21,33 +21,33 @@ pub enum Caller {
     Router,
 }
 
-impl Caller {
+impl HookCaller {
     /// The daemon's name as people say it.
     pub fn name(self) -> &'static str {
         match self {
-            Caller::Startd => "startd",
-            Caller::Starter => "starter",
-            Caller::Shadow => "shadow",
-            Caller::Router => "job router",
+            HookCaller::Startd => "startd",
+            HookCaller::Starter => "starter",
+            HookCaller::Shadow => "shadow",
+            HookCaller::Router => "job router",
         }
     }
 
     /// The name of its subsystem in the configuration.
     pub fn subsystem(self) -> &'static str {
         match self {
-            Caller::Startd => "STARTD",
-            Caller::Starter => "STARTER",
-            Caller::Shadow => "SHADOW",
-            Caller::Router => "JOB_ROUTER",
+            HookCaller::Startd => "STARTD",
+            HookCaller::Starter => "STARTER",
+            HookCaller::Shadow => "SHADOW",
+            HookCaller::Router => "JOB_ROUTER",
         }
     }
 }
 
 /// How long a caller waits, where it does not wait for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimeOut {
+pub struct TimeoutParameter {
     /// The knob, an integer of seconds.
-    pub knob: BString,
+    pub parameter: BString,
     /// What counts when it is not set.
     pub default: Duration,
 }
@@ -87,7 +87,7 @@ words! {
 impl HookType {
     /// All names that the reference's table of types holds. The test whether "any hook" of a keyword exists goes over
     /// these, `EVICT_JOB` included, which nobody calls.
-    pub const TABLE: [&str; 12] = [
+    pub const REFERENCE_NAMES: [&str; 12] = [
         "FETCH_WORK",
         "REPLY_FETCH",
         "EVICT_CLAIM",
@@ -120,51 +120,54 @@ impl HookType {
     }
 
     /// Who calls it.
-    pub fn caller(self) -> Caller {
+    pub fn caller(self) -> HookCaller {
         match self {
-            HookType::FetchWork | HookType::ReplyFetch | HookType::EvictClaim => Caller::Startd,
+            HookType::FetchWork | HookType::ReplyFetch | HookType::EvictClaim => HookCaller::Startd,
             HookType::PrepareJobBeforeTransfer
             | HookType::PrepareJob
             | HookType::UpdateJobInfo
-            | HookType::JobExit => Caller::Starter,
-            HookType::ShadowPrepareJob => Caller::Shadow,
+            | HookType::JobExit => HookCaller::Starter,
+            HookType::ShadowPrepareJob => HookCaller::Shadow,
             HookType::TranslateJob
             | HookType::RouterUpdateJobInfo
             | HookType::JobFinalize
-            | HookType::JobCleanup => Caller::Router,
+            | HookType::JobCleanup => HookCaller::Router,
         }
     }
 
     /// The knob that holds its path: `<KEYWORD>_HOOK_<NAME>`.
-    pub fn knob(self, keyword: &[u8]) -> BString {
-        knob_of(keyword, self.name())
+    pub fn path_parameter(self, keyword: &[u8]) -> BString {
+        hook_parameter_name(keyword, self.name())
     }
 
     /// A second knob that is looked at when the first gives no path: `JOB_EXIT` for the router's `JOB_FINALIZE`.
-    pub fn old_knob(self, keyword: &[u8]) -> Option<BString> {
-        (self == HookType::JobFinalize).then(|| knob_of(keyword, "JOB_EXIT"))
+    pub fn legacy_path_parameter(self, keyword: &[u8]) -> Option<BString> {
+        (self == HookType::JobFinalize).then(|| hook_parameter_name(keyword, "JOB_EXIT"))
     }
 
     /// The knob of its extra arguments, words in the raw V2 syntax. Both prepare hooks of the starter share one
     /// (`JobHookClientMgr::getHookArgs` is only asked for PREPARE_JOB).
-    pub fn arguments_knob(self, keyword: &[u8]) -> Option<BString> {
+    pub fn arguments_parameter(self, keyword: &[u8]) -> Option<BString> {
         match self {
             HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
-                Some(knob_of(keyword, "PREPARE_JOB_ARGS"))
+                Some(hook_parameter_name(keyword, "PREPARE_JOB_ARGS"))
             }
-            HookType::ShadowPrepareJob => Some(knob_of(keyword, "SHADOW_PREPARE_JOB_ARGS")),
+            HookType::ShadowPrepareJob => Some(hook_parameter_name(keyword, "SHADOW_PREPARE_JOB_ARGS")),
             _ => None,
         }
     }
 
     /// How long the caller waits before it goes on without the hook; `None` where it waits for ever, or not at all.
-    pub fn time_out(self, keyword: &[u8]) -> Option<TimeOut> {
+    pub fn timeout_parameter(self, keyword: &[u8]) -> Option<TimeoutParameter> {
         let (name, seconds) = match self {
             HookType::JobExit => ("JOB_EXIT_TIMEOUT", 30),
             HookType::ShadowPrepareJob => ("SHADOW_PREPARE_JOB_TIMEOUT", 120),
             _ => return None,
         };
-        Some(TimeOut { knob: knob_of(keyword, name), default: Duration::from_secs(seconds) })
+        Some(TimeoutParameter {
+            parameter: hook_parameter_name(keyword, name),
+            default: Duration::from_secs(seconds),
+        })
     }
 
     /// Whether anything waits for its end: a job that is not started or a slot that does not fetch before it.
@@ -180,7 +183,7 @@ impl HookType {
     /// Whether what it leaves behind is killed at its end: startd and router put hooks in process families, starter and
     /// shadow do not (`useProcd()`).
     pub fn is_family_killed(self) -> bool {
-        matches!(self.caller(), Caller::Startd | Caller::Router)
+        matches!(self.caller(), HookCaller::Startd | HookCaller::Router)
     }
 
     /// The type of that name, as knobs or command lines write it (any case; `_` and `-` are the same). `UPDATE_JOB_INFO`
@@ -197,7 +200,7 @@ impl HookType {
 
     /// The type that the name of a file suggests, such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`; `None` where it
     /// suggests none. `update` is the starter's, `exit` is JOB_EXIT.
-    pub fn guess(file: &[u8]) -> Option<Self> {
+    pub fn guess_from_file_name(file: &[u8]) -> Option<Self> {
         let name = file.to_ascii_lowercase();
         [
             ("shadow", HookType::ShadowPrepareJob),
@@ -220,7 +223,7 @@ impl HookType {
     }
 }
 
-fn knob_of(keyword: &[u8], name: &str) -> BString {
+fn hook_parameter_name(keyword: &[u8], name: &str) -> BString {
     let mut knob = BString::from(keyword);
     knob.extend_from_slice(b"_HOOK_");
     knob.extend_from_slice(name.as_bytes());
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn every_type_has_its_own_word_and_a_name_of_the_reference() {
         for hook in HookType::ALL {
-            assert!(HookType::TABLE.contains(&hook.name()));
+            assert!(HookType::REFERENCE_NAMES.contains(&hook.name()));
             assert_eq!(HookType::from_name(hook.word().as_bytes()), Some(hook));
         }
         assert_eq!(HookType::from_name(b"update_job_info"), Some(HookType::UpdateJobInfo));
@@ -246,15 +249,15 @@ mod tests {
             (b"job_exit.py", Some(HookType::JobExit)),
             (b"hook", None),
         ] {
-            assert_eq!(HookType::guess(file), hook);
+            assert_eq!(HookType::guess_from_file_name(file), hook);
         }
     }
 
     #[test]
     fn both_prepare_hooks_share_one_knob_of_arguments() {
-        let knob = |hook: HookType| hook.arguments_knob(b"Farm").unwrap();
+        let knob = |hook: HookType| hook.arguments_parameter(b"Farm").unwrap();
         assert_eq!(knob(HookType::PrepareJobBeforeTransfer), "Farm_HOOK_PREPARE_JOB_ARGS");
         assert_eq!(knob(HookType::PrepareJob), knob(HookType::PrepareJobBeforeTransfer));
-        assert_eq!(HookType::FetchWork.arguments_knob(b"Farm"), None);
+        assert_eq!(HookType::FetchWork.arguments_parameter(b"Farm"), None);
     }
 }

@@ -2,10 +2,10 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::hook_type::{Caller, HookType};
-use super::knobs::Knobs;
+use super::hook_type::{HookCaller, HookType};
+use super::parameter_source::ParameterSource;
 use super::path_check;
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
@@ -14,49 +14,49 @@ pub const HOOK_KEYWORD: &str = "HookKeyword";
 
 /// The keyword and the way to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lookup {
+pub struct KeywordLookup {
     /// The keyword; `None`: no hooks.
     pub keyword: Option<BString>,
     /// Everything that was looked at, in order.
-    pub story: Vec<Step>,
+    pub steps: Vec<LookupStep>,
     /// A quirk that decides here, whichever way it was decided.
     pub quirk: Option<Quirk>,
 }
 
 /// One place that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LookupStep {
     /// The knob, or `HookKeyword of the job`.
     pub place: BString,
     /// Where it is set, if that is known.
     pub origin: Option<String>,
     /// What was found.
-    pub found: Found,
+    pub found: LookupResult,
 }
 
 /// What a place held.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LookupResult {
     /// Nothing.
-    Nothing,
+    NotSet,
     /// The keyword that is used.
     Used(BString),
     /// A keyword for which no hook at all is configured.
     WithoutHooks(BString),
     /// An attribute that is no string.
-    NoString,
+    NotAString,
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for LookupStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = self.place.as_bstr();
         match &self.found {
-            Found::Nothing => write!(f, "{place} is not set")?,
-            Found::Used(keyword) => write!(f, "{place} is '{keyword}': used")?,
-            Found::WithoutHooks(keyword) => {
+            LookupResult::NotSet => write!(f, "{place} is not set")?,
+            LookupResult::Used(keyword) => write!(f, "{place} is '{keyword}': used")?,
+            LookupResult::WithoutHooks(keyword) => {
                 write!(f, "{place} is '{keyword}', for which no hook is configured: ignored")?;
             }
-            Found::NoString => write!(f, "{place} is no string")?,
+            LookupResult::NotAString => write!(f, "{place} is no string")?,
         }
         match &self.origin {
             Some(origin) => write!(f, " ({origin})"),
@@ -65,34 +65,38 @@ impl std::fmt::Display for Step {
     }
 }
 
-impl Lookup {
+impl KeywordLookup {
     /// The keyword that the job names and for which no hook is configured, if it names one.
-    pub fn ignored(&self) -> Option<&BString> {
-        self.story.iter().find_map(|step| match &step.found {
-            Found::WithoutHooks(keyword) => Some(keyword),
+    pub fn ignored_keyword(&self) -> Option<&BString> {
+        self.steps.iter().find_map(|step| match &step.found {
+            LookupResult::WithoutHooks(keyword) => Some(keyword),
             _ => None,
         })
     }
 
     /// Looks at a knob; true when it settles the matter.
-    fn knob(&mut self, knobs: &dyn Knobs, name: BString) -> bool {
+    fn try_parameter(&mut self, knobs: &dyn ParameterSource, name: BString) -> bool {
         let found = knobs.get(&name);
         let origin = found.as_ref().and_then(|_| knobs.origin(&name));
         self.keyword = found.clone();
-        self.story.push(Step { place: name, origin, found: found.map_or(Found::Nothing, Found::Used) });
+        self.steps.push(LookupStep {
+            place: name,
+            origin,
+            found: found.map_or(LookupResult::NotSet, LookupResult::Used),
+        });
         self.keyword.is_some()
     }
 
     /// Looks at the job's attribute; the value is returned, not yet used.
-    fn attribute(&mut self, job: &ClassAd, world: &dyn World) -> Option<BString> {
+    fn try_job_attribute(&mut self, job: &ClassAd, world: &dyn World) -> Option<BString> {
         let value = Context::new(world).my(job).string(HOOK_KEYWORD);
         let found = match &value {
-            None if job.contains(HOOK_KEYWORD) => Found::NoString,
-            None => Found::Nothing,
-            Some(value) => Found::Used(value.clone()),
+            None if job.contains(HOOK_KEYWORD) => LookupResult::NotAString,
+            None => LookupResult::NotSet,
+            Some(value) => LookupResult::Used(value.clone()),
         };
         let place = BString::from(format!("{HOOK_KEYWORD} of the job"));
-        self.story.push(Step { place, origin: None, found });
+        self.steps.push(LookupStep { place, origin: None, found });
         value.filter(|value| !value.is_empty())
     }
 }
@@ -102,10 +106,15 @@ impl Lookup {
 /// partitionable slot; 25.14 does not look there (quirk `dslot-keyword-no-fallback`).
 ///
 /// Reference: `Resource::getHookKeyword`.
-pub fn startd(slot_id: &str, parent: Option<&str>, knobs: &dyn Knobs, quirks: Quirks) -> Lookup {
-    let mut lookup = Lookup::default();
+pub fn startd_keyword(
+    slot_id: &str,
+    parent: Option<&str>,
+    knobs: &dyn ParameterSource,
+    quirks: QuirkMode,
+) -> KeywordLookup {
+    let mut lookup = KeywordLookup::default();
     let of_slot = |id: &str| BString::from(format!("{}_JOB_HOOK_KEYWORD", id.to_ascii_uppercase()));
-    if lookup.knob(knobs, of_slot(slot_id)) {
+    if lookup.try_parameter(knobs, of_slot(slot_id)) {
         return lookup;
     }
     if let Some(parent) = parent
@@ -113,11 +122,11 @@ pub fn startd(slot_id: &str, parent: Option<&str>, knobs: &dyn Knobs, quirks: Qu
     {
         let without = quirks.decide(Quirk::DslotKeywordNoFallback);
         lookup.quirk = Some(without.quirk);
-        if !without.as_reference && lookup.knob(knobs, of_slot(parent)) {
+        if !without.as_reference && lookup.try_parameter(knobs, of_slot(parent)) {
             return lookup;
         }
     }
-    lookup.knob(knobs, "STARTD_JOB_HOOK_KEYWORD".into());
+    lookup.try_parameter(knobs, "STARTD_JOB_HOOK_KEYWORD".into());
     lookup
 }
 
@@ -127,28 +136,28 @@ pub fn startd(slot_id: &str, parent: Option<&str>, knobs: &dyn Knobs, quirks: Qu
 ///
 /// Reference: `JobHookClientMgr::initialize`, which never comes to the last step when the job names a keyword without
 /// hooks (quirk `hook-keyword-fallback-blocked`).
-pub fn starter(
-    caller: Caller,
+pub fn starter_keyword(
+    caller: HookCaller,
     job: &ClassAd,
-    knobs: &dyn Knobs,
+    knobs: &dyn ParameterSource,
     world: &dyn World,
-    quirks: Quirks,
-) -> Lookup {
+    quirks: QuirkMode,
+) -> KeywordLookup {
     let prefix = caller.subsystem();
-    let mut lookup = Lookup::default();
-    if lookup.knob(knobs, format!("{prefix}_JOB_HOOK_KEYWORD").into()) {
+    let mut lookup = KeywordLookup::default();
+    if lookup.try_parameter(knobs, format!("{prefix}_JOB_HOOK_KEYWORD").into()) {
         return lookup;
     }
-    if let Some(wish) = lookup.attribute(job, world) {
+    if let Some(wish) = lookup.try_job_attribute(job, world) {
         let has_own = HookType::ALL
             .iter()
-            .any(|hook| hook.caller() == caller && knobs.get(&hook.knob(&wish)).is_some());
-        if has_own || path_check::any_good(world, knobs, &wish) {
+            .any(|hook| hook.caller() == caller && knobs.get(&hook.path_parameter(&wish)).is_some());
+        if has_own || path_check::has_usable_hook(world, knobs, &wish) {
             lookup.keyword = Some(wish);
             return lookup;
         }
-        if let Some(step) = lookup.story.last_mut() {
-            step.found = Found::WithoutHooks(wish.clone());
+        if let Some(step) = lookup.steps.last_mut() {
+            step.found = LookupResult::WithoutHooks(wish.clone());
         }
         let default = format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD");
         let blocked = quirks.decide(Quirk::HookKeywordFallbackBlocked);
@@ -161,23 +170,23 @@ pub fn starter(
             return lookup;
         }
     }
-    lookup.knob(knobs, format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD").into());
+    lookup.try_parameter(knobs, format!("{prefix}_DEFAULT_JOB_HOOK_KEYWORD").into());
     lookup
 }
 
 /// The keyword for a routed job: `HookKeyword` of the source job as it is now, then `JOB_ROUTER_HOOK_KEYWORD`.
 ///
 /// Reference: `JobRouterHookMgr::getHookKeyword`. An empty string in the job means no hooks.
-pub fn router(source: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Lookup {
-    let mut lookup = Lookup::default();
-    let wish = lookup.attribute(source, world);
+pub fn router_keyword(source: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> KeywordLookup {
+    let mut lookup = KeywordLookup::default();
+    let wish = lookup.try_job_attribute(source, world);
     if wish.is_some() {
         lookup.keyword = wish;
         return lookup;
     }
-    let names_none = matches!(lookup.story.last().map(|step| &step.found), Some(Found::Used(_)));
+    let names_none = matches!(lookup.steps.last().map(|step| &step.found), Some(LookupResult::Used(_)));
     if !names_none {
-        lookup.knob(knobs, "JOB_ROUTER_HOOK_KEYWORD".into());
+        lookup.try_parameter(knobs, "JOB_ROUTER_HOOK_KEYWORD".into());
     }
     lookup
 }

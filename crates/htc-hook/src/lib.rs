@@ -4,18 +4,18 @@
 
 pub mod cron_job;
 pub mod cron_output;
+pub mod hook_input;
+pub mod hook_output;
 mod hook_type;
-pub mod input;
-pub mod job_ad;
+pub mod job_ad_lint;
 pub mod journal;
 pub mod keyword;
-mod knobs;
+mod parameter_source;
 pub mod path_check;
-pub mod reply;
+mod timeout;
 pub mod transfer;
 pub mod user_policy;
-mod waiting;
 
-pub use hook_type::{Caller, HookType, TimeOut};
-pub use knobs::Knobs;
-pub use waiting::caller_waits;
+pub use hook_type::{HookCaller, HookType, TimeoutParameter};
+pub use parameter_source::ParameterSource;
+pub use timeout::caller_timeout;

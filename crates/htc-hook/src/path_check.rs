@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 
 use super::hook_type::HookType;
-use super::knobs::Knobs;
+use super::parameter_source::ParameterSource;
 use htc_base::world::{FileKind, World};
 
 const WRITABLE_BY_OTHERS: u32 = 0o002;
@@ -19,18 +19,18 @@ const EXECUTABLE_BY_OWNER: u32 = 0o100;
 
 /// A path that the callers refuse.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct PathRefusal {
     /// The path as configured.
     pub path: BString,
     /// Why.
-    pub reason: Reason,
+    pub reason: PathRefusalReason,
     /// It is a directory, whose modes are no matter.
     pub is_directory: bool,
 }
 
 /// Why a path is refused.
 #[derive(Debug)]
-pub enum Reason {
+pub enum PathRefusalReason {
     /// The file cannot be looked at: it does not exist, mostly.
     Stat(io::Error),
     /// Anybody may write to the file.
@@ -41,38 +41,40 @@ pub enum Reason {
     DirectoryWorldWritable(PathBuf),
 }
 
-impl Refusal {
+impl PathRefusal {
     /// The text the daemons log, `knob` being the knob that holds the path.
-    pub fn reference_text(&self, knob: &[u8]) -> String {
+    pub fn reference_message(&self, knob: &[u8]) -> String {
         let (knob, path) = (knob.as_bstr(), self.path.as_bstr());
         let head = format!("ERROR: invalid path specified for {knob} ({path}): ");
         let named = format!("ERROR: path specified for {knob} ({path}) is ");
         match &self.reason {
-            Reason::Stat(error) => {
+            PathRefusalReason::Stat(error) => {
                 let errno = error.raw_os_error().unwrap_or(0);
-                format!("{head}stat() failed with errno {errno} ({})", system_text(error))
+                format!("{head}stat() failed with errno {errno} ({})", system_error_text(error))
             }
-            Reason::WorldWritable => named + "world-writable! Refusing to use.",
-            Reason::NotExecutable => named + "not executable.",
-            Reason::DirectoryWorldWritable(_) => named + "a world-writable directory! Refusing to use.",
+            PathRefusalReason::WorldWritable => named + "world-writable! Refusing to use.",
+            PathRefusalReason::NotExecutable => named + "not executable.",
+            PathRefusalReason::DirectoryWorldWritable(_) => {
+                named + "a world-writable directory! Refusing to use."
+            }
         }
     }
 
     /// Why, and what would help: for those who see the path elsewhere.
-    pub fn why(&self) -> String {
+    pub fn explanation(&self) -> String {
         let path = self.path.as_bstr();
         match &self.reason {
-            Reason::WorldWritable | Reason::NotExecutable if self.is_directory => {
+            PathRefusalReason::WorldWritable | PathRefusalReason::NotExecutable if self.is_directory => {
                 "it is a directory; name the program in it".to_owned()
             }
-            Reason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => format!(
+            PathRefusalReason::Stat(error) if self.path.iter().any(u8::is_ascii_whitespace) => format!(
                 "{}; the whole value is taken as the path, arguments cannot stand in it",
-                system_text(error)
+                system_error_text(error)
             ),
-            Reason::Stat(error) => system_text(error),
-            Reason::WorldWritable => format!("anybody may write to the file; chmod o-w '{path}'"),
-            Reason::NotExecutable => format!("its owner may not execute it; chmod u+x '{path}'"),
-            Reason::DirectoryWorldWritable(directory) => format!(
+            PathRefusalReason::Stat(error) => system_error_text(error),
+            PathRefusalReason::WorldWritable => format!("anybody may write to the file; chmod o-w '{path}'"),
+            PathRefusalReason::NotExecutable => format!("its owner may not execute it; chmod u+x '{path}'"),
+            PathRefusalReason::DirectoryWorldWritable(directory) => format!(
                 "anybody may write to its directory '{}'; move the hook elsewhere",
                 directory.display()
             ),
@@ -80,21 +82,21 @@ impl Refusal {
     }
 }
 
-fn system_text(error: &io::Error) -> String {
+fn system_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PathRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "hook path '{}' refused: {}", self.path.as_bstr(), self.why())
+        write!(f, "hook path '{}' refused: {}", self.path.as_bstr(), self.explanation())
     }
 }
 
-impl std::error::Error for Refusal {
+impl std::error::Error for PathRefusal {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.reason {
-            Reason::Stat(error) => Some(error),
+            PathRefusalReason::Stat(error) => Some(error),
             _ => None,
         }
     }
@@ -104,33 +106,33 @@ impl std::error::Error for Refusal {
 ///
 /// # Errors
 /// The first test that fails.
-pub fn check(world: &dyn World, path: &[u8]) -> Result<(), Refusal> {
+pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
     let file = path.to_path_lossy();
     let status = world.stat(&file);
     let is_directory = status.as_ref().is_ok_and(|status| status.kind == FileKind::Directory);
-    let refuse = |reason| Err(Refusal { path: path.into(), reason, is_directory });
+    let refuse = |reason| Err(PathRefusal { path: path.into(), reason, is_directory });
     let status = match status {
         Ok(status) => status,
-        Err(error) => return refuse(Reason::Stat(error)),
+        Err(error) => return refuse(PathRefusalReason::Stat(error)),
     };
     if status.mode & WRITABLE_BY_OTHERS != 0 {
-        return refuse(Reason::WorldWritable);
+        return refuse(PathRefusalReason::WorldWritable);
     }
     if status.mode & EXECUTABLE_BY_OWNER == 0 {
-        return refuse(Reason::NotExecutable);
+        return refuse(PathRefusalReason::NotExecutable);
     }
-    let directory = directory_of(path);
+    let directory = parent_directory(path);
     // That the directory cannot be looked at is ignored.
     match world.stat(&directory) {
         Ok(status) if status.mode & WRITABLE_BY_OTHERS != 0 => {
-            refuse(Reason::DirectoryWorldWritable(directory))
+            refuse(PathRefusalReason::DirectoryWorldWritable(directory))
         }
         _ => Ok(()),
     }
 }
 
 /// The text before the last slash, or `.` (`condor_dirname`).
-fn directory_of(path: &[u8]) -> PathBuf {
+fn parent_directory(path: &[u8]) -> PathBuf {
     match path.rfind_byte(b'/') {
         None => PathBuf::from("."),
         Some(0) => PathBuf::from("/"),
@@ -143,13 +145,13 @@ fn directory_of(path: &[u8]) -> PathBuf {
 ///
 /// # Errors
 /// The path is refused. Startd, router and shadow then do without the hook; the starter does not start the job.
-pub fn configured(
+pub fn configured_path(
     world: &dyn World,
-    knobs: &dyn Knobs,
+    knobs: &dyn ParameterSource,
     keyword: &[u8],
     hook: HookType,
-) -> Result<Option<BString>, Refusal> {
-    let Tried { found, refused } = try_all(world, knobs, keyword, hook);
+) -> Result<Option<BString>, PathRefusal> {
+    let HookPathSearch { found, refused } = search_hook_path(world, knobs, keyword, hook);
     match (found, refused.into_iter().next()) {
         (Some((_, path)), _) => Ok(Some(path)),
         (None, Some((_, refusal))) => Err(refusal),
@@ -159,19 +161,26 @@ pub fn configured(
 
 /// What was found where a caller looks for the path of a hook; each with its knob.
 #[derive(Debug, Default)]
-pub struct Tried {
+pub struct HookPathSearch {
     /// The first good path.
     pub found: Option<(BString, BString)>,
     /// Bad ones in front of it.
-    pub refused: Vec<(BString, Refusal)>,
+    pub refused: Vec<(BString, PathRefusal)>,
 }
 
-/// The same as [`configured`] with all that was looked at.
-pub fn try_all(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8], hook: HookType) -> Tried {
-    let mut tried = Tried::default();
-    for knob in [Some(hook.knob(keyword)), hook.old_knob(keyword)].into_iter().flatten() {
+/// The same as [`configured_path`] with all that was looked at.
+pub fn search_hook_path(
+    world: &dyn World,
+    knobs: &dyn ParameterSource,
+    keyword: &[u8],
+    hook: HookType,
+) -> HookPathSearch {
+    let mut tried = HookPathSearch::default();
+    for knob in
+        [Some(hook.path_parameter(keyword)), hook.legacy_path_parameter(keyword)].into_iter().flatten()
+    {
         if let Some(path) = knobs.get(&knob) {
-            match check(world, &path) {
+            match check_path(world, &path) {
                 Ok(()) => {
                     tried.found = Some((knob, path));
                     break;
@@ -184,11 +193,11 @@ pub fn try_all(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8], hook: HookT
 }
 
 /// Whether any hook of any type with a good path is configured for the keyword (`JobHookClientMgr::initialize`).
-pub fn any_good(world: &dyn World, knobs: &dyn Knobs, keyword: &[u8]) -> bool {
-    HookType::TABLE.iter().any(|name| {
+pub fn has_usable_hook(world: &dyn World, knobs: &dyn ParameterSource, keyword: &[u8]) -> bool {
+    HookType::REFERENCE_NAMES.iter().any(|name| {
         let mut knob = BString::from(keyword);
         knob.extend_from_slice(b"_HOOK_");
         knob.extend_from_slice(name.as_bytes());
-        knobs.get(&knob).is_some_and(|path| check(world, &path).is_ok())
+        knobs.get(&knob).is_some_and(|path| check_path(world, &path).is_ok())
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::process_table::{Process, sysconf, ticks};
+use super::process_table::{Process, sysconf, ticks_to_duration};
 
 /// The use of a family at one moment; processor time includes members that have ended meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,71 +23,77 @@ pub struct FamilyUsage {
     /// Resident size of all members in KiB; shared pages count for each.
     pub resident_kib: u64,
     /// Bytes read from and written to block devices, as far as the kernel tells.
-    pub blocks: [u64; 2],
+    pub block_io_bytes: [u64; 2],
 }
 
 /// Adds up samples of one family over time.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct UsageTally {
     /// Last seen processor ticks of each live member.
-    live: FxHashMap<(i32, u64), [u64; 2]>,
-    gone: [u64; 2],
+    live_cpu_ticks: FxHashMap<(i32, u64), [u64; 2]>,
+    ended_cpu_ticks: [u64; 2],
     /// The same of bytes read and written.
-    live_blocks: FxHashMap<(i32, u64), [u64; 2]>,
-    gone_blocks: [u64; 2],
+    live_block_io_bytes: FxHashMap<(i32, u64), [u64; 2]>,
+    ended_block_io_bytes: [u64; 2],
     max_image_kib: u64,
 }
 
-impl Tally {
+impl UsageTally {
     /// Takes a sample of all live members.
-    pub(super) fn sample(&mut self, members: &[Process]) -> FamilyUsage {
-        let now: FxHashMap<_, _> = members.iter().map(|one| ((one.pid, one.started), one.ticks)).collect();
-        for (key, ticks) in self.live.drain() {
+    pub(super) fn add_sample(&mut self, members: &[Process]) -> FamilyUsage {
+        let now: FxHashMap<_, _> =
+            members.iter().map(|one| ((one.pid, one.start_ticks), one.cpu_ticks)).collect();
+        for (key, ticks) in self.live_cpu_ticks.drain() {
             if !now.contains_key(&key) {
-                self.gone = [self.gone[0] + ticks[0], self.gone[1] + ticks[1]];
+                self.ended_cpu_ticks =
+                    [self.ended_cpu_ticks[0] + ticks[0], self.ended_cpu_ticks[1] + ticks[1]];
             }
         }
-        let blocks: FxHashMap<_, _> =
-            members.iter().filter_map(|one| Some(((one.pid, one.started), blocks(one.pid)?))).collect();
-        for (key, bytes) in self.live_blocks.drain() {
+        let blocks: FxHashMap<_, _> = members
+            .iter()
+            .filter_map(|one| Some(((one.pid, one.start_ticks), read_block_io_bytes(one.pid)?)))
+            .collect();
+        for (key, bytes) in self.live_block_io_bytes.drain() {
             if !blocks.contains_key(&key) {
-                self.gone_blocks = [self.gone_blocks[0] + bytes[0], self.gone_blocks[1] + bytes[1]];
+                self.ended_block_io_bytes =
+                    [self.ended_block_io_bytes[0] + bytes[0], self.ended_block_io_bytes[1] + bytes[1]];
             }
         }
-        let moved =
-            [0, 1].map(|way| blocks.values().map(|bytes| bytes[way]).sum::<u64>() + self.gone_blocks[way]);
-        let sum = |index: usize| now.values().map(|ticks| ticks[index]).sum::<u64>() + self.gone[index];
+        let moved = [0, 1]
+            .map(|way| blocks.values().map(|bytes| bytes[way]).sum::<u64>() + self.ended_block_io_bytes[way]);
+        let sum =
+            |index: usize| now.values().map(|ticks| ticks[index]).sum::<u64>() + self.ended_cpu_ticks[index];
         let image_kib = members.iter().map(|one| one.virtual_size / 1024).sum();
         self.max_image_kib = self.max_image_kib.max(image_kib);
         let usage = FamilyUsage {
             pids: members.iter().map(|one| one.pid).collect(),
-            user: ticks(sum(0)),
-            system: ticks(sum(1)),
+            user: ticks_to_duration(sum(0)),
+            system: ticks_to_duration(sum(1)),
             image_kib,
             max_image_kib: self.max_image_kib,
-            resident_kib: members.iter().map(|one| one.resident_pages * page_kib()).sum(),
-            blocks: moved,
+            resident_kib: members.iter().map(|one| one.resident_pages * page_size_kib()).sum(),
+            block_io_bytes: moved,
         };
-        self.live = now;
-        self.live_blocks = blocks;
+        self.live_cpu_ticks = now;
+        self.live_block_io_bytes = blocks;
         usage
     }
 }
 
 /// The proportional resident size of a process in KiB, shared pages divided among their users; `None` if unreadable.
-pub fn proportional_kib(pid: i32) -> Option<u64> {
+pub fn proportional_set_size_kib(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("Pss:")?.split_ascii_whitespace().next()?.parse().ok())
 }
 
 /// The bytes that a process had read from and written to block devices; `None` where that is not told.
-fn blocks(pid: i32) -> Option<[u64; 2]> {
+fn read_block_io_bytes(pid: i32) -> Option<[u64; 2]> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     Some([value("read_bytes:")?, value("write_bytes:")?])
 }
 
-fn page_kib() -> u64 {
+fn page_size_kib() -> u64 {
     sysconf(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096) / 1024
 }
 
@@ -104,8 +110,8 @@ mod tests {
             parent: 1,
             group: 1,
             session: 1,
-            ticks: [user, 0],
-            started: 7,
+            cpu_ticks: [user, 0],
+            start_ticks: 7,
             virtual_size,
             resident_pages: 1,
         }
@@ -113,11 +119,11 @@ mod tests {
 
     #[test]
     fn time_of_members_that_have_ended_stays_in_the_sum() {
-        let mut tally = Tally::default();
-        let first = tally.sample(&[process(10, 100, 4096), process(11, 50, 8192)]);
+        let mut tally = UsageTally::default();
+        let first = tally.add_sample(&[process(10, 100, 4096), process(11, 50, 8192)]);
         assert_eq!((first.image_kib, first.pids), (12, vec![10, 11]));
-        let second = tally.sample(&[process(10, 120, 4096)]);
-        assert_eq!(second.user, ticks(170));
+        let second = tally.add_sample(&[process(10, 120, 4096)]);
+        assert_eq!(second.user, ticks_to_duration(170));
         assert_eq!((second.image_kib, second.max_image_kib), (4, 12));
     }
 }

@@ -18,62 +18,62 @@ use std::time::Duration;
 
 use nix::libc;
 
-use htc_base::process::{Identity, LimitKind, Session, Usage};
+use htc_base::process::{ProcessIdentity, ProcessUsage, ResourceLimitKind, SessionMode};
 
-use super::child_failure::{Failure, check, failed};
-use super::child_plan::{Marker, Plan, RawLimit, Standard};
-use super::namespace::{self, digits};
-use super::spawn_error::Stage;
+use super::child_failure::{ChildFailure, check_result, failure_of_last_call};
+use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourceLimit};
+use super::namespace::{self, to_digits};
+use super::spawn_error::SpawnStage;
 
 /// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
 /// somebody waits for from an orphan that came to us, so that reaping the latter never steals the status of the former.
-static MADE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+static UNREAPED_CHILDREN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-fn made() -> MutexGuard<'static, BTreeSet<i32>> {
-    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_unreaped_children() -> MutexGuard<'static, BTreeSet<i32>> {
+    UNREAPED_CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Leaves out what was made here and has not been reaped.
-pub(super) fn leave_out_made(pids: &mut Vec<i32>) {
-    let made = made();
+pub(super) fn exclude_own_children(pids: &mut Vec<i32>) {
+    let made = lock_unreaped_children();
     pids.retain(|pid| !made.contains(pid));
 }
 
 /// Room for the child's stack between clone and exec.
-pub(super) struct Stack(Vec<u128>);
+pub(super) struct ChildStack(Vec<u128>);
 
-impl Stack {
+impl ChildStack {
     pub(super) fn new() -> Self {
-        Stack(vec![0; 64 * 1024 / size_of::<u128>()])
+        ChildStack(vec![0; 64 * 1024 / size_of::<u128>()])
     }
 }
 
 /// What the child sees of the plan: pointers, so that it needs no allocation.
-struct Shared<'a> {
-    plan: &'a Plan,
+struct SharedPlan<'a> {
+    plan: &'a ChildPlan,
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
     marker: Vec<u8>,
     limits: Vec<(c_int, libc::rlimit)>,
     mask: libc::sigset_t,
-    failure: Option<Failure>,
+    failure: Option<ChildFailure>,
 }
 
 /// Starts the child. The outer error is that of `clone` itself.
-pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Failure>> {
-    let mut shared = Shared {
+pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Result<Result<i32, ChildFailure>> {
+    let mut shared = SharedPlan {
         plan,
-        argv: pointers(&plan.argv),
-        env: pointers(&plan.env),
+        argv: to_pointers(&plan.argv),
+        env: to_pointers(&plan.env),
         marker: Vec::new(),
-        limits: plan.limits.iter().map(raw_limit).collect(),
-        mask: signal_set(&plan.blocked),
+        limits: plan.limits.iter().map(to_rlimit).collect(),
+        mask: to_signal_set(&plan.blocked_signals),
         failure: None,
     };
     if let Some(marker) = &plan.marker {
-        shared.marker = vec![0; marker.before.len() + marker.after.len() + 24];
-        shared.marker[..marker.before.len()].copy_from_slice(&marker.before);
-        shared.env[marker.place] = shared.marker.as_ptr().cast();
+        shared.marker = vec![0; marker.prefix.len() + marker.suffix.len() + 24];
+        shared.marker[..marker.prefix.len()].copy_from_slice(&marker.prefix);
+        shared.env[marker.env_index] = shared.marker.as_ptr().cast();
     }
     // SAFETY: an all-zero set is valid storage for sigfillset and pthread_sigmask, which fill it.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
@@ -86,9 +86,9 @@ pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Fa
     }
     let top = stack.0.as_mut_ptr_range().end;
     // Held over the call, so that nobody takes the new child for an orphan.
-    let mut made = made();
-    let shares = if plan.waits.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
-    let flags = shares | namespace::flags(plan) | libc::SIGCHLD;
+    let mut made = lock_unreaped_children();
+    let shares = if plan.failure_report_fd.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
+    let flags = shares | namespace::clone_flags(plan) | libc::SIGCHLD;
     // SAFETY: the stack outlives the call, since CLONE_VFORK keeps us here until the child has left it; `shared` is
     // used by the child alone meanwhile. Without the two flags the child has a copy of all of it. `child_main` does not return and does not unwind.
     let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
@@ -106,7 +106,7 @@ pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Fa
         }
         Some(failure) => {
             drop(made);
-            while let Err(error) = wait(pid, true) {
+            while let Err(error) = reap_process(pid, true) {
                 if error.raw_os_error() != Some(libc::EINTR) {
                     break;
                 }
@@ -116,18 +116,18 @@ pub(super) fn start(plan: &Plan, stack: &mut Stack) -> io::Result<Result<i32, Fa
     }
 }
 
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+fn to_pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
 }
 
-fn raw_limit(limit: &RawLimit) -> (c_int, libc::rlimit) {
+fn to_rlimit(limit: &RawResourceLimit) -> (c_int, libc::rlimit) {
     let kind = match limit.kind {
-        LimitKind::Core => libc::RLIMIT_CORE,
-        LimitKind::Cpu => libc::RLIMIT_CPU,
-        LimitKind::FileSize => libc::RLIMIT_FSIZE,
-        LimitKind::Data => libc::RLIMIT_DATA,
-        LimitKind::Stack => libc::RLIMIT_STACK,
-        LimitKind::AddressSpace => libc::RLIMIT_AS,
+        ResourceLimitKind::Core => libc::RLIMIT_CORE,
+        ResourceLimitKind::Cpu => libc::RLIMIT_CPU,
+        ResourceLimitKind::FileSize => libc::RLIMIT_FSIZE,
+        ResourceLimitKind::Data => libc::RLIMIT_DATA,
+        ResourceLimitKind::Stack => libc::RLIMIT_STACK,
+        ResourceLimitKind::AddressSpace => libc::RLIMIT_AS,
     };
     let mut present = libc::rlimit { rlim_cur: limit.soft, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `present` is a live local.
@@ -136,7 +136,7 @@ fn raw_limit(limit: &RawLimit) -> (c_int, libc::rlimit) {
     (kind as c_int, libc::rlimit { rlim_cur: limit.soft.min(hard), rlim_max: hard })
 }
 
-fn signal_set(signals: &[c_int]) -> libc::sigset_t {
+fn to_signal_set(signals: &[c_int]) -> libc::sigset_t {
     // SAFETY: zero is valid storage; sigemptyset and sigaddset only write into it, bad numbers are refused.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -151,18 +151,18 @@ fn signal_set(signals: &[c_int]) -> libc::sigset_t {
 /// The child. Only async-signal-safe calls from here on: no allocation, no panic, no return.
 extern "C" fn child_main(argument: *mut c_void) -> c_int {
     // SAFETY: `start` passes a `Shared` that lives until we exec or exit; it does not touch it meanwhile.
-    let shared = unsafe { &mut *argument.cast::<Shared<'_>>() };
-    let failure = match prepare(shared) {
+    let shared = unsafe { &mut *argument.cast::<SharedPlan<'_>>() };
+    let failure = match prepare_child(shared) {
         Err(failure) => failure,
         Ok(()) => {
             // SAFETY: all three are null-terminated and alive.
             unsafe { libc::execve(shared.plan.program.as_ptr(), shared.argv.as_ptr(), shared.env.as_ptr()) };
-            failed(Stage::Execute, 0)
+            failure_of_last_call(SpawnStage::Execute, 0)
         }
     };
     // SAFETY: volatile, since nobody else is seen to read it; the descriptor is the plan's.
     unsafe {
-        match shared.plan.waits {
+        match shared.plan.failure_report_fd {
             Some(report) => {
                 let words = [failure.stage as c_int, failure.errno];
                 libc::write(report, words.as_ptr().cast(), size_of_val(&words));
@@ -174,25 +174,25 @@ extern "C" fn child_main(argument: *mut c_void) -> c_int {
 }
 
 /// Why a child that could wait gave up, as it wrote it; `None` if it has not.
-pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<Failure> {
+pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<ChildFailure> {
     use std::io::Read;
     let mut words = [0; 2 * size_of::<c_int>()];
     std::fs::File::from(report).read_exact(&mut words).ok()?;
     let (stage, errno) = words.split_first_chunk().zip(words.last_chunk())?;
     let (stage, errno) = (c_int::from_ne_bytes(*stage.0), c_int::from_ne_bytes(*errno));
-    let stage = [Stage::Stdin, Stage::Stdout, Stage::Stderr, Stage::WorkingDirectory]
+    let stage = [SpawnStage::Stdin, SpawnStage::Stdout, SpawnStage::Stderr, SpawnStage::WorkingDirectory]
         .into_iter()
         .find(|known| *known as c_int == stage);
-    Some(Failure { stage: stage.unwrap_or(Stage::Execute), errno, index: 0 })
+    Some(ChildFailure { stage: stage.unwrap_or(SpawnStage::Execute), errno, index: 0 })
 }
 
-fn enter_session(session: Session) -> Result<(), Failure> {
+fn enter_session(session: SessionMode) -> Result<(), ChildFailure> {
     // SAFETY: plain system calls.
     unsafe {
         match session {
-            Session::Inherit => Ok(()),
-            Session::Foreground => {
-                check(libc::setpgid(0, 0), Stage::Session, 0)?;
+            SessionMode::Inherit => Ok(()),
+            SessionMode::ForegroundGroup => {
+                check_result(libc::setpgid(0, 0), SpawnStage::Session, 0)?;
                 // Who is not in front may take the terminal only while the signal for that is ignored. Without a terminal there
                 // is nothing to take.
                 libc::signal(libc::SIGTTOU, libc::SIG_IGN);
@@ -200,117 +200,141 @@ fn enter_session(session: Session) -> Result<(), Failure> {
                 libc::signal(libc::SIGTTOU, libc::SIG_DFL);
                 Ok(())
             }
-            Session::Group => check(libc::setpgid(0, 0), Stage::Session, 0),
-            Session::Join(group) => check(libc::setpgid(0, group), Stage::Session, 0),
-            Session::Own => check(libc::setsid(), Stage::Session, 0),
+            SessionMode::NewGroup => check_result(libc::setpgid(0, 0), SpawnStage::Session, 0),
+            SessionMode::JoinGroup(group) => check_result(libc::setpgid(0, group), SpawnStage::Session, 0),
+            SessionMode::NewSession => check_result(libc::setsid(), SpawnStage::Session, 0),
         }
     }
 }
 
 /// Raw calls: the library's own would try to change all threads of the parent, too. `for_good`: without a way back.
-fn become_account(identity: &Identity, for_good: bool) -> Result<(), Failure> {
+fn switch_to_account(identity: &ProcessIdentity, for_good: bool) -> Result<(), ChildFailure> {
     let (gid, uid, groups) = (identity.gid, identity.uid, &identity.groups);
     // The kernel leaves alone what is to be -1.
     let other = |id: u32| if for_good { id } else { u32::MAX };
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
         let set = libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr());
-        check(set as c_int, Stage::Identity, 0)?;
-        check(libc::syscall(libc::SYS_setresgid, other(gid), gid, other(gid)) as c_int, Stage::Identity, 1)?;
-        check(libc::syscall(libc::SYS_setresuid, other(uid), uid, other(uid)) as c_int, Stage::Identity, 2)
+        check_result(set as c_int, SpawnStage::Identity, 0)?;
+        check_result(
+            libc::syscall(libc::SYS_setresgid, other(gid), gid, other(gid)) as c_int,
+            SpawnStage::Identity,
+            1,
+        )?;
+        check_result(
+            libc::syscall(libc::SYS_setresuid, other(uid), uid, other(uid)) as c_int,
+            SpawnStage::Identity,
+            2,
+        )
     }
 }
 
-fn prepare(shared: &mut Shared<'_>) -> Result<(), Failure> {
+fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     let plan = shared.plan;
-    default_signals(plan.ignore_sigpipe);
+    reset_signals(plan.ignore_sigpipe);
     let pid = namespace::outer_pid(plan);
     namespace::map_user(plan)?;
     enter_session(plan.session)?;
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
         for (index, &group) in plan.cgroups.iter().enumerate() {
-            check(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, Stage::Cgroup, index)?;
+            check_result(libc::write(group, c"0".as_ptr().cast(), 1) as c_int, SpawnStage::Cgroup, index)?;
         }
         libc::umask(plan.umask);
     }
-    if plan.waits.is_some() {
+    if plan.failure_report_fd.is_some() {
         // SAFETY: a plain system call on a set that lives in `shared`. No handler of ours is left.
         let set = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()) };
-        check(set, Stage::Execute, 0)?;
+        check_result(set, SpawnStage::Execute, 0)?;
     }
     // The files are those of the machine: a mount over their directory does not hide them (`OsProc::StartJob` opens them
     // before there is a process).
-    let opened = standard_files(plan)?;
-    namespace::mount(plan)?;
+    let opened = set_up_standard_files(plan)?;
+    namespace::set_up_mounts(plan)?;
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
         for (index, (kind, limit)) in shared.limits.iter().enumerate() {
-            check(libc::setrlimit(*kind as libc::__rlimit_resource_t, limit), Stage::Limit, index)?;
+            check_result(
+                libc::setrlimit(*kind as libc::__rlimit_resource_t, limit),
+                SpawnStage::Limit,
+                index,
+            )?;
         }
         if let Some(nice) = plan.nice {
-            check(libc::setpriority(libc::PRIO_PROCESS, 0, nice), Stage::Nice, 0)?;
+            check_result(libc::setpriority(libc::PRIO_PROCESS, 0, nice), SpawnStage::Nice, 0)?;
         }
     }
     if let Some(identity) = &plan.identity {
-        become_account(identity, true)?;
+        switch_to_account(identity, true)?;
     }
     // SAFETY: as above.
     unsafe {
         // Behind the change of identity, which would take it back.
-        if let Some(parent) = plan.dies_with {
-            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), Stage::Session, 0)?;
+        if let Some(parent) = plan.parent_to_die_with {
+            check_result(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), SpawnStage::Session, 0)?;
             // We may have gone before that. A process in a namespace of its own sees no parent.
-            if !plan.namespaces.processes && libc::getppid() != parent {
+            if !plan.namespaces.private_pids && libc::getppid() != parent {
                 libc::_exit(127);
             }
         }
         if let Some(cwd) = &plan.cwd {
-            check(libc::chdir(cwd.as_ptr()), Stage::WorkingDirectory, 0)?;
+            check_result(libc::chdir(cwd.as_ptr()), SpawnStage::WorkingDirectory, 0)?;
         }
         if let Some(fifo) = opened {
-            check(libc::access(plan.program.as_ptr(), libc::X_OK), Stage::Execute, 0)?;
+            check_result(libc::access(plan.program.as_ptr(), libc::X_OK), SpawnStage::Execute, 0)?;
             return Err(fifo);
         }
         if let Some(marker) = &plan.marker {
-            finish_marker(&mut shared.marker, marker, pid);
+            complete_marker(&mut shared.marker, marker, pid);
         }
-        check(libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()), Stage::Execute, 0)
+        check_result(
+            libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()),
+            SpawnStage::Execute,
+            0,
+        )
     }
 }
 
 /// Puts the standard files in place with the rights of the account that is to use them. What is given is the failure of a FIFO
 /// whose other end would have to be waited for: what else is wrong is found out before that.
-fn standard_files(plan: &Plan) -> Result<Option<Failure>, Failure> {
-    let opens = plan.standard.iter().any(|one| matches!(one, Standard::Open { .. }));
+fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, ChildFailure> {
+    let opens = plan.standard_files.iter().any(|one| matches!(one, ChildStandardFile::Open { .. }));
     let placed = match plan.identity.as_ref().filter(|_| opens) {
-        None => descriptors(plan),
+        None => set_up_descriptors(plan),
         Some(identity) => {
-            become_account(identity, false)?;
-            let placed = descriptors(plan);
-            act_as_ourselves()?;
+            switch_to_account(identity, false)?;
+            let placed = set_up_descriptors(plan);
+            restore_own_identity()?;
             placed
         }
     };
     match placed {
         Ok(()) => Ok(None),
-        Err(failure) if failure.is_fifo() && plan.waits.is_none() => Ok(Some(failure)),
+        Err(failure) if failure.is_blocked_on_fifo() && plan.failure_report_fd.is_none() => Ok(Some(failure)),
         Err(failure) => Err(failure),
     }
 }
 
 /// Takes back the rights that we had. The groups stay: who mounts needs none.
-fn act_as_ourselves() -> Result<(), Failure> {
+fn restore_own_identity() -> Result<(), ChildFailure> {
     // SAFETY: plain system calls.
     unsafe {
         let (uid, gid) = (libc::getuid(), libc::getgid());
-        check(libc::syscall(libc::SYS_setresuid, u32::MAX, uid, u32::MAX) as c_int, Stage::Identity, 2)?;
-        check(libc::syscall(libc::SYS_setresgid, u32::MAX, gid, u32::MAX) as c_int, Stage::Identity, 1)
+        check_result(
+            libc::syscall(libc::SYS_setresuid, u32::MAX, uid, u32::MAX) as c_int,
+            SpawnStage::Identity,
+            2,
+        )?;
+        check_result(
+            libc::syscall(libc::SYS_setresgid, u32::MAX, gid, u32::MAX) as c_int,
+            SpawnStage::Identity,
+            1,
+        )
     }
 }
 
 /// All signals at their default; handlers would be reset by exec, ignored ones would not.
-fn default_signals(ignore_sigpipe: bool) {
+fn reset_signals(ignore_sigpipe: bool) {
     for signal in 1..=64 {
         let ignore = signal == libc::SIGPIPE && ignore_sigpipe;
         // SAFETY: neither value is a handler that could run; numbers that do not exist are refused.
@@ -319,49 +343,51 @@ fn default_signals(ignore_sigpipe: bool) {
 }
 
 /// Puts the three standard descriptors in place and closes everything else at exec.
-fn descriptors(plan: &Plan) -> Result<(), Failure> {
-    const STAGES: [Stage; 3] = [Stage::Stdin, Stage::Stdout, Stage::Stderr];
+fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
+    const STAGES: [SpawnStage; 3] = [SpawnStage::Stdin, SpawnStage::Stdout, SpawnStage::Stderr];
     let mut sources = [-1; 3];
     let mut waiting = None;
     // SAFETY: plain system calls; the descriptor table is the child's own.
     unsafe {
-        for ((standard, source), stage) in plan.standard.iter().zip(&mut sources).zip(STAGES) {
+        for ((standard, source), stage) in plan.standard_files.iter().zip(&mut sources).zip(STAGES) {
             *source = match standard {
-                Standard::Closed | Standard::Stdout => continue,
+                ChildStandardFile::Closed | ChildStandardFile::Stdout => continue,
                 // One of the first three might be overwritten before it is its turn.
-                Standard::From(descriptor) if *descriptor < 3 => {
+                ChildStandardFile::DuplicateOf(descriptor) if *descriptor < 3 => {
                     libc::fcntl(*descriptor, libc::F_DUPFD_CLOEXEC, 3)
                 }
-                Standard::From(descriptor) => *descriptor,
-                Standard::Open { path, flags } => open(path, *flags, plan.waits.is_some()),
+                ChildStandardFile::DuplicateOf(descriptor) => *descriptor,
+                ChildStandardFile::Open { path, flags } => {
+                    open_for_child(path, *flags, plan.failure_report_fd.is_some())
+                }
             };
-            if *source < 0 && plan.waits.is_none() {
-                let failure = failed(stage, 0);
+            if *source < 0 && plan.failure_report_fd.is_none() {
+                let failure = failure_of_last_call(stage, 0);
                 if failure.errno == libc::EAGAIN {
                     waiting.get_or_insert(failure);
                     continue;
                 }
             }
-            check(*source, stage, 0)?;
+            check_result(*source, stage, 0)?;
             if *source < 3 {
                 *source = libc::fcntl(*source, libc::F_DUPFD_CLOEXEC, 3);
-                check(*source, stage, 0)?;
+                check_result(*source, stage, 0)?;
             }
         }
         if let Some(failure) = waiting {
             return Err(failure);
         }
         for ((target, source), stage) in (0..).zip(sources).zip(STAGES) {
-            if matches!(plan.standard[target as usize], Standard::Stdout) {
-                check(libc::dup2(1, target), stage, 0)?;
+            if matches!(plan.standard_files[target as usize], ChildStandardFile::Stdout) {
+                check_result(libc::dup2(1, target), stage, 0)?;
             } else if source < 0 {
                 libc::close(target);
             } else {
-                check(libc::dup2(source, target), stage, 0)?;
+                check_result(libc::dup2(source, target), stage, 0)?;
             }
         }
-        close_the_rest();
-        for &descriptor in &plan.kept {
+        close_other_descriptors();
+        for &descriptor in &plan.kept_descriptors {
             libc::fcntl(descriptor, libc::F_SETFD, 0);
         }
     }
@@ -370,7 +396,7 @@ fn descriptors(plan: &Plan) -> Result<(), Failure> {
 
 /// Opens a file for the child. A FIFO that would be waited for is EAGAIN while the supervisor waits for us, and is not
 /// touched: whoever is at its other end would take us for its reader.
-fn open(path: &CString, flags: c_int, waits: bool) -> c_int {
+fn open_for_child(path: &CString, flags: c_int, waits: bool) -> c_int {
     let always = flags | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: plain system calls; zero is valid storage for stat, and errno is ours.
     unsafe {
@@ -390,7 +416,7 @@ fn open(path: &CString, flags: c_int, waits: bool) -> c_int {
     }
 }
 
-fn close_the_rest() {
+fn close_other_descriptors() {
     const CLOSE_RANGE_CLOEXEC: c_int = 4;
     // SAFETY: plain system calls.
     unsafe {
@@ -405,27 +431,27 @@ fn close_the_rest() {
 }
 
 /// Puts the child's pid into the text of the ancestor marker.
-fn finish_marker(text: &mut [u8], marker: &Marker, pid: i32) {
+fn complete_marker(text: &mut [u8], marker: &AncestorMarker, pid: i32) {
     let mut buffer = [0; 11];
-    let tail = digits(pid, &mut buffer).chain(&marker.after).chain(&[0]);
-    for (place, byte) in text.iter_mut().skip(marker.before.len()).zip(tail) {
+    let tail = to_digits(pid, &mut buffer).chain(&marker.suffix).chain(&[0]);
+    for (place, byte) in text.iter_mut().skip(marker.prefix.len()).zip(tail) {
         *place = *byte;
     }
 }
 
 /// A process that has ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reaped {
+pub(super) struct ReapedChild {
     /// As `waitpid` packs it.
     pub(super) status: i32,
-    pub(super) usage: Usage,
+    pub(super) usage: ProcessUsage,
 }
 
 /// Reaps the process: the only place that waits. `None` when it has not ended; ECHILD when it is no child of ours.
-pub(super) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
+pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChild>> {
     let mut status = 0;
     // Held over the call, so that a new child with the same pid is not forgotten.
-    let guard = (!block).then(made);
+    let guard = (!block).then(lock_unreaped_children);
     // SAFETY: zero is a valid rusage; the pointers are to live locals.
     let (reaped, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -439,14 +465,14 @@ pub(super) fn wait(pid: i32, block: bool) -> io::Result<Option<Reaped>> {
             if let Some(mut made) = guard {
                 made.remove(&reaped);
             }
-            Ok(Some(Reaped { status, usage: plain_usage(&usage) }))
+            Ok(Some(ReapedChild { status, usage: to_usage(&usage) }))
         }
     }
 }
 
 /// A child of this process that has ended and that nobody has waited for yet, which stays so: it may be somebody else's. One call for
 /// all children, where asking each costs a call for each.
-pub(super) fn ended() -> Option<i32> {
+pub(super) fn find_ended_child() -> Option<i32> {
     // SAFETY: zero is a valid siginfo_t, which waitid fills; the pointer is to a live local.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -455,11 +481,11 @@ pub(super) fn ended() -> Option<i32> {
     }
 }
 
-fn plain_usage(usage: &libc::rusage) -> Usage {
+fn to_usage(usage: &libc::rusage) -> ProcessUsage {
     let time = |time: libc::timeval| {
         Duration::new(time.tv_sec.unsigned_abs(), time.tv_usec.unsigned_abs() as u32 * 1000)
     };
-    Usage {
+    ProcessUsage {
         user: time(usage.ru_utime),
         system: time(usage.ru_stime),
         max_rss_kib: usage.ru_maxrss.unsigned_abs(),
@@ -469,13 +495,13 @@ fn plain_usage(usage: &libc::rusage) -> Usage {
 }
 
 /// Sends any signal number, real-time ones and senseless ones included; a negative pid is a process group.
-pub(super) fn send(pid: i32, signal: i32) -> io::Result<()> {
+pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: a plain system call.
     if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Whether a signal does what it does by default: no handler of ours, not ignored as `nohup` has it with SIGHUP.
-pub(super) fn is_default(signal: i32) -> bool {
+pub(super) fn has_default_action(signal: i32) -> bool {
     // SAFETY: zero is valid storage, which sigaction fills; nothing is changed.
     unsafe {
         let mut present: libc::sigaction = std::mem::zeroed();
@@ -484,7 +510,7 @@ pub(super) fn is_default(signal: i32) -> bool {
 }
 
 /// A descriptor that becomes readable when the process ends.
-pub(super) fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
+pub(super) fn open_pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
     // SAFETY: a plain system call; the descriptor is new and nobody else's.
     unsafe {
@@ -497,7 +523,7 @@ pub(super) fn pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
 }
 
 /// Our own nice value.
-pub(super) fn nice() -> i32 {
+pub(super) fn own_nice_value() -> i32 {
     // SAFETY: a plain system call; −1 as an error cannot happen for ourselves.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
@@ -506,7 +532,7 @@ pub(super) fn nice() -> i32 {
 ///
 /// # Errors
 /// Nothing is open under that number.
-pub fn duplicate(descriptor: c_int) -> io::Result<OwnedFd> {
+pub fn duplicate_descriptor(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
@@ -517,13 +543,13 @@ pub fn duplicate(descriptor: c_int) -> io::Result<OwnedFd> {
 /// A descriptor of the caller by its number.
 ///
 /// Used only for numbers the user gave (`Stdio::Descriptor`), to learn whether they are open.
-pub(super) fn is_open(descriptor: i32) -> bool {
+pub(super) fn is_descriptor_open(descriptor: i32) -> bool {
     // SAFETY: a plain system call.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
 
 /// How many bytes wait in a pipe.
-pub(super) fn waiting(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
+pub(super) fn pending_bytes(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
     use std::os::fd::AsRawFd;
     let mut count: c_int = 0;
     // SAFETY: FIONREAD writes one int to the address given, which outlives the call.
@@ -538,9 +564,9 @@ static SIGPIPE_WAS_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::A
 // SAFETY: the section holds pointers to functions that are called once with arguments that may be left alone.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK_AT_SIGPIPE: extern "C" fn() = look_at_sigpipe;
+static RECORD_SIGPIPE_AT_START: extern "C" fn() = record_sigpipe_state;
 
-extern "C" fn look_at_sigpipe() {
+extern "C" fn record_sigpipe_state() {
     // SAFETY: only reads the present action; all bits zero is a value of that plain structure.
     let action = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-use htc_base::time::{Now, Tick};
+use htc_base::time::{ClockReading, MonotonicTime};
 
 /// Wall and monotonic time.
-pub fn now() -> Now {
-    Now {
-        wall_us: i64::try_from(read(ClockId::CLOCK_REALTIME).as_micros()).unwrap_or(i64::MAX),
-        monotonic_us: tick().0,
+pub fn now() -> ClockReading {
+    ClockReading {
+        wall_us: i64::try_from(read_clock(ClockId::CLOCK_REALTIME).as_micros()).unwrap_or(i64::MAX),
+        monotonic_us: monotonic_now().0,
     }
 }
 
 /// The instant of the monotonic clock.
-pub fn tick() -> Tick {
-    Tick(u64::try_from(read(ClockId::CLOCK_MONOTONIC).as_micros()).unwrap_or(u64::MAX))
+pub fn monotonic_now() -> MonotonicTime {
+    MonotonicTime(u64::try_from(read_clock(ClockId::CLOCK_MONOTONIC).as_micros()).unwrap_or(u64::MAX))
 }
 
 /// Both clocks exist on every Linux, so reading them cannot fail.
-fn read(clock: ClockId) -> Duration {
+fn read_clock(clock: ClockId) -> Duration {
     clock_gettime(clock).map(Duration::from).unwrap_or_default()
 }

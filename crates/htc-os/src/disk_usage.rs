@@ -21,75 +21,80 @@ pub struct DiskUsage {
 
 /// A directory that is looked through piece by piece. No link is followed.
 #[derive(Debug)]
-pub struct Walk {
-    open: Option<fs::ReadDir>,
-    at: Place,
-    waiting: Vec<Place>,
+pub struct DirectoryWalk {
+    open_directory: Option<fs::ReadDir>,
+    current: WalkedDirectory,
+    pending: Vec<WalkedDirectory>,
     usage: DiskUsage,
 }
 
 /// A directory: by a path, below an open directory where that is deeper than the kernel takes paths.
 #[derive(Clone, Debug)]
-struct Place {
-    below: Option<Rc<fs::File>>,
+struct WalkedDirectory {
+    base: Option<Rc<fs::File>>,
     path: PathBuf,
 }
 
 /// Longer paths begin anew at an open directory; no name has more than 255 bytes.
-const LONG: usize = 3000;
+const MAX_PATH_LENGTH: usize = 3000;
 
-impl Place {
-    fn whole(&self) -> PathBuf {
-        match &self.below {
+impl WalkedDirectory {
+    fn full_path(&self) -> PathBuf {
+        match &self.base {
             Some(open) => Path::new(&format!("/proc/self/fd/{}", open.as_raw_fd())).join(&self.path),
             None => self.path.clone(),
         }
     }
 
-    fn inner(&self, name: &OsStr) -> Place {
-        if self.path.as_os_str().len() < LONG {
-            return Place { below: self.below.clone(), path: self.path.join(name) };
+    fn subdirectory(&self, name: &OsStr) -> WalkedDirectory {
+        if self.path.as_os_str().len() < MAX_PATH_LENGTH {
+            return WalkedDirectory { base: self.base.clone(), path: self.path.join(name) };
         }
         let flags = nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW;
-        let open = fs::File::options().read(true).custom_flags(flags).open(self.whole());
-        Place { below: open.ok().map(Rc::new), path: name.into() }
+        let open = fs::File::options().read(true).custom_flags(flags).open(self.full_path());
+        WalkedDirectory { base: open.ok().map(Rc::new), path: name.into() }
     }
 }
 
-impl Walk {
+impl DirectoryWalk {
     /// At its beginning.
     pub fn new(directory: &Path) -> Self {
-        let at = Place { below: None, path: directory.to_owned() };
-        Walk { open: None, at: at.clone(), waiting: vec![at], usage: DiskUsage::default() }
+        let at = WalkedDirectory { base: None, path: directory.to_owned() };
+        DirectoryWalk {
+            open_directory: None,
+            current: at.clone(),
+            pending: vec![at],
+            usage: DiskUsage::default(),
+        }
     }
 
     /// Looks on for so long; what the directory holds when its end is reached.
-    pub fn go_on(&mut self, within: Duration) -> Option<DiskUsage> {
-        let until = clock::tick().plus(within);
+    pub fn continue_for(&mut self, within: Duration) -> Option<DiskUsage> {
+        let until = clock::monotonic_now().plus(within);
         for looked in 1u64.. {
-            match self.open.as_mut().and_then(|open| open.find_map(Result::ok)) {
-                Some(entry) => self.count(&entry),
+            match self.open_directory.as_mut().and_then(|open| open.find_map(Result::ok)) {
+                Some(entry) => self.count_entry(&entry),
                 // What is gone or closed meanwhile holds nothing.
-                None => match self.waiting.pop() {
+                None => match self.pending.pop() {
                     Some(next) => {
-                        self.open = fs::read_dir(next.whole()).ok();
-                        self.at = next;
+                        self.open_directory = fs::read_dir(next.full_path()).ok();
+                        self.current = next;
                     }
                     None => return Some(self.usage),
                 },
             }
-            if looked % 256 == 0 && clock::tick() >= until {
+            if looked % 256 == 0 && clock::monotonic_now() >= until {
                 break;
             }
         }
         None
     }
 
-    fn count(&mut self, entry: &fs::DirEntry) {
+    fn count_entry(&mut self, entry: &fs::DirEntry) {
         self.usage.entries += 1;
         let Ok(status) = entry.metadata() else { return };
         if status.is_dir() {
-            self.waiting.push(self.at.inner(&entry.file_name()));
+            self.pending.push(self.current.subdirectory(&entry.file_name()));
         } else if !status.is_symlink() {
             self.usage.bytes = self.usage.bytes.saturating_add(status.len());
         }
@@ -107,7 +112,7 @@ mod tests {
         fs::write(home.path().join("a/b"), "12345").unwrap();
         fs::write(home.path().join("c"), "678").unwrap();
         std::os::unix::fs::symlink("/", home.path().join("d")).unwrap();
-        let usage = Walk::new(home.path()).go_on(Duration::from_secs(60)).unwrap();
+        let usage = DirectoryWalk::new(home.path()).continue_for(Duration::from_secs(60)).unwrap();
         assert_eq!(usage, DiskUsage { bytes: 8, entries: 4 });
     }
 
@@ -124,18 +129,19 @@ mod tests {
         }
         fs::write(at.join("file"), "12345").unwrap();
         drop(held);
-        let usage = Walk::new(home.path()).go_on(Duration::from_secs(60)).unwrap();
+        let usage = DirectoryWalk::new(home.path()).continue_for(Duration::from_secs(60)).unwrap();
         assert_eq!(usage, DiskUsage { bytes: 5, entries: 41 });
-        assert!(super::super::tree::remove_tree(&home.path().join(part)).is_empty());
+        assert!(super::super::directory_tree::remove_tree(&home.path().join(part)).is_empty());
     }
 
     #[test]
     fn a_large_directory_is_looked_through_in_several_pieces() {
         let home = tempfile::tempdir().unwrap();
         (0..600).for_each(|number| fs::write(home.path().join(number.to_string()), "x").unwrap());
-        let mut walk = Walk::new(home.path());
-        let pieces = std::iter::repeat_with(|| walk.go_on(Duration::ZERO)).position(|end| end.is_some());
+        let mut walk = DirectoryWalk::new(home.path());
+        let pieces =
+            std::iter::repeat_with(|| walk.continue_for(Duration::ZERO)).position(|end| end.is_some());
         assert_eq!(pieces, Some(2));
-        assert_eq!(walk.go_on(Duration::ZERO), Some(DiskUsage { bytes: 600, entries: 600 }));
+        assert_eq!(walk.continue_for(Duration::ZERO), Some(DiskUsage { bytes: 600, entries: 600 }));
     }
 }

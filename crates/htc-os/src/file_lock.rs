@@ -17,7 +17,7 @@ use nix::libc;
 use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 
 /// Who holds a lock for longer is not waited for; 25.14 waits for ever.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A lock; given back when it is dropped.
 #[derive(Debug)]
@@ -31,19 +31,19 @@ impl FileLock {
     ///
     /// # Errors
     /// Somebody holds it for too long; the system has no locks.
-    pub fn of(path: &Path, open_file: &File, place: Option<&Path>) -> io::Result<FileLock> {
-        match place.and_then(|place| open_stand_in(place, &stand_in(path)).ok()) {
-            Some(file) => Self::wait(file, path),
-            None => Self::wait(open_file.try_clone()?, path),
+    pub fn acquire(path: &Path, open_file: &File, place: Option<&Path>) -> io::Result<FileLock> {
+        match place.and_then(|place| open_stand_in_file(place, &stand_in_path(path)).ok()) {
+            Some(file) => Self::wait_for_lock(file, path),
+            None => Self::wait_for_lock(open_file.try_clone()?, path),
         }
     }
 
     /// Waits for the lock of an open file.
     ///
     /// # Errors
-    /// See [`of`](Self::of).
-    pub fn wait(file: File, of: &Path) -> io::Result<FileLock> {
-        let until = Instant::now() + PATIENCE;
+    /// See [`acquire`](Self::acquire).
+    pub fn wait_for_lock(file: File, of: &Path) -> io::Result<FileLock> {
+        let until = Instant::now() + LOCK_TIMEOUT;
         let whole = libc::flock {
             l_type: libc::F_WRLCK as libc::c_short,
             l_whence: libc::SEEK_SET as libc::c_short,
@@ -69,13 +69,13 @@ impl FileLock {
 ///
 /// # Errors
 /// Those of the system; a link is refused.
-pub fn open(path: &Path) -> io::Result<File> {
+pub fn open_lock_file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o666).custom_flags(flags).open(path)
 }
 
 /// The file that stands for another: a number made of its name, in directories of two digits each.
-fn stand_in(path: &Path) -> [String; 3] {
+fn stand_in_path(path: &Path) -> [String; 3] {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hash = real.as_os_str().as_bytes().iter().fold(0u64, |hash, byte| {
         let letter = i64::from(byte.cast_signed()).cast_unsigned();
@@ -90,20 +90,20 @@ fn stand_in(path: &Path) -> [String; 3] {
 
 /// Makes the directories of a lock, which are everybody's, and opens its file. Anybody may write there: each step is taken from the
 /// directory that was opened before, no link is followed, and what is there already keeps its mode.
-fn open_stand_in(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
+fn open_stand_in_file(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
     let there = place.ancestors().find(|there| there.exists()).ok_or(io::ErrorKind::NotFound)?;
     let follows = if there == place { OFlag::O_NOFOLLOW } else { OFlag::empty() };
     let mut at = openat(AT_FDCWD, there, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | follows, Mode::empty())?;
     let missing = place.strip_prefix(there).unwrap_or(Path::new(""));
     for part in missing.iter().chain([first.as_ref(), second.as_ref()]) {
-        at = enter(&at, part)?;
+        at = open_or_create_directory(&at, part)?;
     }
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     Ok(File::from(openat(&at, name.as_str(), flags, Mode::from_bits_truncate(0o666))?))
 }
 
 /// Opens a directory, made where there is none.
-fn enter(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
+fn open_or_create_directory(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let everybody = Mode::from_bits_truncate(0o777);
     let made = match mkdirat(at, name, everybody) {
         Ok(()) => true,
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_name_of_a_lock_is_that_of_the_reference() {
         // sdbm of "/a": 47 * 65599 + 97.
-        assert_eq!(stand_in(Path::new("/a")), ["30", "83", "250.lockc"]);
+        assert_eq!(stand_in_path(Path::new("/a")), ["30", "83", "250.lockc"]);
     }
 
     #[test]
@@ -136,23 +136,23 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("log");
         let file = File::create(&path).unwrap();
-        let lock = FileLock::of(&path, &file, Some(&home.path().join("locks"))).unwrap();
+        let lock = FileLock::acquire(&path, &file, Some(&home.path().join("locks"))).unwrap();
         assert!(home.path().join("locks").is_dir());
         drop(lock);
         // Where nothing can be made, or a link leads elsewhere, the file itself is locked.
-        FileLock::of(&path, &file, Some(&path)).unwrap();
+        FileLock::acquire(&path, &file, Some(&path)).unwrap();
         let (elsewhere, links) = (home.path().join("elsewhere"), home.path().join("links"));
         fs::create_dir(&elsewhere).unwrap();
         fs::create_dir(&links).unwrap();
-        let [first, second, _] = stand_in(&path);
+        let [first, second, _] = stand_in_path(&path);
         std::os::unix::fs::symlink(&elsewhere, links.join(&first)).unwrap();
-        FileLock::of(&path, &file, Some(&links)).unwrap();
+        FileLock::acquire(&path, &file, Some(&links)).unwrap();
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
         // What is there already keeps its mode, whoever has put it there.
         fs::remove_file(links.join(&first)).unwrap();
         fs::create_dir(links.join(&first)).unwrap();
         fs::set_permissions(links.join(&first), fs::Permissions::from_mode(0o700)).unwrap();
-        FileLock::of(&path, &file, Some(&links)).unwrap();
+        FileLock::acquire(&path, &file, Some(&links)).unwrap();
         let mode = |place: &Path| fs::metadata(place).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode(&links.join(&first)), 0o700);
         assert_eq!(mode(&links.join(&first).join(second)), 0o777);

@@ -13,33 +13,33 @@ use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 
 use super::identity::effective_uid;
-use htc_base::process::Identity;
+use htc_base::process::ProcessIdentity;
 
 /// Makes one directory with exactly this mode, owned by the account where one is given.
 ///
 /// # Errors
 /// Those of `mkdir`, `chmod` and `chown`; nothing is left behind then.
-pub fn make_directory(path: &Path, mode: u32, owner: Option<&Identity>) -> io::Result<()> {
-    let made = Directory::make(path)?;
-    made.hand_over(mode, owner).inspect_err(|_| made.remove())
+pub fn make_directory(path: &Path, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
+    let made = HeldDirectory::make(path)?;
+    made.set_mode_and_owner(mode, owner).inspect_err(|_| made.remove_if_empty())
 }
 
 /// A directory that was made here and is held by a descriptor, so that it is the same whatever becomes of its path: one
 /// that others may rename can have a link in its place a moment later.
 #[derive(Debug)]
-pub struct Directory {
-    itself: OwnedFd,
-    above: OwnedFd,
+pub struct HeldDirectory {
+    descriptor: OwnedFd,
+    parent: OwnedFd,
     name: OsString,
 }
 
-impl AsRawFd for Directory {
+impl AsRawFd for HeldDirectory {
     fn as_raw_fd(&self) -> RawFd {
-        self.itself.as_raw_fd()
+        self.descriptor.as_raw_fd()
     }
 }
 
-impl Directory {
+impl HeldDirectory {
     /// Makes a directory that is ours alone.
     ///
     /// # Errors
@@ -56,24 +56,24 @@ impl Directory {
     /// # Errors
     /// Those of `mkdir`.
     pub fn make_in(&self, name: &OsStr) -> io::Result<Self> {
-        Self::make_at(self.itself.try_clone()?, name)
+        Self::make_at(self.descriptor.try_clone()?, name)
     }
 
     fn make_at(above: OwnedFd, name: &OsStr) -> io::Result<Self> {
         mkdirat(&above, name, Mode::S_IRWXU)?;
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let itself = openat(&above, name, flags, Mode::empty())?;
-        Ok(Directory { itself, above, name: name.to_owned() })
+        Ok(HeldDirectory { descriptor: itself, parent: above, name: name.to_owned() })
     }
 
     /// The same place again, with what has been mounted there meanwhile.
     ///
     /// # Errors
     /// Those of `open`.
-    pub fn again(self) -> io::Result<Self> {
+    pub fn reopen(self) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let itself = openat(&self.above, self.name.as_os_str(), flags, Mode::empty())?;
-        Ok(Directory { itself, ..self })
+        let itself = openat(&self.parent, self.name.as_os_str(), flags, Mode::empty())?;
+        Ok(HeldDirectory { descriptor: itself, ..self })
     }
 
     /// Gives it its mode, and to the account where one is given.
@@ -81,24 +81,24 @@ impl Directory {
     /// # Errors
     /// Those of `chown` and `chmod`; EPERM when it is not the directory that was made, but one of somebody else that was
     /// moved into its place before we held it.
-    pub fn hand_over(&self, mode: u32, owner: Option<&Identity>) -> io::Result<()> {
+    pub fn set_mode_and_owner(&self, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         let mode = Mode::from_bits_truncate(mode);
         if let Some(owner) = owner {
-            let status = fstat(&self.itself)?;
+            let status = fstat(&self.descriptor)?;
             let open_to_others =
                 Mode::from_bits_truncate(status.st_mode).intersects(Mode::S_IWGRP | Mode::S_IWOTH);
             if (status.st_uid != effective_uid() && status.st_uid != owner.uid) || open_to_others {
                 return Err(Errno::EPERM.into());
             }
-            fchown(&self.itself, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+            fchown(&self.descriptor, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
         }
         // Last, since the umask would have taken bits away and chown does take set-id bits away.
-        Ok(fchmod(&self.itself, mode)?)
+        Ok(fchmod(&self.descriptor, mode)?)
     }
 
     /// Removes it while it is empty, if it still stands where it was made.
-    pub fn remove(&self) {
-        let _ = unlinkat(&self.above, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
+    pub fn remove_if_empty(&self) {
+        let _ = unlinkat(&self.parent, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
     }
 }
 
@@ -124,7 +124,7 @@ pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of `open`; `InvalidData` for what is no regular file.
-pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let regular = |is: bool| match is {
         true => Ok(()),
         false => Err(io::Error::new(io::ErrorKind::InvalidData, "is not a regular file")),
@@ -144,7 +144,7 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> 
 ///
 /// # Errors
 /// Those of `open` and `read`; `InvalidData` for what is no regular file.
-pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -156,17 +156,22 @@ pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What the names of files begin with that [`replace`] is writing: whoever is killed meanwhile leaves one.
-pub const UNFINISHED: &str = ".replace";
+/// What the names of files begin with that [`replace_file`] is writing: whoever is killed meanwhile leaves one.
+pub const TEMPORARY_PREFIX: &str = ".replace";
 
 /// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.
 ///
 /// # Errors
 /// Those of the file system; the old file, if any, is then still there.
-pub fn replace(path: &Path, content: &[u8], mode: u32, owner: Option<&Identity>) -> io::Result<()> {
+pub fn replace_file(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    owner: Option<&ProcessIdentity>,
+) -> io::Result<()> {
     use std::io::Write;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
+    let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(directory)?;
     file.write_all(content)?;
     file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
     if let Some(owner) = owner {
@@ -217,16 +222,16 @@ mod tests {
         let outside = home.path().join("outside");
         make_directory(&outside, 0o755, None).unwrap();
         let path = home.path().join("dir_7");
-        let top = Directory::make(&path).unwrap();
+        let top = HeldDirectory::make(&path).unwrap();
         let moved = home.path().join("moved");
         fs::rename(&path, &moved).unwrap();
         symlink(&outside, &path).unwrap();
         let scratch = top.make_in("scratch".as_ref()).unwrap();
         fs::rename(moved.join("scratch"), moved.join("s2")).unwrap();
         symlink(&outside, moved.join("scratch")).unwrap();
-        let own = crate::identity::of_ids(effective_uid(), nix::unistd::getegid().as_raw());
-        scratch.hand_over(0o711, Some(&own)).unwrap();
-        top.hand_over(0o711, None).unwrap();
+        let own = crate::identity::identity_of_ids(effective_uid(), nix::unistd::getegid().as_raw());
+        scratch.set_mode_and_owner(0o711, Some(&own)).unwrap();
+        top.set_mode_and_owner(0o711, None).unwrap();
         assert_eq!((mode(&outside), mode(&moved), mode(&moved.join("s2"))), (0o755, 0o711, 0o711));
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     }
@@ -234,10 +239,10 @@ mod tests {
     #[test]
     fn a_directory_that_others_could_have_moved_into_the_place_is_not_given_away() {
         let home = tempfile::tempdir().unwrap();
-        let made = Directory::make(&home.path().join("d")).unwrap();
-        made.hand_over(0o777, None).unwrap();
-        let own = crate::identity::of_ids(effective_uid(), nix::unistd::getegid().as_raw());
-        let error = made.hand_over(0o700, Some(&own)).unwrap_err();
+        let made = HeldDirectory::make(&home.path().join("d")).unwrap();
+        made.set_mode_and_owner(0o777, None).unwrap();
+        let own = crate::identity::identity_of_ids(effective_uid(), nix::unistd::getegid().as_raw());
+        let error = made.set_mode_and_owner(0o700, Some(&own)).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(Errno::EPERM as i32));
     }
 
@@ -245,8 +250,8 @@ mod tests {
     fn a_replaced_file_has_its_mode_and_content() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("f");
-        replace(&path, b"one", 0o600, None).unwrap();
-        replace(&path, b"two", 0o644, None).unwrap();
+        replace_file(&path, b"one", 0o600, None).unwrap();
+        replace_file(&path, b"two", 0o644, None).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(mode(&path) & 0o777, 0o644);
     }

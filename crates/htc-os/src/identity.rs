@@ -7,20 +7,20 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Uid, User};
 
 use super::thread_ids as thread;
-use htc_base::process::Identity;
+use htc_base::process::ProcessIdentity;
 use htc_base::world::Account;
 
 /// The account of that name.
-pub fn by_name(name: &[u8]) -> Option<Account> {
-    User::from_name(name.to_str().ok()?).ok().flatten().map(account)
+pub fn account_by_name(name: &[u8]) -> Option<Account> {
+    User::from_name(name.to_str().ok()?).ok().flatten().map(to_account)
 }
 
 /// The account with that user id.
-pub fn by_uid(uid: u32) -> Option<Account> {
-    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(account)
+pub fn account_by_uid(uid: u32) -> Option<Account> {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(to_account)
 }
 
-fn account(user: User) -> Account {
+fn to_account(user: User) -> Account {
     use std::os::unix::ffi::OsStringExt;
     Account {
         name: BString::from(user.name),
@@ -31,7 +31,7 @@ fn account(user: User) -> Account {
 }
 
 /// The number of the group of this name.
-pub fn group_by_name(name: &[u8]) -> Option<u32> {
+pub fn group_id_by_name(name: &[u8]) -> Option<u32> {
     let name = std::str::from_utf8(name).ok()?;
     nix::unistd::Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
 }
@@ -45,38 +45,42 @@ pub fn umask() -> u32 {
 
 /// Takes a umask for all files that this process makes from now on. It is the whole process's, of all its threads: a matter of
 /// programs, when they begin.
-pub fn take_umask(mask: u32) {
+pub fn set_umask(mask: u32) {
     nix::sys::stat::umask(Mode::from_bits_truncate(mask));
 }
 
 /// The account with all its groups, as a child takes it on.
-pub fn of_account(account: &Account) -> Identity {
+pub fn identity_of_account(account: &Account) -> ProcessIdentity {
     let gid = Gid::from_raw(account.gid);
     let groups = CString::new(account.name.as_slice())
         .ok()
         .and_then(|name| nix::unistd::getgrouplist(&name, gid).ok())
         .unwrap_or_else(|| vec![gid]);
-    Identity { uid: account.uid, gid: account.gid, groups: groups.into_iter().map(Gid::as_raw).collect() }
+    ProcessIdentity {
+        uid: account.uid,
+        gid: account.gid,
+        groups: groups.into_iter().map(Gid::as_raw).collect(),
+    }
 }
 
 /// What a job's owner is to a child or to files; `None` where we may change to no other account.
 ///
 /// # Errors
 /// The owner has no account here, or it is root's, for which `not_as_root` says why that is none.
-pub fn of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<Identity>, String> {
-    if !may_switch() {
+pub fn identity_of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<ProcessIdentity>, String> {
+    if !can_switch_account() {
         return Ok(None);
     }
-    match by_name(owner) {
-        Some(account) if account.uid != 0 => Ok(Some(of_account(&account))),
+    match account_by_name(owner) {
+        Some(account) if account.uid != 0 => Ok(Some(identity_of_account(&account))),
         Some(_) => Err(not_as_root.to_owned()),
         None => Err(format!("the job's owner '{owner}' has no account here")),
     }
 }
 
 /// A bare pair of ids without further groups, as `CONDOR_IDS` gives it.
-pub fn of_ids(uid: u32, gid: u32) -> Identity {
-    Identity { uid, gid, groups: vec![gid] }
+pub fn identity_of_ids(uid: u32, gid: u32) -> ProcessIdentity {
+    ProcessIdentity { uid, gid, groups: vec![gid] }
 }
 
 /// Does something in the file system with the rights of another account; `None` does it with our own.
@@ -87,7 +91,7 @@ pub fn of_ids(uid: u32, gid: u32) -> Identity {
 /// # Errors
 /// The account cannot be taken on; then nothing was done. One that cannot be laid down again would leave us without
 /// our rights; the kernel permits it always, since the saved id stays ours.
-pub fn acting_as<T>(identity: Option<&Identity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
+pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
     let Some(identity) = identity.filter(|identity| identity.uid != effective_uid()) else {
         return Ok(act());
     };
@@ -95,14 +99,14 @@ pub fn acting_as<T>(identity: Option<&Identity>, act: impl FnOnce() -> T) -> std
     let (own_uid, own_gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
     let own_groups: Vec<u32> = own_groups.into_iter().map(Gid::as_raw).collect();
     let take_on = || {
-        thread::groups(&identity.groups)?;
-        thread::effective_gid(identity.gid)?;
-        thread::effective_uid(identity.uid)
+        thread::set_groups(&identity.groups)?;
+        thread::set_effective_gid(identity.gid)?;
+        thread::set_effective_uid(identity.uid)
     };
     let lay_down = || {
-        thread::effective_uid(own_uid.as_raw())?;
-        thread::effective_gid(own_gid.as_raw())?;
-        thread::groups(&own_groups)
+        thread::set_effective_uid(own_uid.as_raw())?;
+        thread::set_effective_gid(own_gid.as_raw())?;
+        thread::set_groups(&own_groups)
     };
     if let Err(error) = take_on() {
         lay_down()?;
@@ -120,13 +124,13 @@ pub fn effective_uid() -> u32 {
 
 /// Whether children may be given another account: we are root, and not root without the right to it, as in some
 /// containers.
-pub fn may_switch() -> bool {
+pub fn can_switch_account() -> bool {
     const SETGID_AND_SETUID: u64 = (1 << 6) | (1 << 7);
-    effective_uid() == 0 && capabilities() & SETGID_AND_SETUID == SETGID_AND_SETUID
+    effective_uid() == 0 && effective_capabilities() & SETGID_AND_SETUID == SETGID_AND_SETUID
 }
 
 /// Our effective capabilities as the kernel numbers them; all of root's where they cannot be read.
-pub(super) fn capabilities() -> u64 {
+pub(super) fn effective_capabilities() -> u64 {
     std::fs::read_to_string("/proc/self/status")
         .ok()
         .and_then(|text| {
@@ -142,17 +146,17 @@ mod tests {
 
     #[test]
     fn root_is_known_by_name_and_number() {
-        let root = by_name(b"root").unwrap();
+        let root = account_by_name(b"root").unwrap();
         assert_eq!(root.uid, 0);
-        assert_eq!(by_uid(0).unwrap().uid, 0);
-        assert!(of_account(&root).groups.contains(&root.gid));
-        assert_eq!(by_name(b"no such\xff account"), None);
+        assert_eq!(account_by_uid(0).unwrap().uid, 0);
+        assert!(identity_of_account(&root).groups.contains(&root.gid));
+        assert_eq!(account_by_name(b"no such\xff account"), None);
     }
 
     #[test]
     fn acting_as_another_is_of_one_thread_alone() {
-        let (true, Some(nobody)) = (may_switch(), by_name(b"nobody")) else { return };
-        assert_eq!(acting_as(Some(&of_account(&nobody)), effective_uid).unwrap(), nobody.uid);
+        let (true, Some(nobody)) = (can_switch_account(), account_by_name(b"nobody")) else { return };
+        assert_eq!(run_as(Some(&identity_of_account(&nobody)), effective_uid).unwrap(), nobody.uid);
         assert_eq!(effective_uid(), 0);
         let (inside, outside) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
         std::thread::scope(|scope| {
@@ -161,7 +165,7 @@ mod tests {
                     inside.wait();
                     outside.wait();
                 };
-                acting_as(Some(&of_account(&nobody)), act).unwrap();
+                run_as(Some(&identity_of_account(&nobody)), act).unwrap();
             });
             inside.wait();
             let meanwhile = effective_uid();

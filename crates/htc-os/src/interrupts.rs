@@ -10,21 +10,21 @@ use super::child;
 
 /// SIGINT, SIGTERM and SIGHUP of this thread, read from a descriptor instead of doing what they do. Nothing changes for
 /// those that are ignored, blocked or handled already: whoever handles them lets the command come to its end. They do again what they did when this is dropped.
-pub(super) struct Interrupts {
+pub(super) struct InterruptSignals {
     descriptor: SignalFd,
-    held: SigSet,
+    blocked: SigSet,
 }
 
-impl Interrupts {
+impl InterruptSignals {
     pub(super) fn new() -> io::Result<Self> {
         let blocked = SigSet::thread_get_mask()?;
         let held: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
             .into_iter()
-            .filter(|&signal| !blocked.contains(signal) && child::is_default(signal as i32))
+            .filter(|&signal| !blocked.contains(signal) && child::has_default_action(signal as i32))
             .collect();
         let descriptor = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         held.thread_block()?;
-        Ok(Interrupts { descriptor, held })
+        Ok(InterruptSignals { descriptor, blocked: held })
     }
 
     /// What to wait for.
@@ -33,14 +33,14 @@ impl Interrupts {
     }
 
     /// A signal that has come.
-    pub(super) fn take(&self) -> Option<Signal> {
+    pub(super) fn take_signal(&self) -> Option<Signal> {
         let came = self.descriptor.read_signal().ok().flatten()?;
         Signal::try_from(i32::try_from(came.ssi_signo).ok()?).ok()
     }
 }
 
-impl Drop for Interrupts {
+impl Drop for InterruptSignals {
     fn drop(&mut self) {
-        let _ = self.held.thread_unblock();
+        let _ = self.blocked.thread_unblock();
     }
 }

@@ -18,32 +18,37 @@ pub struct Mount {
     /// Where it is.
     pub target: PathBuf,
     /// The kind of file system.
-    pub kind: BString,
+    pub filesystem_type: BString,
     /// The device or other source.
     pub source: BString,
 }
 
 /// All mounts in the order they were made; none where `/proc` is missing.
-pub fn list() -> Vec<Mount> {
-    parse(&fs::read("/proc/self/mountinfo").unwrap_or_default())
+pub fn list_mounts() -> Vec<Mount> {
+    parse_mountinfo(&fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
 
-fn parse(text: &[u8]) -> Vec<Mount> {
+fn parse_mountinfo(text: &[u8]) -> Vec<Mount> {
     text.lines()
         .filter_map(|line| {
             let (before, after) = line.split_once_str(" - ")?;
             let id = before.split_str(" ").next()?.to_str().ok()?.parse().ok()?;
-            let target = unescape(before.split_str(" ").nth(4)?);
+            let target = unescape_octal(before.split_str(" ").nth(4)?);
             let mut after = after.split_str(" ");
             let kind = BString::from(after.next()?);
-            let source = BString::from(unescape(after.next()?));
-            Some(Mount { id, target: PathBuf::from(std::ffi::OsString::from_vec(target)), kind, source })
+            let source = BString::from(unescape_octal(after.next()?));
+            Some(Mount {
+                id,
+                target: PathBuf::from(std::ffi::OsString::from_vec(target)),
+                filesystem_type: kind,
+                source,
+            })
         })
         .collect()
 }
 
 /// Blanks, tabs, newlines and backslashes stand as three octal digits.
-fn unescape(text: &[u8]) -> Vec<u8> {
+fn unescape_octal(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, tail)) = rest.split_first() {
@@ -63,35 +68,35 @@ fn unescape(text: &[u8]) -> Vec<u8> {
 }
 
 /// How often one is looked for again that somebody moves about meanwhile.
-const TRIES: u32 = 3;
+const MAX_UNMOUNT_TRIES: u32 = 3;
 
 /// Nobody has that many; who makes new ones all the time is not followed for ever.
-const MOST: usize = 10_000;
+const MAX_UNMOUNTS: usize = 10_000;
 
 /// What came of taking a mount away.
-struct Tried {
+struct UnmountAttempt {
     mount: Mount,
-    times: u32,
+    tries: u32,
     result: nix::Result<()>,
 }
 
 /// Takes away what is mounted on a directory and below it, and says of each whether that could be done. The outermost goes first, and
 /// with it what is mounted in it, so that no file system of somebody else's is asked for a name.
 pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
-    let mut all: Vec<Tried> = Vec::new();
-    for _ in 0..MOST {
-        let times = |id: u64| all.iter().find(|tried| tried.mount.id == id).map_or(0, |tried| tried.times);
-        let found = list().into_iter().filter(|mount| mount.target.starts_with(directory));
+    let mut all: Vec<UnmountAttempt> = Vec::new();
+    for _ in 0..MAX_UNMOUNTS {
+        let times = |id: u64| all.iter().find(|tried| tried.mount.id == id).map_or(0, |tried| tried.tries);
+        let found = list_mounts().into_iter().filter(|mount| mount.target.starts_with(directory));
         // Of several on one place the last is the one that is seen.
         let next = found
             .rev()
-            .filter(|mount| times(mount.id) < TRIES)
+            .filter(|mount| times(mount.id) < MAX_UNMOUNT_TRIES)
             .min_by_key(|mount| (times(mount.id), mount.target.components().count()));
         let Some(mount) = next else { break };
         let result = unmount(&mount);
         match all.iter_mut().find(|tried| tried.mount.id == mount.id) {
-            Some(tried) => (tried.times, tried.result) = (tried.times + 1, result),
-            None => all.push(Tried { mount, times: 1, result }),
+            Some(tried) => (tried.tries, tried.result) = (tried.tries + 1, result),
+            None => all.push(UnmountAttempt { mount, tries: 1, result }),
         }
     }
     all.into_iter().map(|tried| (tried.mount.target, tried.result)).collect()
@@ -104,7 +109,7 @@ pub fn unmount(mount: &Mount) -> nix::Result<()> {
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
     let held = openat2(AT_FDCWD, &mount.target, how)?;
-    if id_of(&held) != Some(mount.id) {
+    if mount_id_of(&held) != Some(mount.id) {
         return Err(Errno::ESTALE);
     }
     let itself = format!("/proc/self/fd/{}", held.as_raw_fd());
@@ -112,15 +117,15 @@ pub fn unmount(mount: &Mount) -> nix::Result<()> {
 }
 
 /// The mount that a descriptor is in.
-fn id_of(held: &OwnedFd) -> Option<u64> {
+fn mount_id_of(held: &OwnedFd) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", held.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
 /// Whether `ChildSpec::mounts` can work here: it takes a mount namespace, which needs CAP_SYS_ADMIN.
-pub fn may_mount() -> bool {
-    const SYS_ADMIN: u64 = 1 << 21;
-    super::identity::capabilities() & SYS_ADMIN != 0
+pub fn can_mount() -> bool {
+    const CAP_SYS_ADMIN: u64 = 1 << 21;
+    super::identity::effective_capabilities() & CAP_SYS_ADMIN != 0
 }
 
 #[cfg(test)]
@@ -128,12 +133,12 @@ mod tests {
     use super::*;
 
     fn mounted(place: &Path) -> bool {
-        list().iter().any(|mount| mount.target == place)
+        list_mounts().iter().any(|mount| mount.target == place)
     }
 
     #[test]
     fn a_link_that_comes_into_the_way_takes_no_other_mount_away() {
-        if !may_mount() {
+        if !can_mount() {
             return;
         }
         let home = tempfile::tempdir().unwrap();
@@ -144,7 +149,7 @@ mod tests {
             let flags = nix::mount::MsFlags::empty();
             nix::mount::mount(Some("none"), &place, Some("tmpfs"), flags, None::<&str>).unwrap();
         }
-        let listed = list().into_iter().find(|mount| mount.target == job.join("d/m")).unwrap();
+        let listed = list_mounts().into_iter().find(|mount| mount.target == job.join("d/m")).unwrap();
         fs::rename(job.join("d"), job.join("e")).unwrap();
         std::os::unix::fs::symlink(&other, job.join("d")).unwrap();
         let result = unmount(&listed);
@@ -158,17 +163,17 @@ mod tests {
         assert_eq!((swapped, both), (Err(Errno::ESTALE), true));
         assert_eq!(below, [(job.join("e/m"), Ok(()))]);
         assert_eq!(last, [(other.join("m"), Ok(()))]);
-        assert!(!list().iter().any(|mount| mount.target.starts_with(&home)));
+        assert!(!list_mounts().iter().any(|mount| mount.target.starts_with(&home)));
     }
 
     #[test]
     fn escaped_blanks_and_optional_fields_are_read() {
         let text = b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw\nnonsense\n";
-        let mounts = parse(text);
+        let mounts = parse_mountinfo(text);
         assert_eq!(mounts.len(), 1);
         assert_eq!((mounts[0].id, mounts[0].target.as_path()), (36, Path::new("/mnt 2")));
         assert_eq!(
-            (mounts[0].kind.as_bstr(), mounts[0].source.as_bstr()),
+            (mounts[0].filesystem_type.as_bstr(), mounts[0].source.as_bstr()),
             ("ext3".into(), "/dev/root".into())
         );
     }

@@ -13,10 +13,10 @@ pub enum NewFile {
     /// Written at once: there was nothing to lose, or it is a pipe or device.
     Direct(File),
     /// Takes the place of the file when it is complete.
-    Beside(NamedTempFile, PathBuf),
+    Temporary(NamedTempFile, PathBuf),
     /// Is copied into the file when it is complete, since the file has other names, belongs to somebody else, or stands where
     /// no other file can be made.
-    Copied {
+    CopyBack {
         /// What is written.
         new: File,
         /// What it is copied into.
@@ -36,9 +36,9 @@ impl NewFile {
         };
         // Says now whether the file may be written at all.
         let old = OpenOptions::new().write(true).open(path)?;
-        match beside(path, &status) {
-            Some((file, target)) => Ok(NewFile::Beside(file, target)),
-            None => Ok(NewFile::Copied { new: tempfile::tempfile()?, old }),
+        match create_temporary_beside(path, &status) {
+            Some((file, target)) => Ok(NewFile::Temporary(file, target)),
+            None => Ok(NewFile::CopyBack { new: tempfile::tempfile()?, old }),
         }
     }
 
@@ -49,8 +49,8 @@ impl NewFile {
     pub fn commit(self) -> io::Result<()> {
         match self {
             NewFile::Direct(_) => Ok(()),
-            NewFile::Beside(file, target) => file.persist(target).map(drop).map_err(|error| error.error),
-            NewFile::Copied { mut new, mut old } => {
+            NewFile::Temporary(file, target) => file.persist(target).map(drop).map_err(|error| error.error),
+            NewFile::CopyBack { mut new, mut old } => {
                 new.rewind()?;
                 old.set_len(0)?;
                 io::copy(&mut new, &mut old).map(drop)
@@ -61,14 +61,14 @@ impl NewFile {
     /// What is written to.
     pub fn file(&mut self) -> &mut File {
         match self {
-            NewFile::Direct(file) | NewFile::Copied { new: file, .. } => file,
-            NewFile::Beside(file, _) => file.as_file_mut(),
+            NewFile::Direct(file) | NewFile::CopyBack { new: file, .. } => file,
+            NewFile::Temporary(file, _) => file.as_file_mut(),
         }
     }
 }
 
 /// A temporary file beside the one it is to replace, with its rights; and that one without links to it.
-fn beside(path: &Path, status: &Metadata) -> Option<(NamedTempFile, PathBuf)> {
+fn create_temporary_beside(path: &Path, status: &Metadata) -> Option<(NamedTempFile, PathBuf)> {
     let target = fs::canonicalize(path).ok().filter(|_| status.nlink() == 1)?;
     let file = tempfile::Builder::new().prefix(".htc-out.").tempfile_in(target.parent()?).ok()?;
     let own = file.as_file().metadata().ok()?;

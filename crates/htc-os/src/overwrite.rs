@@ -8,13 +8,16 @@ use std::path::Path;
 
 /// The first input that is the same regular file as `out`, by whatever names the two are called; `-` is standard input.
 /// Opening such a file for writing would empty it before it is read.
-pub fn overwritten<'p>(out: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Option<&'p Path> {
+pub fn find_overwritten_input<'p>(
+    out: &Path,
+    inputs: impl IntoIterator<Item = &'p Path>,
+) -> Option<&'p Path> {
     let out = fs::metadata(out).ok().filter(Metadata::is_file)?;
     let same = |input: &Metadata| (input.dev(), input.ino()) == (out.dev(), out.ino());
-    inputs.into_iter().find(|input| metadata(input).is_ok_and(|input| same(&input)))
+    inputs.into_iter().find(|input| input_metadata(input).is_ok_and(|input| same(&input)))
 }
 
-fn metadata(input: &Path) -> io::Result<Metadata> {
+fn input_metadata(input: &Path) -> io::Result<Metadata> {
     if input.as_os_str() != "-" {
         return fs::metadata(input);
     }
@@ -32,10 +35,10 @@ mod tests {
         fs::write(&ads, "A = 1\n").unwrap();
         fs::hard_link(&ads, &link).unwrap();
         fs::write(&other, "").unwrap();
-        assert_eq!(overwritten(&link, [other.as_path(), &ads]), Some(ads.as_path()));
-        assert_eq!(overwritten(&other, [ads.as_path()]), None);
+        assert_eq!(find_overwritten_input(&link, [other.as_path(), &ads]), Some(ads.as_path()));
+        assert_eq!(find_overwritten_input(&other, [ads.as_path()]), None);
         let null = Path::new("/dev/null");
-        assert_eq!(overwritten(null, [null]), None);
-        assert_eq!(overwritten(&place.path().join("new"), [ads.as_path()]), None);
+        assert_eq!(find_overwritten_input(null, [null]), None);
+        assert_eq!(find_overwritten_input(&place.path().join("new"), [ads.as_path()]), None);
     }
 }

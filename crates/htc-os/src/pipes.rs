@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use super::event::Captured;
+use super::reactor_event::CapturedOutput;
 
 /// A pipe whose end on our side does not block; both are closed at exec.
 pub(super) struct Pipe {
@@ -29,10 +29,10 @@ pub(super) fn set_nonblocking(end: &OwnedFd) -> nix::Result<()> {
 
 /// How much is read and dropped at most for a child that is to come to its end though nobody listens: more than any has
 /// to say that ends at all.
-pub(super) const DROPPED: usize = 256 << 20;
+pub(super) const MAX_DISCARDED_BYTES: usize = 256 << 20;
 
 /// How the bytes of a stream are handed on.
-pub(super) enum Sink {
+pub(super) enum OutputSink {
     /// Collected up to the limit; then this many bytes more are read and dropped before the pipe is closed.
     Capture { limit: usize, captured: Vec<u8>, cut: bool, dropped: usize },
     /// As they come.
@@ -40,13 +40,13 @@ pub(super) enum Sink {
 }
 
 /// One output of a child.
-pub(super) struct Reader {
+pub(super) struct OutputReader {
     end: Option<File>,
-    sink: Sink,
+    sink: OutputSink,
 }
 
 /// What one turn of reading produced.
-pub(super) enum Read1 {
+pub(super) enum PipeReadOutcome {
     /// How many bytes were read, and those that are handed on as they come.
     Bytes(usize, Option<Vec<u8>>),
     /// Nothing now.
@@ -55,9 +55,9 @@ pub(super) enum Read1 {
     Ended,
 }
 
-impl Reader {
-    pub(super) fn new(end: OwnedFd, sink: Sink) -> Self {
-        Reader { end: Some(File::from(end)), sink }
+impl OutputReader {
+    pub(super) fn new(end: OwnedFd, sink: OutputSink) -> Self {
+        OutputReader { end: Some(File::from(end)), sink }
     }
 
     /// The descriptor to wait for, while it is open.
@@ -66,28 +66,28 @@ impl Reader {
     }
 
     /// Reads once, at most a buffer full.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Read1 {
-        let Some(end) = &mut self.end else { return Read1::Ended };
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> PipeReadOutcome {
+        let Some(end) = &mut self.end else { return PipeReadOutcome::Ended };
         let room = match &self.sink {
-            Sink::Capture { limit, captured, dropped: 0, .. } => {
+            OutputSink::Capture { limit, captured, dropped: 0, .. } => {
                 buffer.len().min(limit.saturating_sub(captured.len()).max(1))
             }
-            Sink::Capture { .. } | Sink::Pieces => buffer.len(),
+            OutputSink::Capture { .. } | OutputSink::Pieces => buffer.len(),
         };
         match end.read(&mut buffer[..room]) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Read1::Blocked,
-            Err(error) if error.kind() == ErrorKind::Interrupted => Read1::Bytes(0, None),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => PipeReadOutcome::Blocked,
+            Err(error) if error.kind() == ErrorKind::Interrupted => PipeReadOutcome::Bytes(0, None),
             Ok(0) | Err(_) => {
                 self.end = None;
-                Read1::Ended
+                PipeReadOutcome::Ended
             }
-            Ok(count) => self.take(&buffer[..count]),
+            Ok(count) => self.accept_bytes(&buffer[..count]),
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Read1 {
+    fn accept_bytes(&mut self, bytes: &[u8]) -> PipeReadOutcome {
         match &mut self.sink {
-            Sink::Capture { limit, captured, cut, dropped } => {
+            OutputSink::Capture { limit, captured, cut, dropped } => {
                 let kept = bytes.len().min(*limit - captured.len().min(*limit));
                 captured.extend_from_slice(&bytes[..kept]);
                 if captured.len() >= *limit {
@@ -95,26 +95,28 @@ impl Reader {
                     *dropped = dropped.saturating_sub(bytes.len() - kept);
                     if *dropped == 0 {
                         self.end = None;
-                        return Read1::Ended;
+                        return PipeReadOutcome::Ended;
                     }
                 }
-                Read1::Bytes(bytes.len(), None)
+                PipeReadOutcome::Bytes(bytes.len(), None)
             }
-            Sink::Pieces => Read1::Bytes(bytes.len(), Some(bytes.to_vec())),
+            OutputSink::Pieces => PipeReadOutcome::Bytes(bytes.len(), Some(bytes.to_vec())),
         }
     }
 
     /// What was collected.
-    pub(super) fn captured(self, held: bool) -> Captured {
+    pub(super) fn into_captured(self, held: bool) -> CapturedOutput {
         match self.sink {
-            Sink::Capture { captured, cut, .. } => Captured { bytes: captured, cut, held },
-            Sink::Pieces => Captured { held, ..Captured::default() },
+            OutputSink::Capture { captured, cut, .. } => {
+                CapturedOutput { bytes: captured, is_truncated: cut, is_held_open: held }
+            }
+            OutputSink::Pieces => CapturedOutput { is_held_open: held, ..CapturedOutput::default() },
         }
     }
 }
 
 /// The input of a child.
-pub(super) struct Writer {
+pub(super) struct InputWriter {
     end: Option<File>,
     /// The reader's end once more: by it one sees what nobody has read.
     probe: Option<OwnedFd>,
@@ -122,15 +124,15 @@ pub(super) struct Writer {
     written: usize,
 }
 
-impl Writer {
+impl InputWriter {
     /// Writes `bytes` into `end`; `probe` is a duplicate of the other end.
     pub(super) fn new(end: OwnedFd, probe: Option<OwnedFd>, bytes: Vec<u8>) -> Self {
-        Writer { end: Some(File::from(end)), probe, bytes, written: 0 }
+        InputWriter { end: Some(File::from(end)), probe, bytes, written: 0 }
     }
 
     /// How many of the bytes nobody has read so far.
-    pub(super) fn unread(&self) -> usize {
-        let waiting = self.probe.as_ref().map_or(0, |probe| super::child::waiting(probe.as_fd()));
+    pub(super) fn unread_bytes(&self) -> usize {
+        let waiting = self.probe.as_ref().map_or(0, |probe| super::child::pending_bytes(probe.as_fd()));
         self.bytes.len() - self.written + waiting
     }
 
@@ -157,7 +159,7 @@ impl Writer {
     }
 
     /// Bytes offered and bytes the pipe took.
-    pub(super) fn progress(&self) -> (usize, usize) {
+    pub(super) fn write_progress(&self) -> (usize, usize) {
         (self.bytes.len(), self.written)
     }
 }

@@ -32,9 +32,9 @@ pub struct Process {
     /// Its session.
     pub session: i32,
     /// Clock ticks of user and system time.
-    pub ticks: [u64; 2],
+    pub cpu_ticks: [u64; 2],
     /// When it was started, in clock ticks after boot: tells two users of a pid apart.
-    pub started: u64,
+    pub start_ticks: u64,
     /// Virtual size in bytes.
     pub virtual_size: u64,
     /// Resident pages.
@@ -50,16 +50,16 @@ impl Process {
 
 impl Process {
     /// When it was started, by the clock on the wall as it goes now.
-    pub fn started_at(&self) -> Option<SystemTime> {
+    pub fn start_time(&self) -> Option<SystemTime> {
         let text = fs::read_to_string("/proc/uptime").ok()?;
         let up = Duration::try_from_secs_f64(text.split_ascii_whitespace().next()?.parse().ok()?).ok()?;
-        let age = up.saturating_sub(ticks(self.started));
+        let age = up.saturating_sub(ticks_to_duration(self.start_ticks));
         SystemTime::now().checked_sub(age)
     }
 }
 
 /// Reads one process; `None` when it is gone.
-pub fn read(pid: i32) -> Option<Process> {
+pub fn read_process(pid: i32) -> Option<Process> {
     let mut text = Vec::with_capacity(512);
     fs::File::open(format!("/proc/{pid}/stat")).ok()?.read_to_end(&mut text).ok()?;
     parse_stat(&text)
@@ -84,8 +84,8 @@ fn parse_stat(text: &[u8]) -> Option<Process> {
         parent: id(0)?,
         group: id(1)?,
         session: id(2)?,
-        ticks: [number(10)?.unsigned_abs(), number(11)?.unsigned_abs()],
-        started: number(18)?.unsigned_abs(),
+        cpu_ticks: [number(10)?.unsigned_abs(), number(11)?.unsigned_abs()],
+        start_ticks: number(18)?.unsigned_abs(),
         virtual_size: number(19)?.unsigned_abs(),
         resident_pages: number(20)?.unsigned_abs(),
     })
@@ -95,7 +95,7 @@ fn parse_stat(text: &[u8]) -> Option<Process> {
 ///
 /// Follows the kernel's lists of children where it keeps them (CONFIG_PROC_CHILDREN), else looks through all of `/proc`.
 pub fn descendants(root: i32) -> Vec<Process> {
-    let Some(first) = children(root) else { return descendants_by_parent(root) };
+    let Some(first) = child_pids(root) else { return descendants_by_parent(root) };
     let mut found = Vec::new();
     let mut waiting = first;
     let mut seen = FxHashSet::default();
@@ -103,21 +103,21 @@ pub fn descendants(root: i32) -> Vec<Process> {
         if !seen.insert(pid) {
             continue;
         }
-        if let Some(process) = read(pid) {
+        if let Some(process) = read_process(pid) {
             found.push(process);
-            waiting.extend(children(pid).unwrap_or_default());
+            waiting.extend(child_pids(pid).unwrap_or_default());
         }
     }
     found
 }
 
 /// The children of a process; `None` where the kernel keeps no list of them. Those of all its threads.
-pub fn children(pid: i32) -> Option<Vec<i32>> {
+pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     let mut found = Vec::new();
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Some(found) };
     for thread in threads.flatten() {
         match fs::read(thread.path().join("children")) {
-            Ok(text) => found.extend(numbers(&text)),
+            Ok(text) => found.extend(parse_numbers(&text)),
             Err(_) if thread.path().exists() => return None,
             Err(_) => {}
         }
@@ -126,9 +126,9 @@ pub fn children(pid: i32) -> Option<Vec<i32>> {
 }
 
 /// The children of our main thread: that is where the kernel puts orphans when we are their reaper.
-pub(super) fn adopted(own: i32) -> Vec<i32> {
+pub(super) fn adopted_pids(own: i32) -> Vec<i32> {
     match fs::read(format!("/proc/{own}/task/{own}/children")) {
-        Ok(text) => numbers(&text).collect(),
+        Ok(text) => parse_numbers(&text).collect(),
         Err(_) => {
             descendants_by_parent(own).iter().filter(|one| one.parent == own).map(|one| one.pid).collect()
         }
@@ -136,12 +136,13 @@ pub(super) fn adopted(own: i32) -> Vec<i32> {
 }
 
 /// The numbers of a text, which blanks or newlines part.
-pub(super) fn numbers(text: &[u8]) -> impl Iterator<Item = i32> {
+pub(super) fn parse_numbers(text: &[u8]) -> impl Iterator<Item = i32> {
     text.split(u8::is_ascii_whitespace).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
 fn descendants_by_parent(root: i32) -> Vec<Process> {
-    let mut known: FxHashMap<i32, Process> = pids().filter_map(read).map(|one| (one.pid, one)).collect();
+    let mut known: FxHashMap<i32, Process> =
+        all_pids().filter_map(read_process).map(|one| (one.pid, one)).collect();
     let mut children: FxHashMap<i32, Vec<i32>> = FxHashMap::default();
     for process in known.values() {
         children.entry(process.parent).or_default().push(process.pid);
@@ -158,7 +159,7 @@ fn descendants_by_parent(root: i32) -> Vec<Process> {
 }
 
 /// The numeric names in `/proc`: all processes of the machine.
-pub fn pids() -> impl Iterator<Item = i32> {
+pub fn all_pids() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
@@ -167,50 +168,53 @@ pub fn pids() -> impl Iterator<Item = i32> {
 }
 
 /// The supplementary groups of a process; none where that cannot be read.
-pub fn groups(pid: i32) -> Vec<u32> {
+pub fn supplementary_groups(pid: i32) -> Vec<u32> {
     let text = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Groups:"));
-    numbers(line.unwrap_or_default()).filter_map(|number| u32::try_from(number).ok()).collect()
+    parse_numbers(line.unwrap_or_default()).filter_map(|number| u32::try_from(number).ok()).collect()
 }
 
 /// Whose a process is; `None` when it is gone.
-pub fn owner(pid: i32) -> Option<u32> {
+pub fn owner_uid(pid: i32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(format!("/proc/{pid}")).ok().map(|status| status.uid())
 }
 
 /// Whether a process has the variable `text` (`NAME=value`) in the environment it was started with.
-pub(super) fn has_variable(pid: i32, text: &[u8]) -> bool {
-    environment(pid).split(|&byte| byte == 0).any(|variable| variable == text)
+pub(super) fn has_environment_variable(pid: i32, text: &[u8]) -> bool {
+    read_environment(pid).split(|&byte| byte == 0).any(|variable| variable == text)
 }
 
 /// Whether a variable of a process begins so; `None` while it has no environment at all, as for a moment in the middle of
 /// an exec.
-pub(super) fn has_variable_like(pid: i32, beginning: &[u8]) -> Option<bool> {
-    let environment = environment(pid);
+pub(super) fn has_variable_with_prefix(pid: i32, beginning: &[u8]) -> Option<bool> {
+    let environment = read_environment(pid);
     let mut variables = environment.split(|&byte| byte == 0);
     (!environment.is_empty()).then(|| variables.any(|variable| variable.starts_with(beginning)))
 }
 
 /// Whether a process is in the middle of an exec, where for a moment it has neither words nor an environment.
-pub(super) fn is_executing(pid: i32) -> bool {
-    environment(pid).is_empty()
+pub(super) fn is_in_exec(pid: i32) -> bool {
+    read_environment(pid).is_empty()
         && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.is_empty())
-        && read(pid).is_some_and(|process| !process.is_zombie())
+        && read_process(pid).is_some_and(|process| !process.is_zombie())
 }
 
 /// The processes of an account that were made below a daemon that is gone, by its ancestor marker, and after it.
-pub fn marked_by(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
+pub fn find_by_ancestor_marker(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
     let marker = format!("_CONDOR_ANCESTOR_{daemon}=");
-    let own = |pid: i32| owner(pid) == Some(uid);
-    let later = |pid: i32| read(pid).is_some_and(|one| one.started >= started && !one.is_zombie());
-    pids()
-        .filter(|pid| own(*pid) && later(*pid) && has_variable_like(*pid, marker.as_bytes()) == Some(true))
+    let own = |pid: i32| owner_uid(pid) == Some(uid);
+    let later =
+        |pid: i32| read_process(pid).is_some_and(|one| one.start_ticks >= started && !one.is_zombie());
+    all_pids()
+        .filter(|pid| {
+            own(*pid) && later(*pid) && has_variable_with_prefix(*pid, marker.as_bytes()) == Some(true)
+        })
         .collect()
 }
 
 /// The environment that a process was started with; empty where it cannot be read.
-fn environment(pid: i32) -> Vec<u8> {
+fn read_environment(pid: i32) -> Vec<u8> {
     // It is bounded by the kernel, but at several megabytes.
     let mut environment = Vec::new();
     let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return environment };
@@ -221,7 +225,7 @@ fn environment(pid: i32) -> Vec<u8> {
 }
 
 /// Whether a process has the pipe or file of this inode open.
-pub(super) fn holds(pid: i32, inode: u64) -> bool {
+pub(super) fn has_pipe_open(pid: i32, inode: u64) -> bool {
     let pipe = format!("pipe:[{inode}]");
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     descriptors
@@ -230,7 +234,7 @@ pub(super) fn holds(pid: i32, inode: u64) -> bool {
 }
 
 /// A number of clock ticks, as `/proc` counts them.
-pub(super) fn ticks(count: u64) -> Duration {
+pub(super) fn ticks_to_duration(count: u64) -> Duration {
     let per_second = sysconf(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);
     Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
 }
@@ -251,7 +255,7 @@ mod tests {
         let process = parse_stat(text).unwrap();
         assert_eq!(process.command, "a) b (c");
         assert_eq!((process.pid, process.parent, process.group, process.session), (17, 1, 17, 17));
-        assert_eq!((process.ticks, process.started), ([5, 6], 900));
+        assert_eq!((process.cpu_ticks, process.start_ticks), ([5, 6], 900));
         assert_eq!((process.virtual_size, process.resident_pages), (4096, 3));
         assert_eq!(parse_stat(b"17 (cut"), None);
     }
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn this_process_is_found() {
-        let own = read(std::process::id() as i32).unwrap();
+        let own = read_process(std::process::id() as i32).unwrap();
         assert_eq!(own.pid, std::process::id() as i32);
         assert!(own.resident_pages > 0 && own.virtual_size > 0);
     }

@@ -16,41 +16,42 @@ use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use htc_base::process::{ChildSpec, Exit, Session, Stdio};
-use htc_base::time::{Now, Tick};
+use htc_base::process::{ChildSpec, Exit, SessionMode, Stdio};
+use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::{
-    Account, Command, CommandOutput, FileKind, FileStatus, InterfaceAddress, Machine, World, Zone,
+    Account, CommandOutput, ExternalCommand, FileKind, FileStatus, InterfaceAddress, MachineFacts, World,
+    Zone,
 };
-use htc_classad::{Mode, Outside, UserMaps};
+use htc_classad::{EvalWorld, LanguageMode, UserMaps};
 
+use super::bounded_read::read_whole;
 use super::child;
 use super::clock;
 use super::identity;
-use super::interrupts::Interrupts;
-use super::machine;
-use super::pipes::{Read1, Reader};
-use super::spawn::{Spawned, Spawner};
-use super::whole::read_whole;
+use super::interrupts::InterruptSignals;
+use super::machine_info;
+use super::pipes::{OutputReader, PipeReadOutcome};
+use super::spawn::{SpawnedChild, Spawner};
 
 /// The machine this runs on. Time and randomness can be fixed (`--now`, `--seed`).
 #[derive(Clone, Debug)]
 pub struct RealWorld {
-    fixed: Option<Now>,
+    fixed_time: Option<ClockReading>,
     random: Cell<u64>,
     utc: bool,
     strict: bool,
-    until: Option<Tick>,
+    command_deadline: Option<MonotonicTime>,
     /// Whether a command was killed since `until` was there.
-    cut: Arc<AtomicBool>,
-    maps: SharedMaps,
+    command_timed_out: Arc<AtomicBool>,
+    shared_maps: SharedUserMaps,
 }
 
 /// Maps of users that several worlds share.
 #[derive(Clone, Debug, Default)]
-pub struct SharedMaps(Option<Arc<LazyLock<UserMaps, MapLoader>>>);
+pub struct SharedUserMaps(Option<Arc<LazyLock<UserMaps, UserMapLoader>>>);
 
 /// Loads the maps of users when they are first asked.
-type MapLoader = Box<dyn FnOnce() -> UserMaps + Send>;
+type UserMapLoader = Box<dyn FnOnce() -> UserMaps + Send>;
 
 impl Default for RealWorld {
     fn default() -> Self {
@@ -65,25 +66,25 @@ impl RealWorld {
         let seed = RandomState::new().hash_one(0_u8);
         let cut = Arc::default();
         RealWorld {
-            fixed: None,
+            fixed_time: None,
             random: Cell::new(seed),
             utc: false,
             strict: false,
-            until: None,
-            cut,
-            maps: SharedMaps::default(),
+            command_deadline: None,
+            command_timed_out: cut,
+            shared_maps: SharedUserMaps::default(),
         }
     }
 
     /// The same, with the wall clock standing at this time.
     #[must_use]
-    pub fn at(self, now: Now) -> Self {
-        RealWorld { fixed: Some(now), ..self }
+    pub fn with_fixed_time(self, now: ClockReading) -> Self {
+        RealWorld { fixed_time: Some(now), ..self }
     }
 
     /// The same, with a repeatable sequence of random numbers.
     #[must_use]
-    pub fn seeded(self, seed: u64) -> Self {
+    pub fn with_seed(self, seed: u64) -> Self {
         RealWorld { random: Cell::new(seed), ..self }
     }
 
@@ -95,47 +96,47 @@ impl RealWorld {
 
     /// The same, with commands that are killed at this instant at the latest (`--timeout`).
     #[must_use]
-    pub fn until(self, until: Option<Tick>) -> Self {
-        RealWorld { until, ..self }
+    pub fn with_command_deadline(self, until: Option<MonotonicTime>) -> Self {
+        RealWorld { command_deadline: until, ..self }
     }
 
     /// Whether a command was killed since that instant was there; set by this world and those made of it.
-    pub fn cut(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.cut)
+    pub fn timeout_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.command_timed_out)
     }
 
     /// The same in strict mode (`STRICT_CLASSAD_EVALUATION`), or in condor mode, in which it begins.
     #[must_use]
-    pub fn strict(self, strict: bool) -> Self {
+    pub fn with_strict_mode(self, strict: bool) -> Self {
         RealWorld { strict, ..self }
     }
 
     /// The same with maps of users, which `load` makes when `userMap()` is first called.
     #[must_use]
-    pub fn user_maps(self, load: impl FnOnce() -> UserMaps + Send + 'static) -> Self {
-        let load: MapLoader = Box::new(load);
-        RealWorld { maps: SharedMaps(Some(Arc::new(LazyLock::new(load)))), ..self }
+    pub fn with_user_map_loader(self, load: impl FnOnce() -> UserMaps + Send + 'static) -> Self {
+        let load: UserMapLoader = Box::new(load);
+        RealWorld { shared_maps: SharedUserMaps(Some(Arc::new(LazyLock::new(load)))), ..self }
     }
 
-    /// Its maps of users, for [`RealWorld::with_maps`] of another thread.
-    pub fn shared_maps(&self) -> SharedMaps {
-        self.maps.clone()
+    /// Its maps of users, for [`RealWorld::with_shared_user_maps`] of another thread.
+    pub fn shared_user_maps(&self) -> SharedUserMaps {
+        self.shared_maps.clone()
     }
 
     /// The same with the maps of another world.
     #[must_use]
-    pub fn with_maps(self, maps: SharedMaps) -> Self {
-        RealWorld { maps, ..self }
+    pub fn with_shared_user_maps(self, maps: SharedUserMaps) -> Self {
+        RealWorld { shared_maps: maps, ..self }
     }
 }
 
 /// The zone of TZ or of the machine at a moment: seconds east of Greenwich, and whether daylight saving is in force.
-pub fn local_time(epoch: i64) -> (i32, bool) {
+pub fn local_utc_offset(epoch: i64) -> (i32, bool) {
     let zone = Zone::local(epoch);
     (zone.offset, zone.daylight_saving)
 }
 
-impl Outside for RealWorld {
+impl EvalWorld for RealWorld {
     fn epoch(&self) -> i64 {
         self.now().epoch()
     }
@@ -153,17 +154,17 @@ impl Outside for RealWorld {
     }
 
     fn user_maps(&self) -> Option<&UserMaps> {
-        self.maps.0.as_ref().map(|maps| LazyLock::force(maps))
+        self.shared_maps.0.as_ref().map(|maps| LazyLock::force(maps))
     }
 
-    fn mode(&self) -> Mode {
-        Mode { strict: self.strict, utc_times: self.utc }
+    fn mode(&self) -> LanguageMode {
+        LanguageMode { strict: self.strict, utc_times: self.utc }
     }
 }
 
 impl World for RealWorld {
-    fn now(&self) -> Now {
-        self.fixed.unwrap_or_else(clock::now)
+    fn now(&self) -> ClockReading {
+        self.fixed_time.unwrap_or_else(clock::now)
     }
 
     fn zone(&self, epoch: i64) -> Zone {
@@ -237,47 +238,48 @@ impl World for RealWorld {
         std::env::current_dir()
     }
 
-    fn run(&self, command: &Command) -> io::Result<CommandOutput> {
-        let output = run(command, self.until);
+    fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput> {
+        let output = run_command(command, self.command_deadline);
         // Less than a millisecond is not waited for.
-        let late = self.until.is_some_and(|until| until.since(clock::tick()).as_millis() == 0);
+        let late =
+            self.command_deadline.is_some_and(|until| until.since(clock::monotonic_now()).as_millis() == 0);
         if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            self.cut.store(true, Ordering::Relaxed);
+            self.command_timed_out.store(true, Ordering::Relaxed);
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the time for all of it is over"));
         }
         output
     }
 
     fn account_by_name(&self, name: &[u8]) -> Option<Account> {
-        identity::by_name(name)
+        identity::account_by_name(name)
     }
 
     fn account_by_uid(&self, uid: u32) -> Option<Account> {
-        identity::by_uid(uid)
+        identity::account_by_uid(uid)
     }
 
     fn effective_uid(&self) -> u32 {
         identity::effective_uid()
     }
 
-    fn machine(&self) -> Machine {
-        machine::measure()
+    fn machine(&self) -> MachineFacts {
+        machine_info::measure_machine()
     }
 
     fn host(&self) -> [String; 3] {
-        machine::host()
+        machine_info::host_names()
     }
 
     fn interfaces(&self) -> Vec<InterfaceAddress> {
-        machine::interfaces()
+        machine_info::list_interfaces()
     }
 }
 
 /// Runs a command to its end, or until that instant. What is left of its process group is killed then, as all of it is when the time is over,
 /// when it has written too much and when a signal ends us.
-fn run(command: &Command, until: Option<Tick>) -> io::Result<CommandOutput> {
+fn run_command(command: &ExternalCommand, until: Option<MonotonicTime>) -> io::Result<CommandOutput> {
     let name = command.argv.first().ok_or(Errno::EINVAL)?;
-    let program = find(name).ok_or(Errno::ENOENT)?;
+    let program = find_in_path(name).ok_or(Errno::ENOENT)?;
     let mut spec = ChildSpec::new(program);
     spec.argv.clone_from(&command.argv);
     spec.env = std::env::vars_os()
@@ -294,30 +296,30 @@ fn run(command: &Command, until: Option<Tick>) -> io::Result<CommandOutput> {
     if command.merge_stderr {
         spec.stdio[2] = Stdio::Stdout;
     }
-    spec.session = Session::Own;
-    spec.dies_with_us = true;
+    spec.session = SessionMode::NewSession;
+    spec.dies_with_parent = true;
     // Before the command is there: a signal in between would leave it behind.
-    let interrupts = Interrupts::new()?;
+    let interrupts = InterruptSignals::new()?;
     let spawned = Spawner::new()?.spawn(spec).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
-    let deadline = clock::tick().plus(command.timeout);
+    let deadline = clock::monotonic_now().plus(command.timeout);
     let deadline = until.map_or(deadline, |until| until.min(deadline));
-    collect(spawned, command.output_limit, deadline, &interrupts)
+    collect_output(spawned, command.output_limit, deadline, &interrupts)
 }
 
-fn collect(
-    spawned: Spawned,
+fn collect_output(
+    spawned: SpawnedChild,
     limit: usize,
-    deadline: Tick,
-    interrupts: &Interrupts,
+    deadline: MonotonicTime,
+    interrupts: &InterruptSignals,
 ) -> io::Result<CommandOutput> {
-    let Spawned { pid, mut stdin, stdout, .. } = spawned;
+    let SpawnedChild { pid, mut stdin, stdout, .. } = spawned;
     let Some(mut stdout) = stdout else { return Err(Errno::EBADF.into()) };
     let finish = |error: io::Error| {
-        drop(child::send(-pid, nix::libc::SIGKILL));
-        drop(child::wait(pid, true));
+        drop(child::send_signal(-pid, nix::libc::SIGKILL));
+        drop(child::reap_process(pid, true));
         Err(error)
     };
-    let end = match child::pidfd(pid) {
+    let end = match child::open_pidfd(pid) {
         Ok(end) => end,
         Err(error) => return finish(error),
     };
@@ -329,17 +331,17 @@ fn collect(
         }
         let mut blocked = false;
         while stdout.descriptor().is_some() && !blocked {
-            blocked = matches!(stdout.read(&mut buffer), Read1::Blocked);
+            blocked = matches!(stdout.read(&mut buffer), PipeReadOutcome::Blocked);
         }
         // After its end what the pipe holds is read; a grandchild that keeps it open is not waited for.
         if ended.is_some() {
             break;
         }
-        let left = deadline.since(clock::tick()).as_millis();
+        let left = deadline.since(clock::monotonic_now()).as_millis();
         if left == 0 {
             return finish(io::ErrorKind::TimedOut.into());
         }
-        let input = stdin.as_ref().and_then(super::pipes::Writer::descriptor);
+        let input = stdin.as_ref().and_then(super::pipes::InputWriter::descriptor);
         let read = [Some(end.as_fd()), Some(interrupts.descriptor()), stdout.descriptor()];
         let read = read.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         let mut set: Vec<PollFd<'_>> =
@@ -350,7 +352,7 @@ fn collect(
             Err(errno) => return finish(errno.into()),
         }
         let has_ended = set.first().and_then(PollFd::any).unwrap_or(false);
-        if let Some(signal) = interrupts.take() {
+        if let Some(signal) = interrupts.take_signal() {
             let killed = finish(io::ErrorKind::Interrupted.into());
             // Comes to us as soon as `interrupts` is gone, and ends us.
             let _ = nix::sys::signal::raise(signal);
@@ -358,13 +360,13 @@ fn collect(
         }
         if has_ended {
             // As long as it is a zombie nobody else has its number.
-            drop(child::send(-pid, nix::libc::SIGKILL));
+            drop(child::send_signal(-pid, nix::libc::SIGKILL));
         }
-        ended = child::wait(pid, false)?;
+        ended = child::reap_process(pid, false)?;
     }
     let status = ended.map_or(0, |reaped| reaped.status);
     let exit = Exit::from_raw(status).unwrap_or(Exit::Code(255));
-    let captured = Reader::captured(stdout, false);
+    let captured = OutputReader::into_captured(stdout, false);
     if captured.bytes.len() > limit {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -372,7 +374,7 @@ fn collect(
 }
 
 /// The file to execute: searched for in PATH when the name has no slash.
-fn find(name: &[u8]) -> Option<PathBuf> {
+fn find_in_path(name: &[u8]) -> Option<PathBuf> {
     let name = Path::new(OsStr::from_bytes(name));
     if name.as_os_str().as_bytes().contains_str("/") {
         return Some(name.to_owned());
@@ -389,8 +391,8 @@ mod tests {
 
     use super::*;
 
-    fn shell(script: &str) -> Command {
-        Command {
+    fn shell(script: &str) -> ExternalCommand {
+        ExternalCommand {
             argv: vec!["sh".into(), "-c".into(), script.into()],
             stdin: Vec::new(),
             merge_stderr: false,
@@ -424,7 +426,7 @@ mod tests {
     #[test]
     fn random_numbers_repeat_from_a_seed() {
         let draw = |world: RealWorld| [world.random(), world.random()];
-        assert_eq!(draw(RealWorld::new().seeded(7)), draw(RealWorld::new().seeded(7)));
+        assert_eq!(draw(RealWorld::new().with_seed(7)), draw(RealWorld::new().with_seed(7)));
         assert_ne!(draw(RealWorld::new()), draw(RealWorld::new()));
     }
 }

@@ -15,12 +15,12 @@ pub fn sigpipe_was_ignored() -> bool {
 }
 
 /// What has come of some signals, each told as often as it came, up to some five between two looks.
-pub(super) struct Signals {
+pub(super) struct SignalReceiver {
     numbers: Vec<i32>,
     delivery: SignalDelivery<UnixStream, WithRawSiginfo>,
 }
 
-impl Signals {
+impl SignalReceiver {
     /// Installs handlers for these signals.
     pub(super) fn new(numbers: &[i32]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
@@ -33,7 +33,7 @@ impl Signals {
             .filter_map(|&number| Signal::try_from(number).ok())
             .for_each(|signal| mask.add(signal));
         mask.thread_unblock()?;
-        Ok(Signals { numbers: numbers.to_vec(), delivery })
+        Ok(SignalReceiver { numbers: numbers.to_vec(), delivery })
     }
 
     /// What to wait for.
@@ -42,7 +42,7 @@ impl Signals {
     }
 
     /// The signals that have come, in the order they were asked for.
-    pub(super) fn take(&mut self) -> Vec<i32> {
+    pub(super) fn take_signals(&mut self) -> Vec<i32> {
         let mut came: Vec<i32> = self.delivery.pending().map(|one| one.si_signo).collect();
         came.sort_by_key(|signal| self.numbers.iter().position(|number| number == signal));
         came

@@ -12,124 +12,133 @@ use nix::fcntl::{OFlag, open};
 use nix::libc;
 use nix::sys::stat::Mode;
 
-use htc_base::process::{Ancestor, ChildSpec, Namespaces, Stdio};
+use htc_base::process::{AncestorStamp, ChildSpec, Namespaces, Stdio};
 
-use super::child::{self, Stack};
-use super::child_failure::Failure;
-use super::child_plan::{Marker, Plan, RawLimit, Standard};
-use super::pipes::{DROPPED, Pipe, Reader, Sink, Writer, set_nonblocking};
-use super::spawn_error::{SpawnError, Stage};
+use super::child::{self, ChildStack};
+use super::child_failure::ChildFailure;
+use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourceLimit};
+use super::pipes::{InputWriter, MAX_DISCARDED_BYTES, OutputReader, OutputSink, Pipe, set_nonblocking};
+use super::spawn_error::{SpawnError, SpawnStage};
 
 /// A child that runs, with our ends of its pipes.
-pub(super) struct Spawned {
+pub(super) struct SpawnedChild {
     pub(super) pid: i32,
-    pub(super) stdin: Option<Writer>,
-    pub(super) stdout: Option<Reader>,
-    pub(super) stderr: Option<Reader>,
+    pub(super) stdin: Option<InputWriter>,
+    pub(super) stdout: Option<OutputReader>,
+    pub(super) stderr: Option<OutputReader>,
     /// The text of its ancestor marker, by which its family is known.
     pub(super) marker: Option<Vec<u8>>,
     /// Of a child that may still wait for the other end of a FIFO.
-    pub(super) late: Option<Late>,
+    pub(super) deferred_exec_error: Option<DeferredExecError>,
 }
 
 /// How to learn that a child gave up after it had been reported as started.
-pub(super) struct Late {
-    report: OwnedFd,
-    plan: Plan,
+pub(super) struct DeferredExecError {
+    failure_pipe: OwnedFd,
+    plan: ChildPlan,
     program: PathBuf,
 }
 
-impl Late {
+impl DeferredExecError {
     /// Why the child, which has ended, did not execute its program; `None` if it did.
-    pub(super) fn failure(self) -> Option<SpawnError> {
-        let failure = child::read_failure(self.report)?;
-        Some(explain(failure, &self.plan, &self.program, &[]))
+    pub(super) fn into_error(self) -> Option<SpawnError> {
+        let failure = child::read_failure(self.failure_pipe)?;
+        Some(to_spawn_error(failure, &self.plan, &self.program, &[]))
     }
 }
 
 /// What is kept from one spawn to the next.
 pub(super) struct Spawner {
-    stack: Stack,
-    null: OwnedFd,
+    stack: ChildStack,
+    dev_null: OwnedFd,
 }
 
 impl Spawner {
     pub(super) fn new() -> io::Result<Self> {
         let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())?;
-        Ok(Spawner { stack: Stack::new(), null })
+        Ok(Spawner { stack: ChildStack::new(), dev_null: null })
     }
 
     /// Makes the child.
-    pub(super) fn spawn(&mut self, mut spec: ChildSpec) -> Result<Spawned, SpawnError> {
+    pub(super) fn spawn(&mut self, mut spec: ChildSpec) -> Result<SpawnedChild, SpawnError> {
         let program = spec.program.clone();
-        let stage = if spec.namespaces == Namespaces::default() { Stage::Process } else { Stage::Namespace };
+        let stage = if spec.namespaces == Namespaces::default() {
+            SpawnStage::Process
+        } else {
+            SpawnStage::Namespace
+        };
         let groups = std::mem::take(&mut spec.cgroups);
-        let mut ends = Ends::default();
-        let standard = ends.standard(&mut spec, self.null.as_raw_fd())?;
+        let mut ends = ChildPipes::default();
+        let standard = ends.open_standard_files(&mut spec, self.dev_null.as_raw_fd())?;
         let open_groups = open_cgroups(&groups)?;
-        let mut plan = plan(spec, standard, &open_groups)?;
+        let mut plan = build_plan(spec, standard, &open_groups)?;
         let process_error = |error: io::Error| {
             let errno = Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN));
             SpawnError::new(stage, &program, errno)
         };
-        let mut started = child::start(&plan, &mut self.stack).map_err(process_error)?;
+        let mut started = child::start_child(&plan, &mut self.stack).map_err(process_error)?;
         let mut late = None;
-        if started.is_err_and(|failure| failure.is_fifo()) {
-            let (read, write) = pipe_to_read(&program)?;
-            plan.waits = Some(write.as_raw_fd());
-            started = child::start(&plan, &mut self.stack).map_err(process_error)?;
+        if started.is_err_and(|failure| failure.is_blocked_on_fifo()) {
+            let (read, write) = create_output_pipe(&program)?;
+            plan.failure_report_fd = Some(write.as_raw_fd());
+            started = child::start_child(&plan, &mut self.stack).map_err(process_error)?;
             late = Some(read);
         }
-        let pid = started.map_err(|failure| explain(failure, &plan, &program, &groups))?;
+        let pid = started.map_err(|failure| to_spawn_error(failure, &plan, &program, &groups))?;
         let marker = plan.marker.as_ref().map(|marker| {
-            let mut text = marker.before.clone();
+            let mut text = marker.prefix.clone();
             text.extend_from_slice(pid.to_string().as_bytes());
-            text.extend_from_slice(&marker.after);
+            text.extend_from_slice(&marker.suffix);
             text
         });
-        let late = late.map(|report| Late { report, plan, program });
-        let Ends { stdin, outputs: [stdout, stderr], theirs } = ends;
+        let late = late.map(|report| DeferredExecError { failure_pipe: report, plan, program });
+        let ChildPipes { stdin, outputs: [stdout, stderr], child_ends: theirs } = ends;
         drop(theirs);
-        Ok(Spawned { pid, stdin, stdout, stderr, marker, late })
+        Ok(SpawnedChild { pid, stdin, stdout, stderr, marker, deferred_exec_error: late })
     }
 }
 
 /// The ends of a child's pipes: ours, and those that it gets, which are closed here once it has them.
 #[derive(Default)]
-struct Ends {
-    stdin: Option<Writer>,
-    outputs: [Option<Reader>; 2],
-    theirs: Vec<OwnedFd>,
+struct ChildPipes {
+    stdin: Option<InputWriter>,
+    outputs: [Option<OutputReader>; 2],
+    child_ends: Vec<OwnedFd>,
 }
 
-impl Ends {
+impl ChildPipes {
     /// What the child has as its three standard files.
-    fn standard(&mut self, spec: &mut ChildSpec, null: RawFd) -> Result<[Standard; 3], SpawnError> {
+    fn open_standard_files(
+        &mut self,
+        spec: &mut ChildSpec,
+        null: RawFd,
+    ) -> Result<[ChildStandardFile; 3], SpawnError> {
         let stdio = std::mem::replace(&mut spec.stdio, [Stdio::Closed, Stdio::Closed, Stdio::Closed]);
         let program = &spec.program;
-        let mut standard = [Standard::Closed, Standard::Closed, Standard::Closed];
+        let mut standard = [ChildStandardFile::Closed, ChildStandardFile::Closed, ChildStandardFile::Closed];
         for (number, stdio) in stdio.into_iter().enumerate() {
             standard[number] = match stdio {
-                Stdio::Null => Standard::From(null),
-                Stdio::Closed => Standard::Closed,
-                Stdio::Inherit => inherited(number as i32),
-                Stdio::Descriptor(descriptor) => inherited(descriptor),
-                Stdio::Bytes(bytes) => self.given(bytes, program)?,
-                Stdio::Capture { .. } | Stdio::Pieces | Stdio::Stdout if number == 0 => {
-                    return Err(SpawnError::new(Stage::Stdin, program, Errno::EINVAL));
+                Stdio::Null => ChildStandardFile::DuplicateOf(null),
+                Stdio::Closed => ChildStandardFile::Closed,
+                Stdio::Inherit => inherit_descriptor(number as i32),
+                Stdio::Descriptor(descriptor) => inherit_descriptor(descriptor),
+                Stdio::Bytes(bytes) => self.feed_stdin(bytes, program)?,
+                Stdio::Capture { .. } | Stdio::Stream | Stdio::Stdout if number == 0 => {
+                    return Err(SpawnError::new(SpawnStage::Stdin, program, Errno::EINVAL));
                 }
-                Stdio::Stdout => Standard::Stdout,
-                Stdio::Capture { .. } | Stdio::Pieces => {
-                    let (read, write) = pipe_to_read(program)?;
-                    self.outputs[number - 1] = Some(Reader::new(read, sink(&stdio, spec.reads_on)));
-                    self.keep(write)
+                Stdio::Stdout => ChildStandardFile::Stdout,
+                Stdio::Capture { .. } | Stdio::Stream => {
+                    let (read, write) = create_output_pipe(program)?;
+                    self.outputs[number - 1] =
+                        Some(OutputReader::new(read, output_sink(&stdio, spec.discards_excess_output)));
+                    self.keep_child_end(write)
                 }
                 Stdio::File { path, write, truncate, append } => {
                     let access = if write { libc::O_WRONLY | libc::O_CREAT } else { libc::O_RDONLY };
                     let truncate = if truncate { libc::O_TRUNC } else { 0 };
                     let append = if append { libc::O_APPEND } else { 0 };
-                    Standard::Open {
-                        path: text(path.as_os_str().as_bytes(), program)?,
+                    ChildStandardFile::Open {
+                        path: to_c_string(path.as_os_str().as_bytes(), program)?,
                         flags: access | truncate | append,
                     }
                 }
@@ -139,27 +148,27 @@ impl Ends {
     }
 
     /// Standard input with these bytes.
-    fn given(&mut self, bytes: Vec<u8>, program: &Path) -> Result<Standard, SpawnError> {
-        let failed = |errno| SpawnError::new(Stage::Pipe, program, errno);
+    fn feed_stdin(&mut self, bytes: Vec<u8>, program: &Path) -> Result<ChildStandardFile, SpawnError> {
+        let failed = |errno| SpawnError::new(SpawnStage::Pipe, program, errno);
         let pipe = Pipe::new().map_err(failed)?;
         set_nonblocking(&pipe.write).map_err(failed)?;
-        let mut writer = Writer::new(pipe.write, pipe.read.try_clone().ok(), bytes);
+        let mut writer = InputWriter::new(pipe.write, pipe.read.try_clone().ok(), bytes);
         // What the pipe takes is there before the child is: it reads that even if we are killed now.
         writer.write();
         self.stdin = Some(writer);
-        Ok(self.keep(pipe.read))
+        Ok(self.keep_child_end(pipe.read))
     }
 
-    fn keep(&mut self, end: OwnedFd) -> Standard {
-        let standard = Standard::From(end.as_raw_fd());
-        self.theirs.push(end);
+    fn keep_child_end(&mut self, end: OwnedFd) -> ChildStandardFile {
+        let standard = ChildStandardFile::DuplicateOf(end.as_raw_fd());
+        self.child_ends.push(end);
         standard
     }
 }
 
 /// A pipe whose end for reading is ours.
-fn pipe_to_read(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> {
-    let failed = |errno| SpawnError::new(Stage::Pipe, program, errno);
+fn create_output_pipe(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> {
+    let failed = |errno| SpawnError::new(SpawnStage::Pipe, program, errno);
     let pipe = Pipe::new().map_err(failed)?;
     set_nonblocking(&pipe.read).map_err(failed)?;
     Ok((pipe.read, pipe.write))
@@ -169,51 +178,55 @@ fn pipe_to_read(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> {
 fn open_cgroups(groups: &[PathBuf]) -> Result<Vec<OwnedFd>, SpawnError> {
     let opened = groups.iter().map(|group| {
         open(&group.join("cgroup.procs"), OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
-            .map_err(|errno| SpawnError::new(Stage::Cgroup, group, errno))
+            .map_err(|errno| SpawnError::new(SpawnStage::Cgroup, group, errno))
     });
     opened.collect()
 }
 
 /// What the child carries out; its groups are open.
-fn plan(spec: ChildSpec, standard: [Standard; 3], cgroups: &[OwnedFd]) -> Result<Plan, SpawnError> {
+fn build_plan(
+    spec: ChildSpec,
+    standard: [ChildStandardFile; 3],
+    cgroups: &[OwnedFd],
+) -> Result<ChildPlan, SpawnError> {
     let program = &spec.program;
-    let mut env = texts(&spec.env, program)?;
-    let marker = spec.ancestor.map(|ancestor| insert_marker(&mut env, ancestor));
-    let path = |path: &Path| text(path.as_os_str().as_bytes(), path);
+    let mut env = to_c_strings(&spec.env, program)?;
+    let marker = spec.ancestor_stamp.map(|ancestor| insert_marker(&mut env, ancestor));
+    let path = |path: &Path| to_c_string(path.as_os_str().as_bytes(), path);
     let mounts = spec.mounts.iter().map(|(source, target)| Ok((path(source)?, path(target)?)));
-    let limits = spec.limits.iter().map(|limit| RawLimit {
+    let limits = spec.limits.iter().map(|limit| RawResourceLimit {
         kind: limit.kind,
         soft: limit.soft.unwrap_or(libc::RLIM_INFINITY),
         hard: limit.hard,
     });
-    Ok(Plan {
+    Ok(ChildPlan {
         program: path(program)?,
-        argv: texts(&spec.argv, program)?,
+        argv: to_c_strings(&spec.argv, program)?,
         env,
         marker,
         session: spec.session,
-        dies_with: spec.dies_with_us.then(|| std::process::id().cast_signed()),
+        parent_to_die_with: spec.dies_with_parent.then(|| std::process::id().cast_signed()),
         cgroups: cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
         mounts: mounts.collect::<Result<_, SpawnError>>()?,
         private_shm: spec.private_shm,
         namespaces: spec.namespaces,
-        maps: maps(spec.namespaces),
+        id_maps: build_id_maps(spec.namespaces),
         limits: limits.collect(),
-        nice: (spec.nice != 0).then(|| child::nice().saturating_add(spec.nice).min(19)),
+        nice: (spec.nice != 0).then(|| child::own_nice_value().saturating_add(spec.nice).min(19)),
         umask: spec.umask,
         identity: spec.identity,
-        standard,
-        kept: spec.kept,
+        standard_files: standard,
+        kept_descriptors: spec.inherited_descriptors,
         cwd: spec.cwd.as_deref().map(path).transpose()?,
-        blocked: spec.blocked_signals,
+        blocked_signals: spec.blocked_signals,
         ignore_sigpipe: spec.ignore_sigpipe,
-        waits: None,
+        failure_report_fd: None,
     })
 }
 
 /// Who we are in a user namespace, which a network of one's own takes without root: who we are outside.
-fn maps(namespaces: Namespaces) -> Option<[CString; 2]> {
-    if !namespaces.network || super::identity::may_switch() {
+fn build_id_maps(namespaces: Namespaces) -> Option<[CString; 2]> {
+    if !namespaces.no_network || super::identity::can_switch_account() {
         return None;
     }
     let map = |id: u32| CString::new(format!("{id} {id} 1")).ok();
@@ -222,61 +235,72 @@ fn maps(namespaces: Namespaces) -> Option<[CString; 2]> {
 }
 
 /// A descriptor of ours; closed in the child if it is not open here.
-fn inherited(descriptor: i32) -> Standard {
-    if child::is_open(descriptor) { Standard::From(descriptor) } else { Standard::Closed }
-}
-
-fn sink(stdio: &Stdio, reads_on: bool) -> Sink {
-    match stdio {
-        Stdio::Capture { limit } => {
-            let dropped = if reads_on { DROPPED } else { 0 };
-            Sink::Capture { limit: *limit, captured: Vec::new(), cut: false, dropped }
-        }
-        _ => Sink::Pieces,
+fn inherit_descriptor(descriptor: i32) -> ChildStandardFile {
+    if child::is_descriptor_open(descriptor) {
+        ChildStandardFile::DuplicateOf(descriptor)
+    } else {
+        ChildStandardFile::Closed
     }
 }
 
-fn text(bytes: &[u8], path: &Path) -> Result<CString, SpawnError> {
-    CString::new(bytes).map_err(|_| SpawnError::new(Stage::Text, path, Errno::EINVAL))
+fn output_sink(stdio: &Stdio, reads_on: bool) -> OutputSink {
+    match stdio {
+        Stdio::Capture { limit } => {
+            let dropped = if reads_on { MAX_DISCARDED_BYTES } else { 0 };
+            OutputSink::Capture { limit: *limit, captured: Vec::new(), cut: false, dropped }
+        }
+        _ => OutputSink::Pieces,
+    }
 }
 
-fn texts(list: &[BString], program: &Path) -> Result<Vec<CString>, SpawnError> {
-    list.iter().map(|item| text(item, program)).collect()
+fn to_c_string(bytes: &[u8], path: &Path) -> Result<CString, SpawnError> {
+    CString::new(bytes).map_err(|_| SpawnError::new(SpawnStage::NulByte, path, Errno::EINVAL))
+}
+
+fn to_c_strings(list: &[BString], program: &Path) -> Result<Vec<CString>, SpawnError> {
+    list.iter().map(|item| to_c_string(item, program)).collect()
 }
 
 /// Makes room for the marker behind those of older generations, as `env.cpp` orders them.
-fn insert_marker(env: &mut Vec<CString>, ancestor: Ancestor) -> Marker {
+fn insert_marker(env: &mut Vec<CString>, ancestor: AncestorStamp) -> AncestorMarker {
     let older = |text: &CString| text.as_bytes().starts_with(b"_CONDOR_ANCESTOR_");
     let place = env.iter().take_while(|text| older(text)).count();
     env.insert(place, CString::default());
-    Marker {
-        place,
-        before: format!("_CONDOR_ANCESTOR_{}=", std::process::id()).into_bytes(),
-        after: format!(":{}:{}", ancestor.time, ancestor.random).into_bytes(),
+    AncestorMarker {
+        env_index: place,
+        prefix: format!("_CONDOR_ANCESTOR_{}=", std::process::id()).into_bytes(),
+        suffix: format!(":{}:{}", ancestor.time, ancestor.random).into_bytes(),
     }
 }
 
 /// Turns the child's report into an error that names the file.
-fn explain(failure: Failure, plan: &Plan, program: &Path, cgroups: &[std::path::PathBuf]) -> SpawnError {
+fn to_spawn_error(
+    failure: ChildFailure,
+    plan: &ChildPlan,
+    program: &Path,
+    cgroups: &[std::path::PathBuf],
+) -> SpawnError {
     let path = |text: &CString| Path::new(std::ffi::OsStr::from_bytes(text.as_bytes())).to_owned();
-    let standard = |number: usize| match &plan.standard[number] {
-        Standard::Open { path: file, .. } => path(file),
-        Standard::Closed | Standard::From(_) | Standard::Stdout => program.to_owned(),
+    let standard = |number: usize| match &plan.standard_files[number] {
+        ChildStandardFile::Open { path: file, .. } => path(file),
+        ChildStandardFile::Closed | ChildStandardFile::DuplicateOf(_) | ChildStandardFile::Stdout => {
+            program.to_owned()
+        }
     };
     let concerned = match failure.stage {
-        Stage::Stdin => standard(0),
-        Stage::Stdout => standard(1),
-        Stage::Stderr => standard(2),
-        Stage::WorkingDirectory => plan.cwd.as_ref().map_or_else(|| program.to_owned(), path),
-        Stage::Cgroup => cgroups.get(failure.index).cloned().unwrap_or_default(),
-        Stage::Mount => {
+        SpawnStage::Stdin => standard(0),
+        SpawnStage::Stdout => standard(1),
+        SpawnStage::Stderr => standard(2),
+        SpawnStage::WorkingDirectory => plan.cwd.as_ref().map_or_else(|| program.to_owned(), path),
+        SpawnStage::Cgroup => cgroups.get(failure.index).cloned().unwrap_or_default(),
+        SpawnStage::Mount => {
             plan.mounts.get(failure.index).map_or_else(|| program.to_owned(), |(_, target)| path(target))
         }
         _ => program.to_owned(),
     };
     let errno = Errno::from_raw(failure.errno);
     let mut error = SpawnError::new(failure.stage, &concerned, errno);
-    if failure.stage == Stage::Execute && errno == Errno::ENOENT {
+    if failure.stage == SpawnStage::Execute && errno == Errno::ENOENT {
         // Under a relative path the child looked elsewhere than we do.
         let file = plan.cwd.as_ref().map_or_else(|| program.to_owned(), |cwd| path(cwd).join(program));
         error.interpreter = interpreter_of(&file);

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnError {
     /// What was being done.
-    pub stage: Stage,
+    pub stage: SpawnStage,
     /// The file or directory concerned.
     pub path: PathBuf,
     /// The interpreter of the first line (`#!`), when it is that which is missing.
@@ -20,9 +20,9 @@ pub struct SpawnError {
 
 /// The steps of making a child, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum SpawnStage {
     /// An argument, variable or path holds a NUL byte.
-    Text,
+    NulByte,
     /// Making a pipe.
     Pipe,
     /// Making the process.
@@ -54,7 +54,7 @@ pub enum Stage {
 }
 
 impl SpawnError {
-    pub(super) fn new(stage: Stage, path: &Path, errno: Errno) -> Self {
+    pub(super) fn new(stage: SpawnStage, path: &Path, errno: Errno) -> Self {
         SpawnError { stage, path: path.to_owned(), interpreter: None, errno }
     }
 
@@ -65,7 +65,7 @@ impl SpawnError {
 
     /// Whether it may be otherwise in a moment: too many processes or files just now, no memory, a program that is just being
     /// written.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self.errno,
             Errno::EAGAIN | Errno::ENOMEM | Errno::EMFILE | Errno::ENFILE | Errno::ETXTBSY | Errno::EINTR
@@ -91,21 +91,21 @@ impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match self.stage {
-            Stage::Text => write!(f, "a NUL byte in an argument, variable or path of '{path}'"),
-            Stage::Pipe => write!(f, "cannot make a pipe for '{path}'"),
-            Stage::Process => write!(f, "cannot make a process for '{path}'"),
-            Stage::Namespace => write!(f, "cannot make namespaces for '{path}'"),
-            Stage::Session => write!(f, "cannot make a session for '{path}'"),
-            Stage::Cgroup => write!(f, "cannot enter the control group '{path}'"),
-            Stage::Mount => write!(f, "cannot mount over '{path}'"),
-            Stage::Limit => write!(f, "cannot set a resource limit for '{path}'"),
-            Stage::Nice => write!(f, "cannot set the nice value of '{path}'"),
-            Stage::Identity => write!(f, "cannot change the account for '{path}'"),
-            Stage::Stdin => write!(f, "cannot open '{path}' as standard input"),
-            Stage::Stdout => write!(f, "cannot open '{path}' as standard output"),
-            Stage::Stderr => write!(f, "cannot open '{path}' as standard error"),
-            Stage::WorkingDirectory => write!(f, "cannot enter the directory '{path}'"),
-            Stage::Execute => match &self.interpreter {
+            SpawnStage::NulByte => write!(f, "a NUL byte in an argument, variable or path of '{path}'"),
+            SpawnStage::Pipe => write!(f, "cannot make a pipe for '{path}'"),
+            SpawnStage::Process => write!(f, "cannot make a process for '{path}'"),
+            SpawnStage::Namespace => write!(f, "cannot make namespaces for '{path}'"),
+            SpawnStage::Session => write!(f, "cannot make a session for '{path}'"),
+            SpawnStage::Cgroup => write!(f, "cannot enter the control group '{path}'"),
+            SpawnStage::Mount => write!(f, "cannot mount over '{path}'"),
+            SpawnStage::Limit => write!(f, "cannot set a resource limit for '{path}'"),
+            SpawnStage::Nice => write!(f, "cannot set the nice value of '{path}'"),
+            SpawnStage::Identity => write!(f, "cannot change the account for '{path}'"),
+            SpawnStage::Stdin => write!(f, "cannot open '{path}' as standard input"),
+            SpawnStage::Stdout => write!(f, "cannot open '{path}' as standard output"),
+            SpawnStage::Stderr => write!(f, "cannot open '{path}' as standard error"),
+            SpawnStage::WorkingDirectory => write!(f, "cannot enter the directory '{path}'"),
+            SpawnStage::Execute => match &self.interpreter {
                 Some(name) if name.ends_with(b"\r") => write!(
                     f,
                     "cannot execute '{path}': its first line ends with a carriage return (CRLF), so that the system \

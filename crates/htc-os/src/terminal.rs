@@ -8,20 +8,20 @@ use nix::unistd::{Pid, getpgrp, tcsetpgrp};
 
 /// What is given back when this is dropped; nothing where standard input is no terminal.
 #[derive(Debug)]
-pub struct Terminal {
-    was: Option<(Termios, Pid)>,
+pub struct TerminalGuard {
+    saved_settings: Option<(Termios, Pid)>,
 }
 
-impl Terminal {
+impl TerminalGuard {
     /// Notes how it is.
-    pub fn lend() -> Self {
-        Terminal { was: tcgetattr(io::stdin()).ok().map(|settings| (settings, getpgrp())) }
+    pub fn save() -> Self {
+        TerminalGuard { saved_settings: tcgetattr(io::stdin()).ok().map(|settings| (settings, getpgrp())) }
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        let Some((settings, front)) = &self.was else { return };
+        let Some((settings, front)) = &self.saved_settings else { return };
         // Who is not in front may take the terminal only while the signal for that is blocked.
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGTTOU);

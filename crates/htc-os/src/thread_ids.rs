@@ -7,23 +7,23 @@ use std::io::Result;
 use nix::libc;
 
 /// Leaves a real or saved id as it is.
-const SAME: u32 = u32::MAX;
+const UNCHANGED_ID: u32 = u32::MAX;
 
-pub(super) fn groups(groups: &[u32]) -> Result<()> {
+pub(super) fn set_groups(groups: &[u32]) -> Result<()> {
     // SAFETY: the kernel reads as many numbers as the slice has.
-    told(unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) })
+    check_status(unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) })
 }
 
-pub(super) fn effective_gid(gid: u32) -> Result<()> {
+pub(super) fn set_effective_gid(gid: u32) -> Result<()> {
     // SAFETY: numbers only.
-    told(unsafe { libc::syscall(libc::SYS_setresgid, SAME, gid, SAME) })
+    check_status(unsafe { libc::syscall(libc::SYS_setresgid, UNCHANGED_ID, gid, UNCHANGED_ID) })
 }
 
-pub(super) fn effective_uid(uid: u32) -> Result<()> {
+pub(super) fn set_effective_uid(uid: u32) -> Result<()> {
     // SAFETY: numbers only.
-    told(unsafe { libc::syscall(libc::SYS_setresuid, SAME, uid, SAME) })
+    check_status(unsafe { libc::syscall(libc::SYS_setresuid, UNCHANGED_ID, uid, UNCHANGED_ID) })
 }
 
-fn told(status: libc::c_long) -> Result<()> {
+fn check_status(status: libc::c_long) -> Result<()> {
     if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }

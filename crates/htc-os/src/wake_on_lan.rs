@@ -19,11 +19,11 @@ struct WakeInfo {
 }
 
 /// ETHTOOL_GWOL.
-const GET: u32 = 5;
+const ETHTOOL_GWOL: u32 = 5;
 
 /// The bits `WAKE_*` of what an adapter knows and of what of that is switched on; none for one that does not say, or not to us.
-pub(super) fn of_adapter(name: &str) -> (u32, u32) {
-    let mut info = WakeInfo { command: GET, ..WakeInfo::default() };
+pub(super) fn wake_flags_of_adapter(name: &str) -> (u32, u32) {
+    let mut info = WakeInfo { command: ETHTOOL_GWOL, ..WakeInfo::default() };
     let Ok(socket) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else {
         return (0, 0);
     };
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn the_loopback_adapter_wakes_nobody_and_one_that_is_not_there_neither() {
         for name in ["lo", "no-such-adapter", "a-name-that-is-longer-than-any"] {
-            assert_eq!(of_adapter(name), (0, 0), "{name}");
+            assert_eq!(wake_flags_of_adapter(name), (0, 0), "{name}");
         }
     }
 }

@@ -4,20 +4,20 @@
 
 use bstr::{BStr, BString};
 
-use super::after_failure::{after_failure, without_universe};
+use super::failure_consequence::{consequence_of_failure, decide_missing_universe};
 use super::hook_decision::HookDecision;
 use super::queue_refusal;
-use super::translate::ZEROED;
+use super::translate::ZEROED_ATTRIBUTES;
 use htc_base::process::Exit;
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::caseless;
 use htc_classad::{ClassAd, Dialect};
 use htc_hook::HookType;
-use htc_hook::reply::{self, BadLine};
+use htc_hook::hook_output::{self, BadOutputLine};
 
 /// A router hook that has ended, and what its answer is about.
 #[derive(Clone, Copy, Debug)]
-pub struct HookAnswer<'a> {
+pub struct FinishedHookCall<'a> {
     /// TRANSLATE_JOB, UPDATE_JOB_INFO (the router's), JOB_FINALIZE or JOB_CLEANUP.
     pub hook: HookType,
     /// How it ended.
@@ -27,11 +27,11 @@ pub struct HookAnswer<'a> {
     /// How expressions in it are read.
     pub dialect: Dialect,
     /// Whether the output reached its limit and was cut.
-    pub cut: bool,
+    pub is_truncated: bool,
     /// The source job.
-    pub source: &'a ClassAd,
+    pub source_ad: &'a ClassAd,
     /// The routed job as last seen; none while it is being made.
-    pub routed: Option<&'a ClassAd>,
+    pub routed_ad: Option<&'a ClassAd>,
     /// Whether the route edits the source in place.
     pub edit_in_place: bool,
 }
@@ -44,13 +44,13 @@ pub struct HookVerdict {
     /// Why, in the reference's words where it has some; empty when it goes without saying.
     pub reason: String,
     /// What counts of the answer: the routed ad (TRANSLATE_JOB), or the changes.
-    pub answer: ClassAd,
+    pub output_ad: ClassAd,
     /// Attributes printed without effect.
-    pub ignored: Vec<BString>,
+    pub ignored_attributes: Vec<BString>,
     /// The line that spoiled the answer.
-    pub bad: Option<BadLine>,
+    pub bad_line: Option<BadOutputLine>,
     /// The attribute that the queue does not take, and the whole answer with it.
-    pub refused: Option<BString>,
+    pub refused_attribute: Option<BString>,
     /// Quirks that had a say, whichever way they are decided.
     pub quirks: Vec<Quirk>,
 }
@@ -60,21 +60,21 @@ impl HookVerdict {
         HookVerdict {
             decision,
             reason: String::new(),
-            answer: ClassAd::new(),
-            ignored: Vec::new(),
-            bad: None,
-            refused: None,
+            output_ad: ClassAd::new(),
+            ignored_attributes: Vec::new(),
+            bad_line: None,
+            refused_attribute: None,
             quirks: Vec::new(),
         }
     }
 
-    fn because(mut self, reason: impl Into<String>) -> Self {
+    fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
 
-    fn refused(mut self, name: BString) -> Self {
-        self.refused = Some(name);
+    fn with_refused_attribute(mut self, name: BString) -> Self {
+        self.refused_attribute = Some(name);
         self
     }
 }
@@ -101,185 +101,204 @@ const SET_BY_ROUTER: [&str; 15] = [
 
 /// Quirks that have had a say.
 #[derive(Default)]
-struct Seen(Vec<Quirk>);
+struct UsedQuirks(Vec<Quirk>);
 
-impl Seen {
+impl UsedQuirks {
     /// Whether 25.14's own behaviour is wanted; either way the quirk has had its say.
-    fn has(&mut self, quirks: Quirks, quirk: Quirk) -> bool {
+    fn decide_and_record(&mut self, quirks: QuirkMode, quirk: Quirk) -> bool {
         self.0.push(quirk);
-        quirks.has(quirk)
+        quirks.reproduces(quirk)
     }
 }
 
 /// Judges the answer of a router hook.
-pub fn hook_verdict(call: &HookAnswer<'_>, quirks: Quirks) -> HookVerdict {
-    let mut seen = Seen::default();
+pub fn judge_hook_call(call: &FinishedHookCall<'_>, quirks: QuirkMode) -> HookVerdict {
+    let mut seen = UsedQuirks::default();
     let status = match call.exit {
         Exit::Code(code) => Ok(code),
         Exit::Signal { number, .. } => {
             // WEXITSTATUS of a death by signal is 0.
-            if seen.has(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
+            if seen.decide_and_record(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
         }
     };
     let mut verdict = match status {
-        Ok(0) => succeeded(call, quirks, &mut seen),
-        Ok(code) => failed(call, format!("exit status {code}")),
-        Err(signal) => failed(call, format!("died with signal {signal}")),
+        Ok(0) => judge_success(call, quirks, &mut seen),
+        Ok(code) => judge_failure(call, format!("exit status {code}")),
+        Err(signal) => judge_failure(call, format!("died with signal {signal}")),
     };
-    seen.0.extend(after_failure(call.hook, verdict.decision, quirks).map(|(_, decided)| decided.quirk));
+    seen.0.extend(
+        consequence_of_failure(call.hook, verdict.decision, quirks).map(|(_, decided)| decided.quirk),
+    );
     verdict.quirks = seen.0;
     verdict
 }
 
-fn failed(call: &HookAnswer<'_>, how: String) -> HookVerdict {
+fn judge_failure(call: &FinishedHookCall<'_>, how: String) -> HookVerdict {
     match call.hook {
-        HookType::TranslateJob => HookVerdict::new(HookDecision::Dropped).because(how),
+        HookType::TranslateJob => HookVerdict::new(HookDecision::Dropped).with_reason(how),
         HookType::JobFinalize => HookVerdict::new(HookDecision::Failed)
-            .because("Hook exited with non-zero return code, ignoring hook output."),
+            .with_reason("Hook exited with non-zero return code, ignoring hook output."),
         HookType::JobCleanup => {
-            HookVerdict::new(HookDecision::Failed).because(format!("failed ({})", call.exit))
+            HookVerdict::new(HookDecision::Failed).with_reason(format!("failed ({})", call.exit))
         }
-        _ => HookVerdict::new(HookDecision::Failed).because(how),
+        _ => HookVerdict::new(HookDecision::Failed).with_reason(how),
     }
 }
 
-fn succeeded(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
-    let text = reply::visible(call.stdout);
+fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut UsedQuirks) -> HookVerdict {
+    let text = hook_output::visible_output(call.stdout);
     if call.hook == HookType::JobCleanup {
         return HookVerdict::new(HookDecision::Cleaned);
     }
     if text.is_empty() {
         return match call.hook {
-            HookType::TranslateJob => HookVerdict::new(HookDecision::Stuck).because("returned no data"),
+            HookType::TranslateJob => HookVerdict::new(HookDecision::Stuck).with_reason("returned no data"),
             HookType::JobFinalize => HookVerdict::new(HookDecision::Finalized),
             _ => HookVerdict::new(HookDecision::Unchanged),
         };
     }
-    if let Some(counts) = reply::cut_counts(call.cut, quirks) {
+    if let Some(counts) = hook_output::decide_cut_output(call.is_truncated, quirks) {
         seen.0.push(counts.quirk);
         if !counts.as_reference {
-            return spoiled(call, quirks, seen).because("the answer was cut at PIPE_BUFFER_MAX");
+            return judge_unusable_output(call, quirks, seen)
+                .with_reason("the answer was cut at PIPE_BUFFER_MAX");
         }
     }
-    match reply::token_lines(text, call.dialect) {
+    match hook_output::parse_token_lines(text, call.dialect) {
         Err(bad) => {
-            let mut reason = bad.reference_text();
+            let mut reason = bad.reference_message();
             if call.hook != HookType::TranslateJob {
                 reason.push_str(".  Job status NOT updated.");
             }
-            let mut verdict = spoiled(call, quirks, seen).because(reason);
-            verdict.bad = Some(bad);
+            let mut verdict = judge_unusable_output(call, quirks, seen).with_reason(reason);
+            verdict.bad_line = Some(bad);
             verdict
         }
         Ok(answer) => match call.hook {
-            HookType::TranslateJob => translated(call, answer, quirks, seen),
-            HookType::JobFinalize => finalized(call, answer),
-            _ => updated(call, answer, quirks, seen),
+            HookType::TranslateJob => judge_translation(call, answer, quirks, seen),
+            HookType::JobFinalize => judge_finalization(call, answer),
+            _ => judge_update(call, answer, quirks, seen),
         },
     }
 }
 
 /// An answer that cannot be used although the hook succeeded.
-fn spoiled(call: &HookAnswer<'_>, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+fn judge_unusable_output(
+    call: &FinishedHookCall<'_>,
+    quirks: QuirkMode,
+    seen: &mut UsedQuirks,
+) -> HookVerdict {
     HookVerdict::new(match call.hook {
         HookType::TranslateJob => HookDecision::Dropped,
         HookType::JobFinalize => HookDecision::Failed,
-        _ if seen.has(quirks, Quirk::UpdateBadlineRestarts) => HookDecision::Dropped,
+        _ if seen.decide_and_record(quirks, Quirk::UpdateBadlineRestarts) => HookDecision::Dropped,
         _ => HookDecision::Unchanged,
     })
 }
 
-fn translated(call: &HookAnswer<'_>, answer: ClassAd, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+fn judge_translation(
+    call: &FinishedHookCall<'_>,
+    answer: ClassAd,
+    quirks: QuirkMode,
+    seen: &mut UsedQuirks,
+) -> HookVerdict {
     if call.edit_in_place {
-        if answer.is_empty() && !seen.has(quirks, Quirk::EditBlankEmptiesJob) {
+        if answer.is_empty() && !seen.decide_and_record(quirks, Quirk::EditBlankEmptiesJob) {
             return HookVerdict::new(HookDecision::Dropped)
-                .because("the answer is an empty ad, which would empty the job");
+                .with_reason("the answer is an empty ad, which would empty the job");
         }
-        let mut verdict = match queue_refusal::of_edit(&answer, call.source) {
+        let mut verdict = match queue_refusal::refused_in_edit(&answer, call.source_ad) {
             Some(refused) => HookVerdict::new(HookDecision::Dropped)
-                .because(format!("Failed to edit job: push_classad_diff: {refused}"))
-                .refused(refused.name),
+                .with_reason(format!("Failed to edit job: push_classad_diff: {refused}"))
+                .with_refused_attribute(refused.name),
             None => HookVerdict::new(HookDecision::Edited),
         };
         // What identifies the job cannot be removed either; nothing else is kept out by that.
-        let kept = call.source.names().filter(|name| queue_refusal::is_never_written(name));
-        verdict.ignored = kept.filter(|name| !answer.contains(name)).map(BStr::to_owned).collect();
-        verdict.ignored.sort();
-        verdict.answer = answer;
+        let kept = call.source_ad.names().filter(|name| queue_refusal::is_immutable(name));
+        verdict.ignored_attributes = kept.filter(|name| !answer.contains(name)).map(BStr::to_owned).collect();
+        verdict.ignored_attributes.sort();
+        verdict.output_ad = answer;
         return verdict;
     }
     if !answer.contains("JobUniverse") {
-        let (decision, aborts) = without_universe(quirks);
+        let (decision, aborts) = decide_missing_universe(quirks);
         seen.0.push(aborts.quirk);
-        return HookVerdict::new(decision).because("VanillaToGrid: job ad lacks universe");
+        return HookVerdict::new(decision).with_reason("VanillaToGrid: job ad lacks universe");
     }
-    if let Some(refused) = queue_refusal::of_submission(&answer, call.source) {
+    if let Some(refused) = queue_refusal::refused_in_submission(&answer, call.source_ad) {
         let mut verdict = HookVerdict::new(HookDecision::Dropped)
-            .because(format!("failed to submit job: {refused}"))
-            .refused(refused.name);
+            .with_reason(format!("failed to submit job: {refused}"))
+            .with_refused_attribute(refused.name);
         // The copy is made of it all the same, and a cleanup hook sees it.
-        verdict.answer = answer;
+        verdict.output_ad = answer;
         return verdict;
     }
     let mut verdict = HookVerdict::new(HookDecision::Routed);
-    verdict.ignored = changed_names(&answer, call.source)
-        .filter(|name| SET_BY_ROUTER.iter().chain(&ZEROED).any(|set| caseless::eq(set.as_bytes(), name)))
+    verdict.ignored_attributes = changed_attribute_names(&answer, call.source_ad)
+        .filter(|name| {
+            SET_BY_ROUTER.iter().chain(&ZEROED_ATTRIBUTES).any(|set| caseless::eq(set.as_bytes(), name))
+        })
         .map(BStr::to_owned)
         .collect();
-    verdict.ignored.sort();
-    verdict.answer = answer;
+    verdict.ignored_attributes.sort();
+    verdict.output_ad = answer;
     verdict
 }
 
-fn updated(call: &HookAnswer<'_>, mut answer: ClassAd, quirks: Quirks, seen: &mut Seen) -> HookVerdict {
+fn judge_update(
+    call: &FinishedHookCall<'_>,
+    mut answer: ClassAd,
+    quirks: QuirkMode,
+    seen: &mut UsedQuirks,
+) -> HookVerdict {
     let empty = ClassAd::new();
-    let routed = call.routed.unwrap_or(&empty);
+    let routed = call.routed_ad.unwrap_or(&empty);
     let mut ignored = Vec::new();
     for name in ["MyType", "TargetType"] {
         if answer.remove(name).is_some() {
             ignored.push(BString::from(name));
         }
     }
-    let redirects = changed_names(&answer, routed)
+    let redirects = changed_attribute_names(&answer, routed)
         .any(|name| caseless::eq(name, b"ClusterId") || caseless::eq(name, b"ProcId"));
     if redirects {
         seen.0.push(Quirk::UpdateIdRedirects);
     }
-    if let Some(refused) = queue_refusal::of_changes(&answer, routed) {
-        let mut verdict = spoiled(call, quirks, seen)
-            .because(format!("push_dirty_attributes: {refused}"))
-            .refused(refused.name);
+    if let Some(refused) = queue_refusal::refused_in_changes(&answer, routed) {
+        let mut verdict = judge_unusable_output(call, quirks, seen)
+            .with_reason(format!("push_dirty_attributes: {refused}"))
+            .with_refused_attribute(refused.name);
         // The router's own copy has taken it in by then: a cleanup hook sees it.
         if verdict.decision == HookDecision::Dropped {
-            verdict.answer = answer;
+            verdict.output_ad = answer;
         }
         return verdict;
     }
     let decision = if answer.is_empty() { HookDecision::Unchanged } else { HookDecision::Updated };
     let mut verdict = HookVerdict::new(decision);
-    verdict.answer = answer;
-    verdict.ignored = ignored;
+    verdict.output_ad = answer;
+    verdict.ignored_attributes = ignored;
     verdict
 }
 
-fn finalized(call: &HookAnswer<'_>, mut answer: ClassAd) -> HookVerdict {
-    if let Some(refused) = queue_refusal::of_changes(&answer, call.source) {
+fn judge_finalization(call: &FinishedHookCall<'_>, mut answer: ClassAd) -> HookVerdict {
+    if let Some(refused) = queue_refusal::refused_in_changes(&answer, call.source_ad) {
         return HookVerdict::new(HookDecision::Failed)
-            .because(format!("push_dirty_attributes: {refused}"))
-            .refused(refused.name);
+            .with_reason(format!("push_dirty_attributes: {refused}"))
+            .with_refused_attribute(refused.name);
     }
     let mut verdict = HookVerdict::new(HookDecision::Finalized);
     // The mirror owns it.
-    if changed_names(&answer, call.source).any(|name| caseless::eq(name, b"JobStatus")) {
-        verdict.ignored.push("JobStatus".into());
+    if changed_attribute_names(&answer, call.source_ad).any(|name| caseless::eq(name, b"JobStatus")) {
+        verdict.ignored_attributes.push("JobStatus".into());
     }
     answer.remove("JobStatus");
-    verdict.answer = answer;
+    verdict.output_ad = answer;
     verdict
 }
 
 /// The names of an answer whose values are not those of the job.
-fn changed_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Item = &'a BStr> {
+fn changed_attribute_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Item = &'a BStr> {
     answer.names().filter(move |name| answer.get(name) != job.get(name))
 }
 
@@ -287,35 +306,35 @@ fn changed_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Ite
 mod tests {
     use super::*;
 
-    fn judge(hook: HookType, exit: Exit, stdout: &str, quirks: Quirks) -> (HookDecision, String) {
+    fn judge(hook: HookType, exit: Exit, stdout: &str, quirks: QuirkMode) -> (HookDecision, String) {
         let mut source = ClassAd::new();
         for line in ["JobUniverse = 5", "Owner = \"ana\"", "ClusterId = 3", "ProcId = 0"] {
             source.insert_line(line.as_bytes()).unwrap();
         }
-        let answer = HookAnswer {
+        let answer = FinishedHookCall {
             dialect: Dialect::new_syntax(),
             hook,
             exit,
             stdout: stdout.as_bytes(),
-            cut: false,
-            source: &source,
-            routed: Some(&source),
+            is_truncated: false,
+            source_ad: &source,
+            routed_ad: Some(&source),
             edit_in_place: false,
         };
-        let verdict = hook_verdict(&answer, quirks);
+        let verdict = judge_hook_call(&answer, quirks);
         (verdict.decision, verdict.reason)
     }
 
     #[test]
     fn translate_without_a_universe_ends_the_daemon_or_is_given_back() {
         let ask = |quirks| judge(HookType::TranslateJob, Exit::Code(0), "A = 1\n", quirks).0;
-        assert_eq!(ask(Quirks::Reference), HookDecision::RouterAbort);
-        assert_eq!(ask(Quirks::None), HookDecision::Dropped);
+        assert_eq!(ask(QuirkMode::Reference), HookDecision::RouterAbort);
+        assert_eq!(ask(QuirkMode::Manual), HookDecision::Dropped);
     }
 
     #[test]
     fn translate_fails_in_the_words_of_the_reference() {
-        let ask = |text| judge(HookType::TranslateJob, Exit::Code(0), text, Quirks::Reference).1;
+        let ask = |text| judge(HookType::TranslateJob, Exit::Code(0), text, QuirkMode::Reference).1;
         assert_eq!(ask("# note = 1\nJobUniverse = 5"), "failed to submit job: Failed to set # note = 1");
         assert_eq!(
             ask("Owner = \"eve\"\nJobUniverse = 5"),
@@ -329,26 +348,26 @@ mod tests {
     fn a_killed_hook_counts_as_successful_only_in_the_reference() {
         let killed = Exit::Signal { number: 9, core_dumped: false };
         let ask = |hook, quirks| judge(hook, killed, "A = 1\nJobUniverse = 5\n", quirks).0;
-        assert_eq!(ask(HookType::TranslateJob, Quirks::Reference), HookDecision::Routed);
-        assert_eq!(ask(HookType::TranslateJob, Quirks::None), HookDecision::Dropped);
-        assert_eq!(ask(HookType::JobCleanup, Quirks::Reference), HookDecision::Cleaned);
-        assert_eq!(ask(HookType::JobCleanup, Quirks::None), HookDecision::Failed);
+        assert_eq!(ask(HookType::TranslateJob, QuirkMode::Reference), HookDecision::Routed);
+        assert_eq!(ask(HookType::TranslateJob, QuirkMode::Manual), HookDecision::Dropped);
+        assert_eq!(ask(HookType::JobCleanup, QuirkMode::Reference), HookDecision::Cleaned);
+        assert_eq!(ask(HookType::JobCleanup, QuirkMode::Manual), HookDecision::Failed);
     }
 
     #[test]
     fn an_update_names_no_job_not_even_its_own() {
         let ask = |text, quirks| judge(HookType::RouterUpdateJobInfo, Exit::Code(0), text, quirks).0;
-        assert_eq!(ask("MyType = \"Job\"\nProgress = 1\n", Quirks::Reference), HookDecision::Updated);
-        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::Reference), HookDecision::Dropped);
-        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", Quirks::None), HookDecision::Unchanged);
-        assert_eq!(ask("ClusterId = 9\n", Quirks::Reference), HookDecision::Dropped);
-        assert_eq!(ask("ClusterId = 9\n", Quirks::None), HookDecision::Unchanged);
-        assert_eq!(ask("", Quirks::None), HookDecision::Unchanged);
+        assert_eq!(ask("MyType = \"Job\"\nProgress = 1\n", QuirkMode::Reference), HookDecision::Updated);
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", QuirkMode::Reference), HookDecision::Dropped);
+        assert_eq!(ask("ClusterId = 3\nProgress = 1\n", QuirkMode::Manual), HookDecision::Unchanged);
+        assert_eq!(ask("ClusterId = 9\n", QuirkMode::Reference), HookDecision::Dropped);
+        assert_eq!(ask("ClusterId = 9\n", QuirkMode::Manual), HookDecision::Unchanged);
+        assert_eq!(ask("", QuirkMode::Manual), HookDecision::Unchanged);
     }
 
     #[test]
     fn finalize_cannot_write_what_identifies_the_job() {
-        let ask = |text| judge(HookType::JobFinalize, Exit::Code(0), text, Quirks::Reference).0;
+        let ask = |text| judge(HookType::JobFinalize, Exit::Code(0), text, QuirkMode::Reference).0;
         assert_eq!(ask("Owner = \"ana\"\nNote = 1\n"), HookDecision::Failed);
         assert_eq!(ask("MyType = \"Job\"\n"), HookDecision::Failed);
         assert_eq!(ask("Owner = \"eve\"\n"), HookDecision::Failed);

@@ -4,7 +4,7 @@
 use bstr::BString;
 
 use super::Route;
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::printf;
 
 /// Throttles count jobs in this many seconds, and are looked at this often (`THROTTLE_UPDATE_INTERVAL`).
@@ -18,7 +18,7 @@ pub struct RouteState {
     /// Those of them that run.
     pub running: i64,
     /// When the counts below began, in seconds since the epoch.
-    pub since: i64,
+    pub counts_since: i64,
     /// Jobs chosen for it since then.
     pub recently_routed: i64,
     /// Jobs that failed since then.
@@ -28,21 +28,21 @@ pub struct RouteState {
     /// Jobs in 600 seconds; 0 for no throttle.
     pub throttle: f64,
     /// Whether nothing may be routed until a job succeeds: a threshold of 0 and a failure.
-    pub shut: bool,
+    pub blocked_by_failure: bool,
 }
 
 /// Which limit keeps a route from taking another job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Full {
+pub enum FullReason {
     /// `MaxJobs`.
-    Jobs {
+    MaxJobs {
         /// It has so many.
         jobs: i64,
         /// It may have so many.
         limit: i64,
     },
     /// `MaxIdleJobs`.
-    Idle {
+    MaxIdleJobs {
         /// So many of its jobs do not run.
         idle: i64,
         /// So many may be not running.
@@ -57,12 +57,14 @@ pub enum Full {
     },
 }
 
-impl std::fmt::Display for Full {
+impl std::fmt::Display for FullReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Full::Jobs { jobs, limit } => write!(f, "full: {jobs} of {limit} jobs (MaxJobs)"),
-            Full::Idle { idle, limit } => write!(f, "full: {idle} of {limit} idle jobs (MaxIdleJobs)"),
-            Full::Throttle { routed, throttle } => {
+            FullReason::MaxJobs { jobs, limit } => write!(f, "full: {jobs} of {limit} jobs (MaxJobs)"),
+            FullReason::MaxIdleJobs { idle, limit } => {
+                write!(f, "full: {idle} of {limit} idle jobs (MaxIdleJobs)")
+            }
+            FullReason::Throttle { routed, throttle } => {
                 write!(f, "throttled after failures: {routed} routed, {throttle} allowed in 600 seconds")
             }
         }
@@ -72,45 +74,46 @@ impl std::fmt::Display for Full {
 impl RouteState {
     /// The state of a route that has done nothing yet.
     pub fn new(now: i64) -> Self {
-        RouteState { since: now, ..RouteState::default() }
+        RouteState { counts_since: now, ..RouteState::default() }
     }
 
     /// Jobs that do not run: held, completed and unclaimed ones too.
-    pub fn idle(&self) -> i64 {
+    pub fn idle_jobs(&self) -> i64 {
         self.jobs - self.running
     }
 
     /// What keeps the route from taking another job, in the order of the reference's tests; `None` if nothing does.
-    pub fn full(&self, route: &Route) -> Option<Full> {
-        if self.shut || (self.throttle > 0.0 && self.throttle <= self.recently_routed as f64) {
-            return Some(Full::Throttle { routed: self.recently_routed, throttle: self.throttle });
+    pub fn full_reason(&self, route: &Route) -> Option<FullReason> {
+        if self.blocked_by_failure || (self.throttle > 0.0 && self.throttle <= self.recently_routed as f64) {
+            return Some(FullReason::Throttle { routed: self.recently_routed, throttle: self.throttle });
         }
-        if route.max_idle_jobs >= 0 && route.max_idle_jobs <= self.idle() {
-            return Some(Full::Idle { idle: self.idle(), limit: route.max_idle_jobs });
+        if route.max_idle_jobs >= 0 && route.max_idle_jobs <= self.idle_jobs() {
+            return Some(FullReason::MaxIdleJobs { idle: self.idle_jobs(), limit: route.max_idle_jobs });
         }
-        (self.jobs >= route.max_jobs).then_some(Full::Jobs { jobs: self.jobs, limit: route.max_jobs })
+        (self.jobs >= route.max_jobs)
+            .then_some(FullReason::MaxJobs { jobs: self.jobs, limit: route.max_jobs })
     }
 
     /// Counts a job that was chosen.
-    pub fn chosen(&mut self) {
+    pub fn count_chosen(&mut self) {
         self.jobs += 1;
         self.recently_routed += 1;
     }
 
     /// Counts the end of a job; interrupted ones are neither success nor failure.
-    pub fn ended(&mut self, success: bool) {
+    pub fn count_ended(&mut self, success: bool) {
         if success {
             self.recently_succeeded += 1;
-            self.shut = false;
+            self.blocked_by_failure = false;
         } else {
             self.recently_failed += 1;
         }
     }
 
     /// Looks at the failures once 600 seconds have gone by; the old and the new throttle if it changed.
-    pub fn adjust(&mut self, threshold: f64, now: i64, quirks: Quirks) -> Option<(f64, f64)> {
+    pub fn adjust_throttle(&mut self, threshold: f64, now: i64, quirks: QuirkMode) -> Option<(f64, f64)> {
         let interval = THROTTLE_INTERVAL as f64;
-        let elapsed = now - self.since;
+        let elapsed = now - self.counts_since;
         if elapsed < THROTTLE_INTERVAL {
             return None;
         }
@@ -120,7 +123,7 @@ impl RouteState {
         if self.recently_failed > 0 && failed / elapsed as f64 > threshold {
             throttle = interval * threshold / (failed / (failed + self.jobs as f64 + succeeded));
             // A throttle of 0 means none: zero tolerance would end in no limit at all.
-            self.shut = throttle <= 0.0 && !quirks.has(Quirk::ThrottleZeroIsNone);
+            self.blocked_by_failure = throttle <= 0.0 && !quirks.reproduces(Quirk::ThrottleZeroIsNone);
         } else {
             // The reference keeps this factor in single precision.
             let mut factor = (3.0 * succeeded - 2.0 * failed) as f32;
@@ -138,7 +141,7 @@ impl RouteState {
                 throttle = 1.0;
             }
         }
-        self.since = now;
+        self.counts_since = now;
         (self.recently_routed, self.recently_failed, self.recently_succeeded) = (0, 0, 0);
         if (throttle - old).abs() > 0.0001 {
             self.throttle = throttle;
@@ -149,11 +152,11 @@ impl RouteState {
 }
 
 /// A throttle as it is shown: `none`, `0.03 jobs/sec`.
-pub fn throttle_text(throttle: f64) -> BString {
+pub fn format_throttle(throttle: f64) -> BString {
     if throttle <= 0.0 {
         return "none".into();
     }
-    let rate = printf::general_upper(throttle / THROTTLE_INTERVAL as f64, 6).to_lowercase();
+    let rate = printf::format_general_upper(throttle / THROTTLE_INTERVAL as f64, 6).to_lowercase();
     format!("{rate} jobs/sec").into()
 }
 
@@ -165,8 +168,8 @@ mod tests {
     fn look(throttle: f64, jobs: i64, succeeded: i64, failed: i64) -> f64 {
         let mut state = RouteState { throttle, jobs, ..RouteState::new(0) };
         (state.recently_succeeded, state.recently_failed) = (succeeded, failed);
-        state.adjust(0.03, 600, Quirks::Reference);
-        assert_eq!((state.since, state.recently_failed), (600, 0));
+        state.adjust_throttle(0.03, 600, QuirkMode::Reference);
+        assert_eq!((state.counts_since, state.recently_failed), (600, 0));
         state.throttle
     }
 
@@ -187,25 +190,25 @@ mod tests {
             let got = look(before, jobs, succeeded, failed);
             assert!((got - after).abs() < 1e-9, "{before} {jobs} {succeeded} {failed}: {got}");
         }
-        assert_eq!(throttle_text(18.0), "0.03 jobs/sec");
-        assert_eq!(throttle_text(0.0), "none");
+        assert_eq!(format_throttle(18.0), "0.03 jobs/sec");
+        assert_eq!(format_throttle(0.0), "none");
     }
 
     #[test]
     fn nothing_changes_before_600_seconds() {
         let mut state = RouteState { recently_failed: 100, ..RouteState::new(0) };
-        assert_eq!(state.adjust(0.03, 599, Quirks::Reference), None);
+        assert_eq!(state.adjust_throttle(0.03, 599, QuirkMode::Reference), None);
         assert_eq!(state.recently_failed, 100);
     }
 
     #[test]
     fn zero_tolerance_stops_the_route_until_a_success() {
-        for (quirks, shut) in [(Quirks::None, true), (Quirks::Reference, false)] {
+        for (quirks, shut) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
             let mut state = RouteState { recently_failed: 1, ..RouteState::new(0) };
-            state.adjust(0.0, 600, quirks);
-            assert_eq!(state.shut, shut);
-            state.ended(true);
-            assert!(!state.shut);
+            state.adjust_throttle(0.0, 600, quirks);
+            assert_eq!(state.blocked_by_failure, shut);
+            state.count_ended(true);
+            assert!(!state.blocked_by_failure);
         }
     }
 }

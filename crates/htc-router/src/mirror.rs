@@ -8,7 +8,7 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 
 /// Attributes that are always taken over.
-const COPIED: [&str; 35] = [
+const MIRRORED_ATTRIBUTES: [&str; 35] = [
     "BytesSent",
     "BytesRecvd",
     "CompletionDate",
@@ -48,7 +48,7 @@ const COPIED: [&str; 35] = [
 
 /// What is written to the source's user log because of a change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceEvent {
+pub enum SourceLogEvent {
     /// The copy began to run.
     Execute,
     /// It stopped running.
@@ -57,12 +57,12 @@ pub enum SourceEvent {
 
 /// What one look changed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Mirrored {
+pub struct MirrorResult {
     /// Attributes of the source with their new expressions, as an update of the queue takes them: none goes, for what the router
     /// forgets of its own ad stays in the queue.
     pub changes: Vec<(BString, Option<Expr>)>,
     /// For the source's user log.
-    pub event: Option<SourceEvent>,
+    pub event: Option<SourceLogEvent>,
 }
 
 /// Why nothing could be mirrored.
@@ -83,22 +83,22 @@ pub fn is_hold_copied(source: &ClassAd, world: &dyn World) -> bool {
 
 /// What is mirrored beside the fixed list.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extra<'a> {
+pub struct ExtraAttributes<'a> {
     /// `<KW>_ATTRS_TO_COPY`, as text.
-    pub attributes: &'a [u8],
+    pub configured_names: &'a [u8],
     /// `CHIRP_DELAYED_UPDATE_PREFIX`.
-    pub chirp: &'a [BString],
+    pub chirp_patterns: &'a [BString],
 }
 
 /// A look at a source and its copy.
 #[derive(Clone, Copy)]
-pub struct Look<'a> {
+pub struct MirrorInput<'a> {
     /// The source as the queue shows it: what is compared with.
-    pub queued: &'a ClassAd,
+    pub queued_source: &'a ClassAd,
     /// The copy.
-    pub routed: &'a ClassAd,
+    pub copy_ad: &'a ClassAd,
     /// What is mirrored beside the fixed list.
-    pub extra: Extra<'a>,
+    pub extra: ExtraAttributes<'a>,
     /// When, in seconds since the epoch.
     pub now: i64,
     /// What is outside.
@@ -109,117 +109,117 @@ pub struct Look<'a> {
 ///
 /// # Errors
 /// One of the two has no usable JobStatus; nothing is changed then.
-pub fn mirror(source: &mut ClassAd, look: Look<'_>) -> Result<Mirrored, MirrorError> {
-    let Look { queued, routed, extra, world, .. } = look;
+pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<MirrorResult, MirrorError> {
+    let MirrorInput { queued_source: queued, copy_ad: routed, extra, world, .. } = look;
     let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
     let new = Context::new(world).my(routed).int("JobStatus").ok_or(MirrorError::Copy)?;
     let copied_hold = is_hold_copied(queued, world);
     let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
-    let mut changes = Changes { ad: source, look, made: Mirrored::default() };
+    let mut changes = MirrorChanges { ad: source, input: look, result: MirrorResult::default() };
     // Some schedds do not know the mark and leave it behind.
     if old != JobStatus::HELD && copied_hold {
-        changes.value("HoldCopiedFromTargetJob", false);
+        changes.set_value("HoldCopiedFromTargetJob", false);
     }
     if old != new {
         match new {
-            JobStatus::IDLE if changes.simple(old, JobStatus::IDLE, copied_hold) => {
-                changes.made.event = (own == JobStatus::RUNNING).then_some(SourceEvent::Evicted);
+            JobStatus::IDLE if changes.set_status(old, JobStatus::IDLE, copied_hold) => {
+                changes.result.event = (own == JobStatus::RUNNING).then_some(SourceLogEvent::Evicted);
             }
             JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT
-                if changes.simple(old, JobStatus::RUNNING, copied_hold) =>
+                if changes.set_status(old, JobStatus::RUNNING, copied_hold) =>
             {
-                changes.made.event = (own == JobStatus::IDLE).then_some(SourceEvent::Execute);
+                changes.result.event = (own == JobStatus::IDLE).then_some(SourceLogEvent::Execute);
             }
             JobStatus::HELD
                 if ![JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&old) =>
             {
-                changes.hold();
+                changes.copy_hold();
             }
             JobStatus::IDLE
             | JobStatus::RUNNING
             | JobStatus::TRANSFERRING_OUTPUT
             | JobStatus::HELD
             | JobStatus::REMOVED => {}
-            _ => changes.value("JobStatus", new),
+            _ => changes.set_value("JobStatus", new),
         }
     }
-    for name in COPIED.iter().chain(&["MemoryProvisioned"]) {
-        changes.copy(name.as_bytes());
+    for name in MIRRORED_ATTRIBUTES.iter().chain(&["MemoryProvisioned"]) {
+        changes.copy_attribute(name.as_bytes());
     }
-    for name in list::split(extra.attributes) {
-        changes.copy(name);
+    for name in list::split(extra.configured_names) {
+        changes.copy_attribute(name);
     }
     let flat = routed.flattened_chain();
     for (name, _) in flat.sorted() {
-        if extra.chirp.iter().any(|pattern| list::matches_caseless(pattern, name)) {
-            changes.copy(name);
+        if extra.chirp_patterns.iter().any(|pattern| list::matches_wildcard_caseless(pattern, name)) {
+            changes.copy_attribute(name);
         }
     }
-    Ok(changes.made)
+    Ok(changes.result)
 }
 
-struct Changes<'a> {
+struct MirrorChanges<'a> {
     ad: &'a mut ClassAd,
-    look: Look<'a>,
-    made: Mirrored,
+    input: MirrorInput<'a>,
+    result: MirrorResult,
 }
 
-impl Changes<'_> {
+impl MirrorChanges<'_> {
     fn set(&mut self, name: &[u8], expr: Expr) {
         self.ad.insert(name, expr.clone());
-        self.made.changes.retain(|(known, _)| !caseless::eq(known, name));
-        self.made.changes.push((name.into(), Some(expr)));
+        self.result.changes.retain(|(known, _)| !caseless::eq(known, name));
+        self.result.changes.push((name.into(), Some(expr)));
     }
 
-    fn value(&mut self, name: &str, value: impl Into<htc_classad::Value>) {
+    fn set_value(&mut self, name: &str, value: impl Into<htc_classad::Value>) {
         self.set(name.as_bytes(), Expr::literal(value));
     }
 
     /// Forgets an attribute: the queue keeps it, for what is deleted is not among what 25.14 writes (`push_dirty_attributes`).
-    fn forget(&mut self, name: &str) {
+    fn forget_attribute(&mut self, name: &str) {
         self.ad.remove(name);
     }
 
-    fn copy(&mut self, name: &[u8]) {
-        if let Some(expr) = self.look.routed.get(name)
-            && self.look.queued.get(name).as_ref() != Some(&expr)
+    fn copy_attribute(&mut self, name: &[u8]) {
+        if let Some(expr) = self.input.copy_ad.get(name)
+            && self.input.queued_source.get(name).as_ref() != Some(&expr)
         {
             self.set(name, expr);
         }
     }
 
     /// Idle or running; false when the source's own state forbids it.
-    fn simple(&mut self, old: i64, new: i64, copied_hold: bool) -> bool {
+    fn set_status(&mut self, old: i64, new: i64, copied_hold: bool) -> bool {
         if (old == JobStatus::HELD && !copied_hold) || old == new || old == JobStatus::REMOVED {
             return false;
         }
-        self.value("JobStatus", new);
-        self.value("EnteredCurrentStatus", self.look.now);
+        self.set_value("JobStatus", new);
+        self.set_value("EnteredCurrentStatus", self.input.now);
         if copied_hold {
-            self.value("HoldCopiedFromTargetJob", false);
+            self.set_value("HoldCopiedFromTargetJob", false);
         }
         true
     }
 
-    fn hold(&mut self) {
-        let Look { queued, routed, now, world, .. } = self.look;
+    fn copy_hold(&mut self) {
+        let MirrorInput { queued_source: queued, copy_ad: routed, now, world, .. } = self.input;
         let context = Context::new(world).my(routed);
         let reason = context.string("HoldReason");
         let code = context.int("HoldReasonCode").unwrap_or(0);
         // Without a reason there is no subcode either.
         let subcode = reason.as_ref().and_then(|_| context.int("HoldReasonSubCode")).unwrap_or(0);
-        self.value("JobStatus", JobStatus::HELD);
-        self.value("EnteredCurrentStatus", now);
-        self.value("HoldReason", reason.unwrap_or_default());
-        self.value("HoldReasonCode", code);
-        self.value("HoldReasonSubCode", subcode);
-        self.value("HoldCopiedFromTargetJob", true);
+        self.set_value("JobStatus", JobStatus::HELD);
+        self.set_value("EnteredCurrentStatus", now);
+        self.set_value("HoldReason", reason.unwrap_or_default());
+        self.set_value("HoldReasonCode", code);
+        self.set_value("HoldReasonSubCode", subcode);
+        self.set_value("HoldCopiedFromTargetJob", true);
         if let Some(release) = self.ad.get("ReleaseReason") {
             self.set(b"LastReleaseReason", release);
         }
-        self.forget("ReleaseReason");
+        self.forget_attribute("ReleaseReason");
         let holds = Context::new(world).my(queued).int("NumSystemHolds").unwrap_or(0);
-        self.value("NumSystemHolds", holds + 1);
+        self.set_value("NumSystemHolds", holds + 1);
     }
 }
 
@@ -227,17 +227,17 @@ impl Changes<'_> {
 ///
 /// # Errors
 /// One of the two has no usable JobStatus.
-pub fn finish(
+pub fn finish_source(
     source: &mut ClassAd,
     (routed, id): (&ClassAd, Option<BString>),
-    extra: Extra<'_>,
+    extra: ExtraAttributes<'_>,
     (now, world): (i64, &dyn World),
 ) -> Result<(), MirrorError> {
     let queued = source.clone();
     if let Some(id) = id {
         source.set("RoutedToJobId", id);
     }
-    mirror(source, Look { queued: &queued, routed, extra, now, world })?;
+    mirror_copy_state(source, MirrorInput { queued_source: &queued, copy_ad: routed, extra, now, world })?;
     let done = Context::new(world).my(source).int("JobStatus") == Some(JobStatus::COMPLETED);
     source.set("Managed", if done { "ScheddDone" } else { "External" });
     if done {
@@ -257,12 +257,12 @@ mod tests {
         let queued = long::parse(b"JobStatus = 2\nReleaseReason = \"by hand\"\n").0;
         let copy = long::parse(b"JobStatus = 5\nHoldReason = \"full\"\nHoldReasonCode = 3\n").0;
         let mut source = queued.clone();
-        let made = mirror(
+        let made = mirror_copy_state(
             &mut source,
-            Look {
-                queued: &queued,
-                routed: &copy,
-                extra: Extra::default(),
+            MirrorInput {
+                queued_source: &queued,
+                copy_ad: &copy,
+                extra: ExtraAttributes::default(),
                 now: 9,
                 world: &RealWorld::new(),
             },
@@ -280,7 +280,12 @@ mod tests {
             let mut source =
                 long::parse(b"JobStatus = 2\nManaged = \"External\"\nManagedManager = \"r\"\n").0;
             let copy = long::parse(copy).0;
-            let made = finish(&mut source, (&copy, Some("7.0".into())), Extra::default(), (9, &world));
+            let made = finish_source(
+                &mut source,
+                (&copy, Some("7.0".into())),
+                ExtraAttributes::default(),
+                (9, &world),
+            );
             let text = |name: &str| source.string(name).map(ToString::to_string);
             (made, text("Managed"), text("ManagedManager"), text("RoutedToJobId"))
         };

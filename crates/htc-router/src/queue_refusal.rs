@@ -11,24 +11,24 @@ use htc_classad::{ClassAd, Expr, Value};
 /// Attributes of a job in the queue that nobody may write again, not even with the value they have
 /// (`SYSTEM_IMMUTABLE_JOB_ATTRS`, and JobSetId, which SetAttribute refuses by itself). OsUser belongs to them too, but is
 /// passed over in silence before (`SYSTEM_SECURE_JOB_ATTRS`).
-const NEVER_WRITTEN: [&str; 8] =
+const IMMUTABLE_ATTRIBUTES: [&str; 8] =
     ["ClusterId", "JobSetId", "JobUniverse", "MyType", "Owner", "ProcId", "TargetType", "User"];
 
 /// An attribute that the queue refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct RefusedAttribute {
     /// Its name as printed.
     pub name: BString,
     value: BString,
 }
 
-impl Refused {
+impl RefusedAttribute {
     fn new(name: &BStr, value: &Expr) -> Self {
-        Refused { name: name.to_owned(), value: value.unparse_old() }
+        RefusedAttribute { name: name.to_owned(), value: value.unparse_old() }
     }
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for RefusedAttribute {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Failed to set {} = {}", self.name, self.value)
     }
@@ -36,7 +36,7 @@ impl std::fmt::Display for Refused {
 
 /// The first attribute of changes to a job that keeps all of them out of the queue. Every attribute that is given is
 /// written, whether or not it differs.
-pub(super) fn of_changes(changes: &ClassAd, job: &ClassAd) -> Option<Refused> {
+pub(super) fn refused_in_changes(changes: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = changes.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
     // The id to write to is that of the changed ad: any attribute fails for another job.
@@ -44,46 +44,48 @@ pub(super) fn of_changes(changes: &ClassAd, job: &ClassAd) -> Option<Refused> {
         .iter()
         .any(|id| changes.get(id).is_some_and(|value| job.get(id).as_ref() != Some(&value)));
     all.iter()
-        .find(|(name, value)| redirects || is_never_written(name) || !is_writable(name, value))
-        .map(|(name, value)| Refused::new(name, value))
+        .find(|(name, value)| redirects || is_immutable(name) || !is_valid_assignment(name, value))
+        .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
 /// The first attribute of an edited job that keeps the edit out of the queue. Only what reads otherwise is written.
-pub(super) fn of_edit(edited: &ClassAd, job: &ClassAd) -> Option<Refused> {
+pub(super) fn refused_in_edit(edited: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = edited.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
     all.iter()
         .filter(|(name, value)| job.get(name).is_none_or(|old| old.unparse_old() != value.unparse_old()))
-        .find(|(name, value)| is_never_written(name) || !is_writable(name, value))
-        .map(|(name, value)| Refused::new(name, value))
+        .find(|(name, value)| is_immutable(name) || !is_valid_assignment(name, value))
+        .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
 /// The first attribute of a new job that keeps it out of the queue. Its owner is that of the source.
-pub(super) fn of_submission(new: &ClassAd, source: &ClassAd) -> Option<Refused> {
+pub(super) fn refused_in_submission(new: &ClassAd, source: &ClassAd) -> Option<RefusedAttribute> {
     let refused = |name: &BStr, value: &Expr| {
         let is = |other: &str| caseless::eq(name, other.as_bytes());
-        !is_writable(name, value)
-            || (is("Owner") && !is_owner(value, source))
-            || (is("JobSetId") && !is_set_id(&value.unparse_old()))
+        !is_valid_assignment(name, value)
+            || (is("Owner") && !is_owner_or_undefined(value, source))
+            || (is("JobSetId") && !is_job_set_id(&value.unparse_old()))
     };
     let all = new.in_ad_order();
-    all.iter().find(|(name, value)| refused(name, value)).map(|(name, value)| Refused::new(name, value))
+    all.iter()
+        .find(|(name, value)| refused(name, value))
+        .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
 /// Whether an attribute is one that edits of a job leave as it is.
-pub(super) fn is_never_written(name: &[u8]) -> bool {
-    NEVER_WRITTEN.iter().any(|other| caseless::eq(name, other.as_bytes()))
+pub(super) fn is_immutable(name: &[u8]) -> bool {
+    IMMUTABLE_ATTRIBUTES.iter().any(|other| caseless::eq(name, other.as_bytes()))
 }
 
 /// As `IsValidAttrName` and `IsValidAttrValue` of `compat_classad.cpp`.
-fn is_writable(name: &[u8], value: &Expr) -> bool {
+fn is_valid_assignment(name: &[u8], value: &Expr) -> bool {
     let name_is_valid = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     name_is_valid && value.unparse_old().find_byteset(b"\r\n").is_none()
 }
 
 /// The account itself in quotes, or nothing said.
-fn is_owner(value: &Expr, source: &ClassAd) -> bool {
+fn is_owner_or_undefined(value: &Expr, source: &ClassAd) -> bool {
     match value.as_literal() {
         Some(Value::Undefined) => true,
         Some(Value::Str(name)) => source.string("Owner").is_none_or(|owner| owner == name),
@@ -92,7 +94,7 @@ fn is_owner(value: &Expr, source: &ClassAd) -> bool {
 }
 
 /// As `strtol` reads it: a positive number and nothing else.
-fn is_set_id(text: &[u8]) -> bool {
+fn is_job_set_id(text: &[u8]) -> bool {
     text.to_str().ok().and_then(|text| text.parse::<i32>().ok()).is_some_and(|id| id > 0)
 }
 
@@ -114,7 +116,8 @@ mod tests {
     // All from 25.14's job router and schedd.
     #[test]
     fn what_identifies_a_job_is_not_written_again_not_even_unchanged() {
-        let name = |text: &str| of_changes(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
+        let name =
+            |text: &str| refused_in_changes(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
         for line in
             JOB.lines().chain(["TargetType = \"Machine\"", "JobSetId = 5", "A.B = 1", "Caf\u{e9} = 1"])
         {
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_edit_may_repeat_what_identifies_the_job() {
-        let name = |text: &str| of_edit(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
+        let name = |text: &str| refused_in_edit(&ad(text), &ad(JOB)).map(|refused| refused.name.to_string());
         assert_eq!(name(JOB), None);
         assert_eq!(name("OsUser = \"x\"\nJobStatus = 5"), None);
         assert_eq!(name("MyType = \"X\"\nProcId = 99").as_deref(), Some("MyType"));
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_new_job_may_name_no_other_owner() {
-        let text = |text: &str| of_submission(&ad(text), &ad(JOB)).map(|refused| refused.to_string());
+        let text = |text: &str| refused_in_submission(&ad(text), &ad(JOB)).map(|refused| refused.to_string());
         for line in ["Owner = \"ana\"", "owner = UNDEFINED", "User = 5", "MyType = \"X\"", "JobSetId = 5"] {
             assert_eq!(text(line), None, "{line}");
         }

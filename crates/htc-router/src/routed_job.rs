@@ -2,14 +2,14 @@
 
 use bstr::BString;
 
-use super::{Knobs, Route};
+use super::{Route, RouterParameters};
 use htc_base::job::JobId;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 
 /// How a source is routed (`EditJobInPlace`, `JobShouldBeSandboxed`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routing {
+pub enum RoutingMode {
     /// By a copy that finds its files where the source has them.
     Copied,
     /// By a copy whose files are spooled.
@@ -18,22 +18,22 @@ pub enum Routing {
     InPlace,
 }
 
-impl Routing {
+impl RoutingMode {
     /// What a route wants for a source.
-    pub fn of(route: &Route, source: &ClassAd, world: &dyn World) -> Self {
-        if route.edit_job_in_place.truth(source, world) {
-            return Routing::InPlace;
+    pub fn from_route(route: &Route, source: &ClassAd, world: &dyn World) -> Self {
+        if route.edit_job_in_place.is_true(source, world) {
+            return RoutingMode::InPlace;
         }
-        match route.job_should_be_sandboxed.truth(source, world) {
-            true => Routing::Spooled,
-            false => Routing::Copied,
+        match route.job_should_be_sandboxed.is_true(source, world) {
+            true => RoutingMode::Spooled,
+            false => RoutingMode::Copied,
         }
     }
 }
 
 /// Where a job stands in its life (RoutedJob.h).
 #[derive(Clone, Debug)]
-pub enum State {
+pub enum RoutedJobState {
     /// Chosen, not yet claimed.
     Unclaimed,
     /// Claimed: the copy is being made.
@@ -49,7 +49,7 @@ pub enum State {
     /// The copy has ended.
     Finished,
     /// Management ends.
-    Cleanup(Cleanup),
+    Cleanup(CleanupState),
     /// Over; kept until the queue shows it.
     Retired {
         /// Since when, in seconds since the epoch.
@@ -61,7 +61,7 @@ pub enum State {
 
 /// How a routing has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RoutedJobOutcome {
     /// Finalized or edited: a success of its route.
     Completed,
     /// Finalized, but its JobFailureTest is true: a failure of its route.
@@ -72,20 +72,20 @@ pub enum Outcome {
     Interrupted,
 }
 
-impl Outcome {
+impl RoutedJobOutcome {
     /// Whether the source is done with.
-    pub fn is_done(self) -> bool {
-        matches!(self, Outcome::Completed | Outcome::Unsuccessful)
+    pub fn is_source_done(self) -> bool {
+        matches!(self, RoutedJobOutcome::Completed | RoutedJobOutcome::Unsuccessful)
     }
 }
 
 /// The end of the management of a job.
 #[derive(Clone, Debug)]
-pub struct Cleanup {
+pub struct CleanupState {
     /// Why it ends.
-    pub outcome: Outcome,
+    pub outcome: RoutedJobOutcome,
     /// Whether the removal of the copy is asked for.
-    pub removes_copy: bool,
+    pub removal_requested: bool,
     /// How often the cleanup hook failed.
     pub failures: u32,
     /// Before this second it is not called again.
@@ -98,14 +98,14 @@ pub struct RoutedCopy {
     /// Its id.
     pub id: JobId,
     /// What has been seen of it.
-    pub shown: Shown,
+    pub visibility: CopyVisibility,
     /// Whether it ran when last looked at.
     pub running: bool,
 }
 
 /// What the queue has shown of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum CopyVisibility {
     /// Nothing since it was submitted in this second.
     NotYet {
         /// Seconds since the epoch.
@@ -119,18 +119,18 @@ pub enum Shown {
 
 /// Whether a job may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum JobTurn {
     /// A poll deals with it: one state follows the other at once.
-    Moving,
+    Advancing,
     /// The next poll goes on with it.
-    Resting,
+    WaitingForPoll,
     /// The queue is asked, which answers at once: other jobs wait as well.
-    Asking {
+    WaitingForQueue {
         /// Whether it goes on after the answer.
-        then_moves: bool,
+        then_advances: bool,
     },
     /// Its hook runs; the others go on.
-    Calling,
+    WaitingForHook,
 }
 
 /// A job that is routed.
@@ -141,46 +141,52 @@ pub struct RoutedJob {
     /// Name of the route.
     pub route: BString,
     /// How it is routed.
-    pub routing: Routing,
+    pub routing: RoutingMode,
     /// The router's own copy of the source ad.
-    pub source: ClassAd,
+    pub source_ad: ClassAd,
     /// The routed ad as it was made or last seen; empty before.
     pub copy_ad: ClassAd,
     /// The copy, once it is submitted.
     pub copy: Option<RoutedCopy>,
     /// Where it stands.
-    pub state: State,
+    pub state: RoutedJobState,
     /// Whether it may go on.
-    pub turn: Turn,
+    pub turn: JobTurn,
     /// The poll in which it was chosen.
-    pub chosen_in: u64,
+    pub chosen_in_poll: u64,
 }
 
 impl RoutedJob {
     /// A job that was chosen for a route in a poll.
-    pub fn new(source_id: JobId, route: BString, routing: Routing, source: ClassAd, chosen_in: u64) -> Self {
+    pub fn new(
+        source_id: JobId,
+        route: BString,
+        routing: RoutingMode,
+        source: ClassAd,
+        chosen_in: u64,
+    ) -> Self {
         RoutedJob {
             source_id,
             route,
             routing,
-            source,
+            source_ad: source,
             copy_ad: ClassAd::new(),
             copy: None,
-            state: State::Unclaimed,
-            turn: Turn::Moving,
-            chosen_in,
+            state: RoutedJobState::Unclaimed,
+            turn: JobTurn::Advancing,
+            chosen_in_poll: chosen_in,
         }
     }
 
     /// Its management ends.
-    pub fn ends(&mut self, outcome: Outcome) {
-        let cleanup = Cleanup { outcome, removes_copy: false, failures: 0, not_before: 0 };
-        self.state = State::Cleanup(cleanup);
+    pub fn begin_cleanup(&mut self, outcome: RoutedJobOutcome) {
+        let cleanup = CleanupState { outcome, removal_requested: false, failures: 0, not_before: 0 };
+        self.state = RoutedJobState::Cleanup(cleanup);
     }
 
     /// Nothing more is done with it in this poll.
-    pub fn rest(&mut self) {
-        self.turn = Turn::Resting;
+    pub fn wait_for_poll(&mut self) {
+        self.turn = JobTurn::WaitingForPoll;
     }
 
     /// The id of its copy.
@@ -195,17 +201,18 @@ impl RoutedJob {
 
     /// Whether it is over.
     pub fn is_retired(&self) -> bool {
-        matches!(self.state, State::Retired { .. })
+        matches!(self.state, RoutedJobState::Retired { .. })
     }
 
     /// Whether the end of a hook has brought it into a state that the next poll is to carry out.
     pub fn is_due(&self) -> bool {
-        self.turn == Turn::Resting && matches!(self.state, State::Finished | State::Cleanup(_))
+        self.turn == JobTurn::WaitingForPoll
+            && matches!(self.state, RoutedJobState::Finished | RoutedJobState::Cleanup(_))
     }
 
     /// Whether others wait for what it asked.
-    pub fn is_asking(&self) -> bool {
-        matches!(self.turn, Turn::Asking { .. })
+    pub fn is_waiting_for_queue(&self) -> bool {
+        matches!(self.turn, JobTurn::WaitingForQueue { .. })
     }
 
     /// How log lines call it: `src=1.0,dest=2.0,route=A`.
@@ -221,8 +228,8 @@ impl RoutedJob {
     }
 
     /// Whether its copy's appearance has been waited for too long.
-    pub fn is_overdue(&self, now: i64, knobs: &Knobs) -> bool {
+    pub fn is_copy_overdue(&self, now: i64, knobs: &RouterParameters) -> bool {
         let lag = knobs.mirror_lag.as_secs() as i64;
-        matches!(self.copy, Some(RoutedCopy { shown: Shown::NotYet { since }, .. }) if now - since > lag)
+        matches!(self.copy, Some(RoutedCopy { visibility: CopyVisibility::NotYet { since }, .. }) if now - since > lag)
     }
 }

@@ -3,17 +3,17 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::{Knobs, Route, RouteTable};
+use super::{Route, RouteTable, RouterParameters};
 use htc_base::job::{JobStatus, Universe};
-use htc_base::quirks::Quirks;
+use htc_base::quirks::QuirkMode;
 use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value};
 use htc_config::MacroSource;
-use htc_transform::{Failure, Observer, Session, Transform};
+use htc_transform::{Observer, Transform, TransformFailure, TransformSession};
 
 /// What a copy does not take over from its source.
-const DELETED: [&str; 25] = [
+const NOT_COPIED_ATTRIBUTES: [&str; 25] = [
     "ClusterId",
     "ProcId",
     "BufferBlockSize",
@@ -42,7 +42,7 @@ const DELETED: [&str; 25] = [
 ];
 
 /// What begins at zero.
-pub(super) const ZEROED: [&str; 12] = [
+pub(super) const ZEROED_ATTRIBUTES: [&str; 12] = [
     "ExitStatus",
     "CompletionDate",
     "NumCkpts",
@@ -58,7 +58,7 @@ pub(super) const ZEROED: [&str; 12] = [
 ];
 
 /// Attributes of proxies and tokens, which never go to the destination (`submit_job.cpp`).
-pub const NOT_SENT: [&str; 11] = [
+pub const NEVER_SENT_ATTRIBUTES: [&str; 11] = [
     "x509UserProxySubject",
     "x509UserProxyExpiration",
     "x509UserProxyEmail",
@@ -73,7 +73,7 @@ pub const NOT_SENT: [&str; 11] = [
 ];
 
 /// How often an output name is mapped on (`MAX_REMAP_RECURSIONS`).
-const MAP_DEPTH: usize = 128;
+const MAX_REMAP_DEPTH: usize = 128;
 
 /// Why a job could not be turned into what a route makes of it.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -87,7 +87,7 @@ pub enum TranslateError {
         /// Name of a transform before or after the route.
         transform: Option<BString>,
         /// Where and why.
-        failure: Box<Failure>,
+        failure: Box<TransformFailure>,
     },
     /// `UseSharedX509UserProxy` without `SharedX509UserProxy`.
     #[error("UseSharedX509UserProxy is true, but SharedX509UserProxy is invalid!")]
@@ -97,7 +97,7 @@ pub enum TranslateError {
     ProxyWithoutSandbox,
     /// `SendIDTokens` gives no string.
     #[error("evaluated SendIDTokens value is invalid!")]
-    Tokens,
+    InvalidTokens,
     /// A name that no `JOB_ROUTER_CREATE_IDTOKEN_<name>` belongs to.
     #[error("unknown IDTOKEN {0}")]
     UnknownToken(BString),
@@ -105,13 +105,13 @@ pub enum TranslateError {
 
 impl TranslateError {
     /// The transform before or after the route that failed.
-    pub fn transform(&self) -> Option<&BStr> {
+    pub fn failed_transform(&self) -> Option<&BStr> {
         match self {
             TranslateError::Transform { transform, .. } => transform.as_ref().map(|name| name.as_ref()),
             TranslateError::NoUniverse
             | TranslateError::NoProxy
             | TranslateError::ProxyWithoutSandbox
-            | TranslateError::Tokens
+            | TranslateError::InvalidTokens
             | TranslateError::UnknownToken(_) => None,
         }
     }
@@ -133,7 +133,7 @@ impl TranslateError {
 
 /// Which transform of the making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TransformPosition {
     /// One before the route.
     Pre,
     /// The route's own.
@@ -144,7 +144,7 @@ pub enum Part {
 
 /// What becomes of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum TransformProgress {
     /// It begins.
     Begins,
     /// Its requirements do not hold.
@@ -154,23 +154,23 @@ pub enum Stage {
 }
 
 /// Is told which transform runs, and what it does.
-pub trait Watcher {
+pub trait TranslationWatcher {
     /// A transform begins, is left out or ends.
-    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage);
+    fn note_progress(&mut self, part: TransformPosition, transform: &Transform, stage: TransformProgress);
     /// A line of the reference's log that belongs to no transform.
     fn log(&mut self, _: &str) {}
     /// The transform that has begun cannot go on; its end follows.
-    fn failed(&mut self, _: &Failure) {}
+    fn note_failure(&mut self, _: &TransformFailure) {}
     /// Who is told what the transform does.
     fn observer(&mut self) -> &mut dyn Observer;
 }
 
 /// Watches nothing.
 #[derive(Debug, Default)]
-pub struct Unwatched(htc_transform::Silent);
+pub struct SilentWatcher(htc_transform::SilentObserver);
 
-impl Watcher for Unwatched {
-    fn stage(&mut self, _: Part, _: &Transform, _: Stage) {}
+impl TranslationWatcher for SilentWatcher {
+    fn note_progress(&mut self, _: TransformPosition, _: &Transform, _: TransformProgress) {}
     fn observer(&mut self) -> &mut dyn Observer {
         &mut self.0
     }
@@ -178,36 +178,36 @@ impl Watcher for Unwatched {
 
 /// The job that is copied.
 #[derive(Clone, Copy, Debug)]
-pub struct Original<'a> {
+pub struct SourceJob<'a> {
     /// Its ad.
     pub ad: &'a ClassAd,
     /// Its id.
-    pub key: &'a str,
+    pub id: &'a str,
     /// Whether the files of the copy are spooled.
-    pub sandboxed: bool,
+    pub is_sandboxed: bool,
 }
 
 /// What a file name is mapped to by `a=b;c=d`, directories included; `None` if nothing maps it (`filename_remap_find`).
 /// `say` is told what the reference logs meanwhile.
-pub fn remap(rules: &[u8], name: &[u8], say: &mut dyn FnMut(&str)) -> Option<BString> {
+pub fn remap_file_name(rules: &[u8], name: &[u8], say: &mut dyn FnMut(&str)) -> Option<BString> {
     say(&format!("REMAP: begin with rules: {}\n", rules.as_bstr()));
     // Blanks anywhere in the rules do not count.
     let rules: Vec<u8> = rules.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    remap_at(&pairs(&rules), name, 0, say).ok().flatten()
+    remap_at_depth(&parse_remap_rules(&rules), name, 0, say).ok().flatten()
 }
 
 /// Rules as pairs; a piece without `=` is passed over.
-fn pairs(rules: &[u8]) -> Vec<(BString, BString)> {
+fn parse_remap_rules(rules: &[u8]) -> Vec<(BString, BString)> {
     let mut pairs = Vec::new();
     let mut rest = rules;
     while !rest.is_empty() {
-        let (name, after) = upto(rest, b'=');
+        let (name, after) = split_at_delimiter(rest, b'=');
         let Some(after) = after else { break };
         if let Some(semicolon) = name.find_byte(b';') {
             rest = &rest[semicolon + 1..];
             continue;
         }
-        let (value, after) = upto(after, b';');
+        let (value, after) = split_at_delimiter(after, b';');
         pairs.push((name, value));
         rest = after.unwrap_or_default();
     }
@@ -215,7 +215,7 @@ fn pairs(rules: &[u8]) -> Vec<(BString, BString)> {
 }
 
 /// The text before a delimiter, which a `\` protects, and what follows it; `None` if it is not there.
-fn upto(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
+fn split_at_delimiter(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
     let mut out = BString::default();
     let mut at = 0;
     while at < text.len() {
@@ -233,25 +233,25 @@ fn upto(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
 }
 
 /// `Err` when the rules go round in circles; the text is the reference's marker.
-fn remap_at(
+fn remap_at_depth(
     pairs: &[(BString, BString)],
     name: &[u8],
     depth: usize,
     say: &mut dyn FnMut(&str),
 ) -> Result<Option<BString>, BString> {
     say(&format!("REMAP: {depth}: {}\n", name.as_bstr()));
-    if depth > MAP_DEPTH {
+    if depth > MAX_REMAP_DEPTH {
         return Err("<abort>".into());
     }
     let circle = |inner: BString| BString::from(format!("<{depth}: {}>{inner}", name.as_bstr()));
     if let Some((_, value)) = pairs.iter().find(|(key, _)| key == name) {
         // What was found may be mapped again.
-        let further = remap_at(pairs, value, depth + 1, say).map_err(circle)?;
+        let further = remap_at_depth(pairs, value, depth + 1, say).map_err(circle)?;
         return Ok(Some(further.unwrap_or_else(|| value.clone())));
     }
     let Some(slash) = name.rfind_byte(b'/') else { return Ok(None) };
     let (parent, entry) = (&name[..slash], &name[slash + 1..]);
-    let mapped = remap_at(pairs, parent, depth + 1, say).map_err(circle)?;
+    let mapped = remap_at_depth(pairs, parent, depth + 1, say).map_err(circle)?;
     Ok(mapped.map(|parent| [parent.as_slice(), b"/", entry].concat().into()))
 }
 
@@ -260,13 +260,13 @@ pub struct Translator<'a> {
     /// Routes and transforms.
     pub table: &'a RouteTable,
     /// The router's parameters.
-    pub knobs: &'a Knobs,
+    pub parameters: &'a RouterParameters,
     /// The configuration that `$(NAME)` falls back to.
     pub config: Option<&'a dyn MacroSource>,
     /// What is outside; its clock is the time of evaluation.
     pub world: &'a dyn World,
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
 }
 
 impl Translator<'_> {
@@ -274,30 +274,30 @@ impl Translator<'_> {
     ///
     /// # Errors
     /// The transform that failed; the ad shows what was done until then.
-    pub fn apply(
+    pub fn apply_transforms(
         &self,
         route: &Route,
         ad: &mut ClassAd,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn TranslationWatcher,
     ) -> Result<(), TranslateError> {
-        let mut session = Session::new(self.world, self.config);
+        let mut session = TransformSession::new(self.world, self.config);
         session.quirks = self.quirks;
-        let before = self.table.pre.iter().map(|transform| (Part::Pre, transform));
-        let after = self.table.post.iter().map(|transform| (Part::Post, transform));
-        for (part, transform) in before.chain([(Part::Route, &route.transform)]).chain(after) {
+        let before = self.table.pre_transforms.iter().map(|transform| (TransformPosition::Pre, transform));
+        let after = self.table.post_transforms.iter().map(|transform| (TransformPosition::Post, transform));
+        for (part, transform) in before.chain([(TransformPosition::Route, &route.transform)]).chain(after) {
             // The requirements of the route itself were looked at when it was chosen.
-            if part != Part::Route && !session.matches(transform, ad) {
-                watcher.stage(part, transform, Stage::Skipped);
+            if part != TransformPosition::Route && !session.meets_requirements(transform, ad) {
+                watcher.note_progress(part, transform, TransformProgress::Skipped);
                 continue;
             }
-            watcher.stage(part, transform, Stage::Begins);
+            watcher.note_progress(part, transform, TransformProgress::Begins);
             let done = session.apply(transform, ad, watcher.observer());
             if let Err(failure) = &done {
-                watcher.failed(failure);
+                watcher.note_failure(failure);
             }
-            watcher.stage(part, transform, Stage::Ended);
+            watcher.note_progress(part, transform, TransformProgress::Ended);
             done.map_err(|failure| TranslateError::Transform {
-                transform: (part != Part::Route).then(|| transform.name.clone()),
+                transform: (part != TransformPosition::Route).then(|| transform.name.clone()),
                 failure: Box::new(failure),
             })?;
         }
@@ -305,20 +305,20 @@ impl Translator<'_> {
     }
 
     /// The standard translation: turns a copy of the source into a job of its own. What was done until an error stays done.
-    fn standard(
+    fn apply_standard_translation(
         &self,
         route: &Route,
         sandboxed: bool,
         ad: &mut ClassAd,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn TranslationWatcher,
     ) -> Result<(), TranslateError> {
-        for name in DELETED {
+        for name in NOT_COPIED_ATTRIBUTES {
             ad.remove(name);
         }
         ad.set("JobStatus", JobStatus::IDLE);
         ad.set("RemoteUserCpu", 0.0);
         ad.set("RemoteSysCpu", 0.0);
-        for name in ZEROED {
+        for name in ZEROED_ATTRIBUTES {
             ad.set(name, 0);
         }
         ad.set("ExitBySignal", false);
@@ -338,7 +338,7 @@ impl Translator<'_> {
         ad.remove("TransferOutputRemaps");
         for name in ["Out", "Err"] {
             if let Some(file) = Context::new(self.world).my(ad).string(name)
-                && let Some(mapped) = remap(&remaps, &file, &mut |text| watcher.log(text))
+                && let Some(mapped) = remap_file_name(&remaps, &file, &mut |text| watcher.log(text))
             {
                 ad.set(name, mapped);
             }
@@ -350,54 +350,59 @@ impl Translator<'_> {
     ///
     /// # Errors
     /// Why it cannot be made.
-    pub fn copy(
+    pub fn make_copy(
         &self,
         route: &Route,
-        original: &Original<'_>,
+        original: &SourceJob<'_>,
         ad: &mut ClassAd,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn TranslationWatcher,
     ) -> Result<(), TranslateError> {
-        self.standard(route, original.sandboxed, ad, watcher)?;
-        self.apply(route, ad, watcher)?;
-        ad.set("RoutedFromJobId", original.key);
-        ad.set("RoutedBy", self.knobs.name.clone());
+        self.apply_standard_translation(route, original.is_sandboxed, ad, watcher)?;
+        self.apply_transforms(route, ad, watcher)?;
+        ad.set("RoutedFromJobId", original.id);
+        ad.set("RoutedBy", self.parameters.name.clone());
         ad.set("RouteName", route.name.clone());
         ad.remove("RoutedToJobId");
         self.lend_proxy(route, original, ad)?;
-        self.send_tokens(route, original.ad, ad)
+        self.add_token_files(route, original.ad, ad)
     }
 
     /// Names the copy of the router's proxy that the job gets; copying the file is the runner's part.
     fn lend_proxy(
         &self,
         route: &Route,
-        original: &Original<'_>,
+        original: &SourceJob<'_>,
         ad: &mut ClassAd,
     ) -> Result<(), TranslateError> {
-        if !route.use_shared_proxy.truth(original.ad, self.world) {
+        if !route.use_shared_proxy.is_true(original.ad, self.world) {
             return Ok(());
         }
         let Some(file) = route.lent_proxy(original.ad, self.world) else {
             return Err(TranslateError::NoProxy);
         };
-        if !original.sandboxed {
+        if !original.is_sandboxed {
             return Err(TranslateError::ProxyWithoutSandbox);
         }
-        ad.set("x509userproxy", BString::from([&file[..], b".", original.key.as_bytes()].concat()));
+        ad.set("x509userproxy", BString::from([&file[..], b".", original.id.as_bytes()].concat()));
         Ok(())
     }
 
     /// Puts the files of the tokens in front of the input files.
-    fn send_tokens(&self, route: &Route, source: &ClassAd, ad: &mut ClassAd) -> Result<(), TranslateError> {
-        let names = match (&route.send_tokens.expr, route.send_tokens.value(source, self.world)) {
-            (None, _) => self.knobs.send_tokens.clone(),
+    fn add_token_files(
+        &self,
+        route: &Route,
+        source: &ClassAd,
+        ad: &mut ClassAd,
+    ) -> Result<(), TranslateError> {
+        let names = match (&route.send_tokens.expr, route.send_tokens.evaluate(source, self.world)) {
+            (None, _) => self.parameters.send_tokens.clone(),
             (Some(_), Some(Value::Str(names))) => names,
             (Some(expr), _) if matches!(expr.as_literal(), Some(Value::Undefined)) => BString::default(),
-            _ => return Err(TranslateError::Tokens),
+            _ => return Err(TranslateError::InvalidTokens),
         };
         let mut files: Vec<&[u8]> = Vec::new();
         for name in list::split(&names) {
-            match self.knobs.tokens.iter().find(|(known, _)| known == name) {
+            match self.parameters.tokens.iter().find(|(known, _)| known == name) {
                 Some((_, file)) => files.push(file),
                 None => return Err(TranslateError::UnknownToken(name.into())),
             }
@@ -417,7 +422,7 @@ impl Translator<'_> {
 
 /// What editing a source in place changes: attributes set and attributes gone, in byte order of their names
 /// (`push_classad_diff`).
-pub fn difference(source: &ClassAd, edited: &ClassAd) -> Vec<(BString, Option<htc_classad::Expr>)> {
+pub fn changes_of_edit(source: &ClassAd, edited: &ClassAd) -> Vec<(BString, Option<htc_classad::Expr>)> {
     let mut changes = Vec::new();
     for (name, expr) in edited.sorted() {
         if source.get(name).as_ref() != Some(&expr) {
@@ -450,7 +455,7 @@ mod tests {
             ("a=b;b=a", "a", None),
             ("", "a", None),
         ] {
-            let got = remap(rules.as_bytes(), name.as_bytes(), &mut |_| {});
+            let got = remap_file_name(rules.as_bytes(), name.as_bytes(), &mut |_| {});
             assert_eq!(got.as_ref().map(|got| got.to_string()), expected.map(String::from), "{rules} {name}");
         }
     }

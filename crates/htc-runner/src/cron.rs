@@ -1,6 +1,6 @@
 //! Carries out what a cron manager asks for: starts the jobs' programs, reads their blocks as they come, signals them.
 //!
-//! The owner of the loop hands each event of its reactor to [`CronRunner::take`], and lets time pass at
+//! The owner of the loop hands each event of its reactor to [`CronRunner::take_reactor_event`], and lets time pass at
 //! [`CronRunner::next_wake`]. What time it is the owner says: the clock may be a simulated one.
 //!
 //! Reference: `cron_job.cpp` (StartJobProcess, StdoutHandler, Reaper), `startd_cron_job_mgr.cpp`, `classad_cron_job.cpp`.
@@ -14,23 +14,23 @@ use rustc_hash::FxHashMap;
 
 use super::hook_call::HookCall;
 use super::hook_environment::HookEnvironment;
-use super::spawning::Spawning;
-use htc_base::process::{ChildSpec, Exit, Identity, LeftBehind, Session, Stdio};
-use htc_base::quirks::{Quirk, Quirks};
-use htc_base::time::Now;
+use super::spawn_mode::SpawnMode;
+use htc_base::process::{ChildSpec, Exit, LeftoverPolicy, ProcessIdentity, SessionMode, Stdio};
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_hook::cron_job::{AutoPublish, CronJob, CronManager};
 use htc_hook::cron_output::CronOutput;
-use htc_os::{ChildId, Event, Leftover, Reactor, Stream, Whom};
-use htc_slot::cron_ads::{CronAds, Published};
-use htc_slot::cron_schedule::{CronAction, CronEvent, CronNote, CronRun, CronSchedule, MayStart};
+use htc_os::{ChildId, LeftoverProcess, OutputStream, Reactor, ReactorEvent, SignalScope};
+use htc_slot::cron_ads::{CronAds, CronPublication};
+use htc_slot::cron_schedule::{CronAction, CronEvent, CronNote, CronRunId, CronSchedule, StartCondition};
 
 /// How much of a run's standard error is kept, in bytes.
-const STDERR_KEPT: usize = 64 * 1024;
+const MAX_STDERR_KEPT: usize = 64 * 1024;
 
 /// What the jobs' programs get of the daemon.
 #[derive(Clone, Debug)]
-pub struct CronSurroundings {
+pub struct CronContext {
     /// Whose jobs they are.
     pub manager: CronManager,
     /// The daemon's environment, without private keys.
@@ -38,19 +38,19 @@ pub struct CronSurroundings {
     /// LOG: the working directory of jobs without CWD.
     pub directory: PathBuf,
     /// The account they run as; `None`: that of the program.
-    pub identity: Option<Identity>,
+    pub identity: Option<ProcessIdentity>,
     /// Which quirks.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
 }
 
 /// What a runner works with just now.
-pub struct CronMoment<'a> {
+pub struct CronStepInputs<'a> {
     /// Who starts and signals programs.
     pub reactor: &'a mut Reactor,
     /// What time it is.
-    pub now: Now,
+    pub now: ClockReading,
     /// Whether a job may start.
-    pub may_start: &'a MayStart<'a>,
+    pub may_start: &'a StartCondition<'a>,
     /// What is outside.
     pub world: &'a dyn World,
 }
@@ -77,10 +77,10 @@ pub enum CronNotice {
         /// The job.
         job: BString,
         /// What it did.
-        block: Published,
+        block: CronPublication,
     },
     /// A last line without newline waits for the next run.
-    Unended {
+    UnterminatedLine {
         /// The line.
         line: BString,
         /// By which quirk.
@@ -109,7 +109,7 @@ pub enum CronNotice {
         /// Its standard error.
         stderr: Vec<u8>,
         /// What it left behind; nobody kills that.
-        left_behind: Vec<Leftover>,
+        left_behind: Vec<LeftoverProcess>,
     },
     /// The job is gone from the list, with its ads.
     Dropped {
@@ -120,36 +120,36 @@ pub enum CronNotice {
     Note(CronNote),
 }
 
-struct Running {
-    run: CronRun,
+struct RunningCronJob {
+    run: CronRunId,
     name: BString,
-    began: Now,
+    began: ClockReading,
     stderr: Vec<u8>,
 }
 
 /// The live side of one cron manager.
 pub struct CronRunner {
-    surroundings: CronSurroundings,
+    context: CronContext,
     schedule: CronSchedule,
     ads: CronAds,
     auto_publish: AutoPublish,
     outputs: FxHashMap<BString, CronOutput>,
-    running: FxHashMap<ChildId, Running>,
-    told: VecDeque<CronNotice>,
+    running: FxHashMap<ChildId, RunningCronJob>,
+    notices: VecDeque<CronNotice>,
 }
 
 impl CronRunner {
     /// A manager without jobs.
-    pub fn new(surroundings: CronSurroundings) -> Self {
+    pub fn new(surroundings: CronContext) -> Self {
         let quirks = surroundings.quirks;
         CronRunner {
-            surroundings,
+            context: surroundings,
             schedule: CronSchedule::new(quirks),
             ads: CronAds::new(quirks),
             auto_publish: AutoPublish::default(),
             outputs: FxHashMap::default(),
             running: FxHashMap::default(),
-            told: VecDeque::new(),
+            notices: VecDeque::new(),
         }
     }
 
@@ -169,25 +169,25 @@ impl CronRunner {
     }
 
     /// How many programs run, those of dropped jobs included.
-    pub fn alive(&self) -> usize {
+    pub fn running_count(&self) -> usize {
         self.running.len()
     }
 
     /// The jobs whose programs run, in the order of their names.
-    pub fn running(&self) -> Vec<BString> {
+    pub fn running_jobs(&self) -> Vec<BString> {
         let mut names: Vec<_> = self.running.values().map(|running| running.name.clone()).collect();
         names.sort();
         names
     }
 
-    /// When [`CronEvent::TimePasses`] is due.
-    pub fn next_wake(&self) -> Option<htc_base::time::Tick> {
+    /// When [`CronEvent::Tick`] is due.
+    pub fn next_wake(&self) -> Option<htc_base::time::MonotonicTime> {
         self.schedule.next_wake()
     }
 
     /// What has happened since this was asked last.
-    pub fn told(&mut self) -> impl Iterator<Item = CronNotice> {
-        std::mem::take(&mut self.told).into_iter()
+    pub fn take_notices(&mut self) -> impl Iterator<Item = CronNotice> {
+        std::mem::take(&mut self.notices).into_iter()
     }
 
     /// The configuration was read, for the first time or again.
@@ -196,30 +196,30 @@ impl CronRunner {
         jobs: Vec<CronJob>,
         max_load: f64,
         auto_publish: AutoPublish,
-        at: &mut CronMoment<'_>,
+        at: &mut CronStepInputs<'_>,
     ) {
         self.auto_publish = auto_publish;
         let prefixes: Vec<(BString, BString)> =
             jobs.iter().map(|job| (job.name.clone(), job.prefix.clone())).collect();
         for (name, prefix) in prefixes {
-            let quirks = self.surroundings.quirks;
+            let quirks = self.context.quirks;
             let fresh = || CronOutput::new(&prefix, quirks);
             self.outputs.entry(name).or_insert_with(fresh).set_prefix(&prefix);
         }
         let before: Vec<CronJob> = jobs.clone();
-        self.step(CronEvent::Configured { jobs, max_load }, at);
+        self.handle_event(CronEvent::Configured { jobs, max_load }, at);
         self.ads.configure(&before);
     }
 
     /// Lets the machine know of something that is no event of the reactor.
-    pub fn step(&mut self, event: CronEvent, at: &mut CronMoment<'_>) {
+    pub fn handle_event(&mut self, event: CronEvent, at: &mut CronStepInputs<'_>) {
         let mut actions: VecDeque<CronAction> = self.schedule.step(at.now, event, at.may_start).into();
         while let Some(action) = actions.pop_front() {
             match action {
                 CronAction::Start { name, run } => {
                     if let Err(reason) = self.start(&name, run, at) {
-                        self.told.push_back(CronNotice::NotStarted { name, reason });
-                        let event = CronEvent::NotStarted(run);
+                        self.notices.push_back(CronNotice::NotStarted { name, reason });
+                        let event = CronEvent::StartFailed(run);
                         actions.extend(self.schedule.step(at.now, event, at.may_start));
                     }
                 }
@@ -228,44 +228,44 @@ impl CronRunner {
                     else {
                         continue;
                     };
-                    at.reactor.kill(child, signal, Whom::Process);
-                    self.told.push_back(CronNotice::Signalled { name: running.name.clone(), signal });
+                    at.reactor.send_signal(child, signal, SignalScope::Process);
+                    self.notices.push_back(CronNotice::Signalled { name: running.name.clone(), signal });
                 }
                 CronAction::Dropped { name } => {
                     self.ads.drop_job(&name);
                     self.outputs.remove(&name);
-                    self.told.push_back(CronNotice::Dropped { name });
+                    self.notices.push_back(CronNotice::Dropped { name });
                 }
-                CronAction::Note(note) => self.told.push_back(CronNotice::Note(note)),
+                CronAction::Note(note) => self.notices.push_back(CronNotice::Note(note)),
             }
         }
     }
 
-    fn start(&mut self, name: &BString, run: CronRun, at: &mut CronMoment<'_>) -> Result<(), String> {
+    fn start(&mut self, name: &BString, run: CronRunId, at: &mut CronStepInputs<'_>) -> Result<(), String> {
         let Some(job) = self.schedule.job(name) else { return Ok(()) };
         let spec = self.child(job, at.now, at.world);
         if let Some(output) = self.outputs.get_mut(name) {
-            output.begin();
+            output.begin_run();
         }
         let child = at.reactor.spawn(spec).map_err(|error| match error.interpreter {
             Some(_) => error.to_string(),
             None => format!("{error}: {}", error.reason()),
         })?;
         let pid = at.reactor.pid(child).unwrap_or_default();
-        self.told.push_back(CronNotice::Started { name: name.clone(), pid });
-        let running = Running { run, name: name.clone(), began: at.now, stderr: Vec::new() };
+        self.notices.push_back(CronNotice::Started { name: name.clone(), pid });
+        let running = RunningCronJob { run, name: name.clone(), began: at.now, stderr: Vec::new() };
         self.running.insert(child, running);
         Ok(())
     }
 
     /// The program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, the session is the
     /// daemon's own.
-    pub fn child(&self, job: &CronJob, now: Now, world: &dyn World) -> ChildSpec {
-        let CronSurroundings { manager, environment, directory, identity, quirks } = &self.surroundings;
+    pub fn child(&self, job: &CronJob, now: ClockReading, world: &dyn World) -> ChildSpec {
+        let CronContext { manager, environment, directory, identity, quirks } = &self.context;
         let mut environment = environment.clone();
         environment.variables.merge(&job.environment);
-        if *manager == CronManager::Schedd || !quirks.has(Quirk::CronEnvMissing) {
-            let name = manager.prefix().split('_').next().unwrap_or_default();
+        if *manager == CronManager::Schedd || !quirks.reproduces(Quirk::CronEnvMissing) {
+            let name = manager.parameter_prefix().split('_').next().unwrap_or_default();
             environment.variables.set(format!("{name}_INTERFACE_VERSION"), "1");
             environment.variables.set(format!("{name}_CRON_NAME"), name);
             if !job.config_val.is_empty() {
@@ -273,10 +273,10 @@ impl CronRunner {
             }
         }
         if !job.manager_config_val.is_empty() {
-            let name = format!("{}_CONFIG_VAL", manager.prefix());
+            let name = format!("{}_CONFIG_VAL", manager.parameter_prefix());
             environment.variables.set(name, job.manager_config_val.clone());
         }
-        let spawning = Spawning::of(*quirks);
+        let spawning = SpawnMode::from_quirks(*quirks);
         let directory = match job.directory.is_empty() {
             true => directory.clone(),
             false => job.directory.to_path_lossy().into_owned(),
@@ -286,37 +286,41 @@ impl CronRunner {
             env: environment.entries(),
             cwd: Some(directory),
             identity: identity.clone(),
-            stdio: [spawning.unused(), Stdio::Pieces, Stdio::Pieces],
-            session: Session::Inherit,
+            stdio: [spawning.unused_descriptor(), Stdio::Stream, Stdio::Stream],
+            session: SessionMode::Inherit,
             ignore_sigpipe: spawning.as_daemon,
-            limits: super::hook_limits::default_of_daemon(),
-            ancestor: Some(HookCall::marker(now, world.random())),
-            left_behind: LeftBehind::Kept,
+            limits: super::hook_limits::default_daemon_limits(),
+            ancestor_stamp: Some(HookCall::new_family_marker(now, world.random())),
+            leftover_policy: LeftoverPolicy::Keep,
             ..ChildSpec::new(job.executable.to_path_lossy().into_owned())
         }
     }
 
     /// Takes an event of the reactor; those of other children are given back.
-    pub fn take(&mut self, event: Event, at: &mut CronMoment<'_>) -> Option<Event> {
+    pub fn take_reactor_event(
+        &mut self,
+        event: ReactorEvent,
+        at: &mut CronStepInputs<'_>,
+    ) -> Option<ReactorEvent> {
         match event {
-            Event::Piece { child, stream, bytes } if self.running.contains_key(&child) => {
+            ReactorEvent::Piece { child, stream, bytes } if self.running.contains_key(&child) => {
                 match stream {
-                    Stream::Stdout => self.printed(child, Some(&bytes), at),
-                    Stream::Stderr => {
+                    OutputStream::Stdout => self.handle_output(child, Some(&bytes), at),
+                    OutputStream::Stderr => {
                         if let Some(running) = self.running.get_mut(&child) {
-                            let room = STDERR_KEPT.saturating_sub(running.stderr.len());
+                            let room = MAX_STDERR_KEPT.saturating_sub(running.stderr.len());
                             running.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
                         }
                     }
                 }
                 None
             }
-            Event::Exited { child, exit, left_behind, .. } if self.running.contains_key(&child) => {
-                self.printed(child, None, at);
-                let Running { run, name, began, stderr } = self.running.remove(&child)?;
-                let took = at.now.tick().since(began.tick());
-                self.told.push_back(CronNotice::Ended { name, exit, took, stderr, left_behind });
-                self.step(CronEvent::Ended(run), at);
+            ReactorEvent::Exited { child, exit, left_behind, .. } if self.running.contains_key(&child) => {
+                self.handle_output(child, None, at);
+                let RunningCronJob { run, name, began, stderr } = self.running.remove(&child)?;
+                let took = at.now.monotonic().since(began.monotonic());
+                self.notices.push_back(CronNotice::Ended { name, exit, took, stderr, left_behind });
+                self.handle_event(CronEvent::Ended(run), at);
                 None
             }
             other => Some(other),
@@ -324,30 +328,30 @@ impl CronRunner {
     }
 
     /// Takes output in, or its end, and publishes the blocks that it completes.
-    fn printed(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronMoment<'_>) {
+    fn handle_output(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronStepInputs<'_>) {
         let Some(running) = self.running.get(&child) else { return };
         // What the processes of dropped jobs print is lost.
         let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
         let Some(output) = self.outputs.get_mut(&running.name) else { return };
-        let mut blocks = output.take(bytes.unwrap_or_default());
-        if output.has_overflown() {
-            self.told.push_back(CronNotice::TooLarge { name: job.name.clone() });
+        let mut blocks = output.push_output(bytes.unwrap_or_default());
+        if output.has_overflowed() {
+            self.notices.push_back(CronNotice::TooLarge { name: job.name.clone() });
         }
         // One that was ended by KILL is started again before its unfinished block would count (p80).
-        if bytes.is_none() && !self.schedule.begins_anew(running.run) {
-            blocks.extend(output.finish());
-            if let Some((line, leaks)) = output.leaking() {
-                self.told.push_back(CronNotice::Unended { line: line.into(), leaks });
+        if bytes.is_none() && !self.schedule.will_restart(running.run) {
+            blocks.extend(output.finish_run());
+            if let Some((line, leaks)) = output.leaked_line() {
+                self.notices.push_back(CronNotice::UnterminatedLine { line: line.into(), leaks });
             }
         }
         for block in blocks {
-            let published = match self.surroundings.manager {
+            let published = match self.context.manager {
                 CronManager::Startd | CronManager::Benchmarks => {
                     self.ads.publish(&job, &block, self.auto_publish, at.now, at.world)
                 }
                 CronManager::Schedd => self.ads.publish_untagged(&job, &block, at.now),
             };
-            self.told.push_back(CronNotice::Published { job: job.name.clone(), block: published });
+            self.notices.push_back(CronNotice::Published { job: job.name.clone(), block: published });
             // Nothing is started by a block.
             self.schedule.step(at.now, CronEvent::Published(running.run), &|_| true);
         }

@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
-use htc_base::process::Identity;
-use htc_base::time::Now;
+use htc_base::process::ProcessIdentity;
+use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::ClassAd;
-use htc_config::{ValueError, View};
+use htc_config::{ConfigView, ValueError};
 use htc_os::file_lock::{self, FileLock};
-use htc_os::identity::acting_as;
-use htc_user_log::{Body, EventTime, FormatOptions, JobEvent};
+use htc_os::identity::run_as;
+use htc_user_log::{EventBody, EventTime, FormatOptions, JobEvent};
 
 /// How wide the text of a head is: it is written again in place when the file is rotated.
-const HEAD: usize = 256;
+const HEADER_WIDTH: usize = 256;
 
 /// What the configuration says of the log of all jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventLogKnobs {
+pub struct EventLogParameters {
     /// EVENT_LOG.
     pub path: PathBuf,
     /// EVENT_LOG_ROTATION_LOCK, which the table of defaults has; else the log's name with `.lock`.
@@ -41,7 +41,7 @@ pub struct EventLogKnobs {
     /// EVENT_LOG_LOCKING.
     pub locking: bool,
     /// Where files stand that are locked for others (CREATE_LOCKS_ON_LOCAL_DISK, LOCAL_DISK_LOCK_DIR); `None`: the log itself is.
-    pub locks: Option<PathBuf>,
+    pub lock_directory: Option<PathBuf>,
     /// EVENT_LOG_COUNT_EVENTS.
     pub count_events: bool,
     /// EVENT_LOG_FORCE_CLOSE.
@@ -50,12 +50,12 @@ pub struct EventLogKnobs {
     pub information: BString,
 }
 
-impl EventLogKnobs {
+impl EventLogParameters {
     /// Reads them; `None` without an EVENT_LOG.
     ///
     /// # Errors
     /// A value that is none.
-    pub fn read(view: &View<'_>) -> Result<Option<Self>, ValueError> {
+    pub fn read(view: &ConfigView<'_>) -> Result<Option<Self>, ValueError> {
         let text = |name: &str| -> Result<Option<BString>, ValueError> {
             Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
         };
@@ -69,7 +69,7 @@ impl EventLogKnobs {
         let path = path.to_path_lossy().into_owned();
         let lock = text("EVENT_LOG_ROTATION_LOCK")?.map(|path| path.to_path_lossy().into_owned());
         let words = text("EVENT_LOG_FORMAT_OPTIONS")?.unwrap_or_default();
-        let mut options = FormatOptions::parse_over(FormatOptions::of_event_log(), &words);
+        let mut options = FormatOptions::apply_words(FormatOptions::for_event_log(), &words);
         if boolean("EVENT_LOG_USE_XML")? {
             (options.xml, options.json) = (true, false);
         }
@@ -78,7 +78,7 @@ impl EventLogKnobs {
             max_size = int("MAX_EVENT_LOG", 1_000_000)?.max(0);
         }
         let rotations = if max_size == 0 { 0 } else { int("EVENT_LOG_MAX_ROTATIONS", 1)?.max(0) };
-        Ok(Some(EventLogKnobs {
+        Ok(Some(EventLogParameters {
             rotation_lock: lock.unwrap_or_else(|| with_suffix(&path, ".lock")),
             path,
             options,
@@ -86,7 +86,7 @@ impl EventLogKnobs {
             rotations: u32::try_from(rotations).unwrap_or(u32::MAX),
             fsync: boolean("EVENT_LOG_FSYNC")?,
             locking: boolean("EVENT_LOG_LOCKING")?,
-            locks: places_of_locks(view)?,
+            lock_directory: lock_directory(view)?,
             count_events: boolean("EVENT_LOG_COUNT_EVENTS")?,
             force_close: boolean("EVENT_LOG_FORCE_CLOSE")?,
             information: text("EVENT_LOG_JOB_AD_INFORMATION_ATTRS")?.unwrap_or_default(),
@@ -98,7 +98,7 @@ impl EventLogKnobs {
 ///
 /// # Errors
 /// A value that is none.
-pub fn places_of_locks(view: &View<'_>) -> Result<Option<PathBuf>, ValueError> {
+pub fn lock_directory(view: &ConfigView<'_>) -> Result<Option<PathBuf>, ValueError> {
     if !view.boolean("CREATE_LOCKS_ON_LOCAL_DISK")?.is_none_or(|setting| setting.value) {
         return Ok(None);
     }
@@ -115,7 +115,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// What the head of a file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Head {
+struct EventLogHeader {
     created: i64,
     id: String,
     sequence: u32,
@@ -126,18 +126,18 @@ struct Head {
     rotations: u32,
 }
 
-impl Head {
+impl EventLogHeader {
     /// Its text, as wide as all.
-    fn text(&self) -> BString {
-        let Head { created, id, sequence, size, events, offset, event_offset, rotations } = self;
+    fn to_text(&self) -> BString {
+        let EventLogHeader { created, id, sequence, size, events, offset, event_offset, rotations } = self;
         let text = format!(
             "Global JobLog: ctime={created} id={id} sequence={sequence} size={size} events={events} offset={offset} event_off={event_offset} max_rotation={rotations} creator_name=<>"
         );
-        format!("{text:HEAD$}").into()
+        format!("{text:HEADER_WIDTH$}").into()
     }
 
     /// Finds one at the beginning of a file, whatever its form.
-    fn find(bytes: &[u8]) -> Option<Head> {
+    fn find(bytes: &[u8]) -> Option<EventLogHeader> {
         let words = bytes[bytes.find(b"Global JobLog:")?..].to_str_lossy().into_owned();
         let word = |name: &str| {
             words
@@ -146,7 +146,7 @@ impl Head {
                 .map(str::to_owned)
         };
         let number = |name: &str| word(name)?.parse::<u64>().ok();
-        Some(Head {
+        Some(EventLogHeader {
             created: word("ctime")?.parse().ok()?,
             id: word("id")?,
             sequence: u32::try_from(number("sequence")?).ok()?,
@@ -159,9 +159,9 @@ impl Head {
     }
 
     /// That of the file which comes after one of this head.
-    fn next(&self, now: Now, id: &str, rotations: u32) -> Head {
+    fn next_file_header(&self, now: ClockReading, id: &str, rotations: u32) -> EventLogHeader {
         let sequence = self.sequence + 1;
-        Head {
+        EventLogHeader {
             created: now.epoch(),
             id: format!("{id}{sequence}.{}.{:06}", now.epoch(), now.wall_us.rem_euclid(1_000_000)),
             sequence,
@@ -177,16 +177,16 @@ impl Head {
 /// The log, opened when the first event comes.
 #[derive(Debug)]
 pub struct EventLog {
-    knobs: EventLogKnobs,
+    parameters: EventLogParameters,
     /// The account of daemons, where we are root.
-    identity: Option<Identity>,
+    identity: Option<ProcessIdentity>,
     /// What the ids of its files begin with.
     id: String,
-    open: Option<Open>,
+    open_file: Option<OpenLogFile>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenLogFile {
     file: File,
     inode: u64,
     size: u64,
@@ -194,88 +194,94 @@ struct Open {
 
 impl EventLog {
     /// The log of these knobs, written by that account.
-    pub fn new(knobs: EventLogKnobs, identity: Option<Identity>, now: Now) -> Self {
+    pub fn new(knobs: EventLogParameters, identity: Option<ProcessIdentity>, now: ClockReading) -> Self {
         let uid = identity.as_ref().map_or_else(|| nix::unistd::getuid().as_raw(), |identity| identity.uid);
         let (seconds, micros) = (now.epoch(), now.wall_us.rem_euclid(1_000_000));
         let id = format!("{uid}.{}.{seconds}.{micros}.", std::process::id());
-        EventLog { knobs, identity, id, open: None }
+        EventLog { parameters: knobs, identity, id, open_file: None }
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.knobs.path
+        &self.parameters.path
     }
 
     /// Writes an event, and what of the job's ad is told beside it; rotates the file first where it has grown too large.
     ///
     /// # Errors
     /// Those of the file system, or somebody holds its lock for too long. Nothing of the event stands there then.
-    pub fn write(&mut self, event: &JobEvent, ad: &ClassAd, now: Now, world: &dyn World) -> io::Result<()> {
+    pub fn write(
+        &mut self,
+        event: &JobEvent,
+        ad: &ClassAd,
+        now: ClockReading,
+        world: &dyn World,
+    ) -> io::Result<()> {
         let identity = self.identity.clone();
-        acting_as(identity.as_ref(), || self.write_as_daemon(event, ad, now, world))?
+        run_as(identity.as_ref(), || self.write_as_daemon(event, ad, now, world))?
     }
 
     fn write_as_daemon(
         &mut self,
         event: &JobEvent,
         ad: &ClassAd,
-        now: Now,
+        now: ClockReading,
         world: &dyn World,
     ) -> io::Result<()> {
-        if self.open.is_none() {
-            self.open(&Head::default(), now, world)?;
+        if self.open_file.is_none() {
+            self.open(&EventLogHeader::default(), now, world)?;
         }
         let lock = self.lock()?;
         let rotated = self.rotate(now, world)?;
         let _lock = if rotated { self.lock()? } else { lock };
-        let time = EventTime::at(now.wall_us, self.knobs.options, &world.zone(now.epoch()));
+        let time = EventTime::from_micros(now.wall_us, self.parameters.options, &world.zone(now.epoch()));
         let event = JobEvent { time, ..event.clone() };
-        let mut bytes = self.print(&event);
-        if let Some(more) = event.information_of(&self.knobs.information, ad, world) {
-            bytes.extend(self.print(&more));
+        let mut bytes = self.format_event(&event);
+        if let Some(more) = event.job_ad_information_event_of(&self.parameters.information, ad, world) {
+            bytes.extend(self.format_event(&more));
         }
-        if let Some(open) = &mut self.open {
+        if let Some(open) = &mut self.open_file {
             open.file.write_all(&bytes)?;
-            if self.knobs.fsync {
+            if self.parameters.fsync {
                 open.file.sync_data()?;
             }
         }
-        if self.knobs.force_close {
-            self.open = None;
+        if self.parameters.force_close {
+            self.open_file = None;
         }
         Ok(())
     }
 
-    fn print(&self, event: &JobEvent) -> Vec<u8> {
-        match self.knobs.options {
-            FormatOptions { xml: true, .. } => event.xml(),
-            FormatOptions { json: true, .. } => event.json(),
-            options => event.text(options),
+    fn format_event(&self, event: &JobEvent) -> Vec<u8> {
+        match self.parameters.options {
+            FormatOptions { xml: true, .. } => event.to_xml(),
+            FormatOptions { json: true, .. } => event.to_json(),
+            options => event.to_text(options),
         }
     }
 
     /// Opens the file, and writes a head into one that is empty; `last` is the head of the file before it.
-    fn open(&mut self, last: &Head, now: Now, world: &dyn World) -> io::Result<()> {
+    fn open(&mut self, last: &EventLogHeader, now: ClockReading, world: &dyn World) -> io::Result<()> {
         let options = || {
             let mut options = OpenOptions::new();
             // A FIFO without a reader holds nobody up.
             options.append(true).create(true).mode(0o664).custom_flags(libc::O_NONBLOCK);
             options
         };
-        let file = options().open(&self.knobs.path).or_else(|error| {
-            let parent = self.knobs.path.parent().filter(|_| error.kind() == io::ErrorKind::NotFound);
+        let file = options().open(&self.parameters.path).or_else(|error| {
+            let parent = self.parameters.path.parent().filter(|_| error.kind() == io::ErrorKind::NotFound);
             let Some(parent) = parent else { return Err(error) };
             fs::create_dir_all(parent)?;
-            options().open(&self.knobs.path)
+            options().open(&self.parameters.path)
         })?;
         let status = file.metadata()?;
-        self.open = Some(Open { file, inode: status.ino(), size: status.len() });
+        self.open_file = Some(OpenLogFile { file, inode: status.ino(), size: status.len() });
         let _lock = self.lock()?;
-        let Some(open) = &self.open else { return Ok(()) };
+        let Some(open) = &self.open_file else { return Ok(()) };
         if open.file.metadata()?.len() == 0 {
-            let head = last.next(now, &self.id, self.knobs.rotations);
-            let bytes = self.print_head(&head, now, world);
-            if let Some(open) = &mut self.open {
+            let head = last.next_file_header(now, &self.id, self.parameters.rotations);
+            let bytes = self.format_header(&head, now, world);
+            if let Some(open) = &mut self.open_file {
                 open.file.write_all(&bytes)?;
                 open.size = bytes.len() as u64;
             }
@@ -283,31 +289,34 @@ impl EventLog {
         Ok(())
     }
 
-    fn print_head(&self, head: &Head, now: Now, world: &dyn World) -> Vec<u8> {
-        let time = EventTime::at(now.wall_us, self.knobs.options, &world.zone(now.epoch()));
-        let mut event = JobEvent::new(-1, -1, time, Body::Generic(head.text()));
+    fn format_header(&self, head: &EventLogHeader, now: ClockReading, world: &dyn World) -> Vec<u8> {
+        let time = EventTime::from_micros(now.wall_us, self.parameters.options, &world.zone(now.epoch()));
+        let mut event = JobEvent::new(-1, -1, time, EventBody::Generic(head.to_text()));
         event.subproc = -1;
-        self.print(&event)
+        self.format_event(&event)
     }
 
     /// The lock of the log itself, if it has one, until it is dropped.
     fn lock(&self) -> io::Result<Option<FileLock>> {
-        match &self.open {
-            Some(open) if self.knobs.locking => {
-                FileLock::of(&self.knobs.path, &open.file, self.knobs.locks.as_deref()).map(Some)
-            }
+        match &self.open_file {
+            Some(open) if self.parameters.locking => FileLock::acquire(
+                &self.parameters.path,
+                &open.file,
+                self.parameters.lock_directory.as_deref(),
+            )
+            .map(Some),
             _ => Ok(None),
         }
     }
 
     /// Moves a file that has grown too large out of the way, or goes on with that of somebody who has done so; true in both cases.
-    fn rotate(&mut self, now: Now, world: &dyn World) -> io::Result<bool> {
-        if self.knobs.rotations == 0 || !self.is_too_large(now, world)?.unwrap_or(false) {
+    fn rotate(&mut self, now: ClockReading, world: &dyn World) -> io::Result<bool> {
+        if self.parameters.rotations == 0 || !self.is_too_large(now, world)?.unwrap_or(false) {
             return Ok(false);
         }
         // Somebody else may be just as far: who has the lock looks once more.
-        let lock = match file_lock::open(&self.knobs.rotation_lock) {
-            Ok(file) => FileLock::wait(file, &self.knobs.path).map(Some),
+        let lock = match file_lock::open_lock_file(&self.parameters.rotation_lock) {
+            Ok(file) => FileLock::wait_for_lock(file, &self.parameters.path).map(Some),
             // As 25.14 goes on where the file cannot be made (`FakeFileLock`).
             Err(_) => Ok(None),
         };
@@ -318,42 +327,43 @@ impl EventLog {
             Some(false) => return Ok(false),
             None => return Ok(true),
         }
-        let head = self.close_head(now, world)?;
-        self.move_files()?;
-        self.open = None;
+        let head = self.finalize_header(now, world)?;
+        self.shift_rotated_files()?;
+        self.open_file = None;
         self.open(&head, now, world)?;
         Ok(true)
     }
 
     /// Whether the file is larger than it may be; `None`: another one stands in its place by now, and is open.
-    fn is_too_large(&mut self, now: Now, world: &dyn World) -> io::Result<Option<bool>> {
-        let status = match fs::metadata(&self.knobs.path) {
+    fn is_too_large(&mut self, now: ClockReading, world: &dyn World) -> io::Result<Option<bool>> {
+        let status = match fs::metadata(&self.parameters.path) {
             Ok(status) => status,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.open(&Head::default(), now, world)?;
+                self.open(&EventLogHeader::default(), now, world)?;
                 return Ok(None);
             }
             Err(error) => return Err(error),
         };
-        let Some(open) = &mut self.open else { return Ok(Some(false)) };
+        let Some(open) = &mut self.open_file else { return Ok(Some(false)) };
         if status.ino() != open.inode || status.len() < open.size {
-            self.open(&Head::default(), now, world)?;
+            self.open(&EventLogHeader::default(), now, world)?;
             return Ok(None);
         }
         open.size = status.len();
-        Ok(Some(status.len() > self.knobs.max_size))
+        Ok(Some(status.len() > self.parameters.max_size))
     }
 
     /// Writes into the head of a file what it comes to, before it is moved; a file without one stays as it is.
-    fn close_head(&self, now: Now, world: &dyn World) -> io::Result<Head> {
-        let bytes = fs::read(&self.knobs.path)?;
-        let Some(mut head) = bytes.get(..bytes.len().min(2 * HEAD)).and_then(Head::find) else {
-            return Ok(Head::default());
+    fn finalize_header(&self, now: ClockReading, world: &dyn World) -> io::Result<EventLogHeader> {
+        let bytes = fs::read(&self.parameters.path)?;
+        let Some(mut head) = bytes.get(..bytes.len().min(2 * HEADER_WIDTH)).and_then(EventLogHeader::find)
+        else {
+            return Ok(EventLogHeader::default());
         };
         head.size = bytes.len() as u64;
-        head.rotations = self.knobs.rotations;
-        if self.knobs.count_events {
-            let end: &[u8] = match self.knobs.options {
+        head.rotations = self.parameters.rotations;
+        if self.parameters.count_events {
+            let end: &[u8] = match self.parameters.options {
                 FormatOptions { xml: true, .. } => b"</c>",
                 FormatOptions { json: true, .. } => b"}",
                 _ => b"...",
@@ -361,18 +371,18 @@ impl EventLog {
             // The head itself is none.
             head.events = (bytes.lines().filter(|line| *line == end).count() as u64).saturating_sub(1);
         }
-        let bytes = self.print_head(&head, now, world);
-        OpenOptions::new().write(true).open(&self.knobs.path)?.write_all_at(&bytes, 0)?;
+        let bytes = self.format_header(&head, now, world);
+        OpenOptions::new().write(true).open(&self.parameters.path)?.write_all_at(&bytes, 0)?;
         Ok(head)
     }
 
     /// `LOG` becomes `LOG.old`, or `LOG.1` and what was that `LOG.2`.
-    fn move_files(&self) -> io::Result<()> {
-        let numbered = |number: u32| with_suffix(&self.knobs.path, &format!(".{number}"));
-        let first = match self.knobs.rotations {
-            1 => with_suffix(&self.knobs.path, ".old"),
+    fn shift_rotated_files(&self) -> io::Result<()> {
+        let numbered = |number: u32| with_suffix(&self.parameters.path, &format!(".{number}"));
+        let first = match self.parameters.rotations {
+            1 => with_suffix(&self.parameters.path, ".old"),
             most => {
-                for number in (2..=most.min(MOST_ROTATIONS)).rev() {
+                for number in (2..=most.min(MAX_ROTATIONS)).rev() {
                     match fs::rename(numbered(number - 1), numbered(number)) {
                         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                         _ => {}
@@ -381,9 +391,9 @@ impl EventLog {
                 numbered(1)
             }
         };
-        fs::rename(&self.knobs.path, first)
+        fs::rename(&self.parameters.path, first)
     }
 }
 
 /// More files than that are not looked for at each rotation.
-const MOST_ROTATIONS: u32 = 10_000;
+const MAX_ROTATIONS: u32 = 10_000;

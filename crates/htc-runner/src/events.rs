@@ -1,7 +1,7 @@
 //! The event stream of the runners: one record for everything worth telling, as a readable line or as a JSON line.
 //!
 //! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
-//! of [`Kind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
+//! of [`RunnerEventKind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
 //! `cron` (name of a cron job), `reason` that apply; absent keys do not. New keys may come; those here keep their meaning: else
 //! `schema` of `start` grows (`docs/schemas/event.json`).
 //!
@@ -33,16 +33,16 @@ use std::time::Duration;
 use serde::Serialize;
 
 use htc_base::process::Exit;
-use htc_base::text::one_line::one_line;
+use htc_base::text::control_characters::escape_control_characters;
 use htc_base::text::words;
-use htc_base::time::{Now, Tick};
-use htc_os::Outlet;
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_os::LineOutput;
 
 words! {
     /// What kind of thing happened.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Kind.word {
+    pub enum RunnerEventKind.word {
         /// The runner begins.
         Start => "start",
         /// The runner has ended.
@@ -84,32 +84,32 @@ words! {
     }
 }
 
-impl Kind {}
+impl RunnerEventKind {}
 
 /// What an event means to who watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum EventTone {
     /// Things go their way.
     Plain,
     /// What was wanted has come true.
-    Good,
+    Success,
     /// Something failed.
-    Bad,
+    Failure,
     /// Something to look at.
-    Odd,
+    Warning,
 }
 
 /// The number of this schema: it grows when a key that is there changes its meaning.
-const SCHEMA: u32 = 1;
+const SCHEMA_VERSION: u32 = 1;
 
-/// One event. Make it with [`Event::new`] and the setters that apply.
+/// One event. Make it with [`RunnerEvent::new`] and the setters that apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Event {
+pub struct RunnerEvent {
     /// Seconds since the epoch.
     pub time: f64,
     /// What kind of thing happened.
     #[serde(rename = "event")]
-    pub kind: Kind,
+    pub kind: RunnerEventKind,
     /// The number of the schema, in the first event of a runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<u32>,
@@ -145,13 +145,13 @@ pub struct Event {
     pub reason: Option<String>,
 }
 
-impl Event {
+impl RunnerEvent {
     /// An event of this kind at this time, with nothing else known.
-    pub fn new(now: Now, kind: Kind) -> Self {
-        Event {
-            time: now.epoch_f64(),
+    pub fn new(now: ClockReading, kind: RunnerEventKind) -> Self {
+        RunnerEvent {
+            time: now.epoch_seconds_f64(),
             kind,
-            schema: (kind == Kind::Start).then_some(SCHEMA),
+            schema: (kind == RunnerEventKind::Start).then_some(SCHEMA_VERSION),
             slot: None,
             state: None,
             activity: None,
@@ -220,22 +220,26 @@ impl Event {
     }
 
     /// What it means to who watches.
-    pub fn tone(&self) -> Tone {
+    pub fn tone(&self) -> EventTone {
         let said = |words: &[&str]| self.verdict.as_deref().is_some_and(|verdict| words.contains(&verdict));
         match self.kind {
-            Kind::HookFailed | Kind::CronFailed => Tone::Bad,
-            Kind::Warning | Kind::HookStderr | Kind::CronStderr => Tone::Odd,
-            Kind::Job if said(&["succeeded"]) => Tone::Good,
-            Kind::Job if said(&["failed"]) => Tone::Bad,
-            Kind::Verdict if said(&["accepted"]) => Tone::Good,
-            Kind::Verdict if said(&["rejected", "bad-output", "accepted-lost"]) => Tone::Bad,
-            _ => Tone::Plain,
+            RunnerEventKind::HookFailed | RunnerEventKind::CronFailed => EventTone::Failure,
+            RunnerEventKind::Warning | RunnerEventKind::HookStderr | RunnerEventKind::CronStderr => {
+                EventTone::Warning
+            }
+            RunnerEventKind::Job if said(&["succeeded"]) => EventTone::Success,
+            RunnerEventKind::Job if said(&["failed"]) => EventTone::Failure,
+            RunnerEventKind::Verdict if said(&["accepted"]) => EventTone::Success,
+            RunnerEventKind::Verdict if said(&["rejected", "bad-output", "accepted-lost"]) => {
+                EventTone::Failure
+            }
+            _ => EventTone::Plain,
         }
     }
 
     /// The readable line, without its newline: `slot1: state: Claimed/Busy: reason`. Control characters are escaped, so
     /// that an event is one line whatever a hook wrote.
-    pub fn readable(&self) -> String {
+    pub fn to_readable_line(&self) -> String {
         let mut line = String::new();
         if let Some(slot) = &self.slot {
             line += slot;
@@ -244,7 +248,7 @@ impl Event {
         line += self.kind.word();
         let mut part = |lead: &str, text: &str| {
             line += lead;
-            line += &one_line(text);
+            line += &escape_control_characters(text);
         };
         if let (Some(state), Some(activity)) = (self.state, self.activity) {
             part(" ", state);
@@ -252,7 +256,7 @@ impl Event {
         }
         self.hook.into_iter().for_each(|hook| part(" ", hook));
         self.cron.iter().for_each(|cron| part(" ", cron));
-        let lead = if self.kind == Kind::Job { " " } else { " job " };
+        let lead = if self.kind == RunnerEventKind::Job { " " } else { " job " };
         self.job.iter().for_each(|job| part(lead, job));
         self.pid.into_iter().for_each(|pid| part(" pid ", &pid.to_string()));
         [&self.verdict, &self.exit, &self.reason].into_iter().flatten().for_each(|text| part(": ", text));
@@ -261,176 +265,180 @@ impl Event {
 }
 
 /// While a reader does not keep up, it is looked again so often whether there is room.
-const AGAIN: Duration = Duration::from_millis(100);
+const FLUSH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the end waits for a reader who still reads.
-const PATIENCE: Duration = Duration::from_secs(1);
+const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where events go: readable lines to one place, JSON lines to another. Writing never stops a runner: a reader that does not
 /// keep up loses lines, which is told at their place once it reads again; a place that cannot be written to is given up,
-/// which is told once at the other, or where [complaints](EventStream::complaining) go.
+/// which is told once at the other, or where [complaints](EventStream::with_loss_reports) go.
 pub struct EventStream {
-    readable: Option<Outlet>,
+    readable: Option<LineOutput>,
     /// Where it is told that events are lost when there are no readable lines.
-    complaints: Option<Outlet>,
-    json: Option<Outlet>,
+    complaints: Option<LineOutput>,
+    json: Option<LineOutput>,
     prefix: String,
     /// Whether it was told that JSON lines are held back.
-    behind: bool,
+    reported_slow_reader: bool,
     /// Whether it was told that their disk is full.
-    full: bool,
+    reported_full_disk: bool,
     /// Whether JSON lines could not be written though somebody would read them.
     failed: bool,
     ended: bool,
-    look: Look,
+    style: LineStyle,
 }
 
 /// Puts a text into the colour of a tone.
-pub type Paint = Box<dyn Fn(Tone, &str) -> String>;
+pub type LinePainter = Box<dyn Fn(EventTone, &str) -> String>;
 
 /// How readable lines look.
 #[derive(Default)]
-pub struct Look {
+pub struct LineStyle {
     /// What makes the time of a line out of seconds since the epoch, where lines have one.
     pub time: Option<Box<dyn Fn(f64) -> String>>,
     /// What paints a line, where it is painted.
-    pub paint: Option<Paint>,
+    pub paint: Option<LinePainter>,
 }
 
 impl EventStream {
     /// A stream to these places. `prefix` stands before each readable line (`htc-slot-run: `).
-    pub fn new(prefix: &str, readable: Option<Outlet>, json: Option<Outlet>) -> Self {
+    pub fn new(prefix: &str, readable: Option<LineOutput>, json: Option<LineOutput>) -> Self {
         EventStream {
             readable,
             complaints: None,
             json,
             prefix: prefix.to_owned(),
-            behind: false,
-            full: false,
+            reported_slow_reader: false,
+            reported_full_disk: false,
             failed: false,
             ended: false,
-            look: Look::default(),
+            style: LineStyle::default(),
         }
     }
 
     /// The same, telling here that events are lost when there are no readable lines.
-    pub fn complaining(mut self, complaints: Option<Outlet>) -> Self {
+    pub fn with_loss_reports(mut self, complaints: Option<LineOutput>) -> Self {
         self.complaints = complaints;
         self
     }
 
     /// Writes what is held and ends. Whether all events are written, as far as anybody is there to read them.
     pub fn finish(mut self) -> bool {
-        self.end();
+        self.flush_and_close();
         !self.failed
     }
 
     /// The same with lines that look so.
-    pub fn looking(mut self, look: Look) -> Self {
-        self.look = look;
+    pub fn with_style(mut self, look: LineStyle) -> Self {
+        self.style = look;
         self
     }
 
     /// Tells one event.
-    pub fn tell(&mut self, event: &Event) {
+    pub fn report(&mut self, event: &RunnerEvent) {
         self.flush();
-        self.json(event);
-        let time = self.look.time.as_ref().map_or_else(String::new, |time| time(event.time) + " ");
-        let line = format!("{}{}", self.prefix, event.readable());
-        let line = self.look.paint.as_ref().map_or(line.clone(), |paint| paint(event.tone(), &line));
+        self.write_json_event(event);
+        let time = self.style.time.as_ref().map_or_else(String::new, |time| time(event.time) + " ");
+        let line = format!("{}{}", self.prefix, event.to_readable_line());
+        let line = self.style.paint.as_ref().map_or(line.clone(), |paint| paint(event.tone(), &line));
         self.write_readable(format!("{time}{line}\n").into_bytes());
     }
 
     /// Tells one event to programs only: what a person need not read each time.
-    pub fn note(&mut self, event: &Event) {
+    pub fn report_as_json(&mut self, event: &RunnerEvent) {
         self.flush();
-        self.json(event);
+        self.write_json_event(event);
     }
 
     /// Passes on lines of JSON that another program has written; they are not told in readable form.
-    pub fn relay(&mut self, lines: Vec<u8>) {
-        self.write_json(lines);
+    pub fn relay_json_lines(&mut self, lines: Vec<u8>) {
+        self.write_json_line(lines);
     }
 
     /// Writes what had no room before.
     pub fn flush(&mut self) {
-        self.write_json(Vec::new());
-        let lost = self.json.as_mut().map_or(0, Outlet::take_lost);
-        let why = if self.full { FULL } else { SLOW };
+        self.write_json_line(Vec::new());
+        let lost = self.json.as_mut().map_or(0, LineOutput::take_lost_line_count);
+        let why = if self.reported_full_disk { DISK_FULL_REASON } else { SLOW_READER_REASON };
         if lost > 0 {
             let now = htc_os::clock::now();
-            self.json(
-                &Event::new(now, Kind::Warning).reason(format!("{lost} events are missing here: {why}")),
+            self.write_json_event(
+                &RunnerEvent::new(now, RunnerEventKind::Warning)
+                    .reason(format!("{lost} events are missing here: {why}")),
             );
         }
-        if self.full && self.json.as_ref().is_some_and(|outlet| !outlet.is_full()) {
-            self.full = false;
+        if self.reported_full_disk && self.json.as_ref().is_some_and(|outlet| !outlet.is_disk_full()) {
+            self.reported_full_disk = false;
             let lost = if lost > 0 { format!(", but for {lost}") } else { String::new() };
-            self.line(&format!("warning: there is room for --events again: what was held is written{lost}"));
+            self.write_text_line(&format!(
+                "warning: there is room for --events again: what was held is written{lost}"
+            ));
         }
         self.write_readable(Vec::new());
-        let lost = self.readable.as_mut().map_or(0, Outlet::take_lost);
+        let lost = self.readable.as_mut().map_or(0, LineOutput::take_lost_line_count);
         if lost > 0 {
-            self.line(&format!("warning: {lost} lines are missing here: {SLOW}"));
+            self.write_text_line(&format!("warning: {lost} lines are missing here: {SLOW_READER_REASON}"));
         }
     }
 
     /// When [`EventStream::flush`] is to be called next, while something is held.
-    pub fn next_flush(&self, now: Tick) -> Option<Tick> {
-        let stalled = [&self.readable, &self.json].into_iter().flatten().any(Outlet::is_stalled);
-        stalled.then(|| now.plus(AGAIN))
+    pub fn next_flush(&self, now: MonotonicTime) -> Option<MonotonicTime> {
+        let stalled = [&self.readable, &self.json].into_iter().flatten().any(LineOutput::has_pending_lines);
+        stalled.then(|| now.plus(FLUSH_RETRY_INTERVAL))
     }
 
-    fn json(&mut self, event: &Event) {
+    fn write_json_event(&mut self, event: &RunnerEvent) {
         if self.json.is_none() {
             return;
         }
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');
-        self.write_json(line);
-        if self.json.as_ref().is_some_and(Outlet::is_full) {
-            if !std::mem::replace(&mut self.full, true) {
-                self.complain("warning: the disk of --events is full: events are held, and lost when there are too many");
+        self.write_json_line(line);
+        if self.json.as_ref().is_some_and(LineOutput::is_disk_full) {
+            if !std::mem::replace(&mut self.reported_full_disk, true) {
+                self.report_loss("warning: the disk of --events is full: events are held, and lost when there are too many");
             }
-        } else if !self.behind && self.json.as_ref().is_some_and(Outlet::is_stalled) {
-            self.behind = true;
-            self.line("warning: the reader of --events does not keep up: events are held, and lost when there are too many");
+        } else if !self.reported_slow_reader && self.json.as_ref().is_some_and(LineOutput::has_pending_lines)
+        {
+            self.reported_slow_reader = true;
+            self.write_text_line("warning: the reader of --events does not keep up: events are held, and lost when there are too many");
         }
     }
 
-    fn write_json(&mut self, line: Vec<u8>) {
+    fn write_json_line(&mut self, line: Vec<u8>) {
         if let Some(outlet) = &mut self.json
-            && let Err(error) = outlet.write(line)
+            && let Err(error) = outlet.write_line(line)
         {
             self.json = None;
             let text = format!("warning: events are no longer written: {error}");
             // A reader that has had enough misses nothing.
             if error.kind() == io::ErrorKind::BrokenPipe {
-                self.line(&text);
+                self.write_text_line(&text);
             } else {
                 self.failed = true;
-                self.complain(&text);
+                self.report_loss(&text);
             }
         }
     }
 
     /// Tells what nobody should miss: with the readable lines, else where complaints go.
-    fn complain(&mut self, text: &str) {
+    fn report_loss(&mut self, text: &str) {
         match &mut self.complaints {
             Some(outlet) if self.readable.is_none() => {
                 // Who cannot be told cannot be told.
-                let _ = outlet.write(format!("{}{text}\n", self.prefix).into_bytes());
+                let _ = outlet.write_line(format!("{}{text}\n", self.prefix).into_bytes());
             }
-            _ => self.line(text),
+            _ => self.write_text_line(text),
         }
     }
 
-    fn line(&mut self, text: &str) {
+    fn write_text_line(&mut self, text: &str) {
         self.write_readable(format!("{}{text}\n", self.prefix).into_bytes());
     }
 
     fn write_readable(&mut self, line: Vec<u8>) {
         if let Some(outlet) = &mut self.readable
-            && outlet.write(line).is_err()
+            && outlet.write_line(line).is_err()
         {
             self.readable = None;
         }
@@ -438,36 +446,36 @@ impl EventStream {
 }
 
 /// Why events are missing.
-const SLOW: &str = "nobody read them in time";
-const FULL: &str = "the disk was full";
+const SLOW_READER_REASON: &str = "nobody read them in time";
+const DISK_FULL_REASON: &str = "the disk was full";
 
 impl EventStream {
-    fn end(&mut self) {
+    fn flush_and_close(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
         self.flush();
         for outlet in [&mut self.json, &mut self.readable].into_iter().flatten() {
-            outlet.finish(PATIENCE);
+            outlet.finish(FINAL_FLUSH_TIMEOUT);
         }
         self.flush();
-        let unwritten = self.json.as_ref().map_or(0, Outlet::unwritten);
+        let unwritten = self.json.as_ref().map_or(0, LineOutput::unwritten_line_count);
         if unwritten > 0 {
-            self.failed |= self.full;
-            let why = if self.full { FULL } else { SLOW };
-            self.complain(&format!("warning: the last {unwritten} events are lost: {why}"));
+            self.failed |= self.reported_full_disk;
+            let why = if self.reported_full_disk { DISK_FULL_REASON } else { SLOW_READER_REASON };
+            self.report_loss(&format!("warning: the last {unwritten} events are lost: {why}"));
         }
     }
 }
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.end();
+        self.flush_and_close();
     }
 }
 
 /// `exited 3`, `signalled 9`: how a process ended, in the words of the schema.
-pub fn exit_words(exit: Exit) -> String {
+pub fn describe_exit(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exited {code}"),
         Exit::Signal { number, .. } => format!("signalled {number}"),
@@ -475,7 +483,7 @@ pub fn exit_words(exit: Exit) -> String {
 }
 
 /// An error with its causes, as reasons tell it.
-pub fn full_text(error: &dyn std::error::Error) -> String {
+pub fn error_with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
@@ -486,11 +494,11 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_whatever_a_hook_wrote() {
-        let event = Event::new(Now::at_epoch(7), Kind::HookFailed)
+        let event = RunnerEvent::new(ClockReading::from_epoch(7), RunnerEventKind::HookFailed)
             .slot("slot1")
             .hook("FETCH_WORK")
             .reason("a\nb\u{1b}");
-        assert_eq!(event.readable(), "slot1: hook failed FETCH_WORK: a\\nb\\u{1b}");
+        assert_eq!(event.to_readable_line(), "slot1: hook failed FETCH_WORK: a\\nb\\u{1b}");
         assert_eq!(
             serde_json::to_string(&event).ok().as_deref(),
             Some(

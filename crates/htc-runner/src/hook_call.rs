@@ -8,28 +8,30 @@ use bstr::{BString, ByteSlice};
 
 use super::hook_environment::HookEnvironment;
 use super::hook_limits;
-use super::spawning::Spawning;
-use htc_base::process::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, Session, Stdio};
-use htc_base::quirks::Quirks;
-use htc_base::time::Now;
-use htc_hook::{Caller, HookType};
+use super::spawn_mode::SpawnMode;
+use htc_base::process::{
+    AncestorStamp, ChildSpec, LeftoverPolicy, ProcessIdentity, ResourceLimit, SessionMode, Stdio,
+};
+use htc_base::quirks::QuirkMode;
+use htc_base::time::ClockReading;
+use htc_hook::{HookCaller, HookType};
 
 /// How much of an output is kept where PIPE_BUFFER_MAX does not say otherwise, in bytes.
-pub const PIPE_BUFFER_MAX: usize = 10_240;
+pub const DEFAULT_PIPE_BUFFER_MAX: usize = 10_240;
 
 /// Signals that are not blocked in the hooks of 25.14: those that a fault raises, KILL, STOP, and the C library's own.
-const UNBLOCKED: [i32; 10] = [4, 5, 6, 7, 8, 9, 11, 19, 32, 33];
+const UNBLOCKED_SIGNALS: [i32; 10] = [4, 5, 6, 7, 8, 9, 11, 19, 32, 33];
 /// SIGPROF: blocked by the starter until its job has run.
-const PROF: i32 = 27;
+const PROFILING_SIGNAL: i32 = 27;
 
 /// Where a hook's standard error goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Complaints {
+pub enum StderrHandling {
     /// Collected, at most as much as of its output.
     #[default]
     Collected,
     /// Handed over piece by piece while it runs.
-    Live,
+    Streamed,
 }
 
 /// One call of a hook.
@@ -49,24 +51,24 @@ pub struct HookCall {
     /// the scratch directory of the starter. `None`: that of the program.
     pub directory: Option<PathBuf>,
     /// The account it runs as; `None` is that of the program.
-    pub identity: Option<Identity>,
+    pub identity: Option<ProcessIdentity>,
     /// Resource limits that the caller has set for itself.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ResourceLimit>,
     /// How much of stdout and stderr is kept, in bytes (PIPE_BUFFER_MAX). What exceeds it is dropped; with quirk
     /// `hooks-spawned-as-daemons` the pipe is closed at that length.
     pub output_limit: usize,
     /// What becomes of stderr.
-    pub complaints: Complaints,
+    pub stderr_handling: StderrHandling,
     /// Makes the mark of the process family.
-    pub ancestor: Option<Ancestor>,
+    pub ancestor: Option<AncestorStamp>,
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
 }
 
 /// A hook is never run as root: the reference refuses such a call (`Create_Process` with a final privilege state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a hook must not run as root; name another account")]
-pub struct RootRefused;
+pub struct RootHookError;
 
 impl HookCall {
     /// A call with nothing given but what is always needed.
@@ -84,30 +86,30 @@ impl HookCall {
             environment,
             directory: None,
             identity: None,
-            limits: hook_limits::default_of_daemon(),
-            output_limit: PIPE_BUFFER_MAX,
-            complaints: Complaints::default(),
+            limits: hook_limits::default_daemon_limits(),
+            output_limit: DEFAULT_PIPE_BUFFER_MAX,
+            stderr_handling: StderrHandling::default(),
             ancestor: None,
-            quirks: Quirks::None,
+            quirks: QuirkMode::Manual,
         }
     }
 
     /// A family mark for a child made now.
-    pub fn marker(now: Now, random: u64) -> Ancestor {
-        Ancestor { time: now.epoch(), random: random as u32 }
+    pub fn new_family_marker(now: ClockReading, random: u64) -> AncestorStamp {
+        AncestorStamp { time: now.epoch(), random: random as u32 }
     }
 
     /// The child.
     ///
     /// # Errors
     /// The account is root's.
-    pub fn child_spec(self) -> Result<ChildSpec, RootRefused> {
+    pub fn child_spec(self) -> Result<ChildSpec, RootHookError> {
         if self.identity.as_ref().is_some_and(|identity| identity.uid == 0) {
-            return Err(RootRefused);
+            return Err(RootHookError);
         }
         let caller = self.hook.caller();
         let family = self.hook.is_family_killed();
-        let as_daemon = Spawning::of(self.quirks).as_daemon;
+        let as_daemon = SpawnMode::from_quirks(self.quirks).as_daemon;
         let stdio = self.stdio();
         let path = self.path.to_path_lossy().into_owned();
         let program = match &self.directory {
@@ -121,26 +123,26 @@ impl HookCall {
             cwd: self.directory,
             identity: self.identity,
             stdio,
-            session: if family { Session::Own } else { Session::Inherit },
+            session: if family { SessionMode::NewSession } else { SessionMode::Inherit },
             umask: 0o022,
             limits: self.limits,
             ignore_sigpipe: as_daemon,
-            blocked_signals: if as_daemon { blocked(caller) } else { Vec::new() },
-            ancestor: self.ancestor,
-            left_behind: if family { LeftBehind::Killed } else { LeftBehind::Kept },
+            blocked_signals: if as_daemon { blocked_signals(caller) } else { Vec::new() },
+            ancestor_stamp: self.ancestor,
+            leftover_policy: if family { LeftoverPolicy::Kill } else { LeftoverPolicy::Keep },
             // 25.14 closes the pipe, which a hook survives since it has SIGPIPE ignored; ours has it at its default.
-            reads_on: !as_daemon,
+            discards_excess_output: !as_daemon,
             ..ChildSpec::new(program)
         })
     }
 
     fn stdio(&self) -> [Stdio; 3] {
-        let unused = Spawning::of(self.quirks).unused();
+        let unused = SpawnMode::from_quirks(self.quirks).unused_descriptor();
         let stdin = if self.stdin.is_empty() { unused.clone() } else { Stdio::Bytes(self.stdin.clone()) };
         let captured = Stdio::Capture { limit: self.output_limit };
-        let complaints = match self.complaints {
-            Complaints::Collected => captured.clone(),
-            Complaints::Live => Stdio::Pieces,
+        let complaints = match self.stderr_handling {
+            StderrHandling::Collected => captured.clone(),
+            StderrHandling::Streamed => Stdio::Stream,
         };
         match (self.hook.is_output_read(), unused) {
             (true, _) => [stdin, captured, complaints],
@@ -150,9 +152,12 @@ impl HookCall {
     }
 }
 
-fn blocked(caller: Caller) -> Vec<i32> {
+fn blocked_signals(caller: HookCaller) -> Vec<i32> {
     (1..=64)
-        .filter(|signal| !UNBLOCKED.contains(signal) && (*signal != PROF || caller == Caller::Starter))
+        .filter(|signal| {
+            !UNBLOCKED_SIGNALS.contains(signal)
+                && (*signal != PROFILING_SIGNAL || caller == HookCaller::Starter)
+        })
         .collect()
 }
 
@@ -160,7 +165,7 @@ fn blocked(caller: Caller) -> Vec<i32> {
 mod tests {
     use super::*;
 
-    fn call(hook: HookType, quirks: Quirks) -> HookCall {
+    fn call(hook: HookType, quirks: QuirkMode) -> HookCall {
         let mut call = HookCall::new(hook, "bin/hook", b"A = 1\n".to_vec(), HookEnvironment::default());
         call.quirks = quirks;
         call
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_relative_path_lies_in_the_callers_directory_and_stays_argv0() {
-        let mut call = call(HookType::ReplyFetch, Quirks::None);
+        let mut call = call(HookType::ReplyFetch, QuirkMode::Manual);
         call.directory = Some("/log".into());
         call.arguments = vec!["accept".into()];
         let spec = call.child_spec().unwrap();
@@ -179,19 +184,19 @@ mod tests {
 
     #[test]
     fn hooks_nobody_listens_to_have_closed_outputs_only_in_the_reference() {
-        let spec = call(HookType::UpdateJobInfo, Quirks::Reference).child_spec().unwrap();
+        let spec = call(HookType::UpdateJobInfo, QuirkMode::Reference).child_spec().unwrap();
         assert_eq!(spec.stdio[1..], [Stdio::Closed, Stdio::Closed]);
-        let mut call = call(HookType::UpdateJobInfo, Quirks::None);
+        let mut call = call(HookType::UpdateJobInfo, QuirkMode::Manual);
         call.stdin.clear();
         let spec = call.child_spec().unwrap();
         assert_eq!(spec.stdio[..2], [Stdio::Null, Stdio::Null]);
-        assert_eq!(spec.stdio[2], Stdio::Capture { limit: PIPE_BUFFER_MAX });
+        assert_eq!(spec.stdio[2], Stdio::Capture { limit: DEFAULT_PIPE_BUFFER_MAX });
     }
 
     #[test]
     fn the_mask_of_the_reference_is_the_recorded_one() {
         let mask = |hook| {
-            let spec = call(hook, Quirks::Reference).child_spec().unwrap();
+            let spec = call(hook, QuirkMode::Reference).child_spec().unwrap();
             spec.blocked_signals.iter().fold(0u64, |mask, signal| mask | 1 << (signal - 1))
         };
         assert_eq!(mask(HookType::FetchWork), 0xffff_fffe_7bfb_fa07);
@@ -200,16 +205,16 @@ mod tests {
 
     #[test]
     fn only_startd_and_router_kill_what_a_hook_leaves() {
-        let left = |hook| call(hook, Quirks::None).child_spec().unwrap().left_behind;
-        assert_eq!(left(HookType::FetchWork), LeftBehind::Killed);
-        assert_eq!(left(HookType::JobCleanup), LeftBehind::Killed);
-        assert_eq!(left(HookType::JobExit), LeftBehind::Kept);
+        let left = |hook| call(hook, QuirkMode::Manual).child_spec().unwrap().leftover_policy;
+        assert_eq!(left(HookType::FetchWork), LeftoverPolicy::Kill);
+        assert_eq!(left(HookType::JobCleanup), LeftoverPolicy::Kill);
+        assert_eq!(left(HookType::JobExit), LeftoverPolicy::Keep);
     }
 
     #[test]
     fn root_runs_no_hook() {
-        let mut call = call(HookType::FetchWork, Quirks::None);
-        call.identity = Some(Identity { uid: 0, gid: 0, groups: vec![] });
-        assert_eq!(call.child_spec().unwrap_err(), RootRefused);
+        let mut call = call(HookType::FetchWork, QuirkMode::Manual);
+        call.identity = Some(ProcessIdentity { uid: 0, gid: 0, groups: vec![] });
+        assert_eq!(call.child_spec().unwrap_err(), RootHookError);
     }
 }

@@ -4,43 +4,43 @@ use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-use htc_base::process::{Limit, LimitKind};
-use htc_hook::Knobs;
+use htc_base::process::{ResourceLimit, ResourceLimitKind};
+use htc_hook::ParameterSource;
 
 /// What a core file leaves free, in blocks of 1 KiB (`SLOP` of `resource_limits.cpp`).
 const SLOP: u64 = 50;
 
 /// What every daemon sets when it begins: cores as large as they may be, none where CREATE_CORE_FILES is false
 /// (`check_core_files` of `daemon_core_main.cpp`), which its first letter says, or a number (`param_boolean_crufty`).
-pub fn of_daemon(knobs: &dyn Knobs) -> Vec<Limit> {
+pub fn daemon_limits(knobs: &dyn ParameterSource) -> Vec<ResourceLimit> {
     let text = knobs.get(b"CREATE_CORE_FILES").unwrap_or_default();
     let none = matches!(text.first(), Some(b'f' | b'F' | b'0'));
-    vec![core(none.then_some(0))]
+    vec![core_limit(none.then_some(0))]
 }
 
 /// What it sets where nothing is configured.
-pub fn default_of_daemon() -> Vec<Limit> {
-    vec![core(None)]
+pub fn default_daemon_limits() -> Vec<ResourceLimit> {
+    vec![core_limit(None)]
 }
 
 /// What the starter sets for itself once its job's log is open, so that all hooks after the first update have it: cores as
 /// large as the disk lets them be, at most 2 GiB, the stack that the job wants or any (`sysapi_set_resource_limits`).
-pub fn of_starter(scratch: &Path, stack: Option<u64>) -> Vec<Limit> {
+pub fn starter_limits(scratch: &Path, stack: Option<u64>) -> Vec<ResourceLimit> {
     let free = statvfs(scratch)
         .map_or(u64::MAX, |status| (status.blocks_available()).saturating_mul(status.fragment_size()) / 1024);
     let cores = free.saturating_sub(SLOP).saturating_mul(1024).min(i32::MAX.unsigned_abs().into());
-    let soft = |kind, soft| Limit { kind, soft, hard: None };
+    let soft = |kind, soft| ResourceLimit { kind, soft, hard: None };
     vec![
-        core(Some(cores)),
-        soft(LimitKind::Stack, stack),
-        soft(LimitKind::Cpu, None),
-        soft(LimitKind::FileSize, None),
-        soft(LimitKind::Data, None),
+        core_limit(Some(cores)),
+        soft(ResourceLimitKind::Stack, stack),
+        soft(ResourceLimitKind::Cpu, None),
+        soft(ResourceLimitKind::FileSize, None),
+        soft(ResourceLimitKind::Data, None),
     ]
 }
 
-fn core(soft: Option<u64>) -> Limit {
-    Limit { kind: LimitKind::Core, soft, hard: None }
+fn core_limit(soft: Option<u64>) -> ResourceLimit {
+    ResourceLimit { kind: ResourceLimitKind::Core, soft, hard: None }
 }
 
 #[cfg(test)]
@@ -49,8 +49,11 @@ mod tests {
 
     #[test]
     fn a_starter_lets_cores_be_as_large_as_a_number_of_32_bits() {
-        let limits = of_starter(Path::new("/"), Some(1_000_000));
+        let limits = starter_limits(Path::new("/"), Some(1_000_000));
         assert!(limits[0].soft.is_some_and(|core| core <= 2_147_483_647), "{limits:?}");
-        assert_eq!(limits[1], Limit { kind: LimitKind::Stack, soft: Some(1_000_000), hard: None });
+        assert_eq!(
+            limits[1],
+            ResourceLimit { kind: ResourceLimitKind::Stack, soft: Some(1_000_000), hard: None }
+        );
     }
 }

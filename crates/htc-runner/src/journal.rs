@@ -20,30 +20,30 @@ use nix::unistd::{geteuid, getpid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use htc_hook::journal::{EncodeError, Journal, frame, read};
+use htc_hook::journal::{Journal, JournalEncodeError, encode_record, read_journal};
 use htc_os::process_table;
 
 /// Room on the disk that is kept for what comes, in bytes.
-const RESERVE: usize = 64 << 10;
+const RESERVED_BYTES: usize = 64 << 10;
 /// Behind the journal's name: the file whose lock says that somebody writes, and who.
-const LOCK: &str = ".lock";
+const LOCK_SUFFIX: &str = ".lock";
 /// How long a lock is waited for whose holder has ended: a child that has not executed its program yet has it still.
-const PATIENCE_WITH_CHILDREN: Duration = Duration::from_secs(5);
+const INHERITED_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it is waited for otherwise: a holder that was killed may need a moment to end.
-const PATIENCE_WITH_DYING: Duration = Duration::from_millis(200);
+const HELD_LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 /// Behind the journal's name: a compacted one before it takes the other's place.
-const NEW: &str = ".new";
+const COMPACTED_SUFFIX: &str = ".new";
 /// The bits of a mode that let others write.
-const OTHERS_WRITE: u32 = 0o022;
+const OTHERS_WRITE_MASK: u32 = 0o022;
 /// The bit of a directory in which nobody may replace what another owns.
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 
 /// A journal that cannot be used, or a record that was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another process writes it.
     #[error("'{}' is in use by {}", path.display(), holder(*pid))]
-    Held {
+    InUse {
         /// The journal.
         path: PathBuf,
         /// Who holds it, if that could be read.
@@ -70,7 +70,7 @@ pub enum JournalError {
     },
     /// The record is none.
     #[error(transparent)]
-    Record(#[from] EncodeError),
+    Record(#[from] JournalEncodeError),
 }
 
 fn holder(pid: Option<i32>) -> String {
@@ -97,15 +97,15 @@ impl JournalFile {
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Journal<T>), JournalError> {
         check_directory(path)?;
         let lock = lock(path)?;
-        let mut file = open_own(path, OpenOptions::new().read(true).write(true).create(true))?;
-        let bytes = written(&mut file).map_err(refused("read", path))?;
+        let mut file = open_owned_file(path, OpenOptions::new().read(true).write(true).create(true))?;
+        let bytes = read_content(&mut file).map_err(system_error("read", path))?;
         let end = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1) as u64;
         if end < bytes.len() as u64 {
-            file.set_len(end).map_err(refused("cut a torn record off", path))?;
+            file.set_len(end).map_err(system_error("cut a torn record off", path))?;
         }
         let mut opened = JournalFile { path: path.into(), file, end, reserved: 0, _lock: lock };
         opened.reserve();
-        Ok((opened, read(&bytes)))
+        Ok((opened, read_journal(&bytes)))
     }
 
     /// What stands in a journal whose writer is gone, though a child of his that has executed nothing yet still holds the lock.
@@ -114,9 +114,9 @@ impl JournalFile {
     /// Others could change it; the system refuses.
     pub fn peek<T: DeserializeOwned>(path: &Path) -> Result<Journal<T>, JournalError> {
         check_directory(path)?;
-        let mut file = open_own(path, OpenOptions::new().read(true).write(true))?;
-        let bytes = written(&mut file).map_err(refused("read", path))?;
-        Ok(read(&bytes))
+        let mut file = open_owned_file(path, OpenOptions::new().read(true).write(true))?;
+        let bytes = read_content(&mut file).map_err(system_error("read", path))?;
+        Ok(read_journal(&bytes))
     }
 
     /// Adds a record. After an error the journal is as it was before, and may be tried again.
@@ -124,14 +124,14 @@ impl JournalFile {
     /// # Errors
     /// The disk is full or broken; the record has no form in JSON.
     pub fn append<T: Serialize>(&mut self, record: &T) -> Result<(), JournalError> {
-        let line = frame(record)?;
+        let line = encode_record(record)?;
         if let Err(error) = self.file.write_all_at(&line, self.end) {
             // Half a line would be told as damage; the next record goes over it even if it cannot be cut off now.
             let _ = self.file.set_len(self.end);
-            return Err(refused("write to", &self.path)(error));
+            return Err(system_error("write to", &self.path)(error));
         }
         self.end += line.len() as u64;
-        if self.end + RESERVE as u64 / 2 > self.reserved {
+        if self.end + RESERVED_BYTES as u64 / 2 > self.reserved {
             self.reserve();
         }
         Ok(())
@@ -145,14 +145,14 @@ impl JournalFile {
         &mut self,
         records: impl IntoIterator<Item = &'a T>,
     ) -> Result<(), JournalError> {
-        let path = beside(&self.path, NEW);
+        let path = path_with_suffix(&self.path, COMPACTED_SUFFIX);
         let mut bytes = Vec::new();
         for record in records {
-            bytes.extend(frame(record)?);
+            bytes.extend(encode_record(record)?);
         }
         let mut options = OpenOptions::new();
         // Truncated only once it is known to be ours.
-        let mut file = open_own(&path, options.read(true).write(true).create(true).truncate(false))?;
+        let mut file = open_owned_file(&path, options.read(true).write(true).create(true).truncate(false))?;
         let put = |file: &mut File| {
             file.set_len(0)?;
             file.write_all(&bytes)?;
@@ -161,7 +161,7 @@ impl JournalFile {
         };
         if let Err(error) = put(&mut file) {
             let _ = std::fs::remove_file(&path);
-            return Err(refused("write", &path)(error));
+            return Err(system_error("write", &path)(error));
         }
         self.file = file;
         self.end = bytes.len() as u64;
@@ -182,8 +182,8 @@ impl JournalFile {
 
     /// Takes room on the disk ahead, where there is some; where there is none, a full disk is an error of `append`.
     fn reserve(&mut self) {
-        if self.file.write_all_at(&[0; RESERVE], self.end).is_ok() {
-            self.reserved = self.end + RESERVE as u64;
+        if self.file.write_all_at(&[0; RESERVED_BYTES], self.end).is_ok() {
+            self.reserved = self.end + RESERVED_BYTES as u64;
         }
     }
 }
@@ -196,7 +196,7 @@ impl Drop for JournalFile {
 }
 
 /// What was written into a journal, without the room behind it.
-fn written(file: &mut File) -> io::Result<Vec<u8>> {
+fn read_content(file: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -204,12 +204,12 @@ fn written(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn refused(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+fn system_error(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
     let path = path.to_owned();
     move |source| JournalError::System { verb, path, source }
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn path_with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
@@ -218,38 +218,38 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Nobody but us and root may put another file in place of ours.
 fn check_directory(path: &Path) -> Result<(), JournalError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let status = std::fs::metadata(directory).map_err(refused("look at", directory))?;
+    let status = std::fs::metadata(directory).map_err(system_error("look at", directory))?;
     let unsafe_for = |why| Err(JournalError::Unsafe { path: directory.into(), why });
     if status.uid() != geteuid().as_raw() && status.uid() != 0 {
         return unsafe_for("the directory belongs to another account");
     }
-    if status.mode() & OTHERS_WRITE != 0 && status.mode() & STICKY == 0 {
+    if status.mode() & OTHERS_WRITE_MASK != 0 && status.mode() & STICKY_BIT == 0 {
         return unsafe_for("others may write the directory");
     }
     Ok(())
 }
 
 /// Opens a regular file that is ours alone, and makes it 0600.
-fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File, JournalError> {
+fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, JournalError> {
     let file = options.mode(0o600).custom_flags(O_NOFOLLOW).open(path).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::ELOOP) => JournalError::Unsafe { path: path.into(), why: "it is a link" },
-            _ => refused("open", path)(error),
+            _ => system_error("open", path)(error),
         }
     })?;
-    let status = file.metadata().map_err(refused("look at", path))?;
+    let status = file.metadata().map_err(system_error("look at", path))?;
     if status.nlink() == 0 {
         // Whoever it was of has removed it just now.
-        return Err(refused("open", path)(io::ErrorKind::NotFound.into()));
+        return Err(system_error("open", path)(io::ErrorKind::NotFound.into()));
     }
-    if let Some(why) = not_ours(&status) {
+    if let Some(why) = why_not_ours(&status) {
         return Err(JournalError::Unsafe { path: path.into(), why });
     }
-    file.set_permissions(Permissions::from_mode(0o600)).map_err(refused("set the mode of", path))?;
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(system_error("set the mode of", path))?;
     Ok(file)
 }
 
-fn not_ours(status: &Metadata) -> Option<&'static str> {
+fn why_not_ours(status: &Metadata) -> Option<&'static str> {
     if !status.is_file() {
         return Some("it is no regular file");
     }
@@ -264,33 +264,35 @@ fn not_ours(status: &Metadata) -> Option<&'static str> {
 /// A child that the holder has forked keeps the lock until it executes its program, also when the holder was killed meanwhile:
 /// a lock whose holder is gone is free in a moment, and is waited for.
 fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
-    let place = beside(path, LOCK);
+    let place = path_with_suffix(path, LOCK_SUFFIX);
     let begun = Instant::now();
     loop {
         // Truncated only once it is ours: until then it says who holds it.
-        let file = open_own(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
+        let file =
+            open_owned_file(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
         let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => {
-                note_holder(&lock);
+                write_holder(&lock);
                 return Ok(lock);
             }
             Err(refusal) => refusal,
         };
         if errno != Errno::EWOULDBLOCK {
-            return Err(refused("lock", &place)(errno.into()));
+            return Err(system_error("lock", &place)(errno.into()));
         }
         let mut text = String::new();
         let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-        let patience = if pid.is_some_and(is_gone) { PATIENCE_WITH_CHILDREN } else { PATIENCE_WITH_DYING };
+        let patience =
+            if pid.is_some_and(has_process_ended) { INHERITED_LOCK_TIMEOUT } else { HELD_LOCK_TIMEOUT };
         if begun.elapsed() >= patience {
-            return Err(JournalError::Held { path: path.into(), pid });
+            return Err(JournalError::InUse { path: path.into(), pid });
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 /// Writes our process id into the file of the lock.
-fn note_holder(lock: &Flock<File>) {
+fn write_holder(lock: &Flock<File>) {
     let note = format!("{}\n", getpid());
     // An empty one is not cut: some file systems write at once what is put into a file that was.
     let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
@@ -301,8 +303,8 @@ fn note_holder(lock: &Flock<File>) {
 }
 
 /// True if the process has ended, reaped or not.
-fn is_gone(pid: i32) -> bool {
-    process_table::read(pid).is_none_or(|process| process.is_zombie())
+fn has_process_ended(pid: i32) -> bool {
+    process_table::read_process(pid).is_none_or(|process| process.is_zombie())
 }
 
 #[cfg(test)]
@@ -310,7 +312,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use htc_hook::journal::Flaw;
+    use htc_hook::journal::JournalFlaw;
 
     fn place() -> (tempfile::TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
@@ -340,10 +342,13 @@ mod tests {
         let (_directory, path) = place();
         JournalFile::open::<u32>(&path).unwrap().0.append(&1).unwrap();
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
-        file.write_all(&frame(&"a long record that is cut").unwrap()[..30]).unwrap();
+        file.write_all(&encode_record(&"a long record that is cut").unwrap()[..30]).unwrap();
         let (mut journal, read) = JournalFile::open::<u32>(&path).unwrap();
         assert_eq!(read.records, [1]);
-        assert_eq!(read.damage.iter().map(|damage| &damage.flaw).collect::<Vec<_>>(), [&Flaw::Torn]);
+        assert_eq!(
+            read.damage.iter().map(|damage| &damage.flaw).collect::<Vec<_>>(),
+            [&JournalFlaw::Truncated]
+        );
         journal.append(&2).unwrap();
         drop(journal);
         let (_, again) = JournalFile::open::<u32>(&path).unwrap();
@@ -356,7 +361,7 @@ mod tests {
         let (mut journal, _) = JournalFile::open::<u32>(&path).unwrap();
         journal.append(&1).unwrap();
         let size = || path.metadata().unwrap().len();
-        assert!(size() > journal.len() + RESERVE as u64 / 2);
+        assert!(size() > journal.len() + RESERVED_BYTES as u64 / 2);
         // As somebody finds it whose writer was killed.
         let found = JournalFile::peek::<u32>(&path).unwrap();
         assert_eq!((found.records, found.damage), (vec![1], vec![]));
@@ -392,7 +397,7 @@ mod tests {
             let path = path.clone();
             move || lock(&path).map(drop)
         });
-        std::thread::sleep(2 * PATIENCE_WITH_DYING);
+        std::thread::sleep(2 * HELD_LOCK_TIMEOUT);
         assert!(!other.is_finished());
         drop(held);
         other.join().unwrap().unwrap();

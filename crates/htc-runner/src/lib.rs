@@ -9,11 +9,11 @@ pub mod hook_call;
 pub mod hook_environment;
 pub mod hook_limits;
 pub mod journal;
-pub mod parent;
+pub mod parent_process;
 pub mod router;
 pub mod shadow;
 pub mod slot;
-mod spawning;
+mod spawn_mode;
 pub mod starter;
 pub mod transfer;
 

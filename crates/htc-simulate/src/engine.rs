@@ -6,46 +6,47 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::actions;
-use super::fate::Happened;
 use super::host::Host;
-use super::plan::ranks;
-use super::scenario::{Done, named};
-use super::simulation::{Due, Fetch, Seen, Simulation};
+use super::job_events::NewJobEvent;
+use super::plan::can_rank_jobs;
+use super::scenario::{ScenarioEvent, matches_machine};
+use super::simulation::{DueEvent, FetchCall, Simulation, SlotView};
 use super::workload::Job;
-use htc_base::time::Tick;
-use htc_slot::{Activity, Event, HookRun, SlotKey, StarterId, State};
+use htc_base::time::MonotonicTime;
+use htc_slot::{Activity, HookRunId, SlotKey, SlotState, StartdEvent, StarterId};
 
 impl Simulation<'_> {
     /// The slot of that name, as its machine stands now: everything published as it is at this moment.
-    pub fn look_at_slot(&mut self, name: &str) -> Option<Seen<'_>> {
+    pub fn view_slot(&mut self, name: &str) -> Option<SlotView<'_>> {
         let found = self.hosts.iter().enumerate().find_map(|(host, it)| {
-            let named =
-                |(key, ..): &(SlotKey, &str, State, Activity)| it.slot_name(*key).eq_ignore_ascii_case(name);
+            let named = |(key, ..): &(SlotKey, &str, SlotState, Activity)| {
+                it.slot_name(*key).eq_ignore_ascii_case(name)
+            };
             it.machine.slots().find(named).map(|(key, ..)| (host, key))
         });
         let (host, key) = found?;
-        let at = self.at_least.max(self.since());
-        self.now = self.begun.plus(Duration::from_micros(at));
-        self.step(host, Event::Refresh);
+        let at = self.advanced_to.max(self.elapsed_micros());
+        self.now = self.started_at.plus(Duration::from_micros(at));
+        self.handle_event(host, StartdEvent::Refresh);
         let it = &self.hosts[host];
-        Some(Seen { machine: &it.machine, key, config: it.config })
+        Some(SlotView { machine: &it.machine, key, config_number: it.config_number })
     }
 
     /// The number of the turn, now and whenever it is asked for: each thing that comes due is one.
-    pub fn turn(&self) -> Rc<Cell<u64>> {
+    pub fn turn_counter(&self) -> Rc<Cell<u64>> {
         self.turn.clone()
     }
 
     /// Goes on up to the turn of that number; what is due then is not done, but its time has come.
     pub fn advance_to_turn(&mut self, turn: u64) {
-        while self.turn.get() + 1 < turn && self.take_turn(self.end) {}
+        while self.turn.get() + 1 < turn && self.process_next_due(self.end) {}
         if let Some(Reverse((at, _))) = self.calendar.peek() {
-            self.at_least = *at;
+            self.advanced_to = *at;
         }
     }
 
     /// How long it lasts, in microseconds.
-    pub fn length(&self) -> u64 {
+    pub fn length_micros(&self) -> u64 {
         self.end
     }
 
@@ -57,36 +58,36 @@ impl Simulation<'_> {
 
     /// Begins: what the scenario measures at the start is known when the machines look for the first time.
     pub fn begin(&mut self) {
-        let due = self.due_at_start();
+        let due = self.take_due_at_start();
         for due in &due {
             match due {
-                Due::Done(at) => self.at_machines_of(*at, Self::measure_there),
-                Due::Presence(at) => self.presence_changes(*at),
+                DueEvent::ScenarioEvent(at) => self.for_machines_of_event(*at, Self::apply_measurements),
+                DueEvent::Presence(at) => self.toggle_presence(*at),
                 _ => {}
             }
         }
         for host in 0..self.hosts.len() {
-            let measured = self.hosts[host].measured(self.now);
-            self.step(host, measured);
-            self.step(host, Event::Start);
-            self.ask_to_be_woken(host);
+            let measured = self.hosts[host].measurement_event(self.now);
+            self.handle_event(host, measured);
+            self.handle_event(host, StartdEvent::Start);
+            self.schedule_wake(host);
         }
         for due in due {
-            if let Due::Done(at) = due {
-                self.at_machines_of(at, Self::order_there);
-                self.repeat(at);
+            if let DueEvent::ScenarioEvent(at) = due {
+                self.for_machines_of_event(at, Self::apply_orders);
+                self.schedule_repetition(at);
             }
         }
     }
 
     /// Takes the events and patterns out of the calendar that are due at the start.
-    fn due_at_start(&mut self) -> Vec<Due> {
+    fn take_due_at_start(&mut self) -> Vec<DueEvent> {
         let mut found = Vec::new();
         let mut later = Vec::new();
         while let Some(Reverse((0, due))) = self.calendar.peek().copied() {
             self.calendar.pop();
             match due {
-                Due::Done(_) | Due::Presence(_) => found.push(due),
+                DueEvent::ScenarioEvent(_) | DueEvent::Presence(_) => found.push(due),
                 other => later.push(Reverse((0, other))),
             }
         }
@@ -98,7 +99,7 @@ impl Simulation<'_> {
     /// `inclusive`. Returns whether there is more to come.
     pub fn advance(&mut self, until: u64, inclusive: bool) -> bool {
         let until = until.min(self.end);
-        self.at_least = until;
+        self.advanced_to = until;
         loop {
             if self.hosts.iter().all(|host| host.finished) {
                 return false;
@@ -107,21 +108,21 @@ impl Simulation<'_> {
             if *at > until || (*at == until && !inclusive && until != self.end) {
                 return *at <= self.end;
             }
-            self.take_turn(until);
+            self.process_next_due(until);
         }
     }
 
     /// What comes due next is done, if that is not after `until`.
-    fn take_turn(&mut self, until: u64) -> bool {
+    fn process_next_due(&mut self, until: u64) -> bool {
         let Some(Reverse((at, due))) = self.calendar.peek().copied().filter(|Reverse((at, _))| *at <= until)
         else {
             return false;
         };
         self.calendar.pop();
-        let passed = at.saturating_sub(self.since());
+        let passed = at.saturating_sub(self.elapsed_micros());
         self.now = self.now.plus(Duration::from_micros(passed));
         self.turn.set(self.turn.get() + 1);
-        self.carry_out(due);
+        self.process_due(due);
         true
     }
 
@@ -131,81 +132,84 @@ impl Simulation<'_> {
         self.advance(u64::MAX, true);
     }
 
-    fn carry_out(&mut self, due: Due) {
+    fn process_due(&mut self, due: DueEvent) {
         match due {
-            Due::Arrival => self.arrivals(),
-            Due::Done(at) => self.done(at),
-            Due::Presence(at) => self.presence(at),
-            Due::Exit(host, starter, turn) => self.exit(host as usize, starter, turn),
-            Due::Hook(host, _, Fetch::Made(run)) => self.hook_ends(host as usize, run),
-            Due::Hook(host, key, Fetch::Counted(turn)) => self.counted_fetch_ends(host, key, turn),
-            Due::Wake(host) => {
+            DueEvent::JobArrival => self.add_arrivals(),
+            DueEvent::ScenarioEvent(at) => self.run_scenario_event(at),
+            DueEvent::Presence(at) => self.handle_presence_change(at),
+            DueEvent::StarterExit(host, starter, turn) => self.finish_starter(host as usize, starter, turn),
+            DueEvent::FetchEnd(host, _, FetchCall::Executed(run)) => self.finish_hook(host as usize, run),
+            DueEvent::FetchEnd(host, key, FetchCall::Counted(turn)) => {
+                self.finish_counted_fetch(host, key, turn)
+            }
+            DueEvent::Wake(host) => {
                 let host = host as usize;
                 let is_asleep = self.hosts[host].asleep.is_some();
-                if self.hosts[host].wake.take_if(|wake| *wake <= self.now.monotonic_us).is_some()
+                if self.hosts[host].next_wake.take_if(|wake| *wake <= self.now.monotonic_us).is_some()
                     && !is_asleep
                 {
-                    if self.hosts[host].machine.next_wake().is_some_and(|wake| wake <= self.now.tick()) {
-                        self.step(host, Event::Tick);
+                    if self.hosts[host].machine.next_wake().is_some_and(|wake| wake <= self.now.monotonic()) {
+                        self.handle_event(host, StartdEvent::Tick);
                     }
-                    self.ask_to_be_woken(host);
+                    self.schedule_wake(host);
                 }
             }
         }
         if !self.queue.is_empty() {
-            self.wake_who_waits();
+            self.schedule_counted_fetches();
         }
     }
 
-    fn arrivals(&mut self) {
-        let now = self.since();
-        while self.workload.next_at().is_some_and(|at| at <= now) {
-            let Some(job) = self.workload.next_job(&*self.world) else { break };
+    fn add_arrivals(&mut self) {
+        let now = self.elapsed_micros();
+        while self.workload.next_arrival().is_some_and(|at| at <= now) {
+            let Some(job) = self.workload.take_next_job(&*self.world) else { break };
             let kind = self.workload.kind(job.kind).clone();
-            self.counting.each(&kind.owner, kind.group, |part| part.jobs.arrived += 1);
-            self.note(&job, |_| Happened::simply("came"));
+            self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.arrived += 1);
+            self.record_job_event(&job, |_| NewJobEvent::without_slot("came"));
             self.queue.push(job);
         }
-        if let Some(at) = self.workload.next_at() {
-            self.calendar.push(Reverse((at, Due::Arrival)));
+        if let Some(at) = self.workload.next_arrival() {
+            self.calendar.push(Reverse((at, DueEvent::JobArrival)));
         }
     }
 
-    fn done(&mut self, at: u32) {
-        self.at_machines_of(at, Self::do_there);
-        self.repeat(at);
+    fn run_scenario_event(&mut self, at: u32) {
+        self.for_machines_of_event(at, Self::apply_event);
+        self.schedule_repetition(at);
     }
 
     /// Applies an event, or a part of it, to the machines that it names.
-    fn at_machines_of(&mut self, at: u32, apply: impl Fn(&mut Self, usize, usize, &Done)) {
+    fn for_machines_of_event(&mut self, at: u32, apply: impl Fn(&mut Self, usize, usize, &ScenarioEvent)) {
         let scenario = self.scenario;
         let Some(done) = scenario.events.get(at as usize) else { return };
         for host in 0..self.hosts.len() {
-            if !named(done.machines.as_deref(), &self.hosts[host].name) || self.hosts[host].finished {
+            if !matches_machine(done.machines.as_deref(), &self.hosts[host].name) || self.hosts[host].finished
+            {
                 continue;
             }
             apply(self, host, at as usize, done);
-            self.ask_to_be_woken(host);
+            self.schedule_wake(host);
         }
     }
 
     /// Puts the next occurrence of an event into the calendar.
-    fn repeat(&mut self, at: u32) {
+    fn schedule_repetition(&mut self, at: u32) {
         if let Some(every) = self.scenario.events.get(at as usize).and_then(|done| done.every) {
-            let next = self.since() + ((every.0 * 1e6) as u64).max(1);
-            self.calendar.push(Reverse((next, Due::Done(at))));
+            let next = self.elapsed_micros() + ((every.0 * 1e6) as u64).max(1);
+            self.calendar.push(Reverse((next, DueEvent::ScenarioEvent(at))));
         }
     }
 
-    fn do_there(&mut self, host: usize, at: usize, done: &Done) {
-        self.measure_there(host, at, done);
-        self.order_there(host, at, done);
+    fn apply_event(&mut self, host: usize, at: usize, done: &ScenarioEvent) {
+        self.apply_measurements(host, at, done);
+        self.apply_orders(host, at, done);
     }
 
     /// What an event measures or publishes.
-    fn measure_there(&mut self, host: usize, at: usize, done: &Done) {
+    fn apply_measurements(&mut self, host: usize, at: usize, done: &ScenarioEvent) {
         let it = &mut self.hosts[host];
-        it.disturb(self.now);
+        it.note_disturbance(self.now);
         if let Some(load) = done.load {
             it.load = load;
         }
@@ -213,60 +217,60 @@ impl Simulation<'_> {
             it.input_at = Some(self.now.epoch() - idle.0 as i64);
         }
         if done.load.is_some() || done.idle.is_some() {
-            self.measure(host);
+            self.publish_measurements(host);
         }
         let plan = &self.plan.machines[self.hosts[host].plan];
         if let Some(ads) = plan.cron.get(&at) {
-            self.step(host, Event::Cron(ads.clone()));
+            self.handle_event(host, StartdEvent::CronPublished(ads.clone()));
         }
     }
 
     /// What an event configures or asks for.
-    fn order_there(&mut self, host: usize, at: usize, _: &Done) {
+    fn apply_orders(&mut self, host: usize, at: usize, _: &ScenarioEvent) {
         let plan = &self.plan.machines[self.hosts[host].plan];
         if let Some(settings) = plan.reconfigured.get(&at) {
-            self.hosts[host].ranks = ranks(settings);
-            self.hosts[host].config = plan.configs.get(&Some(at)).copied().unwrap_or(0);
-            self.step(host, Event::Reconfigure(settings.clone()));
+            self.hosts[host].can_rank_jobs = can_rank_jobs(settings);
+            self.hosts[host].config_number = plan.configs.get(&Some(at)).copied().unwrap_or(0);
+            self.handle_event(host, StartdEvent::Reconfigure(settings.clone()));
         }
         if let Some(event) = self.plan.commands.get(&at) {
-            self.step(host, event.clone());
+            self.handle_event(host, event.clone());
         }
     }
 
     /// Gives a machine what is measured of it now; a sleeping one is woken by whoever sits down at it.
-    fn measure(&mut self, host: usize) {
-        let measured = self.hosts[host].measured(self.now);
-        self.step(host, measured);
-        if self.hosts[host].is_woken() {
+    fn publish_measurements(&mut self, host: usize) {
+        let measured = self.hosts[host].measurement_event(self.now);
+        self.handle_event(host, measured);
+        if self.hosts[host].is_woken_by_user() {
             self.hosts[host].asleep = None;
-            self.step(host, Event::Woke { failure: None });
+            self.handle_event(host, StartdEvent::Awake { failure: None });
         }
     }
 
-    fn presence(&mut self, at: u32) {
-        self.presence_changes(at);
+    fn handle_presence_change(&mut self, at: u32) {
+        self.toggle_presence(at);
         if let Some(host) = self.presences.get(at as usize).map(|presence| presence.host) {
-            self.measure(host);
-            self.ask_to_be_woken(host);
+            self.publish_measurements(host);
+            self.schedule_wake(host);
         }
     }
 
     /// Somebody comes or leaves, or a load begins or ends.
-    fn presence_changes(&mut self, at: u32) {
+    fn toggle_presence(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         let Some(presence) = self.presences.get_mut(at as usize) else { return };
         let host = presence.host;
-        presence.turn(&mut self.hosts[host], self.now);
-        self.hosts[host].disturb(self.now);
-        if let Some(next) = presence.next(&offset) {
-            self.calendar.push(Reverse((next, Due::Presence(at))));
+        presence.toggle(&mut self.hosts[host], self.now);
+        self.hosts[host].note_disturbance(self.now);
+        if let Some(next) = presence.next_change(&offset) {
+            self.calendar.push(Reverse((next, DueEvent::Presence(at))));
         }
     }
 
     /// Asks to be told when the machine has something to do.
-    pub(super) fn ask_to_be_woken(&mut self, host: usize) {
+    pub(super) fn schedule_wake(&mut self, host: usize) {
         let it = &mut self.hosts[host];
         if it.finished {
             return;
@@ -275,58 +279,61 @@ impl Simulation<'_> {
         if !it.accepted.is_empty() {
             it.accepted.retain(|number, jobs| {
                 // What was accepted, and whose claim went before it began, goes back.
-                let held = it.machine.jobs_not_begun(*number);
+                let held = it.machine.count_jobs_not_begun(*number);
                 while jobs.len() > held {
                     given_up.extend(jobs.pop_front());
                 }
                 !jobs.is_empty()
             });
         }
-        let parked = it.machine.take_waiting();
+        let parked = it.machine.take_futile_fetchers();
         // No timer of a sleeping machine runs.
         let is_awake = it.asleep.is_none();
         let number = u32::try_from(host).unwrap_or(0);
-        if let Some(wake) = it.machine.next_wake().map(|Tick(wake)| wake).filter(|_| is_awake)
-            && it.wake.is_none_or(|asked| wake < asked)
+        if let Some(wake) = it.machine.next_wake().map(|MonotonicTime(wake)| wake).filter(|_| is_awake)
+            && it.next_wake.is_none_or(|asked| wake < asked)
         {
-            it.wake = Some(wake);
-            let at = wake.saturating_sub(self.begun.monotonic_us);
-            self.calendar.push(Reverse((at, Due::Wake(number))));
+            it.next_wake = Some(wake);
+            let at = wake.saturating_sub(self.started_at.monotonic_us);
+            self.calendar.push(Reverse((at, DueEvent::Wake(number))));
         }
-        for (key, Tick(asks), turn) in parked {
-            let at = asks.saturating_sub(self.begun.monotonic_us);
-            self.asks.push((at, number, key, turn));
+        for (key, MonotonicTime(asks), turn) in parked {
+            let at = asks.saturating_sub(self.started_at.monotonic_us);
+            self.counted_fetches.push((at, number, key, turn));
         }
         for (_, job) in given_up {
-            let dropped = self.queue.evicted(job);
-            self.dropped(dropped);
+            let dropped = self.queue.return_evicted(job);
+            self.record_dropped_job(dropped);
         }
     }
 
-    fn exit(&mut self, host: usize, starter: StarterId, turn: u32) {
-        let is_due = self.hosts[host].starters.get(&starter).is_some_and(|it| it.turn == turn);
+    fn finish_starter(&mut self, host: usize, starter: StarterId, turn: u32) {
+        let is_due = self.hosts[host].starters.get(&starter).is_some_and(|it| it.end_version == turn);
         if !is_due {
             return;
         }
         let Some(running) = self.hosts[host].starters.remove(&starter) else { return };
-        actions::job_ends(self, host, running);
-        self.step(host, Event::StarterExited { starter, exit: htc_base::process::Exit::Code(0) });
-        self.ask_to_be_woken(host);
+        actions::finish_job(self, host, running);
+        self.handle_event(
+            host,
+            StartdEvent::StarterExited { starter, exit: htc_base::process::Exit::Code(0) },
+        );
+        self.schedule_wake(host);
     }
 
-    fn hook_ends(&mut self, host: usize, run: HookRun) {
+    fn finish_hook(&mut self, host: usize, run: HookRunId) {
         let Some(call) = self.hosts[host].fetches.remove(&run) else { return };
-        self.answered = Some((self.since(), u32::try_from(host).unwrap_or(0), call.slot));
-        actions::fetch_answers(self, host, &call);
-        self.ask_to_be_woken(host);
+        self.last_answered = Some((self.elapsed_micros(), u32::try_from(host).unwrap_or(0), call.slot));
+        actions::finish_fetch(self, host, &call);
+        self.schedule_wake(host);
     }
 
     /// A job that came back and is not fetched again.
-    pub(super) fn dropped(&mut self, job: Option<Job>) {
+    pub(super) fn record_dropped_job(&mut self, job: Option<Job>) {
         if let Some(job) = job {
-            self.note(&job, |_| Happened::simply("came back and is not fetched again"));
+            self.record_job_event(&job, |_| NewJobEvent::without_slot("came back and is not fetched again"));
             let kind = self.workload.kind(job.kind).clone();
-            self.counting.each(&kind.owner, kind.group, |part| part.jobs.dropped += 1);
+            self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.dropped += 1);
         }
     }
 }

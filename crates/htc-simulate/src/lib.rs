@@ -4,49 +4,51 @@
 //! moved by hand, from one thing that happens to the next, and no process is started.
 
 mod actions;
-pub mod chance;
-mod check;
-mod counted;
-mod decided;
+mod counted_fetches;
+mod deciding_expressions;
+mod divergence;
 mod engine;
-mod fate;
-mod history;
 mod host;
-mod in_order;
-mod origins;
-mod own;
-mod parting;
-mod pattern;
+mod job_event_recording;
+mod job_events;
+mod job_files;
+mod parameter_origins;
+mod per_job_attributes;
 pub mod picture;
 pub mod plan;
-mod queue;
-mod remember;
-mod result;
+mod presence;
+pub mod random;
 pub mod router;
 pub mod scenario;
+mod scenario_check;
 mod scenario_error;
 mod scenario_read;
-mod silence;
 mod simulation;
+mod simulation_result;
+mod sorted_queue;
 pub mod summary;
 pub mod timeline;
 pub mod times;
-mod why;
+mod trace;
+mod unfetched_jobs;
+mod waiting_jobs;
 mod workload;
 
-pub use decided::{Asking, Courses, Decided, decided, of_fates};
-pub use fate::{Cause, Fate, Place, Whose};
-pub use history::{Files, LeftOut};
-pub use origins::Origins;
-pub use parting::{Difference, Fared, Parting};
-pub use plan::{MachinePlan, Plan, PlanError};
-pub use result::{Played, Silent};
-pub use scenario::{Players, Scenario};
+pub use deciding_expressions::{
+    DecidingExpression, SimulationSource, SlotChangeQuery, explain_job_events, explain_slot_changes,
+};
+pub use divergence::{DivergenceFinder, JobDivergence, RunDifference};
+pub use job_events::{JobEventCause, RecordedJobs, SimulatedJobEvent, SlotIdentity};
+pub use job_files::{JobFiles, SkippedAd};
+pub use parameter_origins::ParameterOrigins;
+pub use plan::{MachinePlan, PlanError, SimulationPlan};
+pub use scenario::{Scenario, SimulationKind};
 pub use scenario_error::ScenarioError;
-pub use simulation::{Play, Seen, Simulation, Tell};
+pub use simulation::{EventSink, Simulation, SimulationOptions, SlotView};
+pub use simulation_result::{NonFetchingSlots, SimulationResult};
 pub use summary::Summary;
 pub use timeline::Timeline;
-pub use why::{AtSlot, Changed, JobStory, SlotStory, Step};
+pub use trace::{JobTrace, JobTraceEvent, SlotChange, SlotLookup, SlotTrace};
 pub use workload::{Job, Workload, WorkloadError};
 
 #[cfg(test)]

@@ -6,15 +6,18 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 #[cfg(test)]
-use super::{Courses, Files, Origins, Plan, Play, Scenario, Simulation, Workload};
+use super::{
+    JobFiles, ParameterOrigins, Scenario, Simulation, SimulationOptions, SimulationPlan, SimulationSource,
+    Workload,
+};
 #[cfg(test)]
-use htc_base::quirks::Quirks;
+use htc_base::quirks::QuirkMode;
 #[cfg(test)]
 use htc_config::Config;
 #[cfg(test)]
 use htc_os::RealWorld;
 #[cfg(test)]
-use htc_slot::{Limits, Surroundings, configure};
+use htc_slot::{ExitLimits, HostMeasurements, configure};
 #[cfg(test)]
 use htc_testing::config_of;
 
@@ -22,7 +25,7 @@ use htc_testing::config_of;
 #[cfg(test)]
 pub(super) struct TextCourse {
     scenario: Scenario,
-    plan: Plan,
+    plan: SimulationPlan,
     configs: Vec<Config>,
     world: RealWorld,
 }
@@ -31,36 +34,36 @@ pub(super) struct TextCourse {
 impl TextCourse {
     /// The knobs of the scenario are left out: those of the configuration count.
     pub(super) fn new(config: &str, scenario: &str) -> Self {
-        let scenario = Scenario::read(scenario).unwrap();
+        let scenario = Scenario::parse(scenario).unwrap();
         let (config, world) = config_of("STARTD", config);
         let mut make = |_: &BTreeMap<String, String>, _: Option<i64>| {
-            let around = Surroundings::default();
-            let made = configure(&config, &world, &around, Quirks::None, Limits::default());
+            let around = HostMeasurements::default();
+            let made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default());
             made.map(|made| (made.settings, 0)).map_err(|error| error.to_string())
         };
-        let plan = Plan::new(&scenario, &world, &mut make).unwrap();
+        let plan = SimulationPlan::new(&scenario, &world, &mut make).unwrap();
         TextCourse { scenario, plan, configs: vec![config], world }
     }
 }
 
 #[cfg(test)]
-impl Courses for TextCourse {
+impl SimulationSource for TextCourse {
     type Error = String;
 
     fn begin(&self) -> Result<Simulation<'_>, String> {
         let files =
-            Files { open: &mut |_| Err(std::io::ErrorKind::NotFound.into()), left_out: &mut |_, _| () };
+            JobFiles { open: &mut |_| Err(std::io::ErrorKind::NotFound.into()), on_skipped: &mut |_, _| () };
         let jobs = Workload::new(&self.scenario, self.plan.start, None, &self.world, files);
         let jobs = jobs.map_err(|error| error.to_string())?;
-        let world = Rc::new(RealWorld::new().seeded(1));
-        Ok(Simulation::new(&self.scenario, &self.plan, jobs, world, Play::default()))
+        let world = Rc::new(RealWorld::new().with_seed(1));
+        Ok(Simulation::new(&self.scenario, &self.plan, jobs, world, SimulationOptions::default()))
     }
 
-    fn origins(&self) -> Origins<'_> {
-        Origins {
+    fn origins(&self) -> ParameterOrigins<'_> {
+        ParameterOrigins {
             configs: &self.configs,
-            commanded: &[],
-            commander: "above",
+            command_line_names: &[],
+            command_line_origin: "above",
             scenario: &self.scenario,
             file: "s.toml",
             world: &self.world,

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::chance::Dice;
-use super::scenario::{Machine, Scenario, named};
-use htc_base::quirks::Quirks;
-use htc_base::time::Now;
-use htc_base::world::{Frozen, World};
-use htc_classad::references::Names;
+use super::random::RandomGenerator;
+use super::scenario::{MachineSpec, Scenario, matches_machine};
+use htc_base::quirks::QuirkMode;
+use htc_base::time::ClockReading;
+use htc_base::world::{FrozenClockWorld, World};
+use htc_classad::references::AttrNames;
 use htc_hook::cron_job::{AutoPublish, CronJob};
 use htc_hook::cron_output::CronOutput;
-use htc_runner::slot::Request;
+use htc_runner::slot::SlotControlRequest;
 use htc_slot::cron_ads::CronAds;
-use htc_slot::{Event, Limits, Settings, SlotHook, SlotHooks};
+use htc_slot::{ExitLimits, SlotHookPaths, SlotHookType, StartdEvent, StartdSettings};
 
 /// Machines of one kind, ready.
 pub struct MachinePlan {
@@ -22,27 +22,27 @@ pub struct MachinePlan {
     /// How many.
     pub count: u32,
     /// How they are configured.
-    pub settings: Settings,
+    pub settings: StartdSettings,
     /// The attributes that anybody may ask for; `None` where that cannot be told.
-    pub asked: Option<Names>,
+    pub attributes_read: Option<AttrNames>,
     /// Whether RANK may prefer one job to another.
-    pub ranks: bool,
+    pub can_rank_jobs: bool,
     /// What cron jobs publish from an event on.
     pub cron: BTreeMap<usize, Box<CronAds>>,
     /// The configuration from an event on.
-    pub reconfigured: BTreeMap<usize, Box<Settings>>,
+    pub reconfigured: BTreeMap<usize, Box<StartdSettings>>,
     /// The numbers of the configurations at the start (`None`) and from an event on.
     pub configs: BTreeMap<Option<usize>, usize>,
 }
 
 /// A scenario, ready.
-pub struct Plan {
+pub struct SimulationPlan {
     /// When it begins, in seconds since the epoch.
     pub start: i64,
     /// The machines.
     pub machines: Vec<MachinePlan>,
     /// What is asked of machines by an event.
-    pub commands: BTreeMap<usize, Event>,
+    pub commands: BTreeMap<usize, StartdEvent>,
 }
 
 /// Why a scenario cannot be played with a configuration.
@@ -53,7 +53,7 @@ pub enum PlanError {
     Configuration(String),
     /// A pattern of machines names none.
     #[error("[[{what}]]: no machine is called '{pattern}'; {known}")]
-    Nobody {
+    NoSuchMachine {
         /// The table.
         what: &'static str,
         /// Which of several, from 0.
@@ -77,32 +77,33 @@ pub enum PlanError {
 
 /// Makes the settings of a machine from the knobs above its configuration, and its disk space in KiB where that is given; returns with
 /// them the number by which the configuration is known.
-pub type Configure<'a> =
-    &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(Settings, usize), String>;
+pub type ConfigureMachine<'a> =
+    &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(StartdSettings, usize), String>;
 
 /// The same, where machines that are alike are configured once.
-type Make<'a> = &'a mut dyn FnMut(&Knobs, Option<i64>) -> Result<(Settings, usize), PlanError>;
+type ConfigureOnce<'a> =
+    &'a mut dyn FnMut(&ParameterMap, Option<i64>) -> Result<(StartdSettings, usize), PlanError>;
 
 /// Knobs with their values.
-type Knobs = BTreeMap<String, String>;
+type ParameterMap = BTreeMap<String, String>;
 
 /// Machines that are alike in all.
-struct Alike {
+struct MachineGroup {
     name: Option<String>,
     count: u32,
-    knobs: Knobs,
+    knobs: ParameterMap,
     /// In KiB.
     disk: Option<i64>,
 }
 
-impl Alike {
+impl MachineGroup {
     /// The machines of a kind: together where their sizes are given, each by itself where these are left to chance.
-    fn of(kind: &Machine, name: Option<String>, (seed, at): (u64, usize)) -> Vec<Alike> {
+    fn from_spec(kind: &MachineSpec, name: Option<String>, (seed, at): (u64, usize)) -> Vec<MachineGroup> {
         let make = |name: Option<String>, count: u32, number: u32| {
-            let mut dice = Dice::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
-            let memory = kind.memory.as_ref().map(|memory| memory.whole(&mut dice));
-            let disk = kind.disk.as_ref().map(|disk| disk.whole(&mut dice));
-            Alike { name, count, knobs: machine_knobs(kind, memory), disk }
+            let mut dice = RandomGenerator::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
+            let memory = kind.memory.as_ref().map(|memory| memory.sample_integer(&mut dice));
+            let disk = kind.disk.as_ref().map(|disk| disk.sample_integer(&mut dice));
+            MachineGroup { name, count, knobs: machine_parameters(kind, memory), disk }
         };
         let is_given = kind.memory.as_ref().is_none_or(|memory| memory.is_fixed())
             && kind.disk.as_ref().is_none_or(|disk| disk.is_fixed());
@@ -119,19 +120,19 @@ impl MachinePlan {
     /// Machines, and what events do to their configuration and their cron jobs.
     fn new(
         scenario: &Scenario,
-        machines: Alike,
-        world: &Frozen<'_>,
-        make: Make<'_>,
+        machines: MachineGroup,
+        world: &FrozenClockWorld<'_>,
+        make: ConfigureOnce<'_>,
     ) -> Result<MachinePlan, PlanError> {
-        let Alike { name, count, knobs: own, disk } = machines;
+        let MachineGroup { name, count, knobs: own, disk } = machines;
         let mut knobs = scenario.knobs.0.clone();
         knobs.extend(own);
         let (settings, number) = make(&knobs, disk)?;
         let mut plan = MachinePlan {
             name,
             count,
-            asked: None,
-            ranks: ranks(&settings),
+            attributes_read: None,
+            can_rank_jobs: can_rank_jobs(&settings),
             settings,
             cron: BTreeMap::new(),
             reconfigured: BTreeMap::new(),
@@ -146,7 +147,7 @@ impl MachinePlan {
                 plan.configs.insert(Some(number), call);
             }
             if let Some(text) = &done.cron {
-                let ads = published(text, plan.settings.quirks, world);
+                let ads = parse_cron_output(text, plan.settings.quirks, world);
                 let fail = |reason| PlanError::Event { number: number + 1, key: "cron", reason };
                 let ads = ads.map_err(fail)?;
                 plan.cron.insert(number, Box::new(ads));
@@ -156,28 +157,32 @@ impl MachinePlan {
     }
 }
 
-impl Plan {
+impl SimulationPlan {
     /// Makes a scenario ready.
     ///
     /// # Errors
     /// The configuration makes no slots, or an event means nothing.
-    pub fn new(scenario: &Scenario, world: &dyn World, configure: Configure<'_>) -> Result<Plan, PlanError> {
-        let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
-        let one = [Machine { count: 1, ..Machine::default() }];
+    pub fn new(
+        scenario: &Scenario,
+        world: &dyn World,
+        configure: ConfigureMachine<'_>,
+    ) -> Result<SimulationPlan, PlanError> {
+        let start = scenario.start.to_epoch(|epoch| i64::from(world.zone(epoch).offset));
+        let one = [MachineSpec { count: 1, ..MachineSpec::default() }];
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
         // Machines that were thrown alike are configured once.
-        let mut known: BTreeMap<(Knobs, Option<i64>), (Settings, usize)> = BTreeMap::new();
-        let mut make = |knobs: &Knobs, disk: Option<i64>| {
+        let mut known: BTreeMap<(ParameterMap, Option<i64>), (StartdSettings, usize)> = BTreeMap::new();
+        let mut make = |knobs: &ParameterMap, disk: Option<i64>| {
             if let Some(made) = known.get(&(knobs.clone(), disk)) {
                 return Ok(made.clone());
             }
             let (settings, number) = configure(knobs, disk).map_err(PlanError::Configuration)?;
-            let made = (with_hooks(settings), number);
+            let made = (with_simulated_hooks(settings), number);
             known.insert((knobs.clone(), disk), made.clone());
             Ok(made)
         };
-        let now = Frozen { world, now: Now::at_epoch(start) };
+        let now = FrozenClockWorld { world, now: ClockReading::from_epoch(start) };
         let mut machines = Vec::new();
         for (at, kind) in kinds.iter().enumerate() {
             let name = match (&kind.name, kinds.len(), kind.count) {
@@ -187,11 +192,11 @@ impl Plan {
                 (None, ..) => Some(format!("machine{}_", at + 1)),
             };
             let name = name.filter(|_| !names_none || kind.count > 1);
-            for alike in Alike::of(kind, name, (scenario.seed, at)) {
+            for alike in MachineGroup::from_spec(kind, name, (scenario.seed, at)) {
                 machines.push(MachinePlan::new(scenario, alike, &now, &mut make)?);
             }
         }
-        let mut plan = Plan { start, machines, commands: BTreeMap::new() };
+        let mut plan = SimulationPlan { start, machines, commands: BTreeMap::new() };
         plan.check_names(scenario)?;
         plan.read_commands(scenario)?;
         Ok(plan)
@@ -209,13 +214,13 @@ impl Plan {
                 PlanError::Event { number: number + 1, key: key.map_or("command", |(key, _)| key), reason }
             };
             let Some(command) = &done.command else { continue };
-            let request = Request {
+            let request = SlotControlRequest {
                 command: command.clone(),
                 slot: done.slot.clone(),
                 how: done.how.clone(),
                 reason: done.reason.clone(),
                 resume: done.resume,
-                ..Request::default()
+                ..SlotControlRequest::default()
             };
             let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
             let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
@@ -223,7 +228,7 @@ impl Plan {
             if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
                 request.check_slot(&known).map_err(fail)?;
             }
-            match request.event(Vec::new(), "", Quirks::None).map_err(fail)? {
+            match request.into_event(Vec::new(), "", QuirkMode::Manual).map_err(fail)? {
                 Some(event) => drop(self.commands.insert(number, event)),
                 None => {
                     return Err(fail(format!("'{command}' means nothing here; for reconfig give 'knobs'")));
@@ -255,13 +260,13 @@ impl Plan {
         let patterns = keyboards.map(|it| ("keyboard", it)).chain(loads.map(|it| ("load", it)));
         for (what, (index, pattern)) in events.chain(hooks).chain(patterns) {
             let Some(pattern) = pattern else { continue };
-            if !known.iter().any(|name| named(Some(pattern), name)) {
+            if !known.iter().any(|name| matches_machine(Some(pattern), name)) {
                 let some: Vec<&str> = known.iter().take(5).map(String::as_str).collect();
                 let known = match some.as_slice() {
                     [""] => "the only machine has no name, so leave 'machines' out or give it one".to_owned(),
                     some => format!("there are {}", some.join(", ")),
                 };
-                return Err(PlanError::Nobody { what, index, pattern: pattern.clone(), known });
+                return Err(PlanError::NoSuchMachine { what, index, pattern: pattern.clone(), known });
             }
         }
         Ok(())
@@ -272,7 +277,8 @@ impl Plan {
         let mut notes = Vec::new();
         for (number, done) in (1..).zip(&scenario.events) {
             let names = done.knobs.iter().flat_map(|knobs| knobs.0.keys());
-            let late: Vec<&str> = names.map(String::as_str).filter(|name| is_layout(name)).collect();
+            let late: Vec<&str> =
+                names.map(String::as_str).filter(|name| is_layout_parameter(name)).collect();
             if !late.is_empty() {
                 notes.push(format!(
                     "event {number}: {} would count after a restart: in 25.14 a reconfiguration leaves slots as they are",
@@ -281,7 +287,7 @@ impl Plan {
             }
         }
         for (number, keyboard) in (1..).zip(&scenario.keyboards) {
-            if !self.is_connected(keyboard.machines.as_deref()) {
+            if !self.sees_keyboard(keyboard.machines.as_deref()) {
                 notes.push(format!(
                     "[[keyboard]] {number} changes nothing: no slot of its machines is connected to the keyboard \
                      (SLOTS_CONNECTED_TO_KEYBOARD)"
@@ -292,12 +298,12 @@ impl Plan {
     }
 
     /// Whether some slot of these machines sees the keyboard at some time.
-    fn is_connected(&self, pattern: Option<&str>) -> bool {
+    fn sees_keyboard(&self, pattern: Option<&str>) -> bool {
         let is_meant = |machine: &&MachinePlan| {
             let base = machine.name.as_deref().unwrap_or_default();
             (1..=machine.count).any(|number| match machine.count {
-                1 => named(pattern, base),
-                _ => named(pattern, &format!("{base}{number}")),
+                1 => matches_machine(pattern, base),
+                _ => matches_machine(pattern, &format!("{base}{number}")),
             })
         };
         let settings = |machine: &MachinePlan| {
@@ -310,31 +316,31 @@ impl Plan {
     }
 
     /// Which behaviour is wanted.
-    pub fn quirks(&self) -> Quirks {
-        self.machines.first().map_or(Quirks::None, |machine| machine.settings.quirks)
+    pub fn quirks(&self) -> QuirkMode {
+        self.machines.first().map_or(QuirkMode::Manual, |machine| machine.settings.quirks)
     }
 
     /// The attributes that any policy may ask of a job; `None` where that cannot be told.
-    pub fn asked_of_jobs(&self) -> Option<Names> {
-        let mut all = Names::new();
+    pub fn attributes_read_in_jobs(&self) -> Option<AttrNames> {
+        let mut all = AttrNames::new();
         for machine in &self.machines {
             for settings in
                 std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it))
             {
-                all.extend(htc_slot::asked(settings, &machine.published())?);
+                all.extend(htc_slot::referenced_attributes(settings, &machine.cron_ads())?);
             }
         }
         Some(all)
     }
 
     /// Notes what the jobs' ads may ask of slots, beside what policies do.
-    pub fn know_jobs<'a>(&mut self, ads: impl Iterator<Item = &'a htc_classad::ClassAd> + Clone) {
+    pub fn add_job_references<'a>(&mut self, ads: impl Iterator<Item = &'a htc_classad::ClassAd> + Clone) {
         for machine in &mut self.machines {
-            let published = machine.published();
+            let published = machine.cron_ads();
             let all = std::iter::once(&machine.settings).chain(machine.reconfigured.values().map(|it| &**it));
-            let mut names = Some(Names::new());
+            let mut names = Some(AttrNames::new());
             for settings in all {
-                let asked = htc_slot::asked(
+                let asked = htc_slot::referenced_attributes(
                     settings,
                     ads.clone().map(|ad: &htc_classad::ClassAd| ad).chain(&published),
                 );
@@ -343,31 +349,31 @@ impl Plan {
                     names
                 });
             }
-            machine.asked = names;
+            machine.attributes_read = names;
         }
     }
 }
 
 impl MachinePlan {
     /// What events have cron jobs publish in the slots' ads.
-    fn published(&self) -> Vec<htc_classad::ClassAd> {
-        self.cron.values().map(|ads| ads.all()).collect()
+    fn cron_ads(&self) -> Vec<htc_classad::ClassAd> {
+        self.cron.values().map(|ads| ads.merged_ad()).collect()
     }
 
     /// True if the machines may sleep or end by themselves, at the start or after a reconfiguration.
     pub fn may_stop_by_itself(&self) -> bool {
-        self.settings.may_stop_by_itself() || self.reconfigured.values().any(|it| it.may_stop_by_itself())
+        self.settings.can_stop_by_itself() || self.reconfigured.values().any(|it| it.can_stop_by_itself())
     }
 
     /// Whether nothing ends the machines before their time.
-    pub fn limits_are_none(&self) -> bool {
-        self.settings.limits == Limits::default()
+    pub fn has_no_limits(&self) -> bool {
+        self.settings.limits == ExitLimits::default()
     }
 }
 
 /// Whether a knob says how the machine is shared out, which is done at the start.
-fn is_layout(name: &str) -> bool {
-    const WHOLE: [&str; 8] = [
+fn is_layout_parameter(name: &str) -> bool {
+    const LAYOUT_PARAMETERS: [&str; 8] = [
         "NUM_CPUS",
         "NUM_SLOTS",
         "MEMORY",
@@ -379,18 +385,18 @@ fn is_layout(name: &str) -> bool {
     ];
     let upper = name.to_ascii_uppercase();
     let of_type = upper.strip_prefix("SLOT_TYPE_").map(|rest| rest.trim_end_matches("_PARTITIONABLE"));
-    WHOLE.contains(&upper.as_str())
+    LAYOUT_PARAMETERS.contains(&upper.as_str())
         || upper.starts_with("NUM_SLOTS_TYPE_")
         || upper.starts_with("MACHINE_RESOURCE_")
         || of_type.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether RANK may prefer one job to another.
-pub(super) fn ranks(settings: &Settings) -> bool {
+pub(super) fn can_rank_jobs(settings: &StartdSettings) -> bool {
     settings.slots.iter().any(|slot| slot.config.get("Rank").is_some_and(|rank| rank.as_literal().is_none()))
 }
 
-fn machine_knobs(kind: &Machine, memory: Option<i64>) -> Knobs {
+fn machine_parameters(kind: &MachineSpec, memory: Option<i64>) -> ParameterMap {
     let mut knobs = BTreeMap::new();
     if let Some(cpus) = kind.cpus {
         knobs.insert("NUM_CPUS".to_owned(), cpus.to_string());
@@ -411,20 +417,20 @@ fn machine_knobs(kind: &Machine, memory: Option<i64>) -> Knobs {
 }
 
 /// Every slot has hooks, whatever the configuration says of their paths: none is run.
-fn with_hooks(mut settings: Settings) -> Settings {
+fn with_simulated_hooks(mut settings: StartdSettings) -> StartdSettings {
     for slot in &mut settings.slots {
         let keyword =
             slot.hooks.as_ref().map_or_else(|| "SIMULATED".to_owned(), |hooks| hooks.keyword.clone());
-        let path = |hook: SlotHook| Some(PathBuf::from(hook.name()));
-        let hooks = SlotHooks {
+        let path = |hook: SlotHookType| Some(PathBuf::from(hook.name()));
+        let hooks = SlotHookPaths {
             keyword,
-            fetch: path(SlotHook::FetchWork),
+            fetch: path(SlotHookType::FetchWork),
             fetch_refused: None,
-            reply: path(SlotHook::ReplyFetch),
-            evict: path(SlotHook::EvictClaim),
+            reply: path(SlotHookType::ReplyFetch),
+            evict: path(SlotHookType::EvictClaim),
         };
         slot.hooks = Some(hooks.clone());
-        slot.child_default = Some(hooks);
+        slot.default_child_hooks = Some(hooks);
         slot.child_hooks.clear();
     }
     settings
@@ -434,25 +440,29 @@ fn with_hooks(mut settings: Settings) -> Settings {
 ///
 /// # Errors
 /// A line that is no attribute.
-pub fn published(text: &str, quirks: Quirks, world: &Frozen<'_>) -> Result<CronAds, String> {
+pub fn parse_cron_output(
+    text: &str,
+    quirks: QuirkMode,
+    world: &FrozenClockWorld<'_>,
+) -> Result<CronAds, String> {
     let job = CronJob::new(b"SIMULATED", b"/simulated");
     let mut ads = CronAds::new(quirks);
     ads.configure([&job]);
     let mut output = CronOutput::new(b"", quirks);
-    output.begin();
+    output.begin_run();
     let mut text = text.trim().to_owned();
     if text.is_empty() {
         return Ok(CronAds::new(quirks));
     }
     text.push('\n');
-    let mut blocks: Vec<_> = output.take(text.as_bytes()).into();
-    blocks.extend(output.finish());
+    let mut blocks: Vec<_> = output.push_output(text.as_bytes()).into();
+    blocks.extend(output.finish_run());
     for block in blocks {
         let done = ads.publish(&job, &block, AutoPublish::Never, world.now, world);
-        if let Some(bad) = done.bad.first() {
+        if let Some(bad) = done.bad_lines.first() {
             return Err(format!(
                 "what cron jobs publish has a line that is no attribute: {}",
-                bad.reference_text()
+                bad.reference_message()
             ));
         }
     }

@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::{Job, Scenario, Workload};
 use htc_base::job::{JobId, JobStatus};
-use htc_base::time::Now;
-use htc_base::world::{Frozen, World};
+use htc_base::time::ClockReading;
+use htc_base::world::{FrozenClockWorld, World};
 use htc_classad::{ClassAd, Context};
-use htc_config::View;
-use htc_router::choose::UmbrellaError;
-use htc_router::{Action, Event, HookResult, Queue, Router, Surroundings};
+use htc_config::ConfigView;
+use htc_router::route_choice::UmbrellaError;
+use htc_router::{QueueView, Router, RouterAction, RouterContext, RouterEvent, RouterHookResult};
 
 /// A route at a moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RoutePoint {
+pub struct RouteSnapshot {
     /// Its name.
     pub name: BString,
     /// Its jobs.
@@ -30,7 +30,7 @@ pub struct RoutePoint {
 
 /// The state at a moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct RouterSnapshot {
     /// Seconds from the start.
     pub time: u64,
     /// Sources that wait.
@@ -40,7 +40,7 @@ pub struct Point {
     /// Copies that were removed at the destination.
     pub failed: usize,
     /// All routes, by name.
-    pub routes: Vec<RoutePoint>,
+    pub routes: Vec<RouteSnapshot>,
 }
 
 /// What came of one route.
@@ -65,7 +65,7 @@ pub struct RouteTotals {
 
 /// What came of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Totals {
+pub struct RouterTotals {
     /// In seconds.
     pub length: f64,
     /// Sources that came.
@@ -84,14 +84,14 @@ pub struct Totals {
     /// Sources that never got a route.
     pub never_routed: u64,
     /// Why sources wait at the end, the most frequent reason first.
-    pub why_waiting: Vec<WhyWaiting>,
+    pub why_waiting: Vec<WaitingReason>,
     /// All routes, by name.
     pub routes: Vec<RouteTotals>,
 }
 
 /// Sources that wait at the end for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct WhyWaiting {
+pub struct WaitingReason {
     /// The reason.
     pub reason: String,
     /// How many.
@@ -102,7 +102,7 @@ fn as_text<S: serde::Serializer>(name: &BString, serializer: S) -> Result<S::Ok,
     serializer.collect_str(name)
 }
 
-impl Totals {
+impl RouterTotals {
     /// A source that came at a microsecond has waited until this second.
     fn count_wait(&mut self, arrives: u64, until: u64) {
         let waited = (until as f64 - arrives as f64 / 1e6).max(0.0);
@@ -113,7 +113,7 @@ impl Totals {
 
 /// Why a scenario cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub enum PlayError {
+pub enum RouterSimulationError {
     /// A number is larger than anybody would wait for.
     #[error("{what} is {value}, at most {most} can be played")]
     TooLarge {
@@ -130,27 +130,27 @@ pub enum PlayError {
 }
 
 /// The most jobs of a scenario, and the most looks at the queue.
-const MOST: u64 = 2_000_000;
+const MAX_JOBS_AND_POLLS: u64 = 2_000_000;
 
 /// # Errors
 /// What would take for ever, or all memory.
-fn check(scenario: &Scenario, period: u64) -> Result<(), PlayError> {
+fn check_limits(scenario: &Scenario, period: u64) -> Result<(), RouterSimulationError> {
     let within = |what, value: u64, most: u64| match value <= most {
         true => Ok(()),
-        false => Err(PlayError::TooLarge { what, value, most }),
+        false => Err(RouterSimulationError::TooLarge { what, value, most }),
     };
-    within("length", scenario.length.0 as u64, period.saturating_mul(MOST))?;
-    let count = |group: &crate::scenario::Group| u64::from(group.count.unwrap_or(1));
-    within("the number of jobs", scenario.groups.iter().map(count).sum(), MOST)
+    within("length", scenario.length.0 as u64, period.saturating_mul(MAX_JOBS_AND_POLLS))?;
+    let count = |group: &crate::scenario::JobGroup| u64::from(group.count.unwrap_or(1));
+    within("the number of jobs", scenario.groups.iter().map(count).sum(), MAX_JOBS_AND_POLLS)
 }
 
-struct Memory {
+struct InMemoryQueue {
     jobs: BTreeMap<JobId, (u64, ClassAd)>,
     entered: u64,
     next: i32,
 }
 
-impl Queue for Memory {
+impl QueueView for InMemoryQueue {
     fn job(&self, id: JobId) -> Option<ClassAd> {
         self.jobs.get(&id).map(|(_, ad)| ad.clone())
     }
@@ -162,7 +162,7 @@ impl Queue for Memory {
     }
 }
 
-impl Memory {
+impl InMemoryQueue {
     fn add(&mut self, mut ad: ClassAd, now: i64) -> JobId {
         let id = JobId::new(self.next, 0);
         self.next += 1;
@@ -184,7 +184,7 @@ impl Memory {
 
 /// What a copy will do.
 #[derive(Clone, Copy)]
-enum Fate {
+enum CopyEvent {
     Starts,
     Ends,
     Fails,
@@ -199,7 +199,7 @@ pub struct RouterSimulation<'a> {
     /// When it begins, in seconds since the epoch.
     pub start: i64,
     /// The router's configuration.
-    pub view: &'a View<'a>,
+    pub view: &'a ConfigView<'a>,
     /// Everything outside.
     pub world: &'a dyn World,
 }
@@ -211,71 +211,72 @@ pub struct RouterSimulation<'a> {
 pub fn simulate(
     simulation: RouterSimulation<'_>,
     router: Router,
-    note: &mut dyn FnMut(&Point),
+    note: &mut dyn FnMut(&RouterSnapshot),
     log: &mut dyn FnMut(u64, &str),
-) -> Result<Totals, PlayError> {
-    let period = router.knobs().polling_period.as_secs().max(1);
-    check(simulation.scenario, period)?;
+) -> Result<RouterTotals, RouterSimulationError> {
+    let period = router.parameters().polling_period.as_secs().max(1);
+    check_limits(simulation.scenario, period)?;
     let groups = simulation.scenario.groups.len();
-    let mut game = Game {
+    let mut game = RouterRun {
         simulation,
         router,
-        queue: Memory { jobs: BTreeMap::new(), entered: 0, next: 1 },
-        fates: BTreeMap::new(),
-        known: BTreeMap::new(),
-        tries: vec![0; groups],
-        totals: Totals::default(),
+        queue: InMemoryQueue { jobs: BTreeMap::new(), entered: 0, next: 1 },
+        due_events: BTreeMap::new(),
+        tracked: BTreeMap::new(),
+        copies_started: vec![0; groups],
+        totals: RouterTotals::default(),
         time: 0,
     };
     let length = game.simulation.scenario.length.0 as u64;
     let every = game.simulation.scenario.every.map_or(period, |every| every.0 as u64).max(1);
     let mut next_note = 0;
     while game.time <= length {
-        game.arrive();
-        game.destinations();
+        game.add_arrivals();
+        game.advance_copies();
         game.poll(log)?;
-        let point = game.point();
-        game.count(&point, period.min(length - game.time));
+        let point = game.snapshot();
+        game.add_interval(&point, period.min(length - game.time));
         if game.time >= next_note {
             note(&point);
             next_note += every;
         }
         game.time += period;
     }
-    Ok(game.end(length))
+    Ok(game.finish(length))
 }
 
 /// What is known of a source or a copy.
 #[derive(Clone)]
-struct Known {
+struct TrackedJob {
     job: Job,
     group: usize,
     route: BString,
 }
 
-struct Game<'a> {
+struct RouterRun<'a> {
     simulation: RouterSimulation<'a>,
     router: Router,
-    queue: Memory,
-    fates: BTreeMap<(u64, JobId), Fate>,
-    known: BTreeMap<JobId, Known>,
+    queue: InMemoryQueue,
+    due_events: BTreeMap<(u64, JobId), CopyEvent>,
+    tracked: BTreeMap<JobId, TrackedJob>,
     /// Copies that have begun, by group.
-    tries: Vec<u64>,
-    totals: Totals,
+    copies_started: Vec<u64>,
+    totals: RouterTotals,
     /// Seconds since the start.
     time: u64,
 }
 
-impl Game<'_> {
-    fn now(&self) -> Now {
-        Now::at_epoch(self.simulation.start.saturating_add_unsigned(self.time))
+impl RouterRun<'_> {
+    fn now(&self) -> ClockReading {
+        ClockReading::from_epoch(self.simulation.start.saturating_add_unsigned(self.time))
     }
 
-    fn arrive(&mut self) {
+    fn add_arrivals(&mut self) {
         let now = self.now().epoch();
-        while self.simulation.jobs.next_at().is_some_and(|at| at <= self.time.saturating_mul(1_000_000)) {
-            let Some(job) = self.simulation.jobs.next_job(self.simulation.world) else { break };
-            let mut ad = self.simulation.jobs.ad(&job);
+        while self.simulation.jobs.next_arrival().is_some_and(|at| at <= self.time.saturating_mul(1_000_000))
+        {
+            let Some(job) = self.simulation.jobs.take_next_job(self.simulation.world) else { break };
+            let mut ad = self.simulation.jobs.job_ad(&job);
             if !ad.contains("Owner") {
                 ad.set("Owner", "user");
             }
@@ -284,22 +285,22 @@ impl Game<'_> {
             let id = self.queue.add(ad, now);
             let group = self.simulation.jobs.kind(job.kind).group as usize;
             self.totals.came += 1;
-            self.known.insert(id, Known { job, group, route: BString::default() });
+            self.tracked.insert(id, TrackedJob { job, group, route: BString::default() });
         }
     }
 
     /// Copies begin, end and fail.
-    fn destinations(&mut self) {
+    fn advance_copies(&mut self) {
         let now = self.now().epoch();
-        while let Some(entry) = self.fates.first_entry() {
+        while let Some(entry) = self.due_events.first_entry() {
             let (at, id) = *entry.key();
             if at > self.time {
                 break;
             }
             let fate = entry.remove();
-            let Some(known) = self.known.get(&id).cloned() else { continue };
+            let Some(known) = self.tracked.get(&id).cloned() else { continue };
             match fate {
-                Fate::Starts => {
+                CopyEvent::Starts => {
                     self.queue.set_status(id, JobStatus::RUNNING, now);
                     if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
                         ["JobStartDate", "JobCurrentStartDate"]
@@ -308,14 +309,14 @@ impl Game<'_> {
                         ad.set("NumJobStarts", 1);
                     }
                     let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
-                    let tries = &mut self.tries[known.group];
+                    let tries = &mut self.copies_started[known.group];
                     *tries += 1;
                     // Spread evenly, so that a scenario needs no chance.
                     let fails = (*tries * failing) / 100 > ((*tries - 1) * failing) / 100;
-                    let fate = if fails { Fate::Fails } else { Fate::Ends };
-                    self.fates.insert((self.time + known.job.runs / 1_000_000, id), fate);
+                    let fate = if fails { CopyEvent::Fails } else { CopyEvent::Ends };
+                    self.due_events.insert((self.time + known.job.runs / 1_000_000, id), fate);
                 }
-                Fate::Ends => {
+                CopyEvent::Ends => {
                     self.queue.set_status(id, JobStatus::COMPLETED, now);
                     if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
                         ad.set("ExitCode", i64::from(known.job.exit));
@@ -326,21 +327,21 @@ impl Game<'_> {
                         ad.set("RemoteWallClockTime", known.job.runs as f64 / 1e6);
                     }
                 }
-                Fate::Fails => {
+                CopyEvent::Fails => {
                     self.totals.failed += 1;
-                    self.of_route(&known.route).failed += 1;
-                    self.forget(id);
+                    self.route_totals(&known.route).failed += 1;
+                    self.remove_job(id);
                 }
             }
         }
     }
 
-    fn forget(&mut self, id: JobId) {
+    fn remove_job(&mut self, id: JobId) {
         self.queue.jobs.remove(&id);
-        self.known.remove(&id);
+        self.tracked.remove(&id);
     }
 
-    fn of_route(&mut self, name: &BString) -> &mut RouteTotals {
+    fn route_totals(&mut self, name: &BString) -> &mut RouteTotals {
         let routes = &mut self.totals.routes;
         let at = routes.binary_search_by(|route| route.name.cmp(name)).unwrap_or_else(|at| {
             routes.insert(at, RouteTotals { name: name.clone(), ..RouteTotals::default() });
@@ -350,94 +351,99 @@ impl Game<'_> {
     }
 
     /// The router looks, and what it asks for is done.
-    fn poll(&mut self, log: &mut dyn FnMut(u64, &str)) -> Result<(), PlayError> {
+    fn poll(&mut self, log: &mut dyn FnMut(u64, &str)) -> Result<(), RouterSimulationError> {
         let now = self.now();
-        let mut events = VecDeque::from([Event::Poll]);
+        let mut events = VecDeque::from([RouterEvent::Poll]);
         while let Some(event) = events.pop_front() {
-            let frozen = Frozen { world: self.simulation.world, now };
-            let around = Surroundings {
+            let frozen = FrozenClockWorld { world: self.simulation.world, now };
+            let around = RouterContext {
                 queue: &self.queue,
                 copies: &self.queue,
                 config: Some(self.simulation.view),
-                knobs: self.simulation.view,
+                parameters: self.simulation.view,
                 world: &frozen,
             };
-            for action in self.router.step(now, event, &around) {
+            for action in self.router.handle_event(now, event, &around) {
                 match action {
-                    Action::Log(text) => log(self.time, &text),
-                    Action::Quirk(source, quirk) => {
+                    RouterAction::Log(text) => log(self.time, &text),
+                    RouterAction::Quirk(source, quirk) => {
                         let text = format!("{source}: {}", quirk.told());
                         log(self.time, &text);
                     }
-                    Action::Stop(error) => return Err(error.into()),
-                    other => events.extend(self.carry_out(other)),
+                    RouterAction::Stop(error) => return Err(error.into()),
+                    other => events.extend(self.execute_action(other)),
                 }
             }
         }
         Ok(())
     }
 
-    fn carry_out(&mut self, action: Action) -> Option<Event> {
+    fn execute_action(&mut self, action: RouterAction) -> Option<RouterEvent> {
         let now = self.now().epoch();
         let world = self.simulation.world;
         match action {
-            Action::Claim(id) => {
+            RouterAction::Claim(id) => {
                 if let Some((_, ad)) = self.queue.jobs.get_mut(&id) {
                     ad.set("Managed", "External");
-                    ad.set("ManagedManager", self.router.knobs().name.clone());
+                    ad.set("ManagedManager", self.router.parameters().name.clone());
                 }
-                Some(Event::Claimed(id, Ok(())))
+                Some(RouterEvent::ClaimResult(id, Ok(())))
             }
-            Action::Hook(call) => Some(Event::Hook(call.source, call.hook, HookResult::NotConfigured)),
-            Action::Submit(id, ad) => {
+            RouterAction::CallHook(call) => {
+                Some(RouterEvent::HookEnded(call.source, call.hook, RouterHookResult::NotConfigured))
+            }
+            RouterAction::SubmitCopy(id, ad) => {
                 let route = Context::new(world).my(&ad).string("RouteName").unwrap_or_default();
                 let copy = self.queue.add(*ad, now);
-                self.submitted(id, copy, route);
-                Some(Event::Submitted(id, Ok(copy)))
+                self.record_submission(id, copy, route);
+                Some(RouterEvent::SubmitResult(id, Ok(copy)))
             }
-            Action::Edit(id, changes) => {
-                change(&mut self.queue, id, &changes, world);
-                Some(Event::Edited(id, Ok(())))
+            RouterAction::EditSource(id, changes) => {
+                apply_changes(&mut self.queue, id, &changes, world);
+                Some(RouterEvent::EditResult(id, Ok(())))
             }
-            Action::Update(id, changes) => {
-                change(&mut self.queue, id, &changes, world);
+            RouterAction::UpdateSource(id, changes) => {
+                apply_changes(&mut self.queue, id, &changes, world);
                 None
             }
-            Action::UpdateCopy(source, copy, changes) => {
-                change(&mut self.queue, copy, &changes, world);
-                Some(Event::CopyUpdated(source, Ok(())))
+            RouterAction::UpdateCopy(source, copy, changes) => {
+                apply_changes(&mut self.queue, copy, &changes, world);
+                Some(RouterEvent::CopyUpdateResult(source, Ok(())))
             }
-            Action::Finalize(source, copy) => {
-                self.forget(copy);
-                Some(Event::Finalized(source, Ok(())))
+            RouterAction::FinalizeCopy(source, copy) => {
+                self.remove_job(copy);
+                Some(RouterEvent::FinalizeResult(source, Ok(())))
             }
-            Action::Remove(copy, _) => {
-                self.forget(copy);
+            RouterAction::RemoveCopy(copy, _) => {
+                self.remove_job(copy);
                 None
             }
-            Action::Yield(id, done) => {
-                self.given_back(id, done);
-                Some(Event::Yielded(id, Ok(())))
+            RouterAction::YieldSource(id, done) => {
+                self.release_source(id, done);
+                Some(RouterEvent::YieldResult(id, Ok(())))
             }
-            Action::UserLog(..) | Action::Log(_) | Action::Quirk(..) | Action::Stop(_) => None,
+            RouterAction::UserLog(..)
+            | RouterAction::Log(_)
+            | RouterAction::Quirk(..)
+            | RouterAction::Stop(_) => None,
         }
     }
 
-    fn submitted(&mut self, source: JobId, copy: JobId, route: BString) {
-        let Some(known) = self.known.get_mut(&source) else { return };
+    fn record_submission(&mut self, source: JobId, copy: JobId, route: BString) {
+        let Some(known) = self.tracked.get_mut(&source) else { return };
         if known.route.is_empty() {
             self.totals.count_wait(known.job.arrives, self.time);
         }
         known.route.clone_from(&route);
         let known = known.clone();
         let waits = self.simulation.scenario.groups[known.group].wait.0 as u64;
-        self.fates.insert((self.time + waits, copy), Fate::Starts);
-        self.known.insert(copy, known);
-        self.of_route(&route).routed += 1;
+        self.due_events.insert((self.time + waits, copy), CopyEvent::Starts);
+        self.tracked.insert(copy, known);
+        self.route_totals(&route).routed += 1;
     }
 
     /// The router gives a source back.
-    fn given_back(&mut self, id: JobId, done: bool) {
+    fn release_source(&mut self, id: JobId, done: bool) {
         let world = self.simulation.world;
         let Some((_, ad)) = self.queue.jobs.get_mut(&id) else { return };
         ad.set("Managed", if done { "ScheddDone" } else { "Schedd" });
@@ -445,9 +451,9 @@ impl Game<'_> {
         match Context::new(world).my(ad).int("JobStatus") {
             Some(JobStatus::COMPLETED) => {
                 self.totals.finished += 1;
-                let route = self.known.get(&id).map(|known| known.route.clone()).unwrap_or_default();
-                self.of_route(&route).finished += 1;
-                self.forget(id);
+                let route = self.tracked.get(&id).map(|known| known.route.clone()).unwrap_or_default();
+                self.route_totals(&route).finished += 1;
+                self.remove_job(id);
             }
             Some(JobStatus::IDLE | JobStatus::HELD) => {}
             _ => ad.set("JobStatus", JobStatus::IDLE),
@@ -455,7 +461,7 @@ impl Game<'_> {
     }
 
     /// How things stand.
-    fn point(&self) -> Point {
+    fn snapshot(&self) -> RouterSnapshot {
         let world = self.simulation.world;
         let waiting = self.queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
         let of = |route: &htc_router::Route, throttle: f64| {
@@ -464,19 +470,25 @@ impl Game<'_> {
                 jobs += 1;
                 running += i64::from(job.is_running());
             }
-            RoutePoint { name: route.name.clone(), jobs, running, throttle }
+            RouteSnapshot { name: route.name.clone(), jobs, running, throttle }
         };
-        let mut routes: Vec<RoutePoint> =
+        let mut routes: Vec<RouteSnapshot> =
             self.router.routes().map(|(route, state)| of(route, state.throttle)).collect();
         routes.sort_by(|a, b| a.name.cmp(&b.name));
-        let Totals { finished, failed, .. } = self.totals;
-        Point { time: self.time, waiting, finished: finished as usize, failed: failed as usize, routes }
+        let RouterTotals { finished, failed, .. } = self.totals;
+        RouterSnapshot {
+            time: self.time,
+            waiting,
+            finished: finished as usize,
+            failed: failed as usize,
+            routes,
+        }
     }
 
     /// A state that lasts so many seconds.
-    fn count(&mut self, point: &Point, lasts: u64) {
+    fn add_interval(&mut self, point: &RouterSnapshot, lasts: u64) {
         for route in &point.routes {
-            let totals = self.of_route(&route.name);
+            let totals = self.route_totals(&route.name);
             totals.most = totals.most.max(route.jobs);
             totals.mean += route.jobs as f64 * lasts as f64;
             totals.throttled += if route.throttle > 0.0 { lasts as f64 } else { 0.0 };
@@ -484,7 +496,7 @@ impl Game<'_> {
         self.totals.waiting = point.waiting as u64;
     }
 
-    fn end(mut self, length: u64) -> Totals {
+    fn finish(mut self, length: u64) -> RouterTotals {
         let world = self.simulation.world;
         let mut waiting = Vec::new();
         for (id, (_, ad)) in &self.queue.jobs {
@@ -492,14 +504,15 @@ impl Game<'_> {
                 continue;
             }
             waiting.push(ad.clone());
-            if let Some(known) = self.known.get(id).filter(|known| known.route.is_empty()) {
+            if let Some(known) = self.tracked.get(id).filter(|known| known.route.is_empty()) {
                 self.totals.never_routed += 1;
                 self.totals.count_wait(known.job.arrives, length);
             }
         }
-        let reasons = self.router.why_waiting(waiting.into_iter(), world);
+        let reasons = self.router.waiting_reasons(waiting.into_iter(), world);
         let mut totals = self.totals;
-        totals.why_waiting = reasons.into_iter().map(|(reason, jobs)| WhyWaiting { reason, jobs }).collect();
+        totals.why_waiting =
+            reasons.into_iter().map(|(reason, jobs)| WaitingReason { reason, jobs }).collect();
         totals.length = length as f64;
         totals.mean_wait /= totals.came.max(1) as f64;
         totals.routes.iter_mut().for_each(|route| route.mean /= length.max(1) as f64);
@@ -513,8 +526,8 @@ fn is_managed(ad: &ClassAd, world: &dyn World) -> bool {
     context.string("Managed").is_some_and(|managed| managed == "External") || ad.contains("RouteName")
 }
 
-fn change(
-    queue: &mut Memory,
+fn apply_changes(
+    queue: &mut InMemoryQueue,
     id: JobId,
     changes: &[(BString, Option<htc_classad::Expr>)],
     world: &dyn World,

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 
-use super::chance::{Counts, Disks, Loads, Memories, Names, Priorities, Times};
-use super::times::{Days, Hours, Moment, Span, Start};
+use super::random::{
+    CountDistribution, DiskDistribution, LoadDistribution, MemoryDistribution, PriorityDistribution,
+    TimeDistribution, WeightedNames,
+};
+use super::times::{DayHours, ScenarioStart, TimePoint, TimeSpan, Weekdays};
 
 /// What happens in a simulation, of slots or of routes.
 #[derive(Clone, Debug, Deserialize)]
@@ -14,42 +17,42 @@ use super::times::{Days, Hours, Moment, Span, Start};
 pub struct Scenario {
     /// How long it lasts.
     #[serde(alias = "until", alias = "duration")]
-    pub length: Span,
+    pub length: TimeSpan,
     /// When it begins.
     #[serde(default = "first_second")]
-    pub start: Start,
+    pub start: ScenarioStart,
     /// Begins everything that is left to chance.
     #[serde(default = "one_seed")]
     pub seed: u64,
     /// How often the state of the routes is noted; every poll without.
-    pub every: Option<Span>,
+    pub every: Option<TimeSpan>,
     /// Knobs above the configuration.
     #[serde(default)]
-    pub knobs: Knobs,
+    pub knobs: ParameterSettings,
     /// How long FETCH_WORK takes.
     #[serde(default = "moment")]
-    pub fetch_takes: Times,
+    pub fetch_takes: TimeDistribution,
     /// The machines; without any, one as the configuration describes it.
     #[serde(default, rename = "machine", alias = "machines")]
-    pub machines: Vec<Machine>,
+    pub machines: Vec<MachineSpec>,
     /// The jobs.
     #[serde(default, rename = "jobs", alias = "job")]
-    pub groups: Vec<Group>,
+    pub groups: Vec<JobGroup>,
     /// In which order jobs are fetched, and what becomes of those that come back.
     #[serde(default)]
     pub queue: QueueRules,
     /// What hooks do.
     #[serde(default, rename = "hook", alias = "hooks")]
-    pub hooks: Vec<Behaviour>,
+    pub hooks: Vec<HookBehaviour>,
     /// When people are at the keyboards.
     #[serde(default, rename = "keyboard", alias = "keyboards")]
-    pub keyboards: Vec<Pattern>,
+    pub keyboards: Vec<PresencePattern>,
     /// When machines have load of their own.
     #[serde(default, rename = "load", alias = "loads")]
-    pub loads: Vec<Pattern>,
+    pub loads: Vec<PresencePattern>,
     /// What is done, and when.
     #[serde(default, rename = "event", alias = "events")]
-    pub events: Vec<Done>,
+    pub events: Vec<ScenarioEvent>,
     /// The text that it was read from.
     #[serde(skip)]
     pub(super) text: String,
@@ -57,33 +60,33 @@ pub struct Scenario {
 
 /// Knobs with their values: texts, numbers or truth values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Knobs(pub BTreeMap<String, String>);
+pub struct ParameterSettings(pub BTreeMap<String, String>);
 
-impl<'de> Deserialize<'de> for Knobs {
+impl<'de> Deserialize<'de> for ParameterSettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected a text, a number, true or false")]
-        enum Value {
+        enum ParameterValue {
             Text(String),
             Bool(bool),
             Int(i64),
             Real(f64),
         }
-        let values = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let values = BTreeMap::<String, ParameterValue>::deserialize(deserializer)?;
         let text = |value| match value {
-            Value::Text(text) => text,
-            Value::Bool(value) => if value { "True" } else { "False" }.to_owned(),
-            Value::Int(number) => number.to_string(),
-            Value::Real(number) => number.to_string(),
+            ParameterValue::Text(text) => text,
+            ParameterValue::Bool(value) => if value { "True" } else { "False" }.to_owned(),
+            ParameterValue::Int(number) => number.to_string(),
+            ParameterValue::Real(number) => number.to_string(),
         };
-        Ok(Knobs(values.into_iter().map(|(name, value)| (name, text(value))).collect()))
+        Ok(ParameterSettings(values.into_iter().map(|(name, value)| (name, text(value))).collect()))
     }
 }
 
 /// Machines of one kind.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Machine {
+pub struct MachineSpec {
     /// What they are called; several are numbered from 1.
     pub name: Option<String>,
     /// How many.
@@ -92,31 +95,31 @@ pub struct Machine {
     /// Their processors (NUM_CPUS).
     pub cpus: Option<u32>,
     /// Their memory in MiB (MEMORY).
-    pub memory: Option<Memories>,
+    pub memory: Option<MemoryDistribution>,
     /// The space of their execute directories in KiB.
-    pub disk: Option<Disks>,
+    pub disk: Option<DiskDistribution>,
     /// Static slots of equal size, in place of the configuration's slots.
     pub slots: Option<u32>,
     /// Knobs of their own.
     #[serde(default)]
-    pub knobs: Knobs,
+    pub knobs: ParameterSettings,
 }
 
 /// Jobs of one kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct JobGroup {
     /// What summaries call it.
     pub name: Option<String>,
     /// How many; with `from` at most so many, all without.
     pub count: Option<u32>,
     /// When the first one comes.
     #[serde(default)]
-    pub at: Moment,
+    pub at: TimePoint,
     /// How long after it the next one comes.
-    pub every: Option<Times>,
+    pub every: Option<TimeDistribution>,
     /// They come at random within this time.
-    pub within: Option<Span>,
+    pub within: Option<TimeSpan>,
     /// Attributes in the long form.
     #[serde(default)]
     pub ad: String,
@@ -124,27 +127,27 @@ pub struct Group {
     pub from: Option<PathBuf>,
     /// How long each runs when it is left alone.
     #[serde(alias = "run")]
-    pub runs: Option<Times>,
+    pub runs: Option<TimeDistribution>,
     /// How long it takes to leave when it is asked to.
     #[serde(default = "no_time")]
-    pub leaves: Times,
+    pub leaves: TimeDistribution,
     /// Its exit status.
     #[serde(default)]
     pub exit: i64,
     /// Its Owner.
     #[serde(default, alias = "owners")]
-    pub owner: Names,
+    pub owner: WeightedNames,
     /// Its RequestCpus.
-    pub cpus: Option<Counts>,
+    pub cpus: Option<CountDistribution>,
     /// Its RequestMemory.
-    pub memory: Option<Memories>,
+    pub memory: Option<MemoryDistribution>,
     /// Its RequestDisk.
-    pub disk: Option<Disks>,
+    pub disk: Option<DiskDistribution>,
     /// Its JobPrio: the higher comes first in a queue with priorities.
-    pub priority: Option<Priorities>,
+    pub priority: Option<PriorityDistribution>,
     /// How long a routed copy waits at its destination.
     #[serde(default)]
-    pub wait: Span,
+    pub wait: TimeSpan,
     /// How many of a hundred routed copies are removed there in place of ending.
     #[serde(default)]
     pub fail: u32,
@@ -153,7 +156,7 @@ pub struct Group {
 /// In which order jobs are fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum FetchOrder {
     /// As they came.
     #[default]
     Fifo,
@@ -164,7 +167,7 @@ pub enum Order {
 /// What becomes of a job that comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Return {
+pub enum ReturnPolicy {
     /// It is fetched again, in its old place.
     Front,
     /// It is fetched again, after all others.
@@ -178,25 +181,30 @@ pub enum Return {
 #[serde(deny_unknown_fields, default)]
 pub struct QueueRules {
     /// Which job comes first.
-    pub order: Order,
+    pub order: FetchOrder,
     /// A job that a slot refuses.
-    pub refused: Return,
+    pub refused: ReturnPolicy,
     /// A job that had to leave its slot before its end.
-    pub evicted: Return,
+    pub evicted: ReturnPolicy,
     /// When a slot that refused a job is offered one of the same kind again.
-    pub retry: Span,
+    pub retry: TimeSpan,
 }
 
 impl Default for QueueRules {
     fn default() -> Self {
-        QueueRules { order: Order::Fifo, refused: Return::Front, evicted: Return::Back, retry: Span(3600.0) }
+        QueueRules {
+            order: FetchOrder::Fifo,
+            refused: ReturnPolicy::Front,
+            evicted: ReturnPolicy::Back,
+            retry: TimeSpan(3600.0),
+        }
     }
 }
 
 /// What hooks of one type do for a while.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Behaviour {
+pub struct HookBehaviour {
     /// Which: FETCH_WORK, REPLY_FETCH or EVICT_CLAIM.
     #[serde(rename = "type")]
     pub hook: HookName,
@@ -204,14 +212,14 @@ pub struct Behaviour {
     pub machines: Option<String>,
     /// From when on.
     #[serde(default)]
-    pub from: Moment,
+    pub from: TimePoint,
     /// Until when.
-    pub to: Option<Moment>,
+    pub to: Option<TimePoint>,
     /// How many of a hundred calls.
     #[serde(default = "hundred")]
     pub percent: f64,
     /// How long a call takes.
-    pub takes: Option<Times>,
+    pub takes: Option<TimeDistribution>,
     /// What it prints in place of a job.
     pub prints: Option<String>,
     /// It never ends.
@@ -239,41 +247,41 @@ pub enum HookName {
 /// When people are at keyboards, or when machines have load of their own.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pattern {
+pub struct PresencePattern {
     /// On which machines; a name may have `*`.
     pub machines: Option<String>,
     /// In which part of the day.
-    pub hours: Option<Hours>,
+    pub hours: Option<DayHours>,
     /// On which days.
-    pub days: Option<Days>,
+    pub days: Option<Weekdays>,
     /// How long somebody is there, or the load lasts.
     #[serde(default = "busy_time")]
-    pub busy: Times,
+    pub busy: TimeDistribution,
     /// How long until the next time.
     #[serde(default = "away_time")]
-    pub away: Times,
+    pub away: TimeDistribution,
     /// Of loads: how much.
-    pub load: Option<Loads>,
+    pub load: Option<LoadDistribution>,
 }
 
 /// One thing that is done.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Done {
+pub struct ScenarioEvent {
     /// When.
-    pub at: Moment,
+    pub at: TimePoint,
     /// And again so long after each time.
-    pub every: Option<Span>,
+    pub every: Option<TimeSpan>,
     /// On which machines; a name may have `*`.
     pub machines: Option<String>,
     /// Load average of the machine from now on.
     pub load: Option<f64>,
     /// Seconds since somebody has touched the keyboard, from now on; it grows with time.
-    pub idle: Option<Span>,
+    pub idle: Option<TimeSpan>,
     /// What cron jobs publish from now on, in the long form; an empty text takes it back.
     pub cron: Option<String>,
     /// The configuration is read again with these knobs above it.
-    pub knobs: Option<Knobs>,
+    pub knobs: Option<ParameterSettings>,
     /// What is asked for, as at the control socket.
     pub command: Option<String>,
     /// The slot it is about.
@@ -287,8 +295,8 @@ pub struct Done {
     pub resume: bool,
 }
 
-fn first_second() -> Start {
-    Start(Moment::Epoch(1_700_000_000))
+fn first_second() -> ScenarioStart {
+    ScenarioStart(TimePoint::Epoch(1_700_000_000))
 }
 
 fn one_seed() -> u64 {
@@ -303,25 +311,25 @@ fn hundred() -> f64 {
     100.0
 }
 
-fn moment() -> Times {
-    Times::fixed(0.01)
+fn moment() -> TimeDistribution {
+    TimeDistribution::from_fixed(0.01)
 }
 
-fn no_time() -> Times {
-    Times::fixed(0.0)
+fn no_time() -> TimeDistribution {
+    TimeDistribution::from_fixed(0.0)
 }
 
-fn busy_time() -> Times {
-    Times::fixed(600.0)
+fn busy_time() -> TimeDistribution {
+    TimeDistribution::from_fixed(600.0)
 }
 
-fn away_time() -> Times {
-    Times::fixed(1800.0)
+fn away_time() -> TimeDistribution {
+    TimeDistribution::from_fixed(1800.0)
 }
 
 /// Who plays a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Players {
+pub enum SimulationKind {
     /// Slots that fetch work.
     Slots,
     /// Routes that jobs are sent by.
@@ -329,11 +337,11 @@ pub enum Players {
 }
 
 /// The largest text that is taken for a scenario, in bytes.
-pub const LARGEST: u64 = 16 << 20;
+pub const MAX_SCENARIO_BYTES: u64 = 16 << 20;
 
 impl Scenario {
     /// The names of all knobs that are set somewhere.
-    pub fn knob_names(&self) -> impl Iterator<Item = &str> {
+    pub fn parameter_names(&self) -> impl Iterator<Item = &str> {
         let machines = self.machines.iter().map(|it| &it.knobs);
         let events = self.events.iter().filter_map(|it| it.knobs.as_ref());
         let all = std::iter::once(&self.knobs).chain(machines).chain(events);
@@ -341,8 +349,8 @@ impl Scenario {
     }
 
     /// Keys of jobs that come out of a file and say it themselves.
-    pub fn keys_beside_from(&self) -> Vec<&'static str> {
-        let of = |group: &Group| {
+    pub fn keys_ignored_with_from(&self) -> Vec<&'static str> {
+        let of = |group: &JobGroup| {
             [
                 ("every", group.every.is_some()),
                 ("within", group.within.is_some()),
@@ -364,15 +372,15 @@ impl Scenario {
     }
 
     /// Keys that are given and mean nothing to these players.
-    pub fn idle_keys(&self, players: Players) -> Vec<&'static str> {
-        let any = |is: fn(&Group) -> bool| self.groups.iter().any(is);
+    pub fn unused_keys(&self, players: SimulationKind) -> Vec<&'static str> {
+        let any = |is: fn(&JobGroup) -> bool| self.groups.iter().any(is);
         let given = match players {
-            Players::Slots => vec![
+            SimulationKind::Slots => vec![
                 ("every", self.every.is_some()),
-                ("wait", any(|group| group.wait != Span::default())),
+                ("wait", any(|group| group.wait != TimeSpan::default())),
                 ("fail", any(|group| group.fail != 0)),
             ],
-            Players::Routes => vec![
+            SimulationKind::Routes => vec![
                 ("[[machine]]", !self.machines.is_empty()),
                 ("[queue]", self.queue != QueueRules::default()),
                 ("[[hook]]", !self.hooks.is_empty()),
@@ -388,8 +396,8 @@ impl Scenario {
 }
 
 /// Whether a pattern names the machine; no pattern names all.
-pub(super) fn named(pattern: Option<&str>, name: &str) -> bool {
-    pattern.is_none_or(|pattern| htc_base::text::list::matches(pattern.as_bytes(), name.as_bytes()))
+pub(super) fn matches_machine(pattern: Option<&str>, name: &str) -> bool {
+    pattern.is_none_or(|pattern| htc_base::text::list::matches_wildcard(pattern.as_bytes(), name.as_bytes()))
 }
 
 #[cfg(test)]
@@ -405,7 +413,7 @@ mod tests {
             ("length = 10\n[[job]]\nrunns = 5\n", "runns", "runs"),
             ("length = 10\n[queue]\norder = 'priorty'\n", "priorty", "priority"),
         ] {
-            let error = Scenario::read(text).expect_err(text);
+            let error = Scenario::parse(text).expect_err(text);
             assert!(error.message.contains(name), "{error}");
             assert_eq!(error.hint, Some(format!("did you mean '{near}'?")), "{text}");
             assert!(text[error.span.clone()].contains(name), "{text}: {:?}", &text[error.span]);
@@ -414,14 +422,14 @@ mod tests {
 
     #[test]
     fn times_stand_as_people_write_them() {
-        let scenario = Scenario::read(
+        let scenario = Scenario::parse(
             "length = '30d'\nstart = 2026-11-02 08:00:00\n[[jobs]]\ncount = 5\nruns = 'exponential 40m'\n\
              every = '10m'\nowner = { ana = 2, ben = 1 }\ncpus = [1, 2, 4]\nmemory = '2G'\n[[event]]\nat = 'Tue 08:30'\n\
              command = 'drain'\n",
         )
         .unwrap();
-        assert_eq!(scenario.length, Span(2_592_000.0));
-        assert_eq!(scenario.start.epoch(|_| 0), 1_793_606_400);
-        assert_eq!(scenario.events[0].at, Moment::Clock { weekday: Some(2), second: 30_600 });
+        assert_eq!(scenario.length, TimeSpan(2_592_000.0));
+        assert_eq!(scenario.start.to_epoch(|_| 0), 1_793_606_400);
+        assert_eq!(scenario.events[0].at, TimePoint::Clock { weekday: Some(2), second: 30_600 });
     }
 }

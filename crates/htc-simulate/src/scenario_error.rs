@@ -5,8 +5,10 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use super::scenario::{Behaviour, Done, Group, Machine, Pattern, QueueRules, Scenario};
-use htc_base::text::similar::nearest;
+use super::scenario::{
+    HookBehaviour, JobGroup, MachineSpec, PresencePattern, QueueRules, Scenario, ScenarioEvent,
+};
+use htc_base::text::similar_names::nearest;
 
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -21,48 +23,48 @@ pub struct ScenarioError {
 }
 
 /// How a table begins, the names of its key, and the keys that stand in it.
-type Table = (&'static str, &'static [&'static str], fn() -> Vec<String>);
+type TableDescription = (&'static str, &'static [&'static str], fn() -> Vec<String>);
 
 /// Tables of a scenario: how each begins, other names it is known by, and the keys that stand in it.
-const TABLES: [Table; 7] = [
-    ("[[machine]]", &["machine", "machines"], keys_of::<Machine>),
-    ("[[jobs]]", &["jobs", "job"], keys_of::<Group>),
-    ("[queue]", &["queue"], keys_of::<QueueRules>),
-    ("[[hook]]", &["hook", "hooks"], keys_of::<Behaviour>),
-    ("[[keyboard]]", &["keyboard", "keyboards"], keys_of::<Pattern>),
-    ("[[load]]", &["load", "loads"], keys_of::<Pattern>),
-    ("[[event]]", &["event", "events"], keys_of::<Done>),
+const TABLES: [TableDescription; 7] = [
+    ("[[machine]]", &["machine", "machines"], table_keys::<MachineSpec>),
+    ("[[jobs]]", &["jobs", "job"], table_keys::<JobGroup>),
+    ("[queue]", &["queue"], table_keys::<QueueRules>),
+    ("[[hook]]", &["hook", "hooks"], table_keys::<HookBehaviour>),
+    ("[[keyboard]]", &["keyboard", "keyboards"], table_keys::<PresencePattern>),
+    ("[[load]]", &["load", "loads"], table_keys::<PresencePattern>),
+    ("[[event]]", &["event", "events"], table_keys::<ScenarioEvent>),
 ];
 
 /// The keys of a table, as its reader lists them to somebody who gives one that it does not know.
-fn keys_of<T: DeserializeOwned>() -> Vec<String> {
+fn table_keys<T: DeserializeOwned>() -> Vec<String> {
     let error = toml::from_str::<T>("'?' = 0\n").err();
     let message = error.as_ref().map_or("", toml::de::Error::message);
-    quoted(message).into_iter().skip(1).map(str::to_owned).collect()
+    backquoted_words(message).into_iter().skip(1).map(str::to_owned).collect()
 }
 
-fn quoted(message: &str) -> Vec<&str> {
+fn backquoted_words(message: &str) -> Vec<&str> {
     message.split('`').skip(1).step_by(2).collect()
 }
 
 /// A message of the reader of TOML.
-pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
+pub(super) fn explain_toml_error(text: &str, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
-    if let Some(error) = listed(text) {
+    if let Some(error) = array_for_table_error(text) {
         return error;
     }
-    let names = quoted(message);
+    let names = backquoted_words(message);
     let words: Vec<&str> = message.split_whitespace().take(2).collect();
     let path =
-        DeTable::parse(text).ok().and_then(|table| path_of(table.get_ref(), &span)).unwrap_or_default();
+        DeTable::parse(text).ok().and_then(|table| key_path_at(table.get_ref(), &span)).unwrap_or_default();
     match (words.as_slice(), names.split_first()) {
         (["unknown", "field"], Some((name, known))) => {
-            let hint = other_key(name, known, span.start, text);
+            let hint = suggest_key(name, known, span.start, text);
             ScenarioError { message: format!("unknown key '{name}'"), hint, span }
         }
         (["unknown", "variant"], Some((name, known))) => {
-            let hint = near(name, known).map(|near| format!("did you mean '{near}'?"));
+            let hint = nearest_word(name, known).map(|near| format!("did you mean '{near}'?"));
             let known = || format!("known here: {}", known.join(", "));
             ScenarioError {
                 message: format!("unknown word '{name}'"),
@@ -71,7 +73,7 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
             }
         }
         (["missing", "field"], Some((name, _))) => {
-            let place = path.first().map_or_else(String::new, |key| format!(" in {}", written(key)));
+            let place = path.first().map_or_else(String::new, |key| format!(" in {}", table_header(key)));
             ScenarioError { message: format!("the key '{name}' is missing{place}"), hint: None, span }
         }
         (["duplicate", "field"], Some((name, _))) => {
@@ -80,14 +82,14 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
         }
         (["invalid", "type:" | "value:"], _) => {
             let value = text.get(span.clone()).unwrap_or_default();
-            wrong_form((message, value), &path, span)
+            wrong_type_error((message, value), &path, span)
         }
-        (["wanted", _], _) => wrong_word(text, &path, span),
+        (["wanted", _], _) => wrong_word_error(text, &path, span),
         _ => {
             let value = text.get(span.clone()).unwrap_or_default();
             let message = match path.last() {
                 Some(key) if message.starts_with("expected ") => {
-                    format!("'{key}' is {}: {message}", form_of(value))
+                    format!("'{key}' is {}: {message}", describe_value(value))
                 }
                 Some(key) => format!("'{key}': {message}"),
                 None => message.to_owned(),
@@ -98,23 +100,23 @@ pub(super) fn told(text: &str, error: &toml::de::Error) -> ScenarioError {
 }
 
 /// Something that is no text where one of several words is expected: which they are the reader says of a word that is none of them.
-fn wrong_word(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
+fn wrong_word_error(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
     let (above, below) =
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
     let tried = toml::from_str::<Scenario>(&format!("{above}'?'{below}")).err();
-    let known: Vec<&str> = quoted(tried.as_ref().map_or("", toml::de::Error::message));
+    let known: Vec<&str> = backquoted_words(tried.as_ref().map_or("", toml::de::Error::message));
     let known = known.get(1..).filter(|known| !known.is_empty());
     let key = path.last().map(String::as_str).unwrap_or_default();
     let value = text.get(span.clone()).unwrap_or_default();
     ScenarioError {
-        message: format!("'{key}' is {}: expected a word in quotes", form_of(value)),
+        message: format!("'{key}' is {}: expected a word in quotes", describe_value(value)),
         hint: known.map(|known| format!("known here: {}", known.join(", "))),
         span,
     }
 }
 
 /// What stands in the text as a value, in words of TOML.
-fn form_of(value: &str) -> String {
+fn describe_value(value: &str) -> String {
     let is_date = |value: &str| value.len() >= 8 && value.as_bytes().get(4) == Some(&b'-');
     match value.trim_start().chars().next() {
         Some('[') => "a list".to_owned(),
@@ -127,7 +129,7 @@ fn form_of(value: &str) -> String {
 }
 
 /// A list where one table is expected: its reader takes the items for the values of its keys.
-fn listed(text: &str) -> Option<ScenarioError> {
+fn array_for_table_error(text: &str) -> Option<ScenarioError> {
     let whole = DeTable::parse(text).ok()?;
     let single = TABLES.iter().filter(|(line, ..)| !line.starts_with("[["));
     single.flat_map(|(line, names, _)| names.iter().map(move |name| (line, name))).find_map(|(line, name)| {
@@ -142,20 +144,22 @@ fn listed(text: &str) -> Option<ScenarioError> {
 }
 
 /// A value that is not of the form that its key has.
-fn wrong_form((message, value): (&str, &str), path: &[String], span: Range<usize>) -> ScenarioError {
+fn wrong_type_error((message, value): (&str, &str), path: &[String], span: Range<usize>) -> ScenarioError {
     let (_, rest) = message.split_once(": ").unwrap_or(("", message));
     let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, ""));
     let key = path.last().map(String::as_str).unwrap_or_default();
     // The tables that may stand several times are lists to the reader.
     let table = match (expected, path) {
-        ("a sequence", [key]) => Some(written(key)),
-        _ if expected.starts_with("struct ") => path.first().map(|key| written(key)),
+        ("a sequence", [key]) => Some(table_header(key)),
+        _ if expected.starts_with("struct ") => path.first().map(|key| table_header(key)),
         _ => None,
     };
     let expected = match (table, expected) {
         (Some(table), _) if table.starts_with("[[") => format!("tables, each begun by a line {table}"),
         (Some(table), _) => format!("a table, begun by a line {table}"),
-        (None, "u32") if quoted(given).first().is_some_and(|number| number.parse::<u64>().is_ok()) => {
+        (None, "u32")
+            if backquoted_words(given).first().is_some_and(|number| number.parse::<u64>().is_ok()) =>
+        {
             format!("a whole number up to {}", u32::MAX)
         }
         (None, "u32" | "u64" | "u16" | "u8" | "usize") => "a whole number, not negative".to_owned(),
@@ -171,7 +175,7 @@ fn wrong_form((message, value): (&str, &str), path: &[String], span: Range<usize
     };
     // A date is a table to the reader.
     let is_date = given.starts_with("map") && value.starts_with(|first: char| first.is_ascii_digit());
-    let given = if is_date { format!("the date {value}") } else { form(given) };
+    let given = if is_date { format!("the date {value}") } else { describe_given_type(given) };
     let message = match key {
         "" => format!("{given}: expected {expected}"),
         key => format!("'{key}' is {given}: expected {expected}"),
@@ -180,8 +184,8 @@ fn wrong_form((message, value): (&str, &str), path: &[String], span: Range<usize
 }
 
 /// What the reader says of a value, in words of TOML.
-fn form(given: &str) -> String {
-    let value = quoted(given).first().map_or_else(String::new, |value| format!(" {value}"));
+fn describe_given_type(given: &str) -> String {
+    let value = backquoted_words(given).first().map_or_else(String::new, |value| format!(" {value}"));
     match given.split_whitespace().next() {
         Some("integer") => format!("the number{value}"),
         Some("floating") => format!("the number{value}"),
@@ -194,20 +198,20 @@ fn form(given: &str) -> String {
 }
 
 /// How the line is written that begins the table of a key.
-fn written(key: &str) -> String {
+fn table_header(key: &str) -> String {
     let of = TABLES.iter().find(|(_, names, _)| names.contains(&key));
     of.map_or_else(|| format!("[{key}]"), |(line, ..)| (*line).to_owned())
 }
 
 /// The keys that lead to the value that stands there.
-fn path_of(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
+fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     table.iter().find_map(|(key, value)| {
         let below = match value.get_ref() {
             _ if value.span() == *span => Some(Vec::new()),
-            DeValue::Table(table) => path_of(table, span),
+            DeValue::Table(table) => key_path_at(table, span),
             DeValue::Array(items) => items.iter().find_map(|item| match item.get_ref() {
                 _ if item.span() == *span => Some(Vec::new()),
-                DeValue::Table(table) => path_of(table, span),
+                DeValue::Table(table) => key_path_at(table, span),
                 _ => None,
             }),
             _ => None,
@@ -217,20 +221,20 @@ fn path_of(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
 }
 
 /// Where a key stands in one of several tables: its value, or the table where it has no such key.
-pub(super) fn place_of(text: &str, (table, index): (&str, usize), key: &str) -> Range<usize> {
+pub(super) fn span_of_key(text: &str, (table, index): (&str, usize), key: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
-    table_of(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
+    find_table(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
         let found = table.iter().find(|(it, _)| it.get_ref() == key);
         found.map_or(span, |(_, value)| value.span())
     })
 }
 
 /// Where a knob stands in the knobs of a table, or of the scenario where that is none.
-pub(super) fn place_of_knob(text: &str, (table, index): (&str, usize), name: &str) -> Range<usize> {
+pub(super) fn span_of_parameter(text: &str, (table, index): (&str, usize), name: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     let above = match table {
         "" => Some((0..0, whole.get_ref())),
-        table => table_of(whole.get_ref(), table, index),
+        table => find_table(whole.get_ref(), table, index),
     };
     let found = above.and_then(|(_, above)| {
         let (_, knobs) = above.iter().find(|(it, _)| it.get_ref() == "knobs")?;
@@ -241,7 +245,7 @@ pub(super) fn place_of_knob(text: &str, (table, index): (&str, usize), name: &st
 }
 
 /// One of several tables of a key, whichever of its names that has.
-fn table_of<'a, 'b>(
+fn find_table<'a, 'b>(
     whole: &'a DeTable<'b>,
     table: &str,
     index: usize,
@@ -258,7 +262,7 @@ fn table_of<'a, 'b>(
     }
 }
 
-fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+fn nearest_word<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = name.to_ascii_lowercase();
     let by_beginning =
         || known.iter().copied().find(|word| word.starts_with(&lower) || lower.starts_with(*word));
@@ -266,8 +270,8 @@ fn near<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 }
 
 /// Which key was meant: one of this table, else one of another.
-fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String> {
-    let here = table_at(text, at);
+fn suggest_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String> {
+    let here = table_header_at(text, at);
     let elsewhere = |wanted: &dyn Fn(&str) -> bool| {
         let others = TABLES.iter().filter(|(line, ..)| Some(*line) != here);
         others
@@ -283,10 +287,10 @@ fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String
     if let Some(found) = elsewhere(&|key| key == name).filter(|_| !known.contains(&name)) {
         return Some(of((found.0, found.1)));
     }
-    if here.is_some() && top_level().iter().any(|key| key == name) {
+    if here.is_some() && top_level_keys().iter().any(|key| key == name) {
         return Some(format!("'{name}' stands at the top, above all tables"));
     }
-    if let Some(near) = near(name, known) {
+    if let Some(near) = nearest_word(name, known) {
         return Some(format!("did you mean '{near}'?"));
     }
     match elsewhere(&|key| nearest(&lower, [key]).is_some()) {
@@ -295,12 +299,12 @@ fn other_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String
     }
 }
 
-fn top_level() -> Vec<String> {
-    keys_of::<Scenario>()
+fn top_level_keys() -> Vec<String> {
+    table_keys::<Scenario>()
 }
 
 /// The line that begins the table in which this place is; none at the top.
-fn table_at(text: &str, at: usize) -> Option<&'static str> {
+fn table_header_at(text: &str, at: usize) -> Option<&'static str> {
     let above = text.get(..at).unwrap_or_default();
     let header = above.lines().rev().map(str::trim).find(|line| line.starts_with('['))?;
     let name = header.trim_start_matches('[').split(']').next().unwrap_or_default().trim();
@@ -313,7 +317,7 @@ mod tests {
     use crate::Scenario;
 
     fn said(text: &str) -> (String, String, String) {
-        let error = Scenario::read(text).expect_err(text);
+        let error = Scenario::parse(text).expect_err(text);
         let place = text.get(error.span.clone()).unwrap_or_default().to_owned();
         (error.message, error.hint.unwrap_or_default(), place)
     }
@@ -367,7 +371,7 @@ mod tests {
     #[test]
     fn every_key_is_named_with_whatever_means_nothing_there() {
         let tables = TABLES.iter().map(|(line, _, keys)| (*line, keys()));
-        let all = std::iter::once(("", super::top_level())).chain(tables);
+        let all = std::iter::once(("", super::top_level_keys())).chain(tables);
         let (mut refused, mut keys) = (0, 0);
         for (line, names) in all {
             let is_table = |name: &str| TABLES.iter().any(|(_, names, _)| names.contains(&name));
@@ -385,7 +389,7 @@ mod tests {
                     let needed = needed.map_or("", |at| ["type = 'FETCH_WORK'\n", "at = 1\n"][at]);
                     let needed = if needed.starts_with(&format!("{key} ")) { "" } else { needed };
                     let text = format!("{length}{line}\n{needed}{key} = {value}\n");
-                    let Err(error) = Scenario::read(&text) else { continue };
+                    let Err(error) = Scenario::parse(&text) else { continue };
                     // Only that something else is missing is told of the table as a whole.
                     let is_whole = text.get(error.span.clone()).is_some_and(|at| at.starts_with("[["));
                     if is_whole && !value.starts_with('[') {
@@ -545,13 +549,13 @@ mod tests {
             ),
             (format!("{start}{hook}from = '30m'\nto = '20m'\n"), "'to' is not after 'from'", "'20m'"),
         ] {
-            let scenario = Scenario::read(&text).unwrap();
-            let error = scenario.refuse_other_times(&|_| 0).expect_err(&text);
+            let scenario = Scenario::parse(&text).unwrap();
+            let error = scenario.validate_times(&|_| 0).expect_err(&text);
             assert!(error.message.contains(message), "{text}: {error}");
             assert_eq!(&text[error.span], place, "{text}");
         }
         let text = format!("{start}{hook}to = '20m'\n[[event]]\nat = '1h'\nidle = 0\n");
-        assert_eq!(Scenario::read(&text).unwrap().refuse_other_times(&|_| 0), Ok(()));
+        assert_eq!(Scenario::parse(&text).unwrap().validate_times(&|_| 0), Ok(()));
     }
 
     #[test]

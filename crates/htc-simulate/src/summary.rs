@@ -6,11 +6,11 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use htc_slot::{Activity, State};
+use htc_slot::{Activity, SlotState};
 
 /// A count and the processor seconds that belong to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Lost {
+pub struct LostTime {
     /// How often.
     pub count: u64,
     /// Seconds of processors.
@@ -19,25 +19,25 @@ pub struct Lost {
 
 /// Durations of which mean, extremes and quantiles are reported. All of them are kept, so that each number is exact.
 #[derive(Clone, Debug, Default)]
-pub struct Spread {
+pub struct DurationSamples {
     seconds: Vec<f64>,
 }
 
-impl Spread {
+impl DurationSamples {
     /// Adds one duration, in seconds.
     pub fn add(&mut self, seconds: f64) {
         self.seconds.push(seconds);
     }
 
     /// Returns the numbers that are reported.
-    pub fn told(&self) -> Waits {
+    pub fn wait_statistics(&self) -> WaitStatistics {
         let mut sorted = self.seconds.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len();
         // The smallest duration that so many per cent of all do not exceed; without rounding errors of a product.
         let not_exceeded_by =
             |percent: usize| sorted.get((count * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(0.0);
-        Waits {
+        WaitStatistics {
             count: count as u64,
             mean: if count == 0 { 0.0 } else { self.seconds.iter().sum::<f64>() / count as f64 },
             median: not_exceeded_by(50),
@@ -49,7 +49,7 @@ impl Spread {
 
 /// How long jobs waited for their first start, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Waits {
+pub struct WaitStatistics {
     /// How many have begun.
     pub count: u64,
     /// On average.
@@ -91,7 +91,7 @@ pub struct JobCounts {
 
 /// What is counted of an owner, a kind of jobs or a type of slots.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct JobStatistics {
     /// Jobs.
     pub jobs: JobCounts,
     /// Processor seconds of runs that came to their end.
@@ -99,12 +99,12 @@ pub struct Part {
     /// Processor seconds of runs that did not.
     pub badput: f64,
     /// Waits.
-    pub waits: Spread,
+    pub waits: DurationSamples,
 }
 
 /// The same as it is written.
 #[derive(Clone, Debug, Serialize)]
-pub struct PartTold {
+pub struct JobStatisticsSummary {
     /// Of whom.
     pub name: String,
     /// Jobs.
@@ -115,12 +115,12 @@ pub struct PartTold {
     /// Processor seconds of runs that did not.
     pub badput: f64,
     /// Waits for the first start.
-    pub waits: Waits,
+    pub waits: WaitStatistics,
 }
 
 /// Seconds that slots of one type have spent in their states.
 #[derive(Clone, Debug, Serialize)]
-pub struct TypeTold {
+pub struct SlotTypeSummary {
     /// The type.
     pub name: String,
     /// How many slots, dynamic ones as far as there were at a time.
@@ -156,7 +156,7 @@ pub struct HookCounts {
 
 /// Jobs of one kind that have never run, and what slots said to them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NeverRun {
+pub struct NeverRunJobs {
     /// The number of the kind.
     #[serde(skip)]
     pub kind: u32,
@@ -204,23 +204,23 @@ pub struct Summary {
     /// Part of all processor time that went into runs that came to their end.
     pub goodput: f64,
     /// Processor seconds lost, by cause.
-    pub badput: BTreeMap<String, Lost>,
+    pub badput: BTreeMap<String, LostTime>,
     /// Jobs.
     pub jobs: JobCounts,
     /// Waits for the first start, of the jobs that have started.
-    pub waits: Waits,
+    pub waits: WaitStatistics,
     /// How long the first of the jobs that have never started has waited, in seconds; 0 if all have started.
     pub longest_unstarted: f64,
     /// By owner.
-    pub owners: Vec<PartTold>,
+    pub owners: Vec<JobStatisticsSummary>,
     /// By group of jobs.
-    pub groups: Vec<PartTold>,
+    pub groups: Vec<JobStatisticsSummary>,
     /// By type of slot.
-    pub slot_types: Vec<TypeTold>,
+    pub slot_types: Vec<SlotTypeSummary>,
     /// By hook.
     pub hooks: Vec<HookCounts>,
     /// Jobs that have never run.
-    pub never_run: Vec<NeverRun>,
+    pub never_run: Vec<NeverRunJobs>,
     /// Changes of slots.
     pub transitions: Vec<Transition>,
     /// Why it ended before its time, where it did.
@@ -231,7 +231,7 @@ pub struct Summary {
 
 impl Summary {
     /// Whether the same was counted; why jobs have not run may be told in other words.
-    pub fn counts_as(&self, other: &Summary) -> bool {
+    pub fn has_same_counts(&self, other: &Summary) -> bool {
         let counted = |summary: &Summary| {
             let mut all = serde_json::to_value(summary).ok()?;
             for key in ["warnings", "never_run"] {
@@ -244,23 +244,23 @@ impl Summary {
 }
 
 /// Number of a pair of state and activity.
-pub type Pair = (State, Activity);
+pub type StateActivity = (SlotState, Activity);
 
 /// Counts while a simulation runs.
 #[derive(Default)]
-pub struct Counting {
+pub struct SimulationCounters {
     /// Jobs in all.
-    pub all: Part,
+    pub all: JobStatistics,
     /// By owner.
-    pub owners: FxHashMap<String, Part>,
+    pub owners: FxHashMap<String, JobStatistics>,
     /// By group.
-    pub groups: FxHashMap<u32, Part>,
+    pub groups: FxHashMap<u32, JobStatistics>,
     /// By cause.
-    pub causes: BTreeMap<String, Lost>,
+    pub causes: BTreeMap<String, LostTime>,
     /// Changes.
-    pub transitions: BTreeMap<(Pair, Pair), u64>,
+    pub transitions: BTreeMap<(StateActivity, StateActivity), u64>,
     /// By type of slot: slots, microseconds by state, jobs that had to leave, jobs that were suspended.
-    pub types: BTreeMap<String, TypeCount>,
+    pub types: BTreeMap<String, SlotTypeCounts>,
     /// Hooks, in the order FETCH_WORK, REPLY_FETCH, EVICT_CLAIM.
     pub hooks: [HookCounts; 3],
     /// By kind of job: what slots of each type said.
@@ -273,11 +273,11 @@ pub struct Counting {
 
 /// What is counted of a type of slots.
 #[derive(Clone, Debug, Default)]
-pub struct TypeCount {
+pub struct SlotTypeCounts {
     /// How many there are.
     pub slots: u64,
     /// Microseconds by state and activity.
-    pub times: BTreeMap<Pair, u64>,
+    pub times: BTreeMap<StateActivity, u64>,
     /// Jobs that had to leave.
     pub preempted: u64,
     /// Jobs that were suspended.
@@ -285,11 +285,11 @@ pub struct TypeCount {
 }
 
 /// So many reasons are kept of one kind of jobs.
-const REASONS: usize = 20;
+const MAX_REASONS_PER_KIND: usize = 20;
 
-impl Counting {
+impl SimulationCounters {
     /// Does the same with the counts of all, of the owner and of the group.
-    pub fn each(&mut self, owner: &str, group: u32, mut with: impl FnMut(&mut Part)) {
+    pub fn update_each(&mut self, owner: &str, group: u32, mut with: impl FnMut(&mut JobStatistics)) {
         with(&mut self.all);
         match self.owners.get_mut(owner) {
             Some(part) => with(part),
@@ -299,16 +299,16 @@ impl Counting {
     }
 
     /// Counts that a slot of the type has refused a job of this kind.
-    pub fn refused(&mut self, kind: u32, slot_type: &Rc<str>, reason: &str) {
+    pub fn count_refusal(&mut self, kind: u32, slot_type: &Rc<str>, reason: &str) {
         let reasons = self.refusals.entry(kind).or_default();
         let refusal = (slot_type.clone(), reason.to_owned());
-        if reasons.len() < REASONS || reasons.contains_key(&refusal) {
+        if reasons.len() < MAX_REASONS_PER_KIND || reasons.contains_key(&refusal) {
             *reasons.entry(refusal).or_default() += 1;
         }
     }
 
     /// A slot of the type has been in a state.
-    pub fn stay(&mut self, slot_type: &str, pair: Pair, micros: u64) {
+    pub fn add_stay(&mut self, slot_type: &str, pair: StateActivity, micros: u64) {
         if let Some(count) = self.types.get_mut(slot_type) {
             *count.times.entry(pair).or_default() += micros;
         }
@@ -316,19 +316,19 @@ impl Counting {
 }
 
 /// `State/Activity`.
-pub fn pair_name((state, activity): Pair) -> String {
+pub fn state_activity_name((state, activity): StateActivity) -> String {
     format!("{state}/{activity}")
 }
 
-impl Part {
+impl JobStatistics {
     /// As it is written.
-    pub fn told(&self, name: String) -> PartTold {
-        PartTold {
+    pub fn summarize(&self, name: String) -> JobStatisticsSummary {
+        JobStatisticsSummary {
             name,
             jobs: self.jobs,
             goodput: self.goodput,
             badput: self.badput,
-            waits: self.waits.told(),
+            waits: self.waits.wait_statistics(),
         }
     }
 }
@@ -339,11 +339,11 @@ mod tests {
 
     #[test]
     fn quantiles_are_exact() {
-        let mut spread = Spread::default();
+        let mut spread = DurationSamples::default();
         (1..=1000).rev().for_each(|number| spread.add(f64::from(number)));
-        let told = spread.told();
+        let told = spread.wait_statistics();
         assert_eq!((told.count, told.longest, told.mean), (1000, 1000.0, 500.5));
         assert_eq!((told.median, told.of_95_in_100), (500.0, 950.0));
-        assert_eq!(Spread::default().told(), Waits::default());
+        assert_eq!(DurationSamples::default().wait_statistics(), WaitStatistics::default());
     }
 }

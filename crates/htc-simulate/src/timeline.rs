@@ -1,17 +1,17 @@
 //! What the rows of a picture show: which states each slot has been in, and when jobs had to leave or were refused.
 
-use htc_slot::{Activity, State};
+use htc_slot::{Activity, SlotState};
 
 /// Columns of a timeline: as many steps of time are told apart.
 pub const COLUMNS: usize = 1200;
 /// Rows are stays with their exact ends up to so many in all; then they are columns.
-const MOST_STAYS: usize = 60_000;
+const MAX_STAYS: usize = 60_000;
 /// More marks than this cannot be seen in one row.
-const MOST_MARKS: usize = 2000;
+const MAX_MARKS: usize = 2000;
 
 /// What is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum TimelineMark {
     /// A job had to leave.
     Preempted,
     /// A job was refused, or an answer was none.
@@ -19,30 +19,30 @@ pub enum Mark {
 }
 
 /// The number of a pair of state and activity, for tables.
-pub fn number((state, activity): (State, Activity)) -> usize {
-    let state = State::ALL.into_iter().position(|it| it == state).unwrap_or(0);
+pub fn state_activity_index((state, activity): (SlotState, Activity)) -> usize {
+    let state = SlotState::ALL.into_iter().position(|it| it == state).unwrap_or(0);
     let activity = Activity::ALL.into_iter().position(|it| it == activity).unwrap_or(0);
     state * Activity::ALL.len() + activity
 }
 
 /// The pair with that number.
-pub fn pair(number: usize) -> (State, Activity) {
+pub fn state_activity_at(number: usize) -> (SlotState, Activity) {
     let (state, activity) = (number / Activity::ALL.len(), number % Activity::ALL.len());
     (
-        State::ALL.get(state).copied().unwrap_or(State::Owner),
+        SlotState::ALL.get(state).copied().unwrap_or(SlotState::Owner),
         Activity::ALL.get(activity).copied().unwrap_or(Activity::Idle),
     )
 }
 
 /// One slot over time.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub struct TimelineRow {
     /// Stays in order: number of the pair, from, to, in microseconds since the start.
     pub stays: Vec<(u8, u64, u64)>,
     /// Seconds in each column, by the number of the pair; sparse.
     pub columns: Vec<(u16, u8, f32)>,
     /// Marks, in microseconds since the start.
-    pub marks: Vec<(u64, Mark)>,
+    pub marks: Vec<(u64, TimelineMark)>,
 }
 
 /// All slots over time.
@@ -51,7 +51,7 @@ pub struct Timeline {
     /// In microseconds.
     pub length: u64,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TimelineRow>,
     stays: usize,
     /// Whether stays have become columns.
     pub is_coarse: bool,
@@ -63,48 +63,48 @@ impl Timeline {
         Timeline { length: length.max(1), rows: Vec::new(), stays: 0, is_coarse: false }
     }
 
-    fn row(&mut self, row: u32) -> &mut Row {
+    fn row_mut(&mut self, row: u32) -> &mut TimelineRow {
         let row = row as usize;
         if self.rows.len() <= row {
-            self.rows.resize_with(row + 1, Row::default);
+            self.rows.resize_with(row + 1, TimelineRow::default);
         }
         &mut self.rows[row]
     }
 
     /// A slot was in a state.
-    pub fn stay(&mut self, row: u32, pair: (State, Activity), from: u64, to: u64) {
+    pub fn add_stay(&mut self, row: u32, pair: (SlotState, Activity), from: u64, to: u64) {
         if to <= from {
             return;
         }
-        let number = u8::try_from(number(pair)).unwrap_or(0);
+        let number = u8::try_from(state_activity_index(pair)).unwrap_or(0);
         let length = self.length;
         if self.is_coarse {
-            add(self.row(row), length, (number, from, to));
+            add_to_columns(self.row_mut(row), length, (number, from, to));
             return;
         }
-        self.row(row).stays.push((number, from, to));
+        self.row_mut(row).stays.push((number, from, to));
         self.stays += 1;
-        if self.stays > MOST_STAYS {
+        if self.stays > MAX_STAYS {
             self.is_coarse = true;
             for row in &mut self.rows {
                 for stay in std::mem::take(&mut row.stays) {
-                    add(row, length, stay);
+                    add_to_columns(row, length, stay);
                 }
             }
         }
     }
 
     /// Something happened to a slot.
-    pub fn mark(&mut self, row: u32, at: u64, mark: Mark) {
-        let marks = &mut self.row(row).marks;
-        if marks.len() < MOST_MARKS {
+    pub fn add_mark(&mut self, row: u32, at: u64, mark: TimelineMark) {
+        let marks = &mut self.row_mut(row).marks;
+        if marks.len() < MAX_MARKS {
             marks.push((at, mark));
         }
     }
 }
 
 /// Shares a stay out among the columns that it touches.
-fn add(row: &mut Row, length: u64, (number, from, to): (u8, u64, u64)) {
+fn add_to_columns(row: &mut TimelineRow, length: u64, (number, from, to): (u8, u64, u64)) {
     let width = length as f64 / COLUMNS as f64;
     let first = (from as f64 / width) as usize;
     let last = ((to as f64 / width) as usize).min(COLUMNS - 1);
@@ -139,14 +139,17 @@ mod tests {
         let mut timeline = Timeline::new(7_000_000_000);
         let mut at = 0;
         for turn in 0..70_000u64 {
-            let pair =
-                if turn % 2 == 0 { (State::Claimed, Activity::Busy) } else { (State::Owner, Activity::Idle) };
-            timeline.stay(0, pair, at, at + 100_000);
+            let pair = if turn % 2 == 0 {
+                (SlotState::Claimed, Activity::Busy)
+            } else {
+                (SlotState::Owner, Activity::Idle)
+            };
+            timeline.add_stay(0, pair, at, at + 100_000);
             at += 100_000;
         }
         assert!(timeline.is_coarse);
         let sum: f32 = timeline.rows[0].columns.iter().map(|(.., seconds)| seconds).sum();
         assert!((sum - 7000.0).abs() < 1.0, "{sum}");
-        assert!((0..56).all(|it| number(pair(it)) == it));
+        assert!((0..56).all(|it| state_activity_index(state_activity_at(it)) == it));
     }
 }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use htc_base::text::calendar::{Civil, DAY};
+use htc_base::text::calendar::{CivilTime, SECONDS_PER_DAY};
 
 /// A hundred years, the longest time there is.
-pub const LONGEST: f64 = 3_155_760_000.0;
+pub const MAX_SPAN_SECONDS: f64 = 3_155_760_000.0;
 /// The last second that a date may name.
-const LAST: i64 = 100_000_000_000;
+const MAX_EPOCH_SECONDS: i64 = 100_000_000_000;
 
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
@@ -17,10 +17,10 @@ const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 ///
 /// # Errors
 /// What was expected.
-pub fn span(text: &str) -> Result<f64, String> {
+pub fn parse_span(text: &str) -> Result<f64, String> {
     let fail = || {
         format!(
-            "'{text}' is no time: expected seconds from 0 to {LONGEST}, which are a hundred years, or a time such as 90, \
+            "'{text}' is no time: expected seconds from 0 to {MAX_SPAN_SECONDS}, which are a hundred years, or a time such as 90, \
              10m, 1h30m, 2d"
         )
     };
@@ -46,11 +46,11 @@ pub fn span(text: &str) -> Result<f64, String> {
         seconds += number * unit;
         rest = rest[word..].trim_start();
     }
-    if (0.0..=LONGEST).contains(&seconds) { Ok(seconds) } else { Err(fail()) }
+    if (0.0..=MAX_SPAN_SECONDS).contains(&seconds) { Ok(seconds) } else { Err(fail()) }
 }
 
 /// Seconds as people write them: `45s`, `2m30s`, `3h05m`, `2d04h`.
-pub fn written(seconds: f64) -> String {
+pub fn format_span(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
         0..60 if seconds < 10.0 && seconds.fract() > 0.001 => format!("{seconds:.2}s"),
@@ -66,33 +66,33 @@ pub fn written(seconds: f64) -> String {
 
 /// A length of time in a scenario, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Span(pub f64);
+pub struct TimeSpan(pub f64);
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl Visitor<'_> for Reader {
-            type Value = Span;
+        struct TimeSpanVisitor;
+        impl Visitor<'_> for TimeSpanVisitor {
+            type Value = TimeSpan;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("seconds or a time such as 90, \"10m\", \"1h30m\", \"2d\"")
             }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Span, E> {
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<TimeSpan, E> {
                 self.visit_str(&number.to_string())
             }
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Span, E> {
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<TimeSpan, E> {
                 self.visit_str(&number.to_string())
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
-                span(text).map(Span).map_err(E::custom)
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TimeSpan, E> {
+                parse_span(text).map(TimeSpan).map_err(E::custom)
             }
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(TimeSpanVisitor)
     }
 }
 
 /// A point of time in a scenario, known once its start is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Moment {
+pub enum TimePoint {
     /// So many seconds after the start.
     After(f64),
     /// The first time of day, at or after the start, on a weekday if one is named (0 is Sunday); seconds of the day.
@@ -103,71 +103,71 @@ pub enum Moment {
         second: i64,
     },
     /// A date and time of day by the local clock.
-    Date(Civil),
+    Date(CivilTime),
     /// Seconds since the epoch.
     Epoch(i64),
 }
 
-impl Default for Moment {
+impl Default for TimePoint {
     fn default() -> Self {
-        Moment::After(0.0)
+        TimePoint::After(0.0)
     }
 }
 
-impl Moment {
+impl TimePoint {
     /// Reads a length of time, a time of day, a weekday, a date, or `@` and seconds since the epoch.
     ///
     /// # Errors
     /// What was expected.
-    pub fn parse(text: &str) -> Result<Moment, String> {
+    pub fn parse(text: &str) -> Result<TimePoint, String> {
         let text = text.trim();
         let fail = |_| {
             format!(
-                "'{text}' is no point of time: expected seconds from 0 to {LONGEST} after the start or a time such as 90, 10m, \
+                "'{text}' is no point of time: expected seconds from 0 to {MAX_SPAN_SECONDS} after the start or a time such as 90, 10m, \
                  2d; a time of day such as 08:30, Tue 08:30; or a date such as 2026-11-03, 2026-11-03 08:30"
             )
         };
         if let Some(number) = text.strip_prefix('@') {
             let epoch: i64 = number.parse().map_err(|_| fail(String::new()))?;
-            return epoch_checked(epoch).map(Moment::Epoch);
+            return check_epoch(epoch).map(TimePoint::Epoch);
         }
         if text.is_empty() || text.starts_with(['-', '+']) {
             return Err(fail(String::new()));
         }
-        if let Some((date, time)) = date_and_time(text) {
-            return match (civil_date(date), time.map_or(Some(0), second_of_day)) {
-                (Some(day), Some(second)) => Ok(Moment::Date(with_second(day, second))),
+        if let Some((date, time)) = split_date_and_time(text) {
+            return match (parse_date(date), time.map_or(Some(0), parse_time_of_day)) {
+                (Some(day), Some(second)) => Ok(TimePoint::Date(with_second_of_day(day, second))),
                 _ => Err(fail(String::new())),
             };
         }
         let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        if let Some(weekday) = weekday(first) {
-            let second = if rest.trim().is_empty() { Some(0) } else { second_of_day(rest.trim()) };
+        if let Some(weekday) = parse_weekday(first) {
+            let second = if rest.trim().is_empty() { Some(0) } else { parse_time_of_day(rest.trim()) };
             let second = second.ok_or_else(|| fail(String::new()))?;
-            return Ok(Moment::Clock { weekday: Some(weekday), second });
+            return Ok(TimePoint::Clock { weekday: Some(weekday), second });
         }
         if text.contains(':') {
-            let second = second_of_day(text).ok_or_else(|| fail(String::new()))?;
-            return Ok(Moment::Clock { weekday: None, second });
+            let second = parse_time_of_day(text).ok_or_else(|| fail(String::new()))?;
+            return Ok(TimePoint::Clock { weekday: None, second });
         }
-        span(text).map(Moment::After).map_err(fail)
+        parse_span(text).map(TimePoint::After).map_err(fail)
     }
 
     /// Seconds since the epoch, for a scenario that begins at `start`; `offset` says how far local time is ahead then.
-    pub fn epoch(self, start: i64, offset: impl Fn(i64) -> i64) -> f64 {
+    pub fn to_epoch(self, start: i64, offset: impl Fn(i64) -> i64) -> f64 {
         match self {
-            Moment::After(seconds) => start as f64 + seconds,
-            Moment::Epoch(epoch) => epoch as f64,
-            Moment::Date(civil) => from_local(civil.seconds(), offset)[0] as f64,
-            Moment::Clock { weekday, second } => {
+            TimePoint::After(seconds) => start as f64 + seconds,
+            TimePoint::Epoch(epoch) => epoch as f64,
+            TimePoint::Date(civil) => local_to_epochs(civil.to_seconds(), offset)[0] as f64,
+            TimePoint::Clock { weekday, second } => {
                 let local = start + offset(start);
                 // Where clocks were put back today, yesterday's date may have begun again.
-                let midnight = local - local.rem_euclid(DAY) - DAY;
+                let midnight = local - local.rem_euclid(SECONDS_PER_DAY) - SECONDS_PER_DAY;
                 let on_day = |day: i64| {
-                    let at = midnight + day * DAY;
-                    let of_week = (at.div_euclid(DAY) + 4).rem_euclid(7);
+                    let at = midnight + day * SECONDS_PER_DAY;
+                    let of_week = (at.div_euclid(SECONDS_PER_DAY) + 4).rem_euclid(7);
                     let is_meant = weekday.is_none_or(|wanted| i64::from(wanted) == of_week);
-                    is_meant.then(|| from_local(at + second, &offset)).into_iter().flatten()
+                    is_meant.then(|| local_to_epochs(at + second, &offset)).into_iter().flatten()
                 };
                 let first = (0..10).flat_map(on_day).find(|epoch| *epoch >= start);
                 first.unwrap_or(start) as f64
@@ -178,8 +178,8 @@ impl Moment {
 
 /// Seconds since the epoch of a local time, the earlier first: there are two where clocks are put back. A time that clocks skip is
 /// as long after the last that they show.
-fn from_local(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
-    let (before, after) = (offset(local - DAY), offset(local + DAY));
+fn local_to_epochs(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
+    let (before, after) = (offset(local - SECONDS_PER_DAY), offset(local + SECONDS_PER_DAY));
     let is_so = |ahead: &i64| offset(local - ahead) == *ahead;
     let mut known = [before, after].into_iter().filter(is_so).map(|ahead| local - ahead);
     let first = known.next().unwrap_or(local - before);
@@ -187,12 +187,12 @@ fn from_local(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
     [first.min(second), first.max(second)]
 }
 
-fn with_second(day: Civil, second: i64) -> Civil {
-    Civil { hour: second / 3600, minute: second / 60 % 60, second: second % 60, ..day }
+fn with_second_of_day(day: CivilTime, second: i64) -> CivilTime {
+    CivilTime { hour: second / 3600, minute: second / 60 % 60, second: second % 60, ..day }
 }
 
 /// A date, and the time of day behind it where there is one.
-fn date_and_time(text: &str) -> Option<(&str, Option<&str>)> {
+fn split_date_and_time(text: &str) -> Option<(&str, Option<&str>)> {
     let is_date = text.len() >= 10 && text.is_char_boundary(10) && text.as_bytes()[4] == b'-';
     if !is_date {
         return None;
@@ -202,17 +202,17 @@ fn date_and_time(text: &str) -> Option<(&str, Option<&str>)> {
     Some((date, (!rest.is_empty()).then_some(rest)))
 }
 
-fn civil_date(text: &str) -> Option<Civil> {
+fn parse_date(text: &str) -> Option<CivilTime> {
     let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let civil = Civil { year, month, day, ..Civil::default() };
+    let civil = CivilTime { year, month, day, ..CivilTime::default() };
     // A day that the month does not have would be one of the next.
-    let is_real = parts.next().is_none() && Civil::at(civil.seconds(), 0) == civil;
+    let is_real = parts.next().is_none() && CivilTime::from_seconds(civil.to_seconds(), 0) == civil;
     (is_real && (1970..=5000).contains(&year)).then_some(civil)
 }
 
 /// Seconds of `08:30` or `08:30:15`; `24:00` is the end of the day.
-fn second_of_day(text: &str) -> Option<i64> {
+fn parse_time_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> =
         text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
     let seconds = match parts.as_slice() {
@@ -220,31 +220,31 @@ fn second_of_day(text: &str) -> Option<i64> {
         [hours, minutes, seconds] if *minutes < 60 && *seconds < 60 => hours * 3600 + minutes * 60 + seconds,
         _ => return None,
     };
-    (0..=DAY).contains(&seconds).then_some(seconds)
+    (0..=SECONDS_PER_DAY).contains(&seconds).then_some(seconds)
 }
 
 /// The number of a weekday from Sunday, 0; English names, or their first three letters.
-pub fn weekday(text: &str) -> Option<u8> {
+pub fn parse_weekday(text: &str) -> Option<u8> {
     let lower = text.to_ascii_lowercase();
     let at = WEEKDAYS.iter().position(|name| lower.starts_with(name))?;
     let full = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"][at];
     full.starts_with(&lower).then(|| u8::try_from(at).unwrap_or(0))
 }
 
-fn epoch_checked(seconds: i64) -> Result<i64, String> {
-    match (0..=LAST).contains(&seconds) {
+fn check_epoch(seconds: i64) -> Result<i64, String> {
+    match (0..=MAX_EPOCH_SECONDS).contains(&seconds) {
         true => Ok(seconds),
-        false => Err(format!("expected seconds since 1970, up to {LAST}")),
+        false => Err(format!("expected seconds since 1970, up to {MAX_EPOCH_SECONDS}")),
     }
 }
 
-impl<'de> Deserialize<'de> for Moment {
+impl<'de> Deserialize<'de> for TimePoint {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match toml::Value::deserialize(deserializer)? {
-            toml::Value::Integer(seconds) => Moment::parse(&seconds.to_string()),
-            toml::Value::Float(seconds) => Moment::parse(&seconds.to_string()),
-            toml::Value::String(text) => Moment::parse(&text),
-            toml::Value::Datetime(date) => of_datetime(&date),
+            toml::Value::Integer(seconds) => TimePoint::parse(&seconds.to_string()),
+            toml::Value::Float(seconds) => TimePoint::parse(&seconds.to_string()),
+            toml::Value::String(text) => TimePoint::parse(&text),
+            toml::Value::Datetime(date) => from_toml_datetime(&date),
             _ => Err("expected a point of time such as 90, \"10m\", \"08:30\", 2026-11-03".to_owned()),
         }
         .map_err(de::Error::custom)
@@ -252,16 +252,16 @@ impl<'de> Deserialize<'de> for Moment {
 }
 
 /// A date as TOML itself knows it.
-fn of_datetime(date: &toml::value::Datetime) -> Result<Moment, String> {
+fn from_toml_datetime(date: &toml::value::Datetime) -> Result<TimePoint, String> {
     if let Some(toml::value::Offset::Custom { minutes }) = date.offset {
         let text = toml::value::Datetime { offset: None, ..*date }.to_string();
-        let Moment::Date(civil) = Moment::parse(&text)? else { return Err("expected a date".into()) };
-        return epoch_checked(civil.seconds() - i64::from(minutes) * 60).map(Moment::Epoch);
+        let TimePoint::Date(civil) = TimePoint::parse(&text)? else { return Err("expected a date".into()) };
+        return check_epoch(civil.to_seconds() - i64::from(minutes) * 60).map(TimePoint::Epoch);
     }
     let text = toml::value::Datetime { offset: None, ..*date }.to_string();
-    match (Moment::parse(&text)?, date.offset) {
-        (Moment::Date(civil), Some(toml::value::Offset::Z)) => {
-            epoch_checked(civil.seconds()).map(Moment::Epoch)
+    match (TimePoint::parse(&text)?, date.offset) {
+        (TimePoint::Date(civil), Some(toml::value::Offset::Z)) => {
+            check_epoch(civil.to_seconds()).map(TimePoint::Epoch)
         }
         (moment, _) => Ok(moment),
     }
@@ -269,27 +269,27 @@ fn of_datetime(date: &toml::value::Datetime) -> Result<Moment, String> {
 
 /// When a scenario begins: a date, or seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Start(pub Moment);
+pub struct ScenarioStart(pub TimePoint);
 
-impl Start {
+impl ScenarioStart {
     /// Seconds since the epoch.
-    pub fn epoch(self, offset: impl Fn(i64) -> i64) -> i64 {
-        self.0.epoch(0, offset) as i64
+    pub fn to_epoch(self, offset: impl Fn(i64) -> i64) -> i64 {
+        self.0.to_epoch(0, offset) as i64
     }
 }
 
-impl<'de> Deserialize<'de> for Start {
+impl<'de> Deserialize<'de> for ScenarioStart {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let moment = match toml::Value::deserialize(deserializer)? {
-            toml::Value::Integer(seconds) => epoch_checked(seconds).map(Moment::Epoch),
-            toml::Value::String(text) => Moment::parse(&text),
-            toml::Value::Datetime(date) => of_datetime(&date),
+            toml::Value::Integer(seconds) => check_epoch(seconds).map(TimePoint::Epoch),
+            toml::Value::String(text) => TimePoint::parse(&text),
+            toml::Value::Datetime(date) => from_toml_datetime(&date),
             _ => Err("expected a date such as 2026-11-02 08:00, or seconds since 1970".to_owned()),
         }
         .map_err(de::Error::custom)?;
         match moment {
-            Moment::Epoch(_) | Moment::Date(_) => Ok(Start(moment)),
-            Moment::After(_) | Moment::Clock { .. } => {
+            TimePoint::Epoch(_) | TimePoint::Date(_) => Ok(ScenarioStart(moment)),
+            TimePoint::After(_) | TimePoint::Clock { .. } => {
                 Err(de::Error::custom("the start is a date such as 2026-11-02 08:00, or seconds since 1970"))
             }
         }
@@ -298,21 +298,21 @@ impl<'de> Deserialize<'de> for Start {
 
 /// A part of the day, such as `08:00-18:00`; one that ends before it begins goes over midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hours {
+pub struct DayHours {
     /// Its first second of the day.
     pub from: i64,
     /// The second after its last.
     pub to: i64,
 }
 
-impl<'de> Deserialize<'de> for Hours {
+impl<'de> Deserialize<'de> for DayHours {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let hours = text.split_once('-').and_then(|(from, to)| {
-            Some(Hours { from: second_of_day(from.trim())?, to: second_of_day(to.trim())? })
+            Some(DayHours { from: parse_time_of_day(from.trim())?, to: parse_time_of_day(to.trim())? })
         });
         match hours {
-            Some(Hours { from, to }) if from == to => Err(de::Error::custom(format!(
+            Some(DayHours { from, to }) if from == to => Err(de::Error::custom(format!(
                 "'{text}' is no part of a day: it ends as it begins; the whole day is 00:00-24:00"
             ))),
             Some(hours) => Ok(hours),
@@ -323,20 +323,20 @@ impl<'de> Deserialize<'de> for Hours {
 
 /// Days of the week, such as `Mon-Fri` or `Sat,Sun`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Days(pub [bool; 7]);
+pub struct Weekdays(pub [bool; 7]);
 
-impl Days {
+impl Weekdays {
     /// All of them.
-    pub const ALL: Days = Days([true; 7]);
+    pub const ALL: Weekdays = Weekdays([true; 7]);
 }
 
-impl<'de> Deserialize<'de> for Days {
+impl<'de> Deserialize<'de> for Weekdays {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let mut days = [false; 7];
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (Some(first), Some(last)) = (weekday(first.trim()), weekday(last.trim())) else {
+            let (Some(first), Some(last)) = (parse_weekday(first.trim()), parse_weekday(last.trim())) else {
                 return Err(de::Error::custom(format!("'{text}': expected days such as Mon-Fri or Sat,Sun")));
             };
             let mut day = first;
@@ -348,12 +348,12 @@ impl<'de> Deserialize<'de> for Days {
                 day = (day + 1) % 7;
             }
         }
-        Ok(Days(days))
+        Ok(Weekdays(days))
     }
 }
 
 /// Seconds in microseconds.
-pub(super) fn micros(seconds: f64) -> u64 {
+pub(super) fn to_micros(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e6).round() as u64
 }
 
@@ -371,13 +371,13 @@ mod tests {
             ("0.5h", 1800.0),
             ("1w 2d", 777_600.0),
         ] {
-            assert_eq!(span(text), Ok(seconds), "{text}");
+            assert_eq!(parse_span(text), Ok(seconds), "{text}");
         }
         for text in ["", "m", "10x", "-1", "nan", "inf", "1e300", "99999d", "10m5"] {
-            assert!(text == "10m5" || span(text).is_err(), "{text}");
+            assert!(text == "10m5" || parse_span(text).is_err(), "{text}");
         }
         assert_eq!(
-            [written(45.0), written(150.0), written(7200.0), written(187_200.0)],
+            [format_span(45.0), format_span(150.0), format_span(7200.0), format_span(187_200.0)],
             ["45s", "2m30s", "2h", "2d04h"]
         );
     }
@@ -385,9 +385,9 @@ mod tests {
     #[test]
     fn points_of_time_are_counted_from_the_start() {
         // 2026-11-02 is a Monday.
-        let start = Moment::parse("2026-11-02 08:00").unwrap().epoch(0, |_| 3600) as i64;
-        assert_eq!(Civil::at(start, 3600).hour, 8);
-        let at = |text: &str| (Moment::parse(text).unwrap().epoch(start, |_| 3600) as i64) - start;
+        let start = TimePoint::parse("2026-11-02 08:00").unwrap().to_epoch(0, |_| 3600) as i64;
+        assert_eq!(CivilTime::from_seconds(start, 3600).hour, 8);
+        let at = |text: &str| (TimePoint::parse(text).unwrap().to_epoch(start, |_| 3600) as i64) - start;
         assert_eq!(at("08:30"), 1800);
         assert_eq!(at("07:30"), 86_400 - 1800);
         assert_eq!(at("Tue 08:30"), 86_400 + 1800);
@@ -395,19 +395,21 @@ mod tests {
         assert_eq!(at("10m"), 600);
         assert_eq!(at("2026-11-03"), 16 * 3600);
         // Clocks go from 03:00 back to 02:00 an hour after midnight UTC, and forward half a year before.
-        let turn = Moment::parse("2026-10-25").unwrap().epoch(0, |_| 0) as i64 + 3600;
-        let zone = |epoch: i64| if epoch < turn && epoch >= turn - 180 * DAY { 7200 } else { 3600 };
-        let local = |text: &str, start: i64| Moment::parse(text).unwrap().epoch(start, zone) as i64 - turn;
+        let turn = TimePoint::parse("2026-10-25").unwrap().to_epoch(0, |_| 0) as i64 + 3600;
+        let zone =
+            |epoch: i64| if epoch < turn && epoch >= turn - 180 * SECONDS_PER_DAY { 7200 } else { 3600 };
+        let local =
+            |text: &str, start: i64| TimePoint::parse(text).unwrap().to_epoch(start, zone) as i64 - turn;
         assert_eq!(local("02:30", turn - 7200), -1800);
         assert_eq!(local("02:30", turn - 1800), -1800);
         assert_eq!(local("02:30", turn - 1799), 1800);
         assert_eq!(local("03:00", turn - 1799), 3600);
         assert_eq!(local("2026-10-25 02:30", 0), -1800);
         // 02:00 to 03:00 is skipped then.
-        let skipped = turn - 180 * DAY;
+        let skipped = turn - 180 * SECONDS_PER_DAY;
         assert_eq!(local("2026-04-28 02:30", 0), skipped + 1800 - turn);
         for text in ["2026-02-30", "25:00", "8:61", "Foo 08:30", "2026-11-03 8h", "-5"] {
-            assert!(Moment::parse(text).is_err(), "{text}");
+            assert!(TimePoint::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -8,20 +8,22 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::chance::{Dice, Priorities};
-use super::history::{Files, Reading, Stored, Unplayable};
-use super::own::{ALWAYS, Own, PRIORITY, as_priority};
-use super::scenario::{Group, Scenario};
-use super::times::{micros, written};
+use super::job_files::{JobFileError, JobFileReader, JobFiles, StoredJob};
+use super::per_job_attributes::{
+    ALWAYS_READ_ATTRIBUTES, PRIORITY_ATTRIBUTE, PerJobAttributes, clamp_priority,
+};
+use super::random::{PriorityDistribution, RandomGenerator};
+use super::scenario::{JobGroup, Scenario};
+use super::times::{format_span, to_micros};
 use htc_base::job::{Universe, attr};
 use htc_base::world::World;
 use htc_classad::format::long;
-use htc_classad::references::Names;
+use htc_classad::references::AttrNames;
 use htc_classad::{ClassAd, Context, Dialect, Value};
 
 /// Jobs that are alike but for their numbers and times.
 #[derive(Debug)]
-pub struct Kind {
+pub struct JobKind {
     /// The group it belongs to.
     pub group: u32,
     /// What is the same in all of their ads.
@@ -29,7 +31,7 @@ pub struct Kind {
     /// Who owns them.
     pub owner: String,
     /// What of a job's own anybody may look at.
-    own: Own,
+    per_job_attributes: PerJobAttributes,
 }
 
 /// One job.
@@ -40,7 +42,7 @@ pub struct Job {
     /// Its kind.
     pub kind: u32,
     /// What a slot says to one job it says to all that are like it: those of its kind, unless somebody looks at what is a job's own.
-    pub like: u64,
+    pub likeness: u64,
     /// Its number in its group, from 0.
     pub in_group: u32,
     /// ClusterId and ProcId.
@@ -67,77 +69,77 @@ impl Job {
 }
 
 /// One group and how far it has come.
-struct Source {
-    group: Group,
-    base: ClassAd,
+struct JobSource {
+    group: JobGroup,
+    template_ad: ClassAd,
     /// How its jobs are numbered.
-    ids: Ids,
+    ids: JobNumbering,
     count: u32,
-    made: u32,
+    created: u32,
     at: f64,
-    until: Option<f64>,
-    priority: Priority,
-    stored: Vec<Stored>,
-    dice: Dice,
+    ends_at: Option<f64>,
+    priority: PrioritySource,
+    stored: Vec<StoredJob>,
+    dice: RandomGenerator,
     /// When the next job comes, in microseconds.
     next: u64,
 }
 
 /// What says the priorities of the jobs of a group.
-enum Priority {
+enum PrioritySource {
     /// Its key.
-    Thrown(Priorities),
+    Random(PriorityDistribution),
     /// Its ad, which has a number or none.
-    Same(i64),
+    Constant(i64),
     /// Its ad, which has an expression.
-    OfAd,
+    FromAd,
 }
 
-impl Priority {
-    fn of(group: &Group, base: &ClassAd) -> Priority {
-        match (&group.priority, base.get(PRIORITY).map(|expr| expr.as_literal())) {
-            (Some(priority), _) if group.from.is_none() => Priority::Thrown(priority.clone()),
-            (_, Some(None)) => Priority::OfAd,
-            (_, Some(Some(Value::Int(priority)))) => Priority::Same(priority),
-            (_, _) => Priority::Same(0),
+impl PrioritySource {
+    fn for_group(group: &JobGroup, base: &ClassAd) -> PrioritySource {
+        match (&group.priority, base.get(PRIORITY_ATTRIBUTE).map(|expr| expr.as_literal())) {
+            (Some(priority), _) if group.from.is_none() => PrioritySource::Random(priority.clone()),
+            (_, Some(None)) => PrioritySource::FromAd,
+            (_, Some(Some(Value::Int(priority)))) => PrioritySource::Constant(priority),
+            (_, _) => PrioritySource::Constant(0),
         }
     }
 }
 
 /// How the jobs of a group are numbered.
 #[derive(Clone, Copy, Debug)]
-struct Ids {
+struct JobNumbering {
     cluster: i32,
     first: i32,
 }
 
-impl Ids {
+impl JobNumbering {
     /// As the group's ad says, else by the numbers of group and job.
-    fn of(index: usize, base: &ClassAd, world: &dyn World) -> Ids {
+    fn for_group(index: usize, base: &ClassAd, world: &dyn World) -> JobNumbering {
         let context = Context::new(world).my(base);
         let of = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
         let group = i32::try_from(index).unwrap_or(i32::MAX - 1) + 1;
         let cluster = of(attr::CLUSTER_ID);
         let first = cluster.and_then(|_| of(attr::PROC_ID)).unwrap_or(0);
-        Ids { cluster: cluster.unwrap_or(group), first }
+        JobNumbering { cluster: cluster.unwrap_or(group), first }
     }
 
-    fn job(self, in_group: u32) -> (i32, i32) {
+    fn job_id(self, in_group: u32) -> (i32, i32) {
         (self.cluster, self.first.saturating_add(i32::try_from(in_group).unwrap_or(i32::MAX)))
     }
 }
 
 /// All jobs of a scenario.
 pub struct Workload {
-    sources: Vec<Source>,
-    next: BinaryHeap<Reverse<(u64, usize)>>,
-    kinds: Vec<Arc<Kind>>,
-    by_text: FxHashMap<(u32, Vec<u8>), u32>,
-    by_throw: FxHashMap<(u32, [u64; 4]), u32>,
+    sources: Vec<JobSource>,
+    upcoming: BinaryHeap<Reverse<(u64, usize)>>,
+    kinds: Vec<Arc<JobKind>>,
+    kinds_by_ad: FxHashMap<(u32, Vec<u8>), u32>,
+    kinds_by_sample: FxHashMap<(u32, [u64; 4]), u32>,
     /// Jobs whose own attributes are looked at, by kind and by these.
-    by_own: FxHashMap<(u32, [i64; 4]), u64>,
+    likeness_by_attributes: FxHashMap<(u32, [i64; 4]), u64>,
     /// What policies ask of jobs; `None` where that cannot be told.
-    asked: Option<Names>,
+    attributes_read: Option<AttrNames>,
     notes: Vec<String>,
     seed: u64,
     start: i64,
@@ -186,18 +188,18 @@ impl Workload {
     pub fn new(
         scenario: &Scenario,
         start: i64,
-        asked: Option<&Names>,
+        asked: Option<&AttrNames>,
         world: &dyn World,
-        mut files: Files<'_>,
+        mut files: JobFiles<'_>,
     ) -> Result<Workload, WorkloadError> {
         let mut workload = Workload {
             sources: Vec::new(),
-            next: BinaryHeap::new(),
+            upcoming: BinaryHeap::new(),
             kinds: Vec::new(),
-            by_text: FxHashMap::default(),
-            by_throw: FxHashMap::default(),
-            by_own: FxHashMap::default(),
-            asked: asked.cloned(),
+            kinds_by_ad: FxHashMap::default(),
+            kinds_by_sample: FxHashMap::default(),
+            likeness_by_attributes: FxHashMap::default(),
+            attributes_read: asked.cloned(),
             notes: Vec::new(),
             seed: scenario.seed,
             start,
@@ -211,197 +213,213 @@ impl Workload {
 
     fn add_group(
         &mut self,
-        (index, group): (usize, &Group),
+        (index, group): (usize, &JobGroup),
         scenario: &Scenario,
         world: &dyn World,
-        files: &mut Files<'_>,
+        files: &mut JobFiles<'_>,
     ) -> Result<(), WorkloadError> {
-        let mut source = self.source((index, group), world)?;
+        let mut source = self.new_source((index, group), world)?;
         let length = scenario.length.0;
         match &group.from {
-            Some(path) => self.add_stored(&mut source, (index, path), length, (world, files))?,
-            None => source.advance(true),
+            Some(path) => self.load_stored_jobs(&mut source, (index, path), length, (world, files))?,
+            None => source.schedule_next_job(true),
         }
-        if source.count > 0 && source.next > micros(length) {
+        if source.count > 0 && source.next > to_micros(length) {
             let name = group.name.clone().unwrap_or_else(|| format!("jobs {}", index + 1));
-            let (first, end) = (written(source.next as f64 / 1e6), written(length));
+            let (first, end) = (format_span(source.next as f64 / 1e6), format_span(length));
             self.notes.push(format!(
                 "{name}: none comes: the first would {first} after the start, and it ends after {end}"
             ));
         }
-        if source.made < source.count {
-            self.next.push(Reverse((source.next, index)));
+        if source.created < source.count {
+            self.upcoming.push(Reverse((source.next, index)));
         }
         self.sources.push(source);
         Ok(())
     }
 
     /// The group before its first job.
-    fn source(&self, (index, group): (usize, &Group), world: &dyn World) -> Result<Source, WorkloadError> {
-        let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of(world));
+    fn new_source(
+        &self,
+        (index, group): (usize, &JobGroup),
+        world: &dyn World,
+    ) -> Result<JobSource, WorkloadError> {
+        let (mut base, errors) = long::parse_with(group.ad.as_bytes(), Dialect::of_world(world));
         if let Some(error) = errors.first() {
             return Err(WorkloadError::Line { group: index + 1, line: error.to_string() });
         }
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
-        let at = (group.at.epoch(self.start, offset) - self.start as f64).max(0.0);
-        let ids = Ids::of(index, &base, world);
+        let at = (group.at.to_epoch(self.start, offset) - self.start as f64).max(0.0);
+        let ids = JobNumbering::for_group(index, &base, world);
         // A queue gives every job a universe.
         if !base.contains("JobUniverse") {
             base.set("JobUniverse", Universe::Vanilla as i64);
         }
-        Ok(Source {
-            priority: Priority::of(group, &base),
-            base,
+        Ok(JobSource {
+            priority: PrioritySource::for_group(group, &base),
+            template_ad: base,
             ids,
             count: group.count.unwrap_or(1),
-            made: 0,
+            created: 0,
             at,
-            until: group.within.map(|within| at + within.0),
+            ends_at: group.within.map(|within| at + within.0),
             stored: Vec::new(),
-            dice: Dice::new(&[self.seed, index as u64, 0xA221]),
-            next: micros(at),
+            dice: RandomGenerator::new(&[self.seed, index as u64, 0xA221]),
+            next: to_micros(at),
             group: group.clone(),
         })
     }
 
     /// The jobs of the file that a group names.
-    fn add_stored(
+    fn load_stored_jobs(
         &mut self,
-        source: &mut Source,
+        source: &mut JobSource,
         (index, path): (usize, &Path),
         length: f64,
-        (world, files): (&dyn World, &mut Files<'_>),
+        (world, files): (&dyn World, &mut JobFiles<'_>),
     ) -> Result<(), WorkloadError> {
         let file = path.display().to_string();
-        let asked = self.asked.clone();
-        let reading = Reading {
+        let asked = self.attributes_read.clone();
+        let reading = JobFileReader {
             index,
             group: &source.group,
             file: &file,
-            asked: asked.as_ref(),
+            attributes: asked.as_ref(),
             world,
             seed: self.seed,
         };
         let number = u32::try_from(index).unwrap_or(0);
-        let mut kind_of = |ad| self.kind_of_text(number, ad, world);
+        let mut kind_of = |ad| self.kind_of_ad(number, ad, world);
         let group = index + 1;
-        let jobs = reading.read(&mut kind_of, (path, files)).map_err(|error| match error {
-            Unplayable::System(source) => WorkloadError::File { group, file: file.clone(), source },
-            Unplayable::Content(problem) => WorkloadError::Content { group, file: file.clone(), problem },
+        let jobs = reading.read_jobs(&mut kind_of, (path, files)).map_err(|error| match error {
+            JobFileError::Io(source) => WorkloadError::File { group, file: file.clone(), source },
+            JobFileError::NoJobs(problem) => WorkloadError::Content { group, file: file.clone(), problem },
         })?;
-        self.take_stored(source, jobs, (&file, length));
+        self.schedule_stored_jobs(source, jobs, (&file, length));
         Ok(())
     }
 
     /// Takes the jobs of a file.
-    fn take_stored(&mut self, source: &mut Source, jobs: Vec<(i64, Stored)>, (file, length): (&str, f64)) {
+    fn schedule_stored_jobs(
+        &mut self,
+        source: &mut JobSource,
+        jobs: Vec<(i64, StoredJob)>,
+        (file, length): (&str, f64),
+    ) {
         let first = jobs.first().map_or(0, |(queued, _)| *queued);
-        let begins = micros(source.at);
-        let comes = |(queued, stored): (i64, Stored)| Stored {
-            arrives: begins.saturating_add(micros(queued.saturating_sub(first) as f64)),
+        let begins = to_micros(source.at);
+        let comes = |(queued, stored): (i64, StoredJob)| StoredJob {
+            arrives: begins.saturating_add(to_micros(queued.saturating_sub(first) as f64)),
             ..stored
         };
         source.stored = jobs.into_iter().map(comes).collect();
         source.count = u32::try_from(source.stored.len()).unwrap_or(u32::MAX);
         source.next = source.stored.first().map_or(0, |stored| stored.arrives);
-        let late = source.stored.iter().filter(|stored| stored.arrives > micros(length)).count();
+        let late = source.stored.iter().filter(|stored| stored.arrives > to_micros(length)).count();
         if late > 0 && late < source.stored.len() {
             let count = source.stored.len();
             let last = source.stored.last().map_or(0, |stored| stored.arrives) as f64 / 1e6;
             self.notes.push(format!(
                 "{late} of the {count} jobs of '{file}' do not come: the last would {} after the start, and it ends after {}",
-                written(last),
-                written(length)
+                format_span(last),
+                format_span(length)
             ));
         }
     }
 
-    fn kind_of_text(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
+    fn kind_of_ad(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
         let key = (group, long::print(&ad));
-        if let Some(kind) = self.by_text.get(&key) {
+        if let Some(kind) = self.kinds_by_ad.get(&key) {
             return *kind;
         }
         let kind = self.add_kind(group, ad, world);
-        self.by_text.insert(key, kind);
+        self.kinds_by_ad.insert(key, kind);
         kind
     }
 
     fn add_kind(&mut self, group: u32, ad: ClassAd, world: &dyn World) -> u32 {
         let owner = Context::new(world).my(&ad).string("Owner").unwrap_or_default().to_string();
-        let own = Own::of(&ad, self.asked.as_ref(), &ALWAYS);
-        self.kinds.push(Arc::new(Kind { group, ad, owner, own }));
+        let own =
+            PerJobAttributes::read_by_slots(&ad, self.attributes_read.as_ref(), &ALWAYS_READ_ATTRIBUTES);
+        self.kinds.push(Arc::new(JobKind { group, ad, owner, per_job_attributes: own }));
         u32::try_from(self.kinds.len() - 1).unwrap_or(u32::MAX)
     }
 
     /// When the next job comes, in microseconds since the start.
-    pub fn next_at(&self) -> Option<u64> {
-        self.next.peek().map(|Reverse((at, _))| *at)
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.upcoming.peek().map(|Reverse((at, _))| *at)
     }
 
     /// The next job.
-    pub fn next_job(&mut self, world: &dyn World) -> Option<Job> {
-        let Reverse((arrives, index)) = self.next.pop()?;
+    pub fn take_next_job(&mut self, world: &dyn World) -> Option<Job> {
+        let Reverse((arrives, index)) = self.upcoming.pop()?;
         let source = self.sources.get_mut(index)?;
-        let in_group = source.made;
+        let in_group = source.created;
         let number = self.arrived;
         self.arrived += 1;
-        source.made += 1;
+        source.created += 1;
         let group = u32::try_from(index).unwrap_or(0);
-        let mut dice = Dice::new(&[self.seed, u64::from(group), u64::from(in_group)]);
+        let mut dice = RandomGenerator::new(&[self.seed, u64::from(group), u64::from(in_group)]);
         let mut job = Job {
             number,
             kind: 0,
-            like: 0,
+            likeness: 0,
             in_group,
-            id: source.ids.job(in_group),
+            id: source.ids.job_id(in_group),
             arrives,
             runs: 0,
-            leaves: micros(source.group.leaves.draw(&mut dice)),
+            leaves: to_micros(source.group.leaves.sample(&mut dice)),
             exit: i32::try_from(source.group.exit).unwrap_or(1),
             priority: 0,
             starts: 0,
         };
         if let Some(stored) = source.stored.get(in_group as usize).copied() {
             if let Some(next) = source.stored.get(in_group as usize + 1) {
-                self.next.push(Reverse((next.arrives, index)));
+                self.upcoming.push(Reverse((next.arrives, index)));
             }
             job.id = stored.id.unwrap_or(job.id);
             (job.kind, job.runs) = (stored.kind, stored.runs);
             (job.exit, job.priority) = (stored.exit, stored.priority);
         } else {
-            self.throw((index, group), &mut job, &mut dice, world);
+            self.sample_job((index, group), &mut job, &mut dice, world);
         }
-        job.like = self.like(&job);
+        job.likeness = self.likeness(&job);
         Some(job)
     }
 
     /// What is left to chance of a job, and its kind.
-    fn throw(&mut self, (index, group): (usize, u32), job: &mut Job, dice: &mut Dice, world: &dyn World) {
+    fn sample_job(
+        &mut self,
+        (index, group): (usize, u32),
+        job: &mut Job,
+        dice: &mut RandomGenerator,
+        world: &dyn World,
+    ) {
         let source = &mut self.sources[index];
         let of = &source.group;
-        job.runs = of.runs.as_ref().map_or(0, |runs| micros(runs.draw(dice)));
-        let owner = of.owner.draw(dice);
+        job.runs = of.runs.as_ref().map_or(0, |runs| to_micros(runs.sample(dice)));
+        let owner = of.owner.sample_index(dice);
         let sizes = [
-            of.cpus.as_ref().map(|size| size.whole(dice)),
-            of.memory.as_ref().map(|size| size.whole(dice)),
-            of.disk.as_ref().map(|size| size.whole(dice)),
+            of.cpus.as_ref().map(|size| size.sample_integer(dice)),
+            of.memory.as_ref().map(|size| size.sample_integer(dice)),
+            of.disk.as_ref().map(|size| size.sample_integer(dice)),
         ];
         let priority = match &source.priority {
-            Priority::Thrown(priority) => Some(priority.whole(dice)),
-            Priority::Same(priority) => Some(*priority),
-            Priority::OfAd => None,
+            PrioritySource::Random(priority) => Some(priority.sample_integer(dice)),
+            PrioritySource::Constant(priority) => Some(*priority),
+            PrioritySource::FromAd => None,
         };
-        if source.made < source.count {
-            source.advance(false);
-            self.next.push(Reverse((source.next, index)));
+        if source.created < source.count {
+            source.schedule_next_job(false);
+            self.upcoming.push(Reverse((source.next, index)));
         }
         let bits = |size: Option<i64>| size.map_or(u64::MAX, |size| size as u64);
         let key = (group, [owner as u64, bits(sizes[0]), bits(sizes[1]), bits(sizes[2])]);
-        job.kind = match self.by_throw.get(&key) {
+        job.kind = match self.kinds_by_sample.get(&key) {
             Some(kind) => *kind,
             None => {
                 let source = &self.sources[index];
-                let mut ad = source.base.clone();
+                let mut ad = source.template_ad.clone();
                 if let Some((name, _)) = source.group.owner.0.get(owner) {
                     ad.set("Owner", name.as_str());
                     ad.set("User", format!("{name}@simulated").as_str());
@@ -410,19 +428,19 @@ impl Workload {
                     size.into_iter().for_each(|size| ad.set(name, size));
                 }
                 let kind = self.add_kind(group, ad, world);
-                self.by_throw.insert(key, kind);
+                self.kinds_by_sample.insert(key, kind);
                 kind
             }
         };
         // An expression is another for each job.
-        let priority = priority.or_else(|| Context::new(world).my(&self.ad(job)).int(PRIORITY));
-        job.priority = as_priority(priority.unwrap_or(0));
+        let priority = priority.or_else(|| Context::new(world).my(&self.job_ad(job)).int(PRIORITY_ATTRIBUTE));
+        job.priority = clamp_priority(priority.unwrap_or(0));
     }
 
     /// The number of all jobs to which slots say what they say to this one.
-    fn like(&mut self, job: &Job) -> u64 {
-        let own = self.kinds[job.kind as usize].own;
-        if own == Own::NOTHING {
+    fn likeness(&mut self, job: &Job) -> u64 {
+        let own = self.kinds[job.kind as usize].per_job_attributes;
+        if own == PerJobAttributes::NONE {
             return u64::from(job.kind);
         }
         let of = |is_asked: bool, value: i64| if is_asked { value } else { 0 };
@@ -434,12 +452,12 @@ impl Workload {
             of(own.priority, i64::from(job.priority)),
         ];
         // Apart from the numbers of kinds.
-        let next = (1 << 32) + self.by_own.len() as u64;
-        *self.by_own.entry((job.kind, key)).or_insert(next)
+        let next = (1 << 32) + self.likeness_by_attributes.len() as u64;
+        *self.likeness_by_attributes.entry((job.kind, key)).or_insert(next)
     }
 
     /// The kind of a job.
-    pub fn kind(&self, kind: u32) -> &Arc<Kind> {
+    pub fn kind(&self, kind: u32) -> &Arc<JobKind> {
         &self.kinds[kind as usize]
     }
 
@@ -451,7 +469,7 @@ impl Workload {
     }
 
     /// The ad of a job as FETCH_WORK would print it: numbered, where the scenario does not number it.
-    pub fn ad(&self, job: &Job) -> ClassAd {
+    pub fn job_ad(&self, job: &Job) -> ClassAd {
         let kind = self.kind(job.kind);
         let mut ad = kind.ad.clone();
         ad.set(attr::CLUSTER_ID, i64::from(job.id.0));
@@ -461,8 +479,8 @@ impl Workload {
             ad.set("QDate", self.start + since);
         }
         let source = self.sources.get(kind.group as usize);
-        if source.is_some_and(|source| matches!(source.priority, Priority::Thrown(_))) {
-            ad.set(PRIORITY, i64::from(job.priority));
+        if source.is_some_and(|source| matches!(source.priority, PrioritySource::Random(_))) {
+            ad.set(PRIORITY_ATTRIBUTE, i64::from(job.priority));
         }
         ad
     }
@@ -473,24 +491,24 @@ impl Workload {
     }
 
     /// All names that ads of jobs mention, for whoever has to know what they may ask of a slot.
-    pub fn bases(&self) -> impl Iterator<Item = &ClassAd> + Clone {
-        self.sources.iter().map(|source| &source.base).chain(self.kinds.iter().map(|kind| &kind.ad))
+    pub fn all_job_ads(&self) -> impl Iterator<Item = &ClassAd> + Clone {
+        self.sources.iter().map(|source| &source.template_ad).chain(self.kinds.iter().map(|kind| &kind.ad))
     }
 }
 
-impl Source {
+impl JobSource {
     /// Sets when the next job comes.
-    fn advance(&mut self, is_first: bool) {
+    fn schedule_next_job(&mut self, is_first: bool) {
         let now = if is_first { self.at } else { self.next as f64 / 1e6 };
-        let left = f64::from(self.count - self.made);
-        let next = match (self.until, &self.group.every) {
+        let left = f64::from(self.count - self.created);
+        let next = match (self.ends_at, &self.group.every) {
             // The smallest of so many random times in what is left.
             (Some(until), _) => {
-                until - (until - now) * (1.0 - self.dice.fraction()).powf(1.0 / left.max(1.0))
+                until - (until - now) * (1.0 - self.dice.next_fraction()).powf(1.0 / left.max(1.0))
             }
-            (None, Some(every)) if !is_first => now + every.draw(&mut self.dice),
+            (None, Some(every)) if !is_first => now + every.sample(&mut self.dice),
             _ => now,
         };
-        self.next = micros(next).max(if is_first { 0 } else { self.next });
+        self.next = to_micros(next).max(if is_first { 0 } else { self.next });
     }
 }

@@ -1,48 +1,53 @@
 //! Benchmarks: programs that measure a machine which has nothing else to do (`MachAttributes::start_benchmarks`,
 //! `startd_bench_job_mgr.cpp`).
 
-use super::core::Core;
+use super::events::StartdAction;
 use super::execution_point::ExecutionPoint;
-use super::interface::Action;
-use super::single::Slot;
-use super::state::{Activity, State};
+use super::execution_point_state::ExecutionPointState;
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
 use htc_base::quirks::Quirk;
 
 impl Slot {
     /// At each look at Unclaimed: RunBenchmarks.
-    pub(super) fn look_at_benchmarks(&mut self, core: &mut Core) {
-        let once = core.has_silently(Quirk::BenchmarkOnce);
+    pub(super) fn start_due_benchmarks(&mut self, core: &mut ExecutionPointState) {
+        let once = core.decide(Quirk::BenchmarkOnce);
         let jobs = core.settings.benchmarks.jobs.len();
         if jobs == 0 || (if once { self.was_benchmarking } else { self.activity != Activity::Idle }) {
             return;
         }
-        if !once && core.benchmarks.running.is_some() {
+        if !once && core.benchmarks.running_for.is_some() {
             return;
         }
-        if self.look(core, None, |context| context.boolean("RunBenchmarks")) != Some(true) {
+        if self.eval_in_slot_ad(core, None, |context| context.boolean("RunBenchmarks")) != Some(true) {
             return;
         }
-        self.change(core, State::Unclaimed, Activity::Benchmarking, "RunBenchmarks is true");
-        if core.benchmarks.running.is_none() {
-            core.benchmarks.running = Some(self.key);
-            core.out.push(Action::RunBenchmarks);
+        self.change_state(core, SlotState::Unclaimed, Activity::Benchmarking, "RunBenchmarks is true");
+        if core.benchmarks.running_for.is_none() {
+            core.benchmarks.running_for = Some(self.key);
+            core.actions.push(StartdAction::RunBenchmarks);
         } else {
             // Those that run are not begun again; 25.14 takes that for nothing to do.
-            self.change(core, State::Unclaimed, Activity::Idle, "benchmarks run already");
+            self.change_state(core, SlotState::Unclaimed, Activity::Idle, "benchmarks run already");
         }
     }
 }
 
 impl ExecutionPoint {
     /// All of them have ended.
-    pub(super) fn benchmarks_ended(&mut self) {
-        self.core.benchmarks.last = self.core.now.epoch();
-        let runs_for = self.core.benchmarks.running.take();
-        let last = self.core.benchmarks.last;
+    pub(super) fn finish_benchmarks(&mut self) {
+        self.core.benchmarks.last_ended = self.core.now.epoch();
+        let runs_for = self.core.benchmarks.running_for.take();
+        let last = self.core.benchmarks.last_ended;
         for slot in self.slots.values_mut() {
-            slot.live.set("LastBenchmark", last);
+            slot.live_ad.set("LastBenchmark", last);
             if slot.activity == Activity::Benchmarking && Some(slot.key) == runs_for {
-                slot.change(&mut self.core, State::Unclaimed, Activity::Idle, "benchmarks completed");
+                slot.change_state(
+                    &mut self.core,
+                    SlotState::Unclaimed,
+                    Activity::Idle,
+                    "benchmarks completed",
+                );
             }
         }
         // `update_all`, which brings the ads up to date and sends them.

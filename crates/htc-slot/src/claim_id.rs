@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 /// What 25.14 writes for a claim that a schedd may take (recording s01).
-const SESSION: &str = "[Integrity=\"NO\";Encryption=\"NO\";ShortVersion=\"25.14.0\";\
+const SESSION_ATTRIBUTES: &str = "[Integrity=\"NO\";Encryption=\"NO\";ShortVersion=\"25.14.0\";\
                        CryptoMethods=\"BLOWFISH\";CryptoMethodsList=\"AES.BLOWFISH.3DES\";]";
 
 /// `<address>#<start time>#<sequence>#<key>`. Printing it, also for debugging, leaves the key out.
@@ -39,7 +39,7 @@ impl ClaimId {
     /// The whole id with its secret: only for the stdin of hooks.
     pub fn secret(&self) -> BString {
         let key: String = self.key.iter().map(|word| format!("{word:016x}")).collect();
-        let session = if self.has_session { SESSION } else { "" };
+        let session = if self.has_session { SESSION_ATTRIBUTES } else { "" };
         format!("{}#{}#{}#{session}{key}", self.address, self.start, self.sequence).into()
     }
 

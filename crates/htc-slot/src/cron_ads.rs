@@ -5,21 +5,21 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::cron_merge::{merge, merges_into};
-use htc_base::quirks::Quirks;
-use htc_base::time::Now;
+use super::cron_merge::{decide_merge, merge_cron_ad};
+use htc_base::quirks::QuirkMode;
+use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::format::long;
 use htc_classad::{ClassAd, Context, Expr, Value};
 use htc_hook::cron_job::{AutoPublish, CronJob, Metric};
-use htc_hook::cron_output::Block;
-use htc_hook::reply::BadLine;
+use htc_hook::cron_output::OutputBlock;
+use htc_hook::hook_output::BadOutputLine;
 
-const RESET: &str = "ResetStartOfJob";
+const RESET_START_OF_JOB: &str = "ResetStartOfJob";
 
 /// One ad of a job, in the order of registration: each job has one of its own name from the beginning, and one for each tag.
 #[derive(Clone, Debug)]
-struct Named {
+struct NamedAd {
     name: BString,
     job: BString,
     ad: Option<ClassAd>,
@@ -27,7 +27,7 @@ struct Named {
 
 /// What a job is to its ads.
 #[derive(Clone, Debug)]
-struct Owner {
+struct CronAdOwner {
     name: BString,
     slots: Vec<i64>,
     metrics: Vec<Metric>,
@@ -35,28 +35,28 @@ struct Owner {
 
 /// What a block has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Published {
+pub struct CronPublication {
     /// `<JOB>` or `<JOB>.<tag>`.
     pub name: BString,
     /// How many attributes it has; `None`: no line was good, so that nothing is published.
     pub attributes: Option<usize>,
     /// Lines that are no attributes; the others count.
-    pub bad: Vec<BadLine>,
+    pub bad_lines: Vec<BadOutputLine>,
     /// Whether the collector is told at once. Policy sees the values at once in any case.
-    pub update: bool,
+    pub updates_collector: bool,
     /// What `update` behind the dash says.
-    pub asked: Option<bool>,
+    pub update_request: Option<bool>,
     /// Words behind the dash that mean nothing.
     pub ignored: Vec<BString>,
 }
 
 /// What one ad does to one slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged<'a> {
+pub struct CronMerge<'a> {
     /// The ad.
     pub name: &'a BString,
     /// Whether it is for the slot.
-    pub merges: bool,
+    pub is_merged: bool,
     /// The rule that decided: SLOTS, an attribute, or that there is none.
     pub rule: &'static str,
 }
@@ -64,9 +64,9 @@ pub struct Merged<'a> {
 /// The ads of all cron jobs of a startd.
 #[derive(Clone, Debug)]
 pub struct CronAds {
-    owners: Vec<Owner>,
-    ads: Vec<Named>,
-    quirks: Quirks,
+    owners: Vec<CronAdOwner>,
+    ads: Vec<NamedAd>,
+    quirks: QuirkMode,
 }
 
 impl CronAds {
@@ -76,19 +76,19 @@ impl CronAds {
     }
 
     /// All that is published, in whichever slot, as one ad.
-    pub fn all(&self) -> ClassAd {
+    pub fn merged_ad(&self) -> ClassAd {
         let mut all = ClassAd::new();
-        for (_, ad, owner) in self.published() {
+        for (_, ad, owner) in self.published_ads() {
             match owner.metrics.is_empty() {
-                true => merge(ad, &mut all),
-                false => aggregate(&mut all, ad, &owner.metrics),
+                true => merge_cron_ad(ad, &mut all),
+                false => aggregate_metrics(&mut all, ad, &owner.metrics),
             }
         }
         all
     }
 
     /// None.
-    pub fn new(quirks: Quirks) -> Self {
+    pub fn new(quirks: QuirkMode) -> Self {
         CronAds { owners: Vec::new(), ads: Vec::new(), quirks }
     }
 
@@ -96,12 +96,15 @@ impl CronAds {
     /// the others count from now on.
     pub fn configure<'a>(&mut self, jobs: impl IntoIterator<Item = &'a CronJob>) {
         for job in jobs {
-            let owner =
-                Owner { name: job.name.clone(), slots: job.slots.clone(), metrics: job.metrics.clone() };
+            let owner = CronAdOwner {
+                name: job.name.clone(),
+                slots: job.slots.clone(),
+                metrics: job.metrics.clone(),
+            };
             match self.owners.iter_mut().find(|known| known.name == owner.name) {
                 Some(known) => *known = owner,
                 None => {
-                    self.ads.push(Named { name: owner.name.clone(), job: owner.name.clone(), ad: None });
+                    self.ads.push(NamedAd { name: owner.name.clone(), job: owner.name.clone(), ad: None });
                     self.owners.push(owner);
                 }
             }
@@ -118,16 +121,16 @@ impl CronAds {
     pub fn publish(
         &mut self,
         job: &CronJob,
-        block: &Block,
+        block: &OutputBlock,
         auto_publish: AutoPublish,
-        now: Now,
+        now: ClockReading,
         world: &dyn World,
-    ) -> Published {
-        let (ad, bad) = block.ad(&job.prefix, now);
+    ) -> CronPublication {
+        let (ad, bad) = block.to_ad(&job.prefix, now);
         let Some(ad) = ad else {
-            return Published { name: job.name.clone(), bad, ..Published::default() };
+            return CronPublication { name: job.name.clone(), bad_lines: bad, ..CronPublication::default() };
         };
-        let address = block.address(&ad, world);
+        let address = block.publish_target(&ad, world);
         let name = match &address.tag {
             Some(tag) => BString::from(format!("{}.{tag}", job.name)),
             None => job.name.clone(),
@@ -136,7 +139,7 @@ impl CronAds {
         let at = match self.ads.iter().position(|named| named.name == name) {
             Some(at) => at,
             None => {
-                self.ads.push(Named { name: name.clone(), job: job.name.clone(), ad: None });
+                self.ads.push(NamedAd { name: name.clone(), job: job.name.clone(), ad: None });
                 self.ads.len() - 1
             }
         };
@@ -148,76 +151,88 @@ impl CronAds {
             (None, AutoPublish::IfChanged) => {
                 let mut stamp = job.prefix.clone();
                 stamp.extend_from_slice(b"LastUpdate");
-                old.is_none_or(|old| differs(old, &ad, &stamp))
+                old.is_none_or(|old| is_changed(old, &ad, &stamp))
             }
         };
         let metrics = &job.metrics;
         self.ads[at].ad = Some(match (metrics.is_empty(), self.ads[at].ad.take()) {
             (false, Some(mut before)) => {
-                sampled(&mut before, &ad, metrics);
+                add_sample(&mut before, &ad, metrics);
                 before
             }
             // The first sample of a monitor stands as it is.
             _ => ad,
         });
-        Published { name, attributes, bad, update, asked: address.update, ignored: address.ignored }
+        CronPublication {
+            name,
+            attributes,
+            bad_lines: bad,
+            updates_collector: update,
+            update_request: address.update,
+            ignored: address.ignored,
+        }
     }
 
     /// The same for a job of the schedd: whatever stands behind a dash, each block takes the place of the one before.
-    pub fn publish_untagged(&mut self, job: &CronJob, block: &Block, now: Now) -> Published {
-        let (ad, bad) = block.ad(&job.prefix, now);
+    pub fn publish_untagged(
+        &mut self,
+        job: &CronJob,
+        block: &OutputBlock,
+        now: ClockReading,
+    ) -> CronPublication {
+        let (ad, bad) = block.to_ad(&job.prefix, now);
         let attributes = ad.as_ref().map(ClassAd::len);
         if let (Some(ad), Some(named)) = (ad, self.ads.iter_mut().find(|named| named.name == job.name)) {
             named.ad = Some(ad);
         }
-        Published { name: job.name.clone(), attributes, bad, ..Published::default() }
+        CronPublication { name: job.name.clone(), attributes, bad_lines: bad, ..CronPublication::default() }
     }
 
     /// Merges all ads into the schedd's, in the order of their names.
-    pub fn merge_into_schedd(&self, schedd: &mut ClassAd) -> Vec<Merged<'_>> {
-        let mut published: Vec<_> = self.published().collect();
+    pub fn merge_into_schedd(&self, schedd: &mut ClassAd) -> Vec<CronMerge<'_>> {
+        let mut published: Vec<_> = self.published_ads().collect();
         published.sort_by(|one, other| one.0.name.cmp(&other.0.name));
         published
             .into_iter()
             .map(|(named, ad, _)| {
                 schedd.update(ad);
-                Merged { name: &named.name, merges: true, rule: "the schedd's only ad" }
+                CronMerge { name: &named.name, is_merged: true, rule: "the schedd's only ad" }
             })
             .collect()
     }
 
     /// Merges all ads into a slot's, resource monitors last, and says what was done with each.
-    pub fn merge_into(&self, slot: &mut ClassAd, world: &dyn World) -> Vec<Merged<'_>> {
+    pub fn merge_into(&self, slot: &mut ClassAd, world: &dyn World) -> Vec<CronMerge<'_>> {
         let mut told = Vec::new();
         let mut accumulator = ClassAd::new();
         for monitors in [false, true] {
-            for (named, ad, owner) in self.published() {
+            for (named, ad, owner) in self.published_ads() {
                 if owner.metrics.is_empty() == monitors {
                     continue;
                 }
-                let (merges, rule) = merges_into(ad, &owner.slots, slot, world, self.quirks);
-                told.push(Merged { name: &named.name, merges, rule });
+                let (merges, rule) = decide_merge(ad, &owner.slots, slot, world, self.quirks);
+                told.push(CronMerge { name: &named.name, is_merged: merges, rule });
                 match (merges, monitors) {
-                    (true, false) => merge(ad, slot),
-                    (true, true) => aggregate(&mut accumulator, ad, &owner.metrics),
+                    (true, false) => merge_cron_ad(ad, slot),
+                    (true, true) => aggregate_metrics(&mut accumulator, ad, &owner.metrics),
                     _ => {}
                 }
             }
         }
-        merge(&accumulator, slot);
+        merge_cron_ad(&accumulator, slot);
         told
     }
 
     /// A job begins in the slot: its part of what monitors measure is counted from the next sample on.
-    pub fn job_begins(&mut self, slot: &ClassAd, world: &dyn World) {
-        self.for_monitors(slot, world, |ad, metrics| {
+    pub fn begin_job_usage(&mut self, slot: &ClassAd, world: &dyn World) {
+        self.update_monitor_ads(slot, world, |ad, metrics| {
             let mut changed = ClassAd::new();
             for metric in metrics {
                 let name = metric.attribute();
-                let Some(value) = number(ad, &name) else { continue };
+                let Some(value) = literal_number(ad, &name) else { continue };
                 if metric.is_sum {
                     changed.set(format!("StartOfJob{name}"), value);
-                    changed.set(RESET, true);
+                    changed.set(RESET_START_OF_JOB, true);
                 } else {
                     changed.insert(format!("{}Usage", metric.resource), Expr::literal(Value::Undefined));
                 }
@@ -227,11 +242,11 @@ impl CronAds {
     }
 
     /// The job in the slot is over: what was its own goes.
-    pub fn job_ends(&mut self, slot: &ClassAd, world: &dyn World) {
-        self.for_monitors(slot, world, |ad, metrics| {
+    pub fn end_job_usage(&mut self, slot: &ClassAd, world: &dyn World) {
+        self.update_monitor_ads(slot, world, |ad, metrics| {
             for metric in metrics {
                 let name = metric.attribute();
-                if number(ad, &name).is_none() {
+                if literal_number(ad, &name).is_none() {
                     continue;
                 }
                 let usage = format!("{}Usage", metric.resource);
@@ -248,18 +263,23 @@ impl CronAds {
         });
     }
 
-    fn published(&self) -> impl Iterator<Item = (&Named, &ClassAd, &Owner)> {
+    fn published_ads(&self) -> impl Iterator<Item = (&NamedAd, &ClassAd, &CronAdOwner)> {
         self.ads.iter().filter_map(|named| {
             let owner = self.owners.iter().find(|owner| owner.name == named.job)?;
             Some((named, named.ad.as_ref()?, owner))
         })
     }
 
-    fn for_monitors(&mut self, slot: &ClassAd, world: &dyn World, change: impl Fn(&mut ClassAd, &[Metric])) {
+    fn update_monitor_ads(
+        &mut self,
+        slot: &ClassAd,
+        world: &dyn World,
+        change: impl Fn(&mut ClassAd, &[Metric]),
+    ) {
         for named in &mut self.ads {
             let Some(owner) = self.owners.iter().find(|owner| owner.name == named.job) else { continue };
             let Some(ad) = named.ad.as_mut().filter(|_| !owner.metrics.is_empty()) else { continue };
-            if merges_into(ad, &owner.slots, slot, world, self.quirks).0 {
+            if decide_merge(ad, &owner.slots, slot, world, self.quirks).0 {
                 change(ad, &owner.metrics);
             }
         }
@@ -267,7 +287,7 @@ impl CronAds {
 }
 
 /// Whether anything but `stamp` differs.
-fn differs(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
+fn is_changed(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
     let without = |ad: &ClassAd| {
         let mut ad = ad.clone();
         ad.remove(stamp);
@@ -277,7 +297,7 @@ fn differs(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
 }
 
 /// The number that an attribute is by itself; expressions over other attributes are none.
-fn number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
+fn literal_number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
     match ad.literal(name)? {
         Value::Int(value) => Some(value as f64),
         Value::Real(value) => Some(value),
@@ -286,7 +306,7 @@ fn number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
     }
 }
 
-fn copied(to: &mut ClassAd, name: &str, from: &ClassAd, source: &str) {
+fn copy_attribute(to: &mut ClassAd, name: &str, from: &ClassAd, source: &str) {
     match from.get(source) {
         Some(value) => to.insert(name, value),
         None => drop(to.remove(name)),
@@ -294,55 +314,59 @@ fn copied(to: &mut ClassAd, name: &str, from: &ClassAd, source: &str) {
 }
 
 /// Takes a new sample of a monitor into its ad (`AggregateFrom`).
-fn sampled(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
-    if ad.literal(RESET) == Some(Value::Bool(true)) {
-        ad.remove(RESET);
+fn add_sample(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
+    if ad.literal(RESET_START_OF_JOB) == Some(Value::Bool(true)) {
+        ad.remove(RESET_START_OF_JOB);
         // The job is charged for whole intervals only: it begins with the last sample before this one.
         let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {
             let Some(uptime) = name.strip_prefix(b"StartOfJob") else { continue };
-            if Metric::of_attribute(uptime).is_some_and(|metric| metric.is_sum) {
+            if Metric::from_attribute(uptime).is_some_and(|metric| metric.is_sum) {
                 let (name, uptime) = (name.to_str_lossy(), uptime.to_str_lossy());
                 let before = ad.clone();
-                copied(ad, &name, &before, &uptime);
-                copied(ad, &format!("FirstUpdate{uptime}"), &before, "LastUpdate");
+                copy_attribute(ad, &name, &before, &uptime);
+                copy_attribute(ad, &format!("FirstUpdate{uptime}"), &before, "LastUpdate");
             }
         }
     }
     for metric in metrics.iter().filter(|metric| !metric.is_sum) {
-        let Some(value) = number(sample, &metric.attribute()) else { continue };
+        let Some(value) = literal_number(sample, &metric.attribute()) else { continue };
         let usage = format!("{}Usage", metric.resource);
-        let peak = number(ad, usage.as_bytes()).map_or(value, |peak| peak.max(value));
+        let peak = literal_number(ad, usage.as_bytes()).map_or(value, |peak| peak.max(value));
         ad.set(usage.as_str(), peak);
-        copied(ad, &format!("LastUpdate{usage}"), sample, "LastUpdate");
+        copy_attribute(ad, &format!("LastUpdate{usage}"), sample, "LastUpdate");
     }
-    aggregate(ad, sample, metrics);
+    aggregate_metrics(ad, sample, metrics);
 }
 
 /// Puts a monitor's ad together with others (`Aggregate`).
-fn aggregate(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
+fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
     for (name, value) in from.sorted() {
         let Some(metric) = metrics.iter().find(|metric| metric.attribute() == name) else {
-            let skipped = name.starts_with(b"StartOfJob") || name == RESET || name == "SlotMergeConstraint";
+            let skipped = name.starts_with(b"StartOfJob")
+                || name == RESET_START_OF_JOB
+                || name == "SlotMergeConstraint";
             if !skipped {
                 to.insert(name, value);
             }
             continue;
         };
         let put = |old: f64, new: f64| if metric.is_sum { old + new } else { old.max(new) };
-        let Some(new) = number(from, name) else { continue };
-        to.set(name, number(to, name).map_or(new, |old| put(old, new)));
+        let Some(new) = literal_number(from, name) else { continue };
+        to.set(name, literal_number(to, name).map_or(new, |old| put(old, new)));
         let name = name.to_str_lossy().into_owned();
         let own = match metric.is_sum {
             true => format!("StartOfJob{name}"),
             false => format!("{}Usage", metric.resource),
         };
         if !to.contains(&own) {
-            copied(to, &own, from, &own);
-        } else if let (Some(old), Some(new)) = (number(to, own.as_bytes()), number(from, own.as_bytes())) {
+            copy_attribute(to, &own, from, &own);
+        } else if let (Some(old), Some(new)) =
+            (literal_number(to, own.as_bytes()), literal_number(from, own.as_bytes()))
+        {
             to.set(own.as_str(), put(old, new));
         }
-        copied(to, &format!("LastUpdate{name}"), from, "LastUpdate");
+        copy_attribute(to, &format!("LastUpdate{name}"), from, "LastUpdate");
         if metric.is_sum {
             let average = format!("({name} - StartOfJob{name})/(LastUpdate{name} - FirstUpdate{name})");
             if let Ok(average) = Expr::parse(average.as_bytes()) {
@@ -354,18 +378,23 @@ fn aggregate(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
 
 /// What the slot's ad says of monitored resources when it is sent (`process_update_ad`): what policy reasons with becomes
 /// averages and peaks. `running` is how long the startd has run, in seconds; `keeps_seconds` is ADVERTISE_CMR_UPTIME_SECONDS.
-pub fn advertised(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &dyn World) {
+pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &dyn World) {
     let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
     let mut gone: Vec<BString> = Vec::new();
     for name in names {
-        if let Some(metric) = Metric::of_attribute(&name) {
+        if let Some(metric) = Metric::from_attribute(&name) {
             if !metric.is_sum {
                 let before = ad.clone();
-                copied(ad, &format!("Device{}PeakUsage", metric.resource), &before, &name.to_str_lossy());
+                copy_attribute(
+                    ad,
+                    &format!("Device{}PeakUsage", metric.resource),
+                    &before,
+                    &name.to_str_lossy(),
+                );
                 gone.push(name);
                 continue;
             }
-            if let Some(seconds) = number(ad, &name) {
+            if let Some(seconds) = literal_number(ad, &name) {
                 ad.set(format!("Device{}AverageUsage", metric.resource), seconds / running as f64);
             }
             if !keeps_seconds {
@@ -373,7 +402,7 @@ pub fn advertised(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &d
             }
         } else if let Some(uptime) = name.strip_prefix(b"StartOfJob") {
             let uptime = uptime.to_str_lossy();
-            let Some(metric) = Metric::of_attribute(uptime.as_bytes()) else { continue };
+            let Some(metric) = Metric::from_attribute(uptime.as_bytes()) else { continue };
             let (last, first) = (format!("LastUpdate{uptime}"), format!("FirstUpdate{uptime}"));
             let usage = format!("({uptime} - {name})/({last} - {first})");
             let context = Context::new(world).my(ad);
@@ -409,12 +438,12 @@ mod tests {
         job
     }
 
-    fn print(ads: &mut CronAds, job: &CronJob, at: i64, text: &str) -> Vec<Published> {
-        let mut output = CronOutput::new(&job.prefix, Quirks::None);
-        let mut blocks: Vec<Block> = output.take(text.as_bytes()).into();
-        blocks.extend(output.finish());
+    fn print(ads: &mut CronAds, job: &CronJob, at: i64, text: &str) -> Vec<CronPublication> {
+        let mut output = CronOutput::new(&job.prefix, QuirkMode::Manual);
+        let mut blocks: Vec<OutputBlock> = output.push_output(text.as_bytes()).into();
+        blocks.extend(output.finish_run());
         let world = RealWorld::new();
-        let now = Now::at_epoch(at);
+        let now = ClockReading::from_epoch(at);
         blocks.iter().map(|block| ads.publish(job, block, AutoPublish::IfChanged, now, &world)).collect()
     }
 
@@ -430,7 +459,7 @@ mod tests {
     #[test]
     fn records_with_a_tag_win_over_the_one_without() {
         let man = job("MAN", &[]);
-        let mut ads = CronAds::new(Quirks::None);
+        let mut ads = CronAds::new(QuirkMode::Manual);
         ads.configure([&man]);
         let text = "Value=1\nSlotId=1\n-s1\nValue=2\nSlotId=2\n-s2\nValue=10\n-\n";
         let told = print(&mut ads, &man, 9, text);
@@ -451,10 +480,10 @@ mod tests {
     #[test]
     fn the_collector_is_told_of_changes_and_of_what_the_job_asks_for() {
         let one = job("ONE", &[]);
-        let mut ads = CronAds::new(Quirks::None);
+        let mut ads = CronAds::new(QuirkMode::Manual);
         ads.configure([&one]);
         let updates = |ads: &mut CronAds, at, text| {
-            print(ads, &one, at, text).iter().map(|block| block.update).collect::<Vec<_>>()
+            print(ads, &one, at, text).iter().map(|block| block.updates_collector).collect::<Vec<_>>()
         };
         assert_eq!(updates(&mut ads, 1, "A = 1\n"), [true]);
         assert_eq!(updates(&mut ads, 2, "A = 1\n"), [false], "only LastUpdate differs");
@@ -467,7 +496,7 @@ mod tests {
     fn monitors_count_sums_and_peaks_since_the_start_and_of_the_job() {
         let world = RealWorld::new();
         let monitor = job("MON", &[(true, "TOKENS"), (false, "TOKENSHeat")]);
-        let mut ads = CronAds::new(Quirks::None);
+        let mut ads = CronAds::new(QuirkMode::Manual);
         ads.configure([&monitor]);
         let pass = |ads: &mut CronAds, seconds: std::ops::RangeInclusive<i64>| {
             for n in seconds {
@@ -490,8 +519,8 @@ mod tests {
         let sent = |ads: &CronAds, slot: &ClassAd, running| {
             let mut ad = slot.clone();
             ads.merge_into(&mut ad, &world);
-            advertised(&mut ad, running, false, &world);
-            let number = |name: &str| number(&ad, name.as_bytes()).unwrap_or(-1.0);
+            convert_usage_for_sending(&mut ad, running, false, &world);
+            let number = |name: &str| literal_number(&ad, name.as_bytes()).unwrap_or(-1.0);
             assert!(!ad.contains("UptimeTOKENSSeconds") && !ad.contains("FirstUpdateUptimeTOKENSSeconds"));
             assert!(ad.contains("UptimeTOKENSSecondsAverageUsage"));
             ["DeviceTOKENSAverageUsage", "DeviceTOKENSHeatPeakUsage", "TOKENSAverageUsage", "TOKENSHeatUsage"]
@@ -500,11 +529,11 @@ mod tests {
         pass(&mut ads, 1..=5);
         assert_eq!(sent(&ads, &partitionable, 5), [12.0, 25.0, -1.0, 25.0]);
         pass(&mut ads, 6..=11);
-        ads.job_begins(&dynamic, &world);
+        ads.begin_job_usage(&dynamic, &world);
         pass(&mut ads, 12..=15);
         assert_eq!(sent(&ads, &partitionable, 15), [32.0, 75.0, 87.0, 75.0]);
         assert_eq!(sent(&ads, &dynamic, 15), [16.0, 45.0, 27.0, 45.0]);
-        ads.job_ends(&dynamic, &world);
+        ads.end_job_usage(&dynamic, &world);
         assert_eq!(sent(&ads, &dynamic, 15), [16.0, 45.0, -1.0, -1.0]);
     }
 }

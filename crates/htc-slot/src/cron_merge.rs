@@ -4,22 +4,22 @@
 
 use bstr::ByteSlice;
 
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
 /// Attributes that aim an ad and are never merged themselves.
-const AIM: [&str; 5] = ["Name", "SlotID", "SlotMergeConstraint", "SlotName", "SlotTypeID"];
+const TARGETING_ATTRIBUTES: [&str; 5] = ["Name", "SlotID", "SlotMergeConstraint", "SlotName", "SlotTypeID"];
 
 /// Whether the ad of a cron job is for a slot, and by which rule. `slots` is the job's SLOTS list; a dynamic slot counts as
 /// its parent.
-pub fn merges_into(
+pub fn decide_merge(
     ad: &ClassAd,
     slots: &[i64],
     slot: &ClassAd,
     world: &dyn World,
-    quirks: Quirks,
+    quirks: QuirkMode,
 ) -> (bool, &'static str) {
     let own = Context::new(world).my(ad);
     let theirs = Context::new(world).my(slot);
@@ -34,7 +34,7 @@ pub fn merges_into(
     let name = own.string("SlotName").or_else(|| own.string("Name")).filter(|name| !name.is_empty());
     if let (Some(wanted), Some(name)) = (name, theirs.string("Name")) {
         let prefix = name.starts_with(&wanted);
-        if quirks.has(Quirk::CronSlotPrefixMatch) {
+        if quirks.reproduces(Quirk::CronSlotPrefixMatch) {
             return (prefix, "SlotName");
         }
         // The whole name, the part before `@`, or a dynamic slot of it.
@@ -51,9 +51,9 @@ pub fn merges_into(
 }
 
 /// Puts the attributes of a cron job's ad into a slot's.
-pub fn merge(ad: &ClassAd, slot: &mut ClassAd) {
+pub fn merge_cron_ad(ad: &ClassAd, slot: &mut ClassAd) {
     for (name, value) in ad.sorted() {
-        if !AIM.iter().any(|aim| caseless::eq(aim.as_bytes(), name.as_bytes())) {
+        if !TARGETING_ATTRIBUTES.iter().any(|aim| caseless::eq(aim.as_bytes(), name.as_bytes())) {
             slot.insert(name, value);
         }
     }
@@ -75,16 +75,16 @@ mod tests {
     #[test]
     fn the_first_rule_that_both_sides_know_decides() {
         let slot = ad(&["Name = \"slot10@h\"", "SlotID = 10", "SlotTypeID = 1", "Cpus = 4"]);
-        let ask = |lines: &[&str], quirks| merges_into(&ad(lines), &[], &slot, &RealWorld::new(), quirks);
-        assert_eq!(ask(&["A = 1"], Quirks::None), (true, "no rule"));
-        assert_eq!(ask(&["SlotId = 2"], Quirks::None), (false, "SlotID"));
-        assert_eq!(ask(&["SlotName = \"slot1\""], Quirks::None), (false, "SlotName"));
-        assert_eq!(ask(&["SlotName = \"slot1\""], Quirks::Reference), (true, "SlotName"));
-        assert_eq!(ask(&["SlotName = \"slot10\"", "SlotId = 3"], Quirks::None), (true, "SlotName"));
-        assert!(ask(&["SlotMergeConstraint = Cpus > 2"], Quirks::None).0);
-        assert!(!merges_into(&ad(&[]), &[1], &slot, &RealWorld::new(), Quirks::None).0);
+        let ask = |lines: &[&str], quirks| decide_merge(&ad(lines), &[], &slot, &RealWorld::new(), quirks);
+        assert_eq!(ask(&["A = 1"], QuirkMode::Manual), (true, "no rule"));
+        assert_eq!(ask(&["SlotId = 2"], QuirkMode::Manual), (false, "SlotID"));
+        assert_eq!(ask(&["SlotName = \"slot1\""], QuirkMode::Manual), (false, "SlotName"));
+        assert_eq!(ask(&["SlotName = \"slot1\""], QuirkMode::Reference), (true, "SlotName"));
+        assert_eq!(ask(&["SlotName = \"slot10\"", "SlotId = 3"], QuirkMode::Manual), (true, "SlotName"));
+        assert!(ask(&["SlotMergeConstraint = Cpus > 2"], QuirkMode::Manual).0);
+        assert!(!decide_merge(&ad(&[]), &[1], &slot, &RealWorld::new(), QuirkMode::Manual).0);
         let mut merged = slot.clone();
-        merge(&ad(&["SlotId = 3", "Temp = 20"]), &mut merged);
+        merge_cron_ad(&ad(&["SlotId = 3", "Temp = 20"]), &mut merged);
         assert_eq!(merged.len(), slot.len() + 1);
     }
 }

@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use htc_base::quirks::{Decided, Quirk, Quirks};
-use htc_base::time::{Now, Tick};
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
+use htc_base::time::{ClockReading, MonotonicTime};
 use htc_hook::cron_job::{CronJob, CronMode};
 
 const SIGHUP: i32 = 1;
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 /// From SIGTERM to SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
+const TERM_TO_KILL_DELAY: Duration = Duration::from_secs(1);
 
 /// One run of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CronRun(pub u64);
+pub struct CronRunId(pub u64);
 
 /// What happens to a cron manager.
 #[derive(Clone, Debug)]
@@ -35,17 +35,17 @@ pub enum CronEvent {
         max_load: f64,
     },
     /// Time has passed.
-    TimePasses,
+    Tick,
     /// Conditions may have changed: benchmarks ended.
-    MayStart,
+    ConditionsChanged,
     /// All jobs that are run on demand are to run.
-    Demanded,
+    RunOnDemand,
     /// A run that was to start could not.
-    NotStarted(CronRun),
+    StartFailed(CronRunId),
     /// A run has completed a block of output.
-    Published(CronRun),
+    Published(CronRunId),
     /// A run has ended, however. Its last block was reported before.
-    Ended(CronRun),
+    Ended(CronRunId),
     /// The daemon ends: nothing starts any more.
     ShutDown {
         /// SIGKILL rather than SIGTERM.
@@ -61,12 +61,12 @@ pub enum CronAction {
         /// The job; [`CronSchedule::job`] has it.
         name: BString,
         /// The run.
-        run: CronRun,
+        run: CronRunId,
     },
     /// Send a signal to the process of a run, not to its children.
     Signal {
         /// The run.
-        run: CronRun,
+        run: CronRunId,
         /// The signal.
         signal: i32,
     },
@@ -88,7 +88,7 @@ pub enum CronNote {
         name: BString,
     },
     /// The job waits: the load would be too high, its CONDITION does not hold, or benchmarks run.
-    Waits {
+    Waiting {
         /// The job.
         name: BString,
         /// Whether it is the load that does not permit it.
@@ -100,14 +100,14 @@ pub enum CronNote {
         name: BString,
     },
     /// RECONFIG: no SIGHUP before the first output.
-    NoHangUpYet {
+    HangUpTooEarly {
         /// The job.
         name: BString,
     },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum CronJobState {
     #[default]
     Idle,
     Ready,
@@ -117,65 +117,65 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Timer {
-    due: Tick,
+struct CronTimer {
+    due: MonotonicTime,
     every: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Entry {
+struct ScheduledJob {
     job: CronJob,
     old_period: i64,
-    state: State,
-    run: Option<CronRun>,
+    state: CronJobState,
+    run: Option<CronRunId>,
     /// Runs that RECONFIG_RERUN of the reference has lost track of.
-    lost: Vec<CronRun>,
+    lost_runs: Vec<CronRunId>,
     runs: u64,
     failures: u64,
     blocks: u64,
-    last_start: Option<Tick>,
-    last_end: Option<Tick>,
-    timer: Option<Timer>,
-    kill_at: Option<Tick>,
+    last_start: Option<MonotonicTime>,
+    last_end: Option<MonotonicTime>,
+    timer: Option<CronTimer>,
+    kill_at: Option<MonotonicTime>,
     /// The load it makes at present.
     load: f64,
     /// To be run again as soon as the present run has ended.
     rerun: bool,
-    told_waiting: bool,
+    reported_waiting: bool,
 }
 
-impl Entry {
+impl ScheduledJob {
     fn is_alive(&self) -> bool {
-        matches!(self.state, State::Running | State::TermSent | State::KillSent)
+        matches!(self.state, CronJobState::Running | CronJobState::TermSent | CronJobState::KillSent)
     }
 
-    fn has(&self, run: CronRun) -> bool {
-        self.run == Some(run) || self.lost.contains(&run)
+    fn owns_run(&self, run: CronRunId) -> bool {
+        self.run == Some(run) || self.lost_runs.contains(&run)
     }
 }
 
 /// Whether something outside permits a job to start now: its CONDITION, and that no benchmark runs.
-pub type MayStart<'a> = dyn Fn(&CronJob) -> bool + 'a;
+pub type StartCondition<'a> = dyn Fn(&CronJob) -> bool + 'a;
 
 /// The cron jobs of one manager.
 #[derive(Clone, Debug)]
 pub struct CronSchedule {
-    entries: Vec<Entry>,
+    entries: Vec<ScheduledJob>,
     max_load: f64,
     next_run: u64,
     stopping: bool,
     /// Whether a start that has failed is the last of a job that is not periodic.
-    failed_start: Decided,
-    quirks: Quirks,
+    failed_start: QuirkDecision,
+    quirks: QuirkMode,
 }
 
-fn seconds(period: i64) -> Duration {
+fn period_duration(period: i64) -> Duration {
     Duration::from_secs(u64::try_from(period).unwrap_or(0))
 }
 
 impl CronSchedule {
     /// A manager without jobs.
-    pub fn new(quirks: Quirks) -> Self {
+    pub fn new(quirks: QuirkMode) -> Self {
         let failed_start = quirks.decide(Quirk::CronFailedStartFinal);
         CronSchedule {
             entries: Vec::new(),
@@ -188,40 +188,45 @@ impl CronSchedule {
     }
 
     /// Whether a start that has failed is the last of a job that is not periodic.
-    pub fn failed_start(&self) -> Decided {
+    pub fn failed_start_decision(&self) -> QuirkDecision {
         self.failed_start
     }
 
     /// Takes an event in and says what is to be done, in order.
-    pub fn step(&mut self, now: Now, event: CronEvent, may_start: &MayStart<'_>) -> Vec<CronAction> {
-        let now = now.tick();
+    pub fn step(
+        &mut self,
+        now: ClockReading,
+        event: CronEvent,
+        may_start: &StartCondition<'_>,
+    ) -> Vec<CronAction> {
+        let now = now.monotonic();
         let mut out = Vec::new();
         match event {
             CronEvent::Configured { jobs, max_load } => {
                 self.configure(now, jobs, max_load, may_start, &mut out)
             }
-            CronEvent::TimePasses => self.time_passes(now, may_start, &mut out),
-            CronEvent::MayStart => self.schedule(now, may_start, &mut out),
-            CronEvent::Demanded => {
+            CronEvent::Tick => self.advance_time(now, may_start, &mut out),
+            CronEvent::ConditionsChanged => self.start_ready_jobs(now, may_start, &mut out),
+            CronEvent::RunOnDemand => {
                 for entry in &mut self.entries {
-                    if entry.job.mode == CronMode::OnDemand && entry.state == State::Idle {
-                        entry.state = State::Ready;
+                    if entry.job.mode == CronMode::OnDemand && entry.state == CronJobState::Idle {
+                        entry.state = CronJobState::Ready;
                     }
                 }
-                self.schedule(now, may_start, &mut out);
+                self.start_ready_jobs(now, may_start, &mut out);
             }
-            CronEvent::NotStarted(run) => self.not_started(now, run, may_start, &mut out),
+            CronEvent::StartFailed(run) => self.handle_failed_start(now, run, may_start, &mut out),
             CronEvent::Published(run) => {
-                if let Some(entry) = self.entries.iter_mut().find(|entry| entry.has(run)) {
+                if let Some(entry) = self.entries.iter_mut().find(|entry| entry.owns_run(run)) {
                     entry.blocks += 1;
                 }
             }
-            CronEvent::Ended(run) => self.ended(now, run, may_start, &mut out),
+            CronEvent::Ended(run) => self.handle_run_end(now, run, may_start, &mut out),
             CronEvent::ShutDown { fast } => {
                 self.stopping = true;
                 for at in 0..self.entries.len() {
-                    if self.entries[at].state == State::Ready {
-                        self.entries[at].state = State::Idle;
+                    if self.entries[at].state == CronJobState::Ready {
+                        self.entries[at].state = CronJobState::Idle;
                     }
                     self.kill(at, now, fast, &mut out);
                 }
@@ -231,7 +236,7 @@ impl CronSchedule {
     }
 
     /// When time must pass on again.
-    pub fn next_wake(&self) -> Option<Tick> {
+    pub fn next_wake(&self) -> Option<MonotonicTime> {
         let timers =
             self.entries.iter().filter(|_| !self.stopping).filter_map(|entry| Some(entry.timer?.due));
         timers.chain(self.entries.iter().filter_map(|entry| entry.kill_at)).min()
@@ -248,39 +253,41 @@ impl CronSchedule {
     }
 
     /// The job whose run that is.
-    pub fn job_of(&self, run: CronRun) -> Option<&CronJob> {
-        self.entries.iter().find(|entry| entry.has(run)).map(|entry| &entry.job)
+    pub fn job_of(&self, run: CronRunId) -> Option<&CronJob> {
+        self.entries.iter().find(|entry| entry.owns_run(run)).map(|entry| &entry.job)
     }
 
     /// Whether the job of that run was ended by KILL, and begins anew as soon as it has.
-    pub fn begins_anew(&self, run: CronRun) -> bool {
-        let told = |entry: &&Entry| matches!(entry.state, State::TermSent | State::KillSent);
+    pub fn will_restart(&self, run: CronRunId) -> bool {
+        let told =
+            |entry: &&ScheduledJob| matches!(entry.state, CronJobState::TermSent | CronJobState::KillSent);
         let entry = self.entries.iter().find(|entry| entry.run == Some(run)).filter(told);
         !self.stopping && entry.is_some_and(|entry| entry.job.mode == CronMode::Periodic)
     }
 
     /// Whether any runs or waits to run.
     pub fn is_busy(&self) -> bool {
-        self.entries.iter().any(|entry| entry.state != State::Idle)
+        self.entries.iter().any(|entry| entry.state != CronJobState::Idle)
     }
 
     /// The load of all that run.
-    pub fn load(&self) -> f64 {
+    pub fn running_load(&self) -> f64 {
         self.entries.iter().map(|entry| entry.load).sum()
     }
 
     fn configure(
         &mut self,
-        now: Tick,
+        now: MonotonicTime,
         jobs: Vec<CronJob>,
         max_load: f64,
-        may_start: &MayStart<'_>,
+        may_start: &StartCondition<'_>,
         out: &mut Vec<CronAction>,
     ) {
         self.max_load = max_load;
         // Another mode makes another job of it.
-        let same =
-            |entry: &Entry| jobs.iter().any(|job| job.name == entry.job.name && job.mode == entry.job.mode);
+        let same = |entry: &ScheduledJob| {
+            jobs.iter().any(|job| job.name == entry.job.name && job.mode == entry.job.mode)
+        };
         for at in 0..self.entries.len() {
             if !same(&self.entries[at]) {
                 self.kill(at, now, true, out);
@@ -300,34 +307,34 @@ impl CronSchedule {
                         entry.failures = 0;
                     }
                 }
-                None => self.entries.push(Entry { job, ..Entry::default() }),
+                None => self.entries.push(ScheduledJob { job, ..ScheduledJob::default() }),
             }
         }
         for at in 0..self.entries.len() {
-            self.reconfigured(at, now, out);
+            self.reconfigure_job(at, now, out);
         }
-        self.schedule(now, may_start, out);
+        self.start_ready_jobs(now, may_start, out);
     }
 
     /// What a reconfig means for one job (`CronJob::HandleReconfig`).
-    fn reconfigured(&mut self, at: usize, now: Tick, out: &mut Vec<CronAction>) {
+    fn reconfigure_job(&mut self, at: usize, now: MonotonicTime, out: &mut Vec<CronAction>) {
         let quirks = self.quirks;
         // By the reference a new period counts where the job waits for the next start alone, and not for good.
-        let stale = quirks.has(Quirk::CronPeriodStale);
+        let stale = quirks.reproduces(Quirk::CronPeriodStale);
         let entry = &mut self.entries[at];
         if entry.job.rerun && entry.runs > 0 {
-            if entry.is_alive() && !quirks.has(Quirk::CronRerunDoubles) {
+            if entry.is_alive() && !quirks.reproduces(Quirk::CronRerunDoubles) {
                 entry.rerun = true;
             } else {
-                entry.state = State::Ready;
+                entry.state = CronJobState::Ready;
             }
             if stale {
                 return;
             }
-        } else if entry.state == State::Running && entry.job.reconfig {
+        } else if entry.state == CronJobState::Running && entry.job.reconfig {
             match (entry.blocks, entry.run) {
                 (1.., Some(run)) => out.push(CronAction::Signal { run, signal: SIGHUP }),
-                _ => out.push(CronAction::Note(CronNote::NoHangUpYet { name: entry.job.name.clone() })),
+                _ => out.push(CronAction::Note(CronNote::HangUpTooEarly { name: entry.job.name.clone() })),
             }
             if stale {
                 return;
@@ -336,27 +343,28 @@ impl CronSchedule {
         if entry.job.period == entry.old_period {
             return;
         }
-        let period = seconds(entry.job.period);
+        let period = period_duration(entry.job.period);
         match entry.job.mode {
-            CronMode::Periodic if entry.state == State::Idle => {
+            CronMode::Periodic if entry.state == CronJobState::Idle => {
                 // The new period is waited for from the last start on; after that the reference keeps the old one.
-                let every = if stale && entry.old_period > 0 { seconds(entry.old_period) } else { period };
+                let every =
+                    if stale && entry.old_period > 0 { period_duration(entry.old_period) } else { period };
                 let due = entry.last_start.map(|last| last.plus(period)).filter(|due| *due >= now);
-                entry.timer = Some(Timer { due: due.unwrap_or(now.plus(every)), every: Some(every) });
+                entry.timer = Some(CronTimer { due: due.unwrap_or(now.plus(every)), every: Some(every) });
                 if due.is_none() {
-                    entry.state = State::Ready;
+                    entry.state = CronJobState::Ready;
                 }
             }
             CronMode::Periodic if entry.old_period > 0 && !stale => {
                 let due = entry.last_start.map_or(now, |last| last.plus(period)).max(now);
-                entry.timer = Some(Timer { due, every: Some(period) });
+                entry.timer = Some(CronTimer { due, every: Some(period) });
             }
-            CronMode::WaitForExit if entry.state == State::Idle => {
+            CronMode::WaitForExit if entry.state == CronJobState::Idle => {
                 match entry.last_end.map(|last| last.plus(period)).filter(|due| *due >= now) {
-                    Some(due) => entry.timer = Some(Timer { due, every: None }),
+                    Some(due) => entry.timer = Some(CronTimer { due, every: None }),
                     None => {
                         entry.timer = None;
-                        entry.state = State::Ready;
+                        entry.state = CronJobState::Ready;
                     }
                 }
             }
@@ -365,44 +373,61 @@ impl CronSchedule {
     }
 
     /// Starts what is ready, and what has never run (`CronJob::Schedule`).
-    fn schedule(&mut self, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+    fn start_ready_jobs(
+        &mut self,
+        now: MonotonicTime,
+        may_start: &StartCondition<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
         for at in 0..self.entries.len() {
             let entry = &self.entries[at];
             let fresh = entry.runs == 0 && entry.failures == 0 && entry.job.mode != CronMode::OnDemand;
-            if entry.state == State::Ready || (fresh && entry.state == State::Idle) {
+            if entry.state == CronJobState::Ready || (fresh && entry.state == CronJobState::Idle) {
                 self.start(at, now, may_start, out);
             }
         }
     }
 
-    fn start(&mut self, at: usize, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
-        let load = self.load();
+    fn start(
+        &mut self,
+        at: usize,
+        now: MonotonicTime,
+        may_start: &StartCondition<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
+        let load = self.running_load();
         let entry = &mut self.entries[at];
-        if self.stopping || !matches!(entry.state, State::Idle | State::Ready) {
+        if self.stopping || !matches!(entry.state, CronJobState::Idle | CronJobState::Ready) {
             return;
         }
         let for_load = entry.job.load + load > self.max_load;
         if for_load || !may_start(&entry.job) {
-            entry.state = State::Ready;
-            if !std::mem::replace(&mut entry.told_waiting, true) {
+            entry.state = CronJobState::Ready;
+            if !std::mem::replace(&mut entry.reported_waiting, true) {
                 let name = entry.job.name.clone();
-                out.push(CronAction::Note(CronNote::Waits { name, for_load }));
+                out.push(CronAction::Note(CronNote::Waiting { name, for_load }));
             }
             return;
         }
         self.next_run += 1;
-        let run = CronRun(self.next_run);
-        entry.lost.extend(entry.run.replace(run));
-        entry.state = State::Running;
+        let run = CronRunId(self.next_run);
+        entry.lost_runs.extend(entry.run.replace(run));
+        entry.state = CronJobState::Running;
         entry.runs += 1;
         entry.last_start = Some(now);
         entry.load = entry.job.load;
-        entry.told_waiting = false;
+        entry.reported_waiting = false;
         out.push(CronAction::Start { name: entry.job.name.clone(), run });
     }
 
     /// Due by its period: a run that has not ended is skipped or, with KILL, ended (`CronJob::RunJob`).
-    fn due(&mut self, at: usize, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+    fn run_due_job(
+        &mut self,
+        at: usize,
+        now: MonotonicTime,
+        may_start: &StartCondition<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
         if !self.entries[at].is_alive() {
             return self.start(at, now, may_start, out);
         }
@@ -412,23 +437,28 @@ impl CronSchedule {
         }
     }
 
-    fn kill(&mut self, at: usize, now: Tick, hard: bool, out: &mut Vec<CronAction>) {
+    fn kill(&mut self, at: usize, now: MonotonicTime, hard: bool, out: &mut Vec<CronAction>) {
         let entry = &mut self.entries[at];
         let Some(run) = entry.run else { return };
         let signal = match entry.state {
-            State::Running if !hard => SIGTERM,
-            State::Running | State::TermSent => SIGKILL,
-            State::KillSent if hard => SIGKILL,
+            CronJobState::Running if !hard => SIGTERM,
+            CronJobState::Running | CronJobState::TermSent => SIGKILL,
+            CronJobState::KillSent if hard => SIGKILL,
             _ => return,
         };
         (entry.state, entry.kill_at) = match signal {
-            SIGTERM => (State::TermSent, Some(now.plus(GRACE))),
-            _ => (State::KillSent, None),
+            SIGTERM => (CronJobState::TermSent, Some(now.plus(TERM_TO_KILL_DELAY))),
+            _ => (CronJobState::KillSent, None),
         };
         out.push(CronAction::Signal { run, signal });
     }
 
-    fn time_passes(&mut self, now: Tick, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+    fn advance_time(
+        &mut self,
+        now: MonotonicTime,
+        may_start: &StartCondition<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
         for at in 0..self.entries.len() {
             if self.entries[at].kill_at.is_some_and(|due| due <= now) {
                 self.entries[at].kill_at = None;
@@ -440,53 +470,65 @@ impl CronSchedule {
             };
             // As the reference's timers: the next period begins when the last one was noticed to be over.
             self.entries[at].timer =
-                timer.every.map(|every| Timer { due: now.plus(every), every: Some(every) });
+                timer.every.map(|every| CronTimer { due: now.plus(every), every: Some(every) });
             match self.entries[at].job.mode {
-                CronMode::Periodic => self.due(at, now, may_start, out),
+                CronMode::Periodic => self.run_due_job(at, now, may_start, out),
                 _ => self.start(at, now, may_start, out),
             }
         }
     }
 
-    fn not_started(&mut self, now: Tick, run: CronRun, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
+    fn handle_failed_start(
+        &mut self,
+        now: MonotonicTime,
+        run: CronRunId,
+        may_start: &StartCondition<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
         let Some(at) = self.entries.iter().position(|entry| entry.run == Some(run)) else { return };
         let entry = &mut self.entries[at];
-        (entry.run, entry.state, entry.load, entry.kill_at) = (None, State::Idle, 0.0, None);
+        (entry.run, entry.state, entry.load, entry.kill_at) = (None, CronJobState::Idle, 0.0, None);
         entry.runs -= 1;
         entry.failures += 1;
         if entry.job.mode == CronMode::WaitForExit && !self.failed_start.as_reference {
             // A program that cannot be started is not tried in a tight loop.
-            let due = now.plus(seconds(entry.job.period.max(1)));
-            entry.timer = Some(Timer { due, every: None });
+            let due = now.plus(period_duration(entry.job.period.max(1)));
+            entry.timer = Some(CronTimer { due, every: None });
         }
-        if self.load() < self.max_load {
-            self.schedule(now, may_start, out);
+        if self.running_load() < self.max_load {
+            self.start_ready_jobs(now, may_start, out);
         }
     }
 
-    fn ended(&mut self, now: Tick, run: CronRun, may_start: &MayStart<'_>, out: &mut Vec<CronAction>) {
-        let Some(at) = self.entries.iter().position(|entry| entry.has(run)) else { return };
+    fn handle_run_end(
+        &mut self,
+        now: MonotonicTime,
+        run: CronRunId,
+        may_start: &StartCondition<'_>,
+        out: &mut Vec<CronAction>,
+    ) {
+        let Some(at) = self.entries.iter().position(|entry| entry.owns_run(run)) else { return };
         let entry = &mut self.entries[at];
-        entry.lost.retain(|lost| *lost != run);
+        entry.lost_runs.retain(|lost| *lost != run);
         if entry.run != Some(run) {
             return;
         }
-        let was_told = matches!(entry.state, State::TermSent | State::KillSent);
+        let was_told = matches!(entry.state, CronJobState::TermSent | CronJobState::KillSent);
         (entry.run, entry.load, entry.kill_at, entry.last_end) = (None, 0.0, None, Some(now));
-        entry.state = State::Idle;
-        let period = seconds(entry.job.period);
+        entry.state = CronJobState::Idle;
+        let period = period_duration(entry.job.period);
         match entry.job.mode {
             CronMode::WaitForExit if period.is_zero() => self.start(at, now, may_start, out),
-            CronMode::WaitForExit => entry.timer = Some(Timer { due: now.plus(period), every: None }),
+            CronMode::WaitForExit => entry.timer = Some(CronTimer { due: now.plus(period), every: None }),
             CronMode::Periodic if was_told => self.start(at, now, may_start, out),
             _ => {}
         }
         let entry = &mut self.entries[at];
-        if std::mem::take(&mut entry.rerun) && entry.state == State::Idle {
-            entry.state = State::Ready;
+        if std::mem::take(&mut entry.rerun) && entry.state == CronJobState::Idle {
+            entry.state = CronJobState::Ready;
         }
-        if self.load() < self.max_load {
-            self.schedule(now, may_start, out);
+        if self.running_load() < self.max_load {
+            self.start_ready_jobs(now, may_start, out);
         }
     }
 }
@@ -497,10 +539,10 @@ impl std::fmt::Display for CronNote {
             CronNote::StillRunning { name } => {
                 write!(out, "CronJob: Job '{}' is still running!", name.as_bstr())
             }
-            CronNote::Waits { name, for_load: true } => {
+            CronNote::Waiting { name, for_load: true } => {
                 write!(out, "CronJob: Too busy to run job '{}'", name.as_bstr())
             }
-            CronNote::Waits { name, for_load: false } => {
+            CronNote::Waiting { name, for_load: false } => {
                 write!(out, "CronJob: job '{}' CONDITION evaluated to false", name.as_bstr())
             }
             CronNote::NeverFits { name } => {
@@ -510,7 +552,7 @@ impl std::fmt::Display for CronNote {
                     name.as_bstr()
                 )
             }
-            CronNote::NoHangUpYet { name } => {
+            CronNote::HangUpTooEarly { name } => {
                 write!(out, "Not HUPing '{}' before it's first output", name.as_bstr())
             }
         }

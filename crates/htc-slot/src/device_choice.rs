@@ -2,37 +2,41 @@
 
 use bstr::ByteSlice;
 
-use super::clause::{Clause, shortened, values_in};
-use super::core::Core;
-use super::devices::{Constraint, Devices};
-use super::resources::Amounts;
-use super::single::Slot;
-use super::unfit::Unfit;
-use htc_base::quirks::{Decided, Quirk, Quirks};
-use htc_base::world::{Frozen, World};
+use super::devices::{DeviceConstraint, Devices};
+use super::evaluated_condition::{EvaluatedCondition, attribute_values, shorten};
+use super::execution_point_state::ExecutionPointState;
+use super::resources::ResourceAmounts;
+use super::slot::Slot;
+use super::unfit_reason::UnfitReason;
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
+use htc_base::world::{FrozenClockWorld, World};
 use htc_classad::{ClassAd, Context, Value};
 
 /// Of so many devices that do not fit the properties are shown.
-const SHOWN: usize = 4;
+const MAX_SHOWN_DEVICES: usize = 4;
 
 /// Whether a slot that does not split has the devices that a job asks for.
-pub(super) fn has_devices(slot: &Slot, core: &Core, job: &ClassAd) -> Result<(), Unfit> {
-    if slot.amounts.custom.iter().all(|custom| custom.devices.is_none()) {
+pub(super) fn check_devices(
+    slot: &Slot,
+    core: &ExecutionPointState,
+    job: &ClassAd,
+) -> Result<(), UnfitReason> {
+    if slot.amounts.custom.iter().all(|custom| custom.machine_devices.is_none()) {
         return Ok(());
     }
-    let context = Context::new(&*core.world).my(job).target(&slot.live);
+    let context = Context::new(&*core.world).my(job).target(&slot.live_ad);
     let mut wanted = slot.amounts.clone();
     for custom in &mut wanted.custom {
         custom.quantity = context.real(format!("Request{}", custom.tag)).unwrap_or(0.0).max(0.0);
     }
-    choose(&mut wanted, slot, core, job)
+    choose_devices(&mut wanted, slot, core, job)
 }
 
 /// What it means to a slot that does not split whether it has the devices: 25.14 does not look at them.
-pub(super) fn whole_has(
-    has: impl FnOnce() -> Result<(), Unfit>,
-    quirks: Quirks,
-) -> Result<(), (Unfit, Decided)> {
+pub(super) fn check_undivided_slot_devices(
+    has: impl FnOnce() -> Result<(), UnfitReason>,
+    quirks: QuirkMode,
+) -> Result<(), (UnfitReason, QuirkDecision)> {
     let unasked = quirks.decide(Quirk::RequireIgnoredStatic);
     match unasked.as_reference {
         true => Ok(()),
@@ -41,67 +45,73 @@ pub(super) fn whole_has(
 }
 
 /// Chooses devices of `parent` for the job, and binds them in `amounts`.
-pub(super) fn choose(amounts: &mut Amounts, parent: &Slot, core: &Core, job: &ClassAd) -> Result<(), Unfit> {
-    let world = Frozen { world: &*core.world, now: core.now };
+pub(super) fn choose_devices(
+    amounts: &mut ResourceAmounts,
+    parent: &Slot,
+    core: &ExecutionPointState,
+    job: &ClassAd,
+) -> Result<(), UnfitReason> {
+    let world = FrozenClockWorld { world: &*core.world, now: core.now };
     for custom in amounts.custom.iter_mut().filter(|custom| custom.quantity > 0.0) {
-        let Some(devices) = &custom.devices else { continue };
-        let (require, wanted) = required(&custom.tag, job, &world);
+        let Some(devices) = &custom.machine_devices else { continue };
+        let (require, wanted) = required_devices(&custom.tag, job, &world);
         let mine = parent.amounts.custom.iter().find(|mine| mine.tag == custom.tag);
-        let free = mine.map(|mine| mine.available(&core.offline)).unwrap_or_default();
+        let free = mine.map(|mine| mine.available_devices(&core.offline_devices)).unwrap_or_default();
         let free: Vec<usize> =
-            free.into_iter().filter(|index| !parent.is_contested(&custom.tag, *index)).collect();
-        let free = parent.amounts.in_order(free, devices);
-        let fits = |index: &usize| devices.fits(*index, &wanted, &world, core.quirks());
+            free.into_iter().filter(|index| !parent.is_device_contested(&custom.tag, *index)).collect();
+        let free = parent.amounts.allocation_order(free, devices);
+        let fits = |index: &usize| devices.is_wanted(*index, &wanted, &world, core.quirks());
         let (mut fit, other): (Vec<usize>, Vec<usize>) = free.into_iter().partition(fits);
         let count = custom.quantity as usize;
         fit.truncate(count);
         fit.sort_unstable();
-        custom.bound = fit;
-        if custom.bound.len() < count {
-            let (tag, found) = (&custom.tag, custom.bound.len());
+        custom.assigned = fit;
+        if custom.assigned.len() < count {
+            let (tag, found) = (&custom.tag, custom.assigned.len());
             let reason = match wanted {
-                Constraint::None => format!("{found} of {count} {tag} are free"),
-                _ => too_few(tag, found, count),
+                DeviceConstraint::None => format!("{found} of {count} {tag} are free"),
+                _ => too_few_devices_text(tag, found, count),
             };
-            let clauses =
-                clause(&require, &wanted, (devices.as_ref(), &other[..]), &world).into_iter().collect();
-            return Err(Unfit { reason, clauses });
+            let clauses = unmet_device_condition(&require, &wanted, (devices.as_ref(), &other[..]), &world)
+                .into_iter()
+                .collect();
+            return Err(UnfitReason { reason, untrue_conditions: clauses });
         }
     }
     Ok(())
 }
 
 /// The attribute in which a job says which devices of this resource it wants, and what it says there.
-fn required(tag: &str, job: &ClassAd, world: &dyn World) -> (String, Constraint) {
+fn required_devices(tag: &str, job: &ClassAd, world: &dyn World) -> (String, DeviceConstraint) {
     let require = match tag {
         "GPUs" => "RequireGPUs".to_owned(),
         tag => format!("Require{tag}"),
     };
     let wanted = job.get(require.as_str());
-    let wanted = wanted.map_or(Constraint::None, |expr| Constraint::of_job(&expr, job, world));
+    let wanted = wanted.map_or(DeviceConstraint::None, |expr| DeviceConstraint::from_job(&expr, job, world));
     (require, wanted)
 }
 
-fn too_few(tag: &str, found: usize, count: usize) -> String {
+fn too_few_devices_text(tag: &str, found: usize, count: usize) -> String {
     format!("Require{tag} holds for {found} of the {tag} that are free, and {count} are asked for")
 }
 
 /// Whether a slot that is known by its ad alone has the devices that a job asks for; how many it has was for its Requirements to say.
-pub(super) fn has_devices_by_ad(
+pub(super) fn check_devices_by_ad(
     slot: &ClassAd,
     job: &ClassAd,
     world: &dyn World,
-    quirks: Quirks,
-) -> Result<(), Unfit> {
+    quirks: QuirkMode,
+) -> Result<(), UnfitReason> {
     let resources = slot.string("MachineResources").unwrap_or_else(|| "GPUs".into());
     for tag in resources.to_str_lossy().split_whitespace() {
         let context = Context::new(world).my(job).target(slot);
         let count = context.real(format!("Request{tag}")).unwrap_or(0.0).max(0.0) as usize;
-        let (require, wanted) = required(tag, job, world);
-        if count == 0 || wanted == Constraint::None {
+        let (require, wanted) = required_devices(tag, job, world);
+        if count == 0 || wanted == DeviceConstraint::None {
             continue;
         }
-        let Some(devices) = available(tag, slot, world) else {
+        let Some(devices) = available_devices(tag, slot, world) else {
             let reason = format!(
                 "{require} cannot be held against anything: the slot's ad has no Available{tag} with what is known of each"
             );
@@ -109,17 +119,21 @@ pub(super) fn has_devices_by_ad(
         };
         let all = 0..devices.ids.len();
         let (fit, other): (Vec<usize>, Vec<usize>) =
-            all.partition(|index| devices.fits(*index, &wanted, world, quirks));
+            all.partition(|index| devices.is_wanted(*index, &wanted, world, quirks));
         if fit.len() < count {
-            let clauses = clause(&require, &wanted, (&devices, &other), world).into_iter().collect();
-            return Err(Unfit { reason: too_few(tag, fit.len(), count), clauses });
+            let clauses =
+                unmet_device_condition(&require, &wanted, (&devices, &other), world).into_iter().collect();
+            return Err(UnfitReason {
+                reason: too_few_devices_text(tag, fit.len(), count),
+                untrue_conditions: clauses,
+            });
         }
     }
     Ok(())
 }
 
 /// The free devices of a slot's ad: `Available<Tag>`, a list of ads.
-fn available(tag: &str, slot: &ClassAd, world: &dyn World) -> Option<Devices> {
+fn available_devices(tag: &str, slot: &ClassAd, world: &dyn World) -> Option<Devices> {
     let context = Context::new(world).my(slot);
     let Value::List(list) = context.eval_attr(format!("Available{tag}")) else { return None };
     let mut devices = Devices::default();
@@ -133,27 +147,34 @@ fn available(tag: &str, slot: &ClassAd, world: &dyn World) -> Option<Devices> {
 }
 
 /// The condition that devices do not fulfil, with what is known of them.
-fn clause(
+fn unmet_device_condition(
     require: &str,
-    wanted: &Constraint,
+    wanted: &DeviceConstraint,
     (devices, other): (&Devices, &[usize]),
     world: &dyn World,
-) -> Option<Clause> {
+) -> Option<EvaluatedCondition> {
     let text = match wanted {
-        Constraint::None => return None,
-        Constraint::Index(number) => number.to_string(),
-        Constraint::Expression(expr) => expr.unparse_old().to_string(),
+        DeviceConstraint::None => return None,
+        DeviceConstraint::Index(number) => number.to_string(),
+        DeviceConstraint::Expression(expr) => expr.unparse_old().to_string(),
     };
     let mut seen = Vec::new();
-    for id in other.iter().take(SHOWN).filter_map(|index| devices.ids.get(*index)) {
+    for id in other.iter().take(MAX_SHOWN_DEVICES).filter_map(|index| devices.ids.get(*index)) {
         let values = match (wanted, devices.properties.get(id)) {
-            (Constraint::Expression(expr), Some(ad)) => values_in(&Context::new(world).my(ad), expr),
+            (DeviceConstraint::Expression(expr), Some(ad)) => {
+                attribute_values(&Context::new(world).my(ad), expr)
+            }
             _ => Vec::new(),
         };
         seen.push(if values.is_empty() { id.clone() } else { format!("{id}: {}", values.join(", ")) });
     }
-    if other.len() > SHOWN {
-        seen.push(format!("and {} more", other.len() - SHOWN));
+    if other.len() > MAX_SHOWN_DEVICES {
+        seen.push(format!("and {} more", other.len() - MAX_SHOWN_DEVICES));
     }
-    Some(Clause { attribute: require.to_owned(), text: shortened(&text), value: "false".to_owned(), seen })
+    Some(EvaluatedCondition {
+        attribute: require.to_owned(),
+        text: shorten(&text),
+        value: "false".to_owned(),
+        seen,
+    })
 }

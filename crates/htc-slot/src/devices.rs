@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bstr::BString;
 
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{AttrName, ClassAd, Context, Dialect, Expr, Value};
 
@@ -21,12 +21,12 @@ pub struct Devices {
     /// Whether several slots may use one at a time (`SHARED_MACHINE_RESOURCE_<Tag>`).
     pub shared: bool,
     /// How properties of several stand in an ad.
-    pub nesting: Nesting,
+    pub nesting: PropertyNesting,
 }
 
 /// How the properties of a slot's devices are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nesting {
+pub enum PropertyNesting {
     /// An ad for each with all of them (VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS).
     #[default]
     Verbose,
@@ -38,7 +38,7 @@ pub enum Nesting {
 
 /// Which devices are wanted: `gpus=1:Capability >= 8` of a slot type, RequireGPUs of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Constraint {
+pub enum DeviceConstraint {
     /// Any.
     None,
     /// The one at this place in the machine's list, from 0.
@@ -47,35 +47,41 @@ pub enum Constraint {
     Expression(Expr),
 }
 
-impl Constraint {
+impl DeviceConstraint {
     /// Reads one; `None` when it is no expression.
     pub fn parse(text: &str) -> Option<Self> {
-        Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).ok().map(Constraint::of)
+        Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).ok().map(DeviceConstraint::from_expr)
     }
 
     /// An expression as a constraint.
-    pub fn of(expr: Expr) -> Self {
+    pub fn from_expr(expr: Expr) -> Self {
         match expr.as_literal() {
-            Some(Value::Int(index)) => Constraint::Index(index),
-            _ => Constraint::Expression(expr),
+            Some(Value::Int(index)) => DeviceConstraint::Index(index),
+            _ => DeviceConstraint::Expression(expr),
         }
     }
 
     /// RequireGPUs and its like, with what it says of the job itself put in (`fix_require_tag_expr`).
-    pub fn of_job(expr: &Expr, job: &ClassAd, world: &dyn World) -> Self {
-        use htc_classad::flatten::{Flat, inline};
+    pub fn from_job(expr: &Expr, job: &ClassAd, world: &dyn World) -> Self {
+        use htc_classad::flatten::{FlattenResult, inline};
         let expr = expr.rescope(b"TARGET", None);
         match inline(&expr, Context::new(world).my(job)) {
-            Some(Flat::Expr(left)) => Constraint::of(left),
-            Some(Flat::Value(value)) => Constraint::of(Expr::literal(value)),
-            None => Constraint::of(expr),
+            Some(FlattenResult::Expr(left)) => DeviceConstraint::from_expr(left),
+            Some(FlattenResult::Value(value)) => DeviceConstraint::from_expr(Expr::literal(value)),
+            None => DeviceConstraint::from_expr(expr),
         }
     }
 }
 
 impl Devices {
     /// Whether the device at `index` is one that is wanted.
-    pub fn fits(&self, index: usize, wanted: &Constraint, world: &dyn World, quirks: Quirks) -> bool {
+    pub fn is_wanted(
+        &self,
+        index: usize,
+        wanted: &DeviceConstraint,
+        world: &dyn World,
+        quirks: QuirkMode,
+    ) -> bool {
         let Some(id) = self.ids.get(index) else { return false };
         let holds = |expr: &Expr| {
             self.properties.get(id).is_some_and(|ad| match Context::new(world).my(ad).eval(expr) {
@@ -86,14 +92,15 @@ impl Devices {
             })
         };
         match wanted {
-            Constraint::None => true,
-            Constraint::Index(number) => {
+            DeviceConstraint::None => true,
+            DeviceConstraint::Index(number) => {
                 // Those off line at the start are not counted.
                 let before = self.ids[..index].iter().filter(|id| !self.offline.contains(*id)).count();
                 usize::try_from(*number) == Ok(before)
-                    || (quirks.has(Quirk::DeviceIndexIsTruth) && holds(&Expr::literal(Value::Int(*number))))
+                    || (quirks.reproduces(Quirk::DeviceIndexIsTruth)
+                        && holds(&Expr::literal(Value::Int(*number))))
             }
-            Constraint::Expression(expr) => match expr.as_literal() {
+            DeviceConstraint::Expression(expr) => match expr.as_literal() {
                 Some(Value::Str(name)) if name.eq_ignore_ascii_case(id.as_bytes()) => true,
                 _ => holds(expr),
             },
@@ -101,7 +108,7 @@ impl Devices {
     }
 
     /// Puts what is known of these devices into the ad of the slot that has them.
-    pub fn describe(&self, tag: &str, bound: &[usize], ad: &mut ClassAd) {
+    pub fn publish_properties(&self, tag: &str, bound: &[usize], ad: &mut ClassAd) {
         let ids: Vec<&String> = bound.iter().filter_map(|index| self.ids.get(*index)).collect();
         let known: Vec<(&str, &ClassAd)> =
             ids.iter().filter_map(|id| Some((id.as_str(), self.properties.get(*id)?))).collect();
@@ -117,15 +124,15 @@ impl Devices {
             }
         }
         match self.nesting {
-            Nesting::Differing if ids.len() == 1 => {}
-            Nesting::Verbose => {
+            PropertyNesting::Differing if ids.len() == 1 => {}
+            PropertyNesting::Verbose => {
                 for (id, properties) in &known {
                     let mut nested = (*properties).clone();
                     nested.set("Id", *id);
-                    put(&cleaned(id), Expr::literal(Value::from(nested)));
+                    put(&attribute_name_part(id), Expr::literal(Value::from(nested)));
                 }
             }
-            Nesting::Differing => {
+            PropertyNesting::Differing => {
                 for (id, properties) in &known {
                     let mut nested = ClassAd::new();
                     for name in &differing {
@@ -134,11 +141,11 @@ impl Devices {
                         }
                     }
                     if !nested.is_empty() {
-                        put(&cleaned(id), Expr::literal(Value::from(nested)));
+                        put(&attribute_name_part(id), Expr::literal(Value::from(nested)));
                     }
                 }
             }
-            Nesting::Lists => {
+            PropertyNesting::Lists => {
                 for name in &differing {
                     let values = known.iter().filter_map(|(_, properties)| properties.get(*name));
                     let values: Vec<String> = values.map(|expr| expr.unparse().to_string()).collect();
@@ -151,14 +158,14 @@ impl Devices {
     }
 
     /// `{ GPUs_GPU_aaaa1111,... }`: references to the ads of these devices.
-    pub fn references(&self, tag: &str, bound: &[usize]) -> Option<Expr> {
+    pub fn reference_list(&self, tag: &str, bound: &[usize]) -> Option<Expr> {
         let ids = bound.iter().filter_map(|index| self.ids.get(*index));
-        let names: Vec<String> = ids.map(|id| cleaned(&format!("{tag}_{id}"))).collect();
+        let names: Vec<String> = ids.map(|id| attribute_name_part(&format!("{tag}_{id}"))).collect();
         Expr::parse(format!("{{ {} }}", names.join(",")).as_bytes()).ok()
     }
 
     /// The names of these devices, joined by commas.
-    pub fn names(&self, bound: &[usize]) -> BString {
+    pub fn joined_ids(&self, bound: &[usize]) -> BString {
         let ids: Vec<&str> =
             bound.iter().filter_map(|index| self.ids.get(*index).map(String::as_str)).collect();
         BString::from(ids.join(","))
@@ -167,14 +174,14 @@ impl Devices {
 
 /// Returns an id as part of an attribute's name: odd bytes become `_`, and of two beside each other one is left
 /// (`cleanStringForUseAsAttr`).
-fn cleaned(id: &str) -> String {
+fn attribute_name_part(id: &str) -> String {
     let keep = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
     id.trim().bytes().map(keep).collect::<String>().replace("__", "_")
 }
 
 /// Property ads that an inventory prints, by id: `Common` is everybody's, others name their id or are named after it. What
 /// belongs to no id stays in the ad.
-pub(super) fn take_properties(
+pub(super) fn extract_properties(
     ad: &mut ClassAd,
     ids: &BTreeSet<String>,
     world: &dyn World,
@@ -208,7 +215,7 @@ pub(super) fn take_properties(
 
 #[cfg(test)]
 mod tests {
-    use super::cleaned;
+    use super::attribute_name_part;
 
     /// Recording p55n: `{ Foo_a_,Foo_b_ }` for ids with quotes.
     #[test]
@@ -216,7 +223,7 @@ mod tests {
         for (id, wanted) in
             [("Foo_\"a\"", "Foo_a_"), ("Foo_{", "Foo_"), ("Foo_1", "Foo_1"), ("GPUs_GPU-a1", "GPUs_GPU_a1")]
         {
-            assert_eq!(cleaned(id), wanted);
+            assert_eq!(attribute_name_part(id), wanted);
         }
     }
 }

@@ -37,20 +37,27 @@ pub struct DrainRequest {
     /// Why, for DrainReason.
     pub reason: String,
     /// Who asks, where that is known.
-    pub by: String,
+    pub requester: String,
     /// What comes when all slots are drained.
     pub completion: DrainCompletion,
     /// What has to be true in each slot's ad; else nothing is drained.
     pub check: Option<Expr>,
     /// START meanwhile, of a graceful drain: DEFAULT_DRAINING_START_EXPR without.
-    pub start: Option<Expr>,
+    pub start_while_draining: Option<Expr>,
 }
 
 impl DrainRequest {
     /// A drain without conditions.
     pub fn new(speed: DrainSpeed, reason: &str) -> Self {
         let (reason, by) = (reason.to_owned(), String::new());
-        DrainRequest { speed, reason, by, completion: DrainCompletion::Nothing, check: None, start: None }
+        DrainRequest {
+            speed,
+            reason,
+            requester: by,
+            completion: DrainCompletion::Nothing,
+            check: None,
+            start_while_draining: None,
+        }
     }
 }
 

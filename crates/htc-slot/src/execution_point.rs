@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::core::Core;
-use super::interface::{Action, Event, HookRun, SlotKey, StarterId};
-use super::settings::Settings;
-use super::single::Slot;
+use super::events::{HookRunId, SlotKey, StartdAction, StartdEvent, StarterId};
+use super::execution_point_state::ExecutionPointState;
+use super::settings::StartdSettings;
+use super::slot::Slot;
 use super::slots::Slots;
 use htc_base::process::Exit;
-use htc_base::time::{Now, Tick};
+use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::World;
 
 /// The execution point: its slots and what they share.
@@ -19,226 +19,242 @@ use htc_base::world::World;
 /// it wants to be told that time has passed. It never asks for the time, reads no file and starts no process: the
 /// given world is asked for the zone of local time, random numbers and what expressions ask for.
 pub struct ExecutionPoint {
-    pub(super) core: Core,
+    pub(super) core: ExecutionPointState,
     pub(super) slots: Slots,
     /// Events that wait until all starters asked for are known to run or not.
-    pub(super) held: VecDeque<Event>,
+    pub(super) queued_events: VecDeque<StartdEvent>,
     /// When a slot was claimed last, in epoch seconds.
     pub(super) last_in_use: i64,
     /// Since when no slot has had a job.
-    pub(super) idle_since: Tick,
+    pub(super) idle_since: MonotonicTime,
     pub(super) end_reason: String,
     /// When a graceful end becomes a fast one.
-    pub(super) graceful_until: Option<Tick>,
+    pub(super) graceful_until: Option<MonotonicTime>,
     /// When hooks that still run at the end are no longer waited for.
-    pub(super) hooks_until: Option<Tick>,
+    pub(super) hooks_until: Option<MonotonicTime>,
     pub(super) finished: bool,
     /// Whether it begins anew when it has ended.
-    pub(super) restarts: bool,
+    pub(super) restart_requested: bool,
     /// The slot whose fetch is complete once the starter it has asked for is known to run or not.
-    pub(super) completing: Option<SlotKey>,
+    pub(super) fetch_completion_pending: Option<SlotKey>,
 }
 
 impl ExecutionPoint {
-    /// An execution point that has not begun: [`Event::Start`] is its first event.
-    pub fn new(settings: Settings, world: Rc<dyn World>, now: Now) -> Self {
-        let mut core = Core::new(Arc::new(settings), world, now);
+    /// An execution point that has not begun: [`StartdEvent::Start`] is its first event.
+    pub fn new(settings: StartdSettings, world: Rc<dyn World>, now: ClockReading) -> Self {
+        let mut core = ExecutionPointState::new(Arc::new(settings), world, now);
         core.slot_count = i64::try_from(core.settings.slots.len()).unwrap_or(i64::MAX);
-        core.has_backfill_slots = core.settings.slots.iter().any(|plan| plan.amounts.backfill);
+        core.has_backfill_slots = core.settings.slots.iter().any(|plan| plan.amounts.is_backfill);
         let plans = core.settings.slots.clone();
-        let slots = Slots::of(plans.into_iter().map(|plan| Slot::new(Arc::new(plan), &mut core)));
+        let slots = Slots::from_slots(plans.into_iter().map(|plan| Slot::new(Arc::new(plan), &mut core)));
         ExecutionPoint {
             core,
             slots,
-            held: VecDeque::new(),
+            queued_events: VecDeque::new(),
             last_in_use: now.epoch(),
-            idle_since: now.tick(),
+            idle_since: now.monotonic(),
             end_reason: String::new(),
             graceful_until: None,
             hooks_until: None,
             finished: false,
-            restarts: false,
-            completing: None,
+            restart_requested: false,
+            fetch_completion_pending: None,
         }
     }
 
     /// Tells what happened at `now`; returns what is to be done, in order.
     ///
-    /// After [`Action::SpawnStarter`] all other events wait until its answer.
-    pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
-        let now = Now { monotonic_us: now.monotonic_us.max(self.core.now.monotonic_us), ..now };
+    /// After [`StartdAction::SpawnStarter`] all other events wait until its answer.
+    pub fn step(&mut self, now: ClockReading, event: StartdEvent) -> Vec<StartdAction> {
+        let now = ClockReading { monotonic_us: now.monotonic_us.max(self.core.now.monotonic_us), ..now };
         self.core.now = now;
-        self.pass();
-        let answers = matches!(event, Event::StarterSpawned { .. } | Event::StarterFailed { .. });
-        if self.core.spawning > 0 && !answers {
-            self.held.push_back(event);
+        self.skip_idle_polls();
+        let answers = matches!(event, StartdEvent::StarterSpawned { .. } | StartdEvent::StarterFailed { .. });
+        if self.core.starting_starters > 0 && !answers {
+            self.queued_events.push_back(event);
         } else {
-            self.handle(event);
+            self.handle_event(event);
         }
-        while self.core.spawning == 0
-            && let Some(event) = self.held.pop_front()
+        while self.core.starting_starters == 0
+            && let Some(event) = self.queued_events.pop_front()
         {
-            self.handle(event);
+            self.handle_event(event);
         }
-        self.note_changes();
-        std::mem::take(&mut self.core.out)
+        self.update_poll_skipper();
+        std::mem::take(&mut self.core.actions)
     }
 
     /// Gives the list of a step back when all in it is done, so that the next need not make another.
-    pub fn reuse(&mut self, mut done: Vec<Action>) {
+    pub fn recycle_actions(&mut self, mut done: Vec<StartdAction>) {
         done.clear();
-        if self.core.out.is_empty() && done.capacity() > self.core.out.capacity() {
-            self.core.out = done;
+        if self.core.actions.is_empty() && done.capacity() > self.core.actions.capacity() {
+            self.core.actions = done;
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle_event(&mut self, event: StartdEvent) {
         if self.finished {
             return;
         }
         // A partitionable slot lists its children as they are when it asks for work.
         self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
-        self.list_children();
-        self.collect_shared();
+        self.update_child_lists();
+        self.collect_slot_attributes();
         // What woke the daemon is looked at after its timers.
         let ended = matches!(
             event,
-            Event::HookEnded { .. }
-                | Event::Fetched { .. }
-                | Event::HookFailed { .. }
-                | Event::HookTimedOut { .. }
-                | Event::StarterExited { .. }
-                | Event::Asks { .. }
+            StartdEvent::HookEnded { .. }
+                | StartdEvent::JobFetched { .. }
+                | StartdEvent::HookFailed { .. }
+                | StartdEvent::HookTimedOut { .. }
+                | StartdEvent::StarterExited { .. }
+                | StartdEvent::SkippedFetchEnds { .. }
         );
         if ended {
-            if self.alarms_are_due() {
-                self.tick();
+            if self.has_due_alarm() {
+                self.run_due_timers();
             }
-            self.timers_are_over();
+            self.record_timers_run();
         }
-        self.touch_for(&event);
+        self.wake_slots_for(&event);
         match event {
-            Event::Start => self.start(),
-            Event::Tick => {
-                self.tick();
-                self.timers_are_over();
+            StartdEvent::Start => self.start_execution_point(),
+            StartdEvent::Tick => {
+                self.run_due_timers();
+                self.record_timers_run();
             }
-            Event::HookEnded { run, stdout, cut } => {
-                if let Some(key) = self.fetching_with(run) {
-                    self.fetch_ended(key, &stdout, cut);
+            StartdEvent::HookEnded { run, stdout, cut } => {
+                if let Some(key) = self.take_fetching_slot(run) {
+                    self.handle_fetch_output(key, &stdout, cut);
                 }
             }
-            Event::Fetched { run, ad, kind } => {
-                if let Some(key) = self.fetching_with(run) {
-                    self.fetched(key, (*ad, kind));
+            StartdEvent::JobFetched { run, ad, kind } => {
+                if let Some(key) = self.take_fetching_slot(run) {
+                    self.handle_fetched_job(key, (*ad, kind));
                 }
             }
             // To be woken is all it needs: the call is under way.
-            Event::Asks { slot } => self.touch(slot),
-            Event::HookFailed { run, reason } => {
-                if let Some(key) = self.fetching_with(run) {
-                    self.fetch_failed(key, reason);
+            StartdEvent::SkippedFetchEnds { slot } => self.wake_slot_family(slot),
+            StartdEvent::HookFailed { run, reason } => {
+                if let Some(key) = self.take_fetching_slot(run) {
+                    self.handle_fetch_failure(key, reason);
                 }
             }
-            Event::HookTimedOut { run, reason } => {
-                if let Some(key) = self.fetching_with(run) {
-                    self.fetch_timed_out(key, reason);
+            StartdEvent::HookTimedOut { run, reason } => {
+                if let Some(key) = self.take_fetching_slot(run) {
+                    self.handle_fetch_timeout(key, reason);
                 }
             }
-            Event::Cron(ads) => self.take_cron_ads(*ads),
-            Event::Benchmarked(ads) => {
+            StartdEvent::CronPublished(ads) => self.replace_cron_ads(*ads),
+            StartdEvent::BenchmarksPublished(ads) => {
                 self.core.benchmarks.ads = *ads;
-                self.slots.values_mut().for_each(|slot| slot.rebuild(&self.core));
+                self.slots.values_mut().for_each(|slot| slot.rebuild_ad(&self.core));
             }
-            Event::ImageCache(mib) => {
+            StartdEvent::ImageCacheMeasured(mib) => {
                 self.core.image_cache_mib = Some(mib);
                 self.refresh_all();
             }
-            Event::Woke { failure } => self.woke(failure),
-            Event::BenchmarksEnded => self.benchmarks_ended(),
-            Event::StarterSpawned { starter, .. } if self.is_client(starter) => self.client_spawned(None),
-            Event::StarterFailed { starter, reason } if self.is_client(starter) => {
-                self.client_spawned(Some(&reason));
+            StartdEvent::Awake { failure } => self.handle_wake_up(failure),
+            StartdEvent::BenchmarksEnded => self.finish_benchmarks(),
+            StartdEvent::StarterSpawned { starter, .. } if self.is_backfill_client(starter) => {
+                self.handle_client_start(None)
             }
-            Event::StarterExited { starter, .. } if self.is_client(starter) => self.client_exited(),
-            Event::StarterSpawned { starter, pid } => {
-                self.with_starter(starter, |slot, core| slot.spawned(core, pid));
-                self.fetch_completed_by_starter();
+            StartdEvent::StarterFailed { starter, reason } if self.is_backfill_client(starter) => {
+                self.handle_client_start(Some(&reason));
             }
-            Event::StarterFailed { starter, reason } => {
-                self.with_starter(starter, |slot, core| slot.spawn_failed(core, &reason));
-                self.fetch_completed_by_starter();
+            StartdEvent::StarterExited { starter, .. } if self.is_backfill_client(starter) => {
+                self.handle_client_exit()
             }
-            Event::StarterExited { starter, exit } => {
+            StartdEvent::StarterSpawned { starter, pid } => {
+                self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_spawned(core, pid));
+                self.complete_pending_fetch();
+            }
+            StartdEvent::StarterFailed { starter, reason } => {
+                self.with_slot_of_starter(starter, |slot, core| slot.handle_spawn_failure(core, &reason));
+                self.complete_pending_fetch();
+            }
+            StartdEvent::StarterExited { starter, exit } => {
                 let killed = matches!(exit, Exit::Signal { .. });
-                let taken = self.is_taken_while_draining(starter);
-                self.coordinate_without(Some(starter));
-                self.with_starter(starter, |slot, core| slot.starter_exited(core, killed));
-                if let Some(lazy) = &mut self.core.lazy {
-                    lazy.starters.remove(&starter);
+                let taken = self.is_accepted_while_draining(starter);
+                self.update_coordinated_retirement_without(Some(starter));
+                self.with_slot_of_starter(starter, |slot, core| slot.handle_starter_exit(core, killed));
+                if let Some(lazy) = &mut self.core.poll_skipper {
+                    lazy.starter_slots.remove(&starter);
                 }
                 if !taken {
-                    self.check_drain();
+                    self.retire_jobs_accepted_while_draining();
                 }
             }
-            Event::FinalUpdate { starter } => self.with_starter(starter, Self::final_update),
-            Event::JobUpdate { starter, ad } => {
-                self.with_starter(starter, |slot, core| slot.update_job(core, &ad));
+            StartdEvent::FinalUpdate { starter } => {
+                self.with_slot_of_starter(starter, Self::handle_final_update)
             }
-            Event::Command { slot, command } => self.command(&slot, command),
-            Event::Measured(measured) => {
+            StartdEvent::JobUpdate { starter, ad } => {
+                self.with_slot_of_starter(starter, |slot, core| slot.update_job_ad(core, &ad));
+            }
+            StartdEvent::Command { slot, command } => self.handle_claim_command(&slot, command),
+            StartdEvent::MeasurementsTaken(measured) => {
                 self.core.measured = *measured;
                 let jobs = std::mem::take(&mut self.core.measured.jobs);
-                self.take_usages(&jobs);
+                self.record_job_usages(&jobs);
             }
-            Event::Refresh => self.refresh_all(),
-            Event::Vacate { slot, fast } => self.vacate(slot.as_deref(), fast),
-            Event::Drain(request) => self.begin_drain(*request),
-            Event::CancelDrain { id } => self.cancel_named_drain(id.as_deref()),
-            Event::Suspend { slot } => self.suspend(slot.as_deref(), true),
-            Event::Continue { slot } => self.suspend(slot.as_deref(), false),
-            Event::Shutdown(how) => self.shut_down(how, "asked to end"),
-            Event::Unable(reason) => self.set_unable(reason),
-            Event::Reconfigure(settings) => self.reconfigure(*settings),
+            StartdEvent::Refresh => self.refresh_all(),
+            StartdEvent::Vacate { slot, fast } => self.vacate(slot.as_deref(), fast),
+            StartdEvent::Drain(request) => self.begin_drain(*request),
+            StartdEvent::CancelDrain { id } => self.cancel_named_drain(id.as_deref()),
+            StartdEvent::Suspend { slot } => self.suspend_or_continue(slot.as_deref(), true),
+            StartdEvent::Continue { slot } => self.suspend_or_continue(slot.as_deref(), false),
+            StartdEvent::Shutdown(how) => self.shut_down(how, "asked to end"),
+            StartdEvent::StarterProblem(reason) => self.set_starter_problem(reason),
+            StartdEvent::Reconfigure(settings) => self.reconfigure(*settings),
         }
-        self.settle();
-        self.find_conflicts();
+        self.finish_event();
+        self.update_resource_conflicts();
     }
 
     /// Wakes the slots that an event concerns, where slots rest.
-    fn touch_for(&mut self, event: &Event) {
-        let Some(lazy) = &self.core.lazy else { return };
+    fn wake_slots_for(&mut self, event: &StartdEvent) {
+        let Some(lazy) = &self.core.poll_skipper else { return };
         let key = match event {
-            Event::HookEnded { run, .. }
-            | Event::Fetched { run, .. }
-            | Event::HookFailed { run, .. }
-            | Event::HookTimedOut { run, .. } => lazy.fetches.get(run).copied(),
-            Event::StarterSpawned { starter, .. }
-            | Event::StarterFailed { starter, .. }
-            | Event::StarterExited { starter, .. }
-            | Event::FinalUpdate { starter }
-            | Event::JobUpdate { starter, .. } => lazy.starters.get(starter).copied(),
-            Event::Tick if self.is_lazy() => None,
+            StartdEvent::HookEnded { run, .. }
+            | StartdEvent::JobFetched { run, .. }
+            | StartdEvent::HookFailed { run, .. }
+            | StartdEvent::HookTimedOut { run, .. } => lazy.fetching_slots.get(run).copied(),
+            StartdEvent::StarterSpawned { starter, .. }
+            | StartdEvent::StarterFailed { starter, .. }
+            | StartdEvent::StarterExited { starter, .. }
+            | StartdEvent::FinalUpdate { starter }
+            | StartdEvent::JobUpdate { starter, .. } => lazy.starter_slots.get(starter).copied(),
+            StartdEvent::Tick if self.is_skipping_polls() => None,
             // It is woken when it is known whether it asks.
-            Event::Asks { .. } => None,
-            Event::Measured(_) if !self.core.wants.machine && self.is_lazy() => None,
-            _ => return self.touch_all(),
+            StartdEvent::SkippedFetchEnds { .. } => None,
+            StartdEvent::MeasurementsTaken(_)
+                if !self.core.publish_set.machine && self.is_skipping_polls() =>
+            {
+                None
+            }
+            _ => return self.wake_all_slots(),
         };
         if let Some(key) = key {
-            self.touch(key);
+            self.wake_slot_family(key);
         }
     }
 
     /// Whether the job of this starter was accepted while a drain was under way.
-    fn is_taken_while_draining(&self, starter: StarterId) -> bool {
+    fn is_accepted_while_draining(&self, starter: StarterId) -> bool {
         let of = |slot: &Slot| slot.accepted_while_draining && slot.starter() == Some(starter);
-        self.core.drain.is_on() && self.slots.values().any(of)
+        self.core.drain.is_draining() && self.slots.values().any(of)
     }
 
-    fn with_starter(&mut self, starter: StarterId, then: impl FnOnce(&mut Slot, &mut Core)) {
+    fn with_slot_of_starter(
+        &mut self,
+        starter: StarterId,
+        then: impl FnOnce(&mut Slot, &mut ExecutionPointState),
+    ) {
         let owns = |slot: &&mut Slot| slot.starter() == Some(starter);
-        let slot = match &self.core.lazy {
-            Some(lazy) => lazy.starters.get(&starter).and_then(|key| self.slots.get_mut(key)).filter(owns),
+        let slot = match &self.core.poll_skipper {
+            Some(lazy) => {
+                lazy.starter_slots.get(&starter).and_then(|key| self.slots.get_mut(key)).filter(owns)
+            }
             None => self.slots.values_mut().find(owns),
         };
         if let Some(slot) = slot {
@@ -248,12 +264,16 @@ impl ExecutionPoint {
 
     /// A call is over: the slot that it fetched for. The other hooks' outcome has no consequence; the runner tells of
     /// failures.
-    fn fetching_with(&mut self, run: HookRun) -> Option<SlotKey> {
+    fn take_fetching_slot(&mut self, run: HookRunId) -> Option<SlotKey> {
         self.core.hooks_running.remove(&run);
-        if let Some(lazy) = &mut self.core.lazy {
-            let key = lazy.fetches.remove(&run)?;
-            return self.slots.get(&key).filter(|slot| slot.fetching.run() == Some(run)).map(|slot| slot.key);
+        if let Some(lazy) = &mut self.core.poll_skipper {
+            let key = lazy.fetching_slots.remove(&run)?;
+            return self
+                .slots
+                .get(&key)
+                .filter(|slot| slot.fetch_state.running_call() == Some(run))
+                .map(|slot| slot.key);
         }
-        self.slots.values().find(|slot| slot.fetching.run() == Some(run)).map(|slot| slot.key)
+        self.slots.values().find(|slot| slot.fetch_state.running_call() == Some(run)).map(|slot| slot.key)
     }
 }

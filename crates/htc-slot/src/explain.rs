@@ -2,62 +2,67 @@
 
 use serde::Serialize;
 
-use super::clause::{Clause, cut, plain, values_in};
-use super::device_choice::{has_devices, has_devices_by_ad, whole_has};
+use super::change_prediction::ClockContext;
+use super::device_choice::{check_devices, check_devices_by_ad, check_undivided_slot_devices};
+use super::evaluated_condition::{EvaluatedCondition, attribute_values, format_value, truncate};
+use super::events::SlotKey;
 use super::execution_point::ExecutionPoint;
-use super::fetch_verdict::add_requests;
-use super::interface::SlotKey;
+use super::fetch_verdict::add_default_requests;
 use super::settings::SlotKind;
-use super::single::Slot;
-use super::unfit::Unfit;
-use super::watch::Moving;
-use htc_base::quirks::Quirks;
-use htc_base::world::{Frozen, World};
-use htc_classad::explain::{Step, trace};
-use htc_classad::{ClassAd, Context, Expr, Shape, Value};
+use super::slot::Slot;
+use super::unfit_reason::UnfitReason;
+use htc_base::quirks::QuirkMode;
+use htc_base::world::{FrozenClockWorld, World};
+use htc_classad::explain::{TraceStep, trace};
+use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
 
 /// What a slot says to a job that nobody has fetched.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Offer {
+pub struct SlotVerdict {
     /// Whether it would take it, were it free.
     pub accepted: bool,
     /// In one line.
     pub reason: String,
     /// The conditions that are not true.
-    pub details: Vec<Clause>,
+    pub untrue_conditions: Vec<EvaluatedCondition>,
     /// Why a claim for the job would be refused all the same: the dynamic slot would not take it, which nobody asks of a fetched
     /// job.
-    pub unfit_to_claim: Option<Unfit>,
+    pub claim_unfit_reason: Option<UnfitReason>,
 }
 
-impl Offer {
-    fn refused(unfit: Unfit) -> Self {
-        let Unfit { reason, clauses } = unfit;
-        Offer { accepted: false, reason, details: clauses, unfit_to_claim: None }
+impl SlotVerdict {
+    fn refused(unfit: UnfitReason) -> Self {
+        let UnfitReason { reason, untrue_conditions: clauses } = unfit;
+        SlotVerdict { accepted: false, reason, untrue_conditions: clauses, claim_unfit_reason: None }
     }
 
-    fn accepted(rank: f64, unfit_to_claim: Option<Unfit>) -> Self {
-        Offer { accepted: true, reason: format!("rank {rank}"), details: Vec::new(), unfit_to_claim }
+    fn accepted(rank: f64, unfit_to_claim: Option<UnfitReason>) -> Self {
+        SlotVerdict {
+            accepted: true,
+            reason: format!("rank {rank}"),
+            untrue_conditions: Vec::new(),
+            claim_unfit_reason: unfit_to_claim,
+        }
     }
 
     /// What whoever claims is told, not a fetch hook.
-    pub fn to_a_claim(self) -> Self {
-        match self.unfit_to_claim {
-            Some(unfit) => Offer::refused(unfit),
+    pub fn into_claim_verdict(self) -> Self {
+        match self.claim_unfit_reason {
+            Some(unfit) => SlotVerdict::refused(unfit),
             None => self,
         }
     }
 }
 
 /// An expression that is asked after, up to this one.
-const LONGEST: usize = 4000;
+const MAX_EXPRESSION_LENGTH: usize = 4000;
 
 impl Slot {
     /// A job as it would be had the slot fetched it.
-    fn as_fetched(&self, job: &ClassAd) -> ClassAd {
+    fn job_as_fetched(&self, job: &ClassAd) -> ClassAd {
         let mut job = job.clone();
         if self.kind == SlotKind::Static {
-            add_requests(&mut job);
+            add_default_requests(&mut job);
         }
         job
     }
@@ -65,73 +70,73 @@ impl Slot {
 
 impl ExecutionPoint {
     /// What a slot, were it free, would say to the job; `None` when there is no such slot.
-    pub fn consider(&self, key: SlotKey, job: &ClassAd) -> Option<Offer> {
+    pub fn judge_job(&self, key: SlotKey, job: &ClassAd) -> Option<SlotVerdict> {
         let slot = self.slots.get(&key)?;
-        let job = slot.as_fetched(job);
+        let job = slot.job_as_fetched(job);
         let core = &self.core;
-        let (takes, rank) = slot.look(core, Some(&job), |context| {
+        let (takes, rank) = slot.eval_in_slot_ad(core, Some(&job), |context| {
             (context.boolean("Requirements") == Some(true), context.real("Rank").unwrap_or(0.0))
         });
         if slot.broken.is_some() || !takes {
-            return Some(Offer::refused(slot.unfit_for(core, &job)));
+            return Some(SlotVerdict::refused(slot.unfit_reason(core, &job)));
         }
         let tried = match slot.kind {
-            SlotKind::Partitionable => slot.try_split(core, &job),
+            SlotKind::Partitionable => slot.check_split(core, &job),
             SlotKind::Static | SlotKind::Dynamic => {
-                let found = whole_has(|| has_devices(slot, core, &job), core.quirks());
+                let found = check_undivided_slot_devices(|| check_devices(slot, core, &job), core.quirks());
                 found.map(|()| None).map_err(|(unfit, _)| unfit)
             }
         };
         Some(match tried {
-            Ok(unfit) => Offer::accepted(rank, unfit),
-            Err(unfit) => Offer::refused(unfit),
+            Ok(unfit) => SlotVerdict::accepted(rank, unfit),
+            Err(unfit) => SlotVerdict::refused(unfit),
         })
     }
 
     /// The second from which on a slot may say something else to the job than now, by the clock alone; `i64::MAX` for never.
-    pub fn says_so_until(&self, key: SlotKey, job: &ClassAd) -> Option<i64> {
+    pub fn verdict_valid_until(&self, key: SlotKey, job: &ClassAd) -> Option<i64> {
         let slot = self.slots.get(&key)?;
-        let job = slot.as_fetched(job);
-        let moving = slot.moving(&self.core);
+        let job = slot.job_as_fetched(job);
+        let moving = slot.clock_context(&self.core);
         // What moves was published at the last poll, and goes on from there.
         let published = self.core.current_time.min(moving.now);
-        self.core.watch.begin(Moving { now: published, ..moving });
+        self.core.change_predictor.begin(ClockContext { now: published, ..moving });
         // Rank is asked of a job that is wanted only.
-        slot.look(&self.core, Some(&job), |context| {
+        slot.eval_in_slot_ad(&self.core, Some(&job), |context| {
             context.boolean("Requirements").filter(|wanted| *wanted).map(|_| context.real("Rank"))
         });
-        Some(self.core.watch.end())
+        Some(self.core.change_predictor.end())
     }
 
     /// An attribute has this value in all slots from now on, whatever is published of it.
-    pub fn assume(&mut self, name: &str, value: &Expr) {
+    pub fn override_attribute(&mut self, name: &str, value: &Expr) {
         for slot in self.slots.values_mut() {
-            slot.live.insert(name, value.clone());
+            slot.live_ad.insert(name, value.clone());
         }
     }
 }
 
 /// What a slot that is known by its ad alone would say to the job, were it free.
-pub fn consider_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks: Quirks) -> Offer {
+pub fn judge_job_by_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks: QuirkMode) -> SlotVerdict {
     let context = Context::new(world).my(slot).target(job);
     if context.boolean("Requirements") != Some(true) {
-        return Offer::refused(Unfit::of(slot, job, world));
+        return SlotVerdict::refused(UnfitReason::from_requirements(slot, job, world));
     }
     let splits = context.boolean("PartitionableSlot") == Some(true);
-    let has = || has_devices_by_ad(slot, job, world, quirks);
+    let has = || check_devices_by_ad(slot, job, world, quirks);
     let devices = match splits {
         true => has(),
-        false => whole_has(has, quirks).map_err(|(unfit, _)| unfit),
+        false => check_undivided_slot_devices(has, quirks).map_err(|(unfit, _)| unfit),
     };
     match devices {
-        Ok(()) => Offer::accepted(context.real("Rank").unwrap_or(0.0), None),
-        Err(unfit) => Offer::refused(unfit),
+        Ok(()) => SlotVerdict::accepted(context.real("Rank").unwrap_or(0.0), None),
+        Err(unfit) => SlotVerdict::refused(unfit),
     }
 }
 
 /// A policy expression as it stands and what it says now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Asked {
+pub struct EvaluatedExpression {
     /// The attribute, such as `PREEMPT`.
     pub name: String,
     /// The expression.
@@ -139,13 +144,13 @@ pub struct Asked {
     /// Its value.
     pub value: String,
     /// Of several conditions joined by `&&` or `||` the one that makes it so.
-    pub because: Option<Clause>,
+    pub because: Option<EvaluatedCondition>,
     /// The attributes that it names, with their values.
     pub parts: Vec<String>,
 }
 
 /// The expressions that decide about a slot, in the order in which they are asked.
-const POLICY: [&str; 12] = [
+const POLICY_EXPRESSIONS: [&str; 12] = [
     "START",
     "IsOwner",
     "WANT_SUSPEND",
@@ -162,56 +167,65 @@ const POLICY: [&str; 12] = [
 
 impl ExecutionPoint {
     /// What the policy expressions of a slot say now, with the job that it has.
-    pub fn policy(&self, key: SlotKey) -> Vec<Asked> {
-        POLICY.into_iter().filter_map(|name| self.asked(key, name)).collect()
+    pub fn evaluate_policy_expressions(&self, key: SlotKey) -> Vec<EvaluatedExpression> {
+        POLICY_EXPRESSIONS.into_iter().filter_map(|name| self.evaluate_expression(key, name)).collect()
     }
 
     /// What one expression of a slot says now, with the job that it has.
-    pub fn asked(&self, key: SlotKey, name: &str) -> Option<Asked> {
+    pub fn evaluate_expression(&self, key: SlotKey, name: &str) -> Option<EvaluatedExpression> {
         let slot = self.slots.get(&key)?;
-        let world = Frozen { world: &*self.core.world, now: self.core.now };
-        let mut context = Context::new(&world).my(&slot.live);
+        let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
+        let mut context = Context::new(&world).my(&slot.live_ad);
         if let Some(job) = slot.job() {
             context = context.target(job);
         }
-        let expr = slot.live.get(name)?;
-        let parts = if expr.as_literal().is_some() { Vec::new() } else { deep_values(&context, slot, &expr) };
-        let text = cut(&expr.unparse_old().to_string(), LONGEST);
-        let because = because(&context, &expr);
-        Some(Asked { name: name.to_owned(), text, value: plain(&context.eval_attr(name)), because, parts })
+        let expr = slot.live_ad.get(name)?;
+        let parts =
+            if expr.as_literal().is_some() { Vec::new() } else { collect_values(&context, slot, &expr) };
+        let text = truncate(&expr.unparse_old().to_string(), MAX_EXPRESSION_LENGTH);
+        let because = find_deciding_condition(&context, &expr);
+        Some(EvaluatedExpression {
+            name: name.to_owned(),
+            text,
+            value: format_value(&context.eval_attr(name)),
+            because,
+            parts,
+        })
     }
 }
 
 /// The condition within an expression that makes its value.
-fn because(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
+fn find_deciding_condition(context: &Context<'_>, expr: &Expr) -> Option<EvaluatedCondition> {
     let whole = trace(context, expr);
-    let part = deciding(&whole);
+    let part = find_deciding_part(&whole);
     let value = part.value.as_ref().filter(|_| !std::ptr::eq(part, &whole))?;
-    Some(Clause {
+    Some(EvaluatedCondition {
         attribute: String::new(),
-        text: cut(&part.expr.without_parentheses().unparse_old().to_string(), LONGEST),
-        value: plain(value),
-        seen: values_in(context, &part.expr),
+        text: truncate(&part.expr.without_parentheses().unparse_old().to_string(), MAX_EXPRESSION_LENGTH),
+        value: format_value(value),
+        seen: attribute_values(context, &part.expr),
     })
 }
 
 /// The first part that is not true of a conjunction that is not, or that is true of a disjunction that is; names are followed.
-fn deciding(step: &Step) -> &Step {
+fn find_deciding_part(step: &TraceStep) -> &TraceStep {
     let truth = step.value.as_ref().and_then(Value::truth);
     let same = || step.steps.iter().find(|part| part.value == step.value);
-    let part = match step.expr.shape() {
-        Shape::And(..) if truth != Some(true) => same(),
-        Shape::Or(..) if truth == Some(true) => same(),
+    let part = match step.expr.kind() {
+        ExprKind::And(..) if truth != Some(true) => same(),
+        ExprKind::Or(..) if truth == Some(true) => same(),
         // What a name stands for, where that is made of several conditions.
-        Shape::Reference => step.steps.last().filter(|inner| !std::ptr::eq(deciding(inner), *inner)),
+        ExprKind::Reference => {
+            step.steps.last().filter(|inner| !std::ptr::eq(find_deciding_part(inner), *inner))
+        }
         _ => None,
     };
-    part.map_or(step, deciding)
+    part.map_or(step, find_deciding_part)
 }
 
 /// The values of the names in an expression, and of those in the expressions that these stand for.
-fn deep_values(context: &Context<'_>, slot: &Slot, expr: &Expr) -> Vec<String> {
-    let mut found = values_in(context, expr);
+fn collect_values(context: &Context<'_>, slot: &Slot, expr: &Expr) -> Vec<String> {
+    let mut found = attribute_values(context, expr);
     let mut todo: Vec<Expr> = vec![expr.clone()];
     let mut turns = 0;
     while let Some(expr) = todo.pop() {
@@ -219,12 +233,12 @@ fn deep_values(context: &Context<'_>, slot: &Slot, expr: &Expr) -> Vec<String> {
         if turns > 40 {
             break;
         }
-        for name in htc_classad::references::of(&expr) {
-            let Some(inner) = slot.live.get(&name).filter(|inner| inner.as_literal().is_none()) else {
+        for name in htc_classad::references::mentioned_attributes(&expr) {
+            let Some(inner) = slot.live_ad.get(&name).filter(|inner| inner.as_literal().is_none()) else {
                 continue;
             };
             let new: Vec<String> =
-                values_in(context, &inner).into_iter().filter(|line| !found.contains(line)).collect();
+                attribute_values(context, &inner).into_iter().filter(|line| !found.contains(line)).collect();
             if !new.is_empty() {
                 found.extend(new);
                 todo.push(inner);
@@ -247,7 +261,7 @@ mod tests {
         let world = htc_os::RealWorld::new();
         let context = Context::new(&world).my(&ad);
         let found = |text: &str| {
-            let because = because(&context, &Expr::parse(text.as_bytes()).unwrap());
+            let because = find_deciding_condition(&context, &Expr::parse(text.as_bytes()).unwrap());
             because.map(|clause| clause.to_string())
         };
         for (text, wanted) in [

@@ -5,27 +5,27 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::clause::{plain, values_in};
-use super::startd_hooks::outranking;
-use htc_base::quirks::{Decided, Quirk, Quirks};
+use super::evaluated_condition::{attribute_values, format_value};
+use super::hook_quirks::outranking_job_decision;
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::text::{caseless, words};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
-use htc_hook::reply::{self, BadLine};
+use htc_hook::hook_output::{self, BadOutputLine};
 
 /// What a fetch brought.
 #[derive(Clone, Debug)]
-pub enum Fetched {
+pub enum FetchOutcome {
     /// No work, and why if that needs saying.
-    Nothing(&'static str),
+    NoWork(&'static str),
     /// Something that is no job.
-    Bad {
+    BadOutput {
         /// What is wrong, in the reference's words where it has some.
         reason: String,
         /// The line, unless the answer as a whole is refused.
-        line: Option<BadLine>,
+        line: Option<BadOutputLine>,
         /// Whether an idle claim stays.
-        keeps_claim: Decided,
+        keeps_claim: QuirkDecision,
     },
     /// A job as printed.
     Job(Box<ClassAd>),
@@ -33,52 +33,52 @@ pub enum Fetched {
 
 /// What FETCH_WORK printed.
 #[derive(Clone, Copy, Debug)]
-pub struct FetchAnswer<'a> {
+pub struct FetchOutput<'a> {
     /// As far as it was read.
     pub stdout: &'a [u8],
     /// It was longer.
-    pub cut: bool,
+    pub is_truncated: bool,
     /// PIPE_BUFFER_MAX, at which it was cut.
     pub limit: usize,
 }
 
 /// Reads an answer; how the hook ended does not matter. Quirks that had a say are added to `seen`.
-pub fn read_fetched(
-    answer: FetchAnswer<'_>,
+pub fn parse_fetch_output(
+    answer: FetchOutput<'_>,
     dialect: Dialect,
-    quirks: Quirks,
+    quirks: QuirkMode,
     seen: &mut Vec<Quirk>,
-) -> Fetched {
-    let FetchAnswer { stdout, cut, limit } = answer;
+) -> FetchOutcome {
+    let FetchOutput { stdout, is_truncated: cut, limit } = answer;
     let bad = |reason, line| {
         let keeps_claim = quirks.decide(Quirk::BadAnswerKeepsClaim);
-        Fetched::Bad { reason, line, keeps_claim }
+        FetchOutcome::BadOutput { reason, line, keeps_claim }
     };
-    let text = reply::visible(stdout);
+    let text = hook_output::visible_output(stdout);
     if text.is_empty() {
-        return Fetched::Nothing("");
+        return FetchOutcome::NoWork("");
     }
-    if let Some(counts) = reply::cut_counts(cut, quirks) {
+    if let Some(counts) = hook_output::decide_cut_output(cut, quirks) {
         seen.push(counts.quirk);
         if !counts.as_reference {
             return bad(format!("it is longer than PIPE_BUFFER_MAX, {limit} bytes"), None);
         }
     }
-    if reply::lines(text).next().is_none() {
+    if hook_output::output_lines(text).next().is_none() {
         let is_job = quirks.decide(Quirk::BlankAnswerIsJob);
         seen.push(is_job.quirk);
         if !is_job.as_reference {
-            return Fetched::Nothing("only white space");
+            return FetchOutcome::NoWork("only white space");
         }
     }
-    match reply::token_lines(text, dialect) {
-        Ok(job) => Fetched::Job(Box::new(job)),
-        Err(line) => bad(line.reference_text(), Some(line)),
+    match hook_output::parse_token_lines(text, dialect) {
+        Ok(job) => FetchOutcome::Job(Box::new(job)),
+        Err(line) => bad(line.reference_message(), Some(line)),
     }
 }
 
 /// What a job lacks on a static slot is 1 (`StartdHookMgr::handleHookFetchWork`). Returns the names added.
-pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
+pub fn add_default_requests(job: &mut ClassAd) -> Vec<&'static str> {
     let missing: Vec<_> = ["RequestCpus", "RequestMemory", "RequestDisk"]
         .into_iter()
         .filter(|name| !job.contains(name))
@@ -90,7 +90,7 @@ pub fn add_requests(job: &mut ClassAd) -> Vec<&'static str> {
 }
 
 /// The keyword of the slot, for a job that names none (`StartdHookMgr::handleHookFetchWork`). Returns the name added.
-pub fn add_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Option<&'static str> {
+pub fn add_hook_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Option<&'static str> {
     let named = Context::new(world).my(job).string("HookKeyword").is_some();
     (!named && !keyword.is_empty()).then(|| {
         job.set("HookKeyword", BString::from(keyword));
@@ -99,7 +99,7 @@ pub fn add_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Opti
 }
 
 /// Whether an ad is that of a static slot.
-pub fn is_static(slot: &ClassAd, world: &dyn World) -> bool {
+pub fn is_static_slot_ad(slot: &ClassAd, world: &dyn World) -> bool {
     let own = Context::new(world).my(slot);
     let kind = own.string("SlotType").unwrap_or_default();
     own.boolean("PartitionableSlot") != Some(true)
@@ -136,11 +136,11 @@ pub struct FetchVerdict {
     /// The job, with what the startd adds to it.
     pub job: Option<ClassAd>,
     /// Attributes that the startd has added.
-    pub added: Vec<&'static str>,
+    pub added_attributes: Vec<&'static str>,
     /// The rank of the job.
     pub rank: f64,
     /// The line that spoiled the answer.
-    pub bad: Option<BadLine>,
+    pub bad_line: Option<BadOutputLine>,
     /// Whether an idle claim ends by it.
     pub ends_idle_claim: bool,
     /// Quirks that had a say, whichever way they are decided.
@@ -148,14 +148,14 @@ pub struct FetchVerdict {
 }
 
 /// Judges an answer for a slot whose state is told by its ad as FETCH_WORK got it, with its keyword.
-pub fn fetch_verdict(
+pub fn judge_fetch_output(
     (slot, keyword): (&ClassAd, &[u8]),
-    answer: FetchAnswer<'_>,
+    answer: FetchOutput<'_>,
     world: &dyn World,
-    quirks: Quirks,
+    quirks: QuirkMode,
 ) -> FetchVerdict {
     let mut seen = Vec::new();
-    let fetched = read_fetched(answer, Dialect::of(world), quirks, &mut seen);
+    let fetched = parse_fetch_output(answer, Dialect::of_world(world), quirks, &mut seen);
     let own = Context::new(world).my(slot);
     let is = |name: &str, wanted: &str| {
         own.string(name).is_some_and(|value| caseless::eq(&value, wanted.as_bytes()))
@@ -163,27 +163,27 @@ pub fn fetch_verdict(
     let idle_claim = is("State", "Claimed") && is("Activity", "Idle");
     let mut verdict = FetchVerdict { ends_idle_claim: idle_claim, ..FetchVerdict::default() };
     match fetched {
-        Fetched::Nothing(reason) => verdict.reason = reason.to_owned(),
-        Fetched::Bad { reason, line, keeps_claim } => {
+        FetchOutcome::NoWork(reason) => verdict.reason = reason.to_owned(),
+        FetchOutcome::BadOutput { reason, line, keeps_claim } => {
             verdict.decision = FetchDecision::BadOutput;
             verdict.reason = reason;
-            verdict.bad = line;
+            verdict.bad_line = line;
             seen.push(keeps_claim.quirk);
             verdict.ends_idle_claim = idle_claim && !keeps_claim.as_reference;
         }
-        Fetched::Job(mut job) => {
-            if is_static(slot, world) {
-                verdict.added = add_requests(&mut job);
+        FetchOutcome::Job(mut job) => {
+            if is_static_slot_ad(slot, world) {
+                verdict.added_attributes = add_default_requests(&mut job);
             }
             let context = Context::new(world).my(slot).target(&job);
             verdict.rank = context.real("Rank").unwrap_or(0.0);
             let busy = is("State", "Claimed") && !idle_claim;
-            let outranking = outranking(quirks);
+            let outranking = outranking_job_decision(quirks);
             let (rank, current) = (verdict.rank, own.real("CurrentRank").unwrap_or(0.0));
             let wanted = context.boolean("Requirements") == Some(true);
             let refused = match is("State", "Preempting") {
                 true => Some("the slot still preempts its last job".to_owned()),
-                false if !wanted => Some(why_refused(slot, &job, world)),
+                false if !wanted => Some(refusal_reason(slot, &job, world)),
                 false => {
                     seen.extend(busy.then_some(outranking.quirk));
                     (busy && rank <= current)
@@ -197,7 +197,7 @@ pub fn fetch_verdict(
             };
             verdict.ends_idle_claim = idle_claim && refused.is_some();
             verdict.reason = refused.unwrap_or_default();
-            verdict.added.extend(add_keyword(&mut job, keyword, world));
+            verdict.added_attributes.extend(add_hook_keyword(&mut job, keyword, world));
             verdict.job = Some(*job);
         }
     }
@@ -207,7 +207,7 @@ pub fn fetch_verdict(
 
 /// Which part of the slot's Requirements does not hold for a job: the conjunct, followed through the slot's own
 /// attributes, with its value.
-pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
+pub fn refusal_reason(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     for name in ["Cpus", "Memory", "Disk"] {
         let request = format!("Request{name}");
         let partitionable = slot.string("SlotType").is_some_and(|kind| kind == "Partitionable");
@@ -220,10 +220,10 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
         return "the slot has no Requirements".to_owned();
     };
     let mut path = vec![BString::from("Requirements")];
-    let (expr, value) = false_part(&context, slot, requirements, &mut path);
+    let (expr, value) = find_false_part(&context, slot, requirements, &mut path);
     let value = match value {
         Value::Bool(false) => "false".to_owned(),
-        other => plain(&other),
+        other => format_value(&other),
     };
     // The name below Requirements says more than Requirements itself.
     let name = if path.len() > 1 { &path[1] } else { &path[0] };
@@ -231,26 +231,31 @@ pub fn why_refused(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     if expr.as_attribute().is_some() {
         format!("{text} is {value}")
     } else {
-        let seen = values_in(&context, &expr);
+        let seen = attribute_values(&context, &expr);
         let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
-        format!("{name} is not true for this job: {} is {value}{seen}", shortened(text.as_bstr()))
+        format!("{name} is not true for this job: {} is {value}{seen}", shorten(text.as_bstr()))
     }
 }
 
-fn shortened(text: &BStr) -> String {
-    const LONGEST: usize = 300;
-    if text.len() <= LONGEST {
+fn shorten(text: &BStr) -> String {
+    const MAX_TEXT_LENGTH: usize = 300;
+    if text.len() <= MAX_TEXT_LENGTH {
         return text.to_string();
     }
-    format!("{}...", text[..LONGEST].as_bstr())
+    format!("{}...", text[..MAX_TEXT_LENGTH].as_bstr())
 }
 
 /// Goes down into conjunctions and attributes of the slot to the first part that is not true.
-fn false_part(context: &Context<'_>, slot: &ClassAd, expr: Expr, path: &mut Vec<BString>) -> (Expr, Value) {
+fn find_false_part(
+    context: &Context<'_>,
+    slot: &ClassAd,
+    expr: Expr,
+    path: &mut Vec<BString>,
+) -> (Expr, Value) {
     // A slot's attributes may refer to one another in circles.
-    const DEEPEST: usize = 40;
+    const MAX_DEPTH: usize = 40;
     let mut expr = expr;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         if let Some((left, right)) = expr.as_conjunction() {
             let holds = context.eval(&left).truth() == Some(true);
             expr = if holds { right } else { left };
@@ -284,28 +289,28 @@ mod tests {
         Requirements = Start && WithinResourceLimits\nStart = Owner != \"eve\" && RequestMemory < 1000\n\
         WithinResourceLimits = TARGET.RequestMemory <= Memory\nRank = TARGET.Prio\nCurrentRank = 1.0";
 
-    fn judge(slot: &str, stdout: &str, quirks: Quirks) -> FetchVerdict {
+    fn judge(slot: &str, stdout: &str, quirks: QuirkMode) -> FetchVerdict {
         let (slot, world) = (ad(slot), RealWorld::new());
-        let answer = FetchAnswer { stdout: stdout.as_bytes(), cut: false, limit: 10_240 };
-        fetch_verdict((&slot, b"FARM"), answer, &world, quirks)
+        let answer = FetchOutput { stdout: stdout.as_bytes(), is_truncated: false, limit: 10_240 };
+        judge_fetch_output((&slot, b"FARM"), answer, &world, quirks)
     }
 
     #[test]
     fn a_fetched_job_is_completed_and_taken() {
-        let verdict = judge(SLOT, "Owner = \"ana\"\n", Quirks::None);
+        let verdict = judge(SLOT, "Owner = \"ana\"\n", QuirkMode::Manual);
         assert_eq!(verdict.decision, FetchDecision::Accepted);
-        assert_eq!(verdict.added, ["RequestCpus", "RequestMemory", "RequestDisk", "HookKeyword"]);
+        assert_eq!(verdict.added_attributes, ["RequestCpus", "RequestMemory", "RequestDisk", "HookKeyword"]);
     }
 
     #[test]
     fn a_refusal_names_the_conjunct() {
-        let verdict = judge(SLOT, "Owner = \"ana\"\nRequestMemory = 2000\n", Quirks::None);
+        let verdict = judge(SLOT, "Owner = \"ana\"\nRequestMemory = 2000\n", QuirkMode::Manual);
         assert_eq!(verdict.decision, FetchDecision::Rejected);
         assert_eq!(
             verdict.reason,
             "Start is not true for this job: RequestMemory < 1000 is false (RequestMemory = 2000)"
         );
-        let verdict = judge(SLOT, "A = 1\n", Quirks::None);
+        let verdict = judge(SLOT, "A = 1\n", QuirkMode::Manual);
         assert_eq!(
             verdict.reason,
             "Start is not true for this job: Owner != \"eve\" is undefined (Owner = undefined)"
@@ -317,18 +322,18 @@ mod tests {
         let busy = SLOT.replace("Unclaimed", "Claimed").replace("Idle", "Busy");
         let ask =
             |rank: &str, quirks| judge(&busy, &format!("Owner = \"ana\"\nPrio = {rank}\n"), quirks).decision;
-        assert_eq!(ask("1", Quirks::None), FetchDecision::Rejected);
-        assert_eq!(ask("2", Quirks::None), FetchDecision::Accepted);
-        assert_eq!(ask("2", Quirks::Reference), FetchDecision::AcceptedLost);
+        assert_eq!(ask("1", QuirkMode::Manual), FetchDecision::Rejected);
+        assert_eq!(ask("2", QuirkMode::Manual), FetchDecision::Accepted);
+        assert_eq!(ask("2", QuirkMode::Reference), FetchDecision::AcceptedLost);
     }
 
     #[test]
     fn blank_and_bad_answers_differ_by_quirk() {
         let idle = SLOT.replace("Unclaimed", "Claimed");
-        assert_eq!(judge(&idle, "\n", Quirks::None).decision, FetchDecision::NoWork);
-        assert_eq!(judge(&idle, "\n", Quirks::Reference).decision, FetchDecision::Rejected);
-        assert!(judge(&idle, "text\n", Quirks::None).ends_idle_claim);
-        assert!(!judge(&idle, "text\n", Quirks::Reference).ends_idle_claim);
-        assert!(judge(&idle, "", Quirks::Reference).ends_idle_claim);
+        assert_eq!(judge(&idle, "\n", QuirkMode::Manual).decision, FetchDecision::NoWork);
+        assert_eq!(judge(&idle, "\n", QuirkMode::Reference).decision, FetchDecision::Rejected);
+        assert!(judge(&idle, "text\n", QuirkMode::Manual).ends_idle_claim);
+        assert!(!judge(&idle, "text\n", QuirkMode::Reference).ends_idle_claim);
+        assert!(judge(&idle, "", QuirkMode::Reference).ends_idle_claim);
     }
 }

@@ -3,19 +3,16 @@
 //! The machine is the whole execution point, not one slot: draining, shared resources and policies that look at
 //! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
 
-mod administrator;
-mod asked;
-mod backfill;
+mod administrator_commands;
+mod backfill_client;
+mod backfill_conflicts;
 mod benchmarks;
+mod change_prediction;
 mod claim_command;
 mod claim_id;
-mod clause;
-mod command;
+mod claim_protocol;
 pub mod configure;
-mod conflicts;
-mod consumption;
-mod core;
-mod counted;
+mod consumption_policy;
 pub mod cron_ads;
 mod cron_merge;
 pub mod cron_schedule;
@@ -23,76 +20,85 @@ mod device_choice;
 mod devices;
 mod drain;
 mod drain_request;
-mod dynamic;
-mod ending;
-mod evict;
+mod dynamic_slots;
+mod evaluated_condition;
+mod events;
 mod execution_point;
+mod execution_point_state;
 mod explain;
-mod fetch;
 mod fetch_verdict;
-mod interface;
+mod fetch_work;
+mod hibernation;
+mod hook_input;
+mod hook_quirks;
+mod idle_slots;
 mod internal_ad;
-mod kept;
-mod latch;
+mod job_eviction;
+mod job_load;
+mod latches;
 mod layout;
-mod lazy;
-mod load;
 mod policy;
-pub mod policy_knob;
-mod power;
+pub mod policy_parameter;
+mod poll_skipping;
+mod publish_set;
+mod queries;
 mod reconfigure;
 mod recovery;
+mod referenced_attributes;
 mod refresh;
 mod resources;
-mod rest;
+mod runtime_state;
 mod settings;
-mod shares;
-mod single;
+mod shutdown;
+mod skipped_fetches;
 mod sleep_state;
+mod slot;
 mod slot_ad;
+mod slot_state;
+mod slot_type_shares;
 mod slots;
-mod startd_hooks;
-mod state;
-mod text;
 mod timers;
 mod transition;
-mod unfit;
-mod views;
-mod wants;
-mod watch;
+mod unfit_reason;
 
-pub use asked::asked;
-pub use backfill::BOINC;
+pub use backfill_client::BOINC_CLIENT;
 pub use claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 pub use claim_id::ClaimId;
-pub use clause::Clause;
 pub use configure::{
-    ConfigureError, Configured, SlotsAskedFor, Surroundings, configure, policy_of, slots_asked_for,
+    ConfigureError, HostMeasurements, RequestedSlots, SettingsWithWarnings, configure, read_slot_policy,
+    requested_slots,
 };
-pub use cron_merge::{merge, merges_into};
-pub use devices::{Constraint, Devices, Nesting};
+pub use cron_merge::{decide_merge, merge_cron_ad};
+pub use devices::{DeviceConstraint, Devices, PropertyNesting};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
+pub use evaluated_condition::EvaluatedCondition;
+pub use events::{
+    AcceptedJobId, HookCall, HookRunId, JobUsage, Measurements, ShutdownMode, SlotHookType, SlotKey,
+    SlotNotice, StartdAction, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason, job_id,
+};
 pub use execution_point::ExecutionPoint;
-pub use explain::{Asked, Offer, consider_ad};
+pub use explain::{EvaluatedExpression, SlotVerdict, judge_job_by_ad};
 pub use fetch_verdict::{
-    FetchAnswer, FetchDecision, FetchVerdict, Fetched, add_keyword, add_requests, fetch_verdict, is_static,
-    read_fetched, why_refused,
+    FetchDecision, FetchOutcome, FetchOutput, FetchVerdict, add_default_requests, add_hook_keyword,
+    is_static_slot_ad, judge_fetch_output, parse_fetch_output, refusal_reason,
 };
-pub use interface::{
-    AcceptedJob, Action, Event, HookCall, HookRun, JobUsage, Measured, Notice, Shutdown, SlotHook, SlotKey,
-    StarterCall, StarterId, StarterSignal, VacateReason, job_id,
+pub use hook_quirks::{early_accept_decision, evict_claim_decision, failed_fetch_decision};
+pub use internal_ad::to_internal_ad;
+pub use layout::{
+    SlotAllocation, SlotConfigFailureMode, SlotLayout, SlotType, SlotVolumes, Volume, bind_devices,
+    lay_out_slots,
 };
-pub use internal_ad::internal_ad;
-pub use layout::{FailureMode, LaidOut, Layout, SlotType, Volume, Volumes, bind, lay_out};
-pub use recovery::{Record, note, recover};
-pub use resources::{Amounts, Custom};
+pub use publish_set::{SlotDependence, slot_dependence};
+pub use recovery::{JournalRecord, add_record, open_records};
+pub use referenced_attributes::referenced_attributes;
+pub use resources::{CustomResource, ResourceAmounts};
 pub use settings::{
-    Backfilling, BenchmarkSettings, Broken, CronSettings, ImageCacheSettings, Limits, PowerSettings,
-    Requirements, Settings, SlotHooks, SlotKind, SlotPlan,
+    BackfillSettings, BenchmarkSettings, BrokenReason, CronSettings, ExitLimits, ImageCacheSettings,
+    PowerSettings, SlotHookPaths, SlotKind, SlotPlan, SlotRequirements, StartdSettings,
 };
-pub use shares::{CustomShare, Share, ShareError, ShareErrorKind, Shares};
-pub use sleep_state::{SleepState, SleepStates};
-pub use startd_hooks::{early_accept, evict_claim, unspawnable_fetch};
-pub use state::{Activity, State};
-pub use unfit::Unfit;
-pub use wants::{Dependence, dependence};
+pub use sleep_state::{SleepState, SleepSupport};
+pub use slot_state::{Activity, SlotState};
+pub use slot_type_shares::{
+    CustomResourceShare, ResourceShare, ShareListError, ShareListErrorKind, SlotTypeShares,
+};
+pub use unfit_reason::UnfitReason;

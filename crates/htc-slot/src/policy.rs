@@ -1,12 +1,12 @@
 //! What the policy expressions say, and what follows from them (`ResState::eval_policy`).
 
-use super::core::Core;
-use super::interface::{Shutdown, VacateReason};
-use super::kept::claim::Claim;
+use super::events::{ShutdownMode, VacateReason};
+use super::execution_point_state::ExecutionPointState;
+use super::runtime_state::claim::Claim;
 use super::settings::SlotKind;
-use super::single::Slot;
-use super::state::{Activity, State};
-use super::transition::Change;
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use super::transition::StateChange;
 use htc_base::job::HoldCode;
 use htc_base::quirks::Quirk;
 
@@ -19,16 +19,16 @@ macro_rules! by_universe {
 
 /// What eval_policy suggests.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Suggestion {
-    pub state: State,
+pub(super) struct PolicySuggestion {
+    pub state: SlotState,
     pub activity: Activity,
     pub reason: &'static str,
-    pub extra: Extra,
+    pub pre_change_action: PreChangeAction,
 }
 
 /// What is done before the change itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extra {
+pub(super) enum PreChangeAction {
     Nothing,
     /// Retirement is over; PREEMPT may have become true meanwhile.
     RetirementOver {
@@ -46,164 +46,187 @@ pub(super) enum Extra {
 
 impl Slot {
     /// An expression of the slot as a truth value; a number counts.
-    fn truth(&self, core: &Core, name: &str) -> Option<bool> {
-        self.look(core, self.job(), |context| context.boolean(name))
+    fn eval_boolean(&self, core: &ExecutionPointState, name: &str) -> Option<bool> {
+        self.eval_in_slot_ad(core, self.job(), |context| context.boolean(name))
     }
 
     /// The same; the form for the job's universe is tried first.
-    fn truth_by_universe(&self, core: &Core, [name, vanilla, vm]: [&str; 3]) -> Option<bool> {
-        let own = match self.current.as_ref().and_then(Claim::universe) {
-            Some(5) => self.truth(core, vanilla),
-            Some(13) => self.truth(core, vm),
+    fn eval_boolean_by_universe(
+        &self,
+        core: &ExecutionPointState,
+        [name, vanilla, vm]: [&str; 3],
+    ) -> Option<bool> {
+        let own = match self.current_claim.as_ref().and_then(Claim::universe) {
+            Some(5) => self.eval_boolean(core, vanilla),
+            Some(13) => self.eval_boolean(core, vm),
             _ => None,
         };
-        own.or_else(|| self.truth(core, name))
+        own.or_else(|| self.eval_boolean(core, name))
     }
 
-    fn preempt(&self, core: &mut Core) -> bool {
-        self.truth_by_universe(core, by_universe!("PREEMPT")) == Some(true)
+    fn wants_preempt(&self, core: &mut ExecutionPointState) -> bool {
+        self.eval_boolean_by_universe(core, by_universe!("PREEMPT")) == Some(true)
     }
 
-    pub(super) fn is_owner(&self, core: &mut Core) -> bool {
-        match self.truth(core, "IsOwner") {
+    pub(super) fn is_owner(&self, core: &mut ExecutionPointState) -> bool {
+        match self.eval_boolean(core, "IsOwner") {
             Some(truth) => truth,
             None => {
-                self.undefined_policy(core, "IS_OWNER");
+                self.handle_undefined_policy(core, "IS_OWNER");
                 false
             }
         }
     }
 
-    fn wants_suspend(&self, core: &mut Core) -> bool {
-        self.truth_by_universe(core, by_universe!("WANT_SUSPEND")) == Some(true)
+    fn wants_suspend(&self, core: &mut ExecutionPointState) -> bool {
+        self.eval_boolean_by_universe(core, by_universe!("WANT_SUSPEND")) == Some(true)
     }
 
     /// Whether a preempted job is first asked to leave. Without a job it does not matter.
-    fn wants_vacate(&self, core: &mut Core) -> bool {
+    fn wants_vacate(&self, core: &mut ExecutionPointState) -> bool {
         if !self.is_active() {
             return true;
         }
-        match self.truth_by_universe(core, by_universe!("WANT_VACATE")) {
+        match self.eval_boolean_by_universe(core, by_universe!("WANT_VACATE")) {
             Some(truth) => truth,
             None => {
-                self.undefined_policy(core, "WANT_VACATE");
+                self.handle_undefined_policy(core, "WANT_VACATE");
                 true
             }
         }
     }
 
     /// 25.14 exits when it cannot do without a value.
-    fn undefined_policy(&self, core: &mut Core, name: &str) {
-        if core.has(Quirk::UndefinedPolicyFatal, self.key) {
-            core.fatal = Some(format!("{name} is undefined"));
+    fn handle_undefined_policy(&self, core: &mut ExecutionPointState, name: &str) {
+        if core.decide_and_report(Quirk::UndefinedPolicyFatal, self.key) {
+            core.fatal_reason = Some(format!("{name} is undefined"));
         } else {
             core.warn(Some(self.key), format!("{name} is neither true nor false: its default counts"));
         }
     }
 
     /// The activity a slot that goes to Preempting begins with.
-    pub(super) fn preempting_activity(&self, core: &mut Core) -> Activity {
-        let preempted = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
+    pub(super) fn preempting_activity(&self, core: &mut ExecutionPointState) -> Activity {
+        let preempted = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.wants_vacate(core) { Activity::Vacating } else { Activity::Killing }
     }
 
-    fn may_unretire(&self, core: &mut Core) -> bool {
-        !core.drain.is_on()
-            && self.current.as_ref().is_some_and(|claim| claim.may_unretire)
+    fn can_unretire(&self, core: &mut ExecutionPointState) -> bool {
+        !core.drain.is_draining()
+            && self.current_claim.as_ref().is_some_and(|claim| claim.may_unretire)
             && !self.has_better_claim(core)
     }
 
-    pub(super) fn in_retirement(&self, core: &mut Core) -> bool {
-        self.has_better_claim(core) || !self.may_unretire(core)
+    pub(super) fn is_in_retirement(&self, core: &mut ExecutionPointState) -> bool {
+        self.has_better_claim(core) || !self.can_unretire(core)
     }
 
     /// CLAIM_WORKLIFE, looked up without a job; no number is no limit.
-    pub(super) fn worklife_over(&self, core: &Core) -> bool {
-        let Some(claim) = &self.current else { return false };
+    pub(super) fn is_worklife_over(&self, core: &ExecutionPointState) -> bool {
+        let Some(claim) = &self.current_claim else { return false };
         if claim.activations == 0 {
             return false;
         }
-        let limit = self.look(core, None, |context| context.int("CLAIM_WORKLIFE"));
+        let limit = self.eval_in_slot_ad(core, None, |context| context.int("CLAIM_WORKLIFE"));
         let Some(limit) = limit.filter(|limit| *limit >= 0) else { return false };
         let age = claim.age(core.now);
         if age <= limit {
-            core.watch.within(limit - age + 1);
+            core.change_predictor.note_change_within(limit - age + 1);
         }
         age > limit
     }
 
     /// The first rule that fires, in the reference's order.
-    pub(super) fn suggest(&self, core: &mut Core) -> Option<Suggestion> {
-        let to = |state, activity, reason, extra| Some(Suggestion { state, activity, reason, extra });
+    pub(super) fn suggest_change(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
+        let to = |state, activity, reason, extra| {
+            Some(PolicySuggestion { state, activity, reason, pre_change_action: extra })
+        };
         let (state, activity) = (self.state, self.activity);
         match state {
-            State::Claimed => self.suggest_claimed(core),
-            State::Preempting if activity == Activity::Vacating => {
-                let kill = self.truth_by_universe(core, by_universe!("KILL")) == Some(true);
-                if kill { to(state, Activity::Killing, "KILL is true", Extra::Nothing) } else { None }
-            }
-            State::Owner | State::Unclaimed if self.kind == SlotKind::Dynamic => {
-                // While a fetch runs for it somebody must be there to hear the answer.
-                if self.fetching.run().is_none() {
-                    to(state, activity, "the dynamic slot is free", Extra::Delete)
+            SlotState::Claimed => self.suggest_change_when_claimed(core),
+            SlotState::Preempting if activity == Activity::Vacating => {
+                let kill = self.eval_boolean_by_universe(core, by_universe!("KILL")) == Some(true);
+                if kill {
+                    to(state, Activity::Killing, "KILL is true", PreChangeAction::Nothing)
                 } else {
                     None
                 }
             }
-            State::Owner | State::Unclaimed if core.drain.is_on() => {
-                to(State::Drained, Activity::Retiring, "entering Drained state", Extra::Nothing)
+            SlotState::Owner | SlotState::Unclaimed if self.kind == SlotKind::Dynamic => {
+                // While a fetch runs for it somebody must be there to hear the answer.
+                if self.fetch_state.running_call().is_none() {
+                    to(state, activity, "the dynamic slot is free", PreChangeAction::Delete)
+                } else {
+                    None
+                }
             }
-            State::Drained if !core.drain.is_on() => {
+            SlotState::Owner | SlotState::Unclaimed if core.drain.is_draining() => {
+                to(SlotState::Drained, Activity::Retiring, "entering Drained state", PreChangeAction::Nothing)
+            }
+            SlotState::Drained if !core.drain.is_draining() => {
                 // The reference leaves the activity as it is (recorded: Owner/Retiring).
-                let activity =
-                    if core.quirks().has(Quirk::UndrainedKeepsActivity) { activity } else { Activity::Idle };
-                to(State::Owner, activity, "slot is no longer draining", Extra::Nothing)
+                let activity = if core.quirks().reproduces(Quirk::UndrainedKeepsActivity) {
+                    activity
+                } else {
+                    Activity::Idle
+                };
+                to(SlotState::Owner, activity, "slot is no longer draining", PreChangeAction::Nothing)
             }
-            State::Drained if activity == Activity::Retiring && core.drain.drained >= core.slot_count => {
-                to(state, Activity::Idle, "draining is complete", Extra::Nothing)
-            }
-            State::Owner if !self.is_owner(core) => {
-                to(State::Unclaimed, Activity::Idle, "IS_OWNER is false", Extra::Nothing)
-            }
-            State::Unclaimed if self.is_owner(core) => {
-                to(State::Owner, Activity::Idle, "IS_OWNER is true", Extra::Nothing)
-            }
-            State::Unclaimed
-                if core.settings.backfill.is_some() && self.truth(core, "START_BACKFILL") == Some(true) =>
+            SlotState::Drained
+                if activity == Activity::Retiring && core.drain.drained_slots >= core.slot_count =>
             {
-                to(State::Backfill, Activity::Idle, "START_BACKFILL is true", Extra::Nothing)
+                to(state, Activity::Idle, "draining is complete", PreChangeAction::Nothing)
             }
-            State::Backfill
-                if activity != Activity::Killing && self.truth(core, "EVICT_BACKFILL") == Some(true) =>
+            SlotState::Owner if !self.is_owner(core) => {
+                to(SlotState::Unclaimed, Activity::Idle, "IS_OWNER is false", PreChangeAction::Nothing)
+            }
+            SlotState::Unclaimed if self.is_owner(core) => {
+                to(SlotState::Owner, Activity::Idle, "IS_OWNER is true", PreChangeAction::Nothing)
+            }
+            SlotState::Unclaimed
+                if core.settings.backfill.is_some()
+                    && self.eval_boolean(core, "START_BACKFILL") == Some(true) =>
+            {
+                to(SlotState::Backfill, Activity::Idle, "START_BACKFILL is true", PreChangeAction::Nothing)
+            }
+            SlotState::Backfill
+                if activity != Activity::Killing
+                    && self.eval_boolean(core, "EVICT_BACKFILL") == Some(true) =>
             {
                 let (state, activity) = match activity {
-                    Activity::Idle => (State::Owner, Activity::Idle),
-                    _ => (State::Backfill, Activity::Killing),
+                    Activity::Idle => (SlotState::Owner, Activity::Idle),
+                    _ => (SlotState::Backfill, Activity::Killing),
                 };
-                to(state, activity, "EVICT_BACKFILL is true", Extra::EvictBackfill)
+                to(state, activity, "EVICT_BACKFILL is true", PreChangeAction::EvictBackfill)
             }
             _ => None,
         }
     }
 
-    fn suggest_claimed(&self, core: &mut Core) -> Option<Suggestion> {
+    fn suggest_change_when_claimed(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
         let preempting = |reason, extra| {
             // The activity is chosen when the change is made.
-            Some(Suggestion { state: State::Preempting, activity: Activity::Vacating, reason, extra })
+            Some(PolicySuggestion {
+                state: SlotState::Preempting,
+                activity: Activity::Vacating,
+                reason,
+                pre_change_action: extra,
+            })
         };
-        let stay =
-            |activity, reason, extra| Some(Suggestion { state: State::Claimed, activity, reason, extra });
+        let stay = |activity, reason, extra| {
+            Some(PolicySuggestion { state: SlotState::Claimed, activity, reason, pre_change_action: extra })
+        };
         let activity = self.activity;
         if activity == Activity::Cleaning {
             return None;
         }
-        let retirement = self.in_retirement(core);
-        if retirement && self.retirement_over(core) {
-            let preempt = self.preempt(core);
-            return preempting("retirement is over", Extra::RetirementOver { preempt });
+        let retirement = self.is_in_retirement(core);
+        if retirement && self.is_retirement_over(core) {
+            let preempt = self.wants_preempt(core);
+            return preempting("retirement is over", PreChangeAction::RetirementOver { preempt });
         }
         let want_suspend = self.wants_suspend(core);
-        let preempt_was_true = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        let preempt_was_true = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
         // PREEMPT is not looked at while Busy with WANT_SUSPEND: SUSPEND has to fire first.
         let looks = match activity {
             Activity::Busy => !want_suspend,
@@ -211,31 +234,35 @@ impl Slot {
             Activity::Suspended => !preempt_was_true,
             _ => false,
         };
-        if looks && self.preempt(core) {
-            return stay(Activity::Retiring, "PREEMPT is true", Extra::RetireForGood);
+        if looks && self.wants_preempt(core) {
+            return stay(Activity::Retiring, "PREEMPT is true", PreChangeAction::RetireForGood);
         }
         if activity == Activity::Retiring {
-            if self.may_unretire(core) {
-                return stay(Activity::Busy, "unretiring because no preempting claim exists", Extra::Nothing);
+            if self.can_unretire(core) {
+                return stay(
+                    Activity::Busy,
+                    "unretiring because no preempting claim exists",
+                    PreChangeAction::Nothing,
+                );
             }
-            if self.retirement_over(core) {
-                return preempting("retirement is over", Extra::RetirementOver { preempt: false });
+            if self.is_retirement_over(core) {
+                return preempting("retirement is over", PreChangeAction::RetirementOver { preempt: false });
             }
         }
         if matches!(activity, Activity::Busy | Activity::Retiring)
             && want_suspend
-            && self.truth_by_universe(core, by_universe!("SUSPEND")) == Some(true)
+            && self.eval_boolean_by_universe(core, by_universe!("SUSPEND")) == Some(true)
         {
-            return stay(Activity::Suspended, "SUSPEND is true", Extra::Nothing);
+            return stay(Activity::Suspended, "SUSPEND is true", PreChangeAction::Nothing);
         }
         if activity == Activity::Suspended
             && !self.suspended_by_command
-            && self.truth_by_universe(core, by_universe!("CONTINUE")) == Some(true)
+            && self.eval_boolean_by_universe(core, by_universe!("CONTINUE")) == Some(true)
         {
             return if retirement {
-                stay(Activity::Retiring, "CONTINUE is true", Extra::BetterClaim)
+                stay(Activity::Retiring, "CONTINUE is true", PreChangeAction::BetterClaim)
             } else {
-                stay(Activity::Busy, "CONTINUE is true", Extra::Nothing)
+                stay(Activity::Busy, "CONTINUE is true", PreChangeAction::Nothing)
             };
         }
         if activity == Activity::Busy && self.has_better_claim(core) {
@@ -243,59 +270,64 @@ impl Slot {
                 true => "retiring for a claim of higher rank",
                 false => "retiring for a claim of the same rank",
             };
-            return stay(Activity::Retiring, reason, Extra::BetterClaim);
+            return stay(Activity::Retiring, reason, PreChangeAction::BetterClaim);
         }
-        let ends = if activity == Activity::Idle { self.end_of_idle_claim(core) } else { None };
-        ends.and_then(|reason| preempting(reason, Extra::Nothing))
+        let ends = if activity == Activity::Idle { self.idle_claim_end_reason(core) } else { None };
+        ends.and_then(|reason| preempting(reason, PreChangeAction::Nothing))
     }
 
     /// Why a claim ends under which nothing runs.
-    fn end_of_idle_claim(&self, core: &mut Core) -> Option<&'static str> {
+    fn idle_claim_end_reason(&self, core: &mut ExecutionPointState) -> Option<&'static str> {
         if self.has_better_claim(core) {
             return Some("preempting an idle claim");
         }
         if self.is_owner(core) {
             return Some("IS_OWNER is true");
         }
-        if self.worklife_over(core) {
+        if self.is_worklife_over(core) {
             return Some("CLAIM_WORKLIFE of the idle claim is over");
         }
         // A claim that was given out a moment ago is waited for (`waitingForActivation`).
         let young = || {
-            let age = self.current.as_ref().map_or(0, |claim| claim.age(core.now));
+            let age = self.current_claim.as_ref().map_or(0, |claim| claim.age(core.now));
             age < core.settings.draining_activation_delay
         };
-        (core.drain.is_on() && !self.takes_while_draining(core) && !young()).then_some("draining")
+        (core.drain.is_draining() && !self.is_accepting_while_draining(core) && !young())
+            .then_some("draining")
     }
 
     /// One periodic evaluation (`eval_state`): a change, or else what is done periodically.
-    pub(super) fn evaluate(&mut self, core: &mut Core) {
-        match self.suggest(core) {
+    pub(super) fn evaluate_policy(&mut self, core: &mut ExecutionPointState) {
+        match self.suggest_change(core) {
             Some(suggestion) => {
-                if let Some(Change { state, activity, reason }) = self.prepare(core, suggestion) {
-                    self.change(core, state, activity, reason);
+                if let Some(StateChange { state, activity, reason }) = self.prepare_change(core, suggestion) {
+                    self.change_state(core, state, activity, reason);
                 }
             }
-            None => self.periodic(core),
+            None => self.run_periodic_actions(core),
         }
     }
 
     /// What a suggestion asks for besides its change is done; returns the change (`change_to_suggested_state`).
-    pub(super) fn prepare(&mut self, core: &mut Core, suggestion: Suggestion) -> Option<Change<'static>> {
-        let Suggestion { state, mut activity, reason, extra } = suggestion;
+    pub(super) fn prepare_change(
+        &mut self,
+        core: &mut ExecutionPointState,
+        suggestion: PolicySuggestion,
+    ) -> Option<StateChange<'static>> {
+        let PolicySuggestion { state, mut activity, reason, pre_change_action: extra } = suggestion;
         match extra {
-            Extra::Nothing => {}
-            Extra::Delete => {
-                core.gone.push(self.key);
+            PreChangeAction::Nothing => {}
+            PreChangeAction::Delete => {
+                core.slots_to_remove.push(self.key);
                 return None;
             }
-            Extra::RetirementOver { preempt } => {
-                if let Some(claim) = self.current.as_mut().filter(|_| preempt) {
+            PreChangeAction::RetirementOver { preempt } => {
+                if let Some(claim) = self.current_claim.as_mut().filter(|_| preempt) {
                     claim.preempt_was_true = true;
                 }
             }
-            Extra::RetireForGood => {
-                if let Some(claim) = &mut self.current {
+            PreChangeAction::RetireForGood => {
+                if let Some(claim) = &mut self.current_claim {
                     claim.preempt_was_true = true;
                 }
                 let why = VacateReason::new(
@@ -304,25 +336,25 @@ impl Slot {
                 );
                 return self.begin_retirement(core, false, why, reason);
             }
-            Extra::BetterClaim => self.better_claim_is_reason(core),
-            Extra::EvictBackfill => self.destination = Some(State::Owner),
+            PreChangeAction::BetterClaim => self.set_better_claim_reason(core),
+            PreChangeAction::EvictBackfill => self.state_after_backfill = Some(SlotState::Owner),
         }
-        if state == State::Preempting && self.state != State::Preempting {
+        if state == SlotState::Preempting && self.state != SlotState::Preempting {
             activity = self.preempting_activity(core);
         }
-        Some(Change::to(state, activity, reason))
+        Some(StateChange::new(state, activity, reason))
     }
 
     /// Whether the claim that waits is of higher rank; else it is of the same, for a user whom the negotiator prefers.
     pub(super) fn is_outranked(&self) -> bool {
-        self.waiting.as_ref().is_none_or(|claim| claim.by_rank)
+        self.waiting_claim.as_ref().is_none_or(|claim| claim.outranks_current)
     }
 
     /// Notes for the job why it has to leave, when a better claim waits.
-    pub(super) fn better_claim_is_reason(&mut self, core: &mut Core) {
+    pub(super) fn set_better_claim_reason(&mut self, core: &mut ExecutionPointState) {
         let by_rank = self.is_outranked();
         if self.has_better_claim(core)
-            && let Some(claim) = &mut self.current
+            && let Some(claim) = &mut self.current_claim
         {
             claim.vacate_reason = Some(if by_rank {
                 VacateReason::new("Preempted for a higher Ranked job", HoldCode::StartdPreemptingClaimRank)
@@ -333,22 +365,22 @@ impl Slot {
     }
 
     /// What is done when no rule fires (`ResState::eval_policy_periodic`).
-    fn periodic(&mut self, core: &mut Core) {
+    fn run_periodic_actions(&mut self, core: &mut ExecutionPointState) {
         match self.state {
-            State::Claimed if self.activity != Activity::Cleaning => {
+            SlotState::Claimed if self.activity != Activity::Cleaning => {
                 if self.activity != Activity::Suspended {
                     self.try_fetch(core);
                 }
                 self.restore_requirements(core);
             }
-            State::Unclaimed => {
-                self.look_at_benchmarks(core);
+            SlotState::Unclaimed => {
+                self.start_due_benchmarks(core);
                 self.try_fetch(core);
                 self.restore_requirements(core);
             }
-            State::Owner => self.try_fetch(core),
-            State::Drained if self.takes_while_draining(core) => self.try_fetch(core),
-            State::Backfill if self.activity != Activity::Killing => {
+            SlotState::Owner => self.try_fetch(core),
+            SlotState::Drained if self.is_accepting_while_draining(core) => self.try_fetch(core),
+            SlotState::Backfill if self.activity != Activity::Killing => {
                 self.try_fetch(core);
                 if self.activity == Activity::Idle {
                     self.start_backfill(core);
@@ -359,19 +391,19 @@ impl Slot {
     }
 
     /// Why a job that is preempted is put on hold, when WANT_HOLD says so (`Resource::eval_preempt`).
-    pub(super) fn hold_reason(&self, core: &mut Core) -> Option<VacateReason> {
-        let preempted = self.current.as_ref().is_some_and(|claim| claim.preempt_was_true);
-        if !preempted || self.truth(core, "WANT_HOLD") != Some(true) {
+    pub(super) fn hold_reason(&self, core: &mut ExecutionPointState) -> Option<VacateReason> {
+        let preempted = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
+        if !preempted || self.eval_boolean(core, "WANT_HOLD") != Some(true) {
             return None;
         }
-        let (text, subcode) = self.look(core, self.job(), |context| {
+        let (text, subcode) = self.eval_in_slot_ad(core, self.job(), |context| {
             (context.string("WANT_HOLD_REASON"), context.int("WANT_HOLD_SUBCODE"))
         });
         let text = match text {
             Some(text) if !text.is_empty() => text.to_string(),
             _ => {
                 let expression =
-                    self.live.get("WANT_HOLD").map(|expr| expr.unparse().to_string()).unwrap_or_default();
+                    self.live_ad.get("WANT_HOLD").map(|expr| expr.unparse().to_string()).unwrap_or_default();
                 format!(
                     "The startd put this job on hold.  (At preemption time, WANT_HOLD evaluated to true: WANT_HOLD = {expression})"
                 )
@@ -383,20 +415,20 @@ impl Slot {
     /// Whether it is looked at every POLLING_INTERVAL (`needsPolling`).
     pub(super) fn needs_polling(&self) -> bool {
         match self.state {
-            State::Claimed | State::Preempting => self.kind != SlotKind::Partitionable,
-            State::Backfill => true,
+            SlotState::Claimed | SlotState::Preempting => self.kind != SlotKind::Partitionable,
+            SlotState::Backfill => true,
             _ => false,
         }
     }
 
     /// Whether it is in use, as STARTD_NOCLAIM_SHUTDOWN counts it (`hasAnyClaim`).
     pub(super) fn is_claimed(&self) -> bool {
-        matches!(self.state, State::Claimed | State::Preempting)
-            || (self.state == State::Backfill && self.activity != Activity::Idle)
+        matches!(self.state, SlotState::Claimed | SlotState::Preempting)
+            || (self.state == SlotState::Backfill && self.activity != Activity::Idle)
     }
 
     /// Whether the execution point has to wait for it before it can end.
-    pub(super) fn holds_up(&self, how: Option<Shutdown>) -> bool {
-        how.is_none() || self.is_active() || matches!(self.state, State::Claimed | State::Preempting)
+    pub(super) fn is_blocking_shutdown(&self, how: Option<ShutdownMode>) -> bool {
+        how.is_none() || self.is_active() || matches!(self.state, SlotState::Claimed | SlotState::Preempting)
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use super::devices::Devices;
 use super::execution_point::ExecutionPoint;
-use super::resources::Amounts;
-use super::settings::{Settings, SlotKind, SlotPlan};
-use super::single::Slot;
+use super::resources::ResourceAmounts;
+use super::settings::{SlotKind, SlotPlan, StartdSettings};
+use super::slot::Slot;
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Value};
 
 /// What says how much there is, of the machine and of the slot: it stays until the next start (p74).
-const RESOURCES: [&str; 11] = [
+const RESOURCE_ATTRIBUTES: [&str; 11] = [
     "TotalCpus",
     "TotalMemory",
     "TotalDisk",
@@ -26,41 +26,41 @@ const RESOURCES: [&str; 11] = [
     "PartitionableSlot",
 ];
 /// The same for each custom resource.
-const OF_CUSTOM: [&str; 5] = ["Total", "Detected", "TotalSlot", "Assigned", "Offline"];
+const CUSTOM_RESOURCE_PREFIXES: [&str; 5] = ["Total", "Detected", "TotalSlot", "Assigned", "Offline"];
 
 impl ExecutionPoint {
     /// A new configuration: expressions, hooks and intervals count at once, shares and numbers of slots stay.
-    pub(super) fn reconfigure(&mut self, settings: Settings) {
+    pub(super) fn reconfigure(&mut self, settings: StartdSettings) {
         let limits = self.core.settings.limits;
         let address = self.core.settings.address.clone();
-        let settings = Arc::new(Settings { limits, address, ..settings });
+        let settings = Arc::new(StartdSettings { limits, address, ..settings });
         self.core.settings = settings.clone();
-        self.core.latches_apart = false;
-        self.take_offline(&settings);
+        self.core.latches_have_no_overrides = false;
+        self.update_offline_devices(&settings);
         for plan in &settings.slots {
             for slot in self.slots.values_mut().filter(|slot| slot.key.number == plan.number) {
-                let plan = Arc::new(with_resources_of(&slot.plan, plan));
+                let plan = Arc::new(keep_resources(&slot.plan, plan));
                 slot.requirements = match slot.kind {
                     SlotKind::Dynamic => plan.child_requirements.clone(),
                     SlotKind::Static | SlotKind::Partitionable => plan.requirements.clone(),
                 };
                 slot.hooks = plan.hooks_of(slot.key.sub);
                 if slot.kind == SlotKind::Dynamic {
-                    slot.take_plan_as_child(&plan);
+                    slot.apply_parent_plan(&plan);
                 } else {
                     slot.statics = plan.statics.clone();
                     slot.config = plan.config.clone();
                 }
                 slot.without_requirements = plan.without_requirements.clone();
                 slot.plan = plan;
-                slot.rebuild(&self.core);
+                slot.rebuild_ad(&self.core);
             }
         }
         if settings.backfill.is_none() {
             self.end_backfill();
         }
         self.core.start_updating();
-        if !self.core.has_silently(Quirk::FirstFetchLate) {
+        if !self.core.decide(Quirk::FirstFetchLate) {
             return self.evaluate_all();
         }
         // 25.14 makes the ads afresh and sets its timers anew; policy is looked at when they are due (s34).
@@ -71,19 +71,19 @@ impl ExecutionPoint {
 
 impl ExecutionPoint {
     /// Which devices are off line from now on (`ReconfigOfflineDevIds`). Whoever uses one goes on with it.
-    fn take_offline(&mut self, settings: &Settings) {
-        let comes_back = !self.core.has_silently(Quirk::OfflineOnlyGrows);
+    fn update_offline_devices(&mut self, settings: &StartdSettings) {
+        let comes_back = !self.core.decide(Quirk::OfflineOnlyGrows);
         let mut devices: BTreeMap<String, Arc<Devices>> = BTreeMap::new();
         for custom in self.slots.values().flat_map(|slot| &slot.plan.amounts.custom) {
-            if let Some(found) = &custom.devices {
+            if let Some(found) = &custom.machine_devices {
                 devices.entry(custom.tag.clone()).or_insert_with(|| found.clone());
             }
         }
-        let mut known = std::mem::take(&mut self.core.resources);
+        let mut known = std::mem::take(&mut self.core.resource_changes);
         for (tag, devices) in devices {
             let named = settings.offline.get(&tag).cloned().unwrap_or_default();
             if comes_back {
-                self.bring_back(&tag, &devices, &named);
+                self.restore_devices(&tag, &devices, &named);
             }
             let start = devices.offline.iter().filter(|id| !comes_back || named.contains(*id));
             let start: BTreeSet<&String> = start.collect();
@@ -108,14 +108,14 @@ impl ExecutionPoint {
             } else if known.contains(name.as_str()) || !devices.offline.is_empty() {
                 known.set(name.as_str(), "");
             }
-            self.core.offline.insert(tag, off);
+            self.core.offline_devices.insert(tag, off);
         }
-        self.core.resources = known;
+        self.core.resource_changes = known;
     }
 
     /// Devices that were off line at the start and are not any more: a slot that shares out what it has gets them, or else the
     /// first.
-    fn bring_back(&mut self, tag: &str, devices: &Devices, named: &BTreeSet<String>) {
+    fn restore_devices(&mut self, tag: &str, devices: &Devices, named: &BTreeSet<String>) {
         let free: Vec<usize> = (0..devices.ids.len())
             .filter(|index| {
                 devices.offline.contains(&devices.ids[*index]) && !named.contains(&devices.ids[*index])
@@ -129,8 +129,8 @@ impl ExecutionPoint {
         for amounts in [&mut slot.amounts, &mut plan.amounts] {
             for custom in amounts.custom.iter_mut().filter(|custom| custom.tag == tag) {
                 custom.quantity += free.len() as f64;
-                custom.bound.extend(&free);
-                custom.bound.sort_unstable();
+                custom.assigned.extend(&free);
+                custom.assigned.sort_unstable();
             }
         }
         for ad in [&mut plan.statics, &mut plan.config] {
@@ -142,18 +142,18 @@ impl ExecutionPoint {
 
 impl Slot {
     fn has_device(&self, tag: &str, index: usize) -> bool {
-        let has = |amounts: &Amounts| {
-            amounts.custom.iter().any(|custom| custom.tag == tag && custom.bound.contains(&index))
+        let has = |amounts: &ResourceAmounts| {
+            amounts.custom.iter().any(|custom| custom.tag == tag && custom.assigned.contains(&index))
         };
         has(&self.amounts) || has(&self.plan.amounts)
     }
 }
 
 /// The new plan of a slot with the resources it was made with.
-fn with_resources_of(old: &SlotPlan, new: &SlotPlan) -> SlotPlan {
+fn keep_resources(old: &SlotPlan, new: &SlotPlan) -> SlotPlan {
     let custom = old.amounts.custom.iter().chain(&new.amounts.custom);
-    let custom = custom.flat_map(|one| OF_CUSTOM.map(|prefix| format!("{prefix}{}", one.tag)));
-    let names: Vec<String> = RESOURCES.map(str::to_owned).into_iter().chain(custom).collect();
+    let custom = custom.flat_map(|one| CUSTOM_RESOURCE_PREFIXES.map(|prefix| format!("{prefix}{}", one.tag)));
+    let names: Vec<String> = RESOURCE_ATTRIBUTES.map(str::to_owned).into_iter().chain(custom).collect();
     let old_amounts = &old.amounts;
     let mut described = ClassAd::new();
     new.amounts.publish_static(&mut described);

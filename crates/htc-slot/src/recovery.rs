@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::events::{AcceptedJobId, HookCall, HookRunId, SlotHookType};
 use super::execution_point::ExecutionPoint;
-use super::interface::{AcceptedJob, HookCall, HookRun, SlotHook};
-use super::kept::claim::Kind;
-use super::text;
+use super::hook_input;
+use super::runtime_state::claim::ClaimKind;
 use htc_classad::ClassAd;
 
 /// One thing that was about to be done, or was done. Jobs are named by id and by the path of their ad; ids of claims never.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Record {
+pub enum JournalRecord {
     /// A hook is about to be called.
     HookBegins {
         /// Which call.
@@ -101,71 +101,79 @@ pub enum Record {
     },
 }
 
-impl Record {
+impl JournalRecord {
     /// Whether what this says is over once `later` has happened.
-    fn ends_with(&self, later: &Record) -> bool {
+    fn is_ended_by(&self, later: &JournalRecord) -> bool {
         match (self, later) {
             (
-                Record::HookBegins { run, .. } | Record::HookRuns { run, .. } | Record::HookEnds { run },
-                Record::HookEnds { run: ended },
+                JournalRecord::HookBegins { run, .. }
+                | JournalRecord::HookRuns { run, .. }
+                | JournalRecord::HookEnds { run },
+                JournalRecord::HookEnds { run: ended },
             ) => run == ended,
             (
-                Record::StarterBegins { starter, .. }
-                | Record::StarterRuns { starter, .. }
-                | Record::StarterEnds { starter, .. },
-                Record::StarterEnds { starter: ended, .. },
+                JournalRecord::StarterBegins { starter, .. }
+                | JournalRecord::StarterRuns { starter, .. }
+                | JournalRecord::StarterEnds { starter, .. },
+                JournalRecord::StarterEnds { starter: ended, .. },
             ) => starter == ended,
-            (Record::Accepted { accepted, .. }, Record::StarterEnds { done, .. }) => Some(*accepted) == *done,
-            (Record::Claim { slot, .. }, Record::Claim { slot: other, .. }) => slot == other,
-            (Record::Accepted { accepted, .. }, Record::GivenUp { accepted: other }) => accepted == other,
-            (Record::Accepted { accepted, .. }, Record::HookBegins { accepted: other, hook, .. }) => {
-                Some(*accepted) == *other && hook == SlotHook::EvictClaim.name()
+            (JournalRecord::Accepted { accepted, .. }, JournalRecord::StarterEnds { done, .. }) => {
+                Some(*accepted) == *done
             }
+            (JournalRecord::Claim { slot, .. }, JournalRecord::Claim { slot: other, .. }) => slot == other,
+            (JournalRecord::Accepted { accepted, .. }, JournalRecord::GivenUp { accepted: other }) => {
+                accepted == other
+            }
+            (
+                JournalRecord::Accepted { accepted, .. },
+                JournalRecord::HookBegins { accepted: other, hook, .. },
+            ) => Some(*accepted) == *other && hook == SlotHookType::EvictClaim.name(),
             _ => false,
         }
     }
 
     /// The ad that it names.
-    pub fn ad(&self) -> Option<&PathBuf> {
+    pub fn ad_path(&self) -> Option<&PathBuf> {
         match self {
-            Record::HookBegins { ad, .. } => ad.as_ref(),
-            Record::Accepted { ad, .. } => Some(ad),
+            JournalRecord::HookBegins { ad, .. } => ad.as_ref(),
+            JournalRecord::Accepted { ad, .. } => Some(ad),
             _ => None,
         }
     }
 
     /// The process that it names: its id and when it was started.
-    pub fn process_of(&self, all: &[Record]) -> Option<(i32, u64)> {
+    pub fn process_of(&self, all: &[JournalRecord]) -> Option<(i32, u64)> {
         all.iter().find_map(|other| match (self, other) {
-            (Record::HookBegins { run, .. }, Record::HookRuns { run: of, pid, started }) if run == of => {
-                Some((*pid, *started))
-            }
-            (Record::StarterBegins { starter, .. }, Record::StarterRuns { starter: of, pid, started })
-                if starter == of =>
+            (JournalRecord::HookBegins { run, .. }, JournalRecord::HookRuns { run: of, pid, started })
+                if run == of =>
             {
                 Some((*pid, *started))
             }
+            (
+                JournalRecord::StarterBegins { starter, .. },
+                JournalRecord::StarterRuns { starter: of, pid, started },
+            ) if starter == of => Some((*pid, *started)),
             _ => None,
         })
     }
 }
 
 /// Adds a record to those that matter still, and takes out what is over with it, which it gives back.
-pub fn note(open: &mut Vec<Record>, record: Record) -> Vec<Record> {
+pub fn add_record(open: &mut Vec<JournalRecord>, record: JournalRecord) -> Vec<JournalRecord> {
     let mut ended = Vec::new();
     let mut at = 0;
     while at < open.len() {
-        match open[at].ends_with(&record) {
+        match open[at].is_ended_by(&record) {
             true => ended.push(open.remove(at)),
             false => at += 1,
         }
     }
     let over = matches!(
         record,
-        Record::HookEnds { .. }
-            | Record::StarterEnds { .. }
-            | Record::GivenUp { .. }
-            | Record::Claim { begins: false, .. }
+        JournalRecord::HookEnds { .. }
+            | JournalRecord::StarterEnds { .. }
+            | JournalRecord::GivenUp { .. }
+            | JournalRecord::Claim { begins: false, .. }
     );
     if !over {
         open.push(record);
@@ -174,26 +182,31 @@ pub fn note(open: &mut Vec<Record>, record: Record) -> Vec<Record> {
 }
 
 /// What was under way when the last record was written.
-pub fn recover(records: impl IntoIterator<Item = Record>) -> Vec<Record> {
+pub fn open_records(records: impl IntoIterator<Item = JournalRecord>) -> Vec<JournalRecord> {
     let mut open = Vec::new();
-    records.into_iter().for_each(|record| drop(note(&mut open, record)));
+    records.into_iter().for_each(|record| drop(add_record(&mut open, record)));
     open
 }
 
 impl ExecutionPoint {
     /// EVICT_CLAIM for a job that a run which was killed had accepted for this slot, or for a dynamic one of it.
-    pub fn evict_left(&mut self, id: &str, job: &ClassAd, accepted: AcceptedJob) -> Option<HookCall> {
+    pub fn evict_abandoned_job(
+        &mut self,
+        id: &str,
+        job: &ClassAd,
+        accepted: AcceptedJobId,
+    ) -> Option<HookCall> {
         let parent = id.rsplit_once('_').map_or(id, |(parent, _)| parent);
         let named = |id: &str| self.slots.values().find(|slot| slot.id == id).map(|slot| slot.key);
         let key = named(id).or_else(|| named(parent))?;
         let slot = self.slots.get(&key)?;
-        let path = slot.evict_hook(&mut self.core)?;
-        let claim = self.core.new_claim(Kind::Fetched);
-        let stdin = text::evict(job, &slot.live, &claim.id, self.core.quirks());
+        let path = slot.evict_hook_path(&mut self.core)?;
+        let claim = self.core.new_claim(ClaimKind::Fetched);
+        let stdin = hook_input::evict_claim_input(job, &slot.live_ad, &claim.id, self.core.quirks());
         Some(HookCall {
-            run: HookRun(accepted.0),
+            run: HookRunId(accepted.0),
             slot: key,
-            hook: SlotHook::EvictClaim,
+            hook: SlotHookType::EvictClaim,
             path,
             arguments: Vec::new(),
             stdin,
@@ -208,15 +221,15 @@ impl ExecutionPoint {
 mod tests {
     use super::*;
 
-    fn hook(run: u64, hook: &str, word: &str) -> Record {
+    fn hook(run: u64, hook: &str, word: &str) -> JournalRecord {
         let (hook, slot, word) = (hook.into(), "slot1".into(), word.into());
         let accepted = (hook == "EVICT_CLAIM").then_some(2);
-        Record::HookBegins { run, hook, slot, word, job: None, ad: None, accepted }
+        JournalRecord::HookBegins { run, hook, slot, word, job: None, ad: None, accepted }
     }
 
     #[test]
     fn what_has_not_ended_is_left_with_its_process() {
-        let starter = Record::StarterBegins {
+        let starter = JournalRecord::StarterBegins {
             starter: 1,
             slot: "slot1".into(),
             job: "1.0".into(),
@@ -226,20 +239,20 @@ mod tests {
         };
         let records = [
             hook(1, "FETCH_WORK", ""),
-            Record::HookRuns { run: 1, pid: 7, started: 8 },
+            JournalRecord::HookRuns { run: 1, pid: 7, started: 8 },
             starter.clone(),
-            Record::StarterRuns { starter: 1, pid: 9, started: 10 },
+            JournalRecord::StarterRuns { starter: 1, pid: 9, started: 10 },
             hook(2, "REPLY_FETCH", "accept"),
-            Record::HookEnds { run: 2 },
+            JournalRecord::HookEnds { run: 2 },
         ];
-        let open = recover(records);
+        let open = open_records(records);
         assert_eq!(open.len(), 4);
         assert_eq!(open[0].process_of(&open), Some((7, 8)));
         assert_eq!(starter.process_of(&open), Some((9, 10)));
-        let open = recover(
-            open.into_iter()
-                .chain([Record::HookEnds { run: 1 }, Record::StarterEnds { starter: 1, done: Some(3) }]),
-        );
+        let open = open_records(open.into_iter().chain([
+            JournalRecord::HookEnds { run: 1 },
+            JournalRecord::StarterEnds { starter: 1, done: Some(3) },
+        ]));
         assert_eq!(open, []);
     }
 
@@ -247,17 +260,17 @@ mod tests {
     fn an_accepted_job_is_owed_until_evict_claim_begins_or_its_own_starter_has_ended_by_itself() {
         let accepted = |accepted: u64| {
             let job = format!("{accepted}.0");
-            Record::Accepted { accepted, slot: "slot1".into(), job, ad: "a".into() }
+            JournalRecord::Accepted { accepted, slot: "slot1".into(), job, ad: "a".into() }
         };
         // A partitionable slot accepts one job after the other.
         let reply = hook(5, "REPLY_FETCH", "accept");
-        let open = recover([accepted(1), accepted(2), reply.clone()]);
+        let open = open_records([accepted(1), accepted(2), reply.clone()]);
         assert_eq!(open, [accepted(1), accepted(2), reply]);
-        let ends = |done| Record::StarterEnds { starter: 1, done };
-        assert_eq!(recover([accepted(1), accepted(2), ends(Some(1))]), [accepted(2)]);
-        assert_eq!(recover([accepted(1), ends(None)]), [accepted(1)], "its starter was killed");
-        assert_eq!(recover([accepted(1), Record::GivenUp { accepted: 1 }]), []);
+        let ends = |done| JournalRecord::StarterEnds { starter: 1, done };
+        assert_eq!(open_records([accepted(1), accepted(2), ends(Some(1))]), [accepted(2)]);
+        assert_eq!(open_records([accepted(1), ends(None)]), [accepted(1)], "its starter was killed");
+        assert_eq!(open_records([accepted(1), JournalRecord::GivenUp { accepted: 1 }]), []);
         let evict = hook(6, "EVICT_CLAIM", "");
-        assert_eq!(recover([accepted(1), accepted(2), evict.clone()]), [accepted(1), evict]);
+        assert_eq!(open_records([accepted(1), accepted(2), evict.clone()]), [accepted(1), evict]);
     }
 }

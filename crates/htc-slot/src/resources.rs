@@ -8,7 +8,7 @@ use htc_classad::{AttrName, ClassAd, Expr, Value};
 
 /// Amounts of all resources of a slot, or of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Amounts {
+pub struct ResourceAmounts {
     /// Processors.
     pub cpus: f64,
     /// Whether parts of processors may be shared out.
@@ -20,40 +20,40 @@ pub struct Amounts {
     /// Disk space in KiB.
     pub disk: i64,
     /// Custom resources, in the order of their names' definition.
-    pub custom: Vec<Custom>,
+    pub custom: Vec<CustomResource>,
     /// Whether they are of the second copy of the machine, which `SLOT_TYPE_<n>_BACKFILL` gives away: devices are taken from the end.
-    pub backfill: bool,
+    pub is_backfill: bool,
 }
 
 /// A custom resource.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Custom {
+pub struct CustomResource {
     /// Its name, as configured.
     pub tag: String,
     /// How much of it; with ids, how many.
     pub quantity: f64,
     /// All instances of the machine, where they have names.
-    pub devices: Option<Arc<Devices>>,
+    pub machine_devices: Option<Arc<Devices>>,
     /// Which of them are had, by their places in the machine's list, in its order.
-    pub bound: Vec<usize>,
+    pub assigned: Vec<usize>,
 }
 
 /// Ids that went off line since the start, by tag.
-pub(super) type Offline = BTreeMap<String, BTreeSet<String>>;
+pub(super) type OfflineDevices = BTreeMap<String, BTreeSet<String>>;
 
-impl Custom {
+impl CustomResource {
     /// Those that are had and on line.
-    pub(super) fn available(&self, offline: &Offline) -> Vec<usize> {
+    pub(super) fn available_devices(&self, offline: &OfflineDevices) -> Vec<usize> {
         let off = offline.get(&self.tag);
         let is_on = |index: &&usize| {
-            let id = self.devices.as_ref().and_then(|devices| devices.ids.get(**index));
+            let id = self.machine_devices.as_ref().and_then(|devices| devices.ids.get(**index));
             !off.zip(id).is_some_and(|(off, id)| off.contains(id))
         };
-        self.bound.iter().filter(is_on).copied().collect()
+        self.assigned.iter().filter(is_on).copied().collect()
     }
 }
 
-impl Amounts {
+impl ResourceAmounts {
     /// Whole processors, as draining counts them.
     pub(super) fn whole_cpus(&self) -> i64 {
         (self.cpus + 0.1) as i64
@@ -65,7 +65,7 @@ impl Amounts {
     }
 
     /// What is left of a partitionable slot, what a static or dynamic one has. A broken slot offers nothing.
-    pub(super) fn publish_dynamic(&self, ad: &mut ClassAd, broken: bool, offline: &Offline) {
+    pub(super) fn publish_dynamic(&self, ad: &mut ClassAd, broken: bool, offline: &OfflineDevices) {
         if broken {
             ad.set("Cpus", 0i64);
             ad.set("Memory", 0i64);
@@ -76,13 +76,13 @@ impl Amounts {
         ad.set("Disk", self.disk);
         for custom in &self.custom {
             let tag = custom.tag.as_str();
-            let Some(devices) = &custom.devices else {
+            let Some(devices) = &custom.machine_devices else {
                 ad.set(tag, if broken { 0 } else { custom.quantity as i64 });
                 continue;
             };
-            let available = custom.available(offline);
+            let available = custom.available_devices(offline);
             ad.set(tag, if broken { 0 } else { i64::try_from(available.len()).unwrap_or(i64::MAX) });
-            if let Some(references) = devices.references(tag, &available) {
+            if let Some(references) = devices.reference_list(tag, &available) {
                 ad.insert(format!("Available{tag}").as_str(), references);
             }
         }
@@ -97,11 +97,11 @@ impl Amounts {
         for custom in &self.custom {
             ad.set(format!("TotalSlot{}", custom.tag).as_str(), custom.quantity as i64);
             let assigned = AttrName::from(format!("Assigned{}", custom.tag).as_str());
-            match custom.devices.as_ref().filter(|_| !custom.bound.is_empty()) {
+            match custom.machine_devices.as_ref().filter(|_| !custom.assigned.is_empty()) {
                 Some(devices) => {
-                    let bound = self.in_order(custom.bound.clone(), devices);
-                    ad.insert(assigned, Expr::literal(Value::from(devices.names(&bound))));
-                    devices.describe(&custom.tag, &bound, ad);
+                    let bound = self.allocation_order(custom.assigned.clone(), devices);
+                    ad.insert(assigned, Expr::literal(Value::from(devices.joined_ids(&bound))));
+                    devices.publish_properties(&custom.tag, &bound, ad);
                 }
                 None => drop(ad.remove(&assigned)),
             }
@@ -109,38 +109,38 @@ impl Amounts {
     }
 
     /// Devices in the order in which they are given away.
-    pub(super) fn in_order(&self, mut indexes: Vec<usize>, devices: &Devices) -> Vec<usize> {
-        if self.backfill && !devices.shared {
+    pub(super) fn allocation_order(&self, mut indexes: Vec<usize>, devices: &Devices) -> Vec<usize> {
+        if self.is_backfill && !devices.shared {
             indexes.reverse();
         }
         indexes
     }
 
     /// Takes a part away, with the devices that were chosen for it.
-    pub(super) fn take(&mut self, part: &Amounts) {
+    pub(super) fn subtract(&mut self, part: &ResourceAmounts) {
         self.cpus -= part.cpus;
         self.memory -= part.memory;
         self.disk -= part.disk;
         for custom in &part.custom {
             let Some(mine) = self.custom.iter_mut().find(|mine| mine.tag == custom.tag) else { continue };
             mine.quantity -= custom.quantity;
-            if mine.devices.as_ref().is_some_and(|devices| !devices.shared) {
-                mine.bound.retain(|index| !custom.bound.contains(index));
+            if mine.machine_devices.as_ref().is_some_and(|devices| !devices.shared) {
+                mine.assigned.retain(|index| !custom.assigned.contains(index));
             }
         }
     }
 
     /// Gives a part back; devices return to the place they had.
-    pub(super) fn give_back(&mut self, part: &Amounts) {
+    pub(super) fn add_back(&mut self, part: &ResourceAmounts) {
         self.cpus += part.cpus;
         self.memory += part.memory;
         self.disk += part.disk;
         for custom in &part.custom {
             let Some(mine) = self.custom.iter_mut().find(|mine| mine.tag == custom.tag) else { continue };
             mine.quantity += custom.quantity;
-            mine.bound.extend(&custom.bound);
-            mine.bound.sort_unstable();
-            mine.bound.dedup();
+            mine.assigned.extend(&custom.assigned);
+            mine.assigned.sort_unstable();
+            mine.assigned.dedup();
         }
     }
 }

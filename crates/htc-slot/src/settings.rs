@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use super::resources::Amounts;
-use super::sleep_state::SleepStates;
-use htc_base::quirks::{Decided, Quirks};
-use htc_classad::references::Names;
+use super::resources::ResourceAmounts;
+use super::sleep_state::SleepSupport;
+use htc_base::quirks::{QuirkDecision, QuirkMode};
+use htc_classad::references::AttrNames;
 use htc_classad::{AttrName, ClassAd};
 use htc_hook::cron_job::{AutoPublish, CronJob};
 
 /// The execution point as configured.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct StartdSettings {
     /// The slots, in order of their numbers.
     pub slots: Vec<SlotPlan>,
     /// The machine's address as it stands in claim ids.
@@ -49,11 +49,11 @@ pub struct Settings {
     /// STARTD_EVAL_SLOT_ATTRS: they are copied as the values that they have in the slot they come from.
     pub slot_attributes_evaluated: bool,
     /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: whether a partitionable slot lists its children.
-    pub rollup: bool,
+    pub publishes_rollup: bool,
     /// STARTD_PARTITIONABLE_SLOT_ATTRS: listed beside the built-in ones.
     pub rollup_attributes: Vec<AttrName>,
     /// True if slots publish CpuBusyTime and CpuIsBusy: some expression reads them.
-    pub cpu_busy: bool,
+    pub publishes_cpu_busy: bool,
     /// SLOTS_CONNECTED_TO_KEYBOARD.
     pub keyboard_slots: u32,
     /// SLOTS_CONNECTED_TO_CONSOLE.
@@ -75,18 +75,18 @@ pub struct Settings {
     /// How often docker is asked what the images of jobs take.
     pub image_cache: ImageCacheSettings,
     /// Whether slots that nobody claims may run a backfill client.
-    pub backfill: Option<Backfilling>,
+    pub backfill: Option<BackfillSettings>,
     /// DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST.
-    pub daemon_shutdown: DaemonShutdown,
+    pub daemon_shutdown: DaemonShutdownExpressions,
     /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to end if no slot is claimed.
     pub noclaim_shutdown: Option<i64>,
     /// ALIVE_INTERVAL and MAX_CLAIM_ALIVES_MISSED: seconds without a word from the claimer after which an idle claim ends,
     /// where whoever claims says nothing of it.
     pub claim_lease: i64,
     /// Which behaviour is wanted where 25.14 and its manual differ.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// When to end by itself.
-    pub limits: Limits,
+    pub limits: ExitLimits,
 }
 
 /// The execution point's cron jobs as configured.
@@ -124,14 +124,14 @@ pub struct BenchmarkSettings {
 
 /// Expressions that end the daemon once they are true in the ad of any slot.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct DaemonShutdown {
+pub struct DaemonShutdownExpressions {
     /// DAEMON_SHUTDOWN: jobs retire first.
     pub graceful: Option<htc_classad::Expr>,
     /// DAEMON_SHUTDOWN_FAST: jobs are killed.
     pub fast: Option<htc_classad::Expr>,
 }
 
-impl DaemonShutdown {
+impl DaemonShutdownExpressions {
     /// True if neither is set.
     pub fn is_unset(&self) -> bool {
         self.graceful.is_none() && self.fast.is_none()
@@ -144,13 +144,13 @@ pub struct PowerSettings {
     /// HIBERNATE_CHECK_INTERVAL; nothing is looked at without.
     pub interval: Option<Duration>,
     /// Whether a packet wakes the machine (IsWakeAble).
-    pub wakeable: bool,
+    pub can_be_woken: bool,
     /// HIBERNATION_OVERRIDE_WOL: it sleeps though nobody can wake it through the network.
-    pub unwakeable: bool,
+    pub sleeps_if_unwakeable: bool,
     /// Whether it may really sleep (`--allow-hibernate`).
     pub allowed: bool,
     /// What the machine can do.
-    pub states: SleepStates,
+    pub states: SleepSupport,
 }
 
 impl PowerSettings {
@@ -170,29 +170,29 @@ impl PowerSettings {
 
 /// ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backfilling {
+pub struct BackfillSettings {
     /// Whether the client can never run.
-    pub dead: Decided,
+    pub dead_client: QuirkDecision,
 }
 
-impl Settings {
+impl StartdSettings {
     /// True if the machine may sleep or end by itself, which is decided in polls that look at all slots.
-    pub fn may_stop_by_itself(&self) -> bool {
+    pub fn can_stop_by_itself(&self) -> bool {
         self.power.interval.is_some() || self.noclaim_shutdown.is_some() || !self.daemon_shutdown.is_unset()
     }
 }
 
 /// When the execution point ends by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ExitLimits {
     /// A slot that is told that there is no work asks no more; the end comes when all are so.
-    pub once: bool,
+    pub exit_when_no_work: bool,
     /// No more fetching once this many jobs were accepted; the end comes when they are done.
     pub max_jobs: Option<u64>,
     /// The end comes after no slot has had a job for this long.
     pub idle_exit: Option<Duration>,
     /// The machine may really sleep when HIBERNATE says so.
-    pub hibernates: bool,
+    pub allow_hibernate: bool,
 }
 
 /// How a slot comes by its resources.
@@ -206,10 +206,10 @@ pub enum SlotKind {
     Dynamic,
 }
 
-impl Settings {
+impl StartdSettings {
     /// Slots that differ by their names alone have one configuration from now on, unless `asked` says that somebody may ask for those:
     /// what thousands of slots look at stays within the processor's reach.
-    pub fn share(&mut self, asked: &Names) {
+    pub fn share_slot_configurations(&mut self, asked: &AttrNames) {
         let names = ["Name", "SlotID"].map(AttrName::from);
         let own: Vec<AttrName> = names.into_iter().filter(|name| !asked.contains(name)).collect();
         let mut known: Vec<(Arc<ClassAd>, Arc<ClassAd>)> = Vec::new();
@@ -218,7 +218,7 @@ impl Settings {
             own.iter().for_each(|name| drop(config.remove(name)));
             let found = known.iter().rev().find(|(it, _)| **it == config).cloned();
             let (shared, without) = found.unwrap_or_else(|| {
-                let without = Arc::new(without_requirements(&config));
+                let without = Arc::new(config_without_requirements(&config));
                 known.push((Arc::new(config), without));
                 known[known.len() - 1].clone()
             });
@@ -228,7 +228,7 @@ impl Settings {
 }
 
 /// What a slot's ad is chained to before it is available for the first time (`reqexp_set_state`).
-pub(super) fn without_requirements(config: &ClassAd) -> ClassAd {
+pub(super) fn config_without_requirements(config: &ClassAd) -> ClassAd {
     let mut config = config.clone();
     ["Requirements", "WithinResourceLimits"].into_iter().for_each(|name| drop(config.remove(name)));
     config
@@ -246,7 +246,7 @@ pub struct SlotPlan {
     /// How it comes by its resources.
     pub kind: SlotKind,
     /// What it has.
-    pub amounts: Amounts,
+    pub amounts: ResourceAmounts,
     /// Attributes that only a reconfiguration changes, as sent (`publish_static`).
     pub statics: Arc<ClassAd>,
     /// Policy expressions and `statics` together: what expressions are evaluated in, below the live ad.
@@ -254,45 +254,45 @@ pub struct SlotPlan {
     /// The same before it is available for the first time, where many slots share it.
     pub without_requirements: Option<Arc<ClassAd>>,
     /// START as written, or `true`.
-    pub requirements: Requirements,
+    pub requirements: SlotRequirements,
     /// The same for its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
-    pub child_requirements: Requirements,
+    pub child_requirements: SlotRequirements,
     /// The hooks, when the slot has a keyword.
-    pub hooks: Option<SlotHooks>,
+    pub hooks: Option<SlotHookPaths>,
     /// Hooks of dynamic slots of this one that have a keyword of their own, by their number.
-    pub child_hooks: Vec<(u32, SlotHooks)>,
+    pub child_hooks: Vec<(u32, SlotHookPaths)>,
     /// Hooks of all its other dynamic slots.
-    pub child_default: Option<SlotHooks>,
+    pub default_child_hooks: Option<SlotHookPaths>,
     /// EXECUTE, or `SLOT<N>_EXECUTE`: where scratch directories are made.
     pub execute: Option<PathBuf>,
     /// Why it can never run anything.
-    pub broken: Option<Broken>,
+    pub broken: Option<BrokenReason>,
     /// The three `MODIFY_REQUEST_EXPR_REQUEST<X>` expressions: cpus, disk, memory.
     pub modify_request: [Option<htc_classad::Expr>; 3],
     /// MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,
     /// CONSUMPTION_POLICY: what dynamic slots get is what `Consumption<Resource>` says.
-    pub consumption: bool,
+    pub has_consumption_policy: bool,
     /// NUM_CLAIMS, published beside a consumption policy.
-    pub claims: i64,
+    pub num_claims: i64,
 }
 
 /// What Requirements are made of (`Reqexp.cpp`).
 #[derive(Clone, Debug)]
-pub struct Requirements {
+pub struct SlotRequirements {
     /// START.
     pub start: htc_classad::Expr,
     /// WithinResourceLimits, or `None` if a resource has a name that no expression can have.
     pub limits: Option<htc_classad::Expr>,
     /// The whole.
-    pub whole: htc_classad::Expr,
+    pub expr: htc_classad::Expr,
     /// The clauses of it that the administrator named.
     pub clauses: Vec<htc_classad::AttrName>,
 }
 
 /// The hooks of a slot; `None` where not configured or refused by the path checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlotHooks {
+pub struct SlotHookPaths {
     /// The keyword as configured.
     pub keyword: String,
     /// FETCH_WORK.
@@ -307,7 +307,7 @@ pub struct SlotHooks {
 
 /// Why a slot is of no use (`ResAttributes.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenReason {
     /// SlotBrokenCode.
     pub code: i32,
     /// SlotBrokenReason.

@@ -26,7 +26,7 @@ impl SleepState {
     ];
 
     /// By one of its names, in any case; every other text is no sleep.
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn from_name(text: &str) -> Option<Self> {
         let is = |name: &str| name.eq_ignore_ascii_case(text);
         let found =
             Self::ALL.iter().find(|(_, name, others)| is(name) || others.iter().any(|other| is(other)));
@@ -46,17 +46,17 @@ impl SleepState {
 
 /// What this machine can do about sleep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SleepStates {
+pub struct SleepSupport {
     /// The states that it knows.
     pub supported: Vec<SleepState>,
     /// What else the program that knows them says: HibernationMethod, HibernationRawMask.
     pub method: Option<String>,
 }
 
-impl SleepStates {
+impl SleepSupport {
     /// Every state, as a simulated machine knows them.
-    pub fn all() -> Self {
-        SleepStates { supported: SleepState::ALL.iter().map(|(state, ..)| *state).collect(), method: None }
+    pub fn all_states() -> Self {
+        SleepSupport { supported: SleepState::ALL.iter().map(|(state, ..)| *state).collect(), method: None }
     }
 }
 
@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn states_have_many_names() {
         for (text, level) in [("RAM", 3), ("4", 4), ("standby", 1), ("s2", 2), ("Off", 5)] {
-            assert_eq!(SleepState::read(text).map(SleepState::level), Some(level), "{text}");
+            assert_eq!(SleepState::from_name(text).map(SleepState::level), Some(level), "{text}");
         }
         for text in ["NONE", "0", "", "S6", "deep"] {
-            assert_eq!(SleepState::read(text), None, "{text}");
+            assert_eq!(SleepState::from_name(text), None, "{text}");
         }
         assert_eq!(SleepState::S4.name(), "S4");
     }

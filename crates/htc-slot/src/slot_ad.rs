@@ -1,18 +1,18 @@
 //! What the ad of a slot says: the one that is sent, and the internal one that policy sees.
 
-use super::core::Core;
-use super::cron_ads::advertised;
+use super::cron_ads::convert_usage_for_sending;
+use super::execution_point_state::ExecutionPointState;
 use super::settings::SlotKind;
-use super::single::{Requires, Slot};
-use super::state::{Activity, State, total_name};
-use htc_base::world::Frozen;
+use super::slot::{RequirementsState, Slot};
+use super::slot_state::{Activity, SlotState, total_time_attribute};
+use htc_base::world::FrozenClockWorld;
 use htc_classad::{AttrName, ClassAd, Value};
 
 impl Slot {
     /// The ad given to FETCH_WORK, as the collector would get it (`publish_single_slot_ad`).
-    pub(super) fn sent_ad(&self, core: &Core) -> ClassAd {
+    pub(super) fn sent_ad(&self, core: &ExecutionPointState) -> ClassAd {
         let mut ad = (*self.statics).clone();
-        let copy = |ad: &mut ClassAd, name: &str| match self.live.get(name) {
+        let copy = |ad: &mut ClassAd, name: &str| match self.live_ad.get(name) {
             Some(expr) => {
                 ad.insert(AttrName::from(name), expr.clone());
                 true
@@ -29,19 +29,19 @@ impl Slot {
         ad.set("LastHeardFrom", core.now.epoch());
         ad.set("DaemonStartTime", core.started.epoch());
         // After what cron jobs publish: they do not override it.
-        match self.live.get("MaxJobRetirementTime") {
+        match self.live_ad.get("MaxJobRetirementTime") {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
         }
-        for name in ["CpuIsBusy", "CpuBusyTime"].into_iter().filter(|_| core.settings.cpu_busy) {
-            self.live.get(name).into_iter().for_each(|value| ad.insert(name, value));
+        for name in ["CpuIsBusy", "CpuBusyTime"].into_iter().filter(|_| core.settings.publishes_cpu_busy) {
+            self.live_ad.get(name).into_iter().for_each(|value| ad.insert(name, value));
         }
         for (name, expr) in &core.shared_attributes {
             ad.insert(name, expr.clone());
         }
         let running = (core.now.epoch() - core.started.epoch()).max(1);
-        let world = Frozen { world: &*core.world, now: core.now };
-        advertised(&mut ad, running, core.settings.cron.keeps_seconds, &world);
+        let world = FrozenClockWorld { world: &*core.world, now: core.now };
+        convert_usage_for_sending(&mut ad, running, core.settings.cron.keeps_seconds, &world);
         ad
     }
 
@@ -51,17 +51,21 @@ impl Slot {
             Some(broken) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
-            None if matches!(self.requires, Requires::Nothing) => ad.set("Requirements", false),
+            None if matches!(self.requirements_state, RequirementsState::Unavailable) => {
+                ad.set("Requirements", false)
+            }
             None => {
-                let start = match &self.requires {
-                    Requires::WhileDraining(start) => start,
-                    Requires::Configured { .. } | Requires::Nothing => &self.requirements.start,
+                let start = match &self.requirements_state {
+                    RequirementsState::WhileDraining(start) => start,
+                    RequirementsState::Configured { .. } | RequirementsState::Unavailable => {
+                        &self.requirements.start
+                    }
                 };
                 ad.insert(AttrName::from("Start"), start.clone());
                 if let Some(limits) = &self.requirements.limits {
                     ad.insert(AttrName::from("WithinResourceLimits"), limits.clone());
                 }
-                ad.insert(AttrName::from("Requirements"), self.requirements.whole.clone());
+                ad.insert(AttrName::from("Requirements"), self.requirements.expr.clone());
                 for name in &self.requirements.clauses {
                     if let Some(expr) = self.config.get(name) {
                         ad.insert(name.clone(), expr);
@@ -76,51 +80,57 @@ impl Slot {
     }
 
     /// Requirements of the internal ad, which has its Start and WithinResourceLimits from the configuration.
-    fn publish_own_requirements(&self, ad: &mut ClassAd) {
-        match (&self.broken, &self.requires) {
+    fn publish_internal_requirements(&self, ad: &mut ClassAd) {
+        match (&self.broken, &self.requirements_state) {
             (Some(broken), _) => {
                 ad.set("Requirements", Value::from(bstr::BString::from(broken.reason.as_str())));
             }
-            (None, Requires::Configured { .. }) => {
-                ad.insert("Requirements", self.requirements.whole.clone());
+            (None, RequirementsState::Configured { .. }) => {
+                ad.insert("Requirements", self.requirements.expr.clone());
             }
-            (None, Requires::Nothing) => ad.set("Requirements", false),
-            (None, Requires::WhileDraining(start)) => {
+            (None, RequirementsState::Unavailable) => ad.set("Requirements", false),
+            (None, RequirementsState::WhileDraining(start)) => {
                 ad.insert("Start", start.clone());
                 if let Some(limits) = &self.requirements.limits {
                     ad.insert("WithinResourceLimits", limits.clone());
                 }
-                ad.insert("Requirements", self.requirements.whole.clone());
+                ad.insert("Requirements", self.requirements.expr.clone());
             }
         }
     }
 
     /// What changes by itself or with the state (`Resource::publish_dynamic`).
-    pub(super) fn publish_dynamic(&self, core: &Core, ad: &mut ClassAd, internal: bool, retirement: i64) {
-        let wants = core.wants;
+    pub(super) fn publish_dynamic(
+        &self,
+        core: &ExecutionPointState,
+        ad: &mut ClassAd,
+        internal: bool,
+        retirement: i64,
+    ) {
+        let wants = core.publish_set;
         ad.set("MyCurrentTime", core.current_time);
         if wants.claim {
-            self.publish_job(core, ad);
+            self.publish_job_attributes(core, ad);
         }
-        if !(internal && self.has_constants && self.keeps_constants(core)) {
+        if !(internal && self.has_constants && self.has_stable_constants(core)) {
             self.publish_amounts(core, ad);
         }
         if wants.machine {
             self.publish_machine(core, ad);
         }
-        if wants.texts {
+        if wants.ad_texts {
             core.counters.publish(ad, core.current_time);
-            core.draining.publish(ad);
+            core.drain_estimate.publish(ad);
         }
         if wants.drain {
             core.drain.publish(ad);
         }
         self.publish_state(core, ad);
         match internal {
-            true => self.publish_own_requirements(ad),
+            true => self.publish_internal_requirements(ad),
             false => self.publish_requirements(ad),
         }
-        if wants.times {
+        if wants.fetch_times {
             ad.set("RetirementTimeRemaining", retirement);
             ad.set("LastFetchWorkSpawned", self.last_fetch_spawned);
             ad.set("LastFetchWorkCompleted", self.last_fetch_completed);
@@ -130,11 +140,11 @@ impl Slot {
             self.publish_claims(core, ad, internal);
         }
         // Over everything so far, so that they steer policy (`Resource::publish_latches`, `ResMgr::adlist_publish`).
-        core.merge_cron(ad);
+        core.merge_cron_ads(ad);
         ad.set("AcceptedWhileDraining", self.accepted_while_draining);
         self.publish_latches(ad);
         if internal {
-            retirement_of(core, ad);
+            publish_retirement_time(core, ad);
         }
         if self.kind == SlotKind::Partitionable {
             self.publish_children(core, ad);
@@ -142,9 +152,11 @@ impl Slot {
     }
 
     /// STARTD_JOB_ATTRS: what the slot shows of the job under its claim.
-    fn publish_job(&self, core: &Core, ad: &mut ClassAd) {
-        let claim =
-            self.current.as_ref().filter(|_| matches!(self.state, State::Claimed | State::Preempting));
+    fn publish_job_attributes(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
+        let claim = self
+            .current_claim
+            .as_ref()
+            .filter(|_| matches!(self.state, SlotState::Claimed | SlotState::Preempting));
         let Some(job) = claim.and_then(|claim| claim.job.as_ref()) else { return };
         for name in &core.settings.job_attributes {
             if let Some(expr) = job.get(name.clone()) {
@@ -154,17 +166,17 @@ impl Slot {
     }
 
     /// The claim, and the one that waits for its end.
-    fn publish_claims(&self, core: &Core, ad: &mut ClassAd, internal: bool) {
-        if let Some(claim) = &self.current {
+    fn publish_claims(&self, core: &ExecutionPointState, ad: &mut ClassAd, internal: bool) {
+        if let Some(claim) = &self.current_claim {
             claim.publish(ad, core.now);
-            if let Some(cpus) = self.load.cpus.filter(|_| claim.is_active()) {
+            if let Some(cpus) = self.load.cpus_in_use.filter(|_| claim.is_active()) {
                 ad.set("ImageSize", self.load.image_kib);
                 ad.set("CpusUsage", cpus);
             }
-            if self.splittable && matches!(self.state, State::Claimed | State::Preempting) {
+            if self.splittable && matches!(self.state, SlotState::Claimed | SlotState::Preempting) {
                 ad.set("IsSplittable", true);
             }
-            if self.state == State::Claimed {
+            if self.state == SlotState::Claimed {
                 let public = bstr::BString::from(claim.id.public());
                 ad.set("PublicClaimId", Value::from(public));
                 ad.set("ClaimEndTime", 0i64);
@@ -175,29 +187,31 @@ impl Slot {
                 ad.set("StarterPid", i64::from(pid));
             }
         }
-        if let Some(claim) = &self.waiting {
-            claim.publish_waiting(ad);
+        if let Some(claim) = &self.waiting_claim {
+            claim.publish_as_preempting(ad);
         }
     }
 
     /// What was carved out of a partitionable slot.
-    fn publish_children(&self, core: &Core, ad: &mut ClassAd) {
-        if self.plan.consumption {
-            ad.set("NumClaims", self.plan.claims);
+    fn publish_children(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
+        if self.plan.has_consumption_policy {
+            ad.set("NumClaims", self.plan.num_claims);
         }
         ad.set("NumDynamicSlots", self.children.0);
         ad.set("NumDynamicSlotsTime", self.children.1);
-        if core.settings.rollup {
+        if core.settings.publishes_rollup {
             ad.set("PslotRollupInformation", true);
             ad.update(&self.child_lists);
         }
     }
 
     /// What it has, and what the machine is.
-    fn publish_amounts(&self, core: &Core, ad: &mut ClassAd) {
+    fn publish_amounts(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         match &self.conflict {
-            None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline),
-            Some(_) => self.offered().publish_dynamic(ad, self.broken.is_some(), &core.offline),
+            None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline_devices),
+            Some(_) => {
+                self.offered_amounts().publish_dynamic(ad, self.broken.is_some(), &core.offline_devices)
+            }
         }
         self.publish_conflict(ad);
         // What STARTD_ATTRS says of amounts takes their place in the ad.
@@ -209,35 +223,35 @@ impl Slot {
         }
         ad.update(&core.settings.common_dynamic);
         core.power.publish(ad);
-        ad.update(&core.resources);
+        ad.update(&core.resource_changes);
     }
 
     /// Attributes that slots show one another, in the internal ad.
-    pub(super) fn take_shared(&mut self, core: &Core) {
+    pub(super) fn insert_slot_attributes(&mut self, core: &ExecutionPointState) {
         for (name, expr) in &core.shared_attributes {
-            self.live.insert(name, expr.clone());
+            self.live_ad.insert(name, expr.clone());
         }
     }
 
     /// MaxJobRetirementTime in the internal ad (`refresh_draining_attrs`).
-    pub(super) fn publish_retirement(&mut self, core: &Core) {
-        retirement_of(core, &mut self.live);
+    pub(super) fn refresh_retirement_time(&mut self, core: &ExecutionPointState) {
+        publish_retirement_time(core, &mut self.live_ad);
     }
 
     /// Load, idle times, clock and counters.
-    fn publish_machine(&self, core: &Core, ad: &mut ClassAd) {
+    fn publish_machine(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let settings = &core.settings;
         let measured = &core.measured;
         let hundredths = |load: f64| (load * 100.0).round() / 100.0;
-        ad.set("CondorLoadAvg", hundredths(self.load.of_jobs));
-        ad.set("LoadAvg", hundredths(self.owner_load + self.load.of_jobs));
+        ad.set("CondorLoadAvg", hundredths(self.load.load_average));
+        ad.set("LoadAvg", hundredths(self.owner_load + self.load.load_average));
         ad.set("TotalCondorLoadAvg", hundredths(core.load_of_jobs));
         ad.set("TotalLoadAvg", hundredths(measured.load));
         // A slot that is not connected sees only how long the execution point runs.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
-        let (keyboard, console) = match measured.input_at.map(|at| (core.current_time - at).max(0)) {
+        let (keyboard, console) = match measured.last_input_at.map(|at| (core.current_time - at).max(0)) {
             Some(idle) => (Some(idle), Some(idle)),
-            None => (measured.idle, measured.console_idle),
+            None => (measured.keyboard_idle, measured.console_idle),
         };
         let is_connected = |slots: u32| self.key.number <= slots && keyboard.is_some();
         let keyboard = keyboard.filter(|_| is_connected(settings.keyboard_slots));
@@ -248,7 +262,7 @@ impl Slot {
             // Without CONSOLE_DEVICES nobody knows.
             (true, None) => drop(ad.remove("ConsoleIdle")),
         }
-        if !core.wants.clock {
+        if !core.publish_set.clock {
             return;
         }
         let zone = core.world.zone(core.current_time);
@@ -257,7 +271,7 @@ impl Slot {
         // The epoch was a Thursday.
         ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
         ad.set("TotalVirtualMemory", measured.virtual_memory);
-        ad.set("LastBenchmark", core.benchmarks.last);
+        ad.set("LastBenchmark", core.benchmarks.last_ended);
         if let Some(mib) = core.image_cache_mib {
             ad.set("DockerCachedImageSizeMb", mib);
         }
@@ -275,43 +289,43 @@ impl Slot {
     }
 
     /// State, activity and the time spent in each (`ResState::publish`).
-    fn publish_state(&self, core: &Core, ad: &mut ClassAd) {
-        if !core.wants.state && !core.wants.totals {
+    fn publish_state(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
+        if !core.publish_set.state && !core.publish_set.state_totals {
             return;
         }
         ad.set("State", Value::from(bstr::BString::from(self.state.name())));
         ad.set("Activity", Value::from(bstr::BString::from(self.activity.name())));
         ad.set("EnteredCurrentState", self.entered_state);
         ad.set("EnteredCurrentActivity", self.entered_activity);
-        if !core.wants.totals {
+        if !core.publish_set.state_totals {
             return;
         }
-        for (state, row) in State::ALL.into_iter().zip(&self.totals) {
+        for (state, row) in SlotState::ALL.into_iter().zip(&self.totals) {
             for (activity, total) in Activity::ALL.into_iter().zip(row) {
                 let mut total = *total;
                 if (state, activity) == (self.state, self.activity) {
                     total += (core.current_time - self.entered_activity).max(0);
                 }
                 if total > 0 {
-                    ad.set(total_name(state, activity), total);
+                    ad.set(total_time_attribute(state, activity), total);
                 }
             }
         }
     }
 
     /// As the reference does after each change: only state and activity are brought up to date.
-    pub(super) fn publish_state_live(&mut self, core: &Core) {
-        let mut ad = std::mem::replace(&mut self.live, ClassAd::new());
+    pub(super) fn refresh_state_attributes(&mut self, core: &ExecutionPointState) {
+        let mut ad = std::mem::replace(&mut self.live_ad, ClassAd::new());
         self.publish_state(core, &mut ad);
         if core.now.epoch() > core.current_time {
             ad.set("MyCurrentTime", core.now.epoch());
         }
-        self.live = ad;
+        self.live_ad = ad;
     }
 }
 
 /// MaxJobRetirementTime is that of the configuration, whatever cron jobs say of it, or 0 at the end of a drain.
-fn retirement_of(core: &Core, ad: &mut ClassAd) {
+fn publish_retirement_time(core: &ExecutionPointState, ad: &mut ClassAd) {
     const NAME: &str = "MaxJobRetirementTime";
     if core.drain.no_retirement {
         ad.set(NAME, 0i64);

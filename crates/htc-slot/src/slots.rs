@@ -1,69 +1,69 @@
 //! The slots of an execution point by their keys: found at once, however many there are, and gone through in order.
 
-use super::interface::SlotKey;
-use super::single::Slot;
+use super::events::SlotKey;
+use super::slot::Slot;
 
 /// All slots. Those of the configuration stand each by itself, so that a search reads little of the memory of thousands.
 pub(super) struct Slots {
     /// By number, from 1.
-    families: Vec<Family>,
+    families: Vec<SlotFamily>,
     count: usize,
 }
 
 /// A slot of the configuration, and what was carved out of it.
 #[derive(Default)]
-struct Family {
-    top: Option<Box<Slot>>,
+struct SlotFamily {
+    configured: Option<Box<Slot>>,
     /// In the order of their numbers.
-    carved: Vec<Slot>,
+    dynamic: Vec<Slot>,
 }
 
-impl Family {
-    fn all(&self) -> impl Iterator<Item = &Slot> {
-        self.top.as_deref().into_iter().chain(&self.carved)
+impl SlotFamily {
+    fn all_slots(&self) -> impl Iterator<Item = &Slot> {
+        self.configured.as_deref().into_iter().chain(&self.dynamic)
     }
 
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        self.top.as_deref_mut().into_iter().chain(&mut self.carved)
+    fn all_slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.configured.as_deref_mut().into_iter().chain(&mut self.dynamic)
     }
 
     /// Where a dynamic slot stands, or would.
-    fn place(&self, sub: u32) -> Result<usize, usize> {
-        self.carved.binary_search_by_key(&sub, |slot| slot.key.sub)
+    fn find_dynamic_slot(&self, sub: u32) -> Result<usize, usize> {
+        self.dynamic.binary_search_by_key(&sub, |slot| slot.key.sub)
     }
 }
 
 impl Slots {
     /// Those of a configuration.
-    pub(super) fn of(slots: impl Iterator<Item = Slot>) -> Slots {
+    pub(super) fn from_slots(slots: impl Iterator<Item = Slot>) -> Slots {
         let mut all = Slots { families: Vec::new(), count: 0 };
         slots.for_each(|slot| all.insert(slot));
         all
     }
 
-    fn family(&self, number: u32) -> Option<&Family> {
+    fn family(&self, number: u32) -> Option<&SlotFamily> {
         self.families.get((number as usize).checked_sub(1)?)
     }
 
-    fn family_mut(&mut self, number: u32) -> Option<&mut Family> {
+    fn family_mut(&mut self, number: u32) -> Option<&mut SlotFamily> {
         self.families.get_mut((number as usize).checked_sub(1)?)
     }
 
     pub(super) fn get(&self, key: &SlotKey) -> Option<&Slot> {
         let family = self.family(key.number)?;
         match key.sub {
-            0 => family.top.as_deref(),
-            sub => family.carved.get(family.place(sub).ok()?),
+            0 => family.configured.as_deref(),
+            sub => family.dynamic.get(family.find_dynamic_slot(sub).ok()?),
         }
     }
 
     pub(super) fn get_mut(&mut self, key: &SlotKey) -> Option<&mut Slot> {
         let family = self.family_mut(key.number)?;
         match key.sub {
-            0 => family.top.as_deref_mut(),
+            0 => family.configured.as_deref_mut(),
             sub => {
-                let at = family.place(sub).ok()?;
-                family.carved.get_mut(at)
+                let at = family.find_dynamic_slot(sub).ok()?;
+                family.dynamic.get_mut(at)
             }
         }
     }
@@ -72,18 +72,18 @@ impl Slots {
     pub(super) fn insert(&mut self, slot: Slot) {
         let number = slot.key.number.max(1) as usize;
         if self.families.len() < number {
-            self.families.resize_with(number, Family::default);
+            self.families.resize_with(number, SlotFamily::default);
         }
         let family = &mut self.families[number - 1];
         let is_new = match slot.key.sub {
-            0 => family.top.replace(Box::new(slot)).is_none(),
-            sub => match family.place(sub) {
+            0 => family.configured.replace(Box::new(slot)).is_none(),
+            sub => match family.find_dynamic_slot(sub) {
                 Ok(at) => {
-                    family.carved[at] = slot;
+                    family.dynamic[at] = slot;
                     false
                 }
                 Err(at) => {
-                    family.carved.insert(at, slot);
+                    family.dynamic.insert(at, slot);
                     true
                 }
             },
@@ -94,10 +94,10 @@ impl Slots {
     pub(super) fn remove(&mut self, key: &SlotKey) -> Option<Slot> {
         let family = self.family_mut(key.number)?;
         let slot = match key.sub {
-            0 => *family.top.take()?,
+            0 => *family.configured.take()?,
             sub => {
-                let at = family.place(sub).ok()?;
-                family.carved.remove(at)
+                let at = family.find_dynamic_slot(sub).ok()?;
+                family.dynamic.remove(at)
             }
         };
         self.count -= 1;
@@ -109,11 +109,11 @@ impl Slots {
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &Slot> {
-        self.families.iter().flat_map(Family::all)
+        self.families.iter().flat_map(SlotFamily::all_slots)
     }
 
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        self.families.iter_mut().flat_map(Family::all_mut)
+        self.families.iter_mut().flat_map(SlotFamily::all_slots_mut)
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = SlotKey> {
@@ -121,33 +121,33 @@ impl Slots {
     }
 
     /// The slot of that number and what was carved out of it.
-    pub(super) fn of_number(&self, number: u32) -> impl Iterator<Item = &Slot> {
-        self.family(number).into_iter().flat_map(Family::all)
+    pub(super) fn slots_with_number(&self, number: u32) -> impl Iterator<Item = &Slot> {
+        self.family(number).into_iter().flat_map(SlotFamily::all_slots)
     }
 
     /// The same, to be changed.
-    pub(super) fn of_number_mut(&mut self, number: u32) -> impl Iterator<Item = &mut Slot> {
-        self.family_mut(number).into_iter().flat_map(Family::all_mut)
+    pub(super) fn slots_with_number_mut(&mut self, number: u32) -> impl Iterator<Item = &mut Slot> {
+        self.family_mut(number).into_iter().flat_map(SlotFamily::all_slots_mut)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lazy::tests::point;
+    use crate::poll_skipping::tests::point;
     use std::collections::BTreeSet;
 
     #[test]
     fn slots_are_found_and_gone_through_in_order_whatever_came_and_went() {
         let mut point = point("", false);
-        let plan = point.slots.get(&SlotKey::of(1)).unwrap().plan.clone();
+        let plan = point.slots.get(&SlotKey::from_number(1)).unwrap().plan.clone();
         let mut make = |number: u32, sub: u32| {
             let mut slot = Slot::new(plan.clone(), &mut point.core);
             slot.key = SlotKey { number, sub };
             slot
         };
-        let mut slots = Slots::of([make(3, 0), make(1, 0)].into_iter());
-        let mut plain = BTreeSet::from([SlotKey::of(1), SlotKey::of(3)]);
+        let mut slots = Slots::from_slots([make(3, 0), make(1, 0)].into_iter());
+        let mut plain = BTreeSet::from([SlotKey::from_number(1), SlotKey::from_number(3)]);
         for turn in 0..500u32 {
             let key = SlotKey { number: 1 + turn * 7 % 4, sub: turn * 11 % 5 };
             if turn % 3 == 0 {
@@ -160,7 +160,7 @@ mod tests {
             assert!(slots.keys().is_sorted());
             assert_eq!(slots.len(), plain.len());
             for number in 0..6 {
-                let of: Vec<_> = slots.of_number(number).map(|slot| slot.key).collect();
+                let of: Vec<_> = slots.slots_with_number(number).map(|slot| slot.key).collect();
                 assert!(of.iter().all(|key| key.number == number && slots.get(key).is_some()));
                 assert_eq!(of.len(), plain.iter().filter(|key| key.number == number).count());
             }

@@ -4,45 +4,53 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
-use super::core::Core;
-use super::interface::{AcceptedJob, Action, HookCall, Notice, SlotHook, StarterCall, StarterSignal, job_id};
-use super::kept::claim::{Claim, Kind, Phase};
-use super::single::Slot;
-use super::startd_hooks::evict_claim;
-use super::state::{Activity, State};
-use super::text;
+use super::events::{
+    AcceptedJobId, HookCall, SlotHookType, SlotNotice, StartdAction, StarterLaunch, StarterSignal, job_id,
+};
+use super::execution_point_state::ExecutionPointState;
+use super::hook_input;
+use super::hook_quirks::evict_claim_decision;
+use super::runtime_state::claim::{Claim, ClaimKind, ClaimPhase};
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
 use htc_base::quirks::Quirk;
-use htc_base::world::Frozen;
+use htc_base::world::FrozenClockWorld;
 
 /// A state and activity that a slot is to have.
-pub(super) struct Change<'a> {
-    pub state: State,
+pub(super) struct StateChange<'a> {
+    pub state: SlotState,
     pub activity: Activity,
     pub reason: &'a str,
 }
 
-impl<'a> Change<'a> {
-    pub(super) fn to(state: State, activity: Activity, reason: &'a str) -> Self {
-        Change { state, activity, reason }
+impl<'a> StateChange<'a> {
+    pub(super) fn new(state: SlotState, activity: Activity, reason: &'a str) -> Self {
+        StateChange { state, activity, reason }
     }
 }
 
 /// What entering a state or activity leads to.
-enum Entered {
+enum EntryOutcome {
     /// Policy is looked at next, where an activity asks for it.
-    Stays,
+    EvaluatePolicy,
     /// Another change follows.
-    Goes(Change<'static>),
+    ChangeAgain(StateChange<'static>),
     /// Nothing follows before an event.
-    Waits,
+    WaitForEvent,
 }
 
 impl Slot {
     /// Changes state and activity, and goes on while that suggests another change. A policy that asks for the same change a
     /// second time would go on for ever (25.14 recurses until its stack is full): it is looked at again at the next poll.
-    pub(super) fn change(&mut self, core: &mut Core, state: State, activity: Activity, reason: &str) {
+    pub(super) fn change_state(
+        &mut self,
+        core: &mut ExecutionPointState,
+        state: SlotState,
+        activity: Activity,
+        reason: &str,
+    ) {
         let mut made = Vec::new();
-        let mut next = Some(Change::to(state, activity, reason));
+        let mut next = Some(StateChange::new(state, activity, reason));
         while let Some(change) = next {
             let step = (self.state, self.activity, change.state, change.activity);
             if made.contains(&step) {
@@ -52,7 +60,7 @@ impl Slot {
                      looked at again at the next poll",
                 );
             }
-            next = self.change_once(core, &change);
+            next = self.change_state_once(core, &change);
             if next.is_some() {
                 made.push(step);
             }
@@ -60,46 +68,52 @@ impl Slot {
     }
 
     /// One change; returns what it suggests next (`ResState::change`).
-    fn change_once(&mut self, core: &mut Core, change: &Change<'_>) -> Option<Change<'static>> {
-        let &Change { state, activity, reason } = change;
+    fn change_state_once(
+        &mut self,
+        core: &mut ExecutionPointState,
+        change: &StateChange<'_>,
+    ) -> Option<StateChange<'static>> {
+        let &StateChange { state, activity, reason } = change;
         let state_changes = state != self.state;
         if !state_changes && activity == self.activity {
             return None;
         }
-        self.leave(core, state, state_changes);
+        self.leave_state(core, state, state_changes);
         let was = (self.state, self.activity);
-        self.set_state(core, state, activity);
-        core.tell(Notice::State { slot: self.key, state, activity, reason: reason.to_owned() });
-        match self.enter(core, state_changes) {
-            Entered::Stays => {}
-            Entered::Goes(next) => return Some(next),
-            Entered::Waits => return None,
+        self.record_state_change(core, state, activity);
+        core.notify(SlotNotice::StateChanged { slot: self.key, state, activity, reason: reason.to_owned() });
+        match self.enter_state(core, state_changes) {
+            EntryOutcome::EvaluatePolicy => {}
+            EntryOutcome::ChangeAgain(next) => return Some(next),
+            EntryOutcome::WaitForEvent => return None,
         }
-        self.publish_state_live(core);
-        if self.state == State::Backfill || !matches!(self.activity, Activity::Retiring | Activity::Idle) {
+        self.refresh_state_attributes(core);
+        if self.state == SlotState::Backfill || !matches!(self.activity, Activity::Retiring | Activity::Idle)
+        {
             return None;
         }
-        let suggestion = self.suggest(core)?;
-        if state_changes && self.state == State::Claimed && suggestion.state != State::Claimed {
-            self.revert(core, was, suggestion.reason);
+        let suggestion = self.suggest_change(core)?;
+        if state_changes && self.state == SlotState::Claimed && suggestion.state != SlotState::Claimed {
+            self.revert_claim(core, was, suggestion.reason);
             // Nothing would ever end what has ended: a claim that waited is refused.
-            let refused = || Change::to(State::Owner, Activity::Idle, "the claim that waited is refused");
-            return (self.state == State::Preempting).then(refused);
+            let refused =
+                || StateChange::new(SlotState::Owner, Activity::Idle, "the claim that waited is refused");
+            return (self.state == SlotState::Preempting).then(refused);
         }
-        self.prepare(core, suggestion)
+        self.prepare_change(core, suggestion)
     }
 
     /// State and activity are others from now on; the stay that ends is counted.
-    fn set_state(&mut self, core: &mut Core, state: State, activity: Activity) {
+    fn record_state_change(&mut self, core: &mut ExecutionPointState, state: SlotState, activity: Activity) {
         let epoch = core.now.epoch();
-        self.count_stay(epoch);
+        self.add_time_in_state(epoch);
         if state != self.state {
-            core.drain.drained +=
-                i64::from(state == State::Drained) - i64::from(self.state == State::Drained);
+            core.drain.drained_slots +=
+                i64::from(state == SlotState::Drained) - i64::from(self.state == SlotState::Drained);
             self.state = state;
             self.entered_state = epoch;
-            if self.destination == Some(state) {
-                self.destination = None;
+            if self.state_after_backfill == Some(state) {
+                self.state_after_backfill = None;
             }
         }
         if activity != self.activity {
@@ -111,34 +125,39 @@ impl Slot {
     }
 
     /// A slot that policy would not let stay Claimed is not claimed at all: it is what it was (`ResState::revert`).
-    fn revert(&mut self, core: &mut Core, (state, activity): (State, Activity), reason: &str) {
-        if let Some(claim) = &mut self.current {
-            claim.phase = Phase::Unclaimed;
+    fn revert_claim(
+        &mut self,
+        core: &mut ExecutionPointState,
+        (state, activity): (SlotState, Activity),
+        reason: &str,
+    ) {
+        if let Some(claim) = &mut self.current_claim {
+            claim.phase = ClaimPhase::Unclaimed;
             claim.lease_ends = None;
         }
-        self.drop_waiting(core, "the slot could not be claimed");
-        core.drain.drained += i64::from(state == State::Drained);
+        self.drop_waiting_claim(core, "the slot could not be claimed");
+        core.drain.drained_slots += i64::from(state == SlotState::Drained);
         (self.state, self.activity) = (state, activity);
         let reason = format!("not claimed: {reason}");
-        core.tell(Notice::State { slot: self.key, state, activity, reason });
-        self.publish_state_live(core);
+        core.notify(SlotNotice::StateChanged { slot: self.key, state, activity, reason });
+        self.refresh_state_attributes(core);
     }
 
-    fn leave(&mut self, core: &mut Core, to: State, state_changes: bool) {
+    fn leave_state(&mut self, core: &mut ExecutionPointState, to: SlotState, state_changes: bool) {
         match self.state {
-            State::Matched if state_changes => self.match_ends = None,
-            State::Preempting if state_changes => {
+            SlotState::Matched if state_changes => self.match_expiry = None,
+            SlotState::Preempting if state_changes => {
                 core.current_time = core.now.epoch();
-                self.rebuild_after_job(core);
+                self.rebuild_ad_after_job(core);
             }
-            State::Claimed => {
+            SlotState::Claimed => {
                 if self.activity == Activity::Suspended {
-                    self.signal(core, StarterSignal::Continue, None);
-                    if let Some(claim) = self.current.as_mut().filter(|claim| claim.is_active()) {
-                        claim.change_phase(Phase::Running, core.now);
+                    self.signal_starter(core, StarterSignal::Continue, None);
+                    if let Some(claim) = self.current_claim.as_mut().filter(|claim| claim.is_active()) {
+                        claim.change_phase(ClaimPhase::Running, core.now);
                     }
                 }
-                if let Some(claim) = self.current.as_mut().filter(|_| to != State::Claimed) {
+                if let Some(claim) = self.current_claim.as_mut().filter(|_| to != SlotState::Claimed) {
                     claim.lease_ends = None;
                 }
             }
@@ -146,122 +165,141 @@ impl Slot {
         }
     }
 
-    fn enter(&mut self, core: &mut Core, state_changes: bool) -> Entered {
+    fn enter_state(&mut self, core: &mut ExecutionPointState, state_changes: bool) -> EntryOutcome {
         match (self.state, self.activity) {
-            (State::Owner, _) => {
-                self.current = Some(core.new_claim(Kind::Offered));
-                self.drop_waiting(core, "the slot goes back to its owner");
+            (SlotState::Owner, _) => {
+                self.current_claim = Some(core.new_claim(ClaimKind::Offered));
+                self.drop_waiting_claim(core, "the slot goes back to its owner");
                 if !self.is_owner(core) {
-                    return Entered::Goes(Change::to(State::Unclaimed, Activity::Idle, "IS_OWNER is false"));
+                    return EntryOutcome::ChangeAgain(StateChange::new(
+                        SlotState::Unclaimed,
+                        Activity::Idle,
+                        "IS_OWNER is false",
+                    ));
                 }
                 self.restore_requirements(core);
             }
-            (State::Claimed, activity) => return self.enter_claimed(core, activity, state_changes),
-            (State::Unclaimed, _) => self.restore_requirements(core),
-            (State::Backfill, activity) => {
+            (SlotState::Claimed, activity) => return self.enter_claimed(core, activity, state_changes),
+            (SlotState::Unclaimed, _) => self.restore_requirements(core),
+            (SlotState::Backfill, activity) => {
                 self.restore_requirements(core);
                 match activity {
                     Activity::Idle => core.start_polling(),
                     Activity::Killing => {
                         if let Some(change) = self.kill_backfill(core) {
-                            return Entered::Goes(change);
+                            return EntryOutcome::ChangeAgain(change);
                         }
                     }
                     _ => {}
                 }
             }
-            (State::Matched, _) => self.set_unavailable(None),
-            (State::Drained, activity) => {
-                self.set_unavailable(core.drain.start.clone());
+            (SlotState::Matched, _) => self.set_unavailable(None),
+            (SlotState::Drained, activity) => {
+                self.set_unavailable(core.drain.start_while_draining.clone());
                 if activity == Activity::Idle {
                     core.drain.no_retirement = false;
                 }
             }
-            (State::Preempting, activity) => {
+            (SlotState::Preempting, activity) => {
                 self.set_unavailable(None);
                 if !self.is_active() {
-                    return Entered::Goes(self.leave_preempting(core));
+                    return EntryOutcome::ChangeAgain(self.leave_preempting(core));
                 }
                 self.end_job(core, activity == Activity::Vacating);
             }
         }
-        Entered::Stays
+        EntryOutcome::EvaluatePolicy
     }
 
-    fn enter_claimed(&mut self, core: &mut Core, activity: Activity, state_changes: bool) -> Entered {
+    fn enter_claimed(
+        &mut self,
+        core: &mut ExecutionPointState,
+        activity: Activity,
+        state_changes: bool,
+    ) -> EntryOutcome {
         self.restore_requirements(core);
         if state_changes {
             self.begin_claim(core);
         }
         if !matches!(activity, Activity::Retiring | Activity::Cleaning)
-            && let Some(claim) = &mut self.current
+            && let Some(claim) = &mut self.current_claim
         {
             claim.vacate_reason = None;
         }
         match activity {
             Activity::Suspended => {
-                self.signal(core, StarterSignal::Suspend, None);
-                if let Some(claim) = &mut self.current {
-                    claim.change_phase(Phase::Suspended, core.now);
+                self.signal_starter(core, StarterSignal::Suspend, None);
+                if let Some(claim) = &mut self.current_claim {
+                    claim.change_phase(ClaimPhase::Suspended, core.now);
                 }
             }
             Activity::Busy => {
                 core.start_polling();
-                if !self.accepted_while_draining && self.in_retirement(core) {
-                    self.better_claim_is_reason(core);
-                    return Entered::Goes(Change::to(State::Claimed, Activity::Retiring, "in retirement"));
+                if !self.accepted_while_draining && self.is_in_retirement(core) {
+                    self.set_better_claim_reason(core);
+                    return EntryOutcome::ChangeAgain(StateChange::new(
+                        SlotState::Claimed,
+                        Activity::Retiring,
+                        "in retirement",
+                    ));
                 }
             }
             Activity::Retiring if !self.is_active() => {
                 let activity = self.preempting_activity(core);
-                return Entered::Goes(Change::to(State::Preempting, activity, "no job to wait for"));
+                return EntryOutcome::ChangeAgain(StateChange::new(
+                    SlotState::Preempting,
+                    activity,
+                    "no job to wait for",
+                ));
             }
-            Activity::Idle if self.current.as_ref().is_some_and(|claim| claim.kind == Kind::Fetched) => {
+            Activity::Idle
+                if self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched) =>
+            {
                 if state_changes {
-                    self.spawn(core);
-                    return Entered::Waits;
+                    self.spawn_starter(core);
+                    return EntryOutcome::WaitForEvent;
                 }
                 self.try_fetch(core);
             }
             _ => {}
         }
-        Entered::Stays
+        EntryOutcome::EvaluatePolicy
     }
 
     /// The claim begins (`Claim::beginClaim`).
-    fn begin_claim(&mut self, core: &mut Core) {
-        if let Some(claim) = &mut self.current {
-            claim.change_phase(Phase::Idle, core.now);
-            if claim.kind == Kind::Requested {
-                claim.lease_ends = Some(core.after(claim.lease));
+    fn begin_claim(&mut self, core: &mut ExecutionPointState) {
+        if let Some(claim) = &mut self.current_claim {
+            claim.change_phase(ClaimPhase::Idle, core.now);
+            if claim.kind == ClaimKind::Requested {
+                claim.lease_ends = Some(core.time_after(claim.lease));
             }
-            if core.wants.claim {
-                claim.publish(&mut self.live, core.now);
+            if core.publish_set.claim {
+                claim.publish(&mut self.live_ad, core.now);
             }
         }
         if self.kind != super::settings::SlotKind::Partitionable {
-            self.waiting = Some(core.new_claim(Kind::Offered));
+            self.waiting_claim = Some(core.new_claim(ClaimKind::Offered));
         }
-        self.tell_claim(core, true, "");
+        self.report_claim(core, true, "");
     }
 
     /// Asks for a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
-    pub(super) fn spawn(&mut self, core: &mut Core) {
+    pub(super) fn spawn_starter(&mut self, core: &mut ExecutionPointState) {
         // A job that came with a claim has it in a pool too.
-        let fetched = self.current.as_ref().is_none_or(|claim| claim.kind != Kind::Requested);
-        let machine_ad = if fetched && core.has(Quirk::MachineAdEmpty, self.key) {
+        let fetched = self.current_claim.as_ref().is_none_or(|claim| claim.kind != ClaimKind::Requested);
+        let machine_ad = if fetched && core.decide_and_report(Quirk::MachineAdEmpty, self.key) {
             None
         } else {
-            core.wants.texts.then(|| text::print(&self.sent_ad(core)))
+            core.publish_set.ad_texts.then(|| hook_input::print_long_ad(&self.sent_ad(core)))
         };
-        let starter = core.new_starter();
-        if let Some(lazy) = &mut core.lazy {
-            lazy.starters.insert(starter, self.key);
+        let starter = core.new_starter_id();
+        if let Some(lazy) = &mut core.poll_skipper {
+            lazy.starter_slots.insert(starter, self.key);
         }
-        let texts = core.wants.texts;
+        let texts = core.publish_set.ad_texts;
         let shared = core.world.clone();
-        let world = Frozen { world: &*shared, now: core.now };
-        let Some(claim) = &mut self.current else { return };
+        let world = FrozenClockWorld { world: &*shared, now: core.now };
+        let Some(claim) = &mut self.current_claim else { return };
         let Some(job) = &claim.job else { return };
         let mut arguments: Vec<BString> = Vec::new();
         // A starter of a simulation is never executed.
@@ -272,182 +310,187 @@ impl Slot {
             }
             arguments.extend(["-job-input-ad".into(), "-".into()]);
         }
-        let call = StarterCall {
+        let call = StarterLaunch {
             starter,
             slot: self.key,
             arguments,
-            stdin: if texts { text::print(job) } else { Vec::new() },
+            stdin: if texts { hook_input::print_long_ad(job) } else { Vec::new() },
             job: job_id(job, &world),
             execute: if texts { self.plan.execute.clone() } else { Default::default() },
             machine_ad,
             backfill: false,
-            accepted: claim.accepted(),
+            accepted: claim.accepted_job(),
         };
-        claim.starter = Some(super::kept::claim::Starter {
+        claim.starter = Some(super::runtime_state::claim::ClaimStarter {
             id: starter,
             pid: None,
-            ending: super::kept::claim::Ending::No,
+            ending: super::runtime_state::claim::StarterEnding::NotEnding,
         });
         claim.lease_ends = None;
-        core.spawning += 1;
-        core.out.push(Action::SpawnStarter(call));
+        core.starting_starters += 1;
+        core.actions.push(StartdAction::SpawnStarter(call));
     }
 
     /// The starter runs: the slot is Busy from now on.
-    pub(super) fn spawned(&mut self, core: &mut Core, pid: u32) {
-        core.spawning -= 1;
+    pub(super) fn handle_starter_spawned(&mut self, core: &mut ExecutionPointState, pid: u32) {
+        core.starting_starters -= 1;
         let pledged = self
-            .look(core, self.job(), |context| context.int("MachineMaxVacateTime"))
+            .eval_in_slot_ad(core, self.job(), |context| context.int("MachineMaxVacateTime"))
             .map_or(0, |seconds| seconds.max(0));
-        let owner_follows = !core.has_silently(Quirk::RemoteOwnerSticks);
-        if let Some(claim) = &mut self.current {
+        let owner_follows = !core.decide(Quirk::RemoteOwnerSticks);
+        if let Some(claim) = &mut self.current_claim {
             if let Some(starter) = &mut claim.starter {
                 starter.pid = Some(pid);
             }
-            claim.change_phase(Phase::Running, core.now);
-            let world = Frozen { world: &*core.world, now: core.now };
+            claim.change_phase(ClaimPhase::Running, core.now);
+            let world = FrozenClockWorld { world: &*core.world, now: core.now };
             claim.begin_activation(core.now, pledged, owner_follows, &world);
         }
-        self.accepted_while_draining = core.drain.is_on();
-        core.counters.job_starts.count(core.now.epoch());
-        self.change(core, State::Claimed, Activity::Busy, "starter spawned");
+        self.accepted_while_draining = core.drain.is_draining();
+        core.counters.job_starts.increment(core.now.epoch());
+        self.change_state(core, SlotState::Claimed, Activity::Busy, "starter spawned");
         // The lease begins anew with the job, and one of no length is over at once.
-        let Some(claim) = &mut self.current else { return };
-        if let Some(kills) = claim.lease_kills(core.quirks())
-            && core.told(kills, self.key)
+        let Some(claim) = &mut self.current_claim else { return };
+        if let Some(kills) = claim.lease_kill_decision(core.quirks())
+            && core.report(kills, self.key)
         {
             if claim.lease <= 0 {
                 self.kill_claim(core, None, "the claim's lease is over");
             } else {
-                claim.lease_ends = claim.idle_lease_end(core.now, core.quirks());
+                claim.lease_ends = claim.idle_lease_expiry(core.now, core.quirks());
             }
-        } else if claim.busy_lease(core.quirks()).is_some_and(|renewed| !renewed.as_reference) {
-            claim.lease_ends = Some(core.after(claim.lease));
+        } else if claim.busy_lease_decision(core.quirks()).is_some_and(|renewed| !renewed.as_reference) {
+            claim.lease_ends = Some(core.time_after(claim.lease));
         }
     }
 
     /// The starter could not be started: the claim is given up.
-    pub(super) fn spawn_failed(&mut self, core: &mut Core, reason: &str) {
-        core.spawning -= 1;
+    pub(super) fn handle_spawn_failure(&mut self, core: &mut ExecutionPointState, reason: &str) {
+        core.starting_starters -= 1;
         core.warn(Some(self.key), format!("cannot start a starter: {reason}"));
-        if let Some(claim) = &mut self.current {
-            claim.starter_ended(core.now);
+        if let Some(claim) = &mut self.current_claim {
+            claim.end_activation(core.now);
         }
-        self.give_up_current(core, "the starter could not be started");
-        self.change(core, State::Owner, Activity::Idle, "the starter could not be started");
+        self.give_up_current_claim(core, "the starter could not be started");
+        self.change_state(core, SlotState::Owner, Activity::Idle, "the starter could not be started");
     }
 
     /// The starter has ended, or was killed (`Resource::starterExited`).
-    pub(super) fn starter_exited(&mut self, core: &mut Core, killed: bool) {
+    pub(super) fn handle_starter_exit(&mut self, core: &mut ExecutionPointState, killed: bool) {
         self.count_badput(core);
         // What it was told while the job ran says nothing of now.
         self.out_of_work = false;
         self.forget_suspension(core);
-        let Some(claim) = &mut self.current else { return };
-        claim.starter_ended(core.now);
-        claim.fetched.iter_mut().for_each(|job| job.lost = killed);
+        let Some(claim) = &mut self.current_claim else { return };
+        claim.end_activation(core.now);
+        claim.fetched_job.iter_mut().for_each(|job| job.starter_killed = killed);
         match (self.state, self.activity) {
-            (State::Claimed, activity) => {
-                claim.user_is_owner_again();
-                claim.lease_ends = claim.idle_lease_end(core.now, core.quirks());
+            (SlotState::Claimed, activity) => {
+                claim.reset_user_to_owner();
+                claim.lease_ends = claim.idle_lease_expiry(core.now, core.quirks());
                 let preempts =
                     std::mem::take(&mut self.preempts_after_cleaning) || self.has_better_claim(core);
                 if activity == Activity::Retiring || (activity == Activity::Cleaning && preempts) {
                     let activity = self.preempting_activity(core);
-                    self.change(core, State::Preempting, activity, "starter exited");
+                    self.change_state(core, SlotState::Preempting, activity, "starter exited");
                 } else {
-                    self.change(core, State::Claimed, Activity::Idle, "starter exited");
+                    self.change_state(core, SlotState::Claimed, Activity::Idle, "starter exited");
                 }
             }
-            (State::Preempting, _) => {
-                let Change { state, activity, reason } = self.leave_preempting(core);
-                self.change(core, state, activity, reason);
+            (SlotState::Preempting, _) => {
+                let StateChange { state, activity, reason } = self.leave_preempting(core);
+                self.change_state(core, state, activity, reason);
             }
-            _ => self.change(core, State::Owner, Activity::Idle, "starter exited"),
+            _ => self.change_state(core, SlotState::Owner, Activity::Idle, "starter exited"),
         }
     }
 
     /// Nothing runs any more under the claim that was preempted (`leave_preempting_state`).
-    fn leave_preempting(&mut self, core: &mut Core) -> Change<'static> {
-        self.give_up_current(core, "");
+    fn leave_preempting(&mut self, core: &mut ExecutionPointState) -> StateChange<'static> {
+        self.give_up_current_claim(core, "");
         let better = self.has_better_claim(core) && core.shutdown.is_none();
-        let willing = |slot: &Self, core: &Core| {
-            let job = slot.waiting.as_ref().and_then(|claim| claim.job.as_ref());
+        let willing = |slot: &Self, core: &ExecutionPointState| {
+            let job = slot.waiting_claim.as_ref().and_then(|claim| claim.job.as_ref());
             // Only a START that is defined and false keeps it out.
-            slot.look(core, job, |context| context.boolean("START")) != Some(false)
+            slot.eval_in_slot_ad(core, job, |context| context.boolean("START")) != Some(false)
         };
         if better && willing(self, core) {
             let reason = match self.is_outranked() {
                 true => "a claim of higher rank was waiting",
                 false => "a claim of the same rank was waiting",
             };
-            self.current = self.waiting.take();
-            self.current.iter_mut().for_each(super::kept::claim::Claim::wait_is_over);
-            return Change::to(State::Claimed, Activity::Idle, reason);
+            self.current_claim = self.waiting_claim.take();
+            self.current_claim.iter_mut().for_each(super::runtime_state::claim::Claim::end_wait);
+            return StateChange::new(SlotState::Claimed, Activity::Idle, reason);
         }
         if better {
             core.warn(Some(self.key), "the waiting claim is refused: START is false");
         }
-        self.drop_waiting(core, "the slot goes back to its owner");
-        Change::to(State::Owner, Activity::Idle, "no claim is waiting")
+        self.drop_waiting_claim(core, "the slot goes back to its owner");
+        StateChange::new(SlotState::Owner, Activity::Idle, "no claim is waiting")
     }
 
     /// The current claim ends; whoever gave the job is told (`Claim::vacate`).
-    pub(super) fn give_up_current(&mut self, core: &mut Core, reason: &str) {
-        if self.current.as_ref().is_some_and(|claim| claim.kind != Kind::Offered) {
-            self.tell_claim(core, false, reason);
+    pub(super) fn give_up_current_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
+        if self.current_claim.as_ref().is_some_and(|claim| claim.kind != ClaimKind::Offered) {
+            self.report_claim(core, false, reason);
         }
-        if let Some(claim) = self.current.take() {
-            self.evict(core, &claim);
+        if let Some(claim) = self.current_claim.take() {
+            self.call_evict_hook(core, &claim);
         }
     }
 
     /// A waiting claim goes, told like any other that was accepted (`remove_pre`).
-    pub(super) fn drop_waiting(&mut self, core: &mut Core, reason: &str) {
-        let Some(claim) = self.waiting.take() else { return };
+    pub(super) fn drop_waiting_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
+        let Some(claim) = self.waiting_claim.take() else { return };
         if claim.job.is_some() {
             let id = claim.id.clone();
             let reason = reason.to_owned();
-            core.tell(Notice::Claim { slot: self.key, id, begins: false, reason });
+            core.notify(SlotNotice::Claim { slot: self.key, id, begins: false, reason });
         }
-        self.evict(core, &claim);
+        self.call_evict_hook(core, &claim);
     }
 
     /// Calls EVICT_CLAIM for the job that a claim was given last.
-    pub(super) fn evict(&self, core: &mut Core, claim: &Claim) {
-        let (Some(accepted), Some(job)) = (claim.accepted(), &claim.latest_job) else { return };
-        let Some(path) = self.evict_hook(core) else {
-            return core.out.push(Action::GiveUp(accepted));
+    pub(super) fn call_evict_hook(&self, core: &mut ExecutionPointState, claim: &Claim) {
+        let (Some(accepted), Some(job)) = (claim.accepted_job(), &claim.latest_job) else { return };
+        let Some(path) = self.evict_hook_path(core) else {
+            return core.actions.push(StartdAction::GiveUpJob(accepted));
         };
-        let stdin = match core.wants.texts {
-            true => text::evict(job, &self.live, &claim.id, core.quirks()),
+        let stdin = match core.publish_set.ad_texts {
+            true => hook_input::evict_claim_input(job, &self.live_ad, &claim.id, core.quirks()),
             false => Vec::new(),
         };
-        self.tell_by_hook(core, (SlotHook::EvictClaim, path), (Vec::new(), stdin), Some(accepted));
+        self.call_notification_hook(
+            core,
+            (SlotHookType::EvictClaim, path),
+            (Vec::new(), stdin),
+            Some(accepted),
+        );
     }
 
     /// EVICT_CLAIM, where there is one and it is called.
-    pub(super) fn evict_hook(&self, core: &mut Core) -> Option<PathBuf> {
+    pub(super) fn evict_hook_path(&self, core: &mut ExecutionPointState) -> Option<PathBuf> {
         let path = self.hooks.as_ref()?.evict.clone()?;
-        (!core.told(evict_claim(core.quirks()), self.key)).then_some(path)
+        (!core.report(evict_claim_decision(core.quirks()), self.key)).then_some(path)
     }
 
     /// Has a hook run whose output nobody reads.
-    pub(super) fn tell_by_hook(
+    pub(super) fn call_notification_hook(
         &self,
-        core: &mut Core,
-        (hook, path): (SlotHook, PathBuf),
+        core: &mut ExecutionPointState,
+        (hook, path): (SlotHookType, PathBuf),
         (arguments, stdin): (Vec<BString>, Vec<u8>),
-        accepted: Option<AcceptedJob>,
+        accepted: Option<AcceptedJobId>,
     ) {
-        let (run, slot, begun) = (core.new_run(), self.key, core.now);
+        let (run, slot, begun) = (core.new_hook_run(), self.key, core.now);
         let call = HookCall { run, slot, hook, path, arguments, stdin, output_limit: None, begun, accepted };
-        core.out.push(Action::RunHook(call));
+        core.actions.push(StartdAction::RunHook(call));
     }
 
-    fn tell_claim(&self, core: &mut Core, begins: bool, reason: &str) {
-        let Some(claim) = &self.current else { return };
+    fn report_claim(&self, core: &mut ExecutionPointState, begins: bool, reason: &str) {
+        let Some(claim) = &self.current_claim else { return };
         let id = claim.id.clone();
-        core.tell(Notice::Claim { slot: self.key, id, begins, reason: reason.to_owned() });
+        core.notify(SlotNotice::Claim { slot: self.key, id, begins, reason: reason.to_owned() });
     }
 }

@@ -5,61 +5,65 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::job_info::Refusal;
-use super::not_done::With;
+use super::job_info::JobRefusal;
+use super::unsupported::AccessPointRole;
 use htc_base::job::attr;
-use htc_base::quirks::{Decided, Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::world::Account;
-use htc_classad::regex::{Options, Regex};
+use htc_classad::regex::{Regex, RegexOptions};
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
-use htc_config::View;
+use htc_config::ConfigView;
 
 /// What the choice depends on.
-pub struct Asking<'a> {
+pub struct AccountInputs<'a> {
     /// The job.
     pub ad: &'a ClassAd,
     /// The configuration.
-    pub view: &'a View<'a>,
+    pub view: &'a ConfigView<'a>,
     /// Name of the slot; may be empty.
     pub slot: &'a [u8],
     /// Who is played beside the starter.
-    pub with: With,
+    pub access_point: AccessPointRole,
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
 }
 
 /// The account chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenAccount {
     /// Which.
     pub account: Account,
     /// The attribute or knob that names it.
-    pub by: &'static str,
+    pub named_by: &'static str,
     /// Whether all that it runs belongs to the job (DEDICATED_EXECUTE_ACCOUNT_REGEXP).
     pub dedicated: bool,
     /// What a user should know.
-    pub told: Vec<String>,
+    pub notices: Vec<String>,
 }
 
 /// Chooses. Not root: the caller's own, whatever the job says (s33).
 ///
 /// # Errors
 /// No name, an unknown name, or root; knobs that are wrong.
-pub fn choose(asking: &Asking<'_>) -> Result<Chosen, Refusal> {
+pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRefusal> {
     let world = asking.view.world();
     let own = world.effective_uid();
     if own != 0 {
         let unnamed = || Account { name: own.to_string().into(), uid: own, gid: own, home: "/".into() };
         let account = world.account_by_uid(own).unwrap_or_else(unnamed);
-        return Ok(Chosen { account, by: "the caller", dedicated: false, told: Vec::new() });
+        return Ok(ChosenAccount { account, named_by: "the caller", dedicated: false, notices: Vec::new() });
     }
     let mut told = Vec::new();
-    let (name, by) = match asking.with {
-        With::Shadow if asking.owner_may(&mut told)? => asking.owner().ok_or(Refusal::NoAccount)?,
-        With::Shadow => asking.slot_account(&mut told),
+    let (name, by) = match asking.access_point {
+        AccessPointRole::Shadow if asking.runs_as_owner(&mut told)? => {
+            asking.owner_account().ok_or(JobRefusal::NoAccount)?
+        }
+        AccessPointRole::Shadow => asking.slot_account(&mut told),
         // A schedd runs the jobs of its own universe as their owners.
-        With::Schedd => asking.named().ok_or(Refusal::NoAccount)?,
-        With::Nobody if !asking.ignores_owner().as_reference && !asking.allowed()? => {
+        AccessPointRole::Schedd => asking.account_named_by_job().ok_or(JobRefusal::NoAccount)?,
+        AccessPointRole::Absent
+            if !asking.ignores_owner().as_reference && !asking.is_run_as_owner_allowed()? =>
+        {
             let found = asking.slot_account(&mut told);
             told.push(format!(
                 "the job runs as '{}', not as its owner (RunAsOwner, STARTER_ALLOW_RUNAS_OWNER); {}",
@@ -68,75 +72,84 @@ pub fn choose(asking: &Asking<'_>) -> Result<Chosen, Refusal> {
             ));
             found
         }
-        With::Nobody => asking.named().or_else(|| asking.slot_user()).ok_or(Refusal::NoAccount)?,
+        AccessPointRole::Absent => {
+            asking.account_named_by_job().or_else(|| asking.slot_user()).ok_or(JobRefusal::NoAccount)?
+        }
     };
     let account = match world.account_by_name(&name) {
-        Some(account) if account.uid == 0 => return Err(Refusal::RootAccount { name, attribute: by }),
+        Some(account) if account.uid == 0 => return Err(JobRefusal::RootAccount { name, attribute: by }),
         Some(account) => account,
-        None if asking.with == With::Shadow && asking.truth("SOFT_UID_DOMAIN", false)? => {
-            return Err(Refusal::SoftAccount { name, attribute: by });
+        None if asking.access_point == AccessPointRole::Shadow
+            && asking.boolean_parameter("SOFT_UID_DOMAIN", false)? =>
+        {
+            return Err(JobRefusal::SoftAccount { name, attribute: by });
         }
-        None => return Err(Refusal::UnknownAccount { name, attribute: by }),
+        None => return Err(JobRefusal::UnknownAccount { name, attribute: by }),
     };
-    let by_hand = asking.with != With::Shadow && asking.quirks.has(Quirk::DedicatedAccountIgnored);
-    let dedicated = !by_hand && asking.dedicated(&account.name, &mut told)?;
+    let by_hand = asking.access_point != AccessPointRole::Shadow
+        && asking.quirks.reproduces(Quirk::DedicatedAccountIgnored);
+    let dedicated = !by_hand && asking.is_dedicated(&account.name, &mut told)?;
     // Behind a shadow 25.14 looks at them, too.
-    if asking.with != With::Shadow && told.is_empty() && (by == attr::OWNER || by == "SLOT<N>_USER") {
+    if asking.access_point != AccessPointRole::Shadow
+        && told.is_empty()
+        && (by == attr::OWNER || by == "SLOT<N>_USER")
+    {
         let ignored = asking.ignores_owner().quirk.told();
         told.push(format!("the job runs as '{}', which {by} names; {ignored}", account.name));
     }
-    Ok(Chosen { account, by, dedicated, told })
+    Ok(ChosenAccount { account, named_by: by, dedicated, notices: told })
 }
 
-impl Asking<'_> {
+impl AccountInputs<'_> {
     /// By hand 25.14 looks neither at Owner nor at `SLOT<N>_USER`.
-    fn ignores_owner(&self) -> Decided {
+    fn ignores_owner(&self) -> QuirkDecision {
         self.quirks.decide(Quirk::OwnerIgnored)
     }
 
-    fn string(&self, name: &str) -> Option<BString> {
+    fn job_string(&self, name: &str) -> Option<BString> {
         Context::new(self.view.world()).my(self.ad).string(name)
     }
 
-    fn knob(&self, name: &str) -> Option<BString> {
+    fn parameter(&self, name: &str) -> Option<BString> {
         let value = self.view.text(name);
         value.filter(|value| !value.trim().is_empty())
     }
 
     /// What is wrong with a knob, and where it stands.
-    fn bad(&self, name: &str, reason: &str) -> Refusal {
-        let place = self.view.raw(name).map(|setting| format!(" ({})", setting.origin.told()));
-        Refusal::Knob { reason: format!("{name}{}: {reason}", place.unwrap_or_default()) }
+    fn parameter_error(&self, name: &str, reason: &str) -> JobRefusal {
+        let place = self.view.raw(name).map(|setting| format!(" ({})", setting.origin.describe()));
+        JobRefusal::Knob { reason: format!("{name}{}: {reason}", place.unwrap_or_default()) }
     }
 
-    fn truth(&self, name: &str, default: bool) -> Result<bool, Refusal> {
-        let read = self.view.boolean(name).map_err(|error| Refusal::Knob { reason: error.told() })?;
+    fn boolean_parameter(&self, name: &str, default: bool) -> Result<bool, JobRefusal> {
+        let read =
+            self.view.boolean(name).map_err(|error| JobRefusal::Knob { reason: error.user_message() })?;
         Ok(read.map_or(default, |setting| setting.value))
     }
 
     /// `OsUser`, else `User` up to its `@`, else, where 25.14 does not look at it, `Owner`.
-    fn named(&self) -> Option<(BString, &'static str)> {
-        let user = || self.string(attr::USER).map(|user| (up_to_domain(&user), attr::USER));
+    fn account_named_by_job(&self) -> Option<(BString, &'static str)> {
+        let user = || self.job_string(attr::USER).map(|user| (strip_domain(&user), attr::USER));
         let owner = || {
-            self.string(attr::OWNER)
+            self.job_string(attr::OWNER)
                 .filter(|_| !self.ignores_owner().as_reference)
                 .map(|owner| (owner, attr::OWNER))
         };
-        self.string(attr::OS_USER).map(|name| (name, attr::OS_USER)).or_else(user).or_else(owner)
+        self.job_string(attr::OS_USER).map(|name| (name, attr::OS_USER)).or_else(user).or_else(owner)
     }
 
     /// The same of a job that a shadow brings, whose schedd has given it an `Owner`.
-    fn owner(&self) -> Option<(BString, &'static str)> {
-        self.named().or_else(|| self.string(attr::OWNER).map(|owner| (owner, attr::OWNER)))
+    fn owner_account(&self) -> Option<(BString, &'static str)> {
+        self.account_named_by_job().or_else(|| self.job_string(attr::OWNER).map(|owner| (owner, attr::OWNER)))
     }
 
     /// STARTER_ALLOW_RUNAS_OWNER, and what the job says (RunAsOwner).
-    fn allowed(&self) -> Result<bool, Refusal> {
+    fn is_run_as_owner_allowed(&self) -> Result<bool, JobRefusal> {
         // MY and TARGET are both the job (`allowRunAsOwner`).
         let context = || Context::new(self.view.world()).my(self.ad).target(self.ad);
-        let allowed = match self.knob("STARTER_ALLOW_RUNAS_OWNER") {
+        let allowed = match self.parameter("STARTER_ALLOW_RUNAS_OWNER") {
             None => true,
-            Some(text) => match Expr::parse_with(&text, Dialect::of(self.view.world()).old())
+            Some(text) => match Expr::parse_with(&text, Dialect::of_world(self.view.world()).old())
                 .ok()
                 .map(|expression| context().eval(&expression))
             {
@@ -145,7 +158,7 @@ impl Asking<'_> {
                 Some(Value::Real(number)) => number != 0.0,
                 _ => {
                     let reason = format!("is neither true nor false: {text}");
-                    return Err(self.bad("STARTER_ALLOW_RUNAS_OWNER", &reason));
+                    return Err(self.parameter_error("STARTER_ALLOW_RUNAS_OWNER", &reason));
                 }
             },
         };
@@ -153,19 +166,19 @@ impl Asking<'_> {
     }
 
     /// Whether a job of a shadow runs as its owner: allowed, wished, and the two machines have the same accounts.
-    fn owner_may(&self, told: &mut Vec<String>) -> Result<bool, Refusal> {
+    fn runs_as_owner(&self, told: &mut Vec<String>) -> Result<bool, JobRefusal> {
         // Both are read before there is a job (`JICShadow::config`).
-        let trusted = self.view.crufty("TRUST_UID_DOMAIN");
-        let trusted = trusted.map_err(|error| Refusal::Knob { reason: error.told() })?;
-        let trusts_own = self.truth("TRUST_LOCAL_UID_DOMAIN", true)?;
-        if !self.allowed()? {
+        let trusted = self.view.boolean_crufty("TRUST_UID_DOMAIN");
+        let trusted = trusted.map_err(|error| JobRefusal::Knob { reason: error.user_message() })?;
+        let trusts_own = self.boolean_parameter("TRUST_LOCAL_UID_DOMAIN", true)?;
+        if !self.is_run_as_owner_allowed()? {
             return Ok(false);
         }
         let world = self.view.world();
         let host = BString::from(world.full_host());
-        let own = self.knob("UID_DOMAIN").unwrap_or_else(|| host.clone());
+        let own = self.parameter("UID_DOMAIN").unwrap_or_else(|| host.clone());
         // The shadow puts that of its own configuration there, which is ours.
-        let of_job = self.string("UidDomain").unwrap_or_else(|| own.clone());
+        let of_job = self.job_string("UidDomain").unwrap_or_else(|| own.clone());
         if !of_job.eq_ignore_ascii_case(&own) {
             told.push(format!("the job is of the domain '{of_job}' and not of '{own}' (UID_DOMAIN): it does not run as its owner"));
             return Ok(false);
@@ -188,8 +201,11 @@ impl Asking<'_> {
     fn slot_user(&self) -> Option<(BString, &'static str)> {
         let slot =
             self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignores_owner().as_reference)?;
-        let of = |id: &str| self.knob(&format!("{}_USER", id.to_ascii_uppercase()));
-        let of_whole = || of(slot.split('_').next().unwrap_or(slot)).filter(|_| self.with != With::Shadow);
+        let of = |id: &str| self.parameter(&format!("{}_USER", id.to_ascii_uppercase()));
+        let of_whole = || {
+            of(slot.split('_').next().unwrap_or(slot))
+                .filter(|_| self.access_point != AccessPointRole::Shadow)
+        };
         let found = of(slot).or_else(of_whole)?;
         Some((found, "SLOT<N>_USER"))
     }
@@ -198,8 +214,8 @@ impl Asking<'_> {
     fn slot_account(&self, told: &mut Vec<String>) -> (BString, &'static str) {
         // A name that is too short for a slot's counts as slot1.
         let slot = if self.slot.len() > 4 { self.slot } else { b"slot1" };
-        let of_slot = Asking { slot, quirks: Quirks::None, ..*self }.slot_user();
-        let of_all = || self.knob("NOBODY_SLOT_USER").map(|name| (name, "NOBODY_SLOT_USER"));
+        let of_slot = AccountInputs { slot, quirks: QuirkMode::Manual, ..*self }.slot_user();
+        let of_all = || self.parameter("NOBODY_SLOT_USER").map(|name| (name, "NOBODY_SLOT_USER"));
         match of_slot.or_else(of_all) {
             Some((name, by)) if name == "root" => {
                 told.push(format!("{by} is 'root', which runs no jobs: the account is 'nobody'"));
@@ -211,28 +227,32 @@ impl Asking<'_> {
     }
 
     /// Whether all that the account runs is the job's.
-    fn dedicated(&self, name: &[u8], told: &mut Vec<String>) -> Result<bool, Refusal> {
-        const PATTERN: &str = "DEDICATED_EXECUTE_ACCOUNT_REGEXP";
-        const OLD: &str = "EXECUTE_LOGIN_IS_DEDICATED";
-        let old = self.knob("EXECUTE_LOGIN_IS_DEDICATED").is_some();
-        let Some(pattern) = self.knob("DEDICATED_EXECUTE_ACCOUNT_REGEXP") else {
+    fn is_dedicated(&self, name: &[u8], told: &mut Vec<String>) -> Result<bool, JobRefusal> {
+        const PATTERN_PARAMETER: &str = "DEDICATED_EXECUTE_ACCOUNT_REGEXP";
+        const LEGACY_PARAMETER: &str = "EXECUTE_LOGIN_IS_DEDICATED";
+        let old = self.parameter("EXECUTE_LOGIN_IS_DEDICATED").is_some();
+        let Some(pattern) = self.parameter("DEDICATED_EXECUTE_ACCOUNT_REGEXP") else {
             if old {
-                told.push(format!("{OLD} is deprecated: use {PATTERN} instead"));
+                told.push(format!("{LEGACY_PARAMETER} is deprecated: use {PATTERN_PARAMETER} instead"));
             }
-            return Ok(old && self.truth("EXECUTE_LOGIN_IS_DEDICATED", false)?);
+            return Ok(old && self.boolean_parameter("EXECUTE_LOGIN_IS_DEDICATED", false)?);
         };
         if old {
-            told.push(format!("{OLD} and {PATTERN} are both set: {OLD} is ignored"));
+            told.push(format!(
+                "{LEGACY_PARAMETER} and {PATTERN_PARAMETER} are both set: {LEGACY_PARAMETER} is ignored"
+            ));
         }
         let whole = [b"^", pattern.as_slice(), b"$"].concat();
-        let bad = |error: &dyn std::fmt::Display| self.bad(PATTERN, &format!("'{pattern}': {error}"));
-        let regex = Regex::compile(&whole, Options::NONE).map_err(|error| bad(&error))?;
+        let bad = |error: &dyn std::fmt::Display| {
+            self.parameter_error(PATTERN_PARAMETER, &format!("'{pattern}': {error}"))
+        };
+        let regex = Regex::compile(&whole, RegexOptions::NONE).map_err(|error| bad(&error))?;
         regex.is_match(name).map_err(|error| bad(&error))
     }
 }
 
 /// The name in `User`: what stands before the last `@`.
-fn up_to_domain(user: &[u8]) -> BString {
+fn strip_domain(user: &[u8]) -> BString {
     user.rsplit_once_str("@").map_or(user, |(name, _)| name).into()
 }
 
@@ -249,10 +269,10 @@ mod tests {
 
     #[test]
     fn the_domain_of_a_user_begins_at_the_last_at_sign() {
-        assert_eq!(up_to_domain(b"alice@example.org"), "alice");
-        assert_eq!(up_to_domain(b"alice@a@b"), "alice@a");
-        assert_eq!(up_to_domain(b"alice"), "alice");
-        assert_eq!(up_to_domain(b"@a"), "");
+        assert_eq!(strip_domain(b"alice@example.org"), "alice");
+        assert_eq!(strip_domain(b"alice@a@b"), "alice@a");
+        assert_eq!(strip_domain(b"alice"), "alice");
+        assert_eq!(strip_domain(b"@a"), "");
     }
 
     #[test]

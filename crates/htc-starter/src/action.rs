@@ -4,31 +4,31 @@ use std::path::PathBuf;
 
 use bstr::BString;
 
-use super::container::{Choice, ContainerPlan, ToolCall};
-use super::failure::StartFailure;
-use super::isolation::Isolation;
-use super::limits::GroupPlan;
-use htc_base::process::{Exit, Limit, Session};
+use super::cgroup_plan::CgroupPlan;
+use super::container::{ContainerPlan, RuntimeChoice, ToolCall};
+use super::isolation::ProcessIsolation;
+use super::start_failure::StartFailure;
+use htc_base::process::{Exit, ResourceLimit, SessionMode};
 use htc_base::quirks::Quirk;
-use htc_base::time::Tick;
+use htc_base::time::MonotonicTime;
 use htc_hook::HookType;
-use htc_hook::transfer::Way;
+use htc_hook::transfer::TransferKind;
 
 /// One thing to be done. The runner does them in the order given and reports with the events named.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum StarterAction {
     /// Make the scratch directory of the set-up and these files in it, owned by the job's account; make it the working
     /// directory of the program. Answer: `ScratchMade` or `ScratchFailed`.
     MakeScratch {
         /// The files.
-        files: Vec<File>,
+        files: Vec<ScratchFile>,
     },
     /// Open the job's own log and write its visa, as far as the job wants them.
     OpenLog,
     /// Replace a file in the scratch directory. Answer: nothing, or `WriteFailed`.
-    WriteFile(File),
+    WriteFile(ScratchFile),
     /// Start a hook. Answer: `CallStarted` and later `CallEnded`, or `CallFailed`.
-    Call(Call),
+    Call(StarterHookCall),
     /// Call the runtime of a container. Answer: `ToolEnded`.
     RunTool(CallId, Box<ToolCall>),
     /// Open the job's standard files with the job's rights and close them again. Answer: `FilesOpened`.
@@ -41,12 +41,12 @@ pub enum Action {
         mode: u32,
     },
     /// Say to those who clean up after a starter that was killed which container is its own.
-    Remember {
+    RememberContainer {
         /// The container.
         container: BString,
     },
     /// Say to them which image is being pulled that was not there, and the name that makes it one of ours.
-    Pulling {
+    RememberPull {
         /// The image.
         image: BString,
         /// That name.
@@ -57,7 +57,7 @@ pub enum Action {
     /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
     StartProcess(Box<JobProcess>),
     /// Move the job's files. Answer: `Transferred`, unless `AbortTransfer` comes first.
-    Transfer(Way),
+    Transfer(TransferKind),
     /// Give up what is being moved; nothing is reported of it any more.
     AbortTransfer,
     /// Write a file of the manifest into the scratch directory, with the job's rights.
@@ -84,15 +84,15 @@ pub enum Action {
     /// SIGKILL to all hooks that still run; nothing is reported of them any more.
     KillCalls,
     /// Wake the machine then with `Timeout`; replaces the time asked for before. `None`: never.
-    WakeAt(Option<Tick>),
+    WakeAt(Option<MonotonicTime>),
     /// Replace the file of `-job-update-ad`, if there is one.
     WriteUpdateAd(Vec<u8>),
     /// Append to the file of `-job-output-ad`, if there is one.
     WriteResultAd(Vec<u8>),
     /// An event for the job's own log (`StarterUserLog`).
-    Log(LogEvent),
+    Log(JobLogEvent),
     /// Tell the user.
-    Tell(Notice),
+    Report(StarterNotice),
     /// Remove the scratch directory. Answer: `ScratchRemoved`.
     RemoveScratch,
     /// The end: nothing follows.
@@ -100,15 +100,15 @@ pub enum Action {
         /// The status of the program as the reference has it.
         status: u8,
         /// How it stands with the job.
-        standing: Standing,
+        job_outcome: JobOutcome,
         /// The job's ad with its outcome merged in, as bytes; `None` when the job was not started.
-        outcome: Option<Vec<u8>>,
+        outcome_ad: Option<Vec<u8>>,
     },
 }
 
 /// How a job ended for those who ask the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum JobOutcome {
     /// The job ran and ended so.
     Ran(Exit),
     /// The job was not started.
@@ -121,7 +121,7 @@ pub struct CallId(pub u32);
 
 /// One call of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct StarterHookCall {
     /// Which.
     pub id: CallId,
     /// Type.
@@ -138,7 +138,7 @@ pub struct Call {
 
 /// A file in the scratch directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct ScratchFile {
     /// Its name there.
     pub name: &'static str,
     /// Its content.
@@ -161,19 +161,19 @@ pub struct JobProcess {
     /// Nice value.
     pub nice: i32,
     /// Resource limits.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ResourceLimit>,
     /// What is wrong with the configuration of the limits: a subject, reported once by all starters of a slot runner,
     /// and the line.
-    pub complaints: Vec<(&'static str, String)>,
+    pub limit_warnings: Vec<(&'static str, String)>,
     /// Directories bound over others: (source below the scratch directory, target). Those whose target is no directory
     /// are left out by the runner.
     pub mounts: Vec<(PathBuf, PathBuf)>,
     /// Whether /dev/shm is a new file system of its own.
     pub private_shm: bool,
     /// What it does not share with the machine.
-    pub isolation: Isolation,
+    pub isolation: ProcessIsolation,
     /// The control group that it is to be in.
-    pub group: Option<Box<GroupPlan>>,
+    pub group: Option<Box<CgroupPlan>>,
     /// What failures name as the command.
     pub command: BString,
     /// What failures show as its arguments: V2 raw, without the first one.
@@ -183,16 +183,16 @@ pub struct JobProcess {
     /// Whether it leaves the records of CondorJavaWrapper.
     pub java: bool,
     /// Its session: one of its own (USE_PROCESS_GROUPS); PreCmd and PostCmd stay in the starter's, a shell for a person is in front there.
-    pub session: Session,
+    pub session: SessionMode,
     /// Why it cannot be started after all, found when its standard files had been opened: they are, and stay.
     pub failures: Vec<StartFailure>,
     /// Whose rights it has.
-    pub account: Account,
+    pub account: ProcessAccount,
 }
 
 /// Whose rights a process has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Account {
+pub enum ProcessAccount {
     /// The job's account.
     #[default]
     Job,
@@ -208,7 +208,7 @@ pub enum StandardFile {
     #[default]
     Null,
     /// The starter's own descriptor of that number.
-    Own,
+    Inherited,
     /// A file opened under the job's account.
     Path {
         /// Its path; relative ones lie in the scratch directory.
@@ -220,7 +220,7 @@ pub enum StandardFile {
 
 /// What belongs into the job's own log (`local_user_log.cpp`).
 #[derive(Clone, Debug, PartialEq)]
-pub enum LogEvent {
+pub enum JobLogEvent {
     /// 001: about to execute.
     Execute,
     /// 004: ended on request.
@@ -255,7 +255,7 @@ pub enum LogEvent {
 
 /// What a user should be told.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
+pub enum StarterNotice {
     /// A hook runs.
     HookStarted {
         /// Type.
@@ -299,9 +299,9 @@ pub enum Notice {
         pid: u32,
     },
     /// What the job is to run in.
-    Runtime(Box<Choice>),
+    RuntimeChosen(Box<RuntimeChoice>),
     /// The job is put into a container so.
-    Contained(Box<ContainerPlan>),
+    ContainerPlanned(Box<ContainerPlan>),
     /// The job was stopped or goes on.
     JobSuspended(bool),
     /// The job ended.
@@ -309,28 +309,28 @@ pub enum Notice {
         /// How.
         exit: Exit,
         /// What had been asked for, if anything: `evict`, `remove`, `hold`.
-        asked: Option<&'static str>,
+        requested: Option<&'static str>,
     },
     /// That was since its time had passed, for which its queue holds it.
-    Missed,
+    DeferralMissed,
     /// The job was not started.
     NotStarted {
         /// Why.
         reason: String,
     },
     /// A directory of the machine that stays what it is though it was to be the job's own.
-    Unbound {
+    NotMounted {
         /// Which.
         target: PathBuf,
         /// Why.
         why: &'static str,
         /// Whether nobody has asked for it but the default.
-        usual: bool,
+        is_default: bool,
     },
     /// Anything else worth a look.
     Warning(String),
     /// The same, told once by all starters of a slot runner.
-    Once {
+    WarningOnce {
         /// What it is about.
         subject: &'static str,
         /// The line.

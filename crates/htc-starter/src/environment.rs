@@ -9,24 +9,24 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice, ByteVec};
 
-use super::failure::StartFailure;
-use super::job_info::{JobInfo, below};
-use super::settings::{Inherits, Settings};
+use super::job_info::{JobInfo, join_directory};
+use super::settings::{EnvironmentInheritance, StarterSettings};
+use super::start_failure::StartFailure;
 use htc_base::job::attr;
 use htc_base::process::Exit;
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::environment::{Environment, EnvironmentError};
 use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, regex};
 
 /// The text in values that stands for the scratch directory.
-const SCRATCH_MARK: &[u8] = b"#CoNdOrScRaTcHdIr#";
+const SCRATCH_PLACEHOLDER: &[u8] = b"#CoNdOrScRaTcHdIr#";
 
 /// Everything that published variables are made of.
-pub struct Publication<'a> {
+pub struct EnvironmentInputs<'a> {
     /// The configuration.
-    pub settings: &'a Settings,
+    pub settings: &'a StarterSettings,
     /// The job.
     pub job: &'a JobInfo,
     /// Its ad.
@@ -52,19 +52,19 @@ pub struct Publication<'a> {
     /// Processes that run.
     pub pids: &'a [u32],
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// What expressions are evaluated in.
     pub world: &'a dyn World,
 }
 
-impl<'a> Publication<'a> {
+impl<'a> EnvironmentInputs<'a> {
     /// What is asked of the job's ad.
-    pub(super) fn in_job(&self) -> Context<'a> {
+    pub(super) fn job_context(&self) -> Context<'a> {
         Context::new(self.world).my(self.ad)
     }
 
     /// What is asked of the slot's.
-    pub(super) fn in_slot(&self) -> Context<'a> {
+    pub(super) fn slot_context(&self) -> Context<'a> {
         Context::new(self.world).my(self.machine)
     }
 
@@ -72,7 +72,7 @@ impl<'a> Publication<'a> {
     pub fn publish(&self, environment: &mut Environment) {
         let settings = self.settings;
         let scratch = BString::from(self.scratch.as_os_str().as_bytes());
-        let in_scratch = |name: &[u8]| below(&scratch, name);
+        let in_scratch = |name: &[u8]| join_directory(&scratch, name);
         let mut set = |name: &str, value: BString| environment.set(name, value);
         set("BATCH_SYSTEM", "HTCondor".into());
         set("_CONDOR_JOB_IWD", self.job.iwd.clone());
@@ -90,12 +90,12 @@ impl<'a> Publication<'a> {
                 None => {}
             }
         }
-        let context = self.in_job();
+        let context = self.job_context();
         if let Some(proxy) = context.string("x509userproxy") {
-            let proxy = if proxy.starts_with(b"/") { proxy } else { below(&self.job.iwd, &proxy) };
+            let proxy = if proxy.starts_with(b"/") { proxy } else { join_directory(&self.job.iwd, &proxy) };
             set("X509_USER_PROXY", proxy);
         }
-        self.publish_assigned(environment);
+        self.publish_assigned_resources(environment);
         let mut set = |name: &str, value: BString| environment.set(name, value);
         if let Some(output) = self.output_ad {
             set("_CONDOR_OUTPUT_CLASSAD", output.into());
@@ -112,7 +112,7 @@ impl<'a> Publication<'a> {
         for name in ["TMPDIR", "TEMP", "TMP"] {
             set(name, self.temporary.as_os_str().as_bytes().into());
         }
-        self.publish_threads(environment);
+        self.publish_thread_count(environment);
         let mut set = |name: &str, value: BString| environment.set(name, value);
         if let Some(wrapper) = &settings.wrapper
             && self.world.may_execute(wrapper.to_path_lossy().as_ref())
@@ -121,10 +121,10 @@ impl<'a> Publication<'a> {
         }
         set("_CONDOR_MACHINE_AD", in_scratch(b".machine.ad"));
         set("_CONDOR_JOB_AD", in_scratch(b".job.ad"));
-        if let Some(directory) = &self.job.tokens.directory {
+        if let Some(directory) = &self.job.credentials.directory {
             set("_CONDOR_CREDS", directory.clone());
         }
-        if let Some(cache) = &self.job.tokens.cache {
+        if let Some(cache) = &self.job.credentials.cache {
             set("KRB5CCNAME", [b"FILE:", &cache[..]].concat().into());
         }
         set("_CHIRP_DELAYED_UPDATE_PREFIX", settings.chirp_prefix.clone());
@@ -132,17 +132,19 @@ impl<'a> Publication<'a> {
             set("HOME", home.into());
         }
         environment.change_values(|_, value| {
-            value.contains_str(SCRATCH_MARK).then(|| value.replace(SCRATCH_MARK, &scratch).into())
+            value
+                .contains_str(SCRATCH_PLACEHOLDER)
+                .then(|| value.replace(SCRATCH_PLACEHOLDER, &scratch).into())
         });
     }
 
     /// The number of processors for programs with threads, where the job has not said it itself.
-    fn publish_threads(&self, environment: &mut Environment) {
-        let cpus = self.in_slot().int(attr::CPUS).unwrap_or(0);
+    fn publish_thread_count(&self, environment: &mut Environment) {
+        let cpus = self.slot_context().int(attr::CPUS).unwrap_or(0);
         if cpus <= 0 {
             return;
         }
-        let stops = self.quirks.has(Quirk::ThreadVariablesStop);
+        let stops = self.quirks.reproduces(Quirk::ThreadVariablesStop);
         let mut seen = BString::default();
         for name in list::split(&self.settings.thread_variables) {
             match environment.get(name) {
@@ -158,14 +160,14 @@ impl<'a> Publication<'a> {
     }
 
     /// The ids of resources that are assigned to the slot, GPUs above all.
-    fn publish_assigned(&self, environment: &mut Environment) {
-        let machine = self.in_slot();
+    fn publish_assigned_resources(&self, environment: &mut Environment) {
+        let machine = self.slot_context();
         let Some(resources) = machine.string("MachineResources") else { return };
         let mut gpus = false;
         for resource in list::split(&resources) {
             gpus |= resource.eq_ignore_ascii_case(b"gpus");
             let attribute = format!("Assigned{}", resource.as_bstr());
-            let knobs = self.settings.assigned.get(&resource.to_ascii_lowercase());
+            let knobs = self.settings.assigned_resources.get(&resource.to_ascii_lowercase());
             let prototype = knobs.map_or(&b""[..], |(prototype, _)| prototype);
             let assigned = machine.string(&attribute);
             let has = self.machine.contains(resource.as_bstr().to_string().as_str());
@@ -183,10 +185,11 @@ impl<'a> Publication<'a> {
 
     /// `NVIDIA_VISIBLE_DEVICES` from the devices' own ids.
     fn publish_nvidia(&self, environment: &mut Environment) {
-        let machine = self.in_slot();
+        let machine = self.slot_context();
         let text = |expression: &str| {
-            let value = machine
-                .eval(&htc_classad::Expr::parse_with(expression.as_bytes(), Dialect::of(self.world)).ok()?);
+            let value = machine.eval(
+                &htc_classad::Expr::parse_with(expression.as_bytes(), Dialect::of_world(self.world)).ok()?,
+            );
             value.as_str().map(BString::from)
         };
         let devices = match text("AvailableGPUs[0].id") {
@@ -227,7 +230,7 @@ impl<'a> Publication<'a> {
             let value = if name == b"CUDA_VISIBLE_DEVICES" && pattern.is_empty() {
                 digits()
             } else {
-                let Some(edited) = self.edit_ids(ids, pattern, replacement) else { return };
+                let Some(edited) = self.edit_assigned_ids(ids, pattern, replacement) else { return };
                 edited
             };
             environment.set(name, value);
@@ -236,19 +239,19 @@ impl<'a> Publication<'a> {
     }
 
     /// Each id with the first match replaced, joined by commas; `None` for a pattern that does not compile.
-    fn edit_ids(&self, ids: &[u8], pattern: &[u8], replacement: &[u8]) -> Option<BString> {
-        let regex = regex::Regex::compile(pattern, regex::Options::default()).ok()?;
-        let misread = self.quirks.has(Quirk::AssignedEnvEdit);
+    fn edit_assigned_ids(&self, ids: &[u8], pattern: &[u8], replacement: &[u8]) -> Option<BString> {
+        let regex = regex::Regex::compile(pattern, regex::RegexOptions::default()).ok()?;
+        let misread = self.quirks.reproduces(Quirk::AssignedEnvEdit);
         let mut edited = BString::default();
         for id in list::split(ids) {
             if !edited.is_empty() {
                 edited.push(b',');
             }
-            let Ok(Some(found)) = regex.captures(id, regex::Search::default()) else {
+            let Ok(Some(found)) = regex.captures(id, regex::SearchOptions::default()) else {
                 edited.push_str(id);
                 continue;
             };
-            let whole = found.whole();
+            let whole = found.whole_match();
             edited.push_str(&id[..whole.start]);
             let mut at = replacement.iter();
             while let Some(&byte) = at.next() {
@@ -257,7 +260,7 @@ impl<'a> Publication<'a> {
                         at.next();
                         let group = usize::from(digit - b'0');
                         edited.push_str(if misread {
-                            misread_group(id, &found, group)
+                            misread_capture_group(id, &found, group)
                         } else {
                             found.group(group).map_or(&b""[..], |range| &id[range])
                         });
@@ -293,14 +296,14 @@ impl<'a> Publication<'a> {
         })?;
         self.publish(&mut environment);
         match &self.settings.inherits {
-            Inherits::Nothing => Ok(environment),
-            Inherits::All => {
+            EnvironmentInheritance::Nothing => Ok(environment),
+            EnvironmentInheritance::All => {
                 let mut all = Environment::new();
                 own.iter().for_each(|(name, value)| all.set(name.clone(), value.clone()));
                 all.merge(&environment);
                 Ok(all)
             }
-            Inherits::Some(filter) => {
+            EnvironmentInheritance::Filtered(filter) => {
                 for (name, value) in own {
                     if !environment.contains(name) && filter.passes(name, value) {
                         environment.set(name.clone(), value.clone());
@@ -313,7 +316,7 @@ impl<'a> Publication<'a> {
 }
 
 /// What 25.14 makes of `$N`: the N-th 32-bit pair of the 64-bit offsets, whose second half is always 0.
-fn misread_group<'i>(id: &'i [u8], found: &regex::Captures, group: usize) -> &'i [u8] {
+fn misread_capture_group<'i>(id: &'i [u8], found: &regex::Captures, group: usize) -> &'i [u8] {
     if group >= found.len() {
         return b"";
     }

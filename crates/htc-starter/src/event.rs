@@ -7,15 +7,15 @@ use bstr::BString;
 
 use super::action::CallId;
 use super::container::DockerUsage;
-use super::failure::StartFailure;
 use super::java::JavaRecords;
+use super::start_failure::StartFailure;
 use htc_base::process::Exit;
 use htc_classad::ClassAd;
-use htc_hook::transfer::Transferred;
+use htc_hook::transfer::TransferOutcome;
 
 /// One thing that happened. Failures are events: the machine decides what follows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum StarterEvent {
     /// Everything is read; go.
     Begin,
     /// The scratch directory and the files in it are made.
@@ -51,7 +51,7 @@ pub enum Event {
         /// Why.
         reason: String,
         /// Whether that may be otherwise in a moment: no process or memory left, a file that is just being written.
-        again: bool,
+        retry: bool,
     },
     /// A hook ended.
     CallEnded {
@@ -78,7 +78,7 @@ pub enum Event {
         errors: Vec<u8>,
     },
     /// The answer to `Transfer`.
-    Transferred(Box<Transferred>),
+    Transferred(Box<TransferOutcome>),
     /// The answer to `OpenFiles`: why those that cannot be opened cannot.
     FilesOpened(Vec<StartFailure>),
     /// Docker's configuration is laid down, or why it could not be.
@@ -106,11 +106,11 @@ pub enum Event {
         java: Option<JavaRecords>,
     },
     /// Docker tells the ports of this machine by which the container's services are reached.
-    Services(Box<ClassAd>),
+    ServicePorts(Box<ClassAd>),
     /// The answer to `Action::Measure`.
     Measured(FamilyUsage),
     /// A signal or command asks for something.
-    Asked(Request),
+    Requested(StarterCommand),
     /// The time of the last `WakeAt` has come.
     Timeout,
     /// The answer to `RemoveScratch`.
@@ -120,54 +120,61 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl StarterEvent {
     /// A process ended so: no core file, and nothing that wrapper or java left.
     pub fn process_ended(exit: Exit, usage: FamilyUsage) -> Self {
-        Event::ProcessEnded { exit, inside: None, usage, core: false, wrapper_failure: None, java: None }
+        StarterEvent::ProcessEnded {
+            exit,
+            inside: None,
+            usage,
+            core: false,
+            wrapper_failure: None,
+            java: None,
+        }
     }
 
     /// Its name in [`super::TRANSITIONS`].
     pub fn name(&self) -> &'static str {
         match self {
-            Event::Begin => "begin",
-            Event::ScratchMade { .. } => "scratch made",
-            Event::ScratchFailed { .. } => "scratch failed",
-            Event::WriteFailed { .. } => "write failed",
-            Event::CallStarted { .. } => "call started",
-            Event::CallFailed { .. } => "call failed",
-            Event::CallEnded { .. } => "call ended",
-            Event::ToolEnded { .. } => "tool ended",
-            Event::Transferred(_) => "transferred",
-            Event::FilesOpened(_) => "files opened",
-            Event::DockerConfig(_) => "docker config",
-            Event::ProcessStarted { .. } => "process started",
-            Event::ProcessFailed(_) => "process failed",
-            Event::ProcessEnded { .. } => "process ended",
-            Event::Services(_) => "services",
-            Event::Measured(_) => "measured",
-            Event::Asked(_) => "asked",
-            Event::Timeout => "timeout",
-            Event::ScratchRemoved { .. } => "scratch removed",
+            StarterEvent::Begin => "begin",
+            StarterEvent::ScratchMade { .. } => "scratch made",
+            StarterEvent::ScratchFailed { .. } => "scratch failed",
+            StarterEvent::WriteFailed { .. } => "write failed",
+            StarterEvent::CallStarted { .. } => "call started",
+            StarterEvent::CallFailed { .. } => "call failed",
+            StarterEvent::CallEnded { .. } => "call ended",
+            StarterEvent::ToolEnded { .. } => "tool ended",
+            StarterEvent::Transferred(_) => "transferred",
+            StarterEvent::FilesOpened(_) => "files opened",
+            StarterEvent::DockerConfig(_) => "docker config",
+            StarterEvent::ProcessStarted { .. } => "process started",
+            StarterEvent::ProcessFailed(_) => "process failed",
+            StarterEvent::ProcessEnded { .. } => "process ended",
+            StarterEvent::ServicePorts(_) => "services",
+            StarterEvent::Measured(_) => "measured",
+            StarterEvent::Requested(_) => "asked",
+            StarterEvent::Timeout => "timeout",
+            StarterEvent::ScratchRemoved { .. } => "scratch removed",
         }
     }
 }
 
 /// What can be asked of a starter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum StarterCommand {
     /// SIGTERM: end softly.
-    Graceful(Option<Vacate>),
+    Graceful(Option<StarterVacateReason>),
     /// SIGQUIT: end at once.
-    Fast(Option<Vacate>),
+    Fast(Option<StarterVacateReason>),
     /// SIGUSR1: the job is removed, and why, if somebody says it.
-    Remove(Option<Vacate>),
+    Remove(Option<StarterVacateReason>),
     /// The job goes back into the queue of the schedd whose own universe it is of: ended as one that is removed, but to JOB_EXIT
     /// nobody has asked for its end (`JICLocalSchedd::requeueJob`).
     Requeue,
     /// The job is held (by a schedd; no signal means it), and why.
-    Hold(Option<Vacate>),
+    Hold(Option<StarterVacateReason>),
     /// A shadow has the job ended for this reason; the request that ends it follows.
-    ForShadow(ShadowReason),
+    SetShadowReason(ShadowReason),
     /// An update is wanted now.
     Update,
     /// SIGTSTP (ours; the reference has a command): stop the job.
@@ -187,7 +194,7 @@ pub enum ShadowReason {
 
 /// Why a slot vacates its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vacate {
+pub struct StarterVacateReason {
     /// VacateReason.
     pub reason: BString,
     /// VacateReasonCode: 1010 a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 holds the job (WANT_HOLD).
@@ -196,10 +203,10 @@ pub struct Vacate {
     pub subcode: i64,
 }
 
-impl Vacate {
+impl StarterVacateReason {
     /// Whether the job is to be held: a hold code, not one of those from 1000 on, which only vacate
     /// (`shouldVacateJobBasedOnCodes`).
-    pub fn holds(&self) -> bool {
+    pub fn is_hold(&self) -> bool {
         (1..1000).contains(&self.code) && self.subcode > -1000
     }
 }

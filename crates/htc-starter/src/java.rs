@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::environment::Publication;
-use super::failure::StartFailure;
+use super::environment::EnvironmentInputs;
 use super::process::argument_list;
+use super::start_failure::StartFailure;
 use htc_base::job::attr;
 use htc_base::process::Exit;
 use htc_base::text::{arguments, list};
@@ -18,13 +18,13 @@ use htc_classad::ClassAd;
 use htc_hook::transfer::url;
 
 /// The class that runs the job's.
-const WRAPPER: &str = "CondorJavaWrapper";
+const WRAPPER_CLASS: &str = "CondorJavaWrapper";
 
 /// The file that the wrapper makes before the job, in the scratch directory.
-pub const START_RECORD: &str = "jvm.start";
+pub const START_RECORD_FILE: &str = "jvm.start";
 
 /// The file that it writes how the job ended into.
-pub const END_RECORD: &str = "jvm.end";
+pub const END_RECORD_FILE: &str = "jvm.end";
 
 /// The signal that a job which threw an exception is said to have died of.
 const EXCEPTION_SIGNAL: i32 = 15;
@@ -33,11 +33,11 @@ const EXCEPTION_SIGNAL: i32 = 15;
 ///
 /// # Errors
 /// No JAVA, or arguments that cannot be read: nobody is told of these in 25.14.
-pub(super) fn command(about: &Publication<'_>) -> Result<Vec<BString>, StartFailure> {
-    let job = || about.in_job();
+pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
+    let job = || about.job_context();
     let scratch = about.scratch.as_os_str().as_bytes().as_bstr();
     let not_configured = |why: &str| StartFailure::silent(format!("{why}JavaProc: Java is not configured!"));
-    let mut line = match about.settings.java.line(&jars(about, scratch)) {
+    let mut line = match about.settings.java.command_line(&jar_paths(about, scratch)) {
         Some(Ok(line)) => line,
         Some(Err(error)) => {
             let why = format!("java_config: failed to parse extra arguments: {error}; ");
@@ -52,8 +52,8 @@ pub(super) fn command(about: &Publication<'_>) -> Result<Vec<BString>, StartFail
         (None, Some(text)) => arguments::parse_v1_raw(&text),
         (None, None) => Vec::new(),
     });
-    line.push(WRAPPER.into());
-    line.extend([START_RECORD, END_RECORD].map(|name| BString::from(format!("{scratch}/{name}"))));
+    line.push(WRAPPER_CLASS.into());
+    line.extend([START_RECORD_FILE, END_RECORD_FILE].map(|name| BString::from(format!("{scratch}/{name}"))));
     line.extend(
         argument_list(about.ad, "", about.world).map_err(|error| {
             StartFailure::silent(format!("JavaProc: failed to read job arguments: {error}"))
@@ -63,10 +63,10 @@ pub(super) fn command(about: &Publication<'_>) -> Result<Vec<BString>, StartFail
 }
 
 /// The job's own archives: as they are, or as they lie in the scratch directory.
-fn jars(about: &Publication<'_>, scratch: &BStr) -> Vec<BString> {
-    let names = about.in_job().string("JarFiles").unwrap_or_default();
+fn jar_paths(about: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
+    let names = about.job_context().string("JarFiles").unwrap_or_default();
     list::split(&names)
-        .map(|name| match about.job.transfers {
+        .map(|name| match about.job.transfers_files {
             true => [scratch.as_bytes(), b"/", url::base_name(name)].concat().into(),
             false => name.into(),
         })
@@ -74,7 +74,7 @@ fn jars(about: &Publication<'_>, scratch: &BStr) -> Vec<BString> {
 }
 
 /// Puts the command line into the job's ad, where hooks and everything after see it (`InsertArgsIntoClassAd`).
-pub(super) fn put_into(ad: &mut ClassAd, line: &[BString]) {
+pub(super) fn set_command_in_ad(ad: &mut ClassAd, line: &[BString]) {
     let Some((program, words)) = line.split_first() else { return };
     ad.set(attr::CMD, program.clone());
     ad.set(attr::ARGUMENTS_V2, arguments::join_v2_raw(words));
@@ -102,7 +102,7 @@ pub(super) enum JavaEnd {
 
 impl JavaEnd {
     /// How the job ended then: `JobReaper` makes a signal of an exception, and 25.14 a success of what is to be tried again.
-    pub(super) fn exit(self, exit: Exit) -> Exit {
+    pub(super) fn job_exit(self, exit: Exit) -> Exit {
         match self {
             JavaEnd::Normal => exit,
             JavaEnd::Exception => Exit::Signal { number: EXCEPTION_SIGNAL, core_dumped: false },
@@ -113,21 +113,21 @@ impl JavaEnd {
 
 /// The exception of a job as the ad tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Thrown {
+pub(super) struct JavaException {
     hierarchy: BString,
     name: BString,
     kind: BString,
 }
 
-impl Thrown {
+impl JavaException {
     /// Reads what stands behind the wrapper's first word: the rest of that line, and the line of classes
     /// (`ParseExceptionFile`).
-    fn read(rest: &[u8]) -> Self {
+    fn parse(rest: &[u8]) -> Self {
         let mut lines = rest.lines_with_terminator();
         let first = lines.next().unwrap_or_default();
         // Where there is no second line the first one is what is known, its end included (recording c23 010).
         let Some(classes) = lines.next() else {
-            return Thrown { hierarchy: first.into(), ..Thrown::default() };
+            return JavaException { hierarchy: first.into(), ..JavaException::default() };
         };
         let hierarchy = classes.strip_suffix(b"\n").unwrap_or(classes);
         let hierarchy = hierarchy.strip_suffix(b"\r").unwrap_or(hierarchy);
@@ -141,7 +141,7 @@ impl Thrown {
             )
         };
         let names = || hierarchy.fields_with(|blank| matches!(blank, ' ' | '\t' | '\n'));
-        Thrown {
+        JavaException {
             hierarchy: hierarchy.into(),
             name: names().last().unwrap_or_default().into(),
             kind: names().filter(is_kind).last().unwrap_or_default().into(),
@@ -162,10 +162,10 @@ impl Thrown {
 }
 
 /// What the end of the virtual machine and the wrapper's files say (`JavaProc::ClassifyExit`).
-pub(super) fn classify(exit: Exit, records: &JavaRecords) -> (JavaEnd, Thrown) {
+pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, JavaException) {
     /// As much of the first word as is read.
-    const WORD: usize = 10;
-    let nothing = Thrown::default();
+    const MAX_WORD_LEN: usize = 10;
+    let nothing = JavaException::default();
     if matches!(exit, Exit::Signal { .. }) {
         return (JavaEnd::SystemError("the virtual machine was killed"), nothing);
     }
@@ -177,32 +177,36 @@ pub(super) fn classify(exit: Exit, records: &JavaRecords) -> (JavaEnd, Thrown) {
     // Without a word the job called System.exit().
     let Some(text) = &records.ended else { return (JavaEnd::Normal, nothing) };
     let text = text.trim_start();
-    let end = text.iter().take(WORD).position(u8::is_ascii_whitespace).unwrap_or(text.len().min(WORD));
+    let end = text
+        .iter()
+        .take(MAX_WORD_LEN)
+        .position(u8::is_ascii_whitespace)
+        .unwrap_or(text.len().min(MAX_WORD_LEN));
     let (word, rest) = text.split_at(end);
     match word {
         b"" | b"normal" => (JavaEnd::Normal, nothing),
-        b"abnormal" => match Thrown::read(rest) {
+        b"abnormal" => match JavaException::parse(rest) {
             thrown if thrown.kind == "java.lang.Error" => {
                 (JavaEnd::SystemError("the job threw a java.lang.Error"), thrown)
             }
             thrown => (JavaEnd::Exception, thrown),
         },
-        b"noexec" => (JavaEnd::Exception, Thrown::read(rest)),
+        b"noexec" => (JavaEnd::Exception, JavaException::parse(rest)),
         _ => (JavaEnd::SystemError("CondorJavaWrapper told something unknown"), nothing),
     }
 }
 
 /// What a machine knows of its java job.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Java {
+pub(super) struct JavaState {
     /// The virtual machine stands in the job's ad already.
-    pub(super) placed: bool,
+    pub(super) command_set: bool,
     /// The job is to be tried again: the machine failed.
-    pub(super) failed: bool,
-    pub(super) thrown: Thrown,
+    pub(super) machine_failed: bool,
+    pub(super) thrown: JavaException,
 }
 
-impl Java {
+impl JavaState {
     /// Puts what the job threw into an ad.
     pub(super) fn publish(&self, ad: &mut ClassAd) {
         self.thrown.publish(ad);
@@ -213,8 +217,8 @@ impl Java {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> (JavaEnd, Thrown) {
-        classify(Exit::Code(1), &JavaRecords { started: true, ended: Some(text.into()) })
+    fn told(text: &str) -> (JavaEnd, JavaException) {
+        classify_exit(Exit::Code(1), &JavaRecords { started: true, ended: Some(text.into()) })
     }
 
     #[test]
@@ -236,12 +240,12 @@ mod tests {
     fn damaged_records_are_read_as_far_as_they_go() {
         assert_eq!(told("").0, JavaEnd::Normal);
         assert_eq!(told(" \n\t").0, JavaEnd::Normal);
-        assert_eq!(told("abnormal").1, Thrown::default());
+        assert_eq!(told("abnormal").1, JavaException::default());
         assert_eq!(told("abnormal\n").1.hierarchy, "\n");
-        assert_eq!(told("abnormal\n\n").1, Thrown::default());
+        assert_eq!(told("abnormal\n\n").1, JavaException::default());
         assert!(matches!(told("normalnormal\n").0, JavaEnd::SystemError(_)));
         assert!(matches!(told("\u{0}normal").0, JavaEnd::SystemError(_)));
         let killed = Exit::Signal { number: 9, core_dumped: false };
-        assert!(matches!(classify(killed, &JavaRecords::default()).0, JavaEnd::SystemError(_)));
+        assert!(matches!(classify_exit(killed, &JavaRecords::default()).0, JavaEnd::SystemError(_)));
     }
 }

@@ -1,38 +1,47 @@
 //! The machine around a java job: the virtual machine in the place of its command, and what its end means.
 
-use super::action::{Action, Notice};
-use super::failure::StartFailure;
-use super::java::{JavaEnd, JavaRecords, classify, command, put_into};
-use super::machine::Starter;
+use super::action::{StarterAction, StarterNotice};
+use super::java::{JavaEnd, JavaRecords, classify_exit, java_command, set_command_in_ad};
+use super::start_failure::StartFailure;
+use super::state_machine::Starter;
 use htc_base::process::Exit;
 use htc_base::quirks::Quirk;
-use htc_base::time::Now;
+use htc_base::time::ClockReading;
 
 impl Starter<'_> {
     /// The virtual machine becomes the job's command, once: a job that goes on from a checkpoint has it already.
-    pub(super) fn put_java(&mut self, now: Now) -> Result<(), StartFailure> {
-        let Some(job) = self.setup.job.as_ref().ok().filter(|_| !self.run.java.placed) else { return Ok(()) };
-        let world = self.frozen(now);
-        let line = command(&self.publication(job, &world, &self.temporary, &[]))?;
-        put_into(&mut self.ad, &line);
-        self.run.java.placed = true;
+    pub(super) fn set_java_command(&mut self, now: ClockReading) -> Result<(), StartFailure> {
+        let Some(job) = self.setup.job.as_ref().ok().filter(|_| !self.job_run.java.command_set) else {
+            return Ok(());
+        };
+        let world = self.world_at(now);
+        let line = java_command(&self.environment_inputs(job, &world, &self.temporary_directory, &[]))?;
+        set_command_in_ad(&mut self.ad, &line);
+        self.job_run.java.command_set = true;
         Ok(())
     }
 
     /// How the job ended, which is not how its virtual machine did.
-    pub(super) fn java_ended(&mut self, exit: Exit, records: &JavaRecords, out: &mut Vec<Action>) -> Exit {
-        let (end, thrown) = classify(exit, records);
-        self.run.java.thrown = thrown;
-        let JavaEnd::SystemError(why) = end else { return end.exit(exit) };
-        self.run.java.failed = true;
+    pub(super) fn judge_java_exit(
+        &mut self,
+        exit: Exit,
+        records: &JavaRecords,
+        out: &mut Vec<StarterAction>,
+    ) -> Exit {
+        let (end, thrown) = classify_exit(exit, records);
+        self.job_run.java.thrown = thrown;
+        let JavaEnd::SystemError(why) = end else { return end.job_exit(exit) };
+        self.job_run.java.machine_failed = true;
         // Whoever asked for the end knows why.
-        if !self.asked.any() {
+        if !self.shutdown_requests.has_any() {
             let text = format!("the job goes back as if it had been evicted: {why}");
-            out.push(Action::Tell(Notice::Warning(text)));
+            out.push(StarterAction::Report(StarterNotice::Warning(text)));
         }
         let instead = "the end of the virtual machine is reported as it was";
-        match exit != end.exit(exit) && self.has_or_tells(Quirk::JavaSystemErrorAsZero, instead, out) {
-            true => end.exit(exit),
+        match exit != end.job_exit(exit)
+            && self.decide_quirk_and_report(Quirk::JavaSystemErrorAsZero, instead, out)
+        {
+            true => end.job_exit(exit),
             false => exit,
         }
     }

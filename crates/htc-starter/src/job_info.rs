@@ -9,14 +9,14 @@ use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
 use htc_base::job::{Universe, attr};
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::transfer::{TransferRequest, url};
 
 /// What the command line says about the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
+pub struct JobOverrides {
     /// `-job-cluster`.
     pub cluster: Option<i64>,
     /// `-job-proc`.
@@ -43,14 +43,14 @@ pub struct JobInfo {
     /// The same by the command line; these win.
     pub overrides: [Option<BString>; 3],
     /// Whether its files come to the scratch directory: its program too, unless the ad says otherwise.
-    pub transfers: bool,
+    pub transfers_files: bool,
     /// What it has of its user's credentials.
-    pub tokens: Tokens,
+    pub credentials: JobCredentials,
 }
 
 impl JobInfo {
     /// As the command line has it.
-    pub fn with(mut self, overrides: &Overrides) -> Self {
+    pub fn with_overrides(mut self, overrides: &JobOverrides) -> Self {
         self.cluster = overrides.cluster.unwrap_or(self.cluster);
         self.proc = overrides.proc.unwrap_or(self.proc);
         self.subproc = overrides.subproc.unwrap_or(self.subproc);
@@ -61,7 +61,7 @@ impl JobInfo {
 
 /// What a job has of its user's credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tokens {
+pub struct JobCredentials {
     /// The directory that `_CONDOR_CREDS` names.
     pub directory: Option<BString>,
     /// The Kerberos cache that `KRB5CCNAME` names.
@@ -79,12 +79,12 @@ impl JobInfo {
 
 /// Why a starter does not take a job on. Its status is then 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum JobRefusal {
     /// There is no string `Cmd`.
     #[error("the job ad has no string Cmd: nothing to run")]
     NoCommand,
     /// A universe that needs a shadow or a schedd.
-    #[error("JobUniverse {number} ({name}) {}", refused(*number))]
+    #[error("JobUniverse {number} ({name}) {}", universe_refusal(*number))]
     Universe {
         /// The number.
         number: i64,
@@ -155,7 +155,7 @@ pub enum Refusal {
 }
 
 /// Why a universe is not taken, and what would be.
-fn refused(universe: i64) -> &'static str {
+fn universe_refusal(universe: i64) -> &'static str {
     match universe {
         7 => "is run by a schedd on its own machine; use 12 (local) with --as local",
         9 => "goes elsewhere by the gridmanager of a schedd: no starter ever sees such a job",
@@ -171,11 +171,16 @@ fn refused(universe: i64) -> &'static str {
 ///
 /// # Errors
 /// A job that cannot be run without a shadow.
-pub fn read(ad: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World) -> Result<JobInfo, Refusal> {
+pub fn read_job_info(
+    ad: &mut ClassAd,
+    scratch: &Path,
+    quirks: QuirkMode,
+    world: &dyn World,
+) -> Result<JobInfo, JobRefusal> {
     use std::os::unix::ffi::OsStrExt;
     let context = |ad: &ClassAd, name: &str| Context::new(world).my(ad).string(name);
     let integer = |ad: &ClassAd, name: &str| Context::new(world).my(ad).int(name);
-    let command = context(ad, attr::CMD).ok_or(Refusal::NoCommand)?;
+    let command = context(ad, attr::CMD).ok_or(JobRefusal::NoCommand)?;
     ad.set("OrigCmd", command.clone());
     let iwd = match context(ad, attr::IWD) {
         Some(iwd) => {
@@ -189,22 +194,22 @@ pub fn read(ad: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World)
         }
     };
     let universe = integer(ad, attr::JOB_UNIVERSE).unwrap_or(5);
-    if !is_supported(universe) {
+    if !is_universe_supported(universe) {
         let name = Universe::from_number(universe).map_or("unknown", Universe::name).to_owned();
-        return Err(Refusal::Universe { number: universe, name });
+        return Err(JobRefusal::Universe { number: universe, name });
     }
-    let id = |name: &str| id(ad, name, quirks, world);
+    let id = |name: &str| job_id_part(ad, name, quirks, world);
     let cluster = id(attr::CLUSTER_ID).unwrap_or(1);
     let (proc, subproc) = (id(attr::PROC_ID).unwrap_or(0), id("Node").unwrap_or(0));
     if !command.starts_with(b"/") {
-        ad.set(attr::CMD, below(&iwd, &command));
+        ad.set(attr::CMD, join_directory(&iwd, &command));
     }
     let file = |name: &str| {
         let name = context(ad, name)?;
         match name.as_bstr() == "/dev/null" {
             true => None,
             false if name.starts_with(b"/") => Some(name),
-            false => Some(below(&iwd, &name)),
+            false => Some(join_directory(&iwd, &name)),
         }
     };
     let files = [file(attr::INPUT), file(attr::OUTPUT), file(attr::ERROR)];
@@ -215,8 +220,8 @@ pub fn read(ad: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World)
         iwd,
         files,
         overrides: Default::default(),
-        transfers: false,
-        tokens: Tokens::default(),
+        transfers_files: false,
+        credentials: JobCredentials::default(),
     })
 }
 
@@ -224,58 +229,59 @@ pub fn read(ad: &mut ClassAd, scratch: &Path, quirks: Quirks, world: &dyn World)
 /// scratch directory, and its standard files lie there, under names of their own unless they are streamed.
 ///
 /// # Errors
-/// As for [`read`].
-pub fn read_transferred(
+/// As for [`read_job_info`].
+pub fn read_transferred_job_info(
     ad: &mut ClassAd,
     scratch: &Path,
     request: &TransferRequest,
-    (quirks, world): (Quirks, &dyn World),
-) -> Result<JobInfo, Refusal> {
+    (quirks, world): (QuirkMode, &dyn World),
+) -> Result<JobInfo, JobRefusal> {
     use std::os::unix::ffi::OsStrExt;
     let (command, iwd) = (Context::new(world).my(ad).string(attr::CMD), ad.get(attr::IWD));
-    let mut info = read(ad, scratch, quirks, world)?;
+    let mut info = read_job_info(ad, scratch, quirks, world)?;
     let scratch = scratch.as_os_str().as_bytes();
     if let Some(command) = command {
         ad.set(attr::CMD, command);
     }
     ad.set(attr::IWD, BString::from(scratch));
     let input = Context::new(world).my(ad).string(attr::INPUT).filter(|name| *name != "/dev/null");
-    info.files[0] = input.filter(|name| !name.is_empty()).map(|name| below(scratch, url::base_name(&name)));
+    info.files[0] =
+        input.filter(|name| !name.is_empty()).map(|name| join_directory(scratch, url::base_name(&name)));
     let names = [(attr::OUTPUT, "OriginalOut"), (attr::ERROR, "OriginalErr")];
     for (at, (name, original)) in names.into_iter().enumerate() {
-        info.files[at + 1] = match (&request.standard[at], &request.asked[at]) {
+        info.files[at + 1] = match (&request.standard_files[at], &request.standard_file_targets[at]) {
             (Some(local), Some(asked)) => {
                 ad.set(name, local.clone());
                 ad.set(original, asked.clone());
-                Some(below(scratch, local))
+                Some(join_directory(scratch, local))
             }
             // Streamed: written where it is wanted at once.
             (None, Some(asked)) if asked.starts_with(b"/") => Some(asked.clone()),
             (None, Some(asked)) => {
                 let iwd = iwd.as_ref().and_then(|iwd| iwd.as_literal());
                 let iwd = iwd.and_then(|iwd| iwd.as_str().map(BString::from)).unwrap_or_default();
-                Some(below(&iwd, asked))
+                Some(join_directory(&iwd, asked))
             }
             (_, None) => None,
         };
     }
     info.iwd = scratch.into();
-    info.transfers = true;
+    info.transfers_files = true;
     Ok(info)
 }
 
 /// A part of the job's id as its ad has it. Those of the reference have 32 bits; what is above them is lost.
-pub fn id(ad: &ClassAd, name: &str, quirks: Quirks, world: &dyn World) -> Option<i64> {
+pub fn job_id_part(ad: &ClassAd, name: &str, quirks: QuirkMode, world: &dyn World) -> Option<i64> {
     let number = Context::new(world).my(ad).int(name)?;
-    Some(if quirks.has(Quirk::JobIdLowBits) { i64::from(number as i32) } else { number })
+    Some(if quirks.reproduces(Quirk::JobIdLowBits) { i64::from(number as i32) } else { number })
 }
 
 /// Whether a starter without a shadow has a process class for it: vanilla, java, local.
-pub(super) fn is_supported(universe: i64) -> bool {
+pub(super) fn is_universe_supported(universe: i64) -> bool {
     matches!(universe, 5 | 10 | 12)
 }
 
 /// `directory/name`, as the reference joins them: with one slash whatever they are.
-pub(super) fn below(directory: &[u8], name: &[u8]) -> BString {
+pub(super) fn join_directory(directory: &[u8], name: &[u8]) -> BString {
     [directory, b"/", name].concat().into()
 }

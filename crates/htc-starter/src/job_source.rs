@@ -6,14 +6,14 @@ use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
 use htc_base::job::{Universe, attr};
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, LineError, ParseError};
-use htc_hook::Knobs;
+use htc_hook::ParameterSource;
 
 /// A line that is no attribute. The reference skips it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
+pub struct BadJobAdLine {
     /// Counted from 1.
     pub number: usize,
     /// The line.
@@ -22,7 +22,7 @@ pub struct BadLine {
     pub error: Option<LineError>,
 }
 
-impl BadLine {
+impl BadJobAdLine {
     /// What is wrong, with the line and a caret where there is a place to point at.
     pub fn render(&self) -> String {
         match &self.error {
@@ -34,11 +34,11 @@ impl BadLine {
 
 /// What a file held.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct ParsedJobFile {
     /// All its attributes: empty lines separate nothing, the last line for a name wins.
     pub ad: ClassAd,
     /// Lines that were skipped.
-    pub bad: Vec<BadLine>,
+    pub bad: Vec<BadJobAdLine>,
     /// Lines, bad, empty ones and comments included. Without any there is no job.
     pub lines: usize,
     /// Whether attributes stand on both sides of an empty line: somebody may have meant several ads.
@@ -47,8 +47,8 @@ pub struct Source {
 
 /// Reads a job's ad as the reference does: comments and empty lines are skipped, and so are lines that are no
 /// attributes.
-pub fn read(text: &[u8], dialect: Dialect) -> Source {
-    let mut source = Source::default();
+pub fn read_job_file(text: &[u8], dialect: Dialect) -> ParsedJobFile {
+    let mut source = ParsedJobFile::default();
     let mut in_part = false;
     for (number, line) in (1..).zip(text.lines()) {
         source.lines = number;
@@ -69,7 +69,7 @@ pub fn read(text: &[u8], dialect: Dialect) -> Source {
                 source.parts += usize::from(!in_part);
                 in_part = true;
             }
-            Err(error) => source.bad.push(BadLine { number, line: line.into(), error }),
+            Err(error) => source.bad.push(BadJobAdLine { number, line: line.into(), error }),
         }
     }
     source
@@ -77,7 +77,7 @@ pub fn read(text: &[u8], dialect: Dialect) -> Source {
 
 /// Why the configuration gives no job.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum KeywordError {
+pub enum JobKeywordError {
     /// A knob that has to be there is not.
     #[error("{knob} is not set; it is needed to run a job from the configuration")]
     Missing {
@@ -104,23 +104,23 @@ pub enum KeywordError {
     },
 }
 
-impl KeywordError {
+impl JobKeywordError {
     /// Whether both are about one knob.
-    fn is_of(&self, other: &KeywordError) -> bool {
-        self.knob().eq_ignore_ascii_case(other.knob())
+    fn is_about_same_parameter(&self, other: &JobKeywordError) -> bool {
+        self.parameter().eq_ignore_ascii_case(other.parameter())
     }
 
-    fn knob(&self) -> &str {
+    fn parameter(&self) -> &str {
         match self {
-            KeywordError::Missing { knob }
-            | KeywordError::Universe { knob, .. }
-            | KeywordError::Value { knob, .. } => knob,
+            JobKeywordError::Missing { knob }
+            | JobKeywordError::Universe { knob, .. }
+            | JobKeywordError::Value { knob, .. } => knob,
         }
     }
 }
 
 /// A row of the table: attribute, second name of the knob, whether its value is put into quotes.
-const OPTIONAL: &[(&str, &str, bool)] = &[
+const OPTIONAL_ATTRIBUTES: &[(&str, &str, bool)] = &[
     (attr::OWNER, "", true),
     (attr::INPUT, "input", true),
     (attr::OUTPUT, "output", true),
@@ -137,7 +137,7 @@ const OPTIONAL: &[(&str, &str, bool)] = &[
 ];
 
 /// Where an ad is completed from.
-pub struct Completion<'a> {
+pub struct AdCompletion<'a> {
     /// The word that the names of the knobs begin with.
     pub keyword: &'a str,
     /// Cluster and process of the command line, which win.
@@ -145,7 +145,7 @@ pub struct Completion<'a> {
     /// Whether JobUniverse of the ad is a number, which then counts and needs no knob.
     pub universe: bool,
     /// The configuration.
-    pub knobs: &'a dyn Knobs,
+    pub knobs: &'a dyn ParameterSource,
     /// How values are read.
     pub dialect: Dialect,
 }
@@ -155,87 +155,99 @@ pub struct Completion<'a> {
 ///
 /// # Errors
 /// A value that is needed is missing or bad; the starter then has no job.
-pub fn complete(
+pub fn complete_ad(
     ad: &mut ClassAd,
-    from: &Completion<'_>,
-    quirks: Quirks,
-) -> Result<Vec<KeywordError>, KeywordError> {
+    from: &AdCompletion<'_>,
+    quirks: QuirkMode,
+) -> Result<Vec<JobKeywordError>, JobKeywordError> {
     let mut left_out = Vec::new();
     if !from.universe {
-        let (knob, value) = from.find(attr::JOB_UNIVERSE, "universe")?;
-        let number = match leading_number(&value) {
+        let (knob, value) = from.find_required_parameter(attr::JOB_UNIVERSE, "universe")?;
+        let number = match parse_leading_number(&value) {
             0 => Universe::from_name(&value).map(Universe::number),
             number => Some(number).filter(|number| (1..14).contains(number)),
         };
-        let Some(number) = number else { return Err(KeywordError::Universe { knob, value }) };
+        let Some(number) = number else { return Err(JobKeywordError::Universe { knob, value }) };
         ad.set(attr::JOB_UNIVERSE, number);
     }
     for (name, second) in [(attr::CMD, "executable"), (attr::IWD, "initialdir")] {
         if !ad.contains(name) {
-            let (knob, value) = from.find(name, second)?;
-            from.insert(ad, name, (knob, value), true)?;
+            let (knob, value) = from.find_required_parameter(name, second)?;
+            from.insert_value(ad, name, (knob, value), true)?;
         }
     }
-    let mut leave_out = |taken: Result<(), KeywordError>| {
+    let mut leave_out = |taken: Result<(), JobKeywordError>| {
         // `conf_arguments` is looked up twice.
-        left_out.extend(
-            taken.err().filter(|error| !left_out.iter().any(|known: &KeywordError| known.is_of(error))),
-        );
+        left_out.extend(taken.err().filter(|error| {
+            !left_out.iter().any(|known: &JobKeywordError| known.is_about_same_parameter(error))
+        }));
     };
-    for &(name, second, quoted) in OPTIONAL {
-        leave_out(from.take(ad, name, second, quoted));
+    for &(name, second, quoted) in OPTIONAL_ATTRIBUTES {
+        leave_out(from.complete_attribute(ad, name, second, quoted));
     }
-    if !quirks.has(Quirk::JobKeywordNoUser) {
-        leave_out(from.take(ad, attr::USER, "", true));
-        leave_out(from.take(ad, attr::OS_USER, "", true));
+    if !quirks.reproduces(Quirk::JobKeywordNoUser) {
+        leave_out(from.complete_attribute(ad, attr::USER, "", true));
+        leave_out(from.complete_attribute(ad, attr::OS_USER, "", true));
     }
     for (name, second, given) in
         [(attr::CLUSTER_ID, "cluster", from.ids.0), (attr::PROC_ID, "proc", from.ids.1)]
     {
         match given {
             Some(number) => ad.set(name, number),
-            None => leave_out(from.take(ad, name, second, false)),
+            None => leave_out(from.complete_attribute(ad, name, second, false)),
         }
     }
     Ok(left_out)
 }
 
 /// The keyword that an ad itself names (`JobKeyword`).
-pub fn keyword_of(ad: &ClassAd, world: &dyn World) -> Option<BString> {
+pub fn job_keyword(ad: &ClassAd, world: &dyn World) -> Option<BString> {
     Context::new(world).my(ad).string("JobKeyword")
 }
 
-impl Completion<'_> {
-    fn get(&self, name: &str) -> Option<(String, BString)> {
+impl AdCompletion<'_> {
+    fn get_parameter(&self, name: &str) -> Option<(String, BString)> {
         let knob = format!("{}_{name}", self.keyword);
         self.knobs.get(knob.as_bytes()).map(|value| (knob, value))
     }
 
-    fn find(&self, name: &str, second: &str) -> Result<(String, BString), KeywordError> {
-        let missing = || KeywordError::Missing { knob: format!("{}_{second}", self.keyword) };
-        self.get(name).or_else(|| self.get(second)).ok_or_else(missing)
+    fn find_required_parameter(
+        &self,
+        name: &str,
+        second: &str,
+    ) -> Result<(String, BString), JobKeywordError> {
+        let missing = || JobKeywordError::Missing { knob: format!("{}_{second}", self.keyword) };
+        self.get_parameter(name).or_else(|| self.get_parameter(second)).ok_or_else(missing)
     }
 
-    fn take(&self, ad: &mut ClassAd, name: &str, second: &str, quoted: bool) -> Result<(), KeywordError> {
+    fn complete_attribute(
+        &self,
+        ad: &mut ClassAd,
+        name: &str,
+        second: &str,
+        quoted: bool,
+    ) -> Result<(), JobKeywordError> {
         if ad.contains(name) {
             return Ok(());
         }
-        let found = self.get(name).or_else(|| if second.is_empty() { None } else { self.get(second) });
+        let found = self
+            .get_parameter(name)
+            .or_else(|| if second.is_empty() { None } else { self.get_parameter(second) });
         match found {
-            Some(found) => self.insert(ad, name, found, quoted),
+            Some(found) => self.insert_value(ad, name, found, quoted),
             None => Ok(()),
         }
     }
 
     /// A string is put into quotes unless it begins with one; nothing in it is escaped. All of it has to be one expression
     /// (`AssignExpr`).
-    fn insert(
+    fn insert_value(
         &self,
         ad: &mut ClassAd,
         name: &str,
         (knob, value): (String, BString),
         quoted: bool,
-    ) -> Result<(), KeywordError> {
+    ) -> Result<(), JobKeywordError> {
         let text = match quoted && !value.starts_with(b"\"") {
             true => [b"\"", value.as_slice(), b"\""].concat(),
             false => value.to_vec(),
@@ -245,13 +257,13 @@ impl Completion<'_> {
                 ad.insert(name, expr);
                 Ok(())
             }
-            Err(error) => Err(KeywordError::Value { knob, value, error }),
+            Err(error) => Err(JobKeywordError::Value { knob, value, error }),
         }
     }
 }
 
 /// `atoi`: the number that a text begins with, 0 for none.
-pub fn leading_number(text: &[u8]) -> i64 {
+pub fn parse_leading_number(text: &[u8]) -> i64 {
     let text = text.trim_start();
     let (sign, digits) = match text.split_first() {
         Some((b'-', rest)) => (-1, rest),
@@ -280,29 +292,30 @@ mod tests {
         table.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(_, v)| (*v).into())
     }
 
-    fn from(keyword: &str) -> Completion<'_> {
+    fn from(keyword: &str) -> AdCompletion<'_> {
         let dialect = Dialect::new_syntax();
-        Completion { keyword, ids: (None, None), universe: false, knobs: &knobs, dialect }
+        AdCompletion { keyword, ids: (None, None), universe: false, knobs: &knobs, dialect }
     }
 
     #[test]
     fn lines_that_are_no_attributes_are_skipped_and_empty_ones_separate_nothing() {
-        let source = read(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3", Dialect::new_syntax());
+        let source =
+            read_job_file(b"garbage\n# c = 1\n\nA = 1\r\n\nB = (\nB = 2\na = 3", Dialect::new_syntax());
         assert_eq!((source.lines, source.parts, source.bad.len()), (8, 2, 2));
         assert_eq!((source.bad[0].number, source.bad[1].number), (1, 6));
         assert_eq!(source.ad.len(), 2);
-        let quoted = read(b" 'A b' = 1\nA b = 2", Dialect::new_syntax());
+        let quoted = read_job_file(b" 'A b' = 1\nA b = 2", Dialect::new_syntax());
         assert_eq!((quoted.bad.len(), quoted.ad.len()), (1, 1));
         assert!(quoted.bad[0].render().contains("in quotes"));
-        assert_eq!(read(b"", Dialect::new_syntax()).lines, 0);
-        assert_eq!(read(b"\n", Dialect::new_syntax()).lines, 1);
+        assert_eq!(read_job_file(b"", Dialect::new_syntax()).lines, 0);
+        assert_eq!(read_job_file(b"\n", Dialect::new_syntax()).lines, 1);
     }
 
     #[test]
     fn what_an_ad_lacks_comes_from_the_configuration() {
         let mut ad = ClassAd::new();
         ad.set("Cmd", "/bin/echo");
-        complete(&mut ad, &from("conf"), Quirks::None).unwrap();
+        complete_ad(&mut ad, &from("conf"), QuirkMode::Manual).unwrap();
         let text = htc_classad::format::long::print(&ad);
         // Knobs have no case: `conf_arguments` is both the second name of Args and the first of Arguments.
         let expected = "Args = \"4 from the config file\"\nArguments = \"4 from the config file\"\n\
@@ -310,25 +323,28 @@ mod tests {
                         Iwd = \"/tmp\"\nJobUniverse = 5\nKillSig = SIGQUIT\nProcId = 3\nUser = \"alice@nowhere\"\n";
         assert_eq!(text.to_str().unwrap(), expected);
         let mut ad = ClassAd::new();
-        complete(&mut ad, &Completion { ids: (Some(7), Some(1)), ..from("conf") }, Quirks::Reference)
+        complete_ad(&mut ad, &AdCompletion { ids: (Some(7), Some(1)), ..from("conf") }, QuirkMode::Reference)
             .unwrap();
         assert!(!ad.contains("User"));
         assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
-        let missing = complete(&mut ad, &from("none"), Quirks::None).unwrap_err();
-        assert_eq!(missing, KeywordError::Missing { knob: "none_universe".to_owned() });
+        let missing = complete_ad(&mut ad, &from("none"), QuirkMode::Manual).unwrap_err();
+        assert_eq!(missing, JobKeywordError::Missing { knob: "none_universe".to_owned() });
         // A universe of the ad's own is kept, and asks for no knob.
         let mut ad = ClassAd::new();
         ad.set("JobUniverse", 12i64);
         ad.set("Cmd", "/bin/true");
         ad.set("Iwd", "/");
-        complete(&mut ad, &Completion { universe: true, ..from("none") }, Quirks::None).unwrap();
+        complete_ad(&mut ad, &AdCompletion { universe: true, ..from("none") }, QuirkMode::Manual).unwrap();
         assert_eq!(ad.get("JobUniverse").unwrap().unparse(), "12");
         // Values are read in the mode of the configuration: only strict mode takes zeros in front.
         let zeros = |name: &[u8]| if name == b"conf_KillSig" { Some("010".into()) } else { knobs(name) };
         for strict in [false, true] {
             let (mut ad, dialect) = (ClassAd::new(), Dialect::new_syntax().strict(strict));
-            let completed =
-                complete(&mut ad, &Completion { knobs: &zeros, dialect, ..from("conf") }, Quirks::None);
+            let completed = complete_ad(
+                &mut ad,
+                &AdCompletion { knobs: &zeros, dialect, ..from("conf") },
+                QuirkMode::Manual,
+            );
             assert_eq!((completed.unwrap().is_empty(), ad.literal("KillSig").is_some()), (strict, strict));
         }
     }
@@ -340,15 +356,19 @@ mod tests {
             let table = |name: &[u8]| if is_it(name) { Some(bad.into()) } else { knobs(name) };
             let mut ad = ClassAd::new();
             let left_out =
-                complete(&mut ad, &Completion { knobs: &table, ..from("conf") }, Quirks::None).unwrap();
-            let [KeywordError::Value { knob, value, .. }] = &left_out[..] else { panic!("{left_out:?}") };
+                complete_ad(&mut ad, &AdCompletion { knobs: &table, ..from("conf") }, QuirkMode::Manual)
+                    .unwrap();
+            let [JobKeywordError::Value { knob, value, .. }] = &left_out[..] else { panic!("{left_out:?}") };
             assert_eq!((knob.as_str(), value.to_str().unwrap()), ("conf_arguments", bad));
             assert!(!ad.contains("Args") && !ad.contains("Arguments"));
         }
         // What the job cannot do without is an error.
         let table = |name: &[u8]| if name == b"conf_executable" { Some("a\"b".into()) } else { knobs(name) };
-        let refused =
-            complete(&mut ClassAd::new(), &Completion { knobs: &table, ..from("conf") }, Quirks::None);
+        let refused = complete_ad(
+            &mut ClassAd::new(),
+            &AdCompletion { knobs: &table, ..from("conf") },
+            QuirkMode::Manual,
+        );
         assert!(refused.unwrap_err().to_string().starts_with("conf_executable = a\"b cannot be put"));
     }
 }

@@ -5,74 +5,94 @@
 
 use bstr::BString;
 
-use super::action::{Action, LogEvent, Notice};
-use super::ending::{self, Deferral};
+use super::action::{JobLogEvent, StarterAction, StarterNotice};
 use super::event::FamilyUsage;
-use super::failure::StartFailure;
-use super::kept::job_run::{Ended, Process};
-use super::kept::phase::Phase;
-use super::kept::usage::{Meter, Pace};
-use super::machine::{PREPARE_JOB, Starter};
-use super::prepare::{self, Answer};
-use super::update_timer::Occasion;
+use super::job_exit::{self, Deferral};
+use super::prepare_verdict::{self, PrepareOutput};
+use super::start_failure::StartFailure;
+use super::state::job_run::{ProcessEnd, StartedProcess};
+use super::state::phase::StarterPhase;
+use super::state::usage::{CpuRate, UsageMeter};
+use super::state_machine::{PREPARE_JOB_HOOK, Starter};
+use super::update_timer::UpdateTrigger;
 use htc_base::quirks::Quirk;
-use htc_base::time::Now;
+use htc_base::time::ClockReading;
 
 impl Starter<'_> {
     /// PREPARE_JOB ended while JOB_EXIT runs.
-    pub(super) fn prepared_late(&mut self, now: Now, answer: &Answer<'_>, out: &mut Vec<Action>) {
+    pub(super) fn on_late_prepare_hook_ended(
+        &mut self,
+        now: ClockReading,
+        answer: &PrepareOutput<'_>,
+        out: &mut Vec<StarterAction>,
+    ) {
         let path: BString = self.setup.hooks.prepare.clone().unwrap_or_default();
-        let answer = Answer { cut: false, ..*answer };
-        let prepared = prepare::judge(PREPARE_JOB.name(), &path, &answer, &self.frozen(now));
-        if !prepared.goes_on() {
+        let answer = PrepareOutput { cut: false, ..*answer };
+        let prepared =
+            prepare_verdict::judge_prepare_hook(PREPARE_JOB_HOOK.name(), &path, &answer, &self.world_at(now));
+        if !prepared.lets_job_continue() {
             return;
         }
-        if !self.has_or_tells(Quirk::JobStartedWhileEnding, "the job is not started any more", out) {
+        if !self.decide_quirk_and_report(Quirk::JobStartedWhileEnding, "the job is not started any more", out)
+        {
             return;
         }
         if prepared.is_reported() {
             let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
-            out.push(Action::Log(LogEvent::Error { failure, critical: false }));
+            out.push(StarterAction::Log(JobLogEvent::Error { failure, critical: false }));
         }
         self.ad.update(&prepared.update);
-        if ending::deferral(&self.ad, &self.id(), now.epoch(), &self.frozen(now)) != Deferral::Now {
+        if job_exit::read_deferral(&self.ad, &self.job_id(), now.epoch(), &self.world_at(now))
+            != Deferral::Now
+        {
             return;
         }
-        let Phase::Exiting { call, until, .. } = self.phase else { return };
+        let StarterPhase::Exiting { call, until, .. } = self.phase else { return };
         self.start_job(now, out);
-        if self.phase == Phase::Starting {
-            self.phase = Phase::Exiting { call, until, late: true };
+        if self.phase == StarterPhase::Starting {
+            self.phase = StarterPhase::Exiting { call, until, late: true };
         }
     }
 
     /// The late job runs.
-    pub(super) fn started_late(&mut self, now: Now, process: Process, out: &mut Vec<Action>) {
-        out.push(Action::Log(LogEvent::Execute));
-        out.push(Action::Tell(Notice::JobStarted { pid: process.pid }));
-        self.note_renice();
-        self.run.meter = Meter::new(now.epoch(), self.setup.settings.statistics_window);
-        self.run.pace = Pace::new(now.tick());
-        self.run.starts(process);
+    pub(super) fn on_late_job_started(
+        &mut self,
+        now: ClockReading,
+        process: StartedProcess,
+        out: &mut Vec<StarterAction>,
+    ) {
+        out.push(StarterAction::Log(JobLogEvent::Execute));
+        out.push(StarterAction::Report(StarterNotice::JobStarted { pid: process.pid }));
+        self.publish_renice();
+        self.job_run.meter = UsageMeter::new(now.epoch(), self.setup.settings.statistics_window);
+        self.job_run.cpu_rate = CpuRate::new(now.monotonic());
+        self.job_run.record_start(process);
     }
 
     /// It could not be started.
-    pub(super) fn failed_late(&mut self, failures: Vec<StartFailure>, out: &mut Vec<Action>) {
-        out.push(Action::Log(LogEvent::Execute));
-        failures.into_iter().for_each(|failure| self.report(failure, out));
+    pub(super) fn on_late_job_failed(&mut self, failures: Vec<StartFailure>, out: &mut Vec<StarterAction>) {
+        out.push(StarterAction::Log(JobLogEvent::Execute));
+        failures.into_iter().for_each(|failure| self.report_start_failure(failure, out));
     }
 
     /// It ended before JOB_EXIT did, whose result is waited for all the same.
-    pub(super) fn ended_late(&mut self, now: Now, ended: Ended, usage: FamilyUsage, out: &mut Vec<Action>) {
-        self.run.usage = usage;
-        self.update(now, Occasion::Change, out);
-        self.run.ends(ended);
-        out.push(Action::Tell(Notice::JobEnded { exit: ended.exit, asked: None }));
+    pub(super) fn on_late_job_ended(
+        &mut self,
+        now: ClockReading,
+        ended: ProcessEnd,
+        usage: FamilyUsage,
+        out: &mut Vec<StarterAction>,
+    ) {
+        self.job_run.usage = usage;
+        self.publish_update(now, UpdateTrigger::StateChange, out);
+        self.job_run.record_end(ended);
+        out.push(StarterAction::Report(StarterNotice::JobEnded { exit: ended.exit, requested: None }));
     }
 
     /// Somebody asks for its end once more.
-    pub(super) fn end_late(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.run.alive().is_some() {
-            self.run.evicted = true;
+    pub(super) fn end_late_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if self.job_run.live_process().is_some() {
+            self.job_run.evicted = true;
             self.end_job(now, out);
         }
     }

@@ -2,22 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use super::action::{Action, JobProcess, Notice};
-use super::container::{self, Runtime};
-use super::environment::Publication;
-use super::failure::StartFailure;
-use super::isolation::{self, Isolation};
-use super::kept::job_run::Process;
-use super::kept::phase::Phase;
-use super::kept::usage::{Meter, Pace};
-use super::limits::{self, GroupPlan};
-use super::machine::Starter;
+use super::action::{JobProcess, StarterAction, StarterNotice};
+use super::cgroup_plan::{self, CgroupPlan};
+use super::container::{self, ContainerRuntime};
+use super::environment::EnvironmentInputs;
+use super::isolation::{self, ProcessIsolation};
 use super::process;
-use super::settings::Moment;
-use super::update_timer::{first_update, update_rounding};
+use super::settings::ParameterReadPoint;
+use super::start_failure::StartFailure;
+use super::state::job_run::StartedProcess;
+use super::state::phase::StarterPhase;
+use super::state::usage::{CpuRate, UsageMeter};
+use super::state_machine::Starter;
+use super::update_timer::{decide_update_rounding, first_update};
 use htc_base::job::{HoldCode, Universe};
 use htc_base::quirks::Quirk;
-use htc_base::time::Now;
+use htc_base::time::ClockReading;
 use htc_base::world::{FileKind, World};
 use htc_classad::Context;
 
@@ -25,102 +25,122 @@ use htc_classad::Context;
 const ENOSYS: i32 = 38;
 
 /// What makes the directories that are bound over those of the machine.
-fn directories(mounts: &[(PathBuf, PathBuf)], world: &dyn World) -> Vec<Action> {
+fn make_mount_directories(mounts: &[(PathBuf, PathBuf)], world: &dyn World) -> Vec<StarterAction> {
     let there = |target: &Path| world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory);
     let mounts = mounts.iter().filter(|(_, target)| there(target));
-    mounts.map(|(path, _)| Action::MakeDirectory { path: path.clone(), mode: 0o700 }).collect()
+    mounts.map(|(path, _)| StarterAction::MakeDirectory { path: path.clone(), mode: 0o700 }).collect()
 }
 
 /// MOUNT_UNDER_SCRATCH where nobody has set it.
-const USUAL_MOUNTS: &[u8] = b"/tmp,/var/tmp";
+const DEFAULT_MOUNTS: &[u8] = b"/tmp,/var/tmp";
 
 impl Starter<'_> {
     /// The job.
-    pub(super) fn start_job(&mut self, now: Now, out: &mut Vec<Action>) {
+    pub(super) fn start_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.setup.job.is_err() {
             return;
         }
-        if self.faulted(now, Moment::Start, out) || self.faulted(now, Moment::Environment, out) {
+        if self.end_if_faulty(now, ParameterReadPoint::Start, out)
+            || self.end_if_faulty(now, ParameterReadPoint::Environment, out)
+        {
             return;
         }
-        if let Err(failure) = self.start_in_runtime(now, out) {
-            self.start_failed(now, failure, out);
+        if let Err(failure) = self.start_job_in_runtime(now, out) {
+            self.on_start_failed(now, failure, out);
         }
     }
 
     /// The job in what its ad and the configuration choose for it.
-    fn start_in_runtime(&mut self, now: Now, out: &mut Vec<Action>) -> Result<(), StartFailure> {
-        let world = self.frozen(now);
-        let universe = process::universe(&self.ad, &world)?;
+    fn start_job_in_runtime(
+        &mut self,
+        now: ClockReading,
+        out: &mut Vec<StarterAction>,
+    ) -> Result<(), StartFailure> {
+        let world = self.world_at(now);
+        let universe = process::current_universe(&self.ad, &world)?;
         if universe == Universe::Java.number() {
-            self.put_java(now)?;
+            self.set_java_command(now)?;
         }
         let (runtime, late) = self.choose_runtime(now, out)?;
-        if runtime != Runtime::Plain && matches!(self.phase, Phase::Exiting { .. }) {
+        if runtime != ContainerRuntime::Plain && matches!(self.phase, StarterPhase::Exiting { .. }) {
             // Started too late: nobody would end the container.
             return Ok(());
         }
-        if runtime == Runtime::Docker {
+        if runtime == ContainerRuntime::Docker {
             if self.setup.shell.is_some() {
                 let text = "no shell is started in a container of docker: run the job and use docker exec";
                 return Err(StartFailure::new(text, 0, 0));
             }
-            self.start_docker(now, out);
+            self.start_docker_job(now, out);
             return Ok(());
         }
-        let mounts = self.mounts(&world, universe != Universe::Local.number(), out)?;
+        let mounts = self.plan_mounts(&world, universe != Universe::Local.number(), out)?;
         // What comes after sees the job's, also if arguments or environment keep it from being started.
-        self.temporary = process::temporary(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
+        self.temporary_directory =
+            process::temporary_directory(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
         let encrypts = Context::new(&world).my(&self.ad).boolean("EncryptExecuteDirectory") == Some(true);
-        if (!encrypts && self.faulted(now, Moment::Encryption, out))
-            || self.faulted(now, Moment::Isolation, out)
+        if (!encrypts && self.end_if_faulty(now, ParameterReadPoint::Encryption, out))
+            || self.end_if_faulty(now, ParameterReadPoint::Isolation, out)
         {
             return Ok(());
         }
-        let directories = directories(mounts.as_deref().unwrap_or_default(), &world);
-        let process = self.process(&world, (runtime, late), mounts, out);
-        if runtime == Runtime::Singularity || process.is_err() {
+        let directories = make_mount_directories(mounts.as_deref().unwrap_or_default(), &world);
+        let process = self.plan_job_process(&world, (runtime, late), mounts, out);
+        if runtime == ContainerRuntime::Singularity || process.is_err() {
             // 25.14 makes them before it reads arguments and environment: JOB_EXIT finds them (VanillaProc::StartJob).
             out.extend(directories);
         }
         let process = JobProcess { java: universe == Universe::Java.number(), ..process? };
-        if runtime == Runtime::Singularity {
+        if runtime == ContainerRuntime::Singularity {
             self.start_singularity(process, out);
             return Ok(());
         }
-        self.list_environment(&process.environment, out);
-        self.phase = Phase::Starting;
-        out.push(Action::StartProcess(Box::new(process)));
+        self.write_environment_manifest(&process.environment, out);
+        self.phase = StarterPhase::Starting;
+        out.push(StarterAction::StartProcess(Box::new(process)));
         Ok(())
     }
 
     /// What is bound over directories of the machine; `None`: nothing can be.
-    fn mounts(
+    fn plan_mounts(
         &self,
         world: &dyn World,
         may_bind: bool,
-        out: &mut Vec<Action>,
+        out: &mut Vec<StarterAction>,
     ) -> Result<Option<Vec<(PathBuf, PathBuf)>>, StartFailure> {
         let setting = &self.setup.settings.mount_under_scratch;
-        let mut mounts = process::mounts(setting, &self.ad, &self.setup.scratch, world)?;
+        let mut mounts = process::plan_mounts(setting, &self.ad, &self.setup.scratch, world)?;
         let of_job = Context::new(world).my(&self.ad).boolean("EncryptExecuteDirectory");
         if self.setup.settings.encrypts || of_job == Some(true) {
-            mounts = Some(process::with_temporary(mounts.unwrap_or_default(), &self.setup.scratch));
+            mounts = Some(process::with_private_tmp(mounts.unwrap_or_default(), &self.setup.scratch));
         }
         let no_mounts = !self.setup.settings.isolation.mounts;
         // Its namespace is that of the machine (PER_JOB_NAMESPACES), where nothing is bound over anything.
-        if mounts.is_some() && no_mounts && self.setup.can_mount && !self.has(Quirk::PerJobNamespacesFails) {
+        if mounts.is_some()
+            && no_mounts
+            && self.setup.can_mount
+            && !self.has_quirk(Quirk::PerJobNamespacesFails)
+        {
             let reason = "PER_JOB_NAMESPACES is false: the job sees the machine's own directories (MOUNT_UNDER_SCRATCH)";
             let reason = reason.to_owned();
-            out.push(Action::Tell(Notice::Once { subject: "per-job-namespaces", reason }));
+            out.push(StarterAction::Report(StarterNotice::WarningOnce {
+                subject: "per-job-namespaces",
+                reason,
+            }));
             return Ok(None);
         }
         let mut mounts = mounts.filter(|_| self.setup.can_mount && may_bind);
         if let Some(mounts) = &mut mounts {
-            let usual = setting.trim_ascii() == USUAL_MOUNTS;
+            let usual = setting.trim_ascii() == DEFAULT_MOUNTS;
             mounts.retain(|(_, target)| {
-                let why = self.unbound(target, world);
-                let told = |why| Action::Tell(Notice::Unbound { target: target.clone(), why, usual });
+                let why = self.not_mounted_reason(target, world);
+                let told = |why| {
+                    StarterAction::Report(StarterNotice::NotMounted {
+                        target: target.clone(),
+                        why,
+                        is_default: usual,
+                    })
+                };
                 out.extend(why.map(told));
                 why.is_none()
             });
@@ -129,7 +149,7 @@ impl Starter<'_> {
     }
 
     /// Why nothing is bound over a directory of the machine.
-    fn unbound(&self, target: &Path, world: &dyn World) -> Option<&'static str> {
+    fn not_mounted_reason(&self, target: &Path, world: &dyn World) -> Option<&'static str> {
         if !target.is_absolute() {
             return Some("it is no path from / on");
         }
@@ -143,71 +163,83 @@ impl Starter<'_> {
 
     /// The job's process with all that is put around it. The failure that is given is found out only when the standard
     /// files are open.
-    fn process(
+    fn plan_job_process(
         &mut self,
         world: &dyn World,
-        (runtime, late): (Runtime, Option<StartFailure>),
+        (runtime, late): (ContainerRuntime, Option<StartFailure>),
         mounts: Option<Vec<(PathBuf, PathBuf)>>,
-        out: &mut Vec<Action>,
+        out: &mut Vec<StarterAction>,
     ) -> Result<JobProcess, StartFailure> {
         let Ok(job) = self.setup.job.clone() else { return Err(StartFailure::silent("there is no job")) };
         // Also where none of the directories is there (c40 012).
-        let private_shm = self.setup.settings.private_shm && mounts.is_some() && runtime == Runtime::Plain;
-        let about = self.publication(&job, world, &self.temporary, &[]);
-        let group = limits::plan(&about, self.setup.no_groups.as_deref());
+        let private_shm =
+            self.setup.settings.private_shm && mounts.is_some() && runtime == ContainerRuntime::Plain;
+        let about = self.environment_inputs(&job, world, &self.temporary_directory, &[]);
+        let group = cgroup_plan::plan_cgroup(&about, self.setup.no_groups.as_deref());
         if let Some(failure) = group.failure {
             return Err(failure);
         }
-        let planned = isolation::plan(&about, runtime != Runtime::Plain, self.setup.can_mount);
+        let planned =
+            isolation::plan_isolation(&about, runtime != ContainerRuntime::Plain, self.setup.can_mount);
         let ((isolation, told), late) = match planned {
             Ok(planned) => (planned, late),
             Err(failure) if !failure.after_event => return Err(failure),
             Err(failure) => (Default::default(), late.or(Some(failure))),
         };
-        let late = late.or_else(|| isolation::network_fault(&isolation, self.setup.quirks));
-        let process = process::job(&about, &self.setup.own_environment, mounts.unwrap_or_default());
-        let process = process.map(|process| self.surrounded(process, (runtime, late), isolation, &about));
-        out.extend(told.into_iter().map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason })));
-        process.map(|process| self.in_group(JobProcess { private_shm, ..process }, group, out))
+        let late = late.or_else(|| isolation::network_quirk_failure(&isolation, self.setup.quirks));
+        let process =
+            process::plan_job_process(&about, &self.setup.own_environment, mounts.unwrap_or_default());
+        let process = process.map(|process| self.wrap_process(process, (runtime, late), isolation, &about));
+        out.extend(
+            told.into_iter().map(|(subject, reason)| {
+                StarterAction::Report(StarterNotice::WarningOnce { subject, reason })
+            }),
+        );
+        process.map(|process| self.put_in_cgroup(JobProcess { private_shm, ..process }, group, out))
     }
 
     /// A shell in its place, where one is wanted; namespaces and wrapper; what of these cannot be.
-    fn surrounded(
+    fn wrap_process(
         &self,
         process: JobProcess,
-        (runtime, late): (Runtime, Option<StartFailure>),
-        isolation: Isolation,
-        about: &Publication<'_>,
+        (runtime, late): (ContainerRuntime, Option<StartFailure>),
+        isolation: ProcessIsolation,
+        about: &EnvironmentInputs<'_>,
     ) -> JobProcess {
-        let is_plain = runtime == Runtime::Plain;
+        let is_plain = runtime == ContainerRuntime::Plain;
         let mut process = match &self.setup.shell {
-            Some(shell) if is_plain => process::shell(process, shell, &self.setup.scratch),
+            Some(shell) if is_plain => process::shell_process(process, shell, &self.setup.scratch),
             // In an image there is one shell for sure.
-            Some(_) => process::shell(process, &"/bin/sh".into(), &self.setup.scratch),
+            Some(_) => process::shell_process(process, &"/bin/sh".into(), &self.setup.scratch),
             None => process,
         };
         process.failures.splice(0..0, late);
-        process = process::isolated(process, isolation, about);
+        process = process::with_namespaces(process, isolation, about);
         if is_plain {
-            process = process::wrapped(process, about);
+            process = process::with_job_wrapper(process, about);
         }
-        process.failures.extend(self.late_faults(&process));
+        process.failures.extend(self.faults_before_exec(&process));
         let no_mounts = !self.setup.settings.isolation.mounts;
-        if no_mounts && (!process.mounts.is_empty() || process.isolation.namespaces.processes) {
+        if no_mounts && (!process.mounts.is_empty() || process.isolation.namespaces.private_pids) {
             let text = "Function not implemented";
-            process.failures.push(process::execute_failed(&process, "", ENOSYS, text));
+            process.failures.push(process::execute_failure(&process, "", ENOSYS, text));
         }
         process
     }
 
     /// The job's process with its control group, and what is told of that.
-    fn in_group(&mut self, process: JobProcess, plan: GroupPlan, out: &mut Vec<Action>) -> JobProcess {
-        self.run.memory_mib = plan.memory_mib;
-        self.run.group_fault = plan.late_failure.clone();
-        let told = plan.told.iter().chain(&process.complaints);
-        out.extend(
-            told.map(|(subject, reason)| Action::Tell(Notice::Once { subject, reason: reason.clone() })),
-        );
+    fn put_in_cgroup(
+        &mut self,
+        process: JobProcess,
+        plan: CgroupPlan,
+        out: &mut Vec<StarterAction>,
+    ) -> JobProcess {
+        self.job_run.memory_mib = plan.memory_mib;
+        self.job_run.group_fault = plan.late_failure.clone();
+        let told = plan.notices.iter().chain(&process.limit_warnings);
+        out.extend(told.map(|(subject, reason)| {
+            StarterAction::Report(StarterNotice::WarningOnce { subject, reason: reason.clone() })
+        }));
         JobProcess { group: plan.spec.is_some().then(|| Box::new(plan)), ..process }
     }
 
@@ -215,54 +247,54 @@ impl Starter<'_> {
     /// failure that is found out only when the standard files are open.
     fn choose_runtime(
         &mut self,
-        now: Now,
-        out: &mut Vec<Action>,
-    ) -> Result<(Runtime, Option<StartFailure>), StartFailure> {
+        now: ClockReading,
+        out: &mut Vec<StarterAction>,
+    ) -> Result<(ContainerRuntime, Option<StartFailure>), StartFailure> {
         self.container.runtime = None;
-        let choice = match self.with_inputs(now, container::choose) {
+        let choice = match self.with_container_inputs(now, container::choose_runtime) {
             Some(Ok(choice)) => choice,
-            Some(Err(failure)) if failure.after_event => return Ok((Runtime::Plain, Some(failure))),
+            Some(Err(failure)) if failure.after_event => return Ok((ContainerRuntime::Plain, Some(failure))),
             Some(Err(failure)) => return Err(failure),
-            None => return Ok((Runtime::Plain, None)),
+            None => return Ok((ContainerRuntime::Plain, None)),
         };
-        self.ad.update(&choice.given);
+        self.ad.update(&choice.job_attributes);
         self.container.runtime = Some(choice.runtime);
         let runtime = choice.runtime;
-        out.push(Action::Tell(Notice::Runtime(Box::new(choice))));
+        out.push(StarterAction::Report(StarterNotice::RuntimeChosen(Box::new(choice))));
         Ok((runtime, None))
     }
 
     /// A process runs.
-    pub(super) fn process_started(&mut self, now: Now, pid: u32, out: &mut Vec<Action>) {
-        let process = Process::new(pid, now);
+    pub(super) fn on_process_started(&mut self, now: ClockReading, pid: u32, out: &mut Vec<StarterAction>) {
+        let process = StartedProcess::new(pid, now);
         match self.phase {
-            Phase::Exiting { late: true, .. } => self.started_late(now, process, out),
-            Phase::PreScript => self.scripts.pre = Some(process),
-            Phase::PostScript => self.scripts.post = Some(process),
-            Phase::Starting => {
-                self.announce(out);
-                out.push(Action::Tell(Notice::JobStarted { pid }));
+            StarterPhase::Exiting { late: true, .. } => self.on_late_job_started(now, process, out),
+            StarterPhase::PreScript => self.scripts.pre = Some(process),
+            StarterPhase::PostScript => self.scripts.post = Some(process),
+            StarterPhase::Starting => {
+                self.log_execute_event(out);
+                out.push(StarterAction::Report(StarterNotice::JobStarted { pid }));
                 if !self.container.is_docker() {
-                    self.note_renice();
+                    self.publish_renice();
                 }
-                if self.run.process.is_none() {
-                    self.run.meter = Meter::new(now.epoch(), self.setup.settings.statistics_window);
-                    self.run.pace = Pace::new(now.tick());
+                if self.job_run.process.is_none() {
+                    self.job_run.meter = UsageMeter::new(now.epoch(), self.setup.settings.statistics_window);
+                    self.job_run.cpu_rate = CpuRate::new(now.monotonic());
                 }
-                self.run.starts(process);
-                self.phase = Phase::Running;
-                if self.faulted_with_job(Moment::Updates, out) {
+                self.job_run.record_start(process);
+                self.phase = StarterPhase::Running;
+                if self.kill_job_if_faulty(ParameterReadPoint::Updates, out) {
                     return;
                 }
                 let first = self.setup.settings.initial_update_interval;
-                let rounded = update_rounding(self.setup.quirks).as_reference;
-                self.run.update_due = Some(first_update(now, first, rounded));
-                self.watch_disk(now);
-                if self.run.suspended || self.is_suspended_at_exec(now) {
-                    self.run.suspended = true;
-                    self.stop_family(true, out);
+                let rounded = decide_update_rounding(self.setup.quirks).as_reference;
+                self.job_run.update_due = Some(first_update(now, first, rounded));
+                self.start_disk_checks(now);
+                if self.job_run.suspended || self.is_suspended_at_exec(now) {
+                    self.job_run.suspended = true;
+                    self.stop_or_continue_family(true, out);
                 }
-                if self.asked.any() {
+                if self.shutdown_requests.has_any() {
                     self.end_job(now, out);
                 }
             }
@@ -271,13 +303,13 @@ impl Starter<'_> {
     }
 
     /// Whether the job is stopped as soon as it is executed.
-    pub(super) fn is_suspended_at_exec(&self, now: Now) -> bool {
-        let world = self.frozen(now);
+    pub(super) fn is_suspended_at_exec(&self, now: ClockReading) -> bool {
+        let world = self.world_at(now);
         Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
     }
 
     /// `Renice` is in the ad from the exec on, tried or done.
-    pub(super) fn note_renice(&mut self) {
+    pub(super) fn publish_renice(&mut self) {
         if let Some(renice) = &self.setup.settings.renice
             && let Ok(expression) = htc_classad::Expr::parse(renice)
         {
@@ -286,45 +318,55 @@ impl Starter<'_> {
     }
 
     /// A process could not be started. Several standard files may have failed, and each is reported.
-    pub(super) fn process_failed(&mut self, now: Now, failures: Vec<StartFailure>, out: &mut Vec<Action>) {
+    pub(super) fn on_process_failed(
+        &mut self,
+        now: ClockReading,
+        failures: Vec<StartFailure>,
+        out: &mut Vec<StarterAction>,
+    ) {
         if failures.is_empty() {
             return;
         }
-        if let Phase::Exiting { late: late @ true, .. } = &mut self.phase {
+        if let StarterPhase::Exiting { late: late @ true, .. } = &mut self.phase {
             *late = false;
-            return self.failed_late(failures, out);
+            return self.on_late_job_failed(failures, out);
         }
         let first = failures[0].clone();
         match self.phase {
-            Phase::Starting => {
+            StarterPhase::Starting => {
                 if first.code == HoldCode::FailedToCreateProcess.number() || first.after_event {
                     // 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
-                    self.announce(out);
-                    self.note_renice();
+                    self.log_execute_event(out);
+                    self.publish_renice();
                 }
             }
-            Phase::PreScript | Phase::PostScript => self.closing.excepted = true,
+            StarterPhase::PreScript | StarterPhase::PostScript => self.job_end.ended_by_exception = true,
             // It was taken for started, and waited for the other end of a FIFO.
-            Phase::Running => {
-                self.run.process = None;
-                return self.not_started(now, first, out);
+            StarterPhase::Running => {
+                self.job_run.process = None;
+                return self.report_not_started(now, first, out);
             }
             _ => return,
         }
-        self.asked.end_fast();
-        if self.phase != Phase::PostScript {
-            out.push(Action::Tell(Notice::NotStarted { reason: first.reason() }));
+        self.shutdown_requests.request_fast_end();
+        if self.phase != StarterPhase::PostScript {
+            out.push(StarterAction::Report(StarterNotice::NotStarted { reason: first.reason() }));
         }
-        failures.into_iter().for_each(|failure| self.report(failure, out));
+        failures.into_iter().for_each(|failure| self.report_start_failure(failure, out));
         self.all_jobs_done(now, out);
     }
 
     /// The job cannot be started: fast shutdown.
-    pub(super) fn start_failed(&mut self, now: Now, failure: StartFailure, out: &mut Vec<Action>) {
+    pub(super) fn on_start_failed(
+        &mut self,
+        now: ClockReading,
+        failure: StartFailure,
+        out: &mut Vec<StarterAction>,
+    ) {
         if failure.after_event {
-            self.announce(out);
+            self.log_execute_event(out);
         }
-        self.asked.end_fast();
-        self.not_started(now, failure, out);
+        self.shutdown_requests.request_fast_end();
+        self.report_not_started(now, failure, out);
     }
 }

@@ -1,6 +1,6 @@
 //! The starter as a pure machine: one job with its hooks, sandbox, updates and outcome.
 //!
-//! [`Event`] and [`Action`] are the whole interface of the machine: the runner tells what happened, the machine says
+//! [`StarterEvent`] and [`StarterAction`] are the whole interface of the machine: the runner tells what happened, the machine says
 //! what is to be done. What the machine is made from (the job's ad, the account, the configuration) is read by pure
 //! functions as well, so that the same code runs live, simulated and in `htc-hook-test`.
 //!
@@ -14,63 +14,72 @@
 
 pub mod account;
 mod action;
-mod again;
-mod beginning;
-mod closing;
-mod contained;
-mod contained_docker;
-mod contained_image;
+mod cgroup_plan;
+mod cleanup;
 pub mod container;
+mod container_run;
 pub mod disk;
-pub mod ending;
+mod docker_image;
+mod docker_run;
 pub mod environment;
 mod event;
 mod exception;
 mod expression;
-mod failure;
+mod file_transfer;
+mod hook_quirks;
 pub mod hooks;
 mod isolation;
 mod java;
 mod java_job;
+pub mod job_exit;
 pub mod job_info;
 pub mod job_source;
-mod kept;
-mod knobs;
 mod late_start;
 mod launch;
-mod left;
-mod limits;
+mod leftovers;
 pub mod logical_volume;
-mod machine;
-mod moves;
-pub mod not_done;
 mod nvidia;
-pub mod prepare;
+mod parameters;
+pub mod prepare_verdict;
 pub mod process;
+mod retry;
 mod running;
 mod settings;
 mod setup;
 pub mod shadow;
-mod starter_hooks;
+mod start_failure;
+mod startup;
+mod state;
+mod state_machine;
+pub mod unsupported;
 mod update_timer;
 pub mod virtual_machine;
 pub mod volume_group;
 
-pub use action::{Account, Action, Call, CallId, File, JobProcess, LogEvent, Notice, StandardFile, Standing};
-pub use closing::remains_untold;
-pub use event::{Event, FamilyUsage, Request, ShadowReason, Vacate};
-pub use exception::EXCEPTION;
-pub use failure::StartFailure;
-pub use isolation::{INIT, Isolation, KnownBy};
-pub use java::{END_RECORD, JavaRecords, START_RECORD};
-pub use job_info::{JobInfo, Overrides, Refusal, Tokens};
-pub use kept::phase::{TRANSITIONS, Transition};
-pub use left::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
-pub use limits::{GroupLimit, GroupPlan};
-pub use machine::{Starter, has_slot_ad};
-pub use settings::{Fault, GroupKnobs, Inherits, IsolationKnobs, JavaKnobs, Moment, Settings};
-pub use setup::{Hooks, Moves, Setup};
-pub use starter_hooks::{
-    hangs_after_prepare, killed_last, shadow_reason_unseen, temporary_of_job, unspawnable_exit,
-    untold_refusal,
+pub use action::{
+    CallId, JobLogEvent, JobOutcome, JobProcess, ProcessAccount, ScratchFile, StandardFile, StarterAction,
+    StarterHookCall, StarterNotice,
 };
+pub use cgroup_plan::{CgroupLimit, CgroupPlan};
+pub use cleanup::unremovable_scratch_silent;
+pub use event::{FamilyUsage, ShadowReason, StarterCommand, StarterEvent, StarterVacateReason};
+pub use exception::EXCEPTION_STATUS;
+pub use hook_quirks::{
+    exit_reason_always_evict, hook_tmpdir_of_job, hooks_killed_last, prepare_failure_hangs,
+    refusal_without_exit_hook, unspawnable_exit_hook_hangs,
+};
+pub use isolation::{FamilyTracking, INIT_PROGRAM, ProcessIsolation};
+pub use java::{END_RECORD_FILE, JavaRecords, START_RECORD_FILE};
+pub use job_info::{JobCredentials, JobInfo, JobOverrides, JobRefusal};
+pub use leftovers::{
+    LeftoverRecord, container_from_recovery_file, find_unfinished_job, is_container_of_starter,
+    starter_pid_from_name,
+};
+pub use settings::{
+    CgroupParameters, EnvironmentInheritance, IsolationParameters, JavaParameters, ParameterFault,
+    ParameterReadPoint, StarterSettings,
+};
+pub use setup::{StarterHooks, StarterSetup, TransferSetup};
+pub use start_failure::StartFailure;
+pub use state::phase::{PhaseTransition, TRANSITIONS};
+pub use state_machine::{Starter, has_slot_ad};

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
-use super::volume_group::{VolumeGroup, Words, words};
-use htc_config::{ValueError, View};
+use super::volume_group::{LvmCommand, VolumeGroup, lvm_command};
+use htc_config::{ConfigView, ValueError};
 
 /// What the configuration says of LVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VolumeKnobs {
+pub struct VolumeParameters {
     /// LVM_VOLUME_GROUP_NAME, else THINPOOL_VOLUME_GROUP_NAME.
     group: BString,
     /// LVM_THINPOOL_NAME, else THINPOOL_NAME, where LVM_USE_THIN_PROVISIONING.
@@ -23,12 +23,12 @@ pub struct VolumeKnobs {
     on_file: Option<VolumeGroup>,
 }
 
-impl VolumeKnobs {
+impl VolumeParameters {
     /// Reads it; `None` where no volume group is named, or no pool though volumes are to be thin, and no file for a group either.
     ///
     /// # Errors
     /// A knob that is no number or truth value.
-    pub fn read(view: &View<'_>) -> Result<Option<Self>, ValueError> {
+    pub fn read(view: &ConfigView<'_>) -> Result<Option<Self>, ValueError> {
         let text = |names: [&str; 2]| -> Result<Option<BString>, ValueError> {
             for name in names {
                 let value = view.string(name)?.map(|setting| setting.value);
@@ -44,10 +44,10 @@ impl VolumeKnobs {
         let group = text(["LVM_VOLUME_GROUP_NAME", "THINPOOL_VOLUME_GROUP_NAME"])?;
         let extra_mib = extra.max(0).unsigned_abs();
         if let Some(group) = group.filter(|_| !thin || pool.is_some()) {
-            return Ok(Some(VolumeKnobs { group, pool, extra_mib, on_file: None }));
+            return Ok(Some(VolumeParameters { group, pool, extra_mib, on_file: None }));
         }
         let on_file = VolumeGroup::read(view)?;
-        Ok(on_file.map(|on_file| VolumeKnobs {
+        Ok(on_file.map(|on_file| VolumeParameters {
             group: on_file.name.clone(),
             pool: on_file.pool.clone(),
             extra_mib,
@@ -56,7 +56,7 @@ impl VolumeKnobs {
     }
 
     /// The group or pool, as it is spoken of.
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         match (&self.on_file, &self.pool) {
             (Some(group), _) => format!("a volume group on '{}'", group.file.display()),
             (None, Some(pool)) => format!("the thin pool '{}/{pool}'", self.group),
@@ -68,19 +68,19 @@ impl VolumeKnobs {
     ///
     /// # Errors
     /// The group that is made when a job needs it.
-    pub fn asking(&self) -> Result<Words, &VolumeGroup> {
+    pub fn check_command(&self) -> Result<LvmCommand, &VolumeGroup> {
         match (&self.on_file, &self.pool) {
             (Some(group), _) => Err(group),
             (None, Some(pool)) => {
                 let pool = [&self.group[..], b"/", pool].concat();
-                Ok(words(&[b"lvs", b"--noheadings", b"-o", b"lv_name", &pool]))
+                Ok(lvm_command(&[b"lvs", b"--noheadings", b"-o", b"lv_name", &pool]))
             }
-            (None, None) => Ok(words(&[b"vgs", b"--noheadings", b"-o", b"vg_name", &self.group])),
+            (None, None) => Ok(lvm_command(&[b"vgs", b"--noheadings", b"-o", b"vg_name", &self.group])),
         }
     }
 
     /// The volume of a starter's job with a directory of so many KiB.
-    pub fn volume(&self, slot: &[u8], starter: u32, kib: u64) -> LogicalVolume {
+    pub fn volume_for_job(&self, slot: &[u8], starter: u32, kib: u64) -> LogicalVolume {
         let slot = if slot.is_empty() { b"slot1" } else { slot };
         let extra = if self.pool.is_some() { self.extra_mib.saturating_mul(1024) } else { 0 };
         LogicalVolume {
@@ -111,7 +111,7 @@ pub struct LogicalVolume {
 
 impl LogicalVolume {
     /// The volume that a starter which is gone has left, if the name is one that it had.
-    pub fn left(group: &str, name: &str, starter: i32) -> Option<Self> {
+    pub fn from_leftover(group: &str, name: &str, starter: i32) -> Option<Self> {
         let plain = |text: &str| {
             let letter = |c: char| c.is_ascii_alphanumeric() || "+_.-@".contains(c);
             !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(letter)
@@ -129,12 +129,12 @@ impl LogicalVolume {
 
     /// The same, encrypted or not.
     #[must_use]
-    pub fn encrypting(self, encrypted: bool) -> Self {
+    pub fn with_encryption(self, encrypted: bool) -> Self {
         LogicalVolume { encrypted, ..self }
     }
 
     /// What is mounted.
-    pub fn device(&self) -> PathBuf {
+    pub fn mounted_device(&self) -> PathBuf {
         if self.encrypted { self.encrypted_device() } else { self.plain_device() }
     }
 
@@ -155,37 +155,41 @@ impl LogicalVolume {
     }
 
     /// The commands that make it, and a file system in it; `key` is a file of 32 random bytes, for one that is encrypted.
-    pub fn making(&self, key: &[u8]) -> Vec<Words> {
+    pub fn create_commands(&self, key: &[u8]) -> Vec<LvmCommand> {
         let size = format!("{}k", self.kib);
-        let mut create = words(&[b"lvcreate", b"--autobackup", b"n", b"-n", &self.name]);
-        create.extend(words(&[b"--addtag", b"htcondor_lv"]));
+        let mut create = lvm_command(&[b"lvcreate", b"--autobackup", b"n", b"-n", &self.name]);
+        create.extend(lvm_command(&[b"--addtag", b"htcondor_lv"]));
         if self.encrypted {
-            create.extend(words(&[b"--addtag", b"lv_is_encrypted"]));
+            create.extend(lvm_command(&[b"--addtag", b"lv_is_encrypted"]));
         }
         create.extend(match &self.pool {
             Some(pool) => {
                 let pool = [&self.group[..], b"/", pool].concat();
-                words(&[b"-V", size.as_bytes(), b"-T", &pool])
+                lvm_command(&[b"-V", size.as_bytes(), b"-T", &pool])
             }
-            None => words(&[b"--yes", b"-L", size.as_bytes(), &self.group]),
+            None => lvm_command(&[b"--yes", b"-L", size.as_bytes(), &self.group]),
         });
-        let device = self.device();
-        let mut format = words(&[b"mke2fs", b"-t", b"ext4", b"-O", b"^has_journal"]);
-        format.extend(words(&[b"-E", b"lazy_itable_init=1", b"-m", b"0", b"-L", b"HTCondorLV_FS"]));
+        let device = self.mounted_device();
+        let mut format = lvm_command(&[b"mke2fs", b"-t", b"ext4", b"-O", b"^has_journal"]);
+        format.extend(lvm_command(&[b"-E", b"lazy_itable_init=1", b"-m", b"0", b"-L", b"HTCondorLV_FS"]));
         format.push(device.as_os_str().as_encoded_bytes().into());
         let open = self.encrypted.then(|| {
             let plain = self.plain_device();
             let options = [&b"cryptsetup"[..], b"open", b"--type", b"plain", b"--key-file", key];
-            [words(&options), words(&[plain.as_os_str().as_encoded_bytes(), &self.encrypted_name()])].concat()
+            [
+                lvm_command(&options),
+                lvm_command(&[plain.as_os_str().as_encoded_bytes(), &self.encrypted_name()]),
+            ]
+            .concat()
         });
         [create].into_iter().chain(open).chain([format]).collect()
     }
 
     /// The commands that remove it.
-    pub fn removing(&self) -> Vec<Words> {
+    pub fn remove_commands(&self) -> Vec<LvmCommand> {
         let both = [&self.group[..], b"/", &self.name].concat();
-        let close = self.encrypted.then(|| words(&[b"cryptsetup", b"close", &self.encrypted_name()]));
-        let remove = words(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"]);
+        let close = self.encrypted.then(|| lvm_command(&[b"cryptsetup", b"close", &self.encrypted_name()]));
+        let remove = lvm_command(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"]);
         close.into_iter().chain([remove]).collect()
     }
 }
@@ -200,39 +204,40 @@ mod tests {
 
     #[test]
     fn a_volume_is_made_and_removed_by_the_commands_of_the_volume_manager() {
-        let thick = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 2000, on_file: None };
-        let volume = thick.volume(b"slot1_2", 77, 1024);
-        let made = volume.making(b"");
+        let thick = VolumeParameters { group: "vg-a".into(), pool: None, extra_mib: 2000, on_file: None };
+        let volume = thick.volume_for_job(b"slot1_2", 77, 1024);
+        let made = volume.create_commands(b"");
         let expected = "lvcreate --autobackup n -n slot1_2+77_1 --addtag htcondor_lv --yes -L 1024k vg-a";
         assert_eq!(line(&made[0]), expected);
         let expected = "mke2fs -t ext4 -O ^has_journal -E lazy_itable_init=1 -m 0 -L HTCondorLV_FS \
                         /dev/mapper/vg--a-slot1_2+77_1";
         assert_eq!(line(&made[1]), expected);
-        assert_eq!(line(&volume.removing()[0]), "lvremove --autobackup n vg-a/slot1_2+77_1 --yes");
-        let thin = VolumeKnobs { pool: Some("pool".into()), ..thick };
+        assert_eq!(line(&volume.remove_commands()[0]), "lvremove --autobackup n vg-a/slot1_2+77_1 --yes");
+        let thin = VolumeParameters { pool: Some("pool".into()), ..thick };
         let expected = "lvcreate --autobackup n -n slot1+77_1 --addtag htcondor_lv -V 2049024k -T vg-a/pool";
-        assert_eq!(line(&thin.volume(b"", 77, 1024).making(b"")[0]), expected);
+        assert_eq!(line(&thin.volume_for_job(b"", 77, 1024).create_commands(b"")[0]), expected);
     }
 
     #[test]
     fn a_volume_that_is_encrypted_is_opened_by_a_key_before_it_is_formatted() {
-        let knobs = VolumeKnobs { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
-        let volume = LogicalVolume { encrypted: true, ..knobs.volume(b"slot1", 77, 1024) };
-        let made: Vec<String> = volume.making(b"/dev/shm/key").iter().map(|words| line(words)).collect();
+        let knobs = VolumeParameters { group: "vg-a".into(), pool: None, extra_mib: 0, on_file: None };
+        let volume = LogicalVolume { encrypted: true, ..knobs.volume_for_job(b"slot1", 77, 1024) };
+        let made: Vec<String> =
+            volume.create_commands(b"/dev/shm/key").iter().map(|words| line(words)).collect();
         assert!(made[0].contains("--addtag htcondor_lv --addtag lv_is_encrypted --yes"), "{made:?}");
         let open = "cryptsetup open --type plain --key-file /dev/shm/key /dev/mapper/vg--a-slot1+77_1 vg-a-slot1+77_1-enc";
         assert_eq!(made[1], open);
         assert!(made[2].ends_with("HTCondorLV_FS /dev/mapper/vg-a-slot1+77_1-enc"), "{made:?}");
-        assert_eq!(line(&volume.removing()[0]), "cryptsetup close vg-a-slot1+77_1-enc");
+        assert_eq!(line(&volume.remove_commands()[0]), "cryptsetup close vg-a-slot1+77_1-enc");
     }
 
     #[test]
     fn only_a_volume_of_the_starter_is_removed() {
-        assert!(LogicalVolume::left("vg", "slot1+77_1", 77).is_some());
+        assert!(LogicalVolume::from_leftover("vg", "slot1+77_1", 77).is_some());
         for (group, name) in
             [("vg", "root"), ("vg", "slot1+78_1"), ("-f", "slot1+77_1"), ("vg/root", "s+77_1")]
         {
-            assert!(LogicalVolume::left(group, name, 77).is_none(), "{group} {name}");
+            assert!(LogicalVolume::from_leftover(group, name, 77).is_none(), "{group} {name}");
         }
     }
 }

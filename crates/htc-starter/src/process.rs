@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 
 use super::action::{JobProcess, StandardFile};
-use super::environment::{Publication, merge_from_ad};
-use super::failure::StartFailure;
-use super::isolation::{INIT, Isolation};
-use super::job_info::{below, is_supported};
+use super::environment::{EnvironmentInputs, merge_from_ad};
+use super::isolation::{INIT_PROGRAM, ProcessIsolation};
+use super::job_info::{is_universe_supported, join_directory};
+use super::start_failure::StartFailure;
 use htc_base::job::{HoldCode, Universe, attr};
-use htc_base::process::{Limit, LimitKind, Session};
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::process::{ResourceLimit, ResourceLimitKind, SessionMode};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
@@ -24,9 +24,9 @@ use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 use htc_hook::transfer::url;
 
 /// The variable that names the file in which the first process of a PID namespace writes how the job ended.
-const STATUS_FILE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
+const STATUS_FILE_VARIABLE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
 
-fn path(bytes: &[u8]) -> PathBuf {
+fn to_path(bytes: &[u8]) -> PathBuf {
     bytes.to_path_lossy().into_owned()
 }
 
@@ -35,21 +35,21 @@ fn path(bytes: &[u8]) -> PathBuf {
 ///
 /// # Errors
 /// A universe that runs only with a shadow.
-pub fn universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFailure> {
+pub fn current_universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFailure> {
     let universe = Context::new(world).my(ad).int(attr::JOB_UNIVERSE).unwrap_or(5);
-    if is_supported(universe) {
+    if is_universe_supported(universe) {
         return Ok(universe);
     }
     let name = Universe::from_number(universe).map_or("unknown", Universe::name);
     Err(StartFailure::silent(format!("Starter doesn't support universe {universe} ({name})")))
 }
 
-/// The process of the job itself. `own` is the starter's environment; `mounts` what [`mounts`] says.
+/// The process of the job itself. `own` is the starter's environment; `plan_mounts` what [`plan_mounts`] says.
 ///
 /// # Errors
 /// Whatever keeps the job from being started, in the reference's words.
-pub fn job(
-    about: &Publication<'_>,
+pub fn plan_job_process(
+    about: &EnvironmentInputs<'_>,
     own: &[(BString, BString)],
     mounts: Vec<(PathBuf, PathBuf)>,
 ) -> Result<JobProcess, StartFailure> {
@@ -61,12 +61,12 @@ pub fn job(
     let transferred = context().boolean("TransferExecutable").unwrap_or(true);
     let kept = context().boolean("PreserveRelativeExecutable").unwrap_or(false);
     let command = match () {
-        () if about.job.transfers && transferred => {
-            below(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
+        () if about.job.transfers_files && transferred => {
+            join_directory(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
         }
         // An empty one stays so, and cannot be executed (`canonicalizeJobPath`).
         () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
-        () => below(&about.job.iwd, &command),
+        () => join_directory(&about.job.iwd, &command),
     };
     let mut argv: Vec<BString> = Some(command.clone()).into_iter().filter(|name| !name.is_empty()).collect();
     argv.extend(argument_list(ad, "", world).map_err(|error| {
@@ -76,31 +76,35 @@ pub fn job(
     })?);
     let environment = about.job_environment(own)?;
     let files = standard_files(about);
-    let nice = settings.renice.as_ref().map_or(Ok(0), |expression| renice(ad, expression, world));
+    let nice = settings.renice.as_ref().map_or(Ok(0), |expression| nice_value(ad, expression, world));
     Ok(JobProcess {
         arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
-        program: executable(&command, about.scratch),
+        program: executable_path(&command, about.scratch),
         command,
         argv,
         environment: environment.entries(),
-        cwd: about.scratch.join(path(&about.job.iwd)),
+        cwd: about.scratch.join(to_path(&about.job.iwd)),
         files,
         // What is found out when the standard files have been opened; the first counts.
         failures: nice.clone().err().into_iter().collect(),
         nice: nice.unwrap_or(0),
-        limits: limits(about),
-        complaints: address_space(about).1.map(|line| ("address-space-limit", line)).into_iter().collect(),
+        limits: resource_limits(about),
+        limit_warnings: address_space_limit(about)
+            .1
+            .map(|line| ("address-space-limit", line))
+            .into_iter()
+            .collect(),
         mounts,
-        session: if settings.process_groups { Session::Own } else { Session::Inherit },
+        session: if settings.process_groups { SessionMode::NewSession } else { SessionMode::Inherit },
         ..JobProcess::default()
     })
 }
 
 /// The same process behind USER_JOB_WRAPPER, if there is one. It comes last: the runtime of a container is wrapped as well.
-pub fn wrapped(process: JobProcess, about: &Publication<'_>) -> JobProcess {
+pub fn with_job_wrapper(process: JobProcess, about: &EnvironmentInputs<'_>) -> JobProcess {
     let Some(wrapper) = &about.settings.wrapper else { return process };
-    let mut process = replaced(process, wrapper.clone(), about.scratch);
-    if !about.world.may_execute(&path(wrapper)) && process.failures.is_empty() {
+    let mut process = with_program_in_front(process, wrapper.clone(), about.scratch);
+    if !about.world.may_execute(&to_path(wrapper)) && process.failures.is_empty() {
         let text = format!("Cannot find/execute USER_JOB_WRAPPER file {wrapper}");
         process.failures.push(StartFailure::silent(text).after_event());
     }
@@ -108,25 +112,30 @@ pub fn wrapped(process: JobProcess, about: &Publication<'_>) -> JobProcess {
 }
 
 /// A process with another program in front, which is told all the words it had.
-fn replaced(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
+fn with_program_in_front(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
     let argv: Vec<BString> = std::iter::once(program).chain(process.argv.iter().cloned()).collect();
-    instead(process, argv, scratch)
+    with_command(process, argv, scratch)
 }
 
 /// A shell for a person instead of the job: with the starter's own standard files, in the scratch directory (what
 /// `condor_ssh_to_job` starts beside a job).
-pub(super) fn shell(process: JobProcess, shell: &BString, scratch: &Path) -> JobProcess {
-    let files = [StandardFile::Own, StandardFile::Own, StandardFile::Own];
+pub(super) fn shell_process(process: JobProcess, shell: &BString, scratch: &Path) -> JobProcess {
+    let files = [StandardFile::Inherited, StandardFile::Inherited, StandardFile::Inherited];
     let cwd = scratch.to_owned();
-    JobProcess { files, cwd, session: Session::Foreground, ..instead(process, vec![shell.clone()], scratch) }
+    JobProcess {
+        files,
+        cwd,
+        session: SessionMode::ForegroundGroup,
+        ..with_command(process, vec![shell.clone()], scratch)
+    }
 }
 
 /// A process with other words.
-pub(super) fn instead(process: JobProcess, argv: Vec<BString>, scratch: &Path) -> JobProcess {
+pub(super) fn with_command(process: JobProcess, argv: Vec<BString>, scratch: &Path) -> JobProcess {
     let program = argv.first().cloned().unwrap_or_default();
     JobProcess {
         arguments_shown: arguments::join_v2_raw(argv.get(1..).unwrap_or_default()),
-        program: executable(&program, scratch),
+        program: executable_path(&program, scratch),
         command: program,
         argv,
         ..process
@@ -134,59 +143,63 @@ pub(super) fn instead(process: JobProcess, argv: Vec<BString>, scratch: &Path) -
 }
 
 /// The process with its namespaces around it.
-pub(super) fn isolated(process: JobProcess, made: Isolation, about: &Publication<'_>) -> JobProcess {
+pub(super) fn with_namespaces(
+    process: JobProcess,
+    made: ProcessIsolation,
+    about: &EnvironmentInputs<'_>,
+) -> JobProcess {
     let Some(file) = made.status_file.clone() else { return JobProcess { isolation: made, ..process } };
-    let Init { path: init, link, shown } = init(about);
+    let InitProcess { path: init, link, shown_instead: shown } = find_init_process(about);
     let mut process = process;
-    let entry = [STATUS_FILE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
+    let entry = [STATUS_FILE_VARIABLE.as_bytes(), b"=", file.as_os_str().as_bytes()].concat();
     let place = process.environment.partition_point(|other| other.as_slice() < entry.as_slice());
     process.environment.insert(place, entry.into());
     let words: Vec<BString> = std::iter::once(&init).chain(&process.argv).cloned().collect();
     let named = (process.command.clone(), process.arguments_shown.clone());
-    let mut process = instead(process, words, about.scratch);
+    let mut process = with_command(process, words, about.scratch);
     if !shown {
         // What fails is told of the job, not of what starts it.
         (process.command, process.arguments_shown) = named;
     }
     // Found whatever directories it lies in; the name it is called by says what it is to do.
     let program = if link.is_some() { PathBuf::from("/proc/self/exe") } else { process.program.clone() };
-    JobProcess { program, isolation: Isolation { init_link: link, ..made }, ..process }
+    JobProcess { program, isolation: ProcessIsolation { init_link: link, ..made }, ..process }
 }
 
 /// The first process of a PID namespace.
-struct Init {
+struct InitProcess {
     path: BString,
     /// The link by which we are called, where we are the process.
     link: Option<PathBuf>,
     /// Whether the job's command is not shown but this.
-    shown: bool,
+    shown_instead: bool,
 }
 
 /// That of LIBEXEC, in 25.14 whether it is there or not, else ourselves by a link beside the scratch directory.
-fn init(about: &Publication<'_>) -> Init {
-    let shown = about.quirks.has(Quirk::PidnsInitOfLibexec);
+fn find_init_process(about: &EnvironmentInputs<'_>) -> InitProcess {
+    let shown = about.quirks.reproduces(Quirk::PidnsInitOfLibexec);
     let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
-        let path = [libexec.as_slice(), b"/", INIT.as_bytes()].concat();
+        let path = [libexec.as_slice(), b"/", INIT_PROGRAM.as_bytes()].concat();
         BString::from(path)
     });
     let there = |path: &BString| about.world.may_execute(&path.to_path_lossy());
     match of_libexec {
-        Some(path) if shown || there(&path) => Init { path, link: None, shown },
+        Some(path) if shown || there(&path) => InitProcess { path, link: None, shown_instead: shown },
         _ => {
             let link = match (about.settings.nested_scratch, about.scratch.parent()) {
-                (true, Some(top)) => top.join("htcondor").join(INIT),
-                _ => about.scratch.join(".condor_pid_ns").join(INIT),
+                (true, Some(top)) => top.join("htcondor").join(INIT_PROGRAM),
+                _ => about.scratch.join(".condor_pid_ns").join(INIT_PROGRAM),
             };
-            Init { path: link.as_os_str().as_bytes().into(), link: Some(link), shown }
+            InitProcess { path: link.as_os_str().as_bytes().into(), link: Some(link), shown_instead: shown }
         }
     }
 }
 
 /// A relative program lies in the scratch directory.
-fn executable(program: &BString, scratch: &Path) -> PathBuf {
+fn executable_path(program: &BString, scratch: &Path) -> PathBuf {
     match program.starts_with(b"/") || program.is_empty() {
-        true => path(program),
-        false => scratch.join(path(program)),
+        true => to_path(program),
+        false => scratch.join(to_path(program)),
     }
 }
 
@@ -194,11 +207,15 @@ fn executable(program: &BString, scratch: &Path) -> PathBuf {
 ///
 /// # Errors
 /// A bad environment; bad arguments count as none (recording c10 010).
-pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<JobProcess, StartFailure>> {
+pub fn plan_script_process(
+    about: &EnvironmentInputs<'_>,
+    prefix: &'static str,
+) -> Option<Result<JobProcess, StartFailure>> {
     let (ad, world) = (about.ad, about.world);
     let string = |name: &str| Context::new(world).my(ad).string(format!("{prefix}{name}"));
     let command = string("Cmd").filter(|command| !command.is_empty())?;
-    let program = if command.starts_with(b"/") { path(&command) } else { about.scratch.join(path(&command)) };
+    let program =
+        if command.starts_with(b"/") { to_path(&command) } else { about.scratch.join(to_path(&command)) };
     let mut argv = vec![BString::from(format!("condor_{prefix}script"))];
     let filled = |text: &BString| !text.is_empty();
     argv.extend(match (string("Arguments").filter(filled), string("Args").filter(filled)) {
@@ -221,18 +238,18 @@ pub fn script(about: &Publication<'_>, prefix: &'static str) -> Option<Result<Jo
         return Some(Err(StartFailure::silent(text)));
     }
     about.publish(&mut environment);
-    let limits = limits(about);
+    let limits = resource_limits(about);
     Some(Ok(JobProcess {
         arguments_shown: arguments::join_v2_raw(&argv[1..]),
         command: program.as_os_str().as_bytes().into(),
         program,
         argv,
         environment: environment.entries(),
-        cwd: about.scratch.join(path(&about.job.iwd)),
+        cwd: about.scratch.join(to_path(&about.job.iwd)),
         nice: 10,
         limits,
         script: true,
-        session: Session::Inherit,
+        session: SessionMode::Inherit,
         ..JobProcess::default()
     }))
 }
@@ -254,15 +271,15 @@ pub(super) fn argument_list(
 }
 
 /// The files of descriptors 0 to 2: those of the command line, else those of the ad as it was at the start.
-pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
-    let context = || about.in_job();
+pub(super) fn standard_files(about: &EnvironmentInputs<'_>) -> [StandardFile; 3] {
+    let context = || about.job_context();
     let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
         && !context().boolean("WantCheckpointSignal").unwrap_or(false)
         && !context().boolean("WantFTOnCheckpoint").unwrap_or(false);
     [0, 1, 2].map(|at: usize| match (&about.job.overrides[at], &about.job.files[at]) {
-        (Some(own), _) if own.as_bstr() == "-" => StandardFile::Own,
+        (Some(own), _) if own.as_bstr() == "-" => StandardFile::Inherited,
         (Some(name), _) | (None, Some(name)) => {
-            let name = if name.is_empty() { PathBuf::new() } else { about.scratch.join(path(name)) };
+            let name = if name.is_empty() { PathBuf::new() } else { about.scratch.join(to_path(name)) };
             StandardFile::Path { path: name, truncate: truncate && at > 0 }
         }
         (None, None) => StandardFile::Null,
@@ -270,8 +287,8 @@ pub(super) fn standard_files(about: &Publication<'_>) -> [StandardFile; 3] {
 }
 
 /// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
-fn renice(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
-    let expression = Expr::parse_with(expression, Dialect::of(world).old()).map_err(|_| {
+fn nice_value(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
+    let expression = Expr::parse_with(expression, Dialect::of_world(world).old()).map_err(|_| {
         StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
     })?;
     let mut ad = ad.clone();
@@ -288,40 +305,44 @@ pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
 
 /// Limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`; the rest is lifted
 /// as far as the hard limits allow (`Starter::Init`).
-fn limits(about: &Publication<'_>) -> Vec<Limit> {
-    let context = || about.in_job();
+fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
+    let context = || about.job_context();
     let core = match context().int("CoreSize") {
         Some(size) => u64::try_from(size).ok(),
         None => Some(0),
     };
     let stack = stack_limit(about.ad, about.world);
     let mut limits = vec![
-        Limit { kind: LimitKind::Core, soft: core, hard: core },
-        Limit { kind: LimitKind::Stack, soft: stack, hard: None },
-        Limit { kind: LimitKind::Cpu, soft: None, hard: None },
-        Limit { kind: LimitKind::FileSize, soft: None, hard: None },
-        Limit { kind: LimitKind::Data, soft: None, hard: None },
+        ResourceLimit { kind: ResourceLimitKind::Core, soft: core, hard: core },
+        ResourceLimit { kind: ResourceLimitKind::Stack, soft: stack, hard: None },
+        ResourceLimit { kind: ResourceLimitKind::Cpu, soft: None, hard: None },
+        ResourceLimit { kind: ResourceLimitKind::FileSize, soft: None, hard: None },
+        ResourceLimit { kind: ResourceLimitKind::Data, soft: None, hard: None },
     ];
-    if let (Some(megabytes), _) = address_space(about)
+    if let (Some(megabytes), _) = address_space_limit(about)
         && megabytes != 0
     {
         let bytes = megabytes.wrapping_mul(1024 * 1024).cast_unsigned();
-        limits.push(Limit { kind: LimitKind::AddressSpace, soft: Some(bytes), hard: Some(bytes) });
+        limits.push(ResourceLimit {
+            kind: ResourceLimitKind::AddressSpace,
+            soft: Some(bytes),
+            hard: Some(bytes),
+        });
     }
     limits
 }
 
 /// Returns STARTER_RLIMIT_AS in MiB, and what is wrong with it. The reference takes the expression that the value begins
 /// with: of `1G` the 1 (`ClassAdParser::ParseExpression`).
-fn address_space(about: &Publication<'_>) -> (Option<i64>, Option<String>) {
+fn address_space_limit(about: &EnvironmentInputs<'_>) -> (Option<i64>, Option<String>) {
     let Some(text) = &about.settings.rlimit_as else { return (None, None) };
-    let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of(about.world)) else {
+    let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
         return (
             None,
             Some(format!("STARTER_RLIMIT_AS = {text} is not a valid expression: there is no limit")),
         );
     };
-    match about.in_slot().target(about.ad).eval(&expression) {
+    match about.slot_context().target(about.ad).eval(&expression) {
         Value::Int(megabytes) => {
             let rest = text[end..].trim();
             let wrong = (!rest.is_empty()).then(|| {
@@ -349,7 +370,7 @@ fn address_space(about: &Publication<'_>) -> (Option<i64>, Option<String>) {
 ///
 /// # Errors
 /// An expression that gives no string.
-pub fn mounts(
+pub fn plan_mounts(
     setting: &[u8],
     ad: &ClassAd,
     scratch: &Path,
@@ -359,7 +380,7 @@ pub fn mounts(
     if setting.is_empty() {
         return Ok(None);
     }
-    let value = match Expr::parse_prefix(setting, Dialect::of(world)) {
+    let value = match Expr::parse_prefix(setting, Dialect::of_world(world)) {
         Err(_) => BString::from(setting),
         Ok((expression, _)) => {
             let value = Context::new(world).my(ad).eval(&expression);
@@ -378,7 +399,7 @@ pub fn mounts(
         return Ok(None);
     }
     let mut mounts: Vec<(PathBuf, PathBuf)> = Vec::new();
-    for target in list::split(&value).map(path) {
+    for target in list::split(&value).map(to_path) {
         if mounts.iter().all(|(_, known)| *known != target) {
             let inside = target.strip_prefix("/").unwrap_or(&target);
             mounts.push((scratch.join(inside), target));
@@ -389,7 +410,7 @@ pub fn mounts(
 
 /// The same with /tmp and /var/tmp in front: where the scratch directory is to be encrypted, nothing of the job lies elsewhere
 /// (`VanillaProc::StartJob`).
-pub fn with_temporary(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(PathBuf, PathBuf)> {
+pub fn with_private_tmp(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(PathBuf, PathBuf)> {
     let own = ["tmp", "var/tmp"].map(|name| (scratch.join(name), Path::new("/").join(name)));
     let others = mounts.into_iter().filter(|mount| !own.contains(mount)).collect::<Vec<_>>();
     own.into_iter().chain(others).collect()
@@ -397,8 +418,12 @@ pub fn with_temporary(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(P
 
 /// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory. For 25.14 any setting will do, also one of
 /// which nothing was bound.
-pub fn temporary(mounts: Option<&[(PathBuf, PathBuf)]>, scratch: &Path, quirks: Quirks) -> PathBuf {
-    let mapped = match quirks.has(Quirk::TmpdirUnmounted) {
+pub fn temporary_directory(
+    mounts: Option<&[(PathBuf, PathBuf)]>,
+    scratch: &Path,
+    quirks: QuirkMode,
+) -> PathBuf {
+    let mapped = match quirks.reproduces(Quirk::TmpdirUnmounted) {
         true => mounts.is_some(),
         false => mounts.unwrap_or_default().iter().any(|(_, target)| target == Path::new("/tmp")),
     };
@@ -406,7 +431,7 @@ pub fn temporary(mounts: Option<&[(PathBuf, PathBuf)]>, scratch: &Path, quirks: 
 }
 
 /// The failure of an exec. `detail` stands in front of the system's error, such as an interpreter that is missing.
-pub fn execute_failed(process: &JobProcess, detail: &str, errno: i32, reason: &str) -> StartFailure {
+pub fn execute_failure(process: &JobProcess, detail: &str, errno: i32, reason: &str) -> StartFailure {
     let mut text = format!("Failed to execute '{}'", process.command);
     if !process.arguments_shown.is_empty() {
         text += &format!(" with arguments {}", process.arguments_shown);
@@ -421,7 +446,7 @@ pub fn execute_failed(process: &JobProcess, detail: &str, errno: i32, reason: &s
 }
 
 /// The failures of the exec of PreCmd or PostCmd: the reference reports it, and then itself.
-pub fn script_failed(process: &JobProcess, errno: i32, reason: &str) -> Vec<StartFailure> {
+pub fn script_failures(process: &JobProcess, errno: i32, reason: &str) -> Vec<StartFailure> {
     let (command, arguments) = (&process.command, &process.arguments_shown);
     let with = if arguments.is_empty() { String::new() } else { format!(" with arguments {arguments}") };
     let text = format!("Failed to execute '{command}'{with}: {reason}");
@@ -432,7 +457,7 @@ pub fn script_failed(process: &JobProcess, errno: i32, reason: &str) -> Vec<Star
 }
 
 /// The failure to open a standard file, 0 to 2.
-pub fn open_failed(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
+pub fn open_failure(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
     let (phrase, code) = match descriptor {
         0 => ("standard input", HoldCode::UnableToOpenInput.number()),
         1 => ("standard output", HoldCode::UnableToOpenOutput.number()),

@@ -1,6 +1,6 @@
 //! What the configuration says about the running of jobs.
 
-pub(super) mod groups;
+pub(super) mod cgroup;
 mod isolation;
 mod java;
 
@@ -10,17 +10,17 @@ use std::time::Duration;
 use bstr::BString;
 use rustc_hash::FxHashMap;
 
-pub use groups::GroupKnobs;
-pub use isolation::IsolationKnobs;
-pub use java::JavaKnobs;
+pub use cgroup::CgroupParameters;
+pub use isolation::IsolationParameters;
+pub use java::JavaParameters;
 
-use super::container::ContainerKnobs;
-use htc_base::text::environment::Filter;
+use super::container::ContainerParameters;
+use htc_base::text::environment::EnvironmentFilter;
 use htc_config::Setting;
 
 /// The knobs of the starter, converted and with their defaults. The names of the knobs stand in the fields' texts.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct StarterSettings {
     /// EXECUTE: where scratch directories are made.
     pub execute: Option<PathBuf>,
     /// STARTER_NESTED_SCRATCH: `dir_<pid>/scratch` rather than `dir_<pid>`.
@@ -42,7 +42,7 @@ pub struct Settings {
     /// STARTER_JOB_ENVIRONMENT.
     pub job_environment: BString,
     /// JOB_INHERITS_STARTER_ENVIRONMENT.
-    pub inherits: Inherits,
+    pub inherits: EnvironmentInheritance,
     /// BIN.
     pub bin: Option<BString>,
     /// USER_JOB_WRAPPER.
@@ -74,38 +74,38 @@ pub struct Settings {
     /// PID_SNAPSHOT_INTERVAL: how often the processes of a job are looked at.
     pub snapshot: Duration,
     /// USE_PSS: shared pages of a job are divided among those who share them.
-    pub proportional: bool,
+    pub use_pss: bool,
     /// What it says about control groups.
-    pub groups: GroupKnobs,
+    pub groups: CgroupParameters,
     /// What it says about namespaces and tracking groups.
-    pub isolation: IsolationKnobs,
+    pub isolation: IsolationParameters,
     /// What it says about containers.
-    pub containers: ContainerKnobs,
+    pub containers: ContainerParameters,
     /// What it says about java.
-    pub java: JavaKnobs,
+    pub java: JavaParameters,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
     /// For each resource of the machine, by its lower-case name: `ENVIRONMENT_FOR_Assigned<Res>` and
     /// `ENVIRONMENT_VALUE_FOR_UNAssigned<Res>`.
-    pub assigned: FxHashMap<Vec<u8>, (BString, BString)>,
+    pub assigned_resources: FxHashMap<Vec<u8>, (BString, BString)>,
     /// SHUTDOWN_GRACEFUL_TIMEOUT: after which a soft end becomes a hard one.
     pub graceful_timeout: Duration,
-    /// Knobs with values that 25.14 ends at only when it comes to them; filled by [`Settings::read_late`] alone.
-    pub faults: Vec<Fault>,
+    /// Knobs with values that 25.14 ends at only when it comes to them; filled by [`StarterSettings::read_deferring_faults`] alone.
+    pub faults: Vec<ParameterFault>,
 }
 
 /// A knob whose value ends 25.14 by an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ParameterFault {
     /// Where 25.14 reads it.
-    pub moment: Moment,
+    pub read_point: ParameterReadPoint,
     /// The exception's text.
     pub text: BString,
 }
 
 /// Where in a job's life 25.14 reads a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum ParameterReadPoint {
     /// Before there is a job: the daemon's own knobs.
     Daemon,
     /// When the scratch directory is named, before the job's ad is read.
@@ -132,19 +132,19 @@ pub enum Moment {
 
 /// What of the starter's own environment a job gets.
 #[derive(Clone, Debug)]
-pub enum Inherits {
+pub enum EnvironmentInheritance {
     /// Nothing.
     Nothing,
     /// All, below everything else.
     All,
     /// What the list lets pass and nothing else has set.
-    Some(Filter),
+    Filtered(EnvironmentFilter),
 }
 
-impl Default for Settings {
+impl Default for StarterSettings {
     /// The reference's defaults; EXECUTE has none.
     fn default() -> Self {
-        Settings {
+        StarterSettings {
             execute: None,
             nested_scratch: true,
             move_on_exit: None,
@@ -155,7 +155,7 @@ impl Default for Settings {
             memory_usage_metric: "((ResidentSetSize+1023)/1024)".into(),
             statistics_window: (240, 1200),
             job_environment: BString::default(),
-            inherits: Inherits::Nothing,
+            inherits: EnvironmentInheritance::Nothing,
             bin: None,
             wrapper: None,
             renice: None,
@@ -170,14 +170,14 @@ impl Default for Settings {
             process_groups: true,
             allow_scripts: None,
             enforce_disk: false,
-            proportional: false,
+            use_pss: false,
             snapshot: Duration::from_secs(15),
-            groups: GroupKnobs::default(),
-            isolation: IsolationKnobs::default(),
-            containers: ContainerKnobs::default(),
-            java: JavaKnobs::default(),
+            groups: CgroupParameters::default(),
+            isolation: IsolationParameters::default(),
+            containers: ContainerParameters::default(),
+            java: JavaParameters::default(),
             nvidia: true,
-            assigned: FxHashMap::default(),
+            assigned_resources: FxHashMap::default(),
             graceful_timeout: Duration::from_secs(1800),
             faults: Vec::new(),
         }

@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use bstr::BString;
 
-use super::container::Surroundings;
-use super::job_info::{JobInfo, Refusal};
-use super::settings::Settings;
-use htc_base::quirks::Quirks;
+use super::container::ContainerHost;
+use super::job_info::{JobInfo, JobRefusal};
+use super::settings::StarterSettings;
+use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_classad::ClassAd;
-use htc_hook::transfer::When;
+use htc_hook::transfer::WhenToTransferOutput;
 
 /// The hooks of one job, found and checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hooks {
+pub struct StarterHooks {
     /// PREPARE_JOB.
     pub prepare: Option<BString>,
     /// PREPARE_JOB_BEFORE_TRANSFER, which is called only with a shadow.
-    pub before: Option<BString>,
+    pub prepare_before_transfer: Option<BString>,
     /// UPDATE_JOB_INFO.
     pub update: Option<BString>,
     /// JOB_EXIT.
@@ -32,9 +32,9 @@ pub struct Hooks {
 
 /// What a starter does for a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moves {
+pub struct TransferSetup {
     /// When output goes back; `None`: no files are transferred.
-    pub files: Option<When>,
+    pub when_to_transfer: Option<WhenToTransferOutput>,
     /// True if files go back of a job that could not be started or did not end as promised: its FailureFiles, and
     /// its standard output and error unless they are streamed.
     pub failure_files: bool,
@@ -47,21 +47,21 @@ pub struct Moves {
 }
 
 /// Everything a machine is made from.
-pub struct Setup<'w> {
+pub struct StarterSetup<'w> {
     /// What expressions are evaluated in; its clock is not used.
     pub world: &'w dyn World,
     /// Deviations.
-    pub quirks: Quirks,
-    /// The job's ad, completed by [`super::job_info::read`].
+    pub quirks: QuirkMode,
+    /// The job's ad, completed by [`super::job_info::read_job_info`].
     pub ad: ClassAd,
     /// The slot's ad, where the slot runner gave one; counts only without quirk `machine-ad-empty`.
     pub machine: Option<ClassAd>,
     /// The job, or why it is not taken on.
-    pub job: Result<JobInfo, Refusal>,
+    pub job: Result<JobInfo, JobRefusal>,
     /// The configuration.
-    pub settings: Settings,
+    pub settings: StarterSettings,
     /// The hooks.
-    pub hooks: Hooks,
+    pub hooks: StarterHooks,
     /// The scratch directory to be made.
     pub scratch: PathBuf,
     /// The starter's own process.
@@ -81,24 +81,29 @@ pub struct Setup<'w> {
     /// Why there can be no control groups, where that is known beforehand.
     pub no_groups: Option<String>,
     /// What containers need to know.
-    pub surroundings: Surroundings,
+    pub surroundings: ContainerHost,
     /// What is done for a shadow, where there is one.
-    pub moves: Option<Moves>,
+    pub transfer: Option<TransferSetup>,
     /// The shell that is run for a person instead of the job.
     pub shell: Option<BString>,
 }
 
-impl<'w> Setup<'w> {
+impl<'w> StarterSetup<'w> {
     /// A job with nothing around it: no slot, no hooks, no control group, nobody who moves files.
-    pub fn alone(world: &'w dyn World, ad: ClassAd, job: Result<JobInfo, Refusal>, scratch: PathBuf) -> Self {
-        Setup {
+    pub fn minimal(
+        world: &'w dyn World,
+        ad: ClassAd,
+        job: Result<JobInfo, JobRefusal>,
+        scratch: PathBuf,
+    ) -> Self {
+        StarterSetup {
             world,
-            quirks: Quirks::None,
+            quirks: QuirkMode::Manual,
             ad,
             machine: None,
             job,
-            settings: Settings::default(),
-            hooks: Hooks::default(),
+            settings: StarterSettings::default(),
+            hooks: StarterHooks::default(),
             scratch,
             starter_pid: 1,
             own_environment: Vec::new(),
@@ -108,8 +113,8 @@ impl<'w> Setup<'w> {
             can_mount: false,
             hook_timeout: None,
             no_groups: Some("nothing is run".to_owned()),
-            surroundings: Surroundings::default(),
-            moves: None,
+            surroundings: ContainerHost::default(),
+            transfer: None,
             shell: None,
         }
     }

@@ -2,60 +2,65 @@
 
 use std::time::Duration;
 
-use htc_base::quirks::{Decided, Quirk, Quirks};
-use htc_base::time::{Now, Tick};
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
+use htc_base::time::{ClockReading, MonotonicTime};
 
 /// Why there is an update. One of the timer's is made for the hook anew; any other is the shadow's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Occasion {
-    Time,
-    Change,
+pub(super) enum UpdateTrigger {
+    Periodic,
+    StateChange,
 }
 
 /// Longest interval, in seconds, that is shown to be rounded: of longer ones a second is less than a tenth.
-const SHORT: u64 = 10;
+const MAX_VISIBLE_INTERVAL: u64 = 10;
 
 /// The clock of updates: 25.14 rounds each to whole seconds; else the interval is kept.
-pub(super) fn update_rounding(quirks: Quirks) -> Decided {
+pub(super) fn decide_update_rounding(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UpdateTimerRounded)
 }
 
 /// True if rounding makes a visible difference to an interval.
-pub(super) fn shows_rounding(interval: Duration) -> bool {
-    interval.as_secs() <= SHORT
+pub(super) fn is_rounding_visible(interval: Duration) -> bool {
+    interval.as_secs() <= MAX_VISIBLE_INTERVAL
 }
 
 /// The time of the first update, `delay` after the start of the job.
-pub(super) fn first_update(now: Now, delay: Duration, rounded: bool) -> Tick {
+pub(super) fn first_update(now: ClockReading, delay: Duration, rounded: bool) -> MonotonicTime {
     match rounded {
-        _ if delay.is_zero() => now.tick(),
-        true => at_whole_second(now, delay),
-        false => now.tick().plus(delay),
+        _ if delay.is_zero() => now.monotonic(),
+        true => round_to_second(now, delay),
+        false => now.monotonic().plus(delay),
     }
 }
 
 /// The time of the update after the one that was due at `due` and runs now.
-pub(super) fn next_update(now: Now, due: Tick, interval: Duration, rounded: bool) -> Tick {
+pub(super) fn next_update(
+    now: ClockReading,
+    due: MonotonicTime,
+    interval: Duration,
+    rounded: bool,
+) -> MonotonicTime {
     if rounded {
-        return at_whole_second(now, interval);
+        return round_to_second(now, interval);
     }
     let next = due.plus(interval);
     // After a pause of the machine updates are not made up for.
-    if next > now.tick() { next } else { now.tick().plus(interval) }
+    if next > now.monotonic() { next } else { now.monotonic().plus(interval) }
 }
 
 /// The time to wake up for an update. A daemon sleeps whole seconds from the moment it last looked at its timers.
-pub(super) fn wake_for(due: Tick, now: Now, rounded: bool) -> Tick {
+pub(super) fn wake_time(due: MonotonicTime, now: ClockReading, rounded: bool) -> MonotonicTime {
     let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
     if rounded { due.plus(awake) } else { due }
 }
 
 /// The nearest whole second of the clock (`Timeslice::updateNextStartTime`), so that 4 s show as 4 or 5 (s01).
-fn at_whole_second(now: Now, delay: Duration) -> Tick {
+fn round_to_second(now: ClockReading, delay: Duration) -> MonotonicTime {
     const SECOND: i64 = 1_000_000;
     let exact = now.wall_us.saturating_add(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX));
     let whole = exact.saturating_add(SECOND / 2).div_euclid(SECOND).saturating_mul(SECOND);
-    now.tick().plus(Duration::from_micros(u64::try_from(whole.saturating_sub(now.wall_us)).unwrap_or(0)))
+    now.monotonic().plus(Duration::from_micros(u64::try_from(whole.saturating_sub(now.wall_us)).unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -64,13 +69,13 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    fn at(wall_us: i64) -> Now {
-        Now { wall_us, monotonic_us: 5 * SECOND }
+    fn at(wall_us: i64) -> ClockReading {
+        ClockReading { wall_us, monotonic_us: 5 * SECOND }
     }
 
     #[test]
     fn updates_of_the_reference_are_due_at_the_nearest_whole_second() {
-        let due = |wall_us, delay| at_whole_second(at(wall_us), Duration::from_secs(delay)).0;
+        let due = |wall_us, delay| round_to_second(at(wall_us), Duration::from_secs(delay)).0;
         assert_eq!(due(14_475_000, 2), 5_000_000 + 1_525_000);
         assert_eq!(due(20_583_000, 2), 5_000_000 + 2_417_000);
         assert_eq!(due(20_000_000, 4), 5_000_000 + 4_000_000);
@@ -84,9 +89,9 @@ mod tests {
                 let interval = Duration::from_secs(interval);
                 let mut now = at(start);
                 let mut due = first_update(now, interval, false);
-                let mut before = now.tick();
+                let mut before = now.monotonic();
                 for _ in 0..5 {
-                    let woken = wake_for(due, now, false);
+                    let woken = wake_time(due, now, false);
                     assert_eq!(woken, before.plus(interval), "{start} {interval:?}");
                     // Three milliseconds late each time.
                     let passed = woken.0 + 3_000 - now.monotonic_us;
@@ -104,9 +109,9 @@ mod tests {
         let interval = Duration::from_secs(5);
         let now = at(20_000_000);
         assert_eq!(
-            next_update(now, Tick(0), Duration::from_secs(1), false),
-            now.tick().plus(Duration::from_secs(1))
+            next_update(now, MonotonicTime(0), Duration::from_secs(1), false),
+            now.monotonic().plus(Duration::from_secs(1))
         );
-        assert_eq!(next_update(now, Tick(4 * SECOND), interval, false), Tick(9 * SECOND));
+        assert_eq!(next_update(now, MonotonicTime(4 * SECOND), interval, false), MonotonicTime(9 * SECOND));
     }
 }

@@ -8,28 +8,28 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 
 use htc_base::job::{Universe, attr};
-use htc_base::process::Identity;
+use htc_base::process::ProcessIdentity;
 use htc_base::text::arguments;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
 /// The mode in which the vm gahp serves one starter (VMGAHP_STANDALONE_MODE).
-const STANDALONE: &str = "3";
+const STANDALONE_MODE: &str = "3";
 
 /// What is known of where it would run.
-pub struct VmPlace<'a> {
+pub struct VmContext<'a> {
     /// VM_GAHP_SERVER.
     pub server: Option<BString>,
     /// The scratch directory.
     pub scratch: &'a Path,
     /// The job's account; `None` is our own.
-    pub account: Option<&'a Identity>,
+    pub account: Option<&'a ProcessIdentity>,
     /// What expressions are evaluated in.
     pub world: &'a dyn World,
 }
 
 /// What would be started, in lines; `None` for a job that is no virtual machine.
-pub fn describe(ad: &ClassAd, place: &VmPlace<'_>) -> Option<Vec<String>> {
+pub fn describe_vm_start(ad: &ClassAd, place: &VmContext<'_>) -> Option<Vec<String>> {
     let context = || Context::new(place.world).my(ad);
     if context().int(attr::JOB_UNIVERSE) != Some(Universe::Vm.number()) {
         return None;
@@ -63,7 +63,7 @@ pub fn describe(ad: &ClassAd, place: &VmPlace<'_>) -> Option<Vec<String>> {
                 true => "",
                 false => ", which is not there: the job would not start",
             };
-            let words = [server.as_slice(), b"-f", b"-M", STANDALONE.as_bytes()];
+            let words = [server.as_slice(), b"-f", b"-M", STANDALONE_MODE.as_bytes()];
             lines.push(format!("run {}{there}", arguments::join_v2_raw(words)));
         }
         None => lines.push("VM_GAHP_SERVER is not set: the job would not start".to_owned()),
@@ -87,13 +87,13 @@ mod tests {
 
     fn lines(text: &str, server: Option<&str>) -> Option<Vec<String>> {
         let world = RealWorld::new();
-        let place = VmPlace {
+        let place = VmContext {
             server: server.map(BString::from),
             scratch: Path::new("/execute/dir_7/scratch"),
             account: None,
             world: &world,
         };
-        describe(&long::parse(text.as_bytes()).0, &place)
+        describe_vm_start(&long::parse(text.as_bytes()).0, &place)
     }
 
     #[test]

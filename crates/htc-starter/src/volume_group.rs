@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use bstr::{BString, ByteSlice};
 
-use htc_config::{ValueError, View};
+use htc_config::{ConfigView, ValueError};
 
 /// What stands for the loop device where none is made.
-const SOME_DEVICE: &[u8] = b"/dev/loopN";
+const PLACEHOLDER_DEVICE: &[u8] = b"/dev/loopN";
 
 /// A group that stands on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub struct VolumeGroup {
 }
 
 /// One command.
-pub type Words = Vec<BString>;
+pub type LvmCommand = Vec<BString>;
 
-pub(super) fn words(words: &[&[u8]]) -> Words {
+pub(super) fn lvm_command(words: &[&[u8]]) -> LvmCommand {
     words.iter().map(|word| BString::from(*word)).collect()
 }
 
@@ -40,7 +40,7 @@ impl VolumeGroup {
     ///
     /// # Errors
     /// A knob that is no number or truth value.
-    pub fn read(view: &View<'_>) -> Result<Option<Self>, ValueError> {
+    pub fn read(view: &ConfigView<'_>) -> Result<Option<Self>, ValueError> {
         let Some(file) = view.string("LVM_BACKING_FILE")?.filter(|file| !file.origin.is_default()) else {
             return Ok(None);
         };
@@ -56,68 +56,72 @@ impl VolumeGroup {
         Ok((!file.as_os_str().is_empty() && bytes > 0).then_some(VolumeGroup { file, bytes, name, pool }))
     }
 
-    fn path(&self) -> &[u8] {
+    fn device_path(&self) -> &[u8] {
         self.file.as_os_str().as_bytes()
     }
 
     /// Asks which loop devices there are.
-    pub fn listing() -> Words {
-        words(&[b"losetup", b"--list", b"--output", b"name,back-file"])
+    pub fn list_loops_command() -> LvmCommand {
+        lvm_command(&[b"losetup", b"--list", b"--output", b"name,back-file"])
     }
 
     /// Asks which group a device belongs to.
-    pub fn asking(device: &[u8]) -> Words {
-        words(&[b"pvs", b"--noheadings", b"-o", b"vg_name", device])
+    pub fn find_group_command(device: &[u8]) -> LvmCommand {
+        lvm_command(&[b"pvs", b"--noheadings", b"-o", b"vg_name", device])
     }
 
     /// Makes a loop device of the file.
-    pub fn attaching(&self) -> Words {
-        words(&[b"losetup", b"--find", b"--show", self.path()])
+    pub fn attach_command(&self) -> LvmCommand {
+        lvm_command(&[b"losetup", b"--find", b"--show", self.device_path()])
     }
 
     /// Makes the group on a loop device.
-    pub fn making(&self, device: &[u8]) -> Vec<Words> {
+    pub fn create_commands(&self, device: &[u8]) -> Vec<LvmCommand> {
         let mut all = vec![
-            words(&[b"pvcreate", device]),
-            words(&[b"vgcreate", b"--autobackup", b"n", &self.name, device]),
+            lvm_command(&[b"pvcreate", device]),
+            lvm_command(&[b"vgcreate", b"--autobackup", b"n", &self.name, device]),
         ];
         if let Some(pool) = &self.pool {
             let create =
                 [&b"lvcreate"[..], b"--autobackup", b"n", b"--type", b"thin-pool", b"-l", b"100%FREE"];
-            all.push([words(&create), words(&[&self.name, b"-n", pool])].concat());
+            all.push([lvm_command(&create), lvm_command(&[&self.name, b"-n", pool])].concat());
         }
         all
     }
 
     /// Removes the group from its loop device; what is not there is no failure.
-    pub fn clearing(&self, device: &[u8]) -> Vec<Words> {
+    pub fn remove_group_commands(&self, device: &[u8]) -> Vec<LvmCommand> {
         let pool = self.pool.as_ref().map(|pool| {
             let both = [self.name.as_slice(), b"/", pool].concat();
-            words(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"])
+            lvm_command(&[b"lvremove", b"--autobackup", b"n", &both, b"--yes"])
         });
-        let group = words(&[b"vgremove", &self.name, b"--yes", b"--force"]);
-        let physical = words(&[b"pvremove", device, b"--yes", b"--force"]);
+        let group = lvm_command(&[b"vgremove", &self.name, b"--yes", b"--force"]);
+        let physical = lvm_command(&[b"pvremove", device, b"--yes", b"--force"]);
         pool.into_iter().chain([group, physical]).collect()
     }
 
     /// Takes the loop device away.
-    pub fn detaching(device: &[u8]) -> Words {
-        words(&[b"losetup", b"-d", device])
+    pub fn detach_command(device: &[u8]) -> LvmCommand {
+        lvm_command(&[b"losetup", b"-d", device])
     }
 
     /// All commands from the first to the last before a volume, with some loop device.
-    pub fn rehearsed(&self) -> Vec<Words> {
-        [vec![self.attaching()], self.making(SOME_DEVICE)].concat()
+    pub fn all_create_commands(&self) -> Vec<LvmCommand> {
+        [vec![self.attach_command()], self.create_commands(PLACEHOLDER_DEVICE)].concat()
     }
 
     /// All commands when it goes, with some loop device.
-    pub fn rehearsed_end(&self) -> Vec<Words> {
-        [self.clearing(SOME_DEVICE), vec![VolumeGroup::detaching(SOME_DEVICE)]].concat()
+    pub fn all_remove_commands(&self) -> Vec<LvmCommand> {
+        [
+            self.remove_group_commands(PLACEHOLDER_DEVICE),
+            vec![VolumeGroup::detach_command(PLACEHOLDER_DEVICE)],
+        ]
+        .concat()
     }
 }
 
 /// The loop devices with their files, as `losetup --list` tells them below a heading.
-pub fn loops(listed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+pub fn parse_loops(listed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     listed.lines().skip(1).filter_map(|line| {
         let mut words = line.split_str(" ").filter(|word| !word.is_empty());
         Some((words.next()?, words.next()?))
@@ -136,7 +140,7 @@ mod tests {
             name: "condor_STARTD".into(),
             pool: Some("condor_STARTD_THINPOOL".into()),
         };
-        let lines = |all: Vec<Words>| -> Vec<String> {
+        let lines = |all: Vec<LvmCommand>| -> Vec<String> {
             all.iter().map(|words| bstr::join(" ", words).to_str_lossy().into_owned()).collect()
         };
         let made = [
@@ -145,20 +149,20 @@ mod tests {
             "vgcreate --autobackup n condor_STARTD /dev/loopN",
             "lvcreate --autobackup n --type thin-pool -l 100%FREE condor_STARTD -n condor_STARTD_THINPOOL",
         ];
-        assert_eq!(lines(group.rehearsed()), made);
+        assert_eq!(lines(group.all_create_commands()), made);
         let thick = VolumeGroup { pool: None, ..group };
         let gone = [
             "vgremove condor_STARTD --yes --force",
             "pvremove /dev/loopN --yes --force",
             "losetup -d /dev/loopN",
         ];
-        assert_eq!(lines(thick.rehearsed_end()), gone);
+        assert_eq!(lines(thick.all_remove_commands()), gone);
     }
 
     #[test]
     fn loop_devices_are_read_below_their_heading() {
         let listed = b"NAME       BACK-FILE\n/dev/loop0 /a/b\n/dev/loop1\n/dev/loop2  /c (deleted)\n";
-        let found: Vec<_> = loops(listed).collect();
+        let found: Vec<_> = parse_loops(listed).collect();
         assert_eq!(found, [(&b"/dev/loop0"[..], &b"/a/b"[..]), (b"/dev/loop2", b"/c")]);
     }
 }

@@ -1,6 +1,6 @@
 //! What the tests of several crates need. Nothing but tests depends on it.
 
-use htc_config::{Config, LoadOptions, Who};
+use htc_config::{Config, LoadOptions, LookupContext};
 use htc_os::RealWorld;
 
 /// What a daemon reads from a file with this text.
@@ -12,7 +12,7 @@ pub fn config_of(subsystem: &str, text: &str) -> (Config, RealWorld) {
     let file = home.path().join("condor_config");
     std::fs::write(&file, text).expect("a file");
     let world = RealWorld::new();
-    let who = Who { subsystem: subsystem.into(), local_name: "".into() };
+    let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
     let options =
         LoadOptions { file: Some(file), environment: false, user_file: false, ..LoadOptions::default() };
     let (config, _) = Config::load(&world, &who, &options).expect("a configuration");

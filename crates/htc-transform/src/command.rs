@@ -2,14 +2,14 @@
 
 use bstr::BString;
 
-use htc_base::text::similar::nearest;
+use htc_base::text::similar_names::nearest;
 use htc_base::text::{caseless, words};
 
 words! {
     /// The commands. NAME, REQUIREMENTS and UNIVERSE are met here only where loading left them in the text.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[expect(missing_docs, reason = "each is the command of that name in the manual")]
-    pub enum Keyword.name {
+    pub enum CommandKeyword.name {
         Copy => "COPY",
         Default => "DEFAULT",
         Delete => "DELETE",
@@ -24,7 +24,7 @@ words! {
     }
 }
 
-impl Keyword {
+impl CommandKeyword {
     /// The keyword of that name, in any case.
     pub fn parse(word: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|keyword| caseless::eq(word, keyword.name().as_bytes()))
@@ -36,22 +36,22 @@ impl Keyword {
     }
 
     fn takes_value(self) -> bool {
-        use Keyword::{Copy, Default, EvalMacro, EvalSet, Rename, Set};
+        use CommandKeyword::{Copy, Default, EvalMacro, EvalSet, Rename, Set};
         matches!(self, Set | EvalSet | Default | EvalMacro | Copy | Rename)
     }
 
     fn takes_pattern(self) -> bool {
-        matches!(self, Keyword::Copy | Keyword::Rename | Keyword::Delete)
+        matches!(self, CommandKeyword::Copy | CommandKeyword::Rename | CommandKeyword::Delete)
     }
 }
 
 /// A command as written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Command {
+pub struct TransformCommand {
     /// Which.
-    pub keyword: Keyword,
+    pub keyword: CommandKeyword,
     /// What it works on; `None` for a bare TRANSFORM.
-    pub attribute: Option<Attribute>,
+    pub attribute: Option<CommandAttribute>,
     /// The rest of the line before macro expansion. For commands of one argument it begins at that argument.
     pub value: BString,
     /// Offset of `value` in the line.
@@ -60,12 +60,12 @@ pub struct Command {
     pub attribute_at: usize,
 }
 
-impl Command {
+impl TransformCommand {
     /// The command that does nothing: a bare TRANSFORM.
-    pub(super) fn nothing() -> Self {
+    pub(super) fn no_op() -> Self {
         let (value_at, attribute_at) = (0, 0);
-        Command {
-            keyword: Keyword::Transform,
+        TransformCommand {
+            keyword: CommandKeyword::Transform,
             attribute: None,
             value: BString::default(),
             value_at,
@@ -76,7 +76,7 @@ impl Command {
 
 /// The first argument.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Attribute {
+pub enum CommandAttribute {
     /// A name, as written, without quotes. `trailing` is the `,` or `=` that stood behind it: the reference turns that
     /// into a NUL byte of the name, here it is dropped as was meant.
     Name {
@@ -86,12 +86,12 @@ pub enum Attribute {
         trailing: Option<u8>,
     },
     /// `/regex/flags`.
-    Pattern(Pattern),
+    Pattern(AttributePattern),
 }
 
 /// A pattern over attribute names. Matching is always without regard to case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Pattern {
+pub struct AttributePattern {
     /// The text between the slashes.
     pub regex: BString,
     /// Flag `g`, which in the reference has the number of PCRE2's ANCHORED: the pattern matches at the start only.
@@ -104,57 +104,64 @@ pub struct Pattern {
 
 /// Why a line is no command. When the line is reached the transform fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
+pub enum CommandSyntaxError {
     /// The first word is no keyword.
     #[error("{0} is not a valid transform keyword")]
     UnknownKeyword(BString),
     /// Nothing after the keyword.
     #[error("{} needs an argument", .0.name())]
-    NoArgument(Keyword),
+    NoArgument(CommandKeyword),
     /// Nothing after the attribute.
     #[error("{} needs 2 arguments", .0.name())]
-    OneArgument(Keyword),
+    OneArgument(CommandKeyword),
     /// A pattern without its second slash, or with an unknown flag.
     #[error("invalid regex")]
     BadPattern,
 }
 
 /// Parses a line as a command.
-pub(super) fn parse(line: &[u8]) -> Result<Command, CommandError> {
-    let mut tokens = Tokens { line, next: 0 };
-    let Some(word) = tokens.token() else { return Err(CommandError::UnknownKeyword(BString::default())) };
+pub(super) fn parse_command(line: &[u8]) -> Result<TransformCommand, CommandSyntaxError> {
+    let mut tokens = TokenCursor { line, next: 0 };
+    let Some(word) = tokens.next_token() else {
+        return Err(CommandSyntaxError::UnknownKeyword(BString::default()));
+    };
     // A comment that was not taken for one, since blanks before it were kept: the last line of a file without newline.
     if word.text == b"#" {
-        return Ok(Command::nothing());
+        return Ok(TransformCommand::no_op());
     }
-    let Some(keyword) = Keyword::parse(word.text) else {
-        return Err(CommandError::UnknownKeyword(word.text.into()));
+    let Some(keyword) = CommandKeyword::parse(word.text) else {
+        return Err(CommandSyntaxError::UnknownKeyword(word.text.into()));
     };
-    let Some(first) = tokens.token() else {
+    let Some(first) = tokens.next_token() else {
         let (attribute_at, value_at) = (line.len(), line.len());
-        let bare = Command { keyword, attribute: None, value: BString::default(), value_at, attribute_at };
-        return if keyword == Keyword::Transform { Ok(bare) } else { Err(CommandError::NoArgument(keyword)) };
+        let bare =
+            TransformCommand { keyword, attribute: None, value: BString::default(), value_at, attribute_at };
+        return if keyword == CommandKeyword::Transform {
+            Ok(bare)
+        } else {
+            Err(CommandSyntaxError::NoArgument(keyword))
+        };
     };
     let attribute_at = first.at;
     let attribute = if keyword.takes_pattern() && line.get(first.at) == Some(&b'/') {
-        Attribute::Pattern(tokens.pattern(first.at)?)
+        CommandAttribute::Pattern(tokens.parse_pattern(first.at)?)
     } else {
         let (name, trailing) = match first.text {
             [name @ .., last @ (b',' | b'=')] => (name, Some(*last)),
             name => (name, None),
         };
-        Attribute::Name { name: name.into(), trailing }
+        CommandAttribute::Name { name: name.into(), trailing }
     };
     let mut current = first;
     if keyword.takes_value() {
-        let missing = CommandError::OneArgument(keyword);
-        current = tokens.token().ok_or(missing.clone())?;
+        let missing = CommandSyntaxError::OneArgument(keyword);
+        current = tokens.next_token().ok_or(missing.clone())?;
         if matches!(current.text, b"=" | b",") {
-            current = tokens.token().ok_or(missing)?;
+            current = tokens.next_token().ok_or(missing)?;
         }
     }
     let value_at = current.at - usize::from(current.quoted);
-    Ok(Command {
+    Ok(TransformCommand {
         keyword,
         attribute: Some(attribute),
         value: line[value_at..].into(),
@@ -164,7 +171,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Command, CommandError> {
 }
 
 /// A cursor over the words of a line.
-struct Tokens<'a> {
+struct TokenCursor<'a> {
     line: &'a [u8],
     next: usize,
 }
@@ -176,8 +183,8 @@ struct Token<'a> {
     quoted: bool,
 }
 
-impl<'a> Tokens<'a> {
-    fn token(&mut self) -> Option<Token<'a>> {
+impl<'a> TokenCursor<'a> {
+    fn next_token(&mut self) -> Option<Token<'a>> {
         let rest = self.line.get(self.next..)?;
         let at = self.next + rest.iter().position(|b| !b" \t\r\n".contains(b))?;
         let first = self.line[at];
@@ -194,10 +201,11 @@ impl<'a> Tokens<'a> {
     }
 
     /// The pattern whose first slash stands at `at`; goes on behind its flags.
-    fn pattern(&mut self, at: usize) -> Result<Pattern, CommandError> {
+    fn parse_pattern(&mut self, at: usize) -> Result<AttributePattern, CommandSyntaxError> {
         let body = at + 1;
-        let end = memchr::memchr(b'/', &self.line[body..]).ok_or(CommandError::BadPattern)? + body;
-        let mut pattern = Pattern { regex: self.line[body..end].into(), ..Pattern::default() };
+        let end = memchr::memchr(b'/', &self.line[body..]).ok_or(CommandSyntaxError::BadPattern)? + body;
+        let mut pattern =
+            AttributePattern { regex: self.line[body..end].into(), ..AttributePattern::default() };
         self.next = end + 1;
         while let Some(flag) = self.line.get(self.next).filter(|b| !b" \t\r\n".contains(b)) {
             match flag {
@@ -205,7 +213,7 @@ impl<'a> Tokens<'a> {
                 b'g' => pattern.anchored = true,
                 b'm' => pattern.multi_line = true,
                 b'U' => pattern.ungreedy = true,
-                _ => return Err(CommandError::BadPattern),
+                _ => return Err(CommandSyntaxError::BadPattern),
             }
             self.next += 1;
         }
@@ -216,7 +224,7 @@ impl<'a> Tokens<'a> {
 /// What may have been meant by a word that is no command.
 pub fn command_hint(word: &[u8]) -> Option<String> {
     let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
-    let close = nearest(word, Keyword::names());
+    let close = nearest(word, CommandKeyword::names());
     Some(close.map_or_else(|| list.to_owned(), |name| format!("did you mean {name}?")))
 }
 
@@ -225,7 +233,7 @@ mod tests {
     use super::*;
 
     fn value(line: &str) -> String {
-        parse(line.as_bytes())
+        parse_command(line.as_bytes())
             .map(|command| command.value.to_string())
             .unwrap_or_else(|error| error.to_string())
     }
@@ -243,17 +251,24 @@ mod tests {
 
     #[test]
     fn patterns_end_at_the_next_slash() {
-        let command = parse(b"RENAME /a b(.)/mU \\1").map(|c| c.attribute);
-        let pattern = Pattern { regex: "a b(.)".into(), multi_line: true, ungreedy: true, anchored: false };
-        assert_eq!(command, Ok(Some(Attribute::Pattern(pattern))));
-        assert_eq!(parse(b"COPY /x/, new"), Err(CommandError::BadPattern));
-        assert_eq!(parse(b"DELETE /x"), Err(CommandError::BadPattern));
-        assert!(matches!(parse(b"SET /x/ 1").map(|c| c.attribute), Ok(Some(Attribute::Name { .. }))));
+        let command = parse_command(b"RENAME /a b(.)/mU \\1").map(|c| c.attribute);
+        let pattern =
+            AttributePattern { regex: "a b(.)".into(), multi_line: true, ungreedy: true, anchored: false };
+        assert_eq!(command, Ok(Some(CommandAttribute::Pattern(pattern))));
+        assert_eq!(parse_command(b"COPY /x/, new"), Err(CommandSyntaxError::BadPattern));
+        assert_eq!(parse_command(b"DELETE /x"), Err(CommandSyntaxError::BadPattern));
+        assert!(matches!(
+            parse_command(b"SET /x/ 1").map(|c| c.attribute),
+            Ok(Some(CommandAttribute::Name { .. }))
+        ));
     }
 
     #[test]
     fn a_trailing_comma_is_not_part_of_the_name() {
-        let Ok(command) = parse(b"SET X, 1") else { panic!("a command") };
-        assert_eq!(command.attribute, Some(Attribute::Name { name: "X".into(), trailing: Some(b',') }));
+        let Ok(command) = parse_command(b"SET X, 1") else { panic!("a command") };
+        assert_eq!(
+            command.attribute,
+            Some(CommandAttribute::Name { name: "X".into(), trailing: Some(b',') })
+        );
     }
 }

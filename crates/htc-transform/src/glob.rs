@@ -9,9 +9,9 @@ use htc_base::world::{FileKind, World};
 
 /// What `matching` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Matching {
+pub enum FileKindFilter {
     /// Files and directories, as where nothing is said.
-    Unsaid,
+    Unspecified,
     /// Files and directories.
     Any,
     /// Files only.
@@ -22,7 +22,7 @@ pub enum Matching {
 
 /// The names that match, sorted; directories end in `/`. A name without wildcards need only exist where directories are
 /// asked for: what the reference tells glob(3) then is a hint for reading directories.
-pub(super) fn expand(pattern: &[u8], kind: Matching, world: &dyn World) -> Vec<BString> {
+pub(super) fn expand_pattern(pattern: &[u8], kind: FileKindFilter, world: &dyn World) -> Vec<BString> {
     let (absolute, relative) = match pattern.strip_prefix(b"/") {
         Some(rest) => (true, rest),
         None => (false, pattern),
@@ -31,9 +31,9 @@ pub(super) fn expand(pattern: &[u8], kind: Matching, world: &dyn World) -> Vec<B
     let parts: Vec<&[u8]> = relative.split(|&b| b == b'/').filter(|part| !part.is_empty()).collect();
     for (index, part) in parts.iter().enumerate() {
         let last = index + 1 == parts.len();
-        found = found.iter().flat_map(|base| step(base, part, last, world)).collect();
+        found = found.iter().flat_map(|base| match_entries(base, part, last, world)).collect();
     }
-    let literal = !parts.last().is_some_and(|part| is_magic(part));
+    let literal = !parts.last().is_some_and(|part| has_wildcard(part));
     found.retain_mut(|name| {
         let directory = is_directory(name, world);
         if directory && !name.ends_with(b"/") {
@@ -42,21 +42,21 @@ pub(super) fn expand(pattern: &[u8], kind: Matching, world: &dyn World) -> Vec<B
         !name.is_empty()
             && (directory || !pattern.ends_with(b"/"))
             && match kind {
-                Matching::Unsaid | Matching::Any => true,
-                Matching::Files => !directory,
-                Matching::Directories => directory || literal,
+                FileKindFilter::Unspecified | FileKindFilter::Any => true,
+                FileKindFilter::Files => !directory,
+                FileKindFilter::Directories => directory || literal,
             }
     });
     found.sort();
     found
 }
 
-fn is_magic(part: &[u8]) -> bool {
+fn has_wildcard(part: &[u8]) -> bool {
     part.iter().any(|b| b"*?[\\".contains(b))
 }
 
 /// The entries below `base` that match one part of the pattern.
-fn step(base: &BString, part: &[u8], last: bool, world: &dyn World) -> Vec<BString> {
+fn match_entries(base: &BString, part: &[u8], last: bool, world: &dyn World) -> Vec<BString> {
     let join = |name: &[u8]| {
         let mut path = base.clone();
         path.extend_from_slice(name);
@@ -65,7 +65,7 @@ fn step(base: &BString, part: &[u8], last: bool, world: &dyn World) -> Vec<BStri
         }
         path
     };
-    if !is_magic(part) {
+    if !has_wildcard(part) {
         let path = join(part);
         return if world.stat(OsStr::from_bytes(&path).as_ref()).is_ok() { vec![path] } else { Vec::new() };
     }
@@ -95,7 +95,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
         if pattern.get(at) == Some(&b'*') {
             star = Some((at + 1, byte_at));
             at += 1;
-        } else if let Some(next) = one(&pattern[at..], name[byte_at]) {
+        } else if let Some(next) = match_byte(&pattern[at..], name[byte_at]) {
             at += next;
             byte_at += 1;
         } else if let Some((after, from)) = star {
@@ -109,7 +109,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// How many pattern bytes match this one byte of the name; `None` where they do not.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+fn match_byte(pattern: &[u8], byte: u8) -> Option<usize> {
     match *pattern.first()? {
         b'?' => Some(1),
         b'\\' if pattern.len() > 1 => (pattern[1] == byte).then_some(2),
@@ -120,13 +120,13 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
                 return (byte == b'[').then_some(1);
             };
             let end = start + 1 + length;
-            (in_class(&pattern[start..end], byte) != negated).then_some(end + 1)
+            (is_in_class(&pattern[start..end], byte) != negated).then_some(end + 1)
         }
         literal => (literal == byte).then_some(1),
     }
 }
 
-fn in_class(class: &[u8], byte: u8) -> bool {
+fn is_in_class(class: &[u8], byte: u8) -> bool {
     let mut at = 0;
     while at < class.len() {
         if at + 2 < class.len() && class[at + 1] == b'-' {

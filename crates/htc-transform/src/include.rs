@@ -12,12 +12,12 @@ use std::rc::Rc;
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use super::macros::Scope;
-use super::program::Program;
-use super::rules::Rules;
+use super::macros::MacroScope;
+use super::program::TransformProgram;
+use super::rules_text::RulesText;
 use htc_base::world::World;
-use htc_config::command::{self, CommandError, Target};
-use htc_config::statement::include_options;
+use htc_config::command::{self, CommandError, SourceTarget};
+use htc_config::statement::parse_include_options;
 use htc_config::{CommandPolicy, expand};
 
 /// Why a text cannot be had.
@@ -45,7 +45,7 @@ pub enum IncludeError {
     Destination(&'static str),
     /// It cannot be read.
     #[error("cannot include '{}': {}", .0.target, .0.reason)]
-    Unreadable(Box<Unreadable>),
+    Unreadable(Box<UnreadableInclude>),
     /// The name of the file cannot be expanded.
     #[error("{0}")]
     Expansion(String),
@@ -53,7 +53,7 @@ pub enum IncludeError {
 
 /// A text that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableInclude {
     /// The file or command.
     pub target: BString,
     /// In words.
@@ -64,38 +64,46 @@ pub struct Unreadable {
 
 /// What includes gave: for those that read each text once, however many ads there are.
 #[derive(Debug, Default)]
-pub struct Included(RefCell<FxHashMap<(BString, BString), Known>>);
+pub struct IncludeCache(RefCell<FxHashMap<(BString, BString), IncludeResult>>);
 
 /// What an include gave.
 #[derive(Clone, Debug)]
-pub(super) enum Found {
+pub(super) enum IncludeContent {
     /// A text that was split into its statements.
-    Program(Rc<Program>),
+    Program(Rc<TransformProgram>),
     /// Nothing, which is allowed: why, in the reference's words.
     Missing(String),
     /// A text without a line: its name.
     Empty(BString),
 }
 
-type Known = Result<Found, IncludeError>;
+type IncludeResult = Result<IncludeContent, IncludeError>;
 
 /// What an include names, and how that is read. `target` is expanded already.
-pub(super) struct Include<'a> {
+pub(super) struct IncludeRequest<'a> {
     pub(super) target: &'a [u8],
     pub(super) world: &'a dyn World,
     pub(super) commands: CommandPolicy,
 }
 
-impl Include<'_> {
+impl IncludeRequest<'_> {
     /// The statements.
-    pub(super) fn program(&self, options: &[u8], scope: &Scope<'_>, included: Option<&Included>) -> Known {
+    pub(super) fn load_program(
+        &self,
+        options: &[u8],
+        scope: &MacroScope<'_>,
+        included: Option<&IncludeCache>,
+    ) -> IncludeResult {
         let read = || {
-            Ok(match self.read(options, scope)? {
-                Err(reference) => Found::Missing(reference),
-                Ok((text, name)) if text.is_empty() => Found::Empty(name),
+            Ok(match self.read_text(options, scope)? {
+                Err(reference) => IncludeContent::Missing(reference),
+                Ok((text, name)) if text.is_empty() => IncludeContent::Empty(name),
                 Ok((text, _)) => {
-                    let rules = Rules::from_include(&self.target.to_str_lossy(), &text);
-                    Found::Program(Rc::new(Program::compile(rules, Dialect::of(self.world))))
+                    let rules = RulesText::from_include(&self.target.to_str_lossy(), &text);
+                    IncludeContent::Program(Rc::new(TransformProgram::compile(
+                        rules,
+                        Dialect::of_world(self.world),
+                    )))
                 }
             })
         };
@@ -111,16 +119,16 @@ impl Include<'_> {
     }
 
     /// The text and its name; in place of one that may be missing and is, why, in the reference's words.
-    fn read(
+    fn read_text(
         &self,
         options: &[u8],
-        scope: &Scope<'_>,
+        scope: &MacroScope<'_>,
     ) -> Result<Result<(Vec<u8>, BString), String>, IncludeError> {
-        let options =
-            include_options(options).map_err(|more| IncludeError::Words { words: options.into(), more })?;
-        let target = Target::new(self.target, options.command);
+        let options = parse_include_options(options)
+            .map_err(|more| IncludeError::Words { words: options.into(), more })?;
+        let target = SourceTarget::new(self.target, options.command);
         let text = match options.into {
-            None => self.open(target.command),
+            None => self.open_target(target.command),
             Some(into) => {
                 let into = expand::expand(into, scope, self.world, &mut |_| {})
                     .map_err(|error| IncludeError::Expansion(error.to_string()))?;
@@ -130,61 +138,67 @@ impl Include<'_> {
                 if into.is_empty() {
                     return Err(IncludeError::Destination("expanded to ''"));
                 }
-                self.open_into(target.command, &into)
+                self.open_command_output_file(target.command, &into)
             }
         };
         match text {
             Ok(text) => Ok(Ok((text, target.shown))),
             // That a command is not run is never passed over: what the transform does would not be known.
-            Err(Unread::Refused) => Err(IncludeError::Refused { target: self.target.into() }),
-            Err(Unread::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
-            Err(Unread::Other { reason, reference }) => Err(IncludeError::Unreadable(Box::new(Unreadable {
-                target: self.target.into(),
-                reason,
-                reference,
-            }))),
+            Err(IncludeReadError::Refused) => Err(IncludeError::Refused { target: self.target.into() }),
+            Err(IncludeReadError::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
+            Err(IncludeReadError::Other { reason, reference }) => {
+                Err(IncludeError::Unreadable(Box::new(UnreadableInclude {
+                    target: self.target.into(),
+                    reason,
+                    reference,
+                })))
+            }
         }
     }
 
-    fn open(&self, command: Option<BString>) -> Result<Vec<u8>, Unread> {
+    fn open_target(&self, command: Option<BString>) -> Result<Vec<u8>, IncludeReadError> {
         Ok(match command {
-            None => match self.world.read_file(path(self.target), None) {
+            None => match self.world.read_file(bytes_to_path(self.target), None) {
                 Ok(text) => text,
                 // The reference opens it, and finds no line in it.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => Vec::new(),
                 Err(error) => {
-                    let words = command::system_words(&error);
-                    return Err(Unread::file(
+                    let words = command::error_text(&error);
+                    return Err(IncludeReadError::from_io_error(
                         &error,
                         format!("can't open file {}: {words}", self.target.as_bstr()),
                     ));
                 }
             },
             // What the command's status says is not looked at.
-            Some(line) => command::run(&line, self.commands, self.world)?.0,
+            Some(line) => command::run_command(&line, self.commands, self.world)?.0,
         })
     }
 
     /// The file of `into`, made from the command's output where it cannot be opened.
-    fn open_into(&self, command: Option<BString>, into: &BString) -> Result<Vec<u8>, Unread> {
+    fn open_command_output_file(
+        &self,
+        command: Option<BString>,
+        into: &BString,
+    ) -> Result<Vec<u8>, IncludeReadError> {
         // Only a bar at the end makes a command of a name, but one anywhere keeps it from being a file.
         if into.contains(&b'|') {
             let text = "not a valid command, | must be at the end\n";
-            return Err(Unread::Other { reason: text.trim_end().into(), reference: text.into() });
+            return Err(IncludeReadError::Other { reason: text.trim_end().into(), reference: text.into() });
         }
-        if let Ok(text) = self.world.read_file(path(into), None) {
+        if let Ok(text) = self.world.read_file(bytes_to_path(into), None) {
             return Ok(text);
         }
         let text = match command {
             None => self
                 .world
-                .read_file(path(self.target), None)
-                .map_err(|error| Unread::file(&error, "can't open input file"))?,
+                .read_file(bytes_to_path(self.target), None)
+                .map_err(|error| IncludeReadError::from_io_error(&error, "can't open input file"))?,
             Some(line) => {
-                let (text, exit) = command::run(&line, self.commands, self.world)?;
+                let (text, exit) = command::run_command(&line, self.commands, self.world)?;
                 if !exit.is_success() {
                     let reference = format!("exited with error {}", exit.to_raw());
-                    return Err(Unread::Other {
+                    return Err(IncludeReadError::Other {
                         reason: format!("the command ended with {exit}"),
                         reference,
                     });
@@ -192,7 +206,7 @@ impl Include<'_> {
                 text
             }
         };
-        self.world.write_file(path(into), &text).map_err(|error| Unread::Other {
+        self.world.write_file(bytes_to_path(into), &text).map_err(|error| IncludeReadError::Other {
             reason: format!("cannot write '{into}': {error}"),
             reference: format!("can't open '{into}' for write"),
         })?;
@@ -201,26 +215,26 @@ impl Include<'_> {
 }
 
 /// Why there is no text.
-enum Unread {
+enum IncludeReadError {
     Refused,
     Other { reason: String, reference: String },
 }
 
-impl Unread {
-    fn file(error: &io::Error, reference: impl Into<String>) -> Self {
-        Unread::Other { reason: error.to_string(), reference: reference.into() }
+impl IncludeReadError {
+    fn from_io_error(error: &io::Error, reference: impl Into<String>) -> Self {
+        IncludeReadError::Other { reason: error.to_string(), reference: reference.into() }
     }
 }
 
-impl From<CommandError> for Unread {
+impl From<CommandError> for IncludeReadError {
     fn from(error: CommandError) -> Self {
         match error {
-            CommandError::Refused => Unread::Refused,
-            other => Unread::Other { reason: other.to_string(), reference: other.to_string() },
+            CommandError::Refused => IncludeReadError::Refused,
+            other => IncludeReadError::Other { reason: other.to_string(), reference: other.to_string() },
         }
     }
 }
 
-fn path(name: &[u8]) -> &Path {
+fn bytes_to_path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }

@@ -8,33 +8,33 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashSet;
 
-use super::glob::{self, Matching};
+use super::glob::{self, FileKindFilter};
 use htc_base::text::space::{is_space, trim, trim_start};
 use htc_base::world::World;
 use htc_config::lines::LogicalLines;
 
 /// Where the items of an iteration come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Foreach {
+pub enum ForeachMode {
     /// No items: only the count.
-    None,
+    CountOnly,
     /// `in`: words of a list.
     In,
     /// `from`: lines.
     From,
     /// `matching`: names of files.
-    Matching(Matching),
+    Matching(FileKindFilter),
 }
 
 /// The arguments after expansion of macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arguments {
+pub struct IterationArguments {
     /// How often each item is run.
     pub count: u32,
     /// Names of the variables; never empty where there are items.
     pub variables: Vec<BString>,
     /// Kind of items.
-    pub foreach: Foreach,
+    pub foreach_mode: ForeachMode,
     /// Items on the line itself.
     pub items: Vec<BString>,
     /// Where further items are to be had.
@@ -56,7 +56,7 @@ pub enum ItemSource {
 
 /// Why the arguments are not usable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IterateError {
+pub enum IterationError {
     /// Count, keyword or slice is wrong.
     #[error("invalid TRANSFORM statement")]
     Invalid,
@@ -84,34 +84,37 @@ pub fn is_non_trivial(arguments: &[u8]) -> bool {
 }
 
 /// Parses expanded arguments. `integer` evaluates the count as a knob's integer would be.
-pub fn parse(arguments: &[u8], integer: impl Fn(&[u8]) -> Option<i64>) -> Result<Arguments, IterateError> {
+pub fn parse_arguments(
+    arguments: &[u8],
+    integer: impl Fn(&[u8]) -> Option<i64>,
+) -> Result<IterationArguments, IterationError> {
     let text = trim(arguments);
-    let mut parsed = Arguments {
+    let mut parsed = IterationArguments {
         count: 1,
         variables: Vec::new(),
-        foreach: Foreach::None,
+        foreach_mode: ForeachMode::CountOnly,
         items: Vec::new(),
         source: ItemSource::Line,
     };
     let mut count_end = text.len();
     if let Some((keyword_at, keyword_end, foreach)) = find_keyword(text) {
-        parsed.foreach = foreach;
-        let list = qualifiers(&text[keyword_end..], &mut parsed.foreach)?;
+        parsed.foreach_mode = foreach;
+        let list = skip_qualifiers(&text[keyword_end..], &mut parsed.foreach_mode)?;
         read_list(list, &mut parsed);
         let before = trim_end(&text[..keyword_at]);
         count_end = variables_start(before);
-        parsed.variables = words(&before[count_end..]).map(BString::from).collect();
+        parsed.variables = split_words(&before[count_end..]).map(BString::from).collect();
         if parsed.variables.is_empty() {
             parsed.variables.push("Item".into());
         }
     }
     let count = trim(&text[..count_end]);
     if !count.is_empty() {
-        let value = integer(count).ok_or(IterateError::Invalid)?;
+        let value = integer(count).ok_or(IterationError::Invalid)?;
         parsed.count = u32::try_from(value)
             .ok()
             .filter(|&value| value < i32::MAX as u32)
-            .ok_or(IterateError::Invalid)?;
+            .ok_or(IterationError::Invalid)?;
     }
     Ok(parsed)
 }
@@ -122,35 +125,35 @@ pub fn parse(arguments: &[u8], integer: impl Fn(&[u8]) -> Option<i64>) -> Result
 /// # Errors
 /// A list without end, a file or command that cannot be read.
 pub fn read_items(
-    arguments: &Arguments,
+    arguments: &IterationArguments,
     rest: &[u8],
     line: u32,
     world: &dyn World,
     stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
     command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
-) -> Result<(Vec<BString>, usize), IterateError> {
+) -> Result<(Vec<BString>, usize), IterationError> {
     let mut items = arguments.items.clone();
     let mut consumed = 0;
-    let mut take = |text: &[u8]| match arguments.foreach {
-        Foreach::From => items.push(text.into()),
-        _ => items.extend(words(text).map(BString::from)),
+    let mut take = |text: &[u8]| match arguments.foreach_mode {
+        ForeachMode::From => items.push(text.into()),
+        _ => items.extend(split_words(text).map(BString::from)),
     };
     match &arguments.source {
         ItemSource::Line => {}
         ItemSource::FollowingLines => {
             let mut reader = LogicalLines::new(rest);
             loop {
-                let item = reader.next_line().ok_or(IterateError::NoClosingBrace(line))?;
+                let item = reader.next_line().ok_or(IterationError::NoClosingBrace(line))?;
                 match item.text.first() {
                     Some(b'#') => {}
                     Some(b')') => break,
                     _ => take(&item.text),
                 }
             }
-            consumed = reader.offset();
+            consumed = reader.bytes_read();
         }
         ItemSource::StandardInput => stdin()
-            .map_err(|error| IterateError::StandardInput(error.to_string()))?
+            .map_err(|error| IterationError::StandardInput(error.to_string()))?
             .lines()
             .for_each(|text| take(trim(text))),
         ItemSource::File(name) => {
@@ -159,13 +162,13 @@ pub fn read_items(
                 Some(words) => command(trim(words)).ok_or_else(String::new),
                 None => world.read_file(path, None).map_err(|error| error.to_string()),
             };
-            let text = text.map_err(|reason| IterateError::Unreadable { name: name.clone(), reason })?;
+            let text = text.map_err(|reason| IterationError::Unreadable { name: name.clone(), reason })?;
             items.extend(text.lines().map(|text| BString::from(trim(text))));
         }
     }
-    if let Foreach::Matching(kind) = arguments.foreach {
+    if let ForeachMode::Matching(kind) = arguments.foreach_mode {
         let mut seen = FxHashSet::default();
-        let found = items.iter().flat_map(|pattern| glob::expand(pattern, kind, world));
+        let found = items.iter().flat_map(|pattern| glob::expand_pattern(pattern, kind, world));
         items = found.filter(|name| seen.insert(name.clone())).collect();
     }
     Ok((items, consumed))
@@ -173,7 +176,7 @@ pub fn read_items(
 
 /// Cuts an item for its variables: each but the last takes text up to a blank, tab or comma; blanks after the
 /// separator are skipped. Variables without text get none.
-pub fn cut_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
+pub fn split_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
     let mut fields = Vec::with_capacity(variables);
     let mut rest = item;
     while fields.len() + 1 < variables {
@@ -186,7 +189,7 @@ pub fn cut_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
 }
 
 /// Words of a list: separated by blanks, tabs, newlines or commas, empty ones dropped.
-pub fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn split_words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| b", \t\r\n".contains(b)).filter(|word| !word.is_empty())
 }
 
@@ -195,7 +198,7 @@ fn trim_end(text: &[u8]) -> &[u8] {
 }
 
 /// The first word among `in`, `from`, `matching` that is followed by white space or `(`: start, end, meaning.
-fn find_keyword(text: &[u8]) -> Option<(usize, usize, Foreach)> {
+fn find_keyword(text: &[u8]) -> Option<(usize, usize, ForeachMode)> {
     let mut start = 0;
     for (at, &byte) in text.iter().enumerate() {
         if !is_space(byte) && byte != b'(' {
@@ -203,9 +206,9 @@ fn find_keyword(text: &[u8]) -> Option<(usize, usize, Foreach)> {
         }
         let word = &text[start..at];
         let foreach = [
-            (&b"in"[..], Foreach::In),
-            (b"from", Foreach::From),
-            (b"matching", Foreach::Matching(Matching::Unsaid)),
+            (&b"in"[..], ForeachMode::In),
+            (b"from", ForeachMode::From),
+            (b"matching", ForeachMode::Matching(FileKindFilter::Unspecified)),
         ];
         if let Some((_, foreach)) = foreach.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)) {
             return Some((start, at, *foreach));
@@ -217,39 +220,39 @@ fn find_keyword(text: &[u8]) -> Option<(usize, usize, Foreach)> {
 
 /// Skips `files`, `dirs`, `any`, `table` and slices; tables and slices are read and ignored, as the reference does. A
 /// qualifier ends at white space or `(`; what runs to the end of the line is an item.
-fn qualifiers<'a>(text: &'a [u8], foreach: &mut Foreach) -> Result<&'a [u8], IterateError> {
+fn skip_qualifiers<'a>(text: &'a [u8], foreach: &mut ForeachMode) -> Result<&'a [u8], IterationError> {
     let mut rest = trim_start(text);
     while let Some(end) = rest.iter().position(|&b| is_space(b) || b == b'(').filter(|&end| end > 0) {
         if rest[0] == b'[' {
-            rest = trim_start(slice(rest).ok_or(IterateError::Invalid)?);
+            rest = trim_start(skip_slice(rest).ok_or(IterationError::Invalid)?);
             continue;
         }
         let kind = match rest[..end].to_ascii_lowercase().as_slice() {
-            b"files" => Matching::Files,
-            b"dirs" => Matching::Directories,
-            b"any" => Matching::Any,
-            b"table" if *foreach == Foreach::From => {
-                rest = trim_start(table_options(&rest[end..]).ok_or(IterateError::Invalid)?);
+            b"files" => FileKindFilter::Files,
+            b"dirs" => FileKindFilter::Directories,
+            b"any" => FileKindFilter::Any,
+            b"table" if *foreach == ForeachMode::From => {
+                rest = trim_start(skip_table_options(&rest[end..]).ok_or(IterationError::Invalid)?);
                 continue;
             }
-            b"table" => return Err(IterateError::Invalid),
+            b"table" => return Err(IterationError::Invalid),
             _ => break,
         };
         // One that names the kind of files stands once, behind the bare `matching`.
-        if *foreach != Foreach::Matching(Matching::Unsaid) {
-            return Err(IterateError::Invalid);
+        if *foreach != ForeachMode::Matching(FileKindFilter::Unspecified) {
+            return Err(IterationError::Invalid);
         }
-        *foreach = Foreach::Matching(kind);
+        *foreach = ForeachMode::Matching(kind);
         rest = trim_start(&rest[end..]);
     }
     Ok(rest)
 }
 
 /// What follows a slice `[start:end:step]`, whose numbers may be left out (`qslice::set`).
-fn slice(text: &[u8]) -> Option<&[u8]> {
+fn skip_slice(text: &[u8]) -> Option<&[u8]> {
     let mut rest = text;
     for colons in 0..3 {
-        rest = number(&rest[1..]);
+        rest = skip_number(&rest[1..]);
         match rest.first()? {
             b']' if colons == 2 => return Some(rest[1..].strip_prefix(b"]").unwrap_or(&rest[1..])),
             b']' => return Some(&rest[1..]),
@@ -261,7 +264,7 @@ fn slice(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// What follows an integer as strtol reads it; all of the text where there is none.
-fn number(text: &[u8]) -> &[u8] {
+fn skip_number(text: &[u8]) -> &[u8] {
     let signed = trim_start(text);
     let digits = signed.strip_prefix(b"-").or_else(|| signed.strip_prefix(b"+")).unwrap_or(signed);
     match digits.iter().take_while(|b| b.is_ascii_digit()).count() {
@@ -271,7 +274,7 @@ fn number(text: &[u8]) -> &[u8] {
 }
 
 /// What follows the options of a table: nothing, or text in parentheses, in which brackets nest and quotes hide them.
-fn table_options(text: &[u8]) -> Option<&[u8]> {
+fn skip_table_options(text: &[u8]) -> Option<&[u8]> {
     let mut open: Vec<u8> = Vec::new();
     let mut at = 0;
     if text.first() != Some(&b'(') {
@@ -305,11 +308,11 @@ fn table_options(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads what stands after the keyword and its qualifiers.
-fn read_list(list: &[u8], parsed: &mut Arguments) {
+fn read_list(list: &[u8], parsed: &mut IterationArguments) {
     let take = |text: &[u8]| -> Vec<BString> {
-        match parsed.foreach {
-            Foreach::From => vec![trim_start(text).into()],
-            _ => words(text).map(BString::from).collect(),
+        match parsed.foreach_mode {
+            ForeachMode::From => vec![trim_start(text).into()],
+            _ => split_words(text).map(BString::from).collect(),
         }
     };
     let closed = list.strip_prefix(b"(").and_then(|inner| inner.strip_suffix(b")"));
@@ -321,7 +324,7 @@ fn read_list(list: &[u8], parsed: &mut Arguments) {
                 parsed.items = take(trim_start(inner));
             }
         }
-        None if closed.is_none() && parsed.foreach == Foreach::From => {
+        None if closed.is_none() && parsed.foreach_mode == ForeachMode::From => {
             let name = trim(list);
             parsed.source = match name {
                 b"" => ItemSource::Line,
@@ -368,8 +371,8 @@ fn variables_start(text: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn arguments(text: &str) -> Result<Arguments, IterateError> {
-        parse(text.as_bytes(), |count| count.to_str().ok()?.parse().ok())
+    fn arguments(text: &str) -> Result<IterationArguments, IterationError> {
+        parse_arguments(text.as_bytes(), |count| count.to_str().ok()?.parse().ok())
     }
 
     #[test]
@@ -385,14 +388,14 @@ mod tests {
         assert_eq!(arguments("from data").unwrap().variables, ["Item"]);
         assert_eq!(arguments("from data").unwrap().source, ItemSource::File("data".into()));
         assert_eq!(arguments("3").unwrap().variables, [""; 0]);
-        assert_eq!(arguments("x y"), Err(IterateError::Invalid));
+        assert_eq!(arguments("x y"), Err(IterationError::Invalid));
     }
 
     #[test]
     fn the_last_variable_takes_the_rest() {
-        assert_eq!(cut_item(b"a b  c d", 3), [&b"a"[..], b"b", b"c d"]);
-        assert_eq!(cut_item(b"a", 3), [&b"a"[..]]);
-        assert_eq!(cut_item(b"a,, b", 2), [&b"a"[..], b", b"]);
+        assert_eq!(split_item(b"a b  c d", 3), [&b"a"[..], b"b", b"c d"]);
+        assert_eq!(split_item(b"a", 3), [&b"a"[..]]);
+        assert_eq!(split_item(b"a,, b", 2), [&b"a"[..], b", b"]);
     }
 
     #[test]

@@ -6,55 +6,62 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `rules` | reading a rules text: lines, continuation, where each stands |
+//! | `rules_text` | reading a rules text: lines, continuation, where each stands |
 //! | `statement` | one line split into what it asks for |
 //! | `command` | the small tokenizer behind SET, COPY and the others |
-//! | `envelope` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out at load |
+//! | `header` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out at load |
 //! | `program` | a transform read once |
-//! | `template` | values with nothing but plain references in them |
-//! | `memo` | what a step remembers from ad to ad |
+//! | `value_template` | values with nothing but plain references in them |
+//! | `step_memo` | what a step remembers from ad to ad |
 //! | `macros` | the macro table of one run and where `$(NAME)` looks |
 //! | `session` | what passes from one transform to the next, and what is expanded with it |
-//! | `steps` | carrying out a transform's statements |
-//! | `execute` | what the commands do to an ad |
-//! | `pattern` | `/regex/flags` and `\1` templates |
-//! | `iterate`, `glob`, `turns` | TRANSFORM with items and counts |
+//! | `run_steps` | carrying out a transform's statements |
+//! | `execute_command` | what the commands do to an ad |
+//! | `attribute_pattern` | `/regex/flags` and `\1` templates |
+//! | `iterate`, `glob`, `iteration_plan` | TRANSFORM with items and counts |
 //! | `include` | texts taken in by `include` |
 //! | `lint`, `lint_commands`, `lint_conditions`, `lint_finding`, `lint_macros`, `lint_requirements` | mistakes that 25.14 passes over in silence |
 //! | `compare` | whether two rule sets do the same |
 //! | `cover` | ads that make each part of each condition true and not true |
-//! | `legacy`, `old_routes` | old ClassAd routes read and turned into transforms |
-//! | `observe` | what happened while applying, for traces, messages and differences |
+//! | `route_conversion`, `old_route_reader` | old ClassAd routes read and turned into transforms |
+//! | `observer` | what happened while applying, for traces, messages and differences |
 
+pub mod attribute_pattern;
 mod command;
-mod envelope;
-mod execute;
+mod execute_command;
 mod glob;
+mod header;
 mod include;
 pub mod iterate;
-pub mod legacy;
+mod iteration_plan;
 mod macros;
-mod memo;
-pub mod observe;
-mod old_routes;
-pub mod pattern;
+pub mod observer;
+mod old_route_reader;
 mod program;
-mod rules;
-pub mod scope_use;
+pub mod route_conversion;
+mod rules_text;
+mod run_steps;
+pub mod scope_reference;
 mod session;
 pub mod statement;
-mod steps;
-mod template;
-mod turns;
+mod step_memo;
+mod value_template;
 
-pub use command::{Attribute, Command, CommandError, Keyword, Pattern, command_hint};
-pub use envelope::{Envelope, Iteration, LoadError, Requirements};
-pub use include::{IncludeError, Included, Unreadable};
-pub use macros::{BuiltIn, Macros, Mark, PLATFORM, Scope, Turn};
-pub use observe::{Event, Failure, Idle, Inclusion, Observer, Problem, ProblemKind, Reason, Silent};
+pub use command::{
+    AttributePattern, CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand, command_hint,
+};
+pub use header::{IterationStatement, TransformHeader, TransformLoadError, TransformRequirements};
+pub use include::{IncludeCache, IncludeError, UnreadableInclude};
+pub use iteration_plan::{IterationPlan, IterationPlanError};
+pub use macros::{BuiltInMacros, IterationPosition, MacroScope, MacroTable, MacroTableMark, PLATFORM_NAMES};
+pub use observer::{
+    FailedInclude, FailureReason, NoEffectReason, Observer, ProblemKind, SilentObserver, TransformEvent,
+    TransformFailure, TransformProblem,
+};
 pub use program::Transform;
-pub use rules::{Line, LineText, SourceText};
-pub use session::Session;
-pub use statement::{Append, Assignment, Directive, Statement, is_macro_name};
-pub use steps::Checked;
-pub use turns::{Plan, PlanError};
+pub use rules_text::{RuleLine, RuleLineText, TransformSource};
+pub use run_steps::CheckResult;
+pub use session::TransformSession;
+pub use statement::{
+    AssignmentOperator, ConfigDirective, MacroAssignment, TransformStatement, is_macro_name,
+};

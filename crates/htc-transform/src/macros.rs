@@ -10,55 +10,55 @@ use htc_config::MacroSource;
 
 /// A table of macros that can go back to an earlier state.
 #[derive(Clone, Debug, Default)]
-pub struct Macros {
-    entries: Vec<Entry>,
+pub struct MacroTable {
+    entries: Vec<MacroTableEntry>,
     /// Slots of `entries` by hash of the caseless name; open addressing, a power of two in size, 0 is free.
     index: Vec<u32>,
-    journal: Vec<(u32, Option<BString>)>,
+    undo_log: Vec<(u32, Option<BString>)>,
     /// Whether any name begins with `XFORM.`, which hardly any does.
-    qualified: bool,
+    has_xform_names: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct MacroTableEntry {
     name: BString,
     /// `None` after going back to a state in which it was not defined.
     value: Option<BString>,
 }
 
 /// What a name may begin with that is meant for transforms only.
-const QUALIFIER: &[u8] = b"XFORM.";
+const XFORM_PREFIX: &[u8] = b"XFORM.";
 
-/// A state of [`Macros`] to go back to.
+/// A state of [`MacroTable`] to go back to.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(usize);
+pub struct MacroTableMark(usize);
 
-impl Macros {
+impl MacroTable {
     /// The raw value of a name.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        let at = self.find(name)?;
+        let at = self.find_index(name)?;
         self.entries[at].value.as_deref().map(|value| &value[..])
     }
 
     /// Defines a name or changes its value; the first spelling is kept.
     pub fn set(&mut self, name: &[u8], value: impl Into<BString>) {
-        let at = match self.find(name) {
+        let at = match self.find_index(name) {
             Some(at) => at,
-            None => self.add(name),
+            None => self.add_entry(name),
         };
         let old = self.entries[at].value.replace(value.into());
-        self.journal.push((u32::try_from(at).unwrap_or(u32::MAX), old));
+        self.undo_log.push((u32::try_from(at).unwrap_or(u32::MAX), old));
     }
 
     /// The present state.
-    pub fn mark(&self) -> Mark {
-        Mark(self.journal.len())
+    pub fn mark(&self) -> MacroTableMark {
+        MacroTableMark(self.undo_log.len())
     }
 
     /// Goes back to an earlier state.
-    pub fn rewind(&mut self, mark: Mark) {
-        while self.journal.len() > mark.0 {
-            if let Some((at, old)) = self.journal.pop() {
+    pub fn rewind(&mut self, mark: MacroTableMark) {
+        while self.undo_log.len() > mark.0 {
+            if let Some((at, old)) = self.undo_log.pop() {
                 self.entries[at as usize].value = old;
             }
         }
@@ -66,12 +66,12 @@ impl Macros {
 
     /// Forgets that there was an earlier state: rewinding goes no further back than here.
     pub fn commit(&mut self) {
-        self.journal.clear();
+        self.undo_log.clear();
     }
 
-    fn find(&self, name: &[u8]) -> Option<usize> {
+    fn find_index(&self, name: &[u8]) -> Option<usize> {
         let mask = self.index.len().checked_sub(1)?;
-        let mut slot = hash(name) & mask;
+        let mut slot = hash_name(name) & mask;
         loop {
             let at = self.index[slot].checked_sub(1)? as usize;
             if caseless::eq(&self.entries[at].name, name) {
@@ -81,23 +81,23 @@ impl Macros {
         }
     }
 
-    fn add(&mut self, name: &[u8]) -> usize {
-        self.qualified |= caseless::starts_with(name, QUALIFIER);
-        self.entries.push(Entry { name: name.into(), value: None });
+    fn add_entry(&mut self, name: &[u8]) -> usize {
+        self.has_xform_names |= caseless::starts_with(name, XFORM_PREFIX);
+        self.entries.push(MacroTableEntry { name: name.into(), value: None });
         if self.entries.len() * 2 > self.index.len() {
             self.index = vec![0; (self.entries.len() * 4).next_power_of_two()];
             for at in 0..self.entries.len() {
-                self.link(at);
+                self.link_entry(at);
             }
         } else {
-            self.link(self.entries.len() - 1);
+            self.link_entry(self.entries.len() - 1);
         }
         self.entries.len() - 1
     }
 
-    fn link(&mut self, at: usize) {
+    fn link_entry(&mut self, at: usize) {
         let mask = self.index.len() - 1;
-        let mut slot = hash(&self.entries[at].name) & mask;
+        let mut slot = hash_name(&self.entries[at].name) & mask;
         while self.index[slot] != 0 {
             slot = (slot + 1) & mask;
         }
@@ -105,39 +105,39 @@ impl Macros {
     }
 }
 
-fn hash(name: &[u8]) -> usize {
+fn hash_name(name: &[u8]) -> usize {
     hash_of_name(name) as usize
 }
 
 /// Names that exist without being defined (`XFormBasicMacroDefaults`, `XFormMacroDefaults`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BuiltIn {
+pub enum BuiltInMacros {
     /// Daemons, and runs of the tool that do not iterate.
     Basic,
     /// Runs that iterate.
-    Iterating(Turn),
+    Iterating(IterationPosition),
 }
 
 /// Where an iteration stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct IterationPosition {
     /// `$(Step)`: from 0 to the count, for each item.
     pub step: u32,
     /// `$(Row)` and `$(ItemIndex)`: number of the item from 0.
     pub row: u32,
     /// `$(XFormId)`: counts all runs of one ad from 0.
-    pub id: u32,
+    pub run_id: u32,
     /// Whether there is one run of each ad only: `$(Iterating)` is 0.
     pub is_single: bool,
     /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER, OPSYSANDVER, which the iterating table reads from the configuration once.
     pub platform: [BString; 5],
 }
 
-/// The names of [`Turn::platform`].
-pub const PLATFORM: [&str; 5] = ["ARCH", "OPSYS", "OPSYSVER", "OPSYSMAJORVER", "OPSYSANDVER"];
+/// The names of [`IterationPosition::platform`].
+pub const PLATFORM_NAMES: [&str; 5] = ["ARCH", "OPSYS", "OPSYSVER", "OPSYSMAJORVER", "OPSYSANDVER"];
 
-impl BuiltIn {
-    fn get(&self, name: &[u8]) -> Option<Cow<'static, [u8]>> {
+impl BuiltInMacros {
+    fn value_of(&self, name: &[u8]) -> Option<Cow<'static, [u8]>> {
         let is = |text: &str| caseless::eq(name, text.as_bytes());
         let number = |n: u32| Some(Cow::Owned(n.to_string().into_bytes()));
         if is("IsLinux") {
@@ -147,20 +147,20 @@ impl BuiltIn {
             return Some(Cow::Borrowed(b"0"));
         }
         match self {
-            BuiltIn::Basic if is("Iterating") || is("IsClusterAd") || is("LateMaterialization") => {
+            BuiltInMacros::Basic if is("Iterating") || is("IsClusterAd") || is("LateMaterialization") => {
                 Some(Cow::Borrowed(b"0"))
             }
-            BuiltIn::Basic => None,
-            BuiltIn::Iterating(turn) if is("Iterating") => {
+            BuiltInMacros::Basic => None,
+            BuiltInMacros::Iterating(turn) if is("Iterating") => {
                 Some(Cow::Borrowed(if turn.is_single { b"0" } else { b"1" }))
             }
             // The set-up after choosing the table forgets the name of the rules file.
-            BuiltIn::Iterating(_) if is("RulesFile") => Some(Cow::Borrowed(b"")),
-            BuiltIn::Iterating(turn) if is("Step") => number(turn.step),
-            BuiltIn::Iterating(turn) if is("Row") || is("ItemIndex") => number(turn.row),
-            BuiltIn::Iterating(turn) if is("XFormId") => number(turn.id),
-            BuiltIn::Iterating(turn) => {
-                let at = PLATFORM.iter().position(|platform| is(platform))?;
+            BuiltInMacros::Iterating(_) if is("RulesFile") => Some(Cow::Borrowed(b"")),
+            BuiltInMacros::Iterating(turn) if is("Step") => number(turn.step),
+            BuiltInMacros::Iterating(turn) if is("Row") || is("ItemIndex") => number(turn.row),
+            BuiltInMacros::Iterating(turn) if is("XFormId") => number(turn.run_id),
+            BuiltInMacros::Iterating(turn) => {
+                let at = PLATFORM_NAMES.iter().position(|platform| is(platform))?;
                 Some(Cow::Owned(turn.platform[at].to_vec()))
             }
         }
@@ -169,29 +169,29 @@ impl BuiltIn {
 
 /// Where `$(NAME)` looks while a transform runs: `XFORM.NAME`, `NAME`, the built-in names, `MY.attribute`, the
 /// configuration.
-pub struct Scope<'a> {
+pub struct MacroScope<'a> {
     /// The macros of the transform.
-    pub macros: &'a Macros,
+    pub macros: &'a MacroTable,
     /// The built-in names.
-    pub built_in: &'a BuiltIn,
+    pub built_in: &'a BuiltInMacros,
     /// The ad, unless the text is only being checked.
     pub ad: Option<&'a ClassAd>,
     /// The configuration.
-    pub knobs: Option<&'a dyn MacroSource>,
+    pub config: Option<&'a dyn MacroSource>,
 }
 
-impl MacroSource for Scope<'_> {
+impl MacroSource for MacroScope<'_> {
     fn raw(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        if let Some(value) = self.own(name) {
+        if let Some(value) = self.find_own_macro(name) {
             return Some(value);
         }
-        if let (Some(ad), Some(attribute)) = (self.ad, my_attribute(name))
+        if let (Some(ad), Some(attribute)) = (self.ad, strip_my_prefix(name))
             && let Some(value) = attribute_text(ad, attribute)
         {
             return Some(value);
         }
         // A knob that is set to nothing is as good as none.
-        self.knobs?.raw(name).filter(|value| !value.is_empty())
+        self.config?.raw(name).filter(|value| !value.is_empty())
     }
 
     fn ad(&self) -> Option<&ClassAd> {
@@ -199,20 +199,20 @@ impl MacroSource for Scope<'_> {
     }
 }
 
-impl Scope<'_> {
+impl MacroScope<'_> {
     /// What the transform itself or the built-in names say.
-    fn own(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+    fn find_own_macro(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         let macros = self.macros;
-        let prefixed = if macros.qualified { macros.get(&[QUALIFIER, name].concat()) } else { None };
+        let prefixed = if macros.has_xform_names { macros.get(&[XFORM_PREFIX, name].concat()) } else { None };
         match prefixed.or_else(|| macros.get(name)) {
             Some(value) => Some(Cow::Borrowed(value)),
-            None => self.built_in.get(name),
+            None => self.built_in.value_of(name),
         }
     }
 }
 
 /// The attribute of a name that begins with `MY.`, in any case.
-fn my_attribute(name: &[u8]) -> Option<&[u8]> {
+fn strip_my_prefix(name: &[u8]) -> Option<&[u8]> {
     caseless::starts_with(name, b"MY.").then(|| &name[3..])
 }
 
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn names_are_caseless_and_states_come_back() {
-        let mut macros = Macros::default();
+        let mut macros = MacroTable::default();
         macros.set(b"Abc", "1");
         let mark = macros.mark();
         macros.set(b"ABC", "2");
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_thousand_names_are_all_found() {
-        let mut macros = Macros::default();
+        let mut macros = MacroTable::default();
         for n in 0..1000 {
             macros.set(format!("name{n}").as_bytes(), n.to_string());
         }
@@ -259,11 +259,11 @@ mod tests {
 
     #[test]
     fn the_own_prefix_wins_and_built_in_names_can_be_hidden() {
-        let mut macros = Macros::default();
+        let mut macros = MacroTable::default();
         macros.set(b"V", "plain");
         macros.set(b"XFORM.v", "own");
-        fn scope(macros: &Macros) -> Scope<'_> {
-            Scope { macros, built_in: &BuiltIn::Basic, ad: None, knobs: None }
+        fn scope(macros: &MacroTable) -> MacroScope<'_> {
+            MacroScope { macros, built_in: &BuiltInMacros::Basic, ad: None, config: None }
         }
         assert_eq!(scope(&macros).raw(b"V").as_deref(), Some(&b"own"[..]));
         assert_eq!(scope(&macros).raw(b"iterating").as_deref(), Some(&b"0"[..]));

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::command::{Attribute, Command, CommandError, Keyword};
-use super::envelope::{self, Envelope, LoadError};
-use super::memo::Memo;
-use super::pattern;
-use super::rules::{Line, Rules};
-use super::statement::{self, Assignment, Directive, Statement};
-use super::template::Template;
+use super::attribute_pattern;
+use super::command::{CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand};
+use super::header::{self, TransformHeader, TransformLoadError};
+use super::rules_text::{RuleLine, RulesText};
+use super::statement::{self, ConfigDirective, MacroAssignment, TransformStatement};
+use super::step_memo::StepMemo;
+use super::value_template::ValueTemplate;
 use htc_base::text::space::is_space;
 use htc_classad::regex::{PatternError, Regex};
 use htc_classad::{Dialect, Expr, ParseError};
@@ -22,32 +22,38 @@ pub struct Transform {
     /// Its name: what NAME says, else the file or the knob's own name.
     pub name: BString,
     /// NAME, REQUIREMENTS, UNIVERSE, TRANSFORM.
-    pub envelope: Envelope,
+    pub envelope: TransformHeader,
     /// The comment that is all a knob's text holds beside the envelope.
     pub comment: Option<BString>,
-    pub(super) program: Program,
+    pub(super) program: TransformProgram,
 }
 
 impl Transform {
     /// Reads a rules file, its expressions in the mode of a dialect. `name` is the file's name.
-    pub fn from_file(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, LoadError> {
-        let (envelope, lines) = envelope::take_from_file(Rules::from_file(name, text), dialect)?;
+    pub fn from_file(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, TransformLoadError> {
+        let (envelope, lines) = header::take_header_from_file(RulesText::from_file(name, text), dialect)?;
         let name = envelope.name.clone().unwrap_or_else(|| name.into());
-        Ok(Transform { name, envelope, comment: None, program: Program::compile(lines, dialect) })
+        Ok(Transform { name, envelope, comment: None, program: TransformProgram::compile(lines, dialect) })
     }
 
     /// Reads the unexpanded value of a knob. A NAME in it is ignored unless `name` is empty.
-    pub fn from_knob(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, LoadError> {
-        Self::from_knob_at(name, name, text, dialect)
+    pub fn from_parameter(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, TransformLoadError> {
+        Self::from_parameter_at(name, name, text, dialect)
     }
 
-    /// As [`Transform::from_knob`]; `place` is what messages call the text, whose lines are counted from its own first one.
-    pub fn from_knob_at(name: &str, place: &str, text: &[u8], dialect: Dialect) -> Result<Self, LoadError> {
-        let (envelope, lines) = envelope::take_from_knob(Rules::from_knob(place, text), dialect)?;
+    /// As [`Transform::from_parameter`]; `place` is what messages call the text, whose lines are counted from its own first one.
+    pub fn from_parameter_at(
+        name: &str,
+        place: &str,
+        text: &[u8],
+        dialect: Dialect,
+    ) -> Result<Self, TransformLoadError> {
+        let (envelope, lines) =
+            header::take_header_from_parameter(RulesText::from_parameter(place, text), dialect)?;
         let own = if name.is_empty() { envelope.name.clone() } else { None };
         let name = own.unwrap_or_else(|| name.into());
         let comment = lines.first().map(|line| line.text.clone());
-        let program = Program::compile(lines, dialect);
+        let program = TransformProgram::compile(lines, dialect);
         let comment = comment.filter(|text| program.steps.is_empty() && text.trim_start().starts_with(b"#"));
         Ok(Transform { name, envelope, comment, program })
     }
@@ -58,7 +64,7 @@ impl Transform {
     }
 
     /// Its lines without the envelope, comments and blank lines.
-    pub fn lines(&self) -> impl Iterator<Item = &Line> {
+    pub fn lines(&self) -> impl Iterator<Item = &RuleLine> {
         self.program.steps.iter().map(|step| &step.line)
     }
 
@@ -72,8 +78,9 @@ impl Transform {
     pub fn has_same_statements(&self, other: &Transform) -> bool {
         let includes = |it: &Transform| {
             let mut statements = it.statements();
-            statements
-                .any(|(_, statement)| matches!(statement, Statement::Directive(Directive::Include { .. })))
+            statements.any(|(_, statement)| {
+                matches!(statement, TransformStatement::Directive(ConfigDirective::Include { .. }))
+            })
         };
         let is_plain = |it: &Transform| it.envelope.iteration.is_none() && !includes(it);
         is_plain(self)
@@ -96,7 +103,7 @@ impl Transform {
     /// The files that its `include` statements name, as far as that is known without macros.
     pub fn included_files(&self) -> impl Iterator<Item = BString> {
         self.statements().filter_map(|(_, statement)| match statement {
-            Statement::Directive(Directive::Include { options, target })
+            TransformStatement::Directive(ConfigDirective::Include { options, target })
                 if !target.contains(&b'$') && !target.contains(&b'|') && !options.contains_str("command") =>
             {
                 Some(target)
@@ -106,119 +113,133 @@ impl Transform {
     }
 
     /// Whether what it does to an ad depends on that ad alone: files and commands that it includes may give something else each time.
-    pub fn includes_nothing(&self) -> bool {
-        self.statements()
-            .all(|(_, statement)| !matches!(statement, Statement::Directive(Directive::Include { .. })))
+    pub fn has_no_includes(&self) -> bool {
+        self.statements().all(|(_, statement)| {
+            !matches!(statement, TransformStatement::Directive(ConfigDirective::Include { .. }))
+        })
     }
 
     /// Its lines, each split into what it asks for.
-    pub fn statements(&self) -> impl Iterator<Item = (&Line, Statement)> {
-        self.program.steps.iter().map(|step| (&step.line, statement::split(&step.line.text)))
+    pub fn statements(&self) -> impl Iterator<Item = (&RuleLine, TransformStatement)> {
+        self.program.steps.iter().map(|step| (&step.line, statement::split_statement(&step.line.text)))
     }
 }
 
 /// The statements of a text.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
-    pub(super) steps: Vec<Step>,
+pub(super) struct TransformProgram {
+    pub(super) steps: Vec<ProgramStep>,
 }
 
 /// One line.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct ProgramStep {
     /// Where it stands and what it says.
-    pub(super) line: Line,
-    plain: Prepared,
+    pub(super) line: RuleLine,
+    plain: PreparedStatement,
     /// A line that begins with `:` means something else inside an `if`.
-    after_colon: Option<Prepared>,
+    after_colon: Option<PreparedStatement>,
     /// What could be made ready of a command whose text holds no macro.
-    pub(super) ready: Ready,
+    pub(super) operand: PreparedOperand,
     /// The value of a command, where it holds plain references only.
-    pub(super) template: Option<Template>,
+    pub(super) template: Option<ValueTemplate>,
     /// What it has worked out for other ads.
-    pub(super) memo: Memo,
+    pub(super) memo: StepMemo,
     /// How its expressions are read.
     pub(super) dialect: Dialect,
 }
 
 /// A statement, split.
 #[derive(Clone, Debug)]
-pub(super) enum Prepared {
+pub(super) enum PreparedStatement {
     /// A line of the `if` family.
     Condition(Option<IfLine>),
-    Command(Result<Command, CommandError>),
-    Assign(Assignment),
-    Directive(Directive),
+    Command(Result<TransformCommand, CommandSyntaxError>),
+    Assign(MacroAssignment),
+    Directive(ConfigDirective),
 }
 
 /// The constant part of a command.
 #[derive(Clone, Debug)]
-pub(super) enum Ready {
+pub(super) enum PreparedOperand {
     /// Nothing.
-    No,
+    Unprepared,
     /// The expression of SET, DEFAULT, EVALSET or EVALMACRO.
     Expression(Result<Expr, ParseError>),
     /// The pattern of COPY, RENAME or DELETE.
     Pattern(Result<Arc<Regex>, PatternError>),
 }
 
-impl Program {
+impl TransformProgram {
     /// Splits lines; blank lines and comments fall out.
-    pub(super) fn compile(lines: Vec<Line>, dialect: Dialect) -> Self {
-        Program { steps: lines.into_iter().filter_map(|line| Step::compile(line, dialect)).collect() }
+    pub(super) fn compile(lines: Vec<RuleLine>, dialect: Dialect) -> Self {
+        TransformProgram {
+            steps: lines.into_iter().filter_map(|line| ProgramStep::compile(line, dialect)).collect(),
+        }
     }
 }
 
-impl Step {
-    fn compile(line: Line, dialect: Dialect) -> Option<Self> {
-        let plain = prepare(&line.text)?;
-        let nothing = || Prepared::Command(Ok(Command::nothing()));
-        let after_colon = line.text.strip_prefix(b":").map(|rest| prepare(rest).unwrap_or_else(nothing));
+impl ProgramStep {
+    fn compile(line: RuleLine, dialect: Dialect) -> Option<Self> {
+        let plain = prepare_statement(&line.text)?;
+        let nothing = || PreparedStatement::Command(Ok(TransformCommand::no_op()));
+        let after_colon =
+            line.text.strip_prefix(b":").map(|rest| prepare_statement(rest).unwrap_or_else(nothing));
         let command = after_colon.as_ref().unwrap_or(&plain);
         let (ready, template) = match command {
-            Prepared::Command(Ok(command)) => (ready(command, dialect), Template::compile(&command.value)),
-            _ => (Ready::No, None),
+            PreparedStatement::Command(Ok(command)) => {
+                (prepare_operand(command, dialect), ValueTemplate::compile(&command.value))
+            }
+            _ => (PreparedOperand::Unprepared, None),
         };
-        Some(Step { line, plain, after_colon, ready, template, memo: Memo::default(), dialect })
+        Some(ProgramStep {
+            line,
+            plain,
+            after_colon,
+            operand: ready,
+            template,
+            memo: StepMemo::default(),
+            dialect,
+        })
     }
 
     /// The statement and how many characters of the line stand before it: a leading `:` is dropped inside an `if` body and
     /// before `if` itself.
-    pub(super) fn prepared(&self, inside_if: bool) -> (&Prepared, usize) {
+    pub(super) fn statement_for(&self, inside_if: bool) -> (&PreparedStatement, usize) {
         match &self.after_colon {
-            Some(after) if inside_if || begins_if(&self.line.text) => (after, 1),
+            Some(after) if inside_if || is_colon_if(&self.line.text) => (after, 1),
             _ => (&self.plain, 0),
         }
     }
 }
 
 /// Whether the line is `:if`, in lower case as the reference compares.
-fn begins_if(line: &[u8]) -> bool {
+fn is_colon_if(line: &[u8]) -> bool {
     line.strip_prefix(b":if").is_some_and(|rest| rest.first().is_none_or(|&b| is_space(b)))
 }
 
-fn prepare(text: &[u8]) -> Option<Prepared> {
-    Some(match statement::split(text) {
-        Statement::Nothing => return None,
-        Statement::Condition => Prepared::Condition(IfLine::new(text)),
-        Statement::Command(command) => Prepared::Command(command),
-        Statement::Assign(assignment) => Prepared::Assign(assignment),
-        Statement::Directive(directive) => Prepared::Directive(directive),
+fn prepare_statement(text: &[u8]) -> Option<PreparedStatement> {
+    Some(match statement::split_statement(text) {
+        TransformStatement::Blank => return None,
+        TransformStatement::Condition => PreparedStatement::Condition(IfLine::new(text)),
+        TransformStatement::Command(command) => PreparedStatement::Command(command),
+        TransformStatement::Assign(assignment) => PreparedStatement::Assign(assignment),
+        TransformStatement::Directive(directive) => PreparedStatement::Directive(directive),
     })
 }
 
-fn ready(command: &Command, dialect: Dialect) -> Ready {
-    if let Some(Attribute::Pattern(pattern)) = &command.attribute {
-        return Ready::Pattern(pattern::compile(pattern).map(Arc::new));
+fn prepare_operand(command: &TransformCommand, dialect: Dialect) -> PreparedOperand {
+    if let Some(CommandAttribute::Pattern(pattern)) = &command.attribute {
+        return PreparedOperand::Pattern(attribute_pattern::compile_pattern(pattern).map(Arc::new));
     }
     let constant = memchr::memchr(b'$', &command.value).is_none();
     match command.keyword {
-        Keyword::Set | Keyword::Default if constant => {
-            Ready::Expression(Expr::parse_with(&command.value, dialect.old()))
+        CommandKeyword::Set | CommandKeyword::Default if constant => {
+            PreparedOperand::Expression(Expr::parse_with(&command.value, dialect.old()))
         }
-        Keyword::EvalSet | Keyword::EvalMacro if constant => {
-            Ready::Expression(Expr::parse_prefix(&command.value, dialect).map(|(expr, _)| expr))
+        CommandKeyword::EvalSet | CommandKeyword::EvalMacro if constant => {
+            PreparedOperand::Expression(Expr::parse_prefix(&command.value, dialect).map(|(expr, _)| expr))
         }
-        _ => Ready::No,
+        _ => PreparedOperand::Unprepared,
     }
 }

@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use bstr::BString;
 
-use super::include::Included;
-use super::macros::{BuiltIn, Macros, Scope};
-use super::observe::{Event, Failure, Observer, Problem, ProblemKind, Reason};
+use super::include::IncludeCache;
+use super::macros::{BuiltInMacros, MacroScope, MacroTable};
+use super::observer::{
+    FailureReason, Observer, ProblemKind, TransformEvent, TransformFailure, TransformProblem,
+};
 use super::program::Transform;
-use super::rules::Line;
-use htc_base::quirks::Quirks;
+use super::rules_text::RuleLine;
+use htc_base::quirks::QuirkMode;
 use htc_base::text::Span;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
@@ -18,103 +20,124 @@ use htc_config::expand;
 use htc_config::{CommandPolicy, MacroSource};
 
 /// Applies transforms; keeps the macros that pass from one to the next.
-pub struct Session<'w> {
+pub struct TransformSession<'w> {
     /// What is outside.
     pub world: &'w dyn World,
     /// The configuration that `$(NAME)` falls back to.
-    pub knobs: Option<&'w dyn MacroSource>,
-    /// The macros: set ones before the first ad with [`Macros::set`], go back between ads with [`Macros::rewind`].
-    pub macros: Macros,
+    pub config: Option<&'w dyn MacroSource>,
+    /// The macros: set ones before the first ad with [`MacroTable::set`], go back between ads with [`MacroTable::rewind`].
+    pub macros: MacroTable,
     /// The names that are defined by themselves.
-    pub built_in: BuiltIn,
+    pub built_in: BuiltInMacros,
     /// Whether to do as 25.14 does where that is plainly not what was meant.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// Whether commands that `include` and TRANSFORM name are run; the reference runs them.
     pub commands: CommandPolicy,
     /// Where what `include` gives is remembered; the reference reads it again for every ad.
-    pub included: Option<Rc<Included>>,
+    pub include_cache: Option<Rc<IncludeCache>>,
     /// Why an `include ifexist` was passed over: the reference tells it with the next failure that has no reason of its own.
     pub stale_reason: String,
 }
 
-impl<'w> Session<'w> {
+impl<'w> TransformSession<'w> {
     /// A session without macros.
     pub fn new(world: &'w dyn World, knobs: Option<&'w dyn MacroSource>) -> Self {
-        let quirks = Quirks::default();
-        let commands = CommandPolicy::BOUNDED;
-        let (macros, built_in) = (Macros::default(), BuiltIn::Basic);
+        let quirks = QuirkMode::default();
+        let commands = CommandPolicy::BOUNDED_RUN;
+        let (macros, built_in) = (MacroTable::default(), BuiltInMacros::Basic);
         let (included, stale_reason) = (None, String::new());
-        Session { world, knobs, macros, built_in, quirks, commands, included, stale_reason }
+        TransformSession {
+            world,
+            config: knobs,
+            macros,
+            built_in,
+            quirks,
+            commands,
+            include_cache: included,
+            stale_reason,
+        }
     }
 
     /// Whether the transform's REQUIREMENTS let it be applied to this ad: evaluated in the ad without TARGET, as a text that
     /// stands in no ad; boolean and number count by their truth, anything else does not apply.
-    pub fn matches(&self, transform: &Transform, ad: &ClassAd) -> bool {
+    pub fn meets_requirements(&self, transform: &Transform, ad: &ClassAd) -> bool {
         let Some(requirements) = &transform.envelope.requirements else { return true };
         // An evaluation that is given up lets it apply (`MacroStreamXFormSource::matches`).
-        let value = Context::new(self.world).my(ad).alone().try_eval(&requirements.expr);
+        let value = Context::new(self.world).my(ad).without_enclosing_ad().try_eval(&requirements.expr);
         value.is_none_or(|value| value.truth() == Some(true))
     }
 
     /// Expands a text as a command's value would be, with no ad: for arguments of TRANSFORM.
-    pub fn expand_alone(
+    pub fn expand_without_ad(
         &self,
-        line: &Line,
+        line: &RuleLine,
         text: &[u8],
         observer: &mut dyn Observer,
-    ) -> Result<BString, Failure> {
-        let empty = Macros::default();
-        let scope = Scope { macros: &empty, built_in: &self.built_in, ad: None, knobs: None };
-        self.expand_in(&scope, (line, 0), text, observer).map(|text| text.into_owned().into())
+    ) -> Result<BString, TransformFailure> {
+        let empty = MacroTable::default();
+        let scope = MacroScope { macros: &empty, built_in: &self.built_in, ad: None, config: None };
+        self.expand_in_scope(&scope, (line, 0), text, observer).map(|text| text.into_owned().into())
     }
 
-    pub(super) fn scope<'a>(&'a self, ad: Option<&'a ClassAd>) -> Scope<'a> {
-        Scope { macros: &self.macros, built_in: &self.built_in, ad, knobs: self.knobs }
+    pub(super) fn macro_scope<'a>(&'a self, ad: Option<&'a ClassAd>) -> MacroScope<'a> {
+        MacroScope { macros: &self.macros, built_in: &self.built_in, ad, config: self.config }
     }
 
     /// Expands the value of a command, at its place in a line.
     pub(super) fn expand<'t>(
         &self,
-        at: (&Line, usize),
+        at: (&RuleLine, usize),
         text: &'t [u8],
         ad: Option<&ClassAd>,
         observer: &mut dyn Observer,
-    ) -> Result<Cow<'t, [u8]>, Failure> {
-        self.expand_in(&self.scope(ad), at, text, observer)
+    ) -> Result<Cow<'t, [u8]>, TransformFailure> {
+        self.expand_in_scope(&self.macro_scope(ad), at, text, observer)
     }
 
     /// Expands macros; a text without `$` is returned as it is.
-    fn expand_in<'t>(
+    fn expand_in_scope<'t>(
         &self,
-        scope: &Scope<'_>,
-        (line, at): (&Line, usize),
+        scope: &MacroScope<'_>,
+        (line, at): (&RuleLine, usize),
         text: &'t [u8],
         observer: &mut dyn Observer,
-    ) -> Result<Cow<'t, [u8]>, Failure> {
+    ) -> Result<Cow<'t, [u8]>, TransformFailure> {
         if memchr::memchr(b'$', text).is_none() {
             return Ok(Cow::Borrowed(text));
         }
-        let mut report = |message: expand::Message| function_problem(observer, line, &message);
+        let mut report = |message: expand::FunctionFailure| report_function_problem(observer, line, &message);
         match expand::expand(text, scope, self.world, &mut report) {
             Ok(expanded) => Ok(Cow::Owned(expanded.into())),
-            Err(error) => {
-                Err(Failure::new(line, (at, at + text.len()), Reason::Expansion(error.to_string())))
-            }
+            Err(error) => Err(TransformFailure::new(
+                line,
+                (at, at + text.len()),
+                FailureReason::Expansion(error.to_string()),
+            )),
         }
     }
 
     /// Stores a macro.
-    pub(super) fn store(&mut self, line: &Line, name: &[u8], value: BString, observer: &mut dyn Observer) {
+    pub(super) fn store_macro(
+        &mut self,
+        line: &RuleLine,
+        name: &[u8],
+        value: BString,
+        observer: &mut dyn Observer,
+    ) {
         if observer.wants_steps() {
-            observer.event(line, Event::Assigned { name, value: &value });
+            observer.on_event(line, TransformEvent::Assigned { name, value: &value });
         }
         self.macros.set(name, value);
     }
 }
 
 /// Tells of a function that failed.
-pub(super) fn function_problem(observer: &mut dyn Observer, line: &Line, message: &expand::Message) {
+pub(super) fn report_function_problem(
+    observer: &mut dyn Observer,
+    line: &RuleLine,
+    message: &expand::FunctionFailure,
+) {
     let kind = ProblemKind::Function(message.to_string());
-    let problem = Problem { kind, text: line.text.clone(), at: Span::default(), in_line: None };
-    observer.event(line, Event::Problem(problem));
+    let problem = TransformProblem { kind, text: line.text.clone(), at: Span::default(), in_line: None };
+    observer.on_event(line, TransformEvent::Problem(problem));
 }

@@ -5,31 +5,31 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::command::{self, Command, CommandError};
+use super::command::{self, CommandSyntaxError, TransformCommand};
 use htc_base::text::space::{is_space, trim};
 
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Statement {
+pub enum TransformStatement {
     /// Blank or comment.
-    Nothing,
+    Blank,
     /// `if`, `elif`, `else`, `endif`: the whole line, handed to the condition stack.
     Condition,
     /// A command, or the reason why it is none; known only when it is reached.
-    Command(Result<Command, CommandError>),
+    Command(Result<TransformCommand, CommandSyntaxError>),
     /// `name = value` and its relatives.
-    Assign(Assignment),
+    Assign(MacroAssignment),
     /// `use`, `include`, `error`, `warning`.
-    Directive(Directive),
+    Directive(ConfigDirective),
 }
 
 /// A macro assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
+pub struct MacroAssignment {
     /// The name before macro expansion.
     pub name: BString,
     /// What is done with the value.
-    pub append: Append,
+    pub operator: AssignmentOperator,
     /// The rest of the line; for `@=` the tag.
     pub value: BString,
     /// Offset of the value in the line.
@@ -38,18 +38,18 @@ pub struct Assignment {
 
 /// The operator of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Append {
+pub enum AssignmentOperator {
     /// `=`.
-    No,
+    Replace,
     /// `+=`, or with a separating character, once or doubled (`+,=`, `+&&=`).
-    With(Option<u8>, bool),
+    Append(Option<u8>, bool),
     /// `@=`: the value is the lines up to `@tag`.
     Block,
 }
 
 /// A configuration statement inside a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Directive {
+pub enum ConfigDirective {
     /// `use`: never works in a transform, there is no template table.
     Use {
         /// The unexpanded category.
@@ -71,25 +71,25 @@ pub enum Directive {
 }
 
 /// Splits one line. `text` begins at its first significant byte; a leading `:` has been dealt with.
-pub(super) fn split(text: &[u8]) -> Statement {
+pub(super) fn split_statement(text: &[u8]) -> TransformStatement {
     if trim(text).is_empty() || text[0] == b'#' {
-        return Statement::Nothing;
+        return TransformStatement::Blank;
     }
-    if is_condition(text) {
-        return Statement::Condition;
+    if is_if_line(text) {
+        return TransformStatement::Condition;
     }
-    let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator(b)) else {
-        return Statement::Command(command::parse(text));
+    let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator_byte(b)) else {
+        return TransformStatement::Command(command::parse_command(text));
     };
     let name = &text[..name_end];
     let mut at = name_end + 1;
-    let mut operator = Some((text[name_end], Append::No));
+    let mut operator = Some((text[name_end], AssignmentOperator::Replace));
     let mut operator_at = name_end;
     let mut word_before = false;
-    if !is_operator(text[name_end]) {
+    if !is_operator_byte(text[name_end]) {
         at = skip_space(text, at);
-        word_before = at < text.len() && !is_operator(text[at]) && !matches!(text[at], b'@' | b'+');
-        while at < text.len() && !is_operator(text[at]) && !matches!(text[at], b'@' | b'+') {
+        word_before = at < text.len() && !is_operator_byte(text[at]) && !matches!(text[at], b'@' | b'+');
+        while at < text.len() && !is_operator_byte(text[at]) && !matches!(text[at], b'@' | b'+') {
             at += 1;
         }
         operator_at = at;
@@ -103,7 +103,10 @@ pub(super) fn split(text: &[u8]) -> Statement {
         let words = || trim(&text[(name_end).min(operator_at)..operator_at]);
         if bare.eq_ignore_ascii_case(b"include") {
             let options = BString::from(words());
-            return Statement::Directive(Directive::Include { options, target: trim(value).into() });
+            return TransformStatement::Directive(ConfigDirective::Include {
+                options,
+                target: trim(value).into(),
+            });
         }
         if bare.eq_ignore_ascii_case(b"use") {
             // Without a blank before the colon the reference's category runs to the end of the line.
@@ -112,38 +115,47 @@ pub(super) fn split(text: &[u8]) -> Statement {
                 words if text[..operator_at].last().is_some_and(|&b| is_space(b)) => words,
                 _ => &text[skip_space(text, name_end)..],
             };
-            return Statement::Directive(Directive::Use { category: category.into(), value: value.into() });
+            return TransformStatement::Directive(ConfigDirective::Use {
+                category: category.into(),
+                value: value.into(),
+            });
         }
         if bare.eq_ignore_ascii_case(b"error") {
-            return Statement::Directive(Directive::Error(value.into()));
+            return TransformStatement::Directive(ConfigDirective::Error(value.into()));
         }
         if bare.eq_ignore_ascii_case(b"warning") {
-            return Statement::Directive(Directive::Warning(value.into()));
+            return TransformStatement::Directive(ConfigDirective::Warning(value.into()));
         }
     }
     match operator {
         Some((b'=' | b'@' | b'+', append)) if !word_before && !name.eq_ignore_ascii_case(b"queue") => {
-            Statement::Assign(Assignment { name: name.into(), append, value: value.into(), value_at })
+            TransformStatement::Assign(MacroAssignment {
+                name: name.into(),
+                operator: append,
+                value: value.into(),
+                value_at,
+            })
         }
-        _ => Statement::Command(command::parse(text)),
+        _ => TransformStatement::Command(command::parse_command(text)),
     }
 }
 
 /// Whether a line that is no command is complained about as one that cannot be parsed: there is an operator, or no word
 /// before one, so that the reference takes it for an assignment first.
-pub(super) fn is_blamed_on_syntax(text: &[u8]) -> bool {
-    let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator(b)) else { return false };
+pub(super) fn is_reported_as_syntax_error(text: &[u8]) -> bool {
+    let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator_byte(b)) else { return false };
     let at = skip_space(text, name_end);
-    is_operator(text[name_end]) || text.get(at).is_none_or(|&b| is_operator(b) || matches!(b, b'@' | b'+'))
+    is_operator_byte(text[name_end])
+        || text.get(at).is_none_or(|&b| is_operator_byte(b) || matches!(b, b'@' | b'+'))
 }
 
 /// Whether the first word belongs to the `if` family.
-fn is_condition(text: &[u8]) -> bool {
+fn is_if_line(text: &[u8]) -> bool {
     let word = &text[..text.iter().position(|&b| is_space(b)).unwrap_or(text.len())];
     [&b"if"[..], b"elif", b"else", b"endif"].iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
 }
 
-fn is_operator(byte: u8) -> bool {
+fn is_operator_byte(byte: u8) -> bool {
     matches!(byte, b'=' | b':')
 }
 
@@ -152,12 +164,12 @@ fn skip_space(text: &[u8], at: usize) -> usize {
 }
 
 /// The operator at `at`, which is moved behind it: `=`, `:`, `@=`, `+=`, `+S=`, `+SS=`.
-fn read_operator(text: &[u8], at: &mut usize) -> Option<(u8, Append)> {
+fn read_operator(text: &[u8], at: &mut usize) -> Option<(u8, AssignmentOperator)> {
     let first = *text.get(*at)?;
     *at += 1;
-    let mut append = Append::No;
+    let mut append = AssignmentOperator::Replace;
     match first {
-        b'@' => append = Append::Block,
+        b'@' => append = AssignmentOperator::Block,
         b'+' => {
             let separator = text.get(*at).copied().filter(|b| b",;|&*".contains(b));
             let mut doubled = false;
@@ -166,7 +178,7 @@ fn read_operator(text: &[u8], at: &mut usize) -> Option<(u8, Append)> {
                 doubled = text.get(*at).copied() == separator;
                 *at += usize::from(doubled);
             }
-            append = Append::With(separator, doubled);
+            append = AssignmentOperator::Append(separator, doubled);
         }
         _ => return Some((first, append)),
     }
@@ -183,7 +195,7 @@ pub fn is_macro_name(name: &[u8]) -> bool {
 }
 
 /// Whether the text is the end line of an `@=` block with this tag.
-pub fn ends_block(line: &[u8], tag: &[u8]) -> bool {
+pub fn is_block_end(line: &[u8], tag: &[u8]) -> bool {
     line.strip_prefix(b"@").is_some_and(|rest| rest.as_bstr() == tag.as_bstr())
 }
 
@@ -191,20 +203,23 @@ pub fn ends_block(line: &[u8], tag: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn assigned(text: &str) -> Option<(String, Append, String)> {
-        match split(text.as_bytes()) {
-            Statement::Assign(a) => Some((a.name.to_string(), a.append, a.value.to_string())),
+    fn assigned(text: &str) -> Option<(String, AssignmentOperator, String)> {
+        match split_statement(text.as_bytes()) {
+            TransformStatement::Assign(a) => Some((a.name.to_string(), a.operator, a.value.to_string())),
             _ => None,
         }
     }
 
     #[test]
     fn assignments_are_told_from_commands() {
-        assert_eq!(assigned("V = a b"), Some(("V".into(), Append::No, "a b".into())));
-        assert_eq!(assigned("SET=5"), Some(("SET".into(), Append::No, "5".into())));
-        assert_eq!(assigned("V +&&= x"), Some(("V".into(), Append::With(Some(b'&'), true), "x".into())));
-        assert_eq!(assigned("V @=end"), Some(("V".into(), Append::Block, "end".into())));
-        assert_eq!(assigned("V+= b"), Some(("V+".into(), Append::No, "b".into())));
+        assert_eq!(assigned("V = a b"), Some(("V".into(), AssignmentOperator::Replace, "a b".into())));
+        assert_eq!(assigned("SET=5"), Some(("SET".into(), AssignmentOperator::Replace, "5".into())));
+        assert_eq!(
+            assigned("V +&&= x"),
+            Some(("V".into(), AssignmentOperator::Append(Some(b'&'), true), "x".into()))
+        );
+        assert_eq!(assigned("V @=end"), Some(("V".into(), AssignmentOperator::Block, "end".into())));
+        assert_eq!(assigned("V+= b"), Some(("V+".into(), AssignmentOperator::Replace, "b".into())));
         assert!(assigned("SET A = 5").is_none());
         assert!(assigned("queue = 1").is_none());
     }
@@ -212,22 +227,31 @@ mod tests {
     #[test]
     fn directives_need_a_colon() {
         assert_eq!(
-            split(b"use ROLE : Submit"),
-            Statement::Directive(Directive::Use { category: "ROLE".into(), value: "Submit".into() })
+            split_statement(b"use ROLE : Submit"),
+            TransformStatement::Directive(ConfigDirective::Use {
+                category: "ROLE".into(),
+                value: "Submit".into()
+            })
         );
-        assert!(is_blamed_on_syntax(b"BOGUS: x") && is_blamed_on_syntax(b"A @ b"));
-        assert!(!is_blamed_on_syntax(b"BOGUS x") && !is_blamed_on_syntax(b"BOGUS"));
+        assert!(is_reported_as_syntax_error(b"BOGUS: x") && is_reported_as_syntax_error(b"A @ b"));
+        assert!(!is_reported_as_syntax_error(b"BOGUS x") && !is_reported_as_syntax_error(b"BOGUS"));
         assert_eq!(
-            split(b"@include ifexist : a b"),
-            Statement::Directive(Directive::Include { options: "ifexist".into(), target: "a b".into() })
+            split_statement(b"@include ifexist : a b"),
+            TransformStatement::Directive(ConfigDirective::Include {
+                options: "ifexist".into(),
+                target: "a b".into()
+            })
         );
-        assert!(matches!(split(b"V : 5"), Statement::Command(Err(CommandError::UnknownKeyword(_)))));
+        assert!(matches!(
+            split_statement(b"V : 5"),
+            TransformStatement::Command(Err(CommandSyntaxError::UnknownKeyword(_)))
+        ));
         assert!(assigned("include = 5").is_some());
     }
 
     #[test]
     fn an_at_sign_without_equals_is_a_command() {
-        assert!(matches!(split(b"X @foo"), Statement::Command(Err(_))));
-        assert!(matches!(split(b"SET X := 1"), Statement::Command(Ok(_))));
+        assert!(matches!(split_statement(b"X @foo"), TransformStatement::Command(Err(_))));
+        assert!(matches!(split_statement(b"SET X := 1"), TransformStatement::Command(Ok(_))));
     }
 }

@@ -5,29 +5,31 @@
 //!
 //! Reference: `condor_event.cpp`, `write_user_log.cpp`.
 
-mod ad;
-mod body;
-mod information;
-mod kind;
-mod nodes;
-mod options;
-mod others;
-mod print;
+mod body_parser;
+mod dagman_nodes_mask;
+mod data_reuse;
+mod event_ad;
+mod event_body;
+mod event_kind;
+mod event_reader;
+mod event_text;
+mod event_time;
+mod format_options;
+mod job_ad_information;
+mod other_events;
 pub mod queue;
-mod read;
-mod read_body;
-mod reuse;
-mod table;
-mod time;
+mod resource_table;
 
-pub use body::{Body, Ending, Evicted, Share, Terminated, Transfer, UsageTime};
-pub use kind::EventKind;
-pub use nodes::nodes_mask;
-pub use options::FormatOptions;
-pub use read::{EventReader, ReadError};
-pub use reuse::Reuse;
-pub use table::{ResourceRow, ResourceTable};
-pub use time::EventTime;
+pub use dagman_nodes_mask::dagman_nodes_mask;
+pub use data_reuse::DataReuseEvent;
+pub use event_body::{
+    CpuTime, EventBody, EvictedEvent, FileTransferStep, JobTermination, RunUsage, TerminatedEvent,
+};
+pub use event_kind::EventKind;
+pub use event_reader::{EventReadError, EventReader};
+pub use event_time::EventTime;
+pub use format_options::FormatOptions;
+pub use resource_table::{ResourceRow, ResourceTable};
 
 /// One event of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,12 +45,12 @@ pub struct JobEvent {
     /// When it happened.
     pub time: EventTime,
     /// The details.
-    pub body: Body,
+    pub body: EventBody,
 }
 
 impl JobEvent {
     /// An event of a job with the number that belongs to its body.
-    pub fn new(cluster: i32, proc: i32, time: EventTime, body: Body) -> Self {
-        JobEvent { number: body.number(), cluster, proc, subproc: 0, time, body }
+    pub fn new(cluster: i32, proc: i32, time: EventTime, body: EventBody) -> Self {
+        JobEvent { number: body.event_number(), cluster, proc, subproc: 0, time, body }
     }
 }

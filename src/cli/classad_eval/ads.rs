@@ -6,44 +6,54 @@ use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Context as _;
 
-use super::options::Cli;
-use crate::classad::stream::{AdError, AdReader, AdRecord, Dealer, Form, Skim};
+use super::options::ClassadEvalCli;
+use crate::classad::stream::{AdBatcher, AdError, AdForm, AdReader, AdRecord, Projection};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, Session, malformed};
+use crate::cli::common::{Problem, ProgramContext, malformed_ad_problem};
 
 /// Errors of a stream that are told one by one; of the rest only the number.
-const MOST_MESSAGES: u64 = 20;
+const MAX_ERROR_MESSAGES: u64 = 20;
 
 /// A stream of ads whose errors are told as they come, or kept for whoever tells them.
-pub(super) struct Ads<'a, R> {
+pub(super) struct ReportingAdStream<'a, R> {
     pub(super) reader: AdReader<R>,
-    errors: Errors<'a>,
+    errors: StreamErrorReporter<'a>,
     /// Errors that are told later.
-    kept: Option<Vec<AdError>>,
+    kept_errors: Option<Vec<AdError>>,
     read: u64,
 }
 
-impl<'a, R: Read> Ads<'a, R> {
-    pub(super) fn new(read: R, name: String, cli: &Cli, dialect: Dialect, session: &'a Session) -> Self {
+impl<'a, R: Read> ReportingAdStream<'a, R> {
+    pub(super) fn new(
+        read: R,
+        name: String,
+        cli: &ClassadEvalCli,
+        dialect: Dialect,
+        session: &'a ProgramContext,
+    ) -> Self {
         let reader = AdReader::new(read, cli.stream.from).dialect(dialect);
         let strict = cli.input.strict_input;
-        let errors = Errors { name, session, strict, count: 0 };
-        Ads { reader: reader.exact(strict), errors, kept: None, read: 0 }
+        let errors = StreamErrorReporter { name, session, strict, count: 0 };
+        ReportingAdStream { reader: reader.exact(strict), errors, kept_errors: None, read: 0 }
     }
 
     /// Divides the stream: what others like this are made by, what deals its ads out, and who tells their errors.
-    pub(super) fn deal(self) -> (Like<'a>, Dealer<R>, Errors<'a>) {
-        (Like { hand: self.reader.hand(), errors: self.errors.clone() }, self.reader.dealer(), self.errors)
+    pub(super) fn split_for_threads(self) -> (PortionReaders<'a>, AdBatcher<R>, StreamErrorReporter<'a>) {
+        (
+            PortionReaders { prototype: self.reader.batch_reader(), errors: self.errors.clone() },
+            self.reader.into_batcher(),
+            self.errors,
+        )
     }
 
     /// The next ad that has anything in it.
     pub(super) fn next(&mut self) -> anyhow::Result<Option<AdRecord>> {
         loop {
-            let Some(mut record) = self.reader.next_ad().with_context(|| self.errors.problem())? else {
+            let Some(mut record) = self.reader.next_ad().with_context(|| self.errors.read_problem())? else {
                 self.end()?;
                 return Ok(None);
             };
-            if !self.tell(&mut record)? {
+            if !self.handle_errors(&mut record)? {
                 return Ok(None);
             }
             if !record.ad.is_empty() {
@@ -54,21 +64,25 @@ impl<'a, R: Read> Ads<'a, R> {
     }
 
     /// Reads the next ad into a record: what is wanted of it, if the ads are long ones, else the whole ad. Whether there was one.
-    pub(super) fn next_part(&mut self, skim: &mut Skim, record: &mut AdRecord) -> anyhow::Result<bool> {
+    pub(super) fn next_projected(
+        &mut self,
+        skim: &mut Projection,
+        record: &mut AdRecord,
+    ) -> anyhow::Result<bool> {
         loop {
-            if self.detect()? != Form::Long {
+            if self.detect_form()? != AdForm::Long {
                 return Ok(self.next()?.map(|next| *record = next).is_some());
             }
-            if !self.reader.next_part(skim, record).with_context(|| self.errors.problem())? {
+            if !self.reader.next_projected(skim, record).with_context(|| self.errors.read_problem())? {
                 self.end()?;
                 return Ok(false);
             }
             let has_errors = !record.errors.is_empty();
-            if !self.tell(record)? {
+            if !self.handle_errors(record)? {
                 return Ok(false);
             }
             // An ad of which nothing is wanted counts, one that is all errors does not.
-            if !has_errors || !self.reader.whole().is_empty() {
+            if !has_errors || !self.reader.whole_ad().is_empty() {
                 self.read += 1;
                 return Ok(true);
             }
@@ -76,8 +90,8 @@ impl<'a, R: Read> Ads<'a, R> {
     }
 
     /// The whole of the ad that was read in part.
-    pub(super) fn whole(&mut self) -> ClassAd {
-        self.reader.whole()
+    pub(super) fn whole_ad(&mut self) -> ClassAd {
+        self.reader.whole_ad()
     }
 
     /// Takes back an ad that is done with.
@@ -86,9 +100,9 @@ impl<'a, R: Read> Ads<'a, R> {
     }
 
     /// Tells the errors of an ad, or keeps them; whether to go on.
-    fn tell(&mut self, record: &mut AdRecord) -> anyhow::Result<bool> {
-        match &mut self.kept {
-            None => self.errors.tell(&record.errors).map(|()| true),
+    fn handle_errors(&mut self, record: &mut AdRecord) -> anyhow::Result<bool> {
+        match &mut self.kept_errors {
+            None => self.errors.report(&record.errors).map(|()| true),
             Some(kept) => {
                 let stops = self.errors.strict && !record.errors.is_empty();
                 kept.append(&mut record.errors);
@@ -99,66 +113,71 @@ impl<'a, R: Read> Ads<'a, R> {
 
     /// There are no more.
     fn end(&mut self) -> anyhow::Result<()> {
-        if self.kept.is_none() {
+        if self.kept_errors.is_none() {
             self.errors.end(self.read)?;
         }
         Ok(())
     }
 
     /// The form of the input.
-    pub(super) fn detect(&mut self) -> anyhow::Result<Form> {
-        self.reader.detect().with_context(|| self.errors.problem())
+    pub(super) fn detect_form(&mut self) -> anyhow::Result<AdForm> {
+        self.reader.detect().with_context(|| self.errors.read_problem())
     }
 
     /// The form of the input as far as it is known.
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn form(&self) -> AdForm {
         self.reader.form()
     }
 }
 
-impl Ads<'_, Empty> {
+impl ReportingAdStream<'_, Empty> {
     /// What there is to tell of the portion that has been read: errors, and how many ads and lines it had.
-    pub(super) fn portion(&mut self) -> (Vec<AdError>, u64, u64) {
-        let errors = self.kept.as_mut().map(std::mem::take).unwrap_or_default();
-        (errors, std::mem::take(&mut self.read), self.reader.lines())
+    pub(super) fn take_portion_diagnostics(&mut self) -> (Vec<AdError>, u64, u64) {
+        let errors = self.kept_errors.as_mut().map(std::mem::take).unwrap_or_default();
+        (errors, std::mem::take(&mut self.read), self.reader.lines_read())
     }
 }
 
 /// Makes streams for portions of another one.
-pub(super) struct Like<'a> {
-    hand: AdReader<Empty>,
-    errors: Errors<'a>,
+pub(super) struct PortionReaders<'a> {
+    prototype: AdReader<Empty>,
+    errors: StreamErrorReporter<'a>,
 }
 
-impl<'a> Like<'a> {
+impl<'a> PortionReaders<'a> {
     /// A stream with nothing in it yet.
-    pub(super) fn hand(&self) -> Ads<'a, Empty> {
-        Ads { reader: self.hand.hand(), errors: self.errors.clone(), kept: Some(Vec::new()), read: 0 }
+    pub(super) fn new_reader(&self) -> ReportingAdStream<'a, Empty> {
+        ReportingAdStream {
+            reader: self.prototype.batch_reader(),
+            errors: self.errors.clone(),
+            kept_errors: Some(Vec::new()),
+            read: 0,
+        }
     }
 }
 
 /// Tells errors of a stream.
 #[derive(Clone)]
-pub(super) struct Errors<'a> {
+pub(super) struct StreamErrorReporter<'a> {
     name: String,
-    session: &'a Session,
+    session: &'a ProgramContext,
     strict: bool,
     count: u64,
 }
 
-impl Errors<'_> {
+impl StreamErrorReporter<'_> {
     /// The error of an input that cannot be read.
-    pub(super) fn problem(&self) -> Problem {
+    pub(super) fn read_problem(&self) -> Problem {
         Problem::cannot_read(&self.name)
     }
 
-    pub(super) fn tell(&mut self, errors: &[AdError]) -> anyhow::Result<()> {
+    pub(super) fn report(&mut self, errors: &[AdError]) -> anyhow::Result<()> {
         for error in errors {
             if self.strict {
-                return Err(malformed(error, &self.name).into());
+                return Err(malformed_ad_problem(error, &self.name).into());
             }
             self.count += 1;
-            if self.count <= MOST_MESSAGES {
+            if self.count <= MAX_ERROR_MESSAGES {
                 let help = error.help.map(|help| format!("\n    hint: {help}")).unwrap_or_default();
                 let text = error.caret(&self.name).render(&error.message);
                 self.session.warn(&format!("skipped: {text}{help}"));
@@ -169,7 +188,7 @@ impl Errors<'_> {
 
     /// The stream has ended, with so many ads read.
     pub(super) fn end(&mut self, read: u64) -> anyhow::Result<()> {
-        if self.count > MOST_MESSAGES {
+        if self.count > MAX_ERROR_MESSAGES {
             self.session.warn(&format!("{}: {} errors in all", self.name, self.count));
         }
         if self.count > 0 && read == 0 {
@@ -183,12 +202,12 @@ impl Errors<'_> {
 }
 
 /// Opens a second stream.
-pub(super) fn open<'a>(
+pub(super) fn open_ad_file<'a>(
     path: &OsStr,
-    cli: &Cli,
+    cli: &ClassadEvalCli,
     dialect: Dialect,
-    session: &'a Session,
-) -> anyhow::Result<Ads<'a, Box<dyn Read>>> {
+    session: &'a ProgramContext,
+) -> anyhow::Result<ReportingAdStream<'a, Box<dyn Read>>> {
     let name = path.to_string_lossy().into_owned();
     let read: Box<dyn Read> = if path.as_bytes() == b"-" {
         Box::new(io::stdin())
@@ -200,5 +219,5 @@ pub(super) fn open<'a>(
         }
         Box::new(file)
     };
-    Ok(Ads::new(read, name, cli, dialect, session))
+    Ok(ReportingAdStream::new(read, name, cli, dialect, session))
 }

@@ -4,30 +4,30 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use super::options::Cli;
-use crate::classad::explain::{self, Step};
-use crate::classad::{Context, Expr, Place, Value};
+use super::options::ClassadEvalCli;
+use crate::classad::explain::{self, TraceStep};
+use crate::classad::{Context, Expr, NameLocation, Value};
 use crate::cli::common::Painter;
 
 /// Parts that are shown in a tree at most.
-const MOST_LINES: usize = 400;
+const MAX_LINES: usize = 400;
 /// The widest part of an expression that is shown.
-const WIDEST: usize = 60;
+const MAX_EXPRESSION_WIDTH: usize = 60;
 
 /// Evaluates and prints the explanation; gives the value.
 ///
 /// # Errors
 /// Those of the output.
-pub(super) fn print(
+pub(super) fn print_explanation(
     context: &Context<'_>,
     expr: &Expr,
-    cli: &Cli,
+    cli: &ClassadEvalCli,
     out: &mut impl Write,
 ) -> io::Result<Option<Value>> {
     let step = explain::trace(context, expr);
     if cli.output.wants_json() {
         let mut tree = tree_json(&step);
-        tree["why"] = json!(explain::due_to(context, expr, &step));
+        tree["why"] = json!(explain::cause_of_value(context, expr, &step));
         writeln!(out, "{tree}")?;
     } else {
         let painter = Painter::stdout(cli.output.color);
@@ -50,20 +50,20 @@ pub(super) fn print(
                 writeln!(out, "{}{pad}  {value}{gap}  {}", line.text, painter.dim(&line.place))?;
             }
         }
-        if let Some(why) = explain::due_to(context, expr, &step) {
+        if let Some(why) = explain::cause_of_value(context, expr, &step) {
             writeln!(out, "{} {why}", painter.bold("why:"))?;
         }
     }
     Ok(step.value)
 }
 
-struct Line {
+struct ExplanationLine {
     text: String,
     value: String,
     place: String,
 }
 
-fn cut(text: &str, most: usize) -> String {
+fn shorten(text: &str, most: usize) -> String {
     let clean = text.replace(|c: char| c.is_control(), " ");
     match clean.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", &clean[..at]),
@@ -71,25 +71,33 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-fn collect(step: &Step, depth: usize, lines: &mut Vec<Line>) {
+fn collect(step: &TraceStep, depth: usize, lines: &mut Vec<ExplanationLine>) {
     let mut todo = vec![(step, depth)];
     while let Some((step, depth)) = todo.pop() {
-        if lines.len() == MOST_LINES {
-            lines.push(Line { text: "...".to_owned(), value: String::new(), place: String::new() });
+        if lines.len() == MAX_LINES {
+            lines.push(ExplanationLine {
+                text: "...".to_owned(),
+                value: String::new(),
+                place: String::new(),
+            });
             return;
         }
         let text = step.expr.unparse().to_string();
         let indent = "  ".repeat(depth.min(30));
-        let text = format!("{indent}{}", cut(text.trim_start(), WIDEST));
+        let text = format!("{indent}{}", shorten(text.trim_start(), MAX_EXPRESSION_WIDTH));
         let value = value_text(step.value.as_ref());
         let place = step.place.map(place_text).unwrap_or_default();
-        lines.push(Line { text, value: cut(&value, WIDEST), place: place.to_owned() });
+        lines.push(ExplanationLine {
+            text,
+            value: shorten(&value, MAX_EXPRESSION_WIDTH),
+            place: place.to_owned(),
+        });
         todo.extend(step.steps.iter().rev().filter(|step| is_shown(step)).map(|step| (step, depth + 1)));
     }
 }
 
 /// Literals are plain to see, and so is what `MY` and `TARGET` are.
-fn is_shown(step: &Step) -> bool {
+fn is_shown(step: &TraceStep) -> bool {
     let is_scope = || {
         let text = step.expr.unparse();
         [&b"MY"[..], b"TARGET", b"other", b"self"].iter().any(|word| text.eq_ignore_ascii_case(word))
@@ -105,17 +113,17 @@ fn value_text(value: Option<&Value>) -> String {
     }
 }
 
-fn place_text(place: Place) -> &'static str {
+fn place_text(place: NameLocation) -> &'static str {
     match place {
-        Place::My => "in MY",
-        Place::Target => "in TARGET",
-        Place::Nested => "in a nested ad",
-        Place::Match => "of the match",
-        Place::Nowhere => "found nowhere",
+        NameLocation::My => "in MY",
+        NameLocation::Target => "in TARGET",
+        NameLocation::Nested => "in a nested ad",
+        NameLocation::Match => "of the match",
+        NameLocation::Nowhere => "found nowhere",
     }
 }
 
-fn tree_json(step: &Step) -> Json {
+fn tree_json(step: &TraceStep) -> Json {
     let steps: Vec<Json> = step.steps.iter().filter(|step| is_shown(step)).map(tree_json).collect();
     let mut tree = json!({
         "expr": step.expr.unparse().to_string().trim_start(),
@@ -124,11 +132,11 @@ fn tree_json(step: &Step) -> Json {
     });
     if let Some(place) = step.place {
         tree["place"] = json!(match place {
-            Place::My => "my",
-            Place::Target => "target",
-            Place::Nested => "nested",
-            Place::Match => "match",
-            Place::Nowhere => "nowhere",
+            NameLocation::My => "my",
+            NameLocation::Target => "target",
+            NameLocation::Nested => "nested",
+            NameLocation::Match => "match",
+            NameLocation::Nowhere => "nowhere",
         });
     }
     if !steps.is_empty() {

@@ -10,17 +10,19 @@ use anyhow::Context as _;
 use bstr::ByteSlice as _;
 use clap::ArgMatches;
 
-use super::ask::{self, bad_text};
-use super::options::Cli;
-use super::{explanation, tool};
+use super::expr_reader::{self, expression_problem};
+use super::options::ClassadEvalCli;
+use super::{classad_eval_script, explanation};
 use crate::classad::format::json;
-use crate::classad::stream::{AdReader, Form};
+use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
-use crate::cli::common::{JsonRows, Problem, Session, Status, malformed, maps_of_tool, stdout};
+use crate::cli::common::{
+    JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, stdout, tool_user_maps,
+};
 use crate::os::RealWorld;
 
 /// One word of the command line that does something when its turn comes.
-enum Turn<'a> {
+enum CommandLineAction<'a> {
     Quiet,
     My(&'a Path),
     Target(&'a Path),
@@ -28,12 +30,12 @@ enum Turn<'a> {
 }
 
 /// The operands while they are worked off.
-struct Work<'a, W> {
-    cli: &'a Cli,
-    session: &'a Session,
+struct OperandEvaluator<'a, W> {
+    cli: &'a ClassadEvalCli,
+    session: &'a ProgramContext,
     world: RealWorld,
     dialect: Dialect,
-    out: JsonRows<W>,
+    out: JsonLineWriter<W>,
     my: ClassAd,
     target: Option<ClassAd>,
     /// Whether MY is not shown.
@@ -48,13 +50,17 @@ struct Work<'a, W> {
 ///
 /// # Errors
 /// Files that cannot be read, texts that are nothing, and those of standard output.
-pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let mut work = Work {
+pub(super) fn run(
+    cli: &ClassadEvalCli,
+    matches: &ArgMatches,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let mut work = OperandEvaluator {
         cli,
         session,
-        world: cli.clock.world().with_maps(maps_of_tool(Some(session))),
-        dialect: ask::dialect(cli),
-        out: JsonRows::new(stdout(), cli.output.json && !cli.question.parse),
+        world: cli.clock.world().with_shared_user_maps(tool_user_maps(Some(session))),
+        dialect: expr_reader::expression_dialect(cli),
+        out: JsonLineWriter::new(stdout(), cli.output.json && !cli.question.parse),
         my: ClassAd::new(),
         target: None,
         quiet: false,
@@ -62,12 +68,12 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         last: None,
         assigned: false,
     };
-    for turn in turns(cli, matches) {
+    for turn in ordered_actions(cli, matches) {
         match turn {
-            Turn::Quiet => work.quiet = true,
-            Turn::My(file) => work.my = first_ad(file, cli, session)?,
-            Turn::Target(file) => work.target = Some(first_ad(file, cli, session)?),
-            Turn::Operand(text) => work.operand(text.as_bytes())?,
+            CommandLineAction::Quiet => work.quiet = true,
+            CommandLineAction::My(file) => work.my = read_first_ad(file, cli, session)?,
+            CommandLineAction::Target(file) => work.target = Some(read_first_ad(file, cli, session)?),
+            CommandLineAction::Operand(text) => work.handle_operand(text.as_bytes())?,
         }
     }
     work.out.end()?;
@@ -75,52 +81,52 @@ pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow:
         session.warn("nothing was evaluated: `NAME = VALUE` is an assignment; write `==` to compare");
     }
     Ok(match (cli.question.exit_status, &work.last) {
-        (true, Some(value)) => ask::status(value.as_ref(), session),
+        (true, Some(value)) => expr_reader::exit_status_of(value.as_ref(), session),
         _ => Status::Done,
     })
 }
 
 /// The words in the order in which they were typed.
-fn turns<'a>(cli: &'a Cli, matches: &ArgMatches) -> Vec<Turn<'a>> {
-    let mut turns: Vec<(usize, Turn<'a>)> = Vec::new();
-    let mut add = |id: &str, made: Vec<Turn<'a>>| {
+fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<CommandLineAction<'a>> {
+    let mut turns: Vec<(usize, CommandLineAction<'a>)> = Vec::new();
+    let mut add = |id: &str, made: Vec<CommandLineAction<'a>>| {
         let indices = matches.indices_of(id).into_iter().flatten();
         turns.extend(indices.zip(made));
     };
-    add("my_file", cli.context.my_file.iter().map(|file| Turn::My(file)).collect());
-    add("target_file", cli.context.target_file.iter().map(|file| Turn::Target(file)).collect());
-    add("operands", cli.operands.iter().map(|text| Turn::Operand(text)).collect());
+    add("my_file", cli.context.my_file.iter().map(|file| CommandLineAction::My(file)).collect());
+    add("target_file", cli.context.target_file.iter().map(|file| CommandLineAction::Target(file)).collect());
+    add("operands", cli.operands.iter().map(|text| CommandLineAction::Operand(text)).collect());
     if cli.output.quiet {
-        add("quiet", vec![Turn::Quiet]);
+        add("quiet", vec![CommandLineAction::Quiet]);
     }
     turns.sort_by_key(|(place, _)| *place);
     turns.into_iter().map(|(_, turn)| turn).collect()
 }
 
-impl<W: Write> Work<'_, W> {
+impl<W: Write> OperandEvaluator<'_, W> {
     /// An assignment, or an expression.
-    fn operand(&mut self, text: &[u8]) -> anyhow::Result<()> {
+    fn handle_operand(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if !self.cli.question.parse
-            && let Some(ad) = tool::make_ad(text)
+            && let Some(ad) = classad_eval_script::parse_ad(text)
         {
             self.my.update(&ad);
             self.changed = true;
             self.assigned = true;
             return Ok(());
         }
-        self.expression(text)
+        self.evaluate(text)
     }
 
-    fn expression(&mut self, text: &[u8]) -> anyhow::Result<()> {
-        let Work { cli, session, dialect, .. } = *self;
+    fn evaluate(&mut self, text: &[u8]) -> anyhow::Result<()> {
+        let OperandEvaluator { cli, session, dialect, .. } = *self;
         let (question, output) = (cli.question, cli.output);
         let expr = Expr::parse_with(text, dialect).map_err(|error| {
             // Of `NAME = VALUE` the value is what is wrong, not the `=`.
-            let value = assigned_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
-            bad_text("expression", text, &value.unwrap_or(error))
+            let value = assignment_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
+            expression_problem("expression", text, &value.unwrap_or(error))
         })?;
         if !output.quiet {
-            ask::warn_of_traps("expression", text, dialect, session);
+            expr_reader::warn_about_pitfalls("expression", text, dialect, session);
         }
         if question.parse {
             writeln!(self.out, "{}", expr.unparse_parenthesised())?;
@@ -141,7 +147,7 @@ impl<W: Write> Work<'_, W> {
             context = context.target(target);
         }
         if question.explain {
-            self.last = Some(explanation::print(&context, &expr, cli, &mut self.out)?);
+            self.last = Some(explanation::print_explanation(&context, &expr, cli, &mut self.out)?);
             return Ok(());
         }
         let value = context.try_eval(&expr);
@@ -155,7 +161,7 @@ impl<W: Write> Work<'_, W> {
 }
 
 /// Of an assignment the value, at its place: blanks stand for what is before it.
-fn assigned_value(text: &[u8]) -> Option<Vec<u8>> {
+fn assignment_value(text: &[u8]) -> Option<Vec<u8>> {
     let equals = text.find_byte(b'=')?;
     let (name, value) = (text[..equals].trim(), &text[equals + 1..]);
     let is_name = !name.is_empty()
@@ -168,11 +174,15 @@ fn assigned_value(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A value on a line of its own; a failed evaluation is `error`, as the tools print it.
-pub(super) fn print_value(value: Option<&Value>, cli: &Cli, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print_value(
+    value: Option<&Value>,
+    cli: &ClassadEvalCli,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let value = value.unwrap_or(&Value::Error);
     let mut text = Vec::new();
     if cli.output.wants_json() {
-        json::push_value(value, json::Layout::OneLine, &mut text);
+        json::push_value(value, json::JsonLayout::OneLine, &mut text);
     } else {
         text.extend_from_slice(&value.unparse());
     }
@@ -187,8 +197,9 @@ fn print_references(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let internal = references::internal(expr, context).unwrap_or_default();
-    let external = references::external(expr, context, references::Spelling::Full).unwrap_or_default();
-    let names = |names: &references::Names| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let external =
+        references::external(expr, context, references::ReferenceSpelling::Full).unwrap_or_default();
+    let names = |names: &references::AttrNames| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     if as_json {
         let text = serde_json::json!({ "internal": names(&internal), "external": names(&external) });
         return writeln!(out, "{text}");
@@ -198,7 +209,11 @@ fn print_references(
 }
 
 /// The first ad of a file in any form. A bare list of assignments in brackets or not is taken as well.
-pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Result<ClassAd> {
+pub(super) fn read_first_ad(
+    file: &Path,
+    cli: &ClassadEvalCli,
+    session: &ProgramContext,
+) -> anyhow::Result<ClassAd> {
     let name = file.display().to_string();
     let read: Box<dyn io::Read> = if file == Path::new("-") {
         Box::new(io::stdin())
@@ -210,19 +225,20 @@ pub(super) fn first_ad(file: &Path, cli: &Cli, session: &Session) -> anyhow::Res
         }
         Box::new(opened)
     };
-    let mut reader =
-        AdReader::new(read, cli.stream.from).dialect(ask::dialect(cli)).exact(cli.input.strict_input);
+    let mut reader = AdReader::new(read, cli.stream.from)
+        .dialect(expr_reader::expression_dialect(cli))
+        .exact(cli.input.strict_input);
     let problem = || Problem::cannot_read(&name);
     let Some(record) = reader.next_ad().with_context(problem)? else {
         return Ok(ClassAd::new());
     };
     for error in &record.errors {
         if cli.input.strict_input || record.ad.is_empty() {
-            return Err(malformed(error, &name).into());
+            return Err(malformed_ad_problem(error, &name).into());
         }
         session.warn(&error.caret(&name).render(&error.message));
     }
-    if reader.form() != Form::Long && !cli.output.quiet && matches!(reader.next_ad(), Ok(Some(_))) {
+    if reader.form() != AdForm::Long && !cli.output.quiet && matches!(reader.next_ad(), Ok(Some(_))) {
         session.warn(&format!("{name} has more than one ad; the first is taken"));
     }
     Ok(record.ad)

@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Parser};
 
-use crate::classad::stream::Form;
+use crate::classad::stream::AdForm;
 use crate::cli::common::{ClockOptions, InputOptions, OutputOptions};
 
 #[derive(Parser, Debug)]
-pub(super) struct Cli {
+pub(super) struct ClassadEvalCli {
     /// Ads, assignments NAME=VALUE and expressions, worked off from left to right
     #[arg(value_name = "EXPR", allow_negative_numbers = true)]
     pub(super) operands: Vec<OsString>,
     #[command(flatten)]
     pub(super) context: ContextOptions,
     #[command(flatten)]
-    pub(super) question: QuestionOptions,
+    pub(super) question: EvaluationOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(super) struct ContextOptions {
 
 /// What is asked of the expressions.
 #[derive(Args, Debug, Clone, Copy)]
-pub(super) struct QuestionOptions {
+pub(super) struct EvaluationOptions {
     /// Show the value of each part, where names were found, and why
     #[arg(long, help_heading = "Question")]
     pub(super) explain: bool,
@@ -65,8 +65,8 @@ pub(super) struct QuestionOptions {
 #[derive(Args, Debug)]
 pub(super) struct StreamOptions {
     /// Form of the ads: long, json, jsonl, xml, new, newl [default: found out]
-    #[arg(long, value_name = "FORM", help_heading = "Input", value_parser = form, hide_short_help = true)]
-    pub(super) from: Option<Form>,
+    #[arg(long, value_name = "FORM", help_heading = "Input", value_parser = parse_form, hide_short_help = true)]
+    pub(super) from: Option<AdForm>,
     /// Keep the ads for which EXPR is true; all of several must be
     #[arg(long, short = 'c', value_name = "EXPR", action = ArgAction::Append, help_heading = "Stream")]
     pub(super) constraint: Vec<OsString>,
@@ -126,12 +126,12 @@ pub(super) struct ColumnOptions {
     pub(super) undefined: Option<OsString>,
 }
 
-fn form(text: &str) -> Result<Form, String> {
-    let form = Form::from_name(text);
+fn parse_form(text: &str) -> Result<AdForm, String> {
+    let form = AdForm::from_name(text);
     form.ok_or_else(|| "expected long, json, jsonl, xml, new or newl".to_owned())
 }
 
-impl Cli {
+impl ClassadEvalCli {
     /// Whether ads are read from a stream: it was named, or something was asked for that only a stream has.
     pub(super) fn is_stream(&self, matches: &ArgMatches) -> bool {
         let named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -147,7 +147,7 @@ impl Cli {
             "autoformat",
             "format",
         ];
-        let form = self.output.format().is_some() || self.columns.xml || self.columns.new;
+        let form = self.output.ad_format().is_some() || self.columns.xml || self.columns.new;
         asked.into_iter().any(named)
             || named("attributes")
             || named("from")

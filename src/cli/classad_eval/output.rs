@@ -5,16 +5,16 @@ use std::os::unix::ffi::OsStrExt;
 
 use clap::ArgMatches;
 
-use super::options::Cli;
+use super::options::ClassadEvalCli;
 use crate::classad::AttrName;
-use crate::classad::format::list::{ListForm, ListWriter, Order};
-use crate::classad::stream::Form;
+use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
+use crate::classad::stream::AdForm;
 use crate::cli::common::{AdFormat, PrintMask, Problem};
 use crate::text::caret::Caret;
 
 /// The form of ads that was asked for.
-pub(super) fn form(cli: &Cli) -> Option<ListForm> {
-    match cli.output.format() {
+pub(super) fn output_form(cli: &ClassadEvalCli) -> Option<ListForm> {
+    match cli.output.ad_format() {
         Some(AdFormat::Long) => Some(ListForm::Long),
         Some(AdFormat::Json) => Some(ListForm::Json),
         Some(AdFormat::Jsonl) => Some(ListForm::JsonLines),
@@ -25,21 +25,22 @@ pub(super) fn form(cli: &Cli) -> Option<ListForm> {
 }
 
 /// A list in a form, with the projection that was asked for.
-pub(super) fn writer(cli: &Cli, form: ListForm) -> ListWriter {
-    let writer =
-        ListWriter::new(form, Order::Sorted).brackets_when_empty(true).notes_misread(!cli.output.quiet);
-    let names = attributes(cli);
+pub(super) fn list_writer(cli: &ClassadEvalCli, form: ListForm) -> ListWriter {
+    let writer = ListWriter::new(form, AttributeOrder::Sorted)
+        .brackets_when_empty(true)
+        .detect_misread(!cli.output.quiet);
+    let names = projected_attributes(cli);
     if names.is_empty() { writer } else { writer.only(names) }
 }
 
 /// The names of `--attributes`.
-pub(super) fn attributes(cli: &Cli) -> Vec<AttrName> {
+pub(super) fn projected_attributes(cli: &ClassadEvalCli) -> Vec<AttrName> {
     let lists = cli.columns.attributes.iter();
     lists.flat_map(|list| crate::text::list::split(list.as_bytes()).map(AttrName::from)).collect()
 }
 
 /// The words of each -autoformat (true) and -format, in their order on the command line.
-fn groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
+fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     let mut groups: Vec<(usize, bool, Vec<&OsString>)> = Vec::new();
     for (id, is_auto) in [("autoformat", true), ("format", false)] {
         let mut indices = matches.indices_of(id).into_iter().flatten();
@@ -54,12 +55,12 @@ fn groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
 }
 
 /// The columns of `-af` and `-format` in the order in which they were typed.
-pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
+pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
     let mut mask = PrintMask::default();
     if let Some(text) = &cli.columns.undefined {
         mask.set_undefined(text.as_bytes());
     }
-    for (_, is_auto, words) in groups(matches) {
+    for (_, is_auto, words) in column_groups(matches) {
         let mut words = words.into_iter().map(|word| word.as_bytes());
         let made = if is_auto {
             let mut words = words.peekable();
@@ -69,10 +70,10 @@ pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMa
                     .hint("write the attributes behind it: -af:h Owner JobStatus")
                     .into());
             }
-            mask.autoformat(letters, words)
+            mask.add_autoformat(letters, words)
         } else {
             let (format, attribute) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            mask.format(format, attribute)
+            mask.add_format(format, attribute)
         };
         made.map_err(|bad| {
             Problem::usage(bad.error.to_string()).at(&Caret {
@@ -95,18 +96,18 @@ pub(super) fn columns(cli: &Cli, matches: &ArgMatches) -> anyhow::Result<PrintMa
         .hint("%v prints any value, %s text, %d integers, %f reals; %% is a percent sign")
         .into());
     }
-    mask.whole_numbers();
+    mask.refuse_truncation();
     Ok(mask)
 }
 
 /// The form of the output where it is to be that of the input.
-pub(super) fn form_of_input(form: Form) -> ListForm {
+pub(super) fn list_form_of_input(form: AdForm) -> ListForm {
     match form {
-        Form::Long => ListForm::Long,
-        Form::Json => ListForm::Json,
-        Form::JsonLines => ListForm::JsonLines,
-        Form::New => ListForm::New,
-        Form::NewLines => ListForm::NewLines,
-        Form::Xml => ListForm::Xml,
+        AdForm::Long => ListForm::Long,
+        AdForm::Json => ListForm::Json,
+        AdForm::JsonLines => ListForm::JsonLines,
+        AdForm::New => ListForm::New,
+        AdForm::NewLines => ListForm::NewLines,
+        AdForm::Xml => ListForm::Xml,
     }
 }

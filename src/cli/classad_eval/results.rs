@@ -5,37 +5,37 @@ use std::io::{Read, Write};
 
 use rustc_hash::FxBuildHasher;
 
-use super::ads::Ads;
-use super::count_by::Counts;
-use super::odd::Odd;
-use super::work::Work;
-use super::{ask, explanation, operands, output};
+use super::ads::ReportingAdStream;
+use super::stream_diagnostics::StreamDiagnostics;
+use super::stream_plan::StreamPlan;
+use super::value_counts::ValueCounts;
+use super::{explanation, expr_reader, operands, output};
 use crate::classad::format::list::{ListForm, ListWriter};
-use crate::classad::stream::{AdRecord, Form, Skim};
+use crate::classad::stream::{AdForm, AdRecord, Projection};
 use crate::classad::{AttrName, ClassAd, Context, Value};
-use crate::cli::common::{PrintMask, Problem, Row, Session, Status};
+use crate::cli::common::{PrintMask, Problem, ProgramContext, RenderedRow, Status};
 use crate::os::RealWorld;
 
 /// A result that waits for its place: sort keys, then what is to be printed.
-enum Item {
+enum PendingResult {
     Ad(Box<ClassAd>),
-    Row(Row),
+    Row(RenderedRow),
     Text(Vec<u8>),
 }
 
 /// What became of the ads.
-pub(super) struct Results<'a, W> {
-    pub(super) work: &'a Work<'a>,
+pub(super) struct StreamResults<'a, W> {
+    pub(super) work: &'a StreamPlan<'a>,
     pub(super) mask: PrintMask,
     world: RealWorld,
     writer: Option<ListWriter>,
     pub(super) out: W,
     /// What is wanted of each ad; all of it without.
-    skim: Option<Skim>,
+    projection: Option<Projection>,
     text: Vec<u8>,
     seen: HashSet<u128, FxBuildHasher>,
-    waiting: Vec<(Vec<Value>, Item)>,
-    counts: Counts,
+    waiting: Vec<(Vec<Value>, PendingResult)>,
+    counts: ValueCounts,
     count: u64,
     last: Option<Option<Value>>,
     /// An ad of the output that reads back as something else, by its number, and the attribute.
@@ -50,10 +50,10 @@ pub(super) struct PortionOutput {
     misread: Option<(u64, AttrName)>,
 }
 
-impl Results<'_, Vec<u8>> {
+impl StreamResults<'_, Vec<u8>> {
     /// What the ads of a portion gave.
-    pub(super) fn portion(&mut self) -> PortionOutput {
-        let misread = self.writer.take().and_then(|writer| writer.misread().cloned());
+    pub(super) fn take_portion(&mut self) -> PortionOutput {
+        let misread = self.writer.take().and_then(|writer| writer.first_misread().cloned());
         PortionOutput {
             text: std::mem::take(&mut self.out),
             count: std::mem::take(&mut self.count),
@@ -63,29 +63,29 @@ impl Results<'_, Vec<u8>> {
     }
 }
 
-impl<'a, W: Write> Results<'a, W> {
-    pub(super) fn new(work: &'a Work<'a>, mask: PrintMask, out: W) -> Self {
-        let mut results = Results {
+impl<'a, W: Write> StreamResults<'a, W> {
+    pub(super) fn new(work: &'a StreamPlan<'a>, mask: PrintMask, out: W) -> Self {
+        let mut results = StreamResults {
             work,
             mask,
             world: work.world(),
             writer: None,
             out,
-            skim: None,
+            projection: None,
             text: Vec::new(),
             seen: HashSet::default(),
             waiting: Vec::new(),
-            counts: Counts::default(),
+            counts: ValueCounts::default(),
             count: 0,
             last: None,
             misread: None,
         };
-        results.skim = results.wanted();
+        results.projection = results.find_projection();
         results
     }
 
     /// Whether what is printed of an ad depends on no other ad, so that several threads may work.
-    pub(super) fn are_independent(&self) -> bool {
+    pub(super) fn can_run_in_parallel(&self) -> bool {
         let (cli, stream) = (self.work.cli, &self.work.cli.stream);
         let one_by_one = match self.work.form {
             None | Some(ListForm::Long | ListForm::JsonLines | ListForm::NewLines) => true,
@@ -99,7 +99,7 @@ impl<'a, W: Write> Results<'a, W> {
     }
 
     /// Prints what a portion gave.
-    pub(super) fn add(&mut self, portion: &PortionOutput) -> anyhow::Result<()> {
+    pub(super) fn add_portion(&mut self, portion: &PortionOutput) -> anyhow::Result<()> {
         self.out.write_all(&portion.text)?;
         if let (None, Some((number, name))) = (&self.misread, &portion.misread) {
             self.misread = Some((self.count + number, name.clone()));
@@ -112,37 +112,41 @@ impl<'a, W: Write> Results<'a, W> {
     }
 
     /// Takes all ads of a stream that the constraint lets through.
-    pub(super) fn take_all<R: Read>(&mut self, ads: &mut Ads<'_, R>, odd: &mut Odd) -> anyhow::Result<()> {
+    pub(super) fn process_stream<R: Read>(
+        &mut self,
+        ads: &mut ReportingAdStream<'_, R>,
+        odd: &mut StreamDiagnostics,
+    ) -> anyhow::Result<()> {
         let work = self.work;
         let (world, strict) = (work.world(), work.cli.context.strict);
         let has_ads = work.operands.is_empty() && work.count_by.is_empty() && !work.cli.question.explain;
         if let (Some(form), None, true) = (work.form, &self.writer, has_ads) {
-            self.writer = Some(output::writer(work.cli, form));
+            self.writer = Some(output::list_writer(work.cli, form));
         }
         // Whole ads are made of those alone that pass the constraint and are printed as such.
-        let wants_whole = self.wants_whole();
+        let wants_whole = self.prints_whole_ads();
         let mut record = AdRecord::default();
-        while !self.is_full() {
-            let is_there = match &mut self.skim {
-                Some(skim) => ads.next_part(skim, &mut record)?,
+        while !self.is_limit_reached() {
+            let is_there = match &mut self.projection {
+                Some(skim) => ads.next_projected(skim, &mut record)?,
                 None => ads.next()?.map(|next| record = next).is_some(),
             };
             if !is_there {
                 break;
             }
-            if self.skim.as_ref().is_some_and(Skim::is_open) {
-                self.skim = None;
+            if self.projection.as_ref().is_some_and(Projection::needs_all_attributes) {
+                self.projection = None;
             }
-            let part = self.skim.is_some() && ads.form() == Form::Long;
-            odd.met.look(&work.asked, &record.ad, || {
-                let whole = if part { ads.whole() } else { record.ad.clone() };
+            let part = self.projection.is_some() && ads.form() == AdForm::Long;
+            odd.name_coverage.record_ad(&work.looked_up_names, &record.ad, || {
+                let whole = if part { ads.whole_ad() } else { record.ad.clone() };
                 whole.names().map(AttrName::from).collect()
             });
             if !work.assigned.is_empty() {
                 record.ad.update(&work.assigned);
             }
             if self.writer.is_none() && work.only_form_of_input {
-                self.writer = Some(output::writer(work.cli, output::form_of_input(ads.form())));
+                self.writer = Some(output::list_writer(work.cli, output::list_form_of_input(ads.form())));
             }
             let mut context = Context::new(&world).my(&record.ad).strict(strict);
             if let Some(target) = &work.target {
@@ -150,17 +154,17 @@ impl<'a, W: Write> Results<'a, W> {
             }
             let value = work.constraint.as_ref().map(|constraint| context.try_eval(constraint));
             if let Some(value) = &value {
-                odd.note(value.as_ref(), record.line);
+                odd.record_constraint_value(value.as_ref(), record.line);
             }
             if value.is_none_or(|value| value.and_then(|value| value.truth()) == Some(true)) {
-                if wants_whole && self.skim.is_some() && ads.form() == Form::Long {
-                    let ad = ads.whole();
-                    self.take(&ad, &Context::new(&world).my(&ad).strict(strict))?;
+                if wants_whole && self.projection.is_some() && ads.form() == AdForm::Long {
+                    let ad = ads.whole_ad();
+                    self.process_ad(&ad, &Context::new(&world).my(&ad).strict(strict))?;
                 } else {
-                    self.take(&record.ad, &context)?;
+                    self.process_ad(&record.ad, &context)?;
                 }
             }
-            if self.skim.is_none() {
+            if self.projection.is_none() {
                 ads.reuse(std::mem::take(&mut record.ad));
             }
         }
@@ -168,54 +172,54 @@ impl<'a, W: Write> Results<'a, W> {
     }
 
     /// What is wanted of each ad, where that can be told beforehand.
-    fn wanted(&self) -> Option<Skim> {
+    fn find_projection(&self) -> Option<Projection> {
         let work = self.work;
         if work.target.is_some() || !work.assigned.is_empty() || work.cli.question.explain {
             return None;
         }
         // Without a constraint whole ads are wanted anyway.
-        if self.wants_whole() && work.constraint.is_none() {
+        if self.prints_whole_ads() && work.constraint.is_none() {
             return None;
         }
         let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by);
-        self.mask.wanted(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))
+        self.mask.projection(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))
     }
 
     /// Whether ads are printed as such.
-    fn wants_whole(&self) -> bool {
+    fn prints_whole_ads(&self) -> bool {
         let work = self.work;
         let counts = work.cli.stream.count && !work.cli.stream.unique;
         self.mask.is_empty() && work.operands.is_empty() && work.count_by.is_empty() && !counts
     }
 
     /// Whether no further ad can change the result.
-    fn is_full(&self) -> bool {
+    fn is_limit_reached(&self) -> bool {
         let limit = self.work.cli.stream.limit;
         self.work.sort.is_empty()
             && self.work.count_by.is_empty()
             && limit.is_some_and(|limit| self.count >= limit)
     }
 
-    fn take(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
+    fn process_ad(&mut self, ad: &ClassAd, context: &Context<'_>) -> anyhow::Result<()> {
         let cli = self.work.cli;
         if !self.work.count_by.is_empty() {
-            self.counts.take(&self.work.count_by, context);
+            self.counts.add_ad(&self.work.count_by, context);
             self.last = Some(Some(Value::Bool(true)));
             return Ok(());
         }
         self.text.clear();
         let item = if cli.question.explain {
             self.explain(context)?;
-            Item::Text(std::mem::take(&mut self.text))
+            PendingResult::Text(std::mem::take(&mut self.text))
         } else if !self.work.operands.is_empty() {
             for operand in &self.work.operands {
                 let value = context.try_eval(&operand.expr);
                 operands::print_value(value.as_ref(), cli, &mut self.text)?;
                 self.last = Some(value);
             }
-            Item::Text(std::mem::take(&mut self.text))
-        } else if !self.wants_whole() && self.mask.is_empty() {
-            Item::Text(Vec::new())
+            PendingResult::Text(std::mem::take(&mut self.text))
+        } else if !self.prints_whole_ads() && self.mask.is_empty() {
+            PendingResult::Text(Vec::new())
         } else if self.mask.is_empty() && self.work.sort.is_empty() && !cli.stream.unique {
             self.last = Some(Some(Value::Bool(true)));
             self.count += 1;
@@ -224,10 +228,10 @@ impl<'a, W: Write> Results<'a, W> {
             }
             return Ok(());
         } else if self.mask.is_empty() {
-            Item::Ad(Box::new(ad.clone()))
+            PendingResult::Ad(Box::new(ad.clone()))
         } else {
             let row = self.mask.render(ad, context);
-            if let Some(column) = row.cut() {
+            if let Some(column) = row.truncated_number() {
                 return Err(Problem::usage(format!(
                     "the number {} does not fit the format '{}', which has 32 bits",
                     column.1, column.0
@@ -235,7 +239,7 @@ impl<'a, W: Write> Results<'a, W> {
                 .hint("use %lld")
                 .into());
             }
-            Item::Row(row)
+            PendingResult::Row(row)
         };
         if !cli.question.explain && self.work.operands.is_empty() {
             self.last = Some(Some(Value::Bool(true)));
@@ -272,20 +276,20 @@ impl<'a, W: Write> Results<'a, W> {
         }
         for (_, expr) in all {
             let mut text = std::mem::take(&mut self.text);
-            self.last = Some(explanation::print(context, expr, cli, &mut text)?);
+            self.last = Some(explanation::print_explanation(context, expr, cli, &mut text)?);
             self.text = text;
         }
         Ok(())
     }
 
     /// Whether a result like this has not been seen. What is printed is compared, by a hash of 128 bits.
-    fn is_new(&mut self, item: &Item) -> bool {
+    fn is_new(&mut self, item: &PendingResult) -> bool {
         let mut text = Vec::new();
         match item {
-            Item::Text(item) => text.extend_from_slice(item),
-            Item::Row(row) => self.mask.display(row, &self.world, &mut text),
-            Item::Ad(ad) => {
-                let names = output::attributes(self.work.cli);
+            PendingResult::Text(item) => text.extend_from_slice(item),
+            PendingResult::Row(row) => self.mask.display(row, &self.world, &mut text),
+            PendingResult::Ad(ad) => {
+                let names = output::projected_attributes(self.work.cli);
                 let options = crate::classad::format::long::PrintOptions {
                     only: (!names.is_empty()).then_some(names),
                     ..Default::default()
@@ -293,20 +297,20 @@ impl<'a, W: Write> Results<'a, W> {
                 crate::classad::format::long::push(ad, &options, &mut text);
             }
         }
-        self.seen.insert(hash(&text))
+        self.seen.insert(hash_128(&text))
     }
 
-    fn print(&mut self, item: &Item) -> anyhow::Result<()> {
+    fn print(&mut self, item: &PendingResult) -> anyhow::Result<()> {
         match item {
-            Item::Text(text) => self.out.write_all(text)?,
-            Item::Row(row) => {
+            PendingResult::Text(text) => self.out.write_all(text)?,
+            PendingResult::Row(row) => {
                 let mut text = std::mem::take(&mut self.text);
                 text.clear();
                 self.mask.display(row, &self.world, &mut text);
                 self.out.write_all(&text)?;
                 self.text = text;
             }
-            Item::Ad(ad) => {
+            PendingResult::Ad(ad) => {
                 if let Some(writer) = &mut self.writer {
                     writer.write(ad, &mut self.out)?;
                 }
@@ -319,11 +323,11 @@ impl<'a, W: Write> Results<'a, W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(super) fn finish(&mut self, session: &Session) -> anyhow::Result<Status> {
+    pub(super) fn finish(&mut self, session: &ProgramContext) -> anyhow::Result<Status> {
         let cli = self.work.cli;
         let mut waiting = std::mem::take(&mut self.waiting);
         if !self.work.sort.is_empty() {
-            waiting.sort_by(|a, b| compare_keys(&a.0, &b.0));
+            waiting.sort_by(|a, b| compare_sort_keys(&a.0, &b.0));
             let limit = cli.stream.limit.and_then(|limit| usize::try_from(limit).ok());
             waiting.truncate(limit.unwrap_or(usize::MAX));
             self.count = waiting.len() as u64;
@@ -347,7 +351,7 @@ impl<'a, W: Write> Results<'a, W> {
         }
         self.out.flush()?;
         if let Some((number, name)) =
-            self.misread.as_ref().or(self.writer.as_ref().and_then(ListWriter::misread))
+            self.misread.as_ref().or(self.writer.as_ref().and_then(ListWriter::first_misread))
         {
             session.warn(&format!(
                 "'{name}' of ad {number} of the output reads back as something else: the long form cannot say it\n    \
@@ -357,12 +361,12 @@ impl<'a, W: Write> Results<'a, W> {
         Ok(match (cli.question.exit_status, &self.last) {
             (false, _) => Status::Done,
             (true, None) => Status::No,
-            (true, Some(value)) => ask::status(value.as_ref(), session),
+            (true, Some(value)) => expr_reader::exit_status_of(value.as_ref(), session),
         })
     }
 }
 
-fn hash(text: &[u8]) -> u128 {
+fn hash_128(text: &[u8]) -> u128 {
     use std::hash::Hasher;
     let mut one = rustc_hash::FxHasher::default();
     one.write(text);
@@ -376,7 +380,7 @@ fn hash(text: &[u8]) -> u128 {
 
 /// The order of sorted results: numbers before strings before times, all of them before lists and ads, and what is
 /// undefined or an error last. Equal ones keep the order of the input.
-pub(super) fn compare_keys(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
+pub(super) fn compare_sort_keys(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
     let class = |value: &Value| match value {
         Value::Bool(_) | Value::Int(_) | Value::Real(_) => 0,
         Value::Str(_) => 1,

@@ -5,57 +5,64 @@ use std::io::Read;
 use anyhow::Context as _;
 use clap::ArgMatches;
 
-use super::ads::Ads;
-use super::odd::Odd;
-use super::options::Cli;
-use super::results::{PortionOutput, Results};
-use super::work::Work;
-use super::{ask, output, unknown};
-use crate::classad::stream::{AdError, Form};
-use crate::cli::common::{JsonRows, Output, Session, Status, pipe_ends, stop_without_reader};
-use crate::os::{Enough, threads, work_off};
+use super::ads::ReportingAdStream;
+use super::options::ClassadEvalCli;
+use super::results::{PortionOutput, StreamResults};
+use super::stream_diagnostics::StreamDiagnostics;
+use super::stream_plan::StreamPlan;
+use super::{expr_reader, name_coverage, output};
+use crate::classad::stream::{AdError, AdForm};
+use crate::cli::common::{
+    JsonLineWriter, PipedStdout, ProgramContext, Status, exit_when_reader_is_gone, open_stdio_pipe,
+};
+use crate::os::{StopFlag, process_in_parallel, thread_count};
 
 /// Reads the stream and prints what is wanted of it.
 ///
 /// # Errors
 /// Bad expressions, input that cannot be read, and those of standard output.
-pub(super) fn run(cli: &Cli, matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(
+    cli: &ClassadEvalCli,
+    matches: &ArgMatches,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
     if !cli.question.exit_status {
-        stop_without_reader();
+        exit_when_reader_is_gone();
     }
-    let dialect = ask::dialect(cli);
-    let mut work = Work::new(cli, dialect, session)?;
-    let columns = output::columns(cli, matches)?;
-    work.asked = unknown::asked(&work, &columns.expressions().cloned().collect::<Vec<_>>());
-    let (input, out) = pipe_ends();
-    let enough = input.enough();
+    let dialect = expr_reader::expression_dialect(cli);
+    let mut work = StreamPlan::new(cli, dialect, session)?;
+    let columns = output::parse_columns(cli, matches)?;
+    work.looked_up_names =
+        name_coverage::looked_up_names(&work, &columns.expressions().cloned().collect::<Vec<_>>());
+    let (input, out) = open_stdio_pipe();
+    let enough = input.stop_flag();
     let (read, name) = cli.input.open(input, session)?;
     // The reader has a buffer of its own.
-    let mut ads = Ads::new(read.into_inner(), name, cli, dialect, session);
-    let mut results = Results::new(&work, columns, JsonRows::new(out, are_values(&work)));
-    let mut odd = Odd::default();
-    let threads = threads(cli.stream.threads);
-    if threads > 1 && results.are_independent() && ads.detect()? == Form::Long {
-        together(ads, (threads, &enough), &mut results, &mut odd)?;
+    let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
+    let mut results = StreamResults::new(&work, columns, JsonLineWriter::new(out, prints_json_values(&work)));
+    let mut odd = StreamDiagnostics::default();
+    let threads = thread_count(cli.stream.threads);
+    if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
+        process_stream_in_parallel(ads, (threads, &enough), &mut results, &mut odd)?;
     } else {
-        results.take_all(&mut ads, &mut odd)?;
+        results.process_stream(&mut ads, &mut odd)?;
     }
     let status = results.finish(session)?;
     results.out.end()?;
-    odd.tell(&work, session);
+    odd.report(&work, session);
     Ok(status)
 }
 
 /// Whether what is printed are values of JSON in one array, not ads, whose writer makes one itself.
-fn are_values(work: &Work<'_>) -> bool {
+fn prints_json_values(work: &StreamPlan<'_>) -> bool {
     let cli = work.cli;
     cli.output.json && !cli.stream.count && (!work.operands.is_empty() || cli.question.explain)
 }
 
 /// What a thread made of a portion of the stream. Lines and numbers of ads are counted from its beginning.
-struct Portion {
+struct PortionResult {
     output: PortionOutput,
-    odd: Odd,
+    odd: StreamDiagnostics,
     errors: Vec<AdError>,
     lines: u64,
     read: u64,
@@ -63,37 +70,37 @@ struct Portion {
 }
 
 /// Works off a stream of long ads with several threads.
-fn together<R: Read + Send>(
-    ads: Ads<'_, R>,
-    (threads, enough): (usize, &Enough),
-    results: &mut Results<'_, JsonRows<Output>>,
-    odd: &mut Odd,
+fn process_stream_in_parallel<R: Read + Send>(
+    ads: ReportingAdStream<'_, R>,
+    (threads, enough): (usize, &StopFlag),
+    results: &mut StreamResults<'_, JsonLineWriter<PipedStdout>>,
+    odd: &mut StreamDiagnostics,
 ) -> anyhow::Result<()> {
-    let (like, dealer, mut errors) = ads.deal();
+    let (like, dealer, mut errors) = ads.split_for_threads();
     let mut failure = None;
     let (mut lines, mut read) = (0, 0);
     let (work, mask) = (results.work, results.mask.clone());
     let worker = || {
-        let mut results = Results::new(work, mask.clone(), Vec::new());
-        let take = move |ads: &mut Ads<'_, _>| {
-            let mut odd = Odd::default();
-            let failure = results.take_all(ads, &mut odd).err();
-            let (errors, read, lines) = ads.portion();
-            Portion { output: results.portion(), odd, errors, lines, read, failure }
+        let mut results = StreamResults::new(work, mask.clone(), Vec::new());
+        let take = move |ads: &mut ReportingAdStream<'_, _>| {
+            let mut odd = StreamDiagnostics::default();
+            let failure = results.process_stream(ads, &mut odd).err();
+            let (errors, read, lines) = ads.take_portion_diagnostics();
+            PortionResult { output: results.take_portion(), odd, errors, lines, read, failure }
         };
-        (like.hand(), take)
+        (like.new_reader(), take)
     };
-    let mut collect = |mut portion: Portion| -> anyhow::Result<()> {
-        results.add(&portion.output)?;
-        odd.add(portion.odd, lines);
+    let mut collect = |mut portion: PortionResult| -> anyhow::Result<()> {
+        results.add_portion(&portion.output)?;
+        odd.merge_portion(portion.odd, lines);
         portion.errors.iter_mut().for_each(|error| error.line += lines);
-        errors.tell(&portion.errors)?;
+        errors.report(&portion.errors)?;
         (lines, read) = (lines + portion.lines, read + portion.read);
         portion.failure.map_or(Ok(()), Err)
     };
-    let whole = work_off(
+    let whole = process_in_parallel(
         threads,
-        |ads| dealer.deal(&mut ads.reader),
+        |ads| dealer.next_batch(&mut ads.reader),
         worker,
         |portion| {
             failure = collect(portion).err();
@@ -104,6 +111,6 @@ fn together<R: Read + Send>(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    whole.with_context(|| errors.problem())?;
+    whole.with_context(|| errors.read_problem())?;
     errors.end(read)
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum When {
+pub enum StyleChoice {
     /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
     #[default]
     Auto,
@@ -28,58 +28,58 @@ impl Painter {
     }
 
     /// The painter for standard output.
-    pub fn stdout(when: When) -> Self {
-        Painter { on: decide(when, std::io::stdout().is_terminal(), env) }
+    pub fn stdout(when: StyleChoice) -> Self {
+        Painter { on: should_style(when, std::io::stdout().is_terminal(), env_var) }
     }
 
     /// The painter for standard error.
-    pub fn stderr(when: When) -> Self {
-        Painter { on: decide(when, std::io::stderr().is_terminal(), env) }
+    pub fn stderr(when: StyleChoice) -> Self {
+        Painter { on: should_style(when, std::io::stderr().is_terminal(), env_var) }
     }
 
     /// Whether it paints.
-    pub fn is_on(self) -> bool {
+    pub fn is_enabled(self) -> bool {
         self.on
     }
 
     /// Emphasis.
-    pub fn bold<T: Display>(self, text: T) -> Painted<T> {
+    pub fn bold<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("1", text)
     }
 
     /// What is right.
-    pub fn good<T: Display>(self, text: T) -> Painted<T> {
+    pub fn good<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("32", text)
     }
 
     /// What is wrong.
-    pub fn bad<T: Display>(self, text: T) -> Painted<T> {
+    pub fn bad<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("31", text)
     }
 
     /// What to look at.
-    pub fn warn<T: Display>(self, text: T) -> Painted<T> {
+    pub fn warn<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("33", text)
     }
 
     /// What matters less.
-    pub fn dim<T: Display>(self, text: T) -> Painted<T> {
+    pub fn dim<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("2", text)
     }
 
-    fn paint<T: Display>(self, code: &'static str, text: T) -> Painted<T> {
-        Painted { code: self.on.then_some(code), text }
+    fn paint<T: Display>(self, code: &'static str, text: T) -> StyledText<T> {
+        StyledText { code: self.on.then_some(code), text }
     }
 }
 
 /// A word in its colour. Width and alignment of a format apply to the word alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Painted<T> {
+pub struct StyledText<T> {
     code: Option<&'static str>,
     text: T,
 }
 
-impl<T: Display> Display for Painted<T> {
+impl<T: Display> Display for StyledText<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code {
             Some(code) => {
@@ -92,15 +92,15 @@ impl<T: Display> Display for Painted<T> {
     }
 }
 
-fn env(name: &str) -> Option<String> {
+fn env_var(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-fn decide(when: When, terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
+fn should_style(when: StyleChoice, terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     match when {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => {
+        StyleChoice::Always => true,
+        StyleChoice::Never => false,
+        StyleChoice::Auto => {
             // https://no-color.org: present and not empty.
             let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
             terminal && !refused && env("TERM").is_some_and(|term| term != "dumb")
@@ -121,12 +121,12 @@ mod tests {
                 _ => None,
             }
         };
-        assert!(decide(When::Auto, true, env("", "xterm")));
-        assert!(!decide(When::Auto, true, env("1", "xterm")));
-        assert!(!decide(When::Auto, true, env("", "dumb")));
-        assert!(!decide(When::Auto, false, env("", "xterm")));
-        assert!(decide(When::Always, false, env("1", "dumb")));
-        assert!(!decide(When::Never, true, env("", "xterm")));
+        assert!(should_style(StyleChoice::Auto, true, env("", "xterm")));
+        assert!(!should_style(StyleChoice::Auto, true, env("1", "xterm")));
+        assert!(!should_style(StyleChoice::Auto, true, env("", "dumb")));
+        assert!(!should_style(StyleChoice::Auto, false, env("", "xterm")));
+        assert!(should_style(StyleChoice::Always, false, env("1", "dumb")));
+        assert!(!should_style(StyleChoice::Never, true, env("", "xterm")));
     }
 
     #[test]

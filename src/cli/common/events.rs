@@ -5,23 +5,23 @@ use std::os::fd::AsFd;
 
 use anyhow::Context;
 
-use super::values::EventsTo;
-use super::{LinesOptions, Painter, Problem, Status, When};
-use crate::os::Outlet;
-use crate::runner::events::{EventStream, Look, Tone};
-use crate::text::calendar::Civil;
+use super::option_values::EventTarget;
+use super::{LogLineOptions, Painter, Problem, Status, StyleChoice};
+use crate::os::LineOutput;
+use crate::runner::events::{EventStream, EventTone, LineStyle};
+use crate::text::calendar::CivilTime;
 
-impl EventsTo {
+impl EventTarget {
     /// Opens the place JSON events are written to: a file is appended to and made where there is none, an open descriptor is
     /// duplicated. Nobody who reads there is ever waited for.
     ///
     /// # Errors
     /// The file cannot be opened for appending, or the descriptor is not open for writing.
-    pub fn open(&self) -> anyhow::Result<Outlet> {
+    pub fn open(&self) -> anyhow::Result<LineOutput> {
         match self {
-            EventsTo::Descriptor(number) => Outlet::numbered(*number)
+            EventTarget::Descriptor(number) => LineOutput::from_descriptor_number(*number)
                 .with_context(|| Problem::usage(format!("cannot write events to descriptor {number}"))),
-            EventsTo::File(path) => Outlet::open(path)
+            EventTarget::File(path) => LineOutput::open(path)
                 .with_context(|| Problem::usage(format!("cannot write events to '{}'", path.display()))),
         }
     }
@@ -29,7 +29,7 @@ impl EventsTo {
 
 /// The status of a run whose events end here: that of a failed write where not all of them could be written, which the stream
 /// has told. What else the status says of the run itself stays.
-pub(crate) fn with_events(stream: EventStream, status: Status) -> Status {
+pub(crate) fn finish_events(stream: EventStream, status: Status) -> Status {
     let written = stream.finish();
     match status {
         Status::Done | Status::No if !written => Status::Failed,
@@ -38,34 +38,34 @@ pub(crate) fn with_events(stream: EventStream, status: Status) -> Status {
 }
 
 /// Standard error for readable lines; `None` when it is closed.
-pub fn standard_error() -> Option<Outlet> {
-    Outlet::of(std::io::stderr().as_fd()).ok()
+pub fn stderr_outlet() -> Option<LineOutput> {
+    LineOutput::from_descriptor(std::io::stderr().as_fd()).ok()
 }
 
-impl LinesOptions {
+impl LogLineOptions {
     /// How lines on standard error look.
-    pub(crate) fn look(&self, color: When) -> Look {
+    pub(crate) fn line_style(&self, color: StyleChoice) -> LineStyle {
         let painter = Painter::stderr(color);
         let wants_time = match self.timestamps {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => std::io::stderr().is_terminal(),
+            StyleChoice::Always => true,
+            StyleChoice::Never => false,
+            StyleChoice::Auto => std::io::stderr().is_terminal(),
         };
         let time = |epoch: f64| {
             let seconds = epoch.floor() as i64;
-            let (offset, _) = crate::os::local_time(seconds);
-            let now = Civil::at(seconds, i64::from(offset));
+            let (offset, _) = crate::os::local_utc_offset(seconds);
+            let now = CivilTime::from_seconds(seconds, i64::from(offset));
             format!("{:02}:{:02}:{:02}", now.hour, now.minute, now.second)
         };
-        let paint = move |tone: Tone, line: &str| match tone {
-            Tone::Plain => line.to_owned(),
-            Tone::Good => painter.good(line).to_string(),
-            Tone::Bad => painter.bad(line).to_string(),
-            Tone::Odd => painter.warn(line).to_string(),
+        let paint = move |tone: EventTone, line: &str| match tone {
+            EventTone::Plain => line.to_owned(),
+            EventTone::Success => painter.good(line).to_string(),
+            EventTone::Failure => painter.bad(line).to_string(),
+            EventTone::Warning => painter.warn(line).to_string(),
         };
-        Look {
+        LineStyle {
             time: wants_time.then(|| Box::new(time) as Box<dyn Fn(f64) -> String>),
-            paint: painter.is_on().then(|| Box::new(paint) as Box<dyn Fn(Tone, &str) -> String>),
+            paint: painter.is_enabled().then(|| Box::new(paint) as Box<dyn Fn(EventTone, &str) -> String>),
         }
     }
 }

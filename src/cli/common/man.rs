@@ -28,42 +28,42 @@ pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
 
     let mut roff = Roff::default();
     roff.control("SH", ["DESCRIPTION"]);
-    paragraphs(&mut roff, program.manual.description);
+    push_paragraphs(&mut roff, program.manual.description);
     write_roff(&roff, &mut page)?;
 
     man.render_options_section(&mut page)?;
 
     let mut roff = Roff::default();
-    match man_verbs::have_pages(&command) {
-        true => man_verbs::list(&mut roff, program, &command),
-        false => verbs(&mut roff, &command),
+    match man_verbs::verbs_have_pages(&command) {
+        true => man_verbs::push_verb_list(&mut roff, program, &command),
+        false => push_verbs(&mut roff, &command),
     }
-    examples(&mut roff, program);
-    terms(&mut roff, "EXIT STATUS", Status::TABLE);
-    environment(&mut roff, program);
+    push_examples(&mut roff, program);
+    push_terms(&mut roff, "EXIT STATUS", Status::MANUAL_TABLE);
+    push_environment(&mut roff, program);
     if !program.manual.files.is_empty() {
-        terms(&mut roff, "FILES", program.manual.files);
+        push_terms(&mut roff, "FILES", program.manual.files);
     }
     roff.control("SH", ["DIFFERENCES"]);
-    paragraphs(&mut roff, program.manual.differences);
+    push_paragraphs(&mut roff, program.manual.differences);
     write_roff(&roff, &mut page)?;
     Ok(page)
 }
 
-fn paragraphs(roff: &mut Roff, texts: &[&str]) {
+fn push_paragraphs(roff: &mut Roff, texts: &[&str]) {
     for text in texts {
         roff.control("PP", []).text([roman(*text)]);
     }
 }
 
-fn terms(roff: &mut Roff, heading: &str, terms: &[(&str, &str)]) {
+fn push_terms(roff: &mut Roff, heading: &str, terms: &[(&str, &str)]) {
     roff.control("SH", [heading]);
     for (term, meaning) in terms {
         roff.control("TP", []).text([bold(*term)]).text([roman(*meaning)]);
     }
 }
 
-fn verbs(roff: &mut Roff, command: &Command) {
+fn push_verbs(roff: &mut Roff, command: &Command) {
     if !command.has_subcommands() {
         return;
     }
@@ -79,13 +79,13 @@ fn verbs(roff: &mut Roff, command: &Command) {
         let own = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && !is_help(arg);
         for option in verb.get_arguments().filter(own) {
             let help = option.get_long_help().or_else(|| option.get_help());
-            roff.control("RS", []).control("TP", []).text([bold(spelling(option))]);
+            roff.control("RS", []).control("TP", []).text([bold(option_spelling(option))]);
             roff.text([roman(help.map(ToString::to_string).unwrap_or_default())]).control("RE", []);
         }
     }
 }
 
-fn spelling(arg: &Arg) -> String {
+fn option_spelling(arg: &Arg) -> String {
     let names = [arg.get_short().map(|c| format!("-{c}")), arg.get_long().map(|long| format!("--{long}"))];
     let mut text = names.into_iter().flatten().collect::<Vec<_>>().join(", ");
     if arg.get_action().takes_values() {
@@ -96,19 +96,19 @@ fn spelling(arg: &Arg) -> String {
     text
 }
 
-fn examples(roff: &mut Roff, program: &Program) {
+fn push_examples(roff: &mut Roff, program: &Program) {
     roff.control("SH", ["EXAMPLES"]);
     for example in program.manual.examples {
         roff.control("TP", []).text([bold(example.line)]).text([roman(example.what)]);
     }
 }
 
-fn environment(roff: &mut Roff, program: &Program) {
-    const COMMON: &[(&str, &str)] = &[
+fn push_environment(roff: &mut Roff, program: &Program) {
+    const COMMON_VARIABLES: &[(&str, &str)] = &[
         ("CONDOR_CONFIG", "The configuration file, or ONLY_ENV for none."),
         ("_CONDOR_NAME", "Overrides the knob NAME, in any case."),
         ("NO_COLOR", "If set and not empty, no colours unless --color always."),
     ];
-    let all: Vec<_> = program.manual.environment.iter().chain(COMMON).copied().collect();
-    terms(roff, "ENVIRONMENT", &all);
+    let all: Vec<_> = program.manual.environment.iter().chain(COMMON_VARIABLES).copied().collect();
+    push_terms(roff, "ENVIRONMENT", &all);
 }

@@ -9,15 +9,15 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 use super::program::Program;
 
 /// With fewer verbs a program tells of them on its own page.
-const MANY: usize = 5;
+const MIN_VERBS_WITH_PAGES: usize = 5;
 
 /// Whether the verbs of a program have pages of their own.
-pub(super) fn have_pages(command: &Command) -> bool {
-    command.get_subcommands().count() >= MANY
+pub(super) fn verbs_have_pages(command: &Command) -> bool {
+    command.get_subcommands().count() >= MIN_VERBS_WITH_PAGES
 }
 
 /// Verbs that take the same, in the order of the first of each kind.
-fn groups(command: &Command) -> Vec<Vec<&Command>> {
+fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
     let taken = |verb: &Command| verb.get_arguments().map(|arg| format!("{arg:?}")).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&Command>> = Vec::new();
     for verb in command.get_subcommands() {
@@ -38,42 +38,42 @@ fn groups(command: &Command) -> Vec<Vec<&Command>> {
 /// None that a `Vec` could give.
 pub fn verb_pages(program: &Program) -> io::Result<Vec<(String, Vec<u8>)>> {
     let command = (program.command)().mut_subcommands(|verb| verb.mut_args(|arg| arg.hide_short_help(false)));
-    if !have_pages(&command) {
+    if !verbs_have_pages(&command) {
         return Ok(Vec::new());
     }
     let mut pages = Vec::new();
-    for group in groups(&command) {
-        let first = name(program, group[0]);
-        pages.push((first.clone(), page(program, &group)?));
+    for group in group_similar_verbs(&command) {
+        let first = page_name(program, group[0]);
+        pages.push((first.clone(), verb_page(program, &group)?));
         for other in &group[1..] {
-            pages.push((name(program, other), format!(".so man1/{first}.1\n").into_bytes()));
+            pages.push((page_name(program, other), format!(".so man1/{first}.1\n").into_bytes()));
         }
     }
     Ok(pages)
 }
 
-fn name(program: &Program, verb: &Command) -> String {
+fn page_name(program: &Program, verb: &Command) -> String {
     format!("{}-{}", program.name, verb.get_name())
 }
 
-fn page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
+fn verb_page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
     let first = group[0];
     let mut page = Vec::new();
-    let named = first.clone().name(name(program, first)).display_name(name(program, first));
+    let named = first.clone().name(page_name(program, first)).display_name(page_name(program, first));
     let shown = named.mut_args(|arg| if is_help(&arg) { arg.hide(true) } else { arg });
     let man = Man::new(shown)
-        .title(name(program, first).to_uppercase())
+        .title(page_name(program, first).to_uppercase())
         .source(format!("htc-hooks {}", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
     man.render_title(&mut page)?;
     let mut roff = Roff::default();
     roff.control("SH", ["NAME"]);
-    let names: Vec<String> = group.iter().map(|verb| name(program, verb)).collect();
+    let names: Vec<String> = group.iter().map(|verb| page_name(program, verb)).collect();
     let about = match group {
         [only] => about(only),
         _ => program.manual.about.to_owned(),
     };
-    roff.text([roman(format!("{} - {}", names.join(", "), brief(&about)))]);
+    roff.text([roman(format!("{} - {}", names.join(", "), whatis_text(&about)))]);
     roff.control("SH", ["SYNOPSIS"]);
     for (number, verb) in group.iter().enumerate() {
         if number > 0 {
@@ -117,7 +117,7 @@ fn page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
 }
 
 /// Without its parentheses and what stands behind a colon, for `whatis`.
-fn brief(about: &str) -> String {
+fn whatis_text(about: &str) -> String {
     let text = about.split(" (").next().unwrap_or(about);
     let mut letters = text.chars();
     letters
@@ -138,12 +138,12 @@ fn synopsis(program: &Program, verb: &Command) -> Vec<Inline> {
     line.extend(
         verb.get_positionals()
             .filter(|arg| !arg.is_hide_set())
-            .map(|arg| roman(format!(" {}", operand(arg)))),
+            .map(|arg| roman(format!(" {}", operand_text(arg)))),
     );
     line
 }
 
-fn operand(arg: &Arg) -> String {
+fn operand_text(arg: &Arg) -> String {
     let name = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
     let several = arg.get_num_args().is_some_and(|range| range.max_values() > 1)
         || matches!(arg.get_action(), clap::ArgAction::Append);
@@ -152,18 +152,18 @@ fn operand(arg: &Arg) -> String {
 }
 
 /// The list of verbs on the program's own page.
-pub(super) fn list(roff: &mut Roff, program: &Program, command: &Command) {
+pub(super) fn push_verb_list(roff: &mut Roff, program: &Program, command: &Command) {
     roff.control("SH", ["VERBS"]);
     roff.control("PP", []).text([roman(format!(
         "Each verb has a page of its own, such as {}(1); it takes the options above as well.",
-        command.get_subcommands().next().map(|verb| name(program, verb)).unwrap_or_default()
+        command.get_subcommands().next().map(|verb| page_name(program, verb)).unwrap_or_default()
     ))]);
     for verb in command.get_subcommands() {
         let mut head = vec![bold(verb.get_name())];
         head.extend(
             verb.get_positionals()
                 .filter(|arg| !arg.is_hide_set())
-                .map(|arg| roman(format!(" {}", operand(arg)))),
+                .map(|arg| roman(format!(" {}", operand_text(arg)))),
         );
         roff.control("TP", []).text(head).text([roman(long_about(verb))]);
     }

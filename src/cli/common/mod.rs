@@ -4,61 +4,61 @@
 //! A program is a [`Program`]: a clap definition, a function, and the names of condor tools it also answers to. Its
 //! `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
 
+mod ad_input;
 mod color;
+mod deadline;
 mod events;
-mod json_rows;
+mod json_line_writer;
 mod man;
 mod man_verbs;
 mod normalise;
-mod open;
+mod number_error;
+mod option_values;
 mod options;
-mod patience;
-mod pipe;
+mod output_target;
 mod print_format;
 mod print_mask;
 mod problem;
 mod program;
+mod program_context;
+mod program_main;
 mod progress;
 mod read_ads;
 mod scenario;
-mod session;
-mod sink;
-mod start;
 mod status;
+mod stdio_pipe;
 mod stdout;
 mod table;
 mod user_maps;
-mod values;
-mod wrong_number;
 
-pub use color::{Painter, When};
-pub use events::standard_error;
-pub(crate) use events::with_events;
-pub(crate) use json_rows::JsonRows;
+pub(crate) use ad_input::{is_queue_log, open_input, read_queue_log};
+pub use color::{Painter, StyleChoice};
+pub(crate) use deadline::exit_at_deadline;
+pub(crate) use events::finish_events;
+pub use events::stderr_outlet;
+pub(crate) use json_line_writer::JsonLineWriter;
 pub use man::man_page;
 pub use man_verbs::verb_pages;
 pub use normalise::normalise;
-pub(crate) use open::{is_log, open_input, read_log};
+pub use option_values::EventTarget;
+pub(crate) use option_values::{parse_assignment, parse_event_target, parse_seconds};
 pub use options::{
-    AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions,
+    AdFormat, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OutputOptions,
     QuirksOptions,
 };
-pub(crate) use patience::patience;
-pub(crate) use pipe::print_out;
-pub use pipe::{Input, Output, pipe_ends};
-pub use print_mask::{BadColumn, PrintMask, Row};
+pub(crate) use output_target::OutputTarget;
+pub use print_mask::{BadColumn, PrintMask, RenderedRow};
 pub use problem::Problem;
-pub(crate) use problem::{is_broken_pipe, is_without_configuration, status_of};
-pub use program::{CLASSAD_KNOBS, Compat, Example, Manual, Program, command};
+pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config};
+pub use program::{CLASSAD_PARAMETERS_NOTE, CompatTool, Example, Manual, Program, program_command};
+pub use program_context::{ProgramContext, shorten_message};
 pub use progress::Progress;
-pub(crate) use read_ads::{AdStream, malformed, read_ads, refuse_malformed};
-pub(crate) use scenario::{in_scenario, line_of_knob, read_jobs, read_scenario};
-pub use session::{Session, brief};
-pub(crate) use sink::Sink;
+pub(crate) use read_ads::{AdStream, malformed_ad_problem, read_ads, refuse_malformed};
+pub(crate) use scenario::{find_param_line, read_jobs, read_scenario, scenario_problem};
 pub use status::Status;
-pub(crate) use stdout::stop_without_reader;
-pub use stdout::{Stdout, stdout};
-pub use table::table;
-pub(crate) use user_maps::maps_of_tool;
-pub use values::EventsTo;
-pub(crate) use values::{assignment, events_to, seconds};
+pub(crate) use stdio_pipe::write_to_stdout;
+pub use stdio_pipe::{PipedStdin, PipedStdout, open_stdio_pipe};
+pub(crate) use stdout::exit_when_reader_is_gone;
+pub use stdout::{ProgramStdout, stdout};
+pub use table::render_table;
+pub(crate) use user_maps::tool_user_maps;

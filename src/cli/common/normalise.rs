@@ -19,7 +19,7 @@ use super::Problem;
 /// The beginning of several options, or a suffix that makes no sense.
 pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>, Problem> {
     // The command is not built, which would build all its verbs: what is global is looked up in those above.
-    let mut here = Place { command, above: Vec::new() };
+    let mut here = CommandPosition { command, above: Vec::new() };
     let mut positionals = 0;
     let mut out = Vec::with_capacity(words.len());
     let mut words = words.iter().peekable();
@@ -36,18 +36,18 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
                 positionals = 0;
             } else {
                 positionals += 1;
-                if is_rest(here.command, positionals) {
+                if takes_all_remaining_words(here.command, positionals) {
                     out.push(word.clone());
                     break;
                 }
             }
-            out.push(operand(word, here.command));
+            out.push(operand_word(word, here.command));
             continue;
         };
-        let parts = Parts::of(name);
-        match here.find(bytes, parts.name)? {
-            Found::Option(option) => push_option(&mut out, &here, option, &parts, &mut words)?,
-            Found::Unknown => out.push(as_long(word, &here)),
+        let parts = OptionParts::parse(name);
+        match here.find_option(bytes, parts.name)? {
+            OptionMatch::Known(option) => push_option(&mut out, &here, option, &parts, &mut words)?,
+            OptionMatch::Unknown => out.push(with_second_dash(word, &here)),
         }
     }
     out.extend(words.cloned());
@@ -56,7 +56,7 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
 
 /// An operand as clap takes it. Where operands may be negative numbers they are expressions: `-5 + 3` gets a blank in
 /// front, which changes nothing, so that clap does not look for an option in it.
-fn operand(word: &OsStr, command: &Command) -> OsString {
+fn operand_word(word: &OsStr, command: &Command) -> OsString {
     let bytes = word.as_bytes();
     let is_expression = command.get_positionals().any(Arg::is_allow_negative_numbers_set);
     if is_expression && bytes.len() > 1 && bytes.starts_with(b"-") {
@@ -73,30 +73,30 @@ fn dashed_name(word: &[u8]) -> Option<&[u8]> {
 }
 
 /// An option as typed, without its dashes: `name`, `name:suffix`, `name=value`.
-struct Parts<'a> {
+struct OptionParts<'a> {
     name: &'a [u8],
     suffix: Option<&'a [u8]>,
     value: Option<&'a [u8]>,
 }
 
-impl<'a> Parts<'a> {
-    fn of(text: &'a [u8]) -> Self {
+impl<'a> OptionParts<'a> {
+    fn parse(text: &'a [u8]) -> Self {
         match text.iter().position(|byte| matches!(byte, b':' | b'=')) {
-            None => Parts { name: text, suffix: None, value: None },
+            None => OptionParts { name: text, suffix: None, value: None },
             Some(at) if text[at] == b':' => {
-                Parts { name: &text[..at], suffix: Some(&text[at + 1..]), value: None }
+                OptionParts { name: &text[..at], suffix: Some(&text[at + 1..]), value: None }
             }
-            Some(at) => Parts { name: &text[..at], suffix: None, value: Some(&text[at + 1..]) },
+            Some(at) => OptionParts { name: &text[..at], suffix: None, value: Some(&text[at + 1..]) },
         }
     }
 }
 
-enum Found<'a> {
-    Option(&'a Arg),
+enum OptionMatch<'a> {
+    Known(&'a Arg),
     Unknown,
 }
 
-fn names(arg: &Arg) -> impl Iterator<Item = String> {
+fn long_names(arg: &Arg) -> impl Iterator<Item = String> {
     let long = arg.get_long().map(str::to_owned);
     let aliases = arg.get_all_aliases().unwrap_or_default();
     long.into_iter().chain(aliases.into_iter().map(str::to_owned))
@@ -108,12 +108,12 @@ fn is_short(arg: &Arg, letter: u8) -> bool {
 }
 
 /// A verb whose words are read, and the commands that it is a verb of.
-struct Place<'a> {
+struct CommandPosition<'a> {
     command: &'a Command,
     above: Vec<&'a Command>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CommandPosition<'a> {
     /// Its options, and those of the commands above that are global.
     fn options(&self) -> impl Iterator<Item = &'a Arg> {
         let global =
@@ -121,31 +121,31 @@ impl<'a> Place<'a> {
         self.command.get_arguments().chain(global).filter(|arg| !arg.is_positional())
     }
 
-    fn find(&self, word: &[u8], name: &[u8]) -> Result<Found<'a>, Problem> {
-        find(|| self.options(), word, name)
+    fn find_option(&self, word: &[u8], name: &[u8]) -> Result<OptionMatch<'a>, Problem> {
+        find_option_among(|| self.options(), word, name)
     }
 }
 
-fn find<'a, Options: Iterator<Item = &'a Arg>>(
+fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
     options: impl Fn() -> Options,
     word: &[u8],
     name: &[u8],
-) -> Result<Found<'a>, Problem> {
-    if let Some(arg) = options().find(|arg| names(arg).any(|known| known.as_bytes() == name)) {
-        return Ok(Found::Option(arg));
+) -> Result<OptionMatch<'a>, Problem> {
+    if let Some(arg) = options().find(|arg| long_names(arg).any(|known| known.as_bytes() == name)) {
+        return Ok(OptionMatch::Known(arg));
     }
     let two_dashes = word.starts_with(b"--");
     if let ([letter], false) = (name, two_dashes)
         && let Some(arg) = options().find(|arg| is_short(arg, *letter))
     {
-        return Ok(Found::Option(arg));
+        return Ok(OptionMatch::Known(arg));
     }
-    let begins = |arg: &&Arg| names(arg).any(|known| known.as_bytes().starts_with(name));
+    let begins = |arg: &&Arg| long_names(arg).any(|known| known.as_bytes().starts_with(name));
     let mut candidates: Vec<&Arg> = options().filter(begins).collect();
     candidates.dedup_by_key(|arg| arg.get_id().clone());
     match candidates.as_slice() {
-        [] => Ok(Found::Unknown),
-        [only] => Ok(Found::Option(only)),
+        [] => Ok(OptionMatch::Unknown),
+        [only] => Ok(OptionMatch::Known(only)),
         several => {
             let list: Vec<String> =
                 several.iter().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
@@ -157,11 +157,11 @@ fn find<'a, Options: Iterator<Item = &'a Arg>>(
 }
 
 /// Whether the positional of this number swallows all words that follow, options included.
-fn is_rest(command: &Command, number: usize) -> bool {
+fn takes_all_remaining_words(command: &Command, number: usize) -> bool {
     command.get_positionals().nth(number - 1).is_some_and(Arg::is_trailing_var_arg_set)
 }
 
-fn long_or_short(arg: &Arg) -> OsString {
+fn dashed_name_of(arg: &Arg) -> OsString {
     match (arg.get_long(), arg.get_short()) {
         (Some(long), _) => OsString::from(format!("--{long}")),
         (None, Some(short)) => OsString::from(format!("-{short}")),
@@ -169,7 +169,7 @@ fn long_or_short(arg: &Arg) -> OsString {
     }
 }
 
-fn joined(option: &OsStr, value: &[u8]) -> OsString {
+fn join_value(option: &OsStr, value: &[u8]) -> OsString {
     let mut word = option.as_bytes().to_vec();
     word.push(b'=');
     word.extend_from_slice(value);
@@ -177,7 +177,7 @@ fn joined(option: &OsStr, value: &[u8]) -> OsString {
 }
 
 /// How many values an option takes, as clap works it out when it builds a command.
-fn values_of(arg: &Arg) -> ValueRange {
+fn value_count(arg: &Arg) -> ValueRange {
     let names = arg.get_value_names().map_or(0, <[_]>::len);
     arg.get_num_args().unwrap_or_else(|| match arg.get_action().takes_values() {
         true => names.max(1).into(),
@@ -187,21 +187,21 @@ fn values_of(arg: &Arg) -> ValueRange {
 
 fn push_option<'a>(
     out: &mut Vec<OsString>,
-    here: &Place<'_>,
+    here: &CommandPosition<'_>,
     arg: &Arg,
-    parts: &Parts<'_>,
+    parts: &OptionParts<'_>,
     words: &mut std::iter::Peekable<impl Iterator<Item = &'a OsString>>,
 ) -> Result<(), Problem> {
-    let option = long_or_short(arg);
-    let takes = values_of(arg);
+    let option = dashed_name_of(arg);
+    let takes = value_count(arg);
     if let Some(value) = parts.value {
-        out.push(joined(&option, value));
+        out.push(join_value(&option, value));
         return Ok(());
     }
     if takes.max_values() == 0 {
         match parts.suffix {
             None => out.push(option),
-            Some(suffix) => out.push(flag_of_suffix(here, &option, suffix)?),
+            Some(suffix) => out.push(flag_for_suffix(here, &option, suffix)?),
         }
         return Ok(());
     }
@@ -209,11 +209,11 @@ fn push_option<'a>(
         match parts.suffix {
             // A value that begins with a dash reaches clap only when it is tied to its option.
             None if takes.min_values() == 1 => match words.next() {
-                Some(value) => out.push(joined(&option, value.as_bytes())),
+                Some(value) => out.push(join_value(&option, value.as_bytes())),
                 None => out.push(option),
             },
             None => out.push(option),
-            Some(suffix) => out.push(joined(&option, &[b":", suffix].concat())),
+            Some(suffix) => out.push(join_value(&option, &[b":", suffix].concat())),
         }
         return Ok(());
     }
@@ -229,12 +229,12 @@ fn push_option<'a>(
     Ok(())
 }
 
-fn flag_of_suffix(here: &Place<'_>, option: &OsStr, suffix: &[u8]) -> Result<OsString, Problem> {
-    let is_flag = |arg: &&Arg| values_of(arg).max_values() == 0;
+fn flag_for_suffix(here: &CommandPosition<'_>, option: &OsStr, suffix: &[u8]) -> Result<OsString, Problem> {
+    let is_flag = |arg: &&Arg| value_count(arg).max_values() == 0;
     here.options()
         .filter(is_flag)
         .find(|arg| arg.get_long().is_some_and(|long| long.as_bytes() == suffix))
-        .map(long_or_short)
+        .map(dashed_name_of)
         .ok_or_else(|| {
             let suffix = String::from_utf8_lossy(suffix);
             Problem::usage(format!("option '{}' has no form ':{suffix}'", option.to_string_lossy()))
@@ -243,7 +243,7 @@ fn flag_of_suffix(here: &Place<'_>, option: &OsStr, suffix: &[u8]) -> Result<OsS
 
 /// An unknown word with one dash gets its second, so that clap suggests a name rather than splitting it into letters;
 /// a bundle of known letters stays one.
-fn as_long(word: &OsStr, here: &Place<'_>) -> OsString {
+fn with_second_dash(word: &OsStr, here: &CommandPosition<'_>) -> OsString {
     let bytes = word.as_bytes();
     let bundle = bytes[1..].iter().all(|&letter| here.options().any(|arg| is_short(arg, letter)));
     if bytes.starts_with(b"--") || bundle || bytes.len() == 2 {

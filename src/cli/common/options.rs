@@ -6,15 +6,15 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::open::{Opened, open_input};
-use super::values::{self, EventsTo};
-use super::{Input, Problem, Session, When};
+use super::ad_input::{NamedAdReader, open_input};
+use super::option_values::{self, EventTarget};
+use super::{PipedStdin, Problem, ProgramContext, StyleChoice};
 use crate::config::{CommandPolicy, LoadOptions};
-use crate::os::Outlet;
+use crate::os::LineOutput;
 use crate::os::RealWorld;
-use crate::quirks::Quirks;
-use crate::runner::hook_environment::ConfigChoice;
-use crate::time::Now;
+use crate::quirks::QuirkMode;
+use crate::runner::hook_environment::ConfigSelection;
+use crate::time::ClockReading;
 
 /// Where the configuration comes from.
 #[derive(Args, Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct ConfigOptions {
     #[arg(long, value_name = "FILE", global = true, help_heading = "Configuration")]
     pub config_file: Option<PathBuf>,
     /// Set a knob above all files; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = values::knob, global = true,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = option_values::parse_param, global = true,
           help_heading = "Configuration")]
     pub set_knob: Vec<(String, String)>,
     /// Ignore _CONDOR_* variables of the environment
@@ -33,21 +33,21 @@ pub struct ConfigOptions {
 
 impl ConfigOptions {
     /// What the configuration is called beside another one.
-    pub fn name(&self) -> String {
+    pub fn display_name(&self) -> String {
         let named = self.config_file.clone().or_else(|| std::env::var_os("CONDOR_CONFIG").map(PathBuf::from));
         named.map_or_else(|| "the present configuration".to_owned(), |file| file.display().to_string())
     }
 
     /// What hooks and whatever else is started are told of it.
-    pub fn choice(&self) -> ConfigChoice {
+    pub fn to_config_choice(&self) -> ConfigSelection {
         let knobs = self.set_knob.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
-        ConfigChoice { file: self.config_file.clone(), knobs: knobs.collect(), no_env: self.no_env }
+        ConfigSelection { file: self.config_file.clone(), parameters: knobs.collect(), no_env: self.no_env }
     }
 
     /// How the configuration is to be loaded: the options' share, all else as usual. `commands` says whether commands that it
     /// names are run.
     pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {
-        self.choice().load_options(commands)
+        self.to_config_choice().load_options(commands)
     }
 }
 
@@ -76,7 +76,7 @@ impl InputOptions {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(crate) fn open(&self, stdin: Input, session: &Session) -> anyhow::Result<Opened> {
+    pub(crate) fn open(&self, stdin: PipedStdin, session: &ProgramContext) -> anyhow::Result<NamedAdReader> {
         open_input(&self.ads, stdin, session)
     }
 }
@@ -118,7 +118,7 @@ pub struct OutputOptions {
         global = true,
         help_heading = "Output"
     )]
-    pub color: When,
+    pub color: StyleChoice,
 }
 
 impl OutputOptions {
@@ -126,7 +126,7 @@ impl OutputOptions {
     ///
     /// # Errors
     /// A row has no form in JSON.
-    pub fn rows<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Option<String>> {
+    pub fn render_json<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Option<String>> {
         if self.jsonl {
             let lines: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
             return Ok(Some(lines.iter().map(|line| format!("{line}\n")).collect()));
@@ -146,7 +146,7 @@ impl OutputOptions {
     ///
     /// # Errors
     /// One of them was given.
-    pub fn is_text(&self, what: &str) -> anyhow::Result<()> {
+    pub fn refuse_json(&self, what: &str) -> anyhow::Result<()> {
         let option = match self {
             OutputOptions { json: true, .. } => "--json",
             OutputOptions { jsonl: true, .. } => "--jsonl",
@@ -156,7 +156,7 @@ impl OutputOptions {
     }
 
     /// The form asked for, if any was.
-    pub fn format(&self) -> Option<AdFormat> {
+    pub fn ad_format(&self) -> Option<AdFormat> {
         match self {
             OutputOptions { long: true, .. } => Some(AdFormat::Long),
             OutputOptions { json: true, .. } => Some(AdFormat::Json),
@@ -170,7 +170,7 @@ impl OutputOptions {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ClockOptions {
     /// Take T for the present: seconds since 1970 or a date
-    #[arg(long, value_name = "T", value_parser = values::point_of_time, global = true,
+    #[arg(long, value_name = "T", value_parser = option_values::parse_time, global = true,
           help_heading = "Behaviour")]
     pub now: Option<i64>,
     /// Begin random() with this number
@@ -184,10 +184,10 @@ impl ClockOptions {
         let mut world = RealWorld::new();
         if let Some(micros) = self.now {
             let monotonic_us = u64::try_from(micros).unwrap_or_default();
-            world = world.at(Now { wall_us: micros, monotonic_us });
+            world = world.with_fixed_time(ClockReading { wall_us: micros, monotonic_us });
         }
         match self.seed {
-            Some(seed) => world.seeded(seed),
+            Some(seed) => world.with_seed(seed),
             None => world,
         }
     }
@@ -197,14 +197,14 @@ impl ClockOptions {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct QuirksOptions {
     /// 'reference' does exactly as HTCondor 25.14 where it breaks its manual
-    #[arg(long, value_name = "none|reference", value_parser = values::quirks(), default_value = "none",
+    #[arg(long, value_name = "none|reference", value_parser = option_values::quirks_parser(), default_value = "none",
           hide_default_value = true, hide_possible_values = true, global = true, help_heading = "Behaviour")]
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
 }
 
 /// How the lines of a runner look.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct LinesOptions {
+pub struct LogLineOptions {
     /// Begin each line with the time: auto (on a terminal), always or never
     #[arg(
         long,
@@ -216,18 +216,18 @@ pub struct LinesOptions {
         help_heading = "Output",
         hide_short_help = true
     )]
-    pub timestamps: When,
+    pub timestamps: StyleChoice,
 }
 
 /// How long hooks may take and where events go.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EventsOptions {
     /// Write JSON events to FILE or fd:N
-    #[arg(long, value_name = "FILE|fd:N", value_parser = values::events_to, global = true,
+    #[arg(long, value_name = "FILE|fd:N", value_parser = option_values::parse_event_target, global = true,
           help_heading = "Output")]
-    events: Option<EventsTo>,
+    events: Option<EventTarget>,
     /// Give up after this many seconds (exit status 124)
-    #[arg(long, value_name = "SECONDS", value_parser = values::seconds, global = true,
+    #[arg(long, value_name = "SECONDS", value_parser = option_values::parse_seconds, global = true,
           help_heading = "Behaviour")]
     pub timeout: Option<Duration>,
 }
@@ -236,26 +236,26 @@ impl EventsOptions {
     /// The file that `--events` names, if it names one.
     pub fn file(&self) -> Option<&Path> {
         match &self.events {
-            Some(EventsTo::File(path)) => Some(path),
+            Some(EventTarget::File(path)) => Some(path),
             _ => None,
         }
     }
 
     /// Whether `--events` was given.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         self.events.is_some()
     }
 
     /// Whether `--events` names a descriptor, which children of ours do not have.
     pub fn is_descriptor(&self) -> bool {
-        matches!(self.events, Some(EventsTo::Descriptor(_)))
+        matches!(self.events, Some(EventTarget::Descriptor(_)))
     }
 
     /// Opens `--events`, if it was given.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(&self) -> anyhow::Result<Option<Outlet>> {
-        self.events.as_ref().map(EventsTo::open).transpose()
+    pub fn open(&self) -> anyhow::Result<Option<LineOutput>> {
+        self.events.as_ref().map(EventTarget::open).transpose()
     }
 }

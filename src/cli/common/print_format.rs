@@ -1,11 +1,11 @@
 //! The formats of `-format`: one `printf` conversion with text around it, the conversions of HTCondor included
 //! (reference: printf_format.cpp, ad_printmask.cpp `format_value`).
 
-use crate::text::printf::{Spec, single_percents};
+use crate::text::printf::{ConversionSpec, unescape_percents};
 
 /// What a conversion prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ConversionKind {
     /// `%d %i %o %u %x %X`
     Int,
     /// `%e %f %g %a` and their upper-case forms
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 /// A format with its conversion, if it has one that is understood.
 #[derive(Clone, Debug)]
-pub(crate) struct Format {
+pub(crate) struct PrintfFormat {
     text: Vec<u8>,
     conversion: Option<Conversion>,
 }
@@ -40,21 +40,21 @@ struct Conversion {
     /// Offset behind the letter.
     end: usize,
     letter: u8,
-    kind: Kind,
-    spec: Spec,
+    kind: ConversionKind,
+    spec: ConversionSpec,
     bits: u32,
 }
 
-impl Format {
+impl PrintfFormat {
     /// Reads a format whose escapes are still escaped.
-    pub(crate) fn new(text: &[u8]) -> Format {
+    pub(crate) fn new(text: &[u8]) -> PrintfFormat {
         let text = collapse_escapes(text);
-        let conversion = conversion(&text, 0);
-        Format { text, conversion }
+        let conversion = find_conversion(&text, 0);
+        PrintfFormat { text, conversion }
     }
 
     /// The kind of the conversion.
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    pub(crate) fn kind(&self) -> Option<ConversionKind> {
         self.conversion.map(|conversion| conversion.kind)
     }
 
@@ -80,7 +80,7 @@ impl Format {
 
     /// Whether there is a second conversion, for which the reference prints what happens to lie in memory.
     pub(crate) fn has_second_conversion(&self) -> bool {
-        self.conversion.is_some_and(|first| conversion(&self.text, first.end).is_some())
+        self.conversion.is_some_and(|first| find_conversion(&self.text, first.end).is_some())
     }
 
     /// What looks like the conversion and is none, such as `%z` or `%*d`: all of the format is printed as it is then.
@@ -88,7 +88,7 @@ impl Format {
         let mut from = 0;
         while self.conversion.is_none() {
             let start = from + memchr::memchr(b'%', self.text.get(from..)?)?;
-            let (_, used) = Spec::parse(&self.text[start + 1..]);
+            let (_, used) = ConversionSpec::parse(&self.text[start + 1..]);
             let end = start + 1 + used;
             match self.text.get(end) {
                 Some(b'%') => from = end + 1,
@@ -103,8 +103,8 @@ impl Format {
 
     /// The format with a number in place of its conversion; 32 bits of it unless the format says otherwise.
     /// The byte 0 that `%c` makes of 0 ends it, as it ends a string of C.
-    pub(crate) fn integer(&self, value: i64) -> Vec<u8> {
-        let mut out = self.filled(|conversion| {
+    pub(crate) fn format_integer(&self, value: i64) -> Vec<u8> {
+        let mut out = self.format_with(|conversion| {
             let low = match conversion.bits {
                 8 => (i64::from(value as i8), u64::from(value as u8)),
                 16 => (i64::from(value as i16), u64::from(value as u16)),
@@ -112,10 +112,11 @@ impl Format {
                 _ => (value, value as u64),
             };
             match conversion.letter {
-                b'd' | b'i' => conversion.spec.signed(low.0),
-                b'c' | b'C' => conversion.spec.character(value as u8),
-                b'p' => Spec { alternative: true, ..conversion.spec }.unsigned(value as u64, b'x'),
-                letter => conversion.spec.unsigned(low.1, letter),
+                b'd' | b'i' => conversion.spec.format_signed(low.0),
+                b'c' | b'C' => conversion.spec.format_character(value as u8),
+                b'p' => ConversionSpec { alternative: true, ..conversion.spec }
+                    .format_unsigned(value as u64, b'x'),
+                letter => conversion.spec.format_unsigned(low.1, letter),
             }
         });
         if let Some(end) = out.iter().position(|byte| *byte == 0) {
@@ -125,8 +126,9 @@ impl Format {
     }
 
     /// Whether an integer does not fit the conversion, so that another number is printed.
-    pub(crate) fn cuts(&self, value: i64) -> bool {
-        let Some(conversion) = self.conversion.filter(|conversion| conversion.kind == Kind::Int) else {
+    pub(crate) fn truncates(&self, value: i64) -> bool {
+        let Some(conversion) = self.conversion.filter(|conversion| conversion.kind == ConversionKind::Int)
+        else {
             return false;
         };
         match conversion.bits {
@@ -140,29 +142,29 @@ impl Format {
     }
 
     /// The format with a real in place of its conversion.
-    pub(crate) fn real(&self, value: f64) -> Vec<u8> {
-        self.filled(|conversion| conversion.spec.real(value, conversion.letter))
+    pub(crate) fn format_real(&self, value: f64) -> Vec<u8> {
+        self.format_with(|conversion| conversion.spec.format_real(value, conversion.letter))
     }
 
     /// The format with a text in place of its conversion, whatever its letter is.
-    pub(crate) fn string(&self, value: &[u8]) -> Vec<u8> {
-        self.filled(|conversion| conversion.spec.string(value))
+    pub(crate) fn format_string(&self, value: &[u8]) -> Vec<u8> {
+        self.format_with(|conversion| conversion.spec.format_string(value))
     }
 
-    fn filled(&self, value: impl Fn(&Conversion) -> Vec<u8>) -> Vec<u8> {
+    fn format_with(&self, value: impl Fn(&Conversion) -> Vec<u8>) -> Vec<u8> {
         let Some(conversion) = &self.conversion else { return self.text.clone() };
-        let mut out = single_percents(&self.text[..conversion.start]);
+        let mut out = unescape_percents(&self.text[..conversion.start]);
         out.extend(value(conversion));
-        out.extend(single_percents(&self.text[conversion.end..]));
+        out.extend(unescape_percents(&self.text[conversion.end..]));
         out
     }
 }
 
 /// The first conversion from an offset on.
-fn conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
+fn find_conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
     loop {
         let start = from + text.get(from..)?.iter().position(|byte| *byte == b'%')?;
-        let (spec, used) = Spec::parse(&text[start + 1..]);
+        let (spec, used) = ConversionSpec::parse(&text[start + 1..]);
         let mut at = start + 1 + used;
         let mut bits = 32;
         while let Some(length) = text.get(at).filter(|byte| b"hlLqjzt".contains(byte)) {
@@ -175,15 +177,15 @@ fn conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
         }
         let letter = *text.get(at)?;
         let kind = match letter {
-            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' => Kind::Int,
-            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => Kind::Float,
-            b'c' | b'C' => Kind::Char,
-            b's' | b'S' => Kind::Str,
-            b'p' => Kind::Pointer,
-            b'v' | b'V' => Kind::Value,
-            b'r' | b'R' => Kind::Raw,
-            b'T' => Kind::Time,
-            b'Y' => Kind::Date,
+            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' => ConversionKind::Int,
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => ConversionKind::Float,
+            b'c' | b'C' => ConversionKind::Char,
+            b's' | b'S' => ConversionKind::Str,
+            b'p' => ConversionKind::Pointer,
+            b'v' | b'V' => ConversionKind::Value,
+            b'r' | b'R' => ConversionKind::Raw,
+            b'T' => ConversionKind::Time,
+            b'Y' => ConversionKind::Date,
             b'%' => {
                 from = at + 1;
                 continue;
@@ -239,18 +241,18 @@ fn collapse_escapes(text: &[u8]) -> Vec<u8> {
 }
 
 /// `%T`: days, hours, minutes, seconds (format_time.cpp, `format_time`).
-pub(crate) fn time(seconds: i64) -> Vec<u8> {
+pub(crate) fn format_duration(seconds: i64) -> Vec<u8> {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (hours, rest) = (rest / 3600, rest % 3600);
     format!("{days:>3}+{hours:02}:{:02}:{:02}", rest / 60, rest % 60).into_bytes()
 }
 
 /// `%Y`: month, day, hour and minute in a zone that many seconds east of Greenwich (`format_date`).
-pub(crate) fn date(seconds: i64, offset: i32) -> Vec<u8> {
+pub(crate) fn format_date(seconds: i64, offset: i32) -> Vec<u8> {
     if seconds < 0 {
         return b"    ???    ".to_vec();
     }
-    let civil = crate::text::calendar::Civil::at(seconds, i64::from(offset));
+    let civil = crate::text::calendar::CivilTime::from_seconds(seconds, i64::from(offset));
     format!("{:>2}/{:<2} {:02}:{:02}", civil.month, civil.day, civil.hour, civil.minute).into_bytes()
 }
 
@@ -260,27 +262,27 @@ mod tests {
 
     #[test]
     fn integers_are_cut_to_what_the_format_asks() {
-        assert_eq!(Format::new(b"%d|").integer(10_000_000_000), b"1410065408|");
-        assert_eq!(Format::new(b"%lld|").integer(10_000_000_000), b"10000000000|");
-        assert_eq!(Format::new(b"a%%b %5d%%").integer(42), b"a%b    42%");
-        assert_eq!(Format::new(b"%hd").integer(65_537), b"1");
-        assert_eq!(Format::new(b"%u").integer(-1), b"4294967295");
+        assert_eq!(PrintfFormat::new(b"%d|").format_integer(10_000_000_000), b"1410065408|");
+        assert_eq!(PrintfFormat::new(b"%lld|").format_integer(10_000_000_000), b"10000000000|");
+        assert_eq!(PrintfFormat::new(b"a%%b %5d%%").format_integer(42), b"a%b    42%");
+        assert_eq!(PrintfFormat::new(b"%hd").format_integer(65_537), b"1");
+        assert_eq!(PrintfFormat::new(b"%u").format_integer(-1), b"4294967295");
     }
 
     #[test]
     fn formats_without_a_conversion_are_text() {
         for text in ["plain", "%q", "100%%", "%", "%5", "%*d", ""] {
-            assert!(Format::new(text.as_bytes()).kind().is_none(), "{text}");
+            assert!(PrintfFormat::new(text.as_bytes()).kind().is_none(), "{text}");
         }
         for (text, unknown) in [("%z", Some("%z")), ("a%%b %5q", Some("%5q")), ("%*d", Some("%*"))] {
-            let format = Format::new(text.as_bytes());
+            let format = PrintfFormat::new(text.as_bytes());
             assert_eq!(format.unknown_conversion(), unknown.map(str::as_bytes), "{text}");
         }
         for text in ["plain", "100%%", "100%", "%5", "%d %z", "5% (of all)"] {
-            assert_eq!(Format::new(text.as_bytes()).unknown_conversion(), None, "{text}");
+            assert_eq!(PrintfFormat::new(text.as_bytes()).unknown_conversion(), None, "{text}");
         }
-        assert!(Format::new(b"%s and %s").has_second_conversion());
-        assert!(!Format::new(b"%s and %%").has_second_conversion());
+        assert!(PrintfFormat::new(b"%s and %s").has_second_conversion());
+        assert!(!PrintfFormat::new(b"%s and %%").has_second_conversion());
     }
 
     #[test]
@@ -293,9 +295,9 @@ mod tests {
 
     #[test]
     fn times_and_dates() {
-        assert_eq!(time(16), b"  0+00:00:16");
-        assert_eq!(time(90_061), b"  1+01:01:01");
-        assert_eq!(date(0, 0), b" 1/1  00:00");
-        assert_eq!(date(-1, 0), b"    ???    ");
+        assert_eq!(format_duration(16), b"  0+00:00:16");
+        assert_eq!(format_duration(90_061), b"  1+01:01:01");
+        assert_eq!(format_date(0, 0), b" 1/1  00:00");
+        assert_eq!(format_date(-1, 0), b"    ???    ");
     }
 }

@@ -3,15 +3,15 @@
 //! An ad is first rendered to a row of values and then displayed, since with headings the columns are as wide as the
 //! widest value of all ads.
 
-use crate::classad::stream::Skim;
+use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
 use crate::world::World;
 
-use super::print_format::{self, Format, Kind};
+use super::print_format::{self, ConversionKind, PrintfFormat};
 
 /// How `-af` letters ask for values to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Letters {
+struct AutoformatLetters {
     row_prefix: Option<u8>,
     prefix: Option<u8>,
     suffix: Option<u8>,
@@ -21,10 +21,10 @@ struct Letters {
     conversion: &'static str,
 }
 
-impl Letters {
+impl AutoformatLetters {
     /// Reads the letters behind the colon. The order does not matter but for those that share a separator.
-    fn parse(text: &[u8]) -> Letters {
-        let mut letters = Letters { prefix: Some(b' '), ..Letters::default() };
+    fn parse(text: &[u8]) -> AutoformatLetters {
+        let mut letters = AutoformatLetters { prefix: Some(b' '), ..AutoformatLetters::default() };
         let has = |wanted: &[u8]| text.iter().any(|letter| wanted.contains(letter));
         for letter in text {
             match letter {
@@ -51,26 +51,26 @@ impl Letters {
 
 /// What a column shows.
 #[derive(Clone, Debug)]
-enum Source {
+enum ColumnSource {
     /// An attribute by its name or, where the ad lacks it, an expression; none where it is no expression either.
     Attribute { name: Vec<u8>, expr: Option<Expr> },
     /// `ClusterId.ProcId`.
     JobId,
 }
 
-impl Source {
+impl ColumnSource {
     fn expr(&self) -> Option<&Expr> {
         match self {
-            Source::Attribute { expr, .. } => expr.as_ref(),
-            Source::JobId => None,
+            ColumnSource::Attribute { expr, .. } => expr.as_ref(),
+            ColumnSource::JobId => None,
         }
     }
 }
 
 #[derive(Clone, Debug)]
-struct Column {
-    source: Source,
-    format: Format,
+struct MaskColumn {
+    source: ColumnSource,
+    format: PrintfFormat,
     width: usize,
     left: bool,
     auto_width: bool,
@@ -79,7 +79,7 @@ struct Column {
 
 /// The value of one column of one ad.
 #[derive(Clone, Debug)]
-enum Cell {
+enum MaskCell {
     /// Nothing that the format can print.
     Invalid,
     /// An evaluation that failed, which is no value: the condor tools show nothing.
@@ -89,22 +89,22 @@ enum Cell {
 
 /// An ad rendered to values.
 #[derive(Clone, Debug)]
-pub struct Row {
-    cells: Vec<Cell>,
-    cut: Option<(String, i64)>,
+pub struct RenderedRow {
+    cells: Vec<MaskCell>,
+    truncated_number: Option<(String, i64)>,
 }
 
-impl Row {
+impl RenderedRow {
     /// The format and number of a column that would print another number, since it has 32 bits only.
-    pub fn cut(&self) -> Option<&(String, i64)> {
-        self.cut.as_ref()
+    pub fn truncated_number(&self) -> Option<&(String, i64)> {
+        self.truncated_number.as_ref()
     }
 }
 
 /// Columns and what stands between them.
 #[derive(Clone, Debug, Default)]
 pub struct PrintMask {
-    columns: Vec<Column>,
+    columns: Vec<MaskColumn>,
     headings: Vec<Vec<u8>>,
     row_prefix: Option<u8>,
     prefix: Option<u8>,
@@ -128,12 +128,12 @@ impl PrintMask {
     ///
     /// # Errors
     /// A word that is no expression.
-    pub fn autoformat<'a>(
+    pub fn add_autoformat<'a>(
         &mut self,
         letters: &[u8],
         words: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<(), BadColumn> {
-        let letters = Letters::parse(letters);
+        let letters = AutoformatLetters::parse(letters);
         (self.row_prefix, self.prefix, self.suffix) = (letters.row_prefix, letters.prefix, letters.suffix);
         self.row_end = true;
         if letters.job_id {
@@ -141,9 +141,9 @@ impl PrintMask {
             if with_heading {
                 self.headings.push(b" ID".to_vec());
             }
-            self.columns.push(Column {
-                source: Source::JobId,
-                format: Format::new(if letters.label { b"ID = %v" } else { b"%v" }),
+            self.columns.push(MaskColumn {
+                source: ColumnSource::JobId,
+                format: PrintfFormat::new(if letters.label { b"ID = %v" } else { b"%v" }),
                 width: 0,
                 left: true,
                 auto_width: with_heading,
@@ -151,7 +151,7 @@ impl PrintMask {
             });
         }
         for word in words {
-            let source = source(word)?;
+            let source = parse_source(word)?;
             let with_heading = letters.headings || self.has_headings();
             // Without `h` of its own, a list behind one with headings has them too, but not those of long expressions.
             let is_scalar = |value: Value| !matches!(value, Value::List(_) | Value::Ad(_));
@@ -159,11 +159,11 @@ impl PrintMask {
             let hidden = !letters.headings && word.len() > 16 && !source.expr().is_some_and(is_simple);
             let heading: &[u8] = if hidden { b"(expr)" } else { word };
             let label = if letters.label && !with_heading { [word, b" = "].concat() } else { Vec::new() };
-            let format = Format::new(&[&label, letters.conversion.as_bytes()].concat());
+            let format = PrintfFormat::new(&[&label, letters.conversion.as_bytes()].concat());
             if with_heading {
                 self.headings.push(heading.to_vec());
             }
-            self.columns.push(Column {
+            self.columns.push(MaskColumn {
                 source,
                 format,
                 width: if with_heading { heading.len() } else { 0 },
@@ -179,14 +179,14 @@ impl PrintMask {
     ///
     /// # Errors
     /// The attribute is no expression.
-    pub fn format(&mut self, format: &[u8], attribute: &[u8]) -> Result<(), BadColumn> {
-        let format = Format::new(format);
+    pub fn add_format(&mut self, format: &[u8], attribute: &[u8]) -> Result<(), BadColumn> {
+        let format = PrintfFormat::new(format);
         let (width, left) = format.width();
-        let (source, outcome) = match source(attribute) {
+        let (source, outcome) = match parse_source(attribute) {
             Ok(source) => (source, Ok(())),
-            Err(bad) => (Source::Attribute { name: attribute.to_vec(), expr: None }, Err(bad)),
+            Err(bad) => (ColumnSource::Attribute { name: attribute.to_vec(), expr: None }, Err(bad)),
         };
-        self.columns.push(Column { source, format, width, left, auto_width: false, truncate: false });
+        self.columns.push(MaskColumn { source, format, width, left, auto_width: false, truncate: false });
         outcome
     }
 
@@ -195,9 +195,9 @@ impl PrintMask {
         self.undefined = Some(text.to_vec());
     }
 
-    /// Nothing is passed over: numbers that a conversion would cut to 32 bits are told by [`Row::cut`], and an evaluation
+    /// Nothing is passed over: numbers that a conversion would cut to 32 bits are told by [`RenderedRow::truncated_number`], and an evaluation
     /// that fails shows as `error`.
-    pub fn whole_numbers(&mut self) {
+    pub fn refuse_truncation(&mut self) {
         self.strict = true;
     }
 
@@ -217,14 +217,14 @@ impl PrintMask {
     }
 
     /// What the columns and some expressions look at in an ad; none where that may be anything.
-    pub fn wanted<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Skim> {
-        let mut skim = Skim::of(exprs.chain(self.expressions()))?;
+    pub fn projection<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Projection> {
+        let mut skim = Projection::for_exprs(exprs.chain(self.expressions()))?;
         for column in &self.columns {
             match &column.source {
                 // An attribute may have any text for a name.
-                Source::Attribute { name, .. } => skim.want(name.as_slice().into()),
-                Source::JobId => {
-                    ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.want(name.into()))
+                ColumnSource::Attribute { name, .. } => skim.add(name.as_slice().into()),
+                ColumnSource::JobId => {
+                    ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.add(name.into()))
                 }
             }
         }
@@ -242,23 +242,25 @@ impl PrintMask {
     }
 
     /// The values of an ad; widens columns that grow with their values.
-    pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> Row {
-        let cells: Vec<Cell> = self
+    pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> RenderedRow {
+        let cells: Vec<MaskCell> = self
             .columns
             .iter_mut()
             .map(|column| match (column.render(ad, context), &self.undefined) {
-                (Cell::Value(Value::Undefined), Some(text)) => Cell::Value(Value::from(text.as_slice())),
-                (Cell::Failed, _) if self.strict => Cell::Value(Value::Error),
+                (MaskCell::Value(Value::Undefined), Some(text)) => {
+                    MaskCell::Value(Value::from(text.as_slice()))
+                }
+                (MaskCell::Failed, _) if self.strict => MaskCell::Value(Value::Error),
                 (cell, _) => cell,
             })
             .collect();
-        let cut = if self.strict { self.cut(&cells) } else { None };
-        Row { cells, cut }
+        let cut = if self.strict { self.find_truncated_number(&cells) } else { None };
+        RenderedRow { cells, truncated_number: cut }
     }
 
-    fn cut(&self, cells: &[Cell]) -> Option<(String, i64)> {
+    fn find_truncated_number(&self, cells: &[MaskCell]) -> Option<(String, i64)> {
         self.columns.iter().zip(cells).find_map(|(column, cell)| match cell {
-            Cell::Value(Value::Int(number)) if column.format.cuts(*number) => {
+            MaskCell::Value(Value::Int(number)) if column.format.truncates(*number) => {
                 Some((String::from_utf8_lossy(column.format.text()).escape_debug().to_string(), *number))
             }
             _ => None,
@@ -284,7 +286,7 @@ impl PrintMask {
     }
 
     /// Appends a row.
-    pub fn display(&mut self, row: &Row, world: &dyn World, out: &mut Vec<u8>) {
+    pub fn display(&mut self, row: &RenderedRow, world: &dyn World, out: &mut Vec<u8>) {
         out.extend(self.row_prefix);
         let count = self.columns.len();
         for (number, (column, cell)) in self.columns.iter_mut().zip(&row.cells).enumerate() {
@@ -302,53 +304,56 @@ impl PrintMask {
     }
 }
 
-fn source(word: &[u8]) -> Result<Source, BadColumn> {
+fn parse_source(word: &[u8]) -> Result<ColumnSource, BadColumn> {
     // The condor tools read columns as they read values of long ads: a backslash is an ordinary byte.
     match Expr::parse_with(word, Dialect::old_syntax()) {
-        Ok(expr) => Ok(Source::Attribute { name: word.to_vec(), expr: Some(expr) }),
+        Ok(expr) => Ok(ColumnSource::Attribute { name: word.to_vec(), expr: Some(expr) }),
         Err(error) => Err(BadColumn { text: word.to_vec(), error }),
     }
 }
 
-impl Column {
-    fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> Cell {
+impl MaskColumn {
+    fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> MaskCell {
         let cell = match &self.source {
-            Source::JobId => job_id(context),
-            Source::Attribute { name, expr } => match self.format.kind() {
-                None => Cell::Value(Value::Str(self.format.text().into())),
-                Some(kind) => attribute(ad, context, name, expr.as_ref(), kind),
+            ColumnSource::JobId => job_id_cell(context),
+            ColumnSource::Attribute { name, expr } => match self.format.kind() {
+                None => MaskCell::Value(Value::Str(self.format.text().into())),
+                Some(kind) => attribute_cell(ad, context, name, expr.as_ref(), kind),
             },
         };
         if self.auto_width
-            && let Cell::Value(value) = &cell
+            && let MaskCell::Value(value) = &cell
         {
-            self.width = self.width.max(self.width_of(value));
+            self.width = self.width.max(self.value_width(value));
         }
         cell
     }
 
     /// The width a value asks for in advance. Reals count as long as their new form, whatever is printed.
-    fn width_of(&self, value: &Value) -> usize {
-        let is_text = matches!(self.format.kind(), Some(Kind::Value | Kind::Str | Kind::Raw));
+    fn value_width(&self, value: &Value) -> usize {
+        let is_text = matches!(
+            self.format.kind(),
+            Some(ConversionKind::Value | ConversionKind::Str | ConversionKind::Raw)
+        );
         match value {
             Value::Str(text) => text.len(),
             Value::Real(_) if is_text => value.unparse().len(),
             Value::Int(number) if is_text => number.to_string().len(),
             Value::Int(number) => match self.format.kind() {
-                Some(Kind::Time) => print_format::time(*number).len(),
-                Some(Kind::Date) => print_format::date(*number, 0).len(),
-                _ => self.format.integer(*number).len(),
+                Some(ConversionKind::Time) => print_format::format_duration(*number).len(),
+                Some(ConversionKind::Date) => print_format::format_date(*number, 0).len(),
+                _ => self.format.format_integer(*number).len(),
             }
             .max(self.width),
-            Value::Real(number) => self.format.real(*number).len().max(self.width),
+            Value::Real(number) => self.format.format_real(*number).len().max(self.width),
             _ => self.width,
         }
     }
 
-    fn display(&mut self, cell: &Cell, world: &dyn World, out: &mut Vec<u8>) {
+    fn display(&mut self, cell: &MaskCell, world: &dyn World, out: &mut Vec<u8>) {
         let text: Vec<u8> = match cell {
-            Cell::Invalid | Cell::Failed => Vec::new(),
-            Cell::Value(value) => self.text(value, world),
+            MaskCell::Invalid | MaskCell::Failed => Vec::new(),
+            MaskCell::Value(value) => self.format_value(value, world),
         };
         if self.auto_width {
             self.width = self.width.max(text.len());
@@ -364,7 +369,7 @@ impl Column {
         }
     }
 
-    fn text(&self, value: &Value, world: &dyn World) -> Vec<u8> {
+    fn format_value(&self, value: &Value, world: &dyn World) -> Vec<u8> {
         let string = || value.as_str().map(|text| text.to_vec()).unwrap_or_default();
         if self.format.is_plain_string() {
             return string();
@@ -372,21 +377,23 @@ impl Column {
         let number = value.as_int().unwrap_or(0);
         let text = match self.format.kind() {
             None => return self.format.text().to_vec(),
-            Some(Kind::Int | Kind::Char | Kind::Pointer) => self.format.integer(number),
-            Some(Kind::Float) => self.format.real(value.as_real().unwrap_or(0.0)),
-            Some(Kind::Str) => return self.format.string(&string()),
-            Some(Kind::Time) => print_format::time(number),
-            Some(Kind::Date) => {
+            Some(ConversionKind::Int | ConversionKind::Char | ConversionKind::Pointer) => {
+                self.format.format_integer(number)
+            }
+            Some(ConversionKind::Float) => self.format.format_real(value.as_real().unwrap_or(0.0)),
+            Some(ConversionKind::Str) => return self.format.format_string(&string()),
+            Some(ConversionKind::Time) => print_format::format_duration(number),
+            Some(ConversionKind::Date) => {
                 let seconds = match value {
                     Value::AbsTime(time) => time.seconds,
                     _ => number,
                 };
-                print_format::date(seconds, world.zone(seconds).offset)
+                print_format::format_date(seconds, world.zone(seconds).offset)
             }
-            Some(Kind::Value | Kind::Raw) => {
+            Some(ConversionKind::Value | ConversionKind::Raw) => {
                 let plain = if self.format.letter() == b'V' { None } else { value.as_str() };
                 let text = plain.map_or_else(|| value.unparse_old().into(), |text| text.to_vec());
-                return self.format.string(&text);
+                return self.format.format_string(&text);
             }
         };
         // Numbers are padded on the left first, even in columns that are aligned to the left.
@@ -397,42 +404,52 @@ impl Column {
     }
 }
 
-fn job_id(context: &Context<'_>) -> Cell {
+fn job_id_cell(context: &Context<'_>) -> MaskCell {
     let number = |name: &str| context.int(name).map(|number| number as i32);
     match number("ClusterId") {
         Some(cluster) => {
             let process = number("ProcId").unwrap_or(-1);
-            Cell::Value(Value::from(format!("{cluster}.{process}")))
+            MaskCell::Value(Value::from(format!("{cluster}.{process}")))
         }
-        None => context.string("JobId").map_or(Cell::Invalid, |text| Cell::Value(Value::Str(text))),
+        None => context.string("JobId").map_or(MaskCell::Invalid, |text| MaskCell::Value(Value::Str(text))),
     }
 }
 
 /// The value of an attribute for a conversion; an expression where the ad has no attribute of that name.
-fn attribute(ad: &ClassAd, context: &Context<'_>, name: &[u8], expr: Option<&Expr>, kind: Kind) -> Cell {
+fn attribute_cell(
+    ad: &ClassAd,
+    context: &Context<'_>,
+    name: &[u8],
+    expr: Option<&Expr>,
+    kind: ConversionKind,
+) -> MaskCell {
     let own = ad.get(name);
     let is_own = own.is_some();
-    let Some(expr) = own.as_ref().or(expr) else { return Cell::Invalid };
-    let unparsed = || Cell::Value(Value::Str(expr.unparse_old()));
+    let Some(expr) = own.as_ref().or(expr) else { return MaskCell::Invalid };
+    let unparsed = || MaskCell::Value(Value::Str(expr.unparse_old()));
     match kind {
-        Kind::Raw if !is_own && expr.is_reference() => Cell::Value(Value::from("undefined")),
-        Kind::Raw => unparsed(),
+        ConversionKind::Raw if !is_own && expr.is_reference() => MaskCell::Value(Value::from("undefined")),
+        ConversionKind::Raw => unparsed(),
         // An attribute that is no string is printed unevaluated by %s, an expression is not printed at all.
-        Kind::Str => match context.eval(expr) {
-            Value::Str(text) => Cell::Value(Value::Str(text)),
+        ConversionKind::Str => match context.eval(expr) {
+            Value::Str(text) => MaskCell::Value(Value::Str(text)),
             _ if is_own => unparsed(),
-            _ => Cell::Invalid,
+            _ => MaskCell::Invalid,
         },
-        Kind::Int | Kind::Char | Kind::Time => {
-            context.eval(expr).as_int().map_or(Cell::Invalid, |number| Cell::Value(Value::Int(number)))
-        }
-        Kind::Float => {
-            context.eval(expr).as_real().map_or(Cell::Invalid, |number| Cell::Value(Value::Real(number)))
-        }
-        Kind::Date => match context.eval(expr) {
-            time @ Value::AbsTime(_) => Cell::Value(time),
-            value => value.as_int().map_or(Cell::Invalid, |number| Cell::Value(Value::Int(number))),
+        ConversionKind::Int | ConversionKind::Char | ConversionKind::Time => context
+            .eval(expr)
+            .as_int()
+            .map_or(MaskCell::Invalid, |number| MaskCell::Value(Value::Int(number))),
+        ConversionKind::Float => context
+            .eval(expr)
+            .as_real()
+            .map_or(MaskCell::Invalid, |number| MaskCell::Value(Value::Real(number))),
+        ConversionKind::Date => match context.eval(expr) {
+            time @ Value::AbsTime(_) => MaskCell::Value(time),
+            value => value.as_int().map_or(MaskCell::Invalid, |number| MaskCell::Value(Value::Int(number))),
         },
-        Kind::Value | Kind::Pointer => context.try_eval(expr).map_or(Cell::Failed, Cell::Value),
+        ConversionKind::Value | ConversionKind::Pointer => {
+            context.try_eval(expr).map_or(MaskCell::Failed, MaskCell::Value)
+        }
     }
 }

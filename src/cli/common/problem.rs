@@ -8,7 +8,7 @@ use super::Status;
 use super::color::Painter;
 use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
-use crate::text::one_line::harmless;
+use crate::text::control_characters::mask_terminal_controls;
 
 /// A failure with its exit status and, where there is text, the place in it. Wrap it in `anyhow` contexts freely: the
 /// status and the excerpt are found in the chain.
@@ -43,19 +43,19 @@ impl Problem {
     }
 
     /// A parameter whose value is not what it has to be.
-    pub(crate) fn of_value(error: ValueError) -> Self {
-        Self::unreadable(error.told())
+    pub(crate) fn from_value_error(error: ValueError) -> Self {
+        Self::unreadable(error.user_message())
     }
 
     /// A configuration that cannot be read; where there is none at all, what to do about it.
-    pub(crate) fn of_config(error: ConfigError) -> Self {
-        Self::without_configuration(&error)
+    pub(crate) fn from_config_error(error: ConfigError) -> Self {
+        Self::from_missing_config(&error)
             .unwrap_or_else(|| Self::unreadable("cannot read the configuration").caused_by(error))
     }
 
     /// That there is no configuration at all, and what to do about it, where that is the error.
-    pub(crate) fn without_configuration(error: &ConfigError) -> Option<Self> {
-        is_without_configuration(error).then(|| {
+    pub(crate) fn from_missing_config(error: &ConfigError) -> Option<Self> {
+        is_missing_config(error).then(|| {
             Self::unreadable(
                 "there is no configuration: CONDOR_CONFIG is not set, and /etc/condor/, /usr/local/etc/ and ~condor/ have no \
                  condor_config",
@@ -115,7 +115,7 @@ impl Error for Problem {
 }
 
 /// Whether no file was named and none found where the reference looks (`process_config_source`, condor_config.cpp).
-pub(crate) fn is_without_configuration(error: &ConfigError) -> bool {
+pub(crate) fn is_missing_config(error: &ConfigError) -> bool {
     error.lines.iter().any(|line| line.starts_with(b"Neither the environment"))
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Names standard output in an error that stands alone and can only be its: nobody else is told without a name.
-pub(crate) fn of_stdout(error: anyhow::Error) -> anyhow::Error {
+pub(crate) fn name_stdout(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::InvalidInput) if crate::os::stdout_was_closed() => {
             anyhow::anyhow!("cannot write to standard output: it is closed")
@@ -140,17 +140,17 @@ pub(crate) fn of_stdout(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// The status of a failure: that of the first [`Problem`] in its chain, else "the program itself failed".
-pub(crate) fn status_of(error: &anyhow::Error) -> Status {
-    find(error).map_or(Status::Failed, Problem::status)
+pub(crate) fn exit_status_of(error: &anyhow::Error) -> Status {
+    find_problem(error).map_or(Status::Failed, Problem::status)
 }
 
-fn find(error: &anyhow::Error) -> Option<&Problem> {
+fn find_problem(error: &anyhow::Error) -> Option<&Problem> {
     // A problem may be the context of another error, which only the error itself can tell.
     error.downcast_ref().or_else(|| error.chain().find_map(|cause| cause.downcast_ref()))
 }
 
 /// The whole message of a failure, with newlines.
-pub(crate) fn render(tool: &str, error: &anyhow::Error, painter: Painter) -> String {
+pub(crate) fn render_error(tool: &str, error: &anyhow::Error, painter: Painter) -> String {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         // Some libraries print their cause in their own text as well.
@@ -159,15 +159,15 @@ pub(crate) fn render(tool: &str, error: &anyhow::Error, painter: Painter) -> Str
         }
     }
     // What a file or a hook says may hold anything, also what a terminal would obey.
-    let told = harmless(&causes.join(": "));
+    let told = mask_terminal_controls(&causes.join(": "));
     let mut text = format!("{}: {told}\n", painter.bold(tool));
-    if let Some(problem) = find(error) {
+    if let Some(problem) = find_problem(error) {
         if let Some(excerpt) = &problem.excerpt {
             let (line, marks) = excerpt.split_once('\n').unwrap_or((excerpt, ""));
             text.push_str(&format!("{line}\n{}\n", painter.bad(marks)));
         }
         for hint in &problem.hints {
-            text.push_str(&format!("{} {}\n", painter.bold("hint:"), harmless(hint)));
+            text.push_str(&format!("{} {}\n", painter.bold("hint:"), mask_terminal_controls(hint)));
         }
     }
     text
@@ -183,9 +183,9 @@ mod tests {
         let caret = Caret { source: "a.conf", text: b"START = (\n", span: Span::new(9, 9) };
         let problem = Problem::unreadable("expected an operand").at(&caret).hint("close it");
         let error = anyhow::Error::new(problem).context("reading the configuration");
-        assert_eq!(status_of(&error), Status::Unreadable);
+        assert_eq!(exit_status_of(&error), Status::Unreadable);
         assert_eq!(
-            render("htc-x", &error, Painter::plain()),
+            render_error("htc-x", &error, Painter::plain()),
             "htc-x: reading the configuration: a.conf:1:10: expected an operand\n    START = (\n             ^\nhint: close it\n"
         );
     }
@@ -194,8 +194,11 @@ mod tests {
     fn a_problem_is_found_as_the_context_of_another_error() {
         let inner = io::Error::new(io::ErrorKind::NotFound, "no such file");
         let error = anyhow::Error::new(inner).context(Problem::unreadable("cannot read 'a'").hint("look"));
-        assert_eq!(status_of(&error), Status::Unreadable);
-        assert_eq!(render("t", &error, Painter::plain()), "t: cannot read 'a': no such file\nhint: look\n");
+        assert_eq!(exit_status_of(&error), Status::Unreadable);
+        assert_eq!(
+            render_error("t", &error, Painter::plain()),
+            "t: cannot read 'a': no such file\nhint: look\n"
+        );
     }
 
     #[test]
@@ -203,8 +206,8 @@ mod tests {
         let inner = io::Error::new(io::ErrorKind::NotFound, "no such file");
         let error =
             anyhow::Error::new(inner).context("a.ad: no such file").context(Problem::unreadable("oh"));
-        assert_eq!(render("t", &error, Painter::plain()), "t: oh: a.ad: no such file\n");
-        assert_eq!(status_of(&anyhow::anyhow!("x")), Status::Failed);
+        assert_eq!(render_error("t", &error, Painter::plain()), "t: oh: a.ad: no such file\n");
+        assert_eq!(exit_status_of(&anyhow::anyhow!("x")), Status::Failed);
     }
 
     #[test]

@@ -4,30 +4,30 @@ use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
-use super::{Session, Status};
+use super::{ProgramContext, Status};
 
 /// One of the programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// Its name, `htc-...`.
     pub name: &'static str,
-    /// Its clap definition, made by [`command`].
+    /// Its clap definition, made by [`program_command`].
     pub command: fn() -> Command,
     /// What man page and help say beyond the options.
     pub manual: &'static Manual,
     /// Carries it out.
-    pub run: fn(&ArgMatches, &Session) -> anyhow::Result<Status>,
+    pub run: fn(&ArgMatches, &ProgramContext) -> anyhow::Result<Status>,
     /// Condor tools it also answers to.
-    pub compat: &'static [Compat],
+    pub compat: &'static [CompatTool],
 }
 
 /// A condor tool that a program imitates when it is called by the tool's name.
 #[derive(Clone, Copy, Debug)]
-pub struct Compat {
+pub struct CompatTool {
     /// The tool's name.
     pub tool: &'static str,
     /// Carries it out with all words behind `argv[0]`, by the tool's own rules, output and statuses.
-    pub run: fn(&[OsString], &Session) -> anyhow::Result<Status>,
+    pub run: fn(&[OsString], &ProgramContext) -> anyhow::Result<Status>,
 }
 
 /// The texts of a program's man page; its examples also stand below `--help`.
@@ -59,13 +59,13 @@ pub struct Example {
 }
 
 /// What man pages say of the ClassAd settings that a configuration has.
-pub const CLASSAD_KNOBS: &str = "STRICT_CLASSAD_EVALUATION is read as 25.14 reads it. ENABLE_CLASSAD_CACHING changes nothing that \
+pub const CLASSAD_PARAMETERS_NOTE: &str = "STRICT_CLASSAD_EVALUATION is read as 25.14 reads it. ENABLE_CLASSAD_CACHING changes nothing that \
     could be seen. The libraries of CLASSAD_USER_LIBS and CLASSAD_USER_PYTHON_MODULES are not loaded: a call of their functions gives \
     error, as for any unknown name. userMap() asks the maps of <SUBSYS>_CLASSAD_USER_MAP_NAMES of the subsystem that the program acts as; a map that \
     is no regular file or larger than 64 MiB is not loaded.";
 
 /// The clap definition of a program: its derived options, and what is the same everywhere.
-pub fn command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
+pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
     let examples: String = manual
         .examples
         .iter()
@@ -89,11 +89,11 @@ pub fn command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -
         .help("Print the version")
         .hide_short_help(true)
         .help_heading("Help");
-    with_help(command.disable_version_flag(true).arg(version))
+    add_help_options(command.disable_version_flag(true).arg(version))
 }
 
 /// `--help` fits a screen; `--help-all` has everything.
-fn with_help(command: Command) -> Command {
+fn add_help_options(command: Command) -> Command {
     let help = Arg::new("help")
         .long("help")
         .short('h')
@@ -106,5 +106,5 @@ fn with_help(command: Command) -> Command {
         .help("Print all options with notes")
         .hide_short_help(true)
         .help_heading("Help");
-    command.disable_help_flag(true).arg(help).arg(all).mut_subcommands(with_help)
+    command.disable_help_flag(true).arg(help).arg(all).mut_subcommands(add_help_options)
 }

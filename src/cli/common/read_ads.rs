@@ -3,18 +3,18 @@
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use super::{Problem, Session, open_input, pipe_ends};
+use super::{Problem, ProgramContext, open_input, open_stdio_pipe};
 use crate::classad::stream::{AdError, AdReader};
 use crate::classad::{ClassAd, Dialect};
-use crate::os::Enough;
+use crate::os::StopFlag;
 
 /// Ads of a file, one by one; what is wrong with each is told.
 pub(crate) struct AdStream<'a> {
     reader: AdReader<BufReader<Box<dyn Read + Send>>>,
     name: String,
     strict: bool,
-    session: &'a Session,
-    enough: Enough,
+    session: &'a ProgramContext,
+    enough: StopFlag,
 }
 
 impl<'a> AdStream<'a> {
@@ -22,16 +22,16 @@ impl<'a> AdStream<'a> {
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(crate) fn open(path: &Path, strict: bool, session: &'a Session) -> anyhow::Result<Self> {
-        let stdin = pipe_ends().0;
-        let enough = stdin.enough();
+    pub(crate) fn open(path: &Path, strict: bool, session: &'a ProgramContext) -> anyhow::Result<Self> {
+        let stdin = open_stdio_pipe().0;
+        let enough = stdin.stop_flag();
         let (input, name) = open_input(path, stdin, session)?;
         let reader = AdReader::new(input, None).exact(strict).dialect(session.dialect());
         Ok(AdStream { reader, name, strict, session, enough })
     }
 
     /// By what its reads are ended.
-    pub(crate) fn enough(&self) -> Enough {
+    pub(crate) fn stop_flag(&self) -> StopFlag {
         self.enough.clone()
     }
 
@@ -44,7 +44,7 @@ impl<'a> AdStream<'a> {
         let record = self.reader.next_ad().map_err(|error| Problem::cannot_read(name).caused_by(error))?;
         let Some(record) = record else { return Ok(None) };
         for error in &record.errors {
-            let problem = malformed(error, name);
+            let problem = malformed_ad_problem(error, name);
             if self.strict {
                 return Err(problem.into());
             }
@@ -62,7 +62,7 @@ pub(crate) fn read_ads(
     path: &Path,
     strict: bool,
     most: usize,
-    session: &Session,
+    session: &ProgramContext,
 ) -> anyhow::Result<Vec<ClassAd>> {
     let mut stream = AdStream::open(path, strict, session)?;
     let mut ads = Vec::new();
@@ -87,14 +87,14 @@ pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> any
             None => return Ok(()),
             Some(record) => {
                 if let Some(error) = record.errors.first() {
-                    return Err(malformed(error, name).into());
+                    return Err(malformed_ad_problem(error, name).into());
                 }
             }
         }
     }
 }
 
-pub(crate) fn malformed(error: &AdError, name: &str) -> Problem {
+pub(crate) fn malformed_ad_problem(error: &AdError, name: &str) -> Problem {
     let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(name));
     problem.maybe_hint(error.help)
 }

@@ -7,12 +7,14 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Problem, Session, malformed, open_input, pipe_ends};
+use super::{Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
 use crate::classad::Dialect;
-use crate::classad::references::Names;
+use crate::classad::references::AttrNames;
 use crate::os::RealWorld;
-use crate::simulate::scenario::LARGEST;
-use crate::simulate::{Files, LeftOut, Players, Scenario, ScenarioError, Workload, WorkloadError};
+use crate::simulate::scenario::MAX_SCENARIO_BYTES;
+use crate::simulate::{
+    JobFiles, Scenario, ScenarioError, SimulationKind, SkippedAd, Workload, WorkloadError,
+};
 use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
@@ -21,17 +23,17 @@ use crate::world::World;
 pub(crate) fn read_scenario(
     path: &Path,
     seed: Option<u64>,
-    players: Players,
-    session: &Session,
+    players: SimulationKind,
+    session: &ProgramContext,
 ) -> anyhow::Result<Scenario> {
     let name = path.display().to_string();
     let cannot = || Problem::cannot_read(&name);
     let mut bytes = Vec::new();
     let input: Box<dyn Read> =
         if name == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path).with_context(cannot)?) };
-    input.take(LARGEST + 1).read_to_end(&mut bytes).with_context(cannot)?;
-    if bytes.len() as u64 > LARGEST {
-        let cause = io::Error::other(format!("a scenario has at most {} MiB", LARGEST >> 20));
+    input.take(MAX_SCENARIO_BYTES + 1).read_to_end(&mut bytes).with_context(cannot)?;
+    if bytes.len() as u64 > MAX_SCENARIO_BYTES {
+        let cause = io::Error::other(format!("a scenario has at most {} MiB", MAX_SCENARIO_BYTES >> 20));
         return Err(cannot().caused_by(cause).into());
     }
     let text = String::from_utf8(bytes).map_err(|error| {
@@ -45,33 +47,33 @@ pub(crate) fn read_scenario(
         let problem = Problem::unreadable(error.message).at(&caret);
         problem.maybe_hint(error.hint)
     };
-    let mut scenario = Scenario::read(&text).map_err(&told)?;
+    let mut scenario = Scenario::parse(&text).map_err(&told)?;
     let world = RealWorld::new();
     let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
-    scenario.refuse_other_times(&offset).map_err(&told)?;
+    scenario.validate_times(&offset).map_err(&told)?;
     if let Some(seed) = seed {
         scenario.seed = seed;
     }
     let others = match players {
-        Players::Slots => "for routes (htc-router-translate simulate)",
-        Players::Routes => "for slots (htc-slot-run simulate)",
+        SimulationKind::Slots => "for routes (htc-router-translate simulate)",
+        SimulationKind::Routes => "for slots (htc-slot-run simulate)",
     };
-    for key in scenario.idle_keys(players) {
+    for key in scenario.unused_keys(players) {
         session.warn(&format!("{name}: '{key}' is {others} and means nothing here"));
     }
-    for key in scenario.keys_beside_from() {
+    for key in scenario.keys_ignored_with_from() {
         session.warn(&format!("{name}: '{key}' means nothing beside 'from': the ads of the file say it"));
     }
     Ok(scenario)
 }
 
 /// A problem with what stands in one of several tables of a scenario, with its place.
-pub(crate) fn in_scenario(
+pub(crate) fn scenario_problem(
     message: String,
     (scenario, path): (&Scenario, &Path),
     (table, index, key): (&str, usize, &str),
 ) -> Problem {
-    let span = scenario.place(table, index, key);
+    let span = scenario.span_of_key(table, index, key);
     let name = path.display().to_string();
     let caret =
         Caret { source: &name, text: scenario.text().as_bytes(), span: Span::new(span.start, span.end) };
@@ -79,30 +81,30 @@ pub(crate) fn in_scenario(
 }
 
 /// The file and line of the scenario where a knob has this value.
-pub(crate) fn line_of_knob(
+pub(crate) fn find_param_line(
     (scenario, path): (&Scenario, &Path),
     name: &str,
     value: &str,
 ) -> Option<(String, usize)> {
-    Some((path.display().to_string(), scenario.line_of_knob(name, value)?))
+    Some((path.display().to_string(), scenario.line_of_parameter(name, value)?))
 }
 
 /// So many ads that are left out are told of one by one.
-const TOLD: u64 = 5;
+const MAX_SKIPPED_AD_WARNINGS: u64 = 5;
 
 /// The jobs of the scenario in a file; files that it names are looked for beside it, and of their ads what `asked` names is kept. What
 /// is left out of these is told.
 pub(crate) fn read_jobs(
     (scenario, path): (&Scenario, &Path),
     start: i64,
-    (asked, world): (Option<&Names>, &dyn World),
-    session: &Session,
+    (asked, world): (Option<&AttrNames>, &dyn World),
+    session: &ProgramContext,
 ) -> anyhow::Result<Workload> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    let session = session.reading(Dialect::of(world));
+    let session = session.with_dialect(Dialect::of_world(world));
     let mut failed = None;
     let mut open = |file: &Path| -> io::Result<Box<dyn BufRead>> {
-        match open_input(&directory.join(file), pipe_ends().0, &session) {
+        match open_input(&directory.join(file), open_stdio_pipe().0, &session) {
             Ok((reader, _)) => Ok(Box::new(reader)),
             Err(error) => {
                 failed = Some(error);
@@ -111,28 +113,28 @@ pub(crate) fn read_jobs(
         }
     };
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let mut left_out = |file: &str, why: LeftOut<'_>| {
+    let mut left_out = |file: &str, why: SkippedAd<'_>| {
         let count = counts.entry(file.to_owned()).or_default();
         *count += 1;
-        if *count > TOLD {
+        if *count > MAX_SKIPPED_AD_WARNINGS {
             return;
         }
         match why {
-            LeftOut::Bad(error) => session.report(&malformed(error, file).into()),
-            LeftOut::NoTime { line } => {
+            SkippedAd::InvalidAttribute(error) => session.report(&malformed_ad_problem(error, file).into()),
+            SkippedAd::NoQueueDate { line } => {
                 session.warn(&format!(
                     "{file}:{line}: this ad has no QDate, and nobody knows when its job came"
                 ));
             }
         }
     };
-    let files = Files { open: &mut open, left_out: &mut left_out };
+    let files = JobFiles { open: &mut open, on_skipped: &mut left_out };
     let jobs = Workload::new(scenario, start, asked, world, files);
     for (file, count) in counts {
         let (ads, are) = if count == 1 { ("ad", "is") } else { ("ads", "are") };
         session.warn(&format!("{file}: {count} {ads} cannot be played and {are} left out"));
     }
-    let jobs = jobs.map_err(|error| of_jobs(error, (scenario, path), failed))?;
+    let jobs = jobs.map_err(|error| workload_problem(error, (scenario, path), failed))?;
     for note in jobs.notes() {
         session.warn(note);
     }
@@ -140,7 +142,7 @@ pub(crate) fn read_jobs(
 }
 
 /// Why jobs cannot be made; `failed` is why a file of theirs could not be opened.
-fn of_jobs(
+fn workload_problem(
     error: WorkloadError,
     scenario: (&Scenario, &Path),
     failed: Option<anyhow::Error>,
@@ -148,17 +150,19 @@ fn of_jobs(
     let text = error.to_string();
     match (error, failed) {
         (WorkloadError::Line { group, .. }, _) => {
-            in_scenario(text, scenario, ("jobs", group - 1, "ad")).into()
+            scenario_problem(text, scenario, ("jobs", group - 1, "ad")).into()
         }
-        (WorkloadError::File { group, .. }, Some(failed)) => {
-            in_scenario(format!("jobs {group}: 'from': {failed:#}"), scenario, ("jobs", group - 1, "from"))
-                .into()
-        }
+        (WorkloadError::File { group, .. }, Some(failed)) => scenario_problem(
+            format!("jobs {group}: 'from': {failed:#}"),
+            scenario,
+            ("jobs", group - 1, "from"),
+        )
+        .into(),
         (WorkloadError::File { group, source, .. }, None) => {
-            in_scenario(format!("{text}: {source}"), scenario, ("jobs", group - 1, "from")).into()
+            scenario_problem(format!("{text}: {source}"), scenario, ("jobs", group - 1, "from")).into()
         }
         (WorkloadError::Content { group, .. }, _) => {
-            in_scenario(text, scenario, ("jobs", group - 1, "from")).into()
+            scenario_problem(text, scenario, ("jobs", group - 1, "from")).into()
         }
     }
 }

@@ -56,7 +56,7 @@ impl Status {
     }
 
     /// The table as man pages and `--help-all` print it.
-    pub const TABLE: &[(&str, &str)] = &[
+    pub const MANUAL_TABLE: &[(&str, &str)] = &[
         ("0", "done, or the answer is yes"),
         ("1", "it ran, and the answer is no (runners: a job failed)"),
         ("2", "wrong command line"),

@@ -7,57 +7,59 @@ use std::io::{self, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether the program stops when the reader of standard output has gone.
-static STOPS: AtomicBool = AtomicBool::new(false);
+static STOPS_WITHOUT_READER: AtomicBool = AtomicBool::new(false);
 /// Whether the reader is known to have gone.
-static GONE: AtomicBool = AtomicBool::new(false);
+static IS_READER_GONE: AtomicBool = AtomicBool::new(false);
 
 /// Ends the program at the first write that nobody reads: for filters of unlimited input and for what is shown again
 /// and again.
-pub(crate) fn stop_without_reader() {
-    STOPS.store(true, Ordering::Relaxed);
+pub(crate) fn exit_when_reader_is_gone() {
+    STOPS_WITHOUT_READER.store(true, Ordering::Relaxed);
 }
 
 /// Standard output.
 #[derive(Debug)]
-pub struct Stdout {
+pub struct ProgramStdout {
     inner: io::Stdout,
 }
 
 /// Standard output; all output of the programs passes through it.
-pub fn stdout() -> Stdout {
-    Stdout { inner: io::stdout() }
+pub fn stdout() -> ProgramStdout {
+    ProgramStdout { inner: io::stdout() }
 }
 
 /// What is written, or the error; a reader that has gone takes everything.
-fn written(result: io::Result<usize>, length: usize) -> io::Result<usize> {
+fn ignore_closed_pipe(result: io::Result<usize>, length: usize) -> io::Result<usize> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !STOPS.load(Ordering::Relaxed) => {
-            GONE.store(true, Ordering::Relaxed);
+        Err(error)
+            if error.kind() == io::ErrorKind::BrokenPipe && !STOPS_WITHOUT_READER.load(Ordering::Relaxed) =>
+        {
+            IS_READER_GONE.store(true, Ordering::Relaxed);
             Ok(length)
         }
         other => other,
     }
 }
 
-impl Stdout {
-    fn locked(&self) -> Option<StdoutLock<'static>> {
-        (!GONE.load(Ordering::Relaxed)).then(|| self.inner.lock())
+impl ProgramStdout {
+    fn lock_unless_reader_gone(&self) -> Option<StdoutLock<'static>> {
+        (!IS_READER_GONE.load(Ordering::Relaxed)).then(|| self.inner.lock())
     }
 }
 
-impl Write for Stdout {
+impl Write for ProgramStdout {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        let Some(mut out) = self.locked() else { return Ok(text.len()) };
-        written(out.write(text), text.len())
+        let Some(mut out) = self.lock_unless_reader_gone() else { return Ok(text.len()) };
+        ignore_closed_pipe(out.write(text), text.len())
     }
 
     fn write_all(&mut self, text: &[u8]) -> io::Result<()> {
-        let Some(mut out) = self.locked() else { return Ok(()) };
-        written(out.write_all(text).map(|()| 0), 0).map(|_| ())
+        let Some(mut out) = self.lock_unless_reader_gone() else { return Ok(()) };
+        ignore_closed_pipe(out.write_all(text).map(|()| 0), 0).map(|_| ())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let Some(mut out) = self.locked() else { return Ok(()) };
-        written(out.flush().map(|()| 0), 0).map(|_| ())
+        let Some(mut out) = self.lock_unless_reader_gone() else { return Ok(()) };
+        ignore_closed_pipe(out.flush().map(|()| 0), 0).map(|_| ())
     }
 }

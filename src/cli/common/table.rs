@@ -5,12 +5,12 @@ use tabled::settings::object::{Columns, Rows};
 use tabled::settings::{Alignment, Padding, Style};
 
 use super::Painter;
-use crate::text::one_line::printable;
+use crate::text::control_characters::mask_control_characters;
 
 /// Prints rows under their headings, each line with its newline. Control characters in cells are shown as `?`, so that
 /// one cell is one line. A table without rows is its headings. Each heading says in front how its column stands, as a format would:
 /// `<` to the left, as words do, `>` to the right, as numbers do.
-pub fn table<R>(headings: &[&str], rows: R, painter: Painter) -> String
+pub fn render_table<R>(headings: &[&str], rows: R, painter: Painter) -> String
 where
     R: IntoIterator,
     R::Item: IntoIterator<Item = String>,
@@ -18,7 +18,7 @@ where
     let mut builder = Builder::default();
     builder.push_record(headings.iter().map(|heading| heading.trim_start_matches(['<', '>'])));
     for row in rows {
-        builder.push_record(row.into_iter().map(|cell| printable(&cell)));
+        builder.push_record(row.into_iter().map(|cell| mask_control_characters(&cell)));
     }
     let mut table = builder.build();
     table.with(Style::empty()).modify(Rows::new(..), Padding::new(0, 2, 0, 0));
@@ -48,10 +48,10 @@ mod tests {
         let columns = ["<JOB", ">STATUS", "<WHY"];
         let rows = [["1.0", "0", "done\n"], ["12.0", "143", ""]].map(|row| row.map(str::to_owned));
         assert_eq!(
-            table(&columns, rows, Painter::plain()),
+            render_table(&columns, rows, Painter::plain()),
             "JOB   STATUS  WHY\n1.0        0  done?\n12.0     143\n"
         );
         let none: [[String; 3]; 0] = [];
-        assert_eq!(table(&columns, none, Painter::plain()), "JOB  STATUS  WHY\n");
+        assert_eq!(render_table(&columns, none, Painter::plain()), "JOB  STATUS  WHY\n");
     }
 }

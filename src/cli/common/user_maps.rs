@@ -1,20 +1,20 @@
 //! The maps of users for programs that read no configuration otherwise: it is read when `userMap()` is first called.
 
-use super::Session;
-use super::problem::is_without_configuration;
+use super::ProgramContext;
+use super::problem::is_missing_config;
 use crate::classad::UserMaps;
-use crate::config::{CommandPolicy, Config, LoadOptions, Who};
-use crate::os::{RealWorld, SharedMaps};
+use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
+use crate::os::{RealWorld, SharedUserMaps};
 
 /// The maps of a tool (TOOL_CLASSAD_USER_MAP_NAMES) from the configuration of the environment, once they are asked. What is wrong
 /// with them is told by `session`, where there is one.
-pub(crate) fn maps_of_tool(session: Option<&Session>) -> SharedMaps {
+pub(crate) fn tool_user_maps(session: Option<&ProgramContext>) -> SharedUserMaps {
     let session = session.cloned();
     let load = move || {
         let warn = |text: &str| session.iter().for_each(|session| session.warn(text));
         let world = RealWorld::new();
-        let who = Who { subsystem: "TOOL".into(), ..Who::default() };
-        let options = LoadOptions { commands: CommandPolicy::BOUNDED, ..LoadOptions::default() };
+        let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
+        let options = LoadOptions { commands: CommandPolicy::BOUNDED_RUN, ..LoadOptions::default() };
         match Config::load(&world, &who, &options) {
             Ok((config, _)) => {
                 let maps = config.user_maps(&world);
@@ -22,12 +22,12 @@ pub(crate) fn maps_of_tool(session: Option<&Session>) -> SharedMaps {
                 maps
             }
             Err(error) => {
-                if !is_without_configuration(&error) {
+                if !is_missing_config(&error) {
                     warn(&format!("there are no user maps, since the configuration cannot be read: {error}"));
                 }
                 UserMaps::default()
             }
         }
     };
-    RealWorld::new().user_maps(load).shared_maps()
+    RealWorld::new().with_user_map_loader(load).shared_user_maps()
 }

@@ -6,12 +6,12 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-use super::condor_q_options::QueueOptions;
-use crate::classad::format::list::{ListForm, ListWriter, Order};
+use super::condor_q_options::CondorQOptions;
+use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::classad::format::long;
-use crate::classad::stream::{Delimiter, ReferenceReader, Skim};
+use crate::classad::stream::{Delimiter, Projection, ReferenceReader};
 use crate::classad::{ClassAd, Context, Expr};
-use crate::cli::common::{Session, Status, maps_of_tool, stdout, stop_without_reader};
+use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdout, tool_user_maps};
 use crate::os::RealWorld;
 use crate::world::World;
 
@@ -19,17 +19,17 @@ use crate::world::World;
 ///
 /// # Errors
 /// Those of standard output.
-pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
-    let mut options = match QueueOptions::of(words, session)? {
+pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
+    let mut options = match CondorQOptions::from_words(words, session)? {
         Ok(options) => options,
         Err(status) => return Ok(status),
     };
     let Some(file) = options.file.take() else {
-        session.tell("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
+        session.write_stderr("Error: there is no queue here\nhint: name a file of ads with -jobads\n");
         return Ok(Status::Tool(1));
     };
     if options.is_table() {
-        session.tell(
+        session.write_stderr(
             "Error: the tables of condor_q are not made here\nhint: name columns, such as -af:jh Owner JobStatus Cmd, or use -long, -json \
              or -xml; 'htc-classad-eval --ads FILE --count-by JobStatus' counts, 'htc-router-status FILE' shows routed jobs\n",
         );
@@ -40,29 +40,29 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
         None => Box::new(io::stdin()),
         Some(Ok(file)) => Box::new(file),
         Some(Err(_)) => {
-            session.tell(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
+            session.write_stderr(&format!("Can't open file of ClassAds: {}\n", file.to_string_lossy()));
             return Ok(Status::Tool(1));
         }
     };
-    let world = RealWorld::new().with_maps(maps_of_tool(None));
+    let world = RealWorld::new().with_shared_user_maps(tool_user_maps(None));
     let constraint = options.constraint(session);
-    stop_without_reader();
+    exit_when_reader_is_gone();
     let mut out = BufWriter::new(stdout());
-    let mut jobs = Jobs::default();
+    let mut jobs = JobsById::default();
     let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
-    let mut skim = options.wanted(constraint.as_ref());
+    let mut skim = options.projection(constraint.as_ref());
     let mut ad = ClassAd::new();
     // What cannot be read ends the list without a word, as it does in the reference.
     while let Ok(true) = match &mut skim {
-        Some(skim) => reader.next_part(skim, &mut ad),
+        Some(skim) => reader.next_projected(skim, &mut ad),
         None => reader.next_ad().map(|next| next.map(|next| ad = next).is_some()),
     } {
-        if !holds(constraint.as_ref(), &ad, &world) {
+        if !keeps_ad(constraint.as_ref(), &ad, &world) {
             if skim.is_none() {
                 reader.reuse(std::mem::take(&mut ad));
             }
         } else if !jobs.add(std::mem::take(&mut ad), &world) {
-            session.tell("Error: Two results with the same ID.\n");
+            session.write_stderr("Error: Two results with the same ID.\n");
         }
     }
     options.print_jobs(&jobs, &world, &mut out, session)?;
@@ -71,19 +71,19 @@ pub fn run(words: &[OsString], session: &Session) -> anyhow::Result<Status> {
 }
 
 /// Whether the reference keeps an ad: an evaluation that fails keeps it, a value that is no truth does not.
-pub(super) fn holds(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
+pub(super) fn keeps_ad(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
     let Some(constraint) = constraint else { return true };
     Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))
 }
 
-impl QueueOptions {
+impl CondorQOptions {
     /// What is wanted of each ad, where that can be told beforehand: with columns.
-    fn wanted(&self, constraint: Option<&Expr>) -> Option<Skim> {
+    fn projection(&self, constraint: Option<&Expr>) -> Option<Projection> {
         if self.long.is_some() {
             return None;
         }
-        let mut skim = self.mask.wanted(constraint.into_iter())?;
-        ["ClusterId", "ProcId", "JobSetId"].into_iter().for_each(|name| skim.want(name.into()));
+        let mut skim = self.mask.projection(constraint.into_iter())?;
+        ["ClusterId", "ProcId", "JobSetId"].into_iter().for_each(|name| skim.add(name.into()));
         Some(skim)
     }
 
@@ -91,14 +91,14 @@ impl QueueOptions {
     ///
     /// # Errors
     /// Those of writing.
-    pub(super) fn print<'a>(
+    pub(super) fn print_queue<'a>(
         &mut self,
         ads: impl Iterator<Item = &'a ClassAd>,
         world: &dyn World,
         out: &mut dyn Write,
-        session: &Session,
+        session: &ProgramContext,
     ) -> io::Result<()> {
-        let mut jobs = Jobs::default();
+        let mut jobs = JobsById::default();
         for ad in ads.take(self.limit.unwrap_or(usize::MAX)) {
             jobs.add(ad.clone(), world);
         }
@@ -107,10 +107,10 @@ impl QueueOptions {
 
     fn print_jobs(
         &mut self,
-        jobs: &Jobs,
+        jobs: &JobsById,
         world: &dyn World,
         out: &mut dyn Write,
-        session: &Session,
+        session: &ProgramContext,
     ) -> io::Result<()> {
         match self.long {
             Some(form) => self.print_long(form, jobs, out),
@@ -118,11 +118,11 @@ impl QueueOptions {
         }
     }
 
-    fn print_long(&self, form: ListForm, jobs: &Jobs, out: &mut dyn Write) -> io::Result<()> {
+    fn print_long(&self, form: ListForm, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
         if self.unsorted && form == ListForm::Long && !self.attributes.is_empty() {
             return self.print_unsorted(jobs, out);
         }
-        let order = if self.unsorted { Order::Internal } else { Order::Sorted };
+        let order = if self.unsorted { AttributeOrder::Internal } else { AttributeOrder::Sorted };
         let mut writer = ListWriter::new(form, order);
         if !self.attributes.is_empty() {
             writer = writer.only(self.attributes.iter().cloned());
@@ -134,9 +134,9 @@ impl QueueOptions {
     }
 
     /// A projection that is not sorted has the order of the ads themselves, and secrets.
-    fn print_unsorted(&self, jobs: &Jobs, out: &mut dyn Write) -> io::Result<()> {
+    fn print_unsorted(&self, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
         let options = long::PrintOptions {
-            order: long::Order::Ad,
+            order: long::PrintOrder::Ad,
             private: true,
             only: Some(self.attributes.clone()),
             ..long::PrintOptions::default()
@@ -154,10 +154,10 @@ impl QueueOptions {
     /// Everything is rendered before the first line, since headings are as wide as the widest value.
     fn print_columns(
         &mut self,
-        jobs: &Jobs,
+        jobs: &JobsById,
         world: &dyn World,
         out: &mut dyn Write,
-        session: &Session,
+        session: &ProgramContext,
     ) -> io::Result<()> {
         let mut rows = BTreeMap::new();
         let mut cluster = 0;
@@ -176,12 +176,12 @@ impl QueueOptions {
                 process = if ad.contains("ProcId") { process } else { set as i32 };
             }
             let own = if is_known { 0 } else { at + 1 };
-            match rows.entry((key(cluster, process), own)) {
+            match rows.entry((packed_id(cluster, process), own)) {
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(self.mask.render(ad, &context));
                 }
                 std::collections::btree_map::Entry::Occupied(_) => {
-                    session.tell("Error: Two results with the same ID.\n");
+                    session.write_stderr("Error: Two results with the same ID.\n");
                 }
             }
         }
@@ -207,19 +207,19 @@ impl QueueOptions {
 }
 
 /// Cluster and process as the reference keeps them together: one integer of 64 bits.
-fn key(cluster: i32, process: i32) -> i64 {
+fn packed_id(cluster: i32, process: i32) -> i64 {
     i64::from(cluster) << 32 | i64::from(process as u32)
 }
 
 /// The jobs of a file by their ids. Of two with the same id the first counts; one without ClusterId has its number in the file
 /// beside.
 #[derive(Default)]
-struct Jobs {
+struct JobsById {
     by_id: BTreeMap<(i64, i32), ClassAd>,
     number: i32,
 }
 
-impl Jobs {
+impl JobsById {
     fn add(&mut self, ad: ClassAd, world: &dyn World) -> bool {
         let context = Context::new(world).my(&ad);
         let number = self.number;
@@ -233,7 +233,7 @@ impl Jobs {
             process = own as i32;
         }
         let own = if cluster == i32::MAX { number } else { 0 };
-        let id = (key(cluster, process), own);
+        let id = (packed_id(cluster, process), own);
         if self.by_id.contains_key(&id) {
             return false;
         }

@@ -7,60 +7,61 @@ use bstr::{BString, ByteSlice};
 use crate::classad::{ClassAd, Context};
 use crate::config::Config;
 use crate::job::{JobId, Universe};
-use crate::text::calendar::Civil;
+use crate::text::calendar::CivilTime;
 use crate::world::World;
 
 /// A date and a time of day without a year, as the tables show them.
-pub(super) fn date(seconds: i64, world: &dyn World) -> String {
-    let Civil { month, day, hour, minute, .. } = Civil::at(seconds, i64::from(world.zone(seconds).offset));
+pub(super) fn format_date(seconds: i64, world: &dyn World) -> String {
+    let CivilTime { month, day, hour, minute, .. } =
+        CivilTime::from_seconds(seconds, i64::from(world.zone(seconds).offset));
     format!("{month:2}/{day:<2} {hour:02}:{minute:02}")
 }
 
 /// Jobs to list, and where they are from.
-pub(super) struct List<'a> {
+pub(super) struct JobListing<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// The jobs that were asked for.
-    pub kept: &'a [&'a (JobId, ClassAd)],
+    pub selected_jobs: &'a [&'a (JobId, ClassAd)],
     /// All jobs of the queue.
-    pub all: &'a [(JobId, ClassAd)],
+    pub all_jobs: &'a [(JobId, ClassAd)],
     /// What is outside.
     pub world: &'a dyn World,
     /// How many columns there are, where lines are cut to fit.
     pub columns: Option<i64>,
 }
 
-impl List<'_> {
+impl JobListing<'_> {
     /// The line above a table: which queue, and when.
     pub(super) fn heading(&self, out: &mut Vec<u8>) {
         let view = self.config.view(self.world);
         let name = view.text("SCHEDD_NAME").or_else(|| view.text("FULL_HOSTNAME")).unwrap_or_default();
-        let now = date(self.world.now().epoch(), self.world);
+        let now = format_date(self.world.now().epoch(), self.world);
         out.extend_from_slice(format!("\n\n-- Schedd: {name} : <job_queue.log> @ {now}\n").as_bytes());
     }
 
     /// One line a cluster or batch: `condor_q` as such. Jobs of the scheduler universe stand for DAGs.
-    pub(super) fn batches(&self, out: &mut Vec<u8>) {
+    pub(super) fn write_batches(&self, out: &mut Vec<u8>) {
         self.heading(out);
-        let mut jobs: Vec<&(JobId, ClassAd)> = self.kept.to_vec();
+        let mut jobs: Vec<&(JobId, ClassAd)> = self.selected_jobs.to_vec();
         jobs.sort_by_key(|(id, _)| *id);
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<BatchRow> = Vec::new();
         let mut at: BTreeMap<(BString, i32), usize> = BTreeMap::new();
         for (id, ad) in jobs {
-            let job = Job::new(*id, ad, self.world);
+            let job = BatchJob::new(*id, ad, self.world);
             // Batches are an owner's own; a cluster without a name is one by itself.
             let key = match &job.batch {
                 Some(name) if !job.is_dag => ([name.as_slice(), b"\n", &job.owner].concat().into(), 0),
                 _ => (BString::default(), id.cluster),
             };
             let row = *at.entry(key).or_insert_with(|| {
-                rows.push(Row::of(&job));
+                rows.push(BatchRow::for_job(&job));
                 rows.len() - 1
             });
-            rows[row].take(&job);
+            rows[row].add_job(&job);
         }
-        let longest = |text: fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
-        let widths = Widths::new(
+        let longest = |text: fn(&BatchRow) -> usize| rows.iter().map(text).max().unwrap_or(0);
+        let widths = ColumnWidths::new(
             longest(|row| row.owner.len()),
             longest(|row| row.batch.len()),
             longest(|row| row.ids().len()),
@@ -76,25 +77,25 @@ impl List<'_> {
             owner = widths.owner,
             batch = widths.batch
         );
-        out.extend_from_slice(fitting(heading.as_bytes(), self.columns));
+        out.extend_from_slice(fit_to_width(heading.as_bytes(), self.columns));
         out.push(b'\n');
         for row in &rows {
-            let submitted = row.submitted.map(|at| date(at, self.world)).unwrap_or_default();
-            let line = row.line(&widths, &submitted, held);
-            out.extend_from_slice(fitting(line.as_bytes(), self.columns));
+            let submitted = row.submitted.map(|at| format_date(at, self.world)).unwrap_or_default();
+            let line = row.render(&widths, &submitted, held);
+            out.extend_from_slice(fit_to_width(line.as_bytes(), self.columns));
             out.push(b'\n');
         }
-        self.totals(out);
+        self.write_totals(out);
     }
 
     /// The counts alone: `condor_q -totals`.
-    pub(super) fn counts(&self, out: &mut Vec<u8>) {
+    pub(super) fn write_only_totals(&self, out: &mut Vec<u8>) {
         self.heading(out);
-        self.totals(out);
+        self.write_totals(out);
     }
 
     /// The two last lines. DAGs do not count.
-    pub(super) fn totals(&self, out: &mut Vec<u8>) {
+    pub(super) fn write_totals(&self, out: &mut Vec<u8>) {
         let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {
             let mut counts = [0u64; 8];
             for (_, ad) in jobs {
@@ -115,14 +116,14 @@ impl List<'_> {
                  running, {held} held, {suspended} suspended"
             )
         };
-        let query = totals("query", &mut self.kept.iter().copied());
-        let users = totals("all users", &mut self.all.iter());
+        let query = totals("query", &mut self.selected_jobs.iter().copied());
+        let users = totals("all users", &mut self.all_jobs.iter());
         out.extend_from_slice(format!("\n{query} \n{users}\n\n").as_bytes());
     }
 }
 
 /// What a row of batches is made of.
-struct Job {
+struct BatchJob {
     id: JobId,
     owner: BString,
     batch: Option<BString>,
@@ -134,7 +135,7 @@ struct Job {
     is_node: bool,
 }
 
-impl Job {
+impl BatchJob {
     fn new(id: JobId, ad: &ClassAd, world: &dyn World) -> Self {
         let context = Context::new(world).my(ad);
         let is_dag = context.int("JobUniverse") == Some(Universe::Scheduler.number());
@@ -145,7 +146,7 @@ impl Job {
             }
             false => None,
         });
-        Job {
+        BatchJob {
             id,
             owner: context.string("Owner").unwrap_or_else(|| "??".into()),
             batch,
@@ -166,7 +167,7 @@ fn dag(context: &Context<'_>) -> Option<i64> {
 
 /// One line: the jobs of a batch.
 #[derive(Default)]
-struct Row {
+struct BatchRow {
     owner: BString,
     batch: BString,
     submitted: Option<i64>,
@@ -180,18 +181,18 @@ struct Row {
     cluster: Option<i32>,
 }
 
-impl Row {
-    fn of(job: &Job) -> Self {
-        Row {
+impl BatchRow {
+    fn for_job(job: &BatchJob) -> Self {
+        BatchRow {
             owner: job.owner.clone(),
             batch: job.batch.clone().unwrap_or_else(|| format!("ID: {}", job.id.cluster).into()),
             submitted: job.submitted,
-            ..Row::default()
+            ..BatchRow::default()
         }
     }
 
     /// Counts a job. With a constraint nobody knows how many have left: none is done.
-    fn take(&mut self, job: &Job) {
+    fn add_job(&mut self, job: &BatchJob) {
         let is_new = self.cluster.replace(job.id.cluster) != Some(job.id.cluster);
         if is_new && (job.is_dag || !job.is_node) {
             self.total += job.submitted_procs.unwrap_or(0);
@@ -210,7 +211,7 @@ impl Row {
     }
 
     /// Its line; `held`: the list tells how many are.
-    fn line(&self, widths: &Widths, submitted: &str, held: bool) -> String {
+    fn render(&self, widths: &ColumnWidths, submitted: &str, held: bool) -> String {
         let cell = |text: &BString, width: usize| {
             let text = text.to_str_lossy();
             let cut: String = text.chars().take(width).collect();
@@ -239,12 +240,12 @@ impl Row {
 }
 
 /// Widths of the columns that fit themselves to what they show (`fnFixupWidthsForProgressFormat`).
-struct Widths {
+struct ColumnWidths {
     owner: usize,
     batch: usize,
 }
 
-impl Widths {
+impl ColumnWidths {
     fn new(
         longest_owner: usize,
         longest_batch: usize,
@@ -253,7 +254,7 @@ impl Widths {
         columns: Option<i64>,
     ) -> Self {
         if empty {
-            return Widths { owner: 5, batch: 12 };
+            return ColumnWidths { owner: 5, batch: 12 };
         }
         let [longest, mut batch, mut ids] = [longest_owner, longest_batch, ids].map(|width| width as i64);
         let mut owner = longest;
@@ -281,12 +282,12 @@ impl Widths {
         }
         // The column is as wide as its heading and what it shows; what is to be less is at least 8.
         let owner = if owner < longest.max(5) { owner.max(8) } else { owner };
-        Widths { owner: owner as usize, batch: batch.max(10) as usize }
+        ColumnWidths { owner: owner as usize, batch: batch.max(10) as usize }
     }
 }
 
 /// As much of a line as fits before the last column (`SetOverallWidth`).
-pub(super) fn fitting(line: &[u8], columns: Option<i64>) -> &[u8] {
+pub(super) fn fit_to_width(line: &[u8], columns: Option<i64>) -> &[u8] {
     let most = columns.and_then(|columns| usize::try_from(columns - 1).ok()).filter(|most| *most > 0);
     &line[..line.len().min(most.unwrap_or(line.len()))]
 }

@@ -6,16 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 
 use bstr::ByteSlice;
 
-use super::condor_q_tables::{Columns, RunTime};
+use super::condor_q_tables::{JobTableColumns, RunTime};
 use crate::classad::format::list::ListForm;
-use crate::classad::stream::Form;
+use crate::classad::stream::AdForm;
 use crate::classad::{AttrName, Dialect, Expr};
-use crate::cli::common::{PrintMask, Session, Status, stdout};
-use crate::cli::compat::{Rule, Word, Words, rule};
+use crate::cli::common::{PrintMask, ProgramContext, Status, stdout};
+use crate::cli::compat::{CommandWord, CommandWords, OptionRule, option_rule};
 use crate::text::number::integer_prefix;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Id {
+enum CondorQOption {
     Wide,
     Long,
     Xml,
@@ -56,72 +56,72 @@ enum Id {
 }
 
 /// In the order of the reference's source, since the first that fits wins.
-const RULES: &[Rule<Id>] = &[
-    rule(Id::Wide, "wide", 1, true),
-    rule(Id::Long, "long", 1, true),
-    rule(Id::Xml, "xml", 3, false),
-    rule(Id::Json, "json", 2, false),
-    rule(Id::Limit, "limit", 3, false),
-    rule(Id::NothingWithValue, "pool", 1, false),
-    rule(Id::NothingWithValue, "D", 1, false),
-    rule(Id::Name, "name", 1, false),
-    rule(Id::NothingWithValue, "direct", 1, false),
-    rule(Id::NothingWithValue, "submitter", 1, false),
-    rule(Id::Constraint, "constraint", 1, false),
-    rule(Id::NothingWithValue, "slotconstraint", 5, false),
-    rule(Id::NothingWithValue, "mconstraint", 2, false),
-    rule(Id::NothingWithValue, "machine", 2, false),
-    rule(Id::NothingWithValue, "address", 1, false),
-    rule(Id::Unsupported, "autocluster", 2, true),
-    rule(Id::Unsupported, "group-by", 2, true),
-    rule(Id::Unsupported, "factory", 4, true),
-    rule(Id::Unsupported, "jobset", 5, true),
-    rule(Id::Attributes, "attributes", 2, false),
-    rule(Id::Format, "format", 1, false),
-    rule(Id::Unsupported, "aaf", 3, true),
-    rule(Id::Autoformat, "autoformat", 5, true),
-    rule(Id::Autoformat, "af", 2, true),
-    rule(Id::Unsupported, "print-format", 2, true),
-    rule(Id::Nothing, "global", 1, false),
-    rule(Id::Nothing, "allusers", 2, false),
-    rule(Id::Nothing, "all-users", 2, false),
-    rule(Id::NothingWithValue, "schedd-constraint", 5, false),
-    rule(Id::Help, "help", 1, false),
-    rule(Id::Unsupported, "better-analyze", 2, true),
-    rule(Id::Unsupported, "better-analyse", 2, true),
-    rule(Id::Unsupported, "analyze", 2, true),
-    rule(Id::Unsupported, "analyse", 2, true),
-    rule(Id::Unsupported, "reverse-analyze", 3, true),
-    rule(Id::Unsupported, "unmatchable", 5, true),
-    rule(Id::Unsupported, "dry-run", 3, true),
-    rule(Id::Unsupported, "capture-raw-results", 7, true),
-    rule(Id::Nothing, "verbose", 4, false),
-    rule(Id::Run, "run", 1, false),
-    rule(Id::Hold, "hold", 2, true),
-    rule(Id::Hold, "held", 2, true),
-    rule(Id::HoldCodes, "hold-codes", 6, true),
-    rule(Id::HoldCodes, "holdcodes", 5, true),
-    rule(Id::Idle, "idle", 3, false),
-    rule(Id::Cpu, "cputime", 2, false),
-    rule(Id::Current, "currentrun", 3, false),
-    rule(Id::Cumulative, "cumulative-time", 3, false),
-    rule(Id::Grid, "grid", 2, true),
-    rule(Id::Nothing, "debug", 3, true),
-    rule(Id::Unsupported, "io", 2, false),
-    rule(Id::Unsupported, "dag", 2, false),
-    rule(Id::Batch, "batch", 2, true),
-    rule(Id::Batch, "progress", 3, true),
-    rule(Id::NoBatch, "nobatch", 3, false),
-    rule(Id::Totals, "totals", 3, false),
-    rule(Id::Nothing, "expert", 1, false),
-    rule(Id::JobAds, "jobads", 1, true),
-    rule(Id::Unsupported, "userlog", 1, false),
-    rule(Id::NothingWithValue, "slotads", 1, true),
-    rule(Id::NothingWithValue, "userprios", 5, true),
-    rule(Id::Nothing, "nouserprios", 7, true),
-    rule(Id::Version, "version", 1, false),
-    rule(Id::Nothing, "profile", 4, true),
-    rule(Id::Nothing, "stream-results", 2, false),
+const OPTION_RULES: &[OptionRule<CondorQOption>] = &[
+    option_rule(CondorQOption::Wide, "wide", 1, true),
+    option_rule(CondorQOption::Long, "long", 1, true),
+    option_rule(CondorQOption::Xml, "xml", 3, false),
+    option_rule(CondorQOption::Json, "json", 2, false),
+    option_rule(CondorQOption::Limit, "limit", 3, false),
+    option_rule(CondorQOption::NothingWithValue, "pool", 1, false),
+    option_rule(CondorQOption::NothingWithValue, "D", 1, false),
+    option_rule(CondorQOption::Name, "name", 1, false),
+    option_rule(CondorQOption::NothingWithValue, "direct", 1, false),
+    option_rule(CondorQOption::NothingWithValue, "submitter", 1, false),
+    option_rule(CondorQOption::Constraint, "constraint", 1, false),
+    option_rule(CondorQOption::NothingWithValue, "slotconstraint", 5, false),
+    option_rule(CondorQOption::NothingWithValue, "mconstraint", 2, false),
+    option_rule(CondorQOption::NothingWithValue, "machine", 2, false),
+    option_rule(CondorQOption::NothingWithValue, "address", 1, false),
+    option_rule(CondorQOption::Unsupported, "autocluster", 2, true),
+    option_rule(CondorQOption::Unsupported, "group-by", 2, true),
+    option_rule(CondorQOption::Unsupported, "factory", 4, true),
+    option_rule(CondorQOption::Unsupported, "jobset", 5, true),
+    option_rule(CondorQOption::Attributes, "attributes", 2, false),
+    option_rule(CondorQOption::Format, "format", 1, false),
+    option_rule(CondorQOption::Unsupported, "aaf", 3, true),
+    option_rule(CondorQOption::Autoformat, "autoformat", 5, true),
+    option_rule(CondorQOption::Autoformat, "af", 2, true),
+    option_rule(CondorQOption::Unsupported, "print-format", 2, true),
+    option_rule(CondorQOption::Nothing, "global", 1, false),
+    option_rule(CondorQOption::Nothing, "allusers", 2, false),
+    option_rule(CondorQOption::Nothing, "all-users", 2, false),
+    option_rule(CondorQOption::NothingWithValue, "schedd-constraint", 5, false),
+    option_rule(CondorQOption::Help, "help", 1, false),
+    option_rule(CondorQOption::Unsupported, "better-analyze", 2, true),
+    option_rule(CondorQOption::Unsupported, "better-analyse", 2, true),
+    option_rule(CondorQOption::Unsupported, "analyze", 2, true),
+    option_rule(CondorQOption::Unsupported, "analyse", 2, true),
+    option_rule(CondorQOption::Unsupported, "reverse-analyze", 3, true),
+    option_rule(CondorQOption::Unsupported, "unmatchable", 5, true),
+    option_rule(CondorQOption::Unsupported, "dry-run", 3, true),
+    option_rule(CondorQOption::Unsupported, "capture-raw-results", 7, true),
+    option_rule(CondorQOption::Nothing, "verbose", 4, false),
+    option_rule(CondorQOption::Run, "run", 1, false),
+    option_rule(CondorQOption::Hold, "hold", 2, true),
+    option_rule(CondorQOption::Hold, "held", 2, true),
+    option_rule(CondorQOption::HoldCodes, "hold-codes", 6, true),
+    option_rule(CondorQOption::HoldCodes, "holdcodes", 5, true),
+    option_rule(CondorQOption::Idle, "idle", 3, false),
+    option_rule(CondorQOption::Cpu, "cputime", 2, false),
+    option_rule(CondorQOption::Current, "currentrun", 3, false),
+    option_rule(CondorQOption::Cumulative, "cumulative-time", 3, false),
+    option_rule(CondorQOption::Grid, "grid", 2, true),
+    option_rule(CondorQOption::Nothing, "debug", 3, true),
+    option_rule(CondorQOption::Unsupported, "io", 2, false),
+    option_rule(CondorQOption::Unsupported, "dag", 2, false),
+    option_rule(CondorQOption::Batch, "batch", 2, true),
+    option_rule(CondorQOption::Batch, "progress", 3, true),
+    option_rule(CondorQOption::NoBatch, "nobatch", 3, false),
+    option_rule(CondorQOption::Totals, "totals", 3, false),
+    option_rule(CondorQOption::Nothing, "expert", 1, false),
+    option_rule(CondorQOption::JobAds, "jobads", 1, true),
+    option_rule(CondorQOption::Unsupported, "userlog", 1, false),
+    option_rule(CondorQOption::NothingWithValue, "slotads", 1, true),
+    option_rule(CondorQOption::NothingWithValue, "userprios", 5, true),
+    option_rule(CondorQOption::Nothing, "nouserprios", 7, true),
+    option_rule(CondorQOption::Version, "version", 1, false),
+    option_rule(CondorQOption::Nothing, "profile", 4, true),
+    option_rule(CondorQOption::Nothing, "stream-results", 2, false),
 ];
 
 /// What `-help` prints.
@@ -135,21 +135,21 @@ This condor_q reads ads from files; it asks no schedd.
 
 /// Which table is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Table {
+pub(super) enum QueueTable {
     /// One line a batch.
     #[default]
     Batches,
     /// One line a job.
-    Jobs(Columns),
+    Jobs(JobTableColumns),
     /// Counts alone.
     Totals,
 }
 
 /// What the command line asks for.
 #[derive(Default)]
-pub(super) struct QueueOptions {
+pub(super) struct CondorQOptions {
     pub(super) file: Option<OsString>,
-    pub(super) form: Option<Form>,
+    pub(super) form: Option<AdForm>,
     all: Vec<Vec<u8>>,
     any: Vec<Vec<u8>>,
     /// Jobs, or whole clusters, that are asked for by their ids.
@@ -159,15 +159,15 @@ pub(super) struct QueueOptions {
     pub(super) attributes: Vec<AttrName>,
     pub(super) mask: PrintMask,
     custom: bool,
-    columns: Vec<Custom>,
+    columns: Vec<CustomColumns>,
     /// How many jobs are wanted.
     pub(super) limit: Option<usize>,
     /// The table that an option asks for by name.
-    table: Option<Table>,
+    table: Option<QueueTable>,
     /// One line a job: whatever is not asked for by name.
     no_batch: bool,
     /// What restrictions ask for, where no table is asked for by name.
-    restricted: Option<Columns>,
+    restricted: Option<JobTableColumns>,
     /// What is shown as time.
     pub(super) time: RunTime,
     time_chosen: bool,
@@ -182,29 +182,29 @@ pub(super) struct QueueOptions {
 }
 
 /// Columns as they were asked for.
-enum Custom {
+enum CustomColumns {
     Auto(Vec<u8>, Vec<Vec<u8>>),
     Format(Vec<u8>, Vec<u8>),
 }
 
 /// Why the command line cannot be carried out: a message, and whether the usage follows it.
-pub(super) struct Refusal(String, bool);
+pub(super) struct OptionRefusal(String, bool);
 
-impl Refusal {
+impl OptionRefusal {
     fn new(message: &str) -> Self {
-        Refusal(message.to_owned(), false)
+        OptionRefusal(message.to_owned(), false)
     }
 
     fn with_usage(message: &str) -> Self {
-        Refusal(message.to_owned(), true)
+        OptionRefusal(message.to_owned(), true)
     }
 
     /// Says why, as the tool does.
-    fn tell(self, session: &Session) -> anyhow::Result<Status> {
-        let Refusal(message, usage) = self;
+    fn report(self, session: &ProgramContext) -> anyhow::Result<Status> {
+        let OptionRefusal(message, usage) = self;
         // Of options that contradict each other the tool speaks at once.
         let lead = if message.starts_with('-') && usage { "" } else { "Error: " };
-        session.tell(&format!("{lead}{message}\n"));
+        session.write_stderr(&format!("{lead}{message}\n"));
         if usage {
             stdout().write_all(USAGE.as_bytes())?;
         }
@@ -212,42 +212,47 @@ impl Refusal {
     }
 }
 
-impl QueueOptions {
+impl CondorQOptions {
     /// Reads the words and says what is odd about them; the status where they ask for nothing else, or are refused.
-    pub(super) fn of(words: &[OsString], session: &Session) -> anyhow::Result<Result<QueueOptions, Status>> {
-        match QueueOptions::read(words) {
+    pub(super) fn from_words(
+        words: &[OsString],
+        session: &ProgramContext,
+    ) -> anyhow::Result<Result<CondorQOptions, Status>> {
+        match CondorQOptions::parse(words) {
             Ok(Ok(options)) => {
-                options.warnings.iter().for_each(|text| session.tell(text));
+                options.warnings.iter().for_each(|text| session.write_stderr(text));
                 Ok(Ok(options))
             }
             Ok(Err(text)) => {
                 stdout().write_all(text.as_bytes())?;
                 Ok(Err(Status::Tool(0)))
             }
-            Err(refusal) => refusal.tell(session).map(Err),
+            Err(refusal) => refusal.report(session).map(Err),
         }
     }
 
     /// Reads the words; a text is to be printed instead for `-help` and `-version`.
-    fn read(words: &[OsString]) -> Result<Result<QueueOptions, String>, Refusal> {
-        let mut options = QueueOptions::default();
-        let mut words = Words::new(RULES, words);
-        while let (name, Some(word)) = (words.full_name(), words.next()) {
+    fn parse(words: &[OsString]) -> Result<Result<CondorQOptions, String>, OptionRefusal> {
+        let mut options = CondorQOptions::default();
+        let mut words = CommandWords::new(OPTION_RULES, words);
+        while let (name, Some(word)) = (words.next_option_name(), words.next()) {
             match word {
-                Word::Option { id: Id::Unsupported, .. } => {
+                CommandWord::Option { id: CondorQOption::Unsupported, .. } => {
                     let text =
                         format!("-{} is not carried out where no schedd is asked", name.unwrap_or_default());
-                    return Err(Refusal::new(&text));
+                    return Err(OptionRefusal::new(&text));
                 }
-                Word::Option { id: Id::Help, .. } => return Ok(Err(USAGE.to_owned())),
-                Word::Option { id: Id::Version, .. } => {
+                CommandWord::Option { id: CondorQOption::Help, .. } => return Ok(Err(USAGE.to_owned())),
+                CommandWord::Option { id: CondorQOption::Version, .. } => {
                     return Ok(Err(format!("htc-hooks {} as condor_q\n", env!("CARGO_PKG_VERSION"))));
                 }
-                Word::Option { id, suffix } => options.take(id, suffix.as_deref(), &mut words)?,
-                Word::Operand(word) => options.restrict(word.as_bytes()),
-                Word::Unknown(word) => {
+                CommandWord::Option { id, suffix } => {
+                    options.apply_option(id, suffix.as_deref(), &mut words)?
+                }
+                CommandWord::Operand(word) => options.add_restriction(word.as_bytes()),
+                CommandWord::Unknown(word) => {
                     let text = format!("unrecognized argument {}", word.to_string_lossy());
-                    return Err(Refusal::with_usage(&text));
+                    return Err(OptionRefusal::with_usage(&text));
                 }
             }
         }
@@ -256,13 +261,18 @@ impl QueueOptions {
     }
 
     /// One option with its values.
-    fn take(&mut self, id: Id, suffix: Option<&OsStr>, words: &mut Words<'_, Id>) -> Result<(), Refusal> {
-        let mut value = |what: &str| match words.value() {
+    fn apply_option(
+        &mut self,
+        id: CondorQOption,
+        suffix: Option<&OsStr>,
+        words: &mut CommandWords<'_, CondorQOption>,
+    ) -> Result<(), OptionRefusal> {
+        let mut value = |what: &str| match words.next_value() {
             Some(value) => Ok(value.as_bytes().to_vec()),
-            None => Err(Refusal::new(what)),
+            None => Err(OptionRefusal::new(what)),
         };
         match id {
-            Id::Wide => {
+            CondorQOption::Wide => {
                 self.wide = Some(
                     suffix
                         .map(|columns| integer_prefix(columns.as_bytes()).map_or(0, |(columns, _)| columns)),
@@ -270,96 +280,111 @@ impl QueueOptions {
                 self.trimmed = suffix.is_none();
             }
             // Those of the last three are answered before.
-            Id::Nothing | Id::Help | Id::Version | Id::Unsupported => {}
-            Id::NothingWithValue => drop(value("an option requires another parameter")?),
-            Id::Long => self.set_long(suffix),
-            Id::Xml => self.set_form(ListForm::Xml)?,
-            Id::Json => self.set_form(ListForm::Json)?,
-            Id::Limit => {
+            CondorQOption::Nothing
+            | CondorQOption::Help
+            | CondorQOption::Version
+            | CondorQOption::Unsupported => {}
+            CondorQOption::NothingWithValue => drop(value("an option requires another parameter")?),
+            CondorQOption::Long => self.set_long(suffix),
+            CondorQOption::Xml => self.set_form(ListForm::Xml)?,
+            CondorQOption::Json => self.set_form(ListForm::Json)?,
+            CondorQOption::Limit => {
                 let text = value("-limit requires the max number of results as an argument.")?;
-                self.limit = Some(limit(&text)?);
+                self.limit = Some(parse_limit(&text)?);
             }
-            Id::Name => self.schedd = Some(value("-name requires the name of a schedd as an argument.")?),
-            Id::Batch => self.table = Some(Table::Batches),
-            Id::NoBatch => {
+            CondorQOption::Name => {
+                self.schedd = Some(value("-name requires the name of a schedd as an argument.")?)
+            }
+            CondorQOption::Batch => self.table = Some(QueueTable::Batches),
+            CondorQOption::NoBatch => {
                 self.no_batch = true;
-                self.table = self.table.filter(|table| *table != Table::Batches);
+                self.table = self.table.filter(|table| *table != QueueTable::Batches);
             }
-            Id::Totals => self.table = Some(Table::Totals),
-            Id::Grid => self.take_grid(suffix),
-            Id::Cpu => self.time = RunTime::Cpu,
-            Id::Current => self.choose_time("-currentrun", "-cumulative-time")?,
-            Id::Cumulative => {
+            CondorQOption::Totals => self.table = Some(QueueTable::Totals),
+            CondorQOption::Grid => self.select_grid(suffix),
+            CondorQOption::Cpu => self.time = RunTime::Cpu,
+            CondorQOption::Current => self.choose_time("-currentrun", "-cumulative-time")?,
+            CondorQOption::Cumulative => {
                 self.choose_time("-cumulative-time", "-currentrun")?;
                 if self.time == RunTime::Current {
                     self.time = RunTime::Cumulative;
                 }
             }
-            Id::Constraint => self.all.push(value("-constraint requires another parameter")?),
-            Id::Attributes => {
+            CondorQOption::Constraint => self.all.push(value("-constraint requires another parameter")?),
+            CondorQOption::Attributes => {
                 let list = value("-attributes requires a list of attributes to show")?;
                 self.attributes.extend(crate::text::list::split(&list).map(AttrName::from));
             }
-            Id::Format => {
+            CondorQOption::Format => {
                 let what = "-format requires format and attribute parameters";
-                self.columns.push(Custom::Format(value(what)?, value(what)?));
+                self.columns.push(CustomColumns::Format(value(what)?, value(what)?));
             }
-            Id::Autoformat => self.take_autoformat(suffix, words)?,
-            Id::Run => {
-                self.restrict_to(Columns::Running, "JobStatus == 2 || JobStatus == 6 || JobStatus == 7")?;
+            CondorQOption::Autoformat => self.add_autoformat(suffix, words)?,
+            CondorQOption::Run => {
+                self.restrict_to(
+                    JobTableColumns::Running,
+                    "JobStatus == 2 || JobStatus == 6 || JobStatus == 7",
+                )?;
             }
-            Id::Hold => self.take_held(Columns::Held, suffix)?,
-            Id::HoldCodes if matches!(self.restricted, Some(Columns::Running | Columns::Idle)) => {
-                return Err(Refusal::with_usage("-hold-codes incompatible with -idle or -run"));
+            CondorQOption::Hold => self.select_held(JobTableColumns::Held, suffix)?,
+            CondorQOption::HoldCodes
+                if matches!(self.restricted, Some(JobTableColumns::Running | JobTableColumns::Idle)) =>
+            {
+                return Err(OptionRefusal::with_usage("-hold-codes incompatible with -idle or -run"));
             }
-            Id::HoldCodes => self.take_held(Columns::HoldCodes, suffix)?,
-            Id::Idle => self.restrict_to(Columns::Idle, "JobStatus==1")?,
-            Id::JobAds => {
+            CondorQOption::HoldCodes => self.select_held(JobTableColumns::HoldCodes, suffix)?,
+            CondorQOption::Idle => self.restrict_to(JobTableColumns::Idle, "JobStatus==1")?,
+            CondorQOption::JobAds => {
                 self.file = Some(OsStr::from_bytes(&value("-jobads requires a filename")?).to_owned());
-                self.form = suffix.map_or(self.form, form_of);
+                self.form = suffix.map_or(self.form, parse_form);
             }
         }
         Ok(())
     }
 
-    fn set_form(&mut self, form: ListForm) -> Result<(), Refusal> {
+    fn set_form(&mut self, form: ListForm) -> Result<(), OptionRefusal> {
         let other = if form == ListForm::Xml { ListForm::Json } else { ListForm::Xml };
-        if self.long.replace(form) == Some(other) { Err(both()) } else { Ok(()) }
+        if self.long.replace(form) == Some(other) { Err(conflicting_forms()) } else { Ok(()) }
     }
 
     /// Jobs of the grid universe, or those of EC2 among them.
-    fn take_grid(&mut self, suffix: Option<&OsStr>) {
+    fn select_grid(&mut self, suffix: Option<&OsStr>) {
         let is_ec2 = suffix.is_some_and(|suffix| suffix == "ec2");
-        self.table = Some(Table::Jobs(if is_ec2 { Columns::GridEc2 } else { Columns::Grid }));
+        self.table =
+            Some(QueueTable::Jobs(if is_ec2 { JobTableColumns::GridEc2 } else { JobTableColumns::Grid }));
         self.all.push(b"JobUniverse == 9".to_vec());
     }
 
     /// Which runs the time shown is of, said once.
-    fn choose_time(&mut self, one: &str, other: &str) -> Result<(), Refusal> {
+    fn choose_time(&mut self, one: &str, other: &str) -> Result<(), OptionRefusal> {
         match std::mem::replace(&mut self.time_chosen, true) {
-            true => Err(Refusal::new(&format!("{one} can't be used with {other}"))),
+            true => Err(OptionRefusal::new(&format!("{one} can't be used with {other}"))),
             false => Ok(()),
         }
     }
 
     /// Columns up to the next option; a lone dash ends them.
-    fn take_autoformat(&mut self, letters: Option<&OsStr>, words: &mut Words<'_, Id>) -> Result<(), Refusal> {
+    fn add_autoformat(
+        &mut self,
+        letters: Option<&OsStr>,
+        words: &mut CommandWords<'_, CondorQOption>,
+    ) -> Result<(), OptionRefusal> {
         let mut columns = Vec::new();
-        while let Some(word) = words.value_without_dash() {
+        while let Some(word) = words.next_value_without_dash() {
             columns.push(word.as_bytes().to_vec());
         }
         if columns.is_empty() {
-            return Err(Refusal::new("-autoformat requires at least one attribute parameter"));
+            return Err(OptionRefusal::new("-autoformat requires at least one attribute parameter"));
         }
-        words.value_among(&["-"]);
+        words.next_value_among(&["-"]);
         let letters = letters.map(|letters| letters.as_bytes().to_vec()).unwrap_or_default();
-        self.columns.push(Custom::Auto(letters, columns));
+        self.columns.push(CustomColumns::Auto(letters, columns));
         Ok(())
     }
 
-    fn take_held(&mut self, columns: Columns, codes: Option<&OsStr>) -> Result<(), Refusal> {
+    fn select_held(&mut self, columns: JobTableColumns, codes: Option<&OsStr>) -> Result<(), OptionRefusal> {
         self.restrict_to(columns, "JobStatus==5")?;
-        self.restrict_codes(codes);
+        self.restrict_hold_codes(codes);
         Ok(())
     }
 
@@ -369,19 +394,19 @@ impl QueueOptions {
     }
 
     /// Running, held or idle jobs, and no two of them.
-    fn restrict_to(&mut self, columns: Columns, constraint: &str) -> Result<(), Refusal> {
+    fn restrict_to(&mut self, columns: JobTableColumns, constraint: &str) -> Result<(), OptionRefusal> {
         self.all.push(constraint.as_bytes().to_vec());
-        let is_held = |columns| matches!(columns, Columns::Held | Columns::HoldCodes);
+        let is_held = |columns| matches!(columns, JobTableColumns::Held | JobTableColumns::HoldCodes);
         let differ = |former| former != columns && !(is_held(former) && is_held(columns));
         let other = self.restricted.replace(columns).is_some_and(differ);
         match other {
-            true => Err(Refusal::with_usage("-run and -hold/held or -idle are incompatible")),
+            true => Err(OptionRefusal::with_usage("-run and -hold/held or -idle are incompatible")),
             false => Ok(()),
         }
     }
 
     /// The codes of `-hold:CODE,CODE/SUBCODE`.
-    fn restrict_codes(&mut self, suffix: Option<&OsStr>) {
+    fn restrict_hold_codes(&mut self, suffix: Option<&OsStr>) {
         let mut codes: Vec<String> = Vec::new();
         for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
             let Some((code, used)) = integer_prefix(word) else {
@@ -402,18 +427,18 @@ impl QueueOptions {
     }
 
     /// The table that is printed where no form of ads and no columns are asked for.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self) -> QueueTable {
         match (self.table, self.restricted) {
             (Some(table), _) => table,
-            (None, Some(columns)) => Table::Jobs(columns),
-            (None, None) if self.no_batch => Table::Jobs(Columns::Any),
-            (None, None) => Table::Batches,
+            (None, Some(columns)) => QueueTable::Jobs(columns),
+            (None, None) if self.no_batch => QueueTable::Jobs(JobTableColumns::Standard),
+            (None, None) => QueueTable::Batches,
         }
     }
 
     /// A word without a dash: a job, a cluster or an owner.
-    fn restrict(&mut self, word: &[u8]) {
-        match id(word) {
+    fn add_restriction(&mut self, word: &[u8]) {
+        match parse_job_id(word) {
             Some(id) => self.ids.push(id),
             // As a string of old ads is written, where a backslash is an ordinary byte.
             None => self.any.push([b"Owner == \"", &word.replace("\"", "\\\"")[..], b"\""].concat()),
@@ -421,9 +446,9 @@ impl QueueOptions {
     }
 
     /// The restrictions one of which is to hold. A list of batches that is asked for a DAG has its jobs too.
-    fn any(&self) -> Vec<Vec<u8>> {
+    fn any_restrictions(&self) -> Vec<Vec<u8>> {
         let mut any = self.any.clone();
-        let batches = self.is_table() && self.table() == Table::Batches;
+        let batches = self.is_table() && self.table() == QueueTable::Batches;
         for (cluster, process) in &self.ids {
             any.push(match process {
                 Some(process) => format!("ClusterId == {cluster} && ProcId == {process}").into(),
@@ -462,10 +487,10 @@ impl QueueOptions {
         self.custom = !self.columns.is_empty();
         for columns in std::mem::take(&mut self.columns) {
             let made = match &columns {
-                Custom::Auto(letters, words) => {
-                    self.mask.autoformat(letters, words.iter().map(Vec::as_slice))
+                CustomColumns::Auto(letters, words) => {
+                    self.mask.add_autoformat(letters, words.iter().map(Vec::as_slice))
                 }
-                Custom::Format(format, attribute) => self.mask.format(format, attribute),
+                CustomColumns::Format(format, attribute) => self.mask.add_format(format, attribute),
             };
             if made.is_err() {
                 break;
@@ -480,7 +505,7 @@ impl QueueOptions {
     }
 
     /// The whole constraint. One that does not parse keeps all ads of a file.
-    pub(super) fn constraint(&self, session: &Session) -> Option<Expr> {
+    pub(super) fn constraint(&self, session: &ProgramContext) -> Option<Expr> {
         self.constraint_or_error(session).unwrap_or_default()
     }
 
@@ -488,7 +513,7 @@ impl QueueOptions {
     ///
     /// # Errors
     /// It does not parse; that has been said.
-    pub(super) fn constraint_or_error(&self, session: &Session) -> Result<Option<Expr>, ()> {
+    pub(super) fn constraint_or_error(&self, session: &ProgramContext) -> Result<Option<Expr>, ()> {
         let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
             let each: Vec<Vec<u8>> =
                 constraints.iter().map(|text| [b"(", &text[..], b")"].concat()).collect();
@@ -498,7 +523,7 @@ impl QueueOptions {
         if !self.all.is_empty() {
             parts.push(join(&self.all, b" && "));
         }
-        let any = self.any();
+        let any = self.any_restrictions();
         if !any.is_empty() {
             parts.push(join(&any, b" || "));
         }
@@ -507,13 +532,13 @@ impl QueueOptions {
         }
         let text = parts.join(&b" && "[..]);
         Expr::parse_with(&text, Dialect::old_syntax()).map(Some).map_err(|_| {
-            session.tell(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
+            session.write_stderr(&format!("Invalid constraint: {}\n", String::from_utf8_lossy(&text)));
         })
     }
 }
 
 /// The id of a job, or of a cluster as a whole (`7`, `7.`, `7.-1`), if a word is one (proc_id.cpp, `StrIsProcId`).
-fn id(word: &[u8]) -> Option<(i32, Option<i32>)> {
+fn parse_job_id(word: &[u8]) -> Option<(i32, Option<i32>)> {
     let (cluster, used) = integer_prefix(word)?;
     let cluster = i32::try_from(cluster).ok().filter(|cluster| *cluster >= 0)?;
     match word[used..].strip_prefix(b".") {
@@ -528,23 +553,23 @@ fn id(word: &[u8]) -> Option<(i32, Option<i32>)> {
     }
 }
 
-fn both() -> Refusal {
-    Refusal::new("Cannot print as both XML and JSON")
+fn conflicting_forms() -> OptionRefusal {
+    OptionRefusal::new("Cannot print as both XML and JSON")
 }
 
-fn form_of(suffix: &OsStr) -> Option<Form> {
-    suffix.to_str().and_then(Form::from_name)
+fn parse_form(suffix: &OsStr) -> Option<AdForm> {
+    suffix.to_str().and_then(AdForm::from_name)
 }
 
 /// How many jobs are wanted. Ads of a file are never limited, but the number must be one.
-fn limit(text: &[u8]) -> Result<usize, Refusal> {
+fn parse_limit(text: &[u8]) -> Result<usize, OptionRefusal> {
     let shown = String::from_utf8_lossy(text);
     match integer_prefix(text) {
         Some((limit @ 1.., used)) if used == text.len() && limit <= i64::from(i32::MAX) => Ok(limit as usize),
         Some((limit, used)) if used == text.len() => {
-            Err(Refusal::new(&format!("{limit} is not a valid for -limit.")))
+            Err(OptionRefusal::new(&format!("{limit} is not a valid for -limit.")))
         }
-        None if text.is_empty() => Err(Refusal::new("0 is not a valid for -limit.")),
-        _ => Err(Refusal::new(&format!("Unable to convert ({shown}) to a number for -limit."))),
+        None if text.is_empty() => Err(OptionRefusal::new("0 is not a valid for -limit.")),
+        _ => Err(OptionRefusal::new(&format!("Unable to convert ({shown}) to a number for -limit."))),
     }
 }

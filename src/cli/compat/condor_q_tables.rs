@@ -3,16 +3,16 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::condor_q_list::{List, date, fitting};
+use super::condor_q_list::{JobListing, fit_to_width, format_date};
 use crate::classad::{ClassAd, Context, Value};
 use crate::job::{JobId, Universe};
 
 /// Which columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(super) enum JobTableColumns {
     /// Those of `-nobatch`.
     #[default]
-    Any,
+    Standard,
     /// Those of `-run`.
     Running,
     /// Those of `-hold`.
@@ -41,45 +41,45 @@ pub(super) enum RunTime {
 
 /// How a cell stands in its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Align {
+enum Alignment {
     Left,
     Right,
 }
 
 /// A column: the widths are at least those given here.
 #[derive(Clone, Copy)]
-struct Column {
+struct TableColumn {
     heading: &'static str,
     width: usize,
-    align: Align,
+    align: Alignment,
     /// Grows with what it shows; what is longer is cut otherwise.
     grows: bool,
     /// Stands right behind the one before it.
     joined: bool,
 }
 
-const fn column(heading: &'static str, width: usize, align: Align) -> Column {
-    Column { heading, width, align, grows: false, joined: false }
+const fn fixed_column(heading: &'static str, width: usize, align: Alignment) -> TableColumn {
+    TableColumn { heading, width, align, grows: false, joined: false }
 }
 
-const fn growing(heading: &'static str, align: Align) -> Column {
-    Column { heading, width: heading.len(), align, grows: true, joined: false }
+const fn growing_column(heading: &'static str, align: Alignment) -> TableColumn {
+    TableColumn { heading, width: heading.len(), align, grows: true, joined: false }
 }
 
 /// The last one: as long as it is.
-const fn last(heading: &'static str) -> Column {
-    Column { heading, width: 0, align: Align::Left, grows: true, joined: false }
+const fn last_column(heading: &'static str) -> TableColumn {
+    TableColumn { heading, width: 0, align: Alignment::Left, grows: true, joined: false }
 }
 
-const CLUSTER: Column = column(" ID", 5, Align::Right);
-const PROC: Column = Column { joined: true, ..column(" ", 3, Align::Left) };
-const OWNER: Column = column("OWNER", 14, Align::Left);
-const SUBMITTED: Column = column("  SUBMITTED", 11, Align::Right);
-const RUN_TIME: Column = column("    RUN_TIME", 12, Align::Right);
-const CPU_TIME: Column = column("    CPU_TIME", 12, Align::Right);
+const CLUSTER: TableColumn = fixed_column(" ID", 5, Alignment::Right);
+const PROC: TableColumn = TableColumn { joined: true, ..fixed_column(" ", 3, Alignment::Left) };
+const OWNER: TableColumn = fixed_column("OWNER", 14, Alignment::Left);
+const SUBMITTED: TableColumn = fixed_column("  SUBMITTED", 11, Alignment::Right);
+const RUN_TIME: TableColumn = fixed_column("    RUN_TIME", 12, Alignment::Right);
+const CPU_TIME: TableColumn = fixed_column("    CPU_TIME", 12, Alignment::Right);
 
 /// What a cell shows.
-enum Cell {
+enum TableCell {
     /// Text, or nothing.
     Text(BString),
     /// What may be wider than its column and stays so.
@@ -88,17 +88,17 @@ enum Cell {
     Mark(&'static str),
 }
 
-impl Cell {
+impl TableCell {
     fn or_blank(text: Option<impl Into<BString>>) -> Self {
-        Cell::Text(text.map(Into::into).unwrap_or_default())
+        TableCell::Text(text.map(Into::into).unwrap_or_default())
     }
 
     /// `[???]`, as wide as the column.
-    fn or_unknown(text: Option<impl Into<BString>>, column: &Column) -> Self {
+    fn or_unknown(text: Option<impl Into<BString>>, column: &TableColumn) -> Self {
         match text {
-            Some(text) => Cell::Text(text.into()),
-            None if column.width < 2 => Cell::Text(BString::default()),
-            None => Cell::Text(format!("[{}]", "?".repeat(column.width - 2)).into()),
+            Some(text) => TableCell::Text(text.into()),
+            None if column.width < 2 => TableCell::Text(BString::default()),
+            None => TableCell::Text(format!("[{}]", "?".repeat(column.width - 2)).into()),
         }
     }
 
@@ -106,163 +106,166 @@ impl Cell {
     fn value(value: &Value) -> Self {
         let text = value.as_str().map_or_else(|| value.unparse(), BString::from);
         match value {
-            Value::Undefined | Value::Error => Cell::Uncut(text),
-            _ => Cell::Text(text),
+            Value::Undefined | Value::Error => TableCell::Uncut(text),
+            _ => TableCell::Text(text),
         }
     }
 
     fn text(&self) -> &BStr {
         match self {
-            Cell::Text(text) | Cell::Uncut(text) => text.as_bstr(),
-            Cell::Mark(text) => BStr::new(text),
+            TableCell::Text(text) | TableCell::Uncut(text) => text.as_bstr(),
+            TableCell::Mark(text) => BStr::new(text),
         }
     }
 }
 
 /// The columns of a table.
-fn shape(columns: Columns, time: RunTime) -> Vec<Column> {
+fn columns_of(columns: JobTableColumns, time: RunTime) -> Vec<TableColumn> {
     let run_time = if time == RunTime::Cpu { CPU_TIME } else { RUN_TIME };
     let mut shape = vec![CLUSTER, PROC, OWNER];
     shape.extend(match columns {
-        Columns::Any => vec![
+        JobTableColumns::Standard => vec![
             SUBMITTED,
             run_time,
-            column("ST", 2, Align::Left),
-            growing("PRI", Align::Left),
-            column("SIZE", 4, Align::Right),
-            last("CMD"),
+            fixed_column("ST", 2, Alignment::Left),
+            growing_column("PRI", Alignment::Left),
+            fixed_column("SIZE", 4, Alignment::Right),
+            last_column("CMD"),
         ],
-        Columns::Running => vec![SUBMITTED, run_time, last("HOST(S)")],
-        Columns::Held => vec![
-            column("HELD_SINCE", 11, Align::Right),
-            growing("CODE", Align::Right),
-            Column { joined: true, ..growing("/SUB", Align::Right) },
-            last("HOLD_REASON"),
+        JobTableColumns::Running => vec![SUBMITTED, run_time, last_column("HOST(S)")],
+        JobTableColumns::Held => vec![
+            fixed_column("HELD_SINCE", 11, Alignment::Right),
+            growing_column("CODE", Alignment::Right),
+            TableColumn { joined: true, ..growing_column("/SUB", Alignment::Right) },
+            last_column("HOLD_REASON"),
         ],
-        Columns::Idle => vec![
-            growing("UNIVERSE ", Align::Left),
-            growing("CPUS", Align::Right),
-            growing("MEMORY", Align::Right),
-            growing("STARTS", Align::Right),
-            last("LAST_HOST"),
+        JobTableColumns::Idle => vec![
+            growing_column("UNIVERSE ", Alignment::Left),
+            growing_column("CPUS", Alignment::Right),
+            growing_column("MEMORY", Alignment::Right),
+            growing_column("STARTS", Alignment::Right),
+            last_column("LAST_HOST"),
         ],
-        Columns::Grid => vec![
-            column("STATUS", 10, Align::Left),
-            column("GRID->MANAGER    HOST", 27, Align::Left),
-            last("GRID_JOB_ID"),
+        JobTableColumns::Grid => vec![
+            fixed_column("STATUS", 10, Alignment::Left),
+            fixed_column("GRID->MANAGER    HOST", 27, Alignment::Left),
+            last_column("GRID_JOB_ID"),
         ],
-        Columns::GridEc2 => vec![
-            column("STATUS", 10, Align::Left),
-            growing("INSTANCE ID", Align::Left),
-            growing("CMD", Align::Left),
+        JobTableColumns::GridEc2 => vec![
+            fixed_column("STATUS", 10, Alignment::Left),
+            growing_column("INSTANCE ID", Alignment::Left),
+            growing_column("CMD", Alignment::Left),
         ],
-        Columns::HoldCodes => Vec::new(),
+        JobTableColumns::HoldCodes => Vec::new(),
     });
     shape
 }
 
-impl List<'_> {
+impl JobListing<'_> {
     /// One line a job.
-    pub(super) fn jobs(&self, columns: Columns, time: RunTime, out: &mut Vec<u8>) {
+    pub(super) fn write_jobs(&self, columns: JobTableColumns, time: RunTime, out: &mut Vec<u8>) {
         self.heading(out);
-        if columns == Columns::HoldCodes {
-            return self.hold_codes(out);
+        if columns == JobTableColumns::HoldCodes {
+            return self.write_hold_codes(out);
         }
-        let mut shape = shape(columns, time);
-        let mut rows: Vec<Vec<Cell>> = Vec::new();
-        let most = |number: fn(&JobId) -> i32| self.kept.iter().map(|(id, _)| number(id)).max().unwrap_or(0);
+        let mut shape = columns_of(columns, time);
+        let mut rows: Vec<Vec<TableCell>> = Vec::new();
+        let most = |number: fn(&JobId) -> i32| {
+            self.selected_jobs.iter().map(|(id, _)| number(id)).max().unwrap_or(0)
+        };
         let (cluster, proc) = (most(|id| id.cluster), most(|id| id.proc));
         let mut large = cluster >= 9999 || proc >= 999;
         let mut most_memory = 0.0_f64;
         let mut longest_owner = 0;
-        for (id, ad) in self.kept {
+        for (id, ad) in self.selected_jobs {
             let context = Context::new(self.world).my(ad);
             let owner = context.string("Owner");
             longest_owner = longest_owner.max(owner.as_ref().map_or(0, |owner| owner.len()));
             most_memory = most_memory.max(memory(&context).unwrap_or(0.0));
             let mut row = vec![
-                Cell::Text(format!("{}.", id.cluster).into()),
-                Cell::Text(id.proc.to_string().into()),
+                TableCell::Text(format!("{}.", id.cluster).into()),
+                TableCell::Text(id.proc.to_string().into()),
                 // The grid table says nothing of a missing owner.
-                if matches!(columns, Columns::Grid | Columns::GridEc2) {
-                    Cell::or_blank(owner)
+                if matches!(columns, JobTableColumns::Grid | JobTableColumns::GridEc2) {
+                    TableCell::or_blank(owner)
                 } else {
-                    Cell::or_unknown(owner, &OWNER)
+                    TableCell::or_unknown(owner, &OWNER)
                 },
             ];
-            row.extend(self.cells((columns, time), ad, &context, &shape));
+            row.extend(self.job_cells((columns, time), ad, &context, &shape));
             rows.push(row);
         }
         large |= longest_owner > OWNER.width;
         // Held jobs are not cut, whatever the width.
-        let cut = self.columns.filter(|_| columns != Columns::Held);
+        let cut = self.columns.filter(|_| columns != JobTableColumns::Held);
         // Large ids and long names give ids and sizes the room they need, though never beside CPU times.
         if large && time != RunTime::Cpu {
             shape[0].width = shape[0].width.max(cluster.to_string().len() + 1);
             shape[1].width = shape[1].width.max(proc.to_string().len());
-            if let (Columns::Any, Some(size)) = (columns, shape.get_mut(7)) {
+            if let (JobTableColumns::Standard, Some(size)) = (columns, shape.get_mut(7)) {
                 size.width = size.width.max(format!("{most_memory:.1}").len());
             }
             // Where lines are cut, names have what is beyond the 80th column.
             let room = cut.and_then(|columns| usize::try_from(columns - 80).ok()).unwrap_or(0);
             shape[2].width = shape[2].width.max(longest_owner.min(OWNER.width + room));
         }
-        print(&mut shape, &rows, (cut, self.columns.is_none()), out);
-        if matches!(columns, Columns::Any | Columns::Held) {
-            self.totals(out);
+        write_table(&mut shape, &rows, (cut, self.columns.is_none()), out);
+        if matches!(columns, JobTableColumns::Standard | JobTableColumns::Held) {
+            self.write_totals(out);
         }
     }
 
     /// What stands behind id and owner of a job.
-    fn cells(
+    fn job_cells(
         &self,
-        (columns, time): (Columns, RunTime),
+        (columns, time): (JobTableColumns, RunTime),
         ad: &ClassAd,
         context: &Context<'_>,
-        shape: &[Column],
-    ) -> Vec<Cell> {
+        shape: &[TableColumn],
+    ) -> Vec<TableCell> {
         match columns {
-            Columns::Any => self.any(ad, context, time),
-            Columns::Running => vec![
-                Cell::or_unknown(self.date(context, "QDate"), &shape[3]),
-                Cell::or_unknown(self.run_time(context, time), &shape[4]),
-                Cell::or_blank(self.host(context)),
+            JobTableColumns::Standard => self.standard_cells(ad, context, time),
+            JobTableColumns::Running => vec![
+                TableCell::or_unknown(self.format_date_attribute(context, "QDate"), &shape[3]),
+                TableCell::or_unknown(self.run_time(context, time), &shape[4]),
+                TableCell::or_blank(self.host_name(context)),
             ],
-            Columns::Held => self.held(ad, context, &shape[3]),
-            Columns::Idle => idle(ad, context),
-            Columns::Grid => {
+            JobTableColumns::Held => self.held_cells(ad, context, &shape[3]),
+            JobTableColumns::Idle => idle_cells(ad, context),
+            JobTableColumns::Grid => {
                 let resource = context.string("GridResource");
                 vec![
-                    Cell::or_blank(grid_status(context)),
-                    Cell::or_blank(resource.map(|resource| grid_resource(&resource, context))),
-                    Cell::or_blank(grid_job_id(context)),
+                    TableCell::or_blank(grid_status(context)),
+                    TableCell::or_blank(resource.map(|resource| grid_resource(&resource, context))),
+                    TableCell::or_blank(grid_job_id(context)),
                 ]
             }
-            Columns::GridEc2 => vec![
-                Cell::or_blank(grid_status(context)),
-                Cell::or_blank(grid_job_id(context)),
-                Cell::or_blank(context.string("Cmd")),
+            JobTableColumns::GridEc2 => vec![
+                TableCell::or_blank(grid_status(context)),
+                TableCell::or_blank(grid_job_id(context)),
+                TableCell::or_blank(context.string("Cmd")),
             ],
-            Columns::HoldCodes => Vec::new(),
+            JobTableColumns::HoldCodes => Vec::new(),
         }
     }
 
     /// One line for each hold code and subcode, with the first job that has them (`reduce_holds`).
-    fn hold_codes(&self, out: &mut Vec<u8>) {
-        let since = column("HELD_SINCE", 11, Align::Right);
+    fn write_hold_codes(&self, out: &mut Vec<u8>) {
+        let since = fixed_column("HELD_SINCE", 11, Alignment::Right);
         let mut shape = vec![
             OWNER,
-            growing("CODE", Align::Right),
-            Column { joined: true, ..growing("/SUB", Align::Right) },
-            growing("   COUNT ", Align::Right),
-            growing("OLDEST_JOB_ID", Align::Left),
+            growing_column("CODE", Alignment::Right),
+            TableColumn { joined: true, ..growing_column("/SUB", Alignment::Right) },
+            growing_column("   COUNT ", Alignment::Right),
+            growing_column("OLDEST_JOB_ID", Alignment::Left),
             since,
-            last("HOLD_REASON"),
+            last_column("HOLD_REASON"),
         ];
         // The codes are compared as texts.
-        let mut jobs: Vec<_> = self.kept.iter().map(|job| (self.code_text(&job.1), job)).collect();
+        let mut jobs: Vec<_> =
+            self.selected_jobs.iter().map(|job| (self.hold_code_key(&job.1), job)).collect();
         jobs.sort_by(|(a, (one, _)), (b, (other, _))| a.cmp(b).then_with(|| one.cmp(other)));
-        let mut rows: Vec<Vec<Cell>> = Vec::new();
+        let mut rows: Vec<Vec<TableCell>> = Vec::new();
         let mut counts: Vec<i64> = Vec::new();
         let mut former = None;
         for (_, (id, ad)) in jobs {
@@ -281,52 +284,52 @@ impl List<'_> {
                     counts.push(1);
                 }
             }
-            let mut row = vec![Cell::or_unknown(context.string("Owner"), &OWNER)];
-            let mut held = self.held(ad, &context, &since).into_iter();
+            let mut row = vec![TableCell::or_unknown(context.string("Owner"), &OWNER)];
+            let mut held = self.held_cells(ad, &context, &since).into_iter();
             let when = held.next();
             row.extend(held.by_ref().take(2));
-            row.push(Cell::Text(BString::default()));
-            row.push(Cell::Text(id.to_string().into()));
+            row.push(TableCell::Text(BString::default()));
+            row.push(TableCell::Text(id.to_string().into()));
             row.extend(when);
             row.extend(held);
             rows.push(row);
         }
         for (row, count) in rows.iter_mut().zip(counts) {
-            row[3] = Cell::Text(format!("{count:9}").into());
+            row[3] = TableCell::Text(format!("{count:9}").into());
         }
-        print(&mut shape, &rows, (None, self.columns.is_none()), out);
+        write_table(&mut shape, &rows, (None, self.columns.is_none()), out);
     }
 
     /// Hold code and subcode as the text by which jobs are put together.
-    fn code_text(&self, ad: &ClassAd) -> BString {
+    fn hold_code_key(&self, ad: &ClassAd) -> BString {
         let context = Context::new(self.world).my(ad);
-        let text = |name: &str| value(ad, &context, name).unparse();
+        let text = |name: &str| attribute_value(ad, &context, name).unparse();
         [text("HoldReasonCode").as_slice(), b"\n", &text("HoldReasonSubCode"), b"\n"].concat().into()
     }
 
-    fn any(&self, ad: &ClassAd, context: &Context<'_>, time: RunTime) -> Vec<Cell> {
+    fn standard_cells(&self, ad: &ClassAd, context: &Context<'_>, time: RunTime) -> Vec<TableCell> {
         vec![
-            Cell::or_blank(self.date(context, "QDate")),
-            Cell::or_blank(self.run_time(context, time)),
-            Cell::or_blank(self.status(context)),
-            Cell::value(&value(ad, context, "JobPrio")),
-            Cell::or_blank(memory(context).map(|size| format!("{size:.1}"))),
-            Cell::or_blank(description(context)),
+            TableCell::or_blank(self.format_date_attribute(context, "QDate")),
+            TableCell::or_blank(self.run_time(context, time)),
+            TableCell::or_blank(self.status_text(context)),
+            TableCell::value(&attribute_value(ad, context, "JobPrio")),
+            TableCell::or_blank(memory(context).map(|size| format!("{size:.1}"))),
+            TableCell::or_blank(description(context)),
         ]
     }
 
-    fn held(&self, ad: &ClassAd, context: &Context<'_>, since: &Column) -> Vec<Cell> {
+    fn held_cells(&self, ad: &ClassAd, context: &Context<'_>, since: &TableColumn) -> Vec<TableCell> {
         let code = context.int("HoldReasonCode");
         vec![
-            Cell::or_unknown(self.date(context, "EnteredCurrentStatus"), since),
-            code.map_or(Cell::Mark("?"), |code| Cell::Text(format!("{code:4}").into())),
-            Cell::or_blank(context.int("HoldReasonSubCode").map(|code| format!("/{code:<3}"))),
-            Cell::value(&value(ad, context, "HoldReason")),
+            TableCell::or_unknown(self.format_date_attribute(context, "EnteredCurrentStatus"), since),
+            code.map_or(TableCell::Mark("?"), |code| TableCell::Text(format!("{code:4}").into())),
+            TableCell::or_blank(context.int("HoldReasonSubCode").map(|code| format!("/{code:<3}"))),
+            TableCell::value(&attribute_value(ad, context, "HoldReason")),
         ]
     }
 
-    fn date(&self, context: &Context<'_>, name: &str) -> Option<String> {
-        context.int(name).map(|seconds| date(seconds, self.world))
+    fn format_date_attribute(&self, context: &Context<'_>, name: &str) -> Option<String> {
+        context.int(name).map(|seconds| format_date(seconds, self.world))
     }
 
     /// What stands in RUN_TIME; nothing for a job whose use of CPU nobody has noted.
@@ -349,7 +352,7 @@ impl List<'_> {
     }
 
     /// The letter of JobStatus, with what becomes of the job's files.
-    fn status(&self, context: &Context<'_>) -> Option<String> {
+    fn status_text(&self, context: &Context<'_>) -> Option<String> {
         let status = context.int("JobStatus")?;
         let is = |name: &str| context.boolean(name).unwrap_or(false);
         let letter = usize::try_from(status).ok().and_then(|at| b"UIRXCH>S".get(at)).copied().unwrap_or(b' ');
@@ -368,7 +371,7 @@ impl List<'_> {
     }
 
     /// Where a job runs.
-    fn host(&self, context: &Context<'_>) -> Option<BString> {
+    fn host_name(&self, context: &Context<'_>) -> Option<BString> {
         match context.int("JobUniverse").and_then(Universe::from_number) {
             Some(Universe::Scheduler | Universe::Local) => {
                 let view = self.config.view(self.world);
@@ -389,15 +392,15 @@ impl List<'_> {
 
 /// Writes headings and rows, cut to so many columns or without the blanks at their ends; columns that grow are as wide as what they
 /// show.
-fn print(
-    shape: &mut [Column],
-    rows: &[Vec<Cell>],
+fn write_table(
+    shape: &mut [TableColumn],
+    rows: &[Vec<TableCell>],
     (cut, is_trimmed): (Option<i64>, bool),
     out: &mut Vec<u8>,
 ) {
     for row in rows {
         for (column, cell) in shape.iter_mut().zip(row) {
-            if let (true, 1.., Cell::Text(text)) = (column.grows, column.width, cell) {
+            if let (true, 1.., TableCell::Text(text)) = (column.grows, column.width, cell) {
                 column.width = column.width.max(text.chars().count());
             }
         }
@@ -407,45 +410,45 @@ fn print(
         if at > 0 && !column.joined {
             heading.push(b' ');
         }
-        padded(column.heading.into(), column.width, Align::Left, &mut heading);
+        push_padded(column.heading.into(), column.width, Alignment::Left, &mut heading);
     }
-    out.extend_from_slice(fitting(&heading, cut));
+    out.extend_from_slice(fit_to_width(&heading, cut));
     out.push(b'\n');
     for row in rows {
         let mut line = Vec::new();
-        line_of(shape, row, &mut line);
-        let line = fitting(&line, cut);
+        write_row(shape, row, &mut line);
+        let line = fit_to_width(&line, cut);
         out.extend_from_slice(if is_trimmed { line.trim_end_with(|letter| letter == ' ') } else { line });
         out.push(b'\n');
     }
 }
 
 /// Writes a row; what is longer than its column is cut unless that grows, or it is to stay as it is.
-fn line_of(shape: &[Column], row: &[Cell], out: &mut Vec<u8>) {
+fn write_row(shape: &[TableColumn], row: &[TableCell], out: &mut Vec<u8>) {
     for (at, (column, cell)) in shape.iter().zip(row).enumerate() {
         if at > 0 && !column.joined {
             out.push(b' ');
         }
         let text = cell.text();
-        let keeps = column.grows || column.width == 0 || matches!(cell, Cell::Uncut(_));
+        let keeps = column.grows || column.width == 0 || matches!(cell, TableCell::Uncut(_));
         let end = text.char_indices().nth(column.width).map(|(start, ..)| start).filter(|_| !keeps);
-        let align = if matches!(cell, Cell::Mark(_)) { Align::Left } else { column.align };
-        padded(text[..end.unwrap_or(text.len())].as_bstr(), column.width, align, out);
+        let align = if matches!(cell, TableCell::Mark(_)) { Alignment::Left } else { column.align };
+        push_padded(text[..end.unwrap_or(text.len())].as_bstr(), column.width, align, out);
     }
 }
 
-fn padded(text: &BStr, width: usize, align: Align, out: &mut Vec<u8>) {
+fn push_padded(text: &BStr, width: usize, align: Alignment, out: &mut Vec<u8>) {
     let blanks = width.saturating_sub(text.chars().count());
-    if align == Align::Right {
+    if align == Alignment::Right {
         out.resize(out.len() + blanks, b' ');
     }
     out.extend_from_slice(text);
-    if align == Align::Left {
+    if align == Alignment::Left {
         out.resize(out.len() + blanks, b' ');
     }
 }
 
-fn value(ad: &ClassAd, context: &Context<'_>, name: &str) -> Value {
+fn attribute_value(ad: &ClassAd, context: &Context<'_>, name: &str) -> Value {
     ad.get(name).map_or(Value::Undefined, |expr| context.eval(&expr))
 }
 
@@ -471,18 +474,19 @@ fn description(context: &Context<'_>) -> Option<BString> {
     Some(text)
 }
 
-fn idle(ad: &ClassAd, context: &Context<'_>) -> Vec<Cell> {
-    let number =
-        |name: &str, width: usize| Cell::or_blank(context.int(name).map(|number| format!("{number:width$}")));
+fn idle_cells(ad: &ClassAd, context: &Context<'_>) -> Vec<TableCell> {
+    let number = |name: &str, width: usize| {
+        TableCell::or_blank(context.int(name).map(|number| format!("{number:width$}")))
+    };
     let universe = context
         .int("JobUniverse")
         .map(|number| Universe::from_number(number).map_or("Unknown", Universe::name));
     vec![
-        Cell::or_blank(universe),
+        TableCell::or_blank(universe),
         number("RequestCpus", 4),
         number("RequestMemory", 6),
-        Cell::Text(format!("{:6}", context.int("NumShadowStarts").unwrap_or(0)).into()),
-        Cell::value(&value(ad, context, "LastRemoteHost")),
+        TableCell::Text(format!("{:6}", context.int("NumShadowStarts").unwrap_or(0)).into()),
+        TableCell::value(&attribute_value(ad, context, "LastRemoteHost")),
     ]
 }
 

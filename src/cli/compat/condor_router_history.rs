@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;
 
-use crate::cli::common::{Session as Program, Status, stdout, stop_without_reader};
-use crate::config::{Config, LoadOptions, Who};
+use crate::cli::common::{ProgramContext as Program, Status, exit_when_reader_is_gone, stdout};
+use crate::config::{Config, LoadOptions, LookupContext};
 use crate::os::RealWorld;
 use crate::queue::{HistoryReader, HistoryRecord};
-use crate::text::calendar::Civil;
+use crate::text::calendar::CivilTime;
 use crate::world::World;
 
 const USAGE: &str = "
@@ -26,13 +26,13 @@ USAGE: condor_router_history [OPTIONS]
  --start=\"YYYY-MM-DD HH:MM\" (date of start time of report)
 ";
 
-const DAY: f64 = 86_400.0;
-const LINE: &str = "-------------------------------------------------------";
+const SECONDS_PER_DAY: f64 = 86_400.0;
+const RULER: &str = "-------------------------------------------------------";
 
 /// The letters of JobStatus in the report.
-const STATUS: &[u8] = b"UIRXCHE";
+const STATUS_LETTERS: &[u8] = b"UIRXCHE";
 
-struct Options {
+struct RouterHistoryOptions {
     show_records: bool,
     show_iwd: bool,
     age: f64,
@@ -41,37 +41,37 @@ struct Options {
 
 /// Answers to the name `condor_router_history`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
-    stop_without_reader();
-    let options = match read(words) {
+    exit_when_reader_is_gone();
+    let options = match parse_options(words) {
         Ok(Some(options)) => options,
         Ok(None) => {
-            program.tell(USAGE);
+            program.write_stderr(USAGE);
             return Ok(Status::Tool(0));
         }
         Err(error) => {
-            program.tell(&format!("Command line argument error: {error}\n{USAGE}"));
+            program.write_stderr(&format!("Command line argument error: {error}\n{USAGE}"));
             return Ok(Status::Tool(1));
         }
     };
     let world = RealWorld::new();
-    let who = Who { subsystem: "TOOL".into(), ..Who::default() };
+    let who = LookupContext { subsystem: "TOOL".into(), ..LookupContext::default() };
     let spool = Config::load(&world, &who, &LoadOptions::default())
         .ok()
         .and_then(|(config, _)| config.view(&world).text("SPOOL"));
     let Some(spool) = spool else {
-        program.tell("Cannot find spool directory with 'condor_config_val SPOOL'\n");
+        program.write_stderr("Cannot find spool directory with 'condor_config_val SPOOL'\n");
         return Ok(Status::Tool(1));
     };
     let now = match world.env("HTC_NOW".as_ref()).and_then(|text| text.to_str()?.parse().ok()) {
         Some(now) => now,
-        None => world.now().epoch_f64(),
+        None => world.now().epoch_seconds_f64(),
     };
-    let end = now - options.age * DAY;
-    let start = end - options.days * DAY;
-    let (out, failed) = report(&options, &spool, (start, end), &world);
+    let end = now - options.age * SECONDS_PER_DAY;
+    let start = end - options.days * SECONDS_PER_DAY;
+    let (out, failed) = make_report(&options, &spool, (start, end), &world);
     stdout().write_all(&out)?;
     if failed > 0 {
-        program.tell(&format!(
+        program.write_stderr(&format!(
             "condor_router_history: {failed} records without a usable CompletionDate or JobStatus left out\n"
         ));
     }
@@ -79,8 +79,8 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
 }
 
 /// Reads the command line as Python's getopt does; `None` asks for help.
-fn read(words: &[OsString]) -> Result<Option<Options>, String> {
-    const LONG: [(&str, bool); 6] = [
+fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, String> {
+    const LONG_OPTIONS: [(&str, bool); 6] = [
         ("help", false),
         ("show_records", false),
         ("days", true),
@@ -88,7 +88,7 @@ fn read(words: &[OsString]) -> Result<Option<Options>, String> {
         ("start", true),
         ("show_iwd", false),
     ];
-    let mut options = Options { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
+    let mut options = RouterHistoryOptions { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
     let mut rest = words.iter().map(|word| word.to_string_lossy().into_owned());
     // All words are read before the first one counts.
     let mut seen: Vec<(&str, String)> = Vec::new();
@@ -109,8 +109,8 @@ fn read(words: &[OsString]) -> Result<Option<Options>, String> {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (long, None),
         };
-        let found: Vec<_> = LONG.iter().filter(|(full, _)| full.starts_with(name)).collect();
-        let exact = LONG.iter().find(|(full, _)| *full == name);
+        let found: Vec<_> = LONG_OPTIONS.iter().filter(|(full, _)| full.starts_with(name)).collect();
+        let exact = LONG_OPTIONS.iter().find(|(full, _)| *full == name);
         let (full, takes) = match (exact, found.as_slice()) {
             (Some(exact), _) => *exact,
             (None, []) => return Err(format!("option --{name} not recognized")),
@@ -128,8 +128,8 @@ fn read(words: &[OsString]) -> Result<Option<Options>, String> {
     for (name, value) in seen {
         match name {
             "help" => return Ok(None),
-            "age" => options.age = real(&value)?,
-            "days" => options.days = real(&value)?,
+            "age" => options.age = parse_real(&value)?,
+            "days" => options.days = parse_real(&value)?,
             "start" => return Err(start_error(&value)),
             "show_records" => options.show_records = true,
             _ => options.show_iwd = true,
@@ -138,8 +138,8 @@ fn read(words: &[OsString]) -> Result<Option<Options>, String> {
     Ok(Some(options))
 }
 
-fn real(text: &str) -> Result<f64, String> {
-    float(text).ok_or_else(|| format!("could not convert string to float: '{text}'"))
+fn parse_real(text: &str) -> Result<f64, String> {
+    parse_float(text).ok_or_else(|| format!("could not convert string to float: '{text}'"))
 }
 
 /// A number as Python reads it: `_` may stand between two digits, white space around it does not count.
@@ -155,7 +155,7 @@ fn python_number(text: &str) -> Option<String> {
     Some(text.replace('_', ""))
 }
 
-fn float(text: &str) -> Option<f64> {
+fn parse_float(text: &str) -> Option<f64> {
     python_number(text)?.parse().ok()
 }
 
@@ -186,23 +186,23 @@ fn start_error(text: &str) -> String {
 }
 
 /// A point of time in minutes of local time.
-fn minutes(seconds: f64, world: &dyn World) -> String {
+fn format_minutes(seconds: f64, world: &dyn World) -> String {
     let seconds = seconds.floor() as i64;
-    let Civil { year, month, day, hour, minute, .. } =
-        Civil::at(seconds, i64::from(world.zone(seconds).offset));
+    let CivilTime { year, month, day, hour, minute, .. } =
+        CivilTime::from_seconds(seconds, i64::from(world.zone(seconds).offset));
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
 /// What a site did: hours and jobs by letter of status.
 #[derive(Default)]
-struct Site {
+struct SiteTotals {
     name: BString,
     hours: f64,
     completed: u64,
     others: u64,
 }
 
-fn files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf> {
+fn history_files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf> {
     let directory = spool.to_path_lossy().into_owned();
     let mut names = world.list_dir(&directory).unwrap_or_default();
     names.retain(|name| name.as_encoded_bytes().starts_with(b"history"));
@@ -213,14 +213,15 @@ fn files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf> {
 }
 
 /// The records of the files in the order of their ids' first ones, each with the text of the last.
-fn records(spool: &BString, start: f64, world: &dyn World) -> Vec<Record> {
-    let mut records: Vec<Record> = Vec::new();
+fn read_records(spool: &BString, start: f64, world: &dyn World) -> Vec<RoutedJobRecord> {
+    let mut records: Vec<RoutedJobRecord> = Vec::new();
     let mut places: FxHashMap<BString, usize> = FxHashMap::default();
-    for path in files(spool, start, world) {
+    for path in history_files(spool, start, world) {
         let Ok(file) = std::fs::File::open(&path) else { continue };
-        let lines = BufReader::with_capacity(256 << 10, AnyLineEnd { inner: file, after_return: false });
+        let lines =
+            BufReader::with_capacity(256 << 10, LineEndNormaliser { inner: file, after_return: false });
         for record in HistoryReader::new(lines).map_while(Result::ok) {
-            let Some(record) = Record::of(&record) else { continue };
+            let Some(record) = RoutedJobRecord::from_history(&record) else { continue };
             match places.get(&record.id) {
                 Some(&at) => records[at] = record,
                 None => {
@@ -234,18 +235,27 @@ fn records(spool: &BString, start: f64, world: &dyn World) -> Vec<Record> {
 }
 
 /// The report on what was completed from `start` to `end`, and how many records could not be counted.
-fn report(options: &Options, spool: &BString, (start, end): (f64, f64), world: &dyn World) -> (Vec<u8>, u64) {
+fn make_report(
+    options: &RouterHistoryOptions,
+    spool: &BString,
+    (start, end): (f64, f64),
+    world: &dyn World,
+) -> (Vec<u8>, u64) {
     let mut out = Vec::new();
-    let heading = format!("Routed job history from {} to {}\n\n", minutes(start, world), minutes(end, world));
+    let heading = format!(
+        "Routed job history from {} to {}\n\n",
+        format_minutes(start, world),
+        format_minutes(end, world)
+    );
     out.extend_from_slice(heading.as_bytes());
     if options.show_records {
         out.extend_from_slice(b"JobID Status Site Runtime ");
         out.extend_from_slice(if options.show_iwd { b"IWD \n" } else { b"\n" });
     }
-    let mut sites: Vec<Site> = Vec::new();
+    let mut sites: Vec<SiteTotals> = Vec::new();
     let mut by_name: FxHashMap<BString, usize> = FxHashMap::default();
     let mut failed = 0;
-    for record in records(spool, start, world) {
+    for record in read_records(spool, start, world) {
         let Some(site) = record.route else { continue };
         let (Some(completed), Some(status)) = (record.completed, record.status) else {
             failed += 1;
@@ -254,11 +264,11 @@ fn report(options: &Options, spool: &BString, (start, end): (f64, f64), world: &
         if completed < start || completed > end {
             continue;
         }
-        let letter = char::from(letter(status).unwrap_or(b'?'));
+        let letter = char::from(status_letter(status).unwrap_or(b'?'));
         // Python rounds halves to even.
         let seconds = record.wall.round_ties_even();
         let at = *by_name.entry(site.clone()).or_insert_with(|| {
-            sites.push(Site { name: site.clone(), ..Site::default() });
+            sites.push(SiteTotals { name: site.clone(), ..SiteTotals::default() });
             sites.len() - 1
         });
         let sum = &mut sites[at];
@@ -278,19 +288,19 @@ fn report(options: &Options, spool: &BString, (start, end): (f64, f64), world: &
         }
     }
     if !options.show_records {
-        summary(&mut sites, &mut out);
+        write_summary(&mut sites, &mut out);
     }
     (out, failed)
 }
 
 /// A text in which `\r` and `\r\n` end lines as `\n` does, as Python reads a file.
-struct AnyLineEnd<R> {
+struct LineEndNormaliser<R> {
     inner: R,
     /// Whether the last byte was a `\r`: a `\n` behind it belongs to it.
     after_return: bool,
 }
 
-impl<R: Read> Read for AnyLineEnd<R> {
+impl<R: Read> Read for LineEndNormaliser<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let length = self.inner.read(buffer)?;
@@ -312,7 +322,7 @@ impl<R: Read> Read for AnyLineEnd<R> {
 }
 
 /// What of a record counts.
-struct Record {
+struct RoutedJobRecord {
     id: BString,
     route: Option<BString>,
     completed: Option<f64>,
@@ -321,16 +331,16 @@ struct Record {
     iwd: BString,
 }
 
-impl Record {
+impl RoutedJobRecord {
     /// `None` for a record without ids.
-    fn of(record: &HistoryRecord) -> Option<Record> {
-        let raw = |name: &str| record.raw(name.as_bytes()).filter(|text| !text.is_empty());
-        let number = |name: &str| raw(name).and_then(|text| float(text.to_str().ok()?));
+    fn from_history(record: &HistoryRecord) -> Option<RoutedJobRecord> {
+        let raw = |name: &str| record.raw_value(name.as_bytes()).filter(|text| !text.is_empty());
+        let number = |name: &str| raw(name).and_then(|text| parse_float(text.to_str().ok()?));
         let id = [raw("ClusterId")?.as_bytes(), b".", raw("ProcId")?].concat();
         let route = raw("RouteName").or_else(|| raw("RoutedFromRoute"));
         let iwd = raw("SUBMIT_Iwd").unwrap_or_default();
         let unquoted = iwd.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
-        Some(Record {
+        Some(RoutedJobRecord {
             id: id.into(),
             route: route.map(|text| text.replace("\"", "").into()),
             completed: number("CompletionDate"),
@@ -342,42 +352,46 @@ impl Record {
 }
 
 /// The letter of a status; Python counts a negative one from the end.
-fn letter(status: i64) -> Option<u8> {
-    let at = if status < 0 { status.checked_add_unsigned(STATUS.len() as u64)? } else { status };
-    STATUS.get(usize::try_from(at).ok()?).copied()
+fn status_letter(status: i64) -> Option<u8> {
+    let at = if status < 0 { status.checked_add_unsigned(STATUS_LETTERS.len() as u64)? } else { status };
+    STATUS_LETTERS.get(usize::try_from(at).ok()?).copied()
 }
 
-fn summary(sites: &mut [Site], out: &mut Vec<u8>) {
+fn write_summary(sites: &mut [SiteTotals], out: &mut Vec<u8>) {
     // By hours of completed jobs, most first; the script dies of ties, so their order is free: by name.
     sites.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.name.cmp(&b.name)));
-    row(out, b"Site", ["Hours", "Jobs", "   Runs"]);
-    row(out, b"", ["", "Completed", "Aborted"]);
-    out.extend_from_slice(format!("{LINE}\n").as_bytes());
-    let mut total = Site { name: "TOTAL".into(), ..Site::default() };
+    write_row(out, b"Site", ["Hours", "Jobs", "   Runs"]);
+    write_row(out, b"", ["", "Completed", "Aborted"]);
+    out.extend_from_slice(format!("{RULER}\n").as_bytes());
+    let mut total = SiteTotals { name: "TOTAL".into(), ..SiteTotals::default() };
     for site in &*sites {
         total.hours += site.hours;
         total.completed += site.completed;
         total.others += site.others;
-        site.print(out);
+        site.write_totals(out);
     }
-    out.extend_from_slice(format!("{LINE}\n").as_bytes());
-    total.print(out);
+    out.extend_from_slice(format!("{RULER}\n").as_bytes());
+    total.write_totals(out);
 }
 
-impl Site {
-    fn print(&self, out: &mut Vec<u8>) {
-        row(out, &self.name, [&whole(self.hours), &self.completed.to_string(), &self.others.to_string()]);
+impl SiteTotals {
+    fn write_totals(&self, out: &mut Vec<u8>) {
+        write_row(
+            out,
+            &self.name,
+            [&round_hours(self.hours), &self.completed.to_string(), &self.others.to_string()],
+        );
     }
 }
 
-fn row(out: &mut Vec<u8>, name: &[u8], [hours, jobs, runs]: [&str; 3]) {
+fn write_row(out: &mut Vec<u8>, name: &[u8], [hours, jobs, runs]: [&str; 3]) {
     out.extend_from_slice(name);
     out.resize(out.len() + 15usize.saturating_sub(name.to_str_lossy().chars().count()), b' ');
     out.extend_from_slice(format!(" {hours:>5} {jobs:>7} {runs:>5}\n").as_bytes());
 }
 
 /// Hours as Python's `int(round())` writes them: halves go to even, and there is no minus before a zero.
-fn whole(hours: f64) -> String {
+fn round_hours(hours: f64) -> String {
     format!("{:.0}", hours.round_ties_even() + 0.0)
 }
 
@@ -387,7 +401,7 @@ mod tests {
 
     #[test]
     fn hours_are_rounded_as_python_rounds() {
-        let shown = [-0.001, -0.5, 0.5, 1.5, 2.5, -1.6].map(whole);
+        let shown = [-0.001, -0.5, 0.5, 1.5, 2.5, -1.6].map(round_hours);
         assert_eq!(shown, ["0", "0", "0", "2", "2", "-2"]);
     }
 
@@ -395,7 +409,7 @@ mod tests {
     fn a_lone_carriage_return_ends_a_line() {
         let inner = (&b"a\rb\r"[..]).chain(&b"\n"[..]).chain(&b"\nc\r\nd\r\r\n"[..]).chain(&b"e"[..]);
         let mut text = String::new();
-        AnyLineEnd { inner, after_return: false }.read_to_string(&mut text).unwrap();
+        LineEndNormaliser { inner, after_return: false }.read_to_string(&mut text).unwrap();
         assert_eq!(text, "a\nb\n\nc\nd\n\ne");
     }
 }

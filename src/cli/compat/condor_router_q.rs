@@ -8,12 +8,12 @@ use std::io::{IsTerminal, Write};
 use bstr::ByteSlice;
 
 use super::condor_q;
-use super::condor_q_list::List;
-use super::condor_q_options::{QueueOptions, Table, USAGE as QUEUE_USAGE};
+use super::condor_q_list::JobListing;
+use super::condor_q_options::{CondorQOptions, QueueTable, USAGE as QUEUE_USAGE};
 use super::configuration;
 use crate::classad::{ClassAd, Context, Dialect, Expr};
-use crate::cli::common::{Session as Program, Status, stdout, stop_without_reader};
-use crate::cli::router_status::configured_queue;
+use crate::cli::common::{ProgramContext as Program, Status, exit_when_reader_is_gone, stdout};
+use crate::cli::router_status::read_configured_queue;
 use crate::config::Config;
 use crate::job::JobId;
 use crate::os::RealWorld;
@@ -40,7 +40,7 @@ Usage for condor_q follows:
 
 /// Answers to the name `condor_router_q`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
-    stop_without_reader();
+    exit_when_reader_is_gone();
     let mut constraint = "RouteName =!= UNDEFINED".to_owned();
     let mut summary = false;
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned()).peekable();
@@ -82,39 +82,39 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         }
     }
     if summary {
-        return summary_of(&constraint, &config, out, program);
+        return print_summary(&constraint, &config, out, program);
     }
     stdout().write_all(&out)?;
     let words = ["-constraint".to_owned(), constraint].into_iter().chain(rest);
-    list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
+    print_list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
 }
 
 /// What `-S` and its like print: the script takes no notice of the words behind them.
-fn summary_of(
+fn print_summary(
     constraint: &str,
     config: &Config,
     mut out: Vec<u8>,
     program: &Program,
 ) -> anyhow::Result<Status> {
     let world = configured_world(RealWorld::new(), config, &mut |_| {});
-    match Expr::parse_with(constraint.as_bytes(), Dialect::of(&world)) {
+    match Expr::parse_with(constraint.as_bytes(), Dialect::of_world(&world)) {
         Ok(expr) => {
             // Of two queues the summary looks into that of the copies.
-            let jobs = configured_queue(config, true, &world, program)?;
+            let jobs = read_configured_queue(config, true, &world, program)?;
             let kept: Vec<&(JobId, ClassAd)> =
                 jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
             summarize(&kept, &world, &mut out);
         }
-        Err(_) => program.tell(&format!("Error:  Parse error of: {constraint}\n")),
+        Err(_) => program.write_stderr(&format!("Error:  Parse error of: {constraint}\n")),
     }
     stdout().write_all(&out)?;
     Ok(Status::Tool(0))
 }
 
 /// What condor_q answers to these words, out of the queue log.
-fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
+fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
-    let mut options = match QueueOptions::of(words, program)? {
+    let mut options = match CondorQOptions::from_words(words, program)? {
         Ok(options) => options,
         Err(status) => return Ok(status),
     };
@@ -133,14 +133,14 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
         }
     };
     let Ok(constraint) = options.constraint_or_error(program) else { return Ok(Status::Tool(1)) };
-    let mut jobs = configured_queue(config, copies, &world, program)?;
+    let mut jobs = read_configured_queue(config, copies, &world, program)?;
     for (id, ad) in &mut jobs {
         // A log that was cut short may lack what every job has.
         ad.set("ClusterId", i64::from(id.cluster));
         ad.set("ProcId", i64::from(id.proc));
     }
     let kept: Vec<&(JobId, ClassAd)> =
-        jobs.iter().filter(|(_, ad)| condor_q::holds(constraint.as_ref(), ad, &world)).collect();
+        jobs.iter().filter(|(_, ad)| condor_q::keeps_ad(constraint.as_ref(), ad, &world)).collect();
     let mut out = Vec::new();
     if options.is_table() {
         let kept = &kept[..kept.len().min(options.limit.unwrap_or(usize::MAX))];
@@ -150,14 +150,14 @@ fn list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Resul
         };
         // Without a number a terminal is taken to have 80.
         let columns = columns.map(|columns| if columns > 0 { columns } else { 80 });
-        let list = List { config, kept, all: &jobs, world: &world, columns };
+        let list = JobListing { config, selected_jobs: kept, all_jobs: &jobs, world: &world, columns };
         match options.table() {
-            Table::Batches => list.batches(&mut out),
-            Table::Jobs(columns) => list.jobs(columns, options.time, &mut out),
-            Table::Totals => list.counts(&mut out),
+            QueueTable::Batches => list.write_batches(&mut out),
+            QueueTable::Jobs(columns) => list.write_jobs(columns, options.time, &mut out),
+            QueueTable::Totals => list.write_only_totals(&mut out),
         }
     } else {
-        options.print(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
+        options.print_queue(kept.iter().map(|(_, ad)| ad), &world, &mut out, program)?;
     }
     stdout().write_all(&out)?;
     Ok(Status::Tool(0))
@@ -187,9 +187,9 @@ fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
         };
         let (route, resource) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
         let mut row = Vec::new();
-        padded(&mut row, letter, 2, true);
+        push_padded(&mut row, letter, 2, true);
         row.push(b' ');
-        padded(&mut row, route, 20, false);
+        push_padded(&mut row, route, 20, false);
         row.push(b' ');
         row.extend_from_slice(resource);
         *counts.entry(row).or_default() += 1;
@@ -213,7 +213,7 @@ fn third_field(line: &[u8]) -> &[u8] {
     &line[at..]
 }
 
-fn padded(out: &mut Vec<u8>, text: &[u8], width: usize, right: bool) {
+fn push_padded(out: &mut Vec<u8>, text: &[u8], width: usize, right: bool) {
     let blanks = width.saturating_sub(text.len());
     if right {
         out.resize(out.len() + blanks, b' ');

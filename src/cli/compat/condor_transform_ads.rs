@@ -8,40 +8,42 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 
-use super::condor_transform_ads_apply::{FAILED, Tool};
-use super::condor_transform_ads_words::{Asked, USAGE, read};
+use super::condor_transform_ads_apply::{FAILED_STATUS, TransformAdsTool};
+use super::condor_transform_ads_options::{ParsedCommandLine, USAGE, parse_options};
 use super::configuration;
 use crate::classad::format::list::{ListForm, ListWriter};
-use crate::classad::stream::{Delimiter, Form, ReferenceReader};
+use crate::classad::stream::{AdForm, Delimiter, ReferenceReader};
 use crate::classad::{ClassAd, Context, Dialect};
-use crate::cli::common::{Problem, Session as Program, Sink, Status, stdout, stop_without_reader};
+use crate::cli::common::{
+    OutputTarget, Problem, ProgramContext as Program, Status, exit_when_reader_is_gone, stdout,
+};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
-use crate::os::{Enough, RealWorld, Until, overwritten, read_whole, threads};
-use crate::transform::{LoadError, Plan, Session, Transform, legacy};
+use crate::os::{RealWorld, StopFlag, StoppableReader, find_overwritten_input, read_whole, thread_count};
+use crate::transform::{IterationPlan, Transform, TransformLoadError, TransformSession, route_conversion};
 use crate::world::World;
 
 /// Answers to the name `condor_transform_ads`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
-    stop_without_reader();
-    let options = match read(words, program) {
-        Asked::Status(status) => return Ok(Status::Tool(status)),
-        Asked::Work(options) => *options,
+    exit_when_reader_is_gone();
+    let options = match parse_options(words, program) {
+        ParsedCommandLine::Status(status) => return Ok(Status::Tool(status)),
+        ParsedCommandLine::Run(options) => *options,
     };
     let world = RealWorld::new();
     let config = match configuration::load("XFORM", &world, program) {
         Ok(config) => config,
         Err(status) => return Ok(status),
     };
-    let world = world.strict(config.is_strict());
+    let world = world.with_strict_mode(config.is_strict());
     let view = config.view(&world);
-    let tool = Tool { program, options: &options, config: &config, world: &world, view: &view };
+    let tool = TransformAdsTool { program, options: &options, config: &config, world: &world, view: &view };
     tool.run().map(Status::Tool)
 }
 
 /// Everything that is loaded.
 #[derive(Default)]
-struct Loaded {
+struct LoadedTransforms {
     transforms: Vec<Transform>,
     /// What stood on standard input behind the rules that were read from there.
     stdin: Option<Vec<u8>>,
@@ -51,7 +53,7 @@ struct Loaded {
     failed: bool,
 }
 
-impl Tool<'_> {
+impl TransformAdsTool<'_> {
     fn run(self) -> anyhow::Result<u8> {
         if let Some(options) = &self.options.convert {
             let mut out = Vec::new();
@@ -60,12 +62,14 @@ impl Tool<'_> {
             return Ok(status);
         }
         if self.options.unit_test {
-            self.tell("-unit-test looks into the reference's own file reader; there is nothing to test here");
+            self.print_line(
+                "-unit-test looks into the reference's own file reader; there is nothing to test here",
+            );
             return Ok(0);
         }
         if self.options.rules.is_empty() {
-            self.tell("no transform rules specified, give -rules, -jobtransforms or -jobroute");
-            self.program.tell(USAGE);
+            self.print_line("no transform rules specified, give -rules, -jobtransforms or -jobroute");
+            self.program.write_stderr(USAGE);
             return Ok(1);
         }
         let mut loaded = match self.load() {
@@ -73,30 +77,30 @@ impl Tool<'_> {
             Err(status) => return Ok(status),
         };
         if loaded.failed {
-            self.tell("the last rules file could not be read");
+            self.print_line("the last rules file could not be read");
             return Ok(255);
         }
         if self.options.inputs.is_empty() {
-            self.tell("no input file specified, nothing to transform; '-' is standard input");
+            self.print_line("no input file specified, nothing to transform; '-' is standard input");
             return Ok(1);
         }
         self.transform(&mut loaded)
     }
 
-    fn load(&self) -> Result<Loaded, u8> {
-        let mut loaded = Loaded::default();
-        let mut checking = Session::new(self.world, Some(self.view));
+    fn load(&self) -> Result<LoadedTransforms, u8> {
+        let mut loaded = LoadedTransforms::default();
+        let mut checking = TransformSession::new(self.world, Some(self.view));
         for rules in &self.options.rules {
             let iterates = loaded.transforms.last().is_some_and(|last| last.envelope.iteration.is_some());
             if iterates || loaded.iterates {
-                self.tell(&format!(
+                self.print_line(&format!(
                     "'{}' follows a transform that iterates, which must be the last",
                     rules.to_string_lossy()
                 ));
                 return Err(1);
             }
             if let Some(knobs) = rules.as_bytes().strip_prefix(b"config://") {
-                self.load_knobs(knobs, &checking, &mut loaded);
+                self.load_from_config(knobs, &checking, &mut loaded);
             } else {
                 self.load_file(rules, &mut loaded)?;
             }
@@ -104,9 +108,9 @@ impl Tool<'_> {
             if last.envelope.iteration.is_some() {
                 continue;
             }
-            let checked = checking.check(last, &mut report::Stderr::new(self.program));
+            let checked = checking.check_commands(last, &mut report::StderrObserver::new(self.program));
             if let Some(failure) = &checked.failure {
-                let problem = report::failure(failure, Status::Tool(255));
+                let problem = report::failure_problem(failure, Status::Tool(255));
                 self.program.report(&problem.context(format!("invalid rules file {}", last.name)));
             }
             if checked.commands == 0 {
@@ -116,7 +120,7 @@ impl Tool<'_> {
         Ok(loaded)
     }
 
-    fn load_file(&self, rules: &OsStr, loaded: &mut Loaded) -> Result<(), u8> {
+    fn load_file(&self, rules: &OsStr, loaded: &mut LoadedTransforms) -> Result<(), u8> {
         let stdin = rules.as_bytes() == b"-";
         let name = if stdin { "<stdin>".into() } else { rules.to_string_lossy() };
         let read = if stdin {
@@ -130,30 +134,30 @@ impl Tool<'_> {
         let mut text = match read {
             Ok(text) => text,
             Err(error) => {
-                self.tell(&format!("cannot open rules file '{name}': {error}"));
+                self.print_line(&format!("cannot open rules file '{name}': {error}"));
                 return Err(255);
             }
         };
         loaded.failed = false;
-        match Transform::from_file(&name, &text, Dialect::of(self.world)) {
+        match Transform::from_file(&name, &text, Dialect::of_world(self.world)) {
             Ok(transform) => {
                 if stdin {
-                    loaded.stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
+                    loaded.stdin = Some(text.split_off(transform.envelope.rest_offset.min(text.len())));
                 }
                 loaded.transforms.push(transform);
             }
             Err(error) => {
                 loaded.failed = true;
-                let LoadError::Requirements { iterates, .. } = &error;
+                let TransformLoadError::Requirements { iterates, .. } = &error;
                 loaded.iterates = *iterates;
-                self.program.report(&report::load_error(&error, Status::Tool(255)));
+                self.program.report(&report::load_problem(&error, Status::Tool(255)));
             }
         }
         Ok(())
     }
 
     /// `KNOB[/NAMES]`: knobs that earlier rules files or the configuration define. Unknown ones are passed over.
-    fn load_knobs(&self, knobs: &[u8], checking: &Session<'_>, loaded: &mut Loaded) {
+    fn load_from_config(&self, knobs: &[u8], checking: &TransformSession<'_>, loaded: &mut LoadedTransforms) {
         let (pattern, names) = match memchr::memchr(b'/', knobs) {
             Some(slash) => (&knobs[..slash], &knobs[slash + 1..]),
             None => (knobs, &b""[..]),
@@ -174,54 +178,56 @@ impl Tool<'_> {
             let transform = if text.starts_with(b"[") {
                 // An old route is read once more, from the configuration in any case, with its macros expanded.
                 let text = knob_text().and_then(|raw| self.view.expand_raw(&knob, &raw).ok());
-                legacy::transform_from_knob(&name, &text.unwrap_or_default(), self.world)
+                route_conversion::transform_from_parameter(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
             } else {
-                Transform::from_knob(&name, &text, Dialect::of(self.world)).map_err(|error| error.to_string())
+                Transform::from_parameter(&name, &text, Dialect::of_world(self.world))
+                    .map_err(|error| error.to_string())
             };
             match transform {
                 Ok(transform) => loaded.transforms.push(transform),
-                Err(error) => self.tell(&format!("{knob}: {error}, ignored")),
+                Err(error) => self.print_line(&format!("{knob}: {error}, ignored")),
             }
         }
     }
 
-    fn transform(&self, loaded: &mut Loaded) -> anyhow::Result<u8> {
+    fn transform(&self, loaded: &mut LoadedTransforms) -> anyhow::Result<u8> {
         let included: Vec<BString> = loaded.transforms.iter().flat_map(Transform::included_files).collect();
         let ads = self.options.inputs.iter().map(|(name, _)| name.as_os_str());
         let rules = self.options.rules.iter().map(OsString::as_os_str);
         let included = included.iter().map(|name| OsStr::from_bytes(name));
-        if self.would_lose(ads.chain(rules).chain(included)) {
+        if self.would_overwrite_input(ads.chain(rules).chain(included)) {
             return Ok(1);
         }
-        let name = self.out();
-        let out = match Sink::open(name) {
+        let name = self.output_path();
+        let out = match OutputTarget::open(name) {
             Ok(out) => out,
             Err(error) => {
                 let name = name.unwrap_or(Path::new("-")).display();
-                self.tell(&format!("cannot open output file '{name}': {error}"));
+                self.print_line(&format!("cannot open output file '{name}': {error}"));
                 return Ok(1);
             }
         };
-        let mut run = Run {
+        let mut run = TransformAdsRun {
             tool: self,
-            session: self.session(),
+            session: self.new_session(),
             plan: None,
-            writer: self.writer(),
+            writer: self.new_writer(),
             out: io::BufWriter::with_capacity(256 * 1024, out),
             opened: false,
         };
         if let Some(items) = run.make_plan(loaded)
-            && self.would_lose([OsStr::from_bytes(&items)])
+            && self.would_overwrite_input([OsStr::from_bytes(&items)])
         {
             return Ok(1);
         }
         let mut status = 0;
         for (name, form) in &self.options.inputs {
             if self.options.verbose {
-                self.program.tell(&format!("# Applying transforms to ads from {}\n", name.to_string_lossy()));
+                self.program
+                    .write_stderr(&format!("# Applying transforms to ads from {}\n", name.to_string_lossy()));
             }
-            status = run.input(name, *form, loaded)?;
+            status = run.transform_input(name, *form, loaded)?;
         }
         run.writer.finish(&mut run.out)?;
         run.out.flush()?;
@@ -234,61 +240,68 @@ impl Tool<'_> {
     }
 
     /// Tells of a file that is read and would be lost by writing. The reference empties it and finds no ad in it then.
-    fn would_lose<'p>(&self, inputs: impl IntoIterator<Item = &'p OsStr>) -> bool {
-        let Some(out) = self.out() else { return false };
-        let Some(input) = overwritten(out, inputs.into_iter().map(Path::new)) else { return false };
+    fn would_overwrite_input<'p>(&self, inputs: impl IntoIterator<Item = &'p OsStr>) -> bool {
+        let Some(out) = self.output_path() else { return false };
+        let Some(input) = find_overwritten_input(out, inputs.into_iter().map(Path::new)) else {
+            return false;
+        };
         let (out, input) = (out.display(), input.display());
-        self.tell(&format!("output file '{out}' is the input '{input}', which would be lost"));
+        self.print_line(&format!("output file '{out}' is the input '{input}', which would be lost"));
         true
     }
 }
 
 /// Whether and over what the last transform iterates.
-enum Turns {
+enum IterationState {
     Once,
-    Plan(Plan),
+    Plan(IterationPlan),
     Broken,
 }
 
-struct Run<'a> {
-    tool: &'a Tool<'a>,
-    session: Session<'a>,
-    plan: Option<Turns>,
+struct TransformAdsRun<'a> {
+    tool: &'a TransformAdsTool<'a>,
+    session: TransformSession<'a>,
+    plan: Option<IterationState>,
     writer: ListWriter,
-    out: io::BufWriter<Sink>,
+    out: io::BufWriter<OutputTarget>,
     /// Whether any input could be opened.
     opened: bool,
 }
 
 /// One input; of standard input what the rules have left.
-fn opened<'e>(
+fn open_input<'e>(
     name: &OsStr,
-    loaded: &mut Loaded,
-    enough: &'e Enough,
+    loaded: &mut LoadedTransforms,
+    enough: &'e StopFlag,
 ) -> io::Result<Box<dyn Read + Send + 'e>> {
     Ok(match loaded.stdin.take_if(|_| name == "-") {
         Some(rest) => Box::new(io::Cursor::new(rest)),
-        None if name == "-" => Box::new(Until::new(io::stdin(), enough)),
-        None => Box::new(Until::new(File::open(name)?, enough)),
+        None if name == "-" => Box::new(StoppableReader::new(io::stdin(), enough)),
+        None => Box::new(StoppableReader::new(File::open(name)?, enough)),
     })
 }
 
-impl Run<'_> {
+impl TransformAdsRun<'_> {
     /// Transforms the ads of one input; its status.
-    fn input(&mut self, name: &OsStr, form: Option<Form>, loaded: &mut Loaded) -> anyhow::Result<u8> {
+    fn transform_input(
+        &mut self,
+        name: &OsStr,
+        form: Option<AdForm>,
+        loaded: &mut LoadedTransforms,
+    ) -> anyhow::Result<u8> {
         let shown = name.to_string_lossy();
-        let enough = Enough::new();
-        let read = match opened(name, loaded, &enough) {
+        let enough = StopFlag::new();
+        let read = match open_input(name, loaded, &enough) {
             Ok(read) => read,
             Err(error) => {
-                self.tool.tell(&format!("cannot open file of ads '{shown}': {error}"));
+                self.tool.print_line(&format!("cannot open file of ads '{shown}': {error}"));
                 return Ok(0);
             }
         };
         self.opened = true;
         let mut reader =
-            ReferenceReader::new(read, form, Delimiter::Blank).dialect(Dialect::of(self.tool.world));
-        let threads = if self.is_independent(loaded) { threads(None) } else { 1 };
+            ReferenceReader::new(read, form, Delimiter::Blank).dialect(Dialect::of_world(self.tool.world));
+        let threads = if self.can_run_in_parallel(loaded) { thread_count(None) } else { 1 };
         let start = self.session.macros.mark();
         let mut status = 0;
         let mut number = 0;
@@ -296,22 +309,22 @@ impl Run<'_> {
             number += 1;
             if self.tool.options.verbose {
                 let identity = identity(&ad, number, self.tool.world);
-                self.tool.program.tell(&format!("#   {identity}\n"));
+                self.tool.program.write_stderr(&format!("#   {identity}\n"));
             }
             if loaded.transforms.is_empty() {
                 let message = "no transform is left: rules without any command are taken for configuration";
                 return Err(Problem::unreadable(message).hint("move a command out of its 'if', or name a transform the file defines with -jobtransforms").into());
             }
-            let failed = self.ad(&mut ad, loaded)?;
+            let failed = self.transform_ad(&mut ad, loaded)?;
             reader.reuse(ad);
             self.session.macros.rewind(start);
             status = failed.unwrap_or(1);
             if failed.is_some() {
                 break;
             }
-            if number == 1 && threads > 1 && reader.form() == Some(Form::Long) && !reader.would_abort() {
+            if number == 1 && threads > 1 && reader.form() == Some(AdForm::Long) && !reader.would_abort() {
                 let rest = (reader, &enough);
-                return self.tool.together(&loaded.transforms, rest, threads, &mut self.out);
+                return self.tool.transform_in_parallel(&loaded.transforms, rest, threads, &mut self.out);
             }
         }
         if reader.would_abort() {
@@ -324,64 +337,65 @@ impl Run<'_> {
     }
 
     /// Whether what is written of an ad depends on no other ad, so that several threads may work.
-    fn is_independent(&self, loaded: &Loaded) -> bool {
+    fn can_run_in_parallel(&self, loaded: &LoadedTransforms) -> bool {
         let one_by_one = match self.tool.options.out_form {
             ListForm::Long | ListForm::JsonLines | ListForm::NewLines => true,
             ListForm::Json | ListForm::New | ListForm::Xml => false,
         };
-        let once = matches!(self.plan, None | Some(Turns::Once));
+        let once = matches!(self.plan, None | Some(IterationState::Once));
         one_by_one
             && once
             && !self.tool.options.verbose
-            && loaded.transforms.iter().all(Transform::includes_nothing)
+            && loaded.transforms.iter().all(Transform::has_no_includes)
     }
 
     /// Finds out what the last transform iterates over; the file of its items.
-    fn make_plan(&mut self, loaded: &mut Loaded) -> Option<BString> {
+    fn make_plan(&mut self, loaded: &mut LoadedTransforms) -> Option<BString> {
         let last = loaded.transforms.last().filter(|last| last.envelope.iteration.is_some())?;
         // The table of built-in names is chosen anew, and the arguments of the command line are lost with the old one.
-        self.session.macros = crate::transform::Macros::default();
+        self.session.macros = crate::transform::MacroTable::default();
         let mut stdin = || read_whole(io::stdin().lock());
         let world = self.tool.world;
         let command = |text: &[u8]| {
-            let ran = crate::config::command::run(text, crate::config::CommandPolicy::BOUNDED, world);
+            let ran =
+                crate::config::command::run_command(text, crate::config::CommandPolicy::BOUNDED_RUN, world);
             ran.map(|(output, _)| output).ok()
         };
-        let mut observer = report::Stderr::new(self.tool.program);
+        let mut observer = report::StderrObserver::new(self.tool.program);
         let mut items = None;
-        self.plan = Some(match self.session.plan(last, &mut observer, &mut stdin, &command) {
-            Ok(None) => Turns::Once,
+        self.plan = Some(match self.session.plan_iteration(last, &mut observer, &mut stdin, &command) {
+            Ok(None) => IterationState::Once,
             Ok(Some(plan)) => {
                 if let Some(rest) = &mut loaded.stdin {
                     rest.drain(..plan.consumed.min(rest.len()));
                 }
                 items = plan.item_file().map(BString::from);
-                Turns::Plan(plan)
+                IterationState::Plan(plan)
             }
             Err(error) => {
-                self.tool.tell(&error.to_string());
-                Turns::Broken
+                self.tool.print_line(&error.to_string());
+                IterationState::Broken
             }
         });
         items
     }
 
     /// One ad; the status where not all went well.
-    fn ad(&mut self, ad: &mut ClassAd, loaded: &Loaded) -> anyhow::Result<Option<u8>> {
+    fn transform_ad(&mut self, ad: &mut ClassAd, loaded: &LoadedTransforms) -> anyhow::Result<Option<u8>> {
         match self.plan.take() {
-            Some(Turns::Broken) => {
-                self.plan = Some(Turns::Broken);
-                Ok(Some(FAILED))
+            Some(IterationState::Broken) => {
+                self.plan = Some(IterationState::Broken);
+                Ok(Some(FAILED_STATUS))
             }
-            Some(Turns::Plan(plan)) => {
+            Some(IterationState::Plan(plan)) => {
                 let (tool, writer, out) = (self.tool, &mut self.writer, &mut self.out);
                 let mut result = Ok(None);
-                self.session.each_turn(&plan, |session| {
+                self.session.run_for_each_item(&plan, |session| {
                     let mut copy = ad.clone();
                     result = tool.apply_all(&loaded.transforms, session, &mut copy, (writer, out));
                     matches!(result, Ok(None))
                 });
-                self.plan = Some(Turns::Plan(plan));
+                self.plan = Some(IterationState::Plan(plan));
                 result
             }
             other => {

@@ -5,44 +5,44 @@ use std::path::Path;
 
 use bstr::{BStr, BString};
 
-use super::condor_transform_ads_words::Options;
+use super::condor_transform_ads_options::TransformAdsOptions;
 use crate::classad::ClassAd;
-use crate::classad::format::list::{ListWriter, Order};
-use crate::cli::common::{Session as Program, Status, stdout};
-use crate::cli::transform_report::{self as report, Verbose};
-use crate::config::{Config, View};
-use crate::quirks::Quirks;
-use crate::transform::{Session, Transform};
+use crate::classad::format::list::{AttributeOrder, ListWriter};
+use crate::cli::common::{ProgramContext as Program, Status, stdout};
+use crate::cli::transform_report::{self as report, VerboseObserver};
+use crate::config::{Config, ConfigView};
+use crate::quirks::QuirkMode;
+use crate::transform::{Transform, TransformSession};
 use crate::world::World;
 
 /// The tool with its command line and what that refers to.
-pub(super) struct Tool<'a> {
+pub(super) struct TransformAdsTool<'a> {
     pub(super) program: &'a Program,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a TransformAdsOptions,
     pub(super) config: &'a Config,
     pub(super) world: &'a dyn World,
-    pub(super) view: &'a View<'a>,
+    pub(super) view: &'a ConfigView<'a>,
 }
 
-impl Tool<'_> {
+impl TransformAdsTool<'_> {
     /// Says something in the name of the tool.
-    pub(super) fn tell(&self, text: &str) {
-        self.program.say(text);
+    pub(super) fn print_line(&self, text: &str) {
+        self.program.write_line(text);
     }
 
     /// The file that `-out` names.
-    pub(super) fn out(&self) -> Option<&Path> {
+    pub(super) fn output_path(&self) -> Option<&Path> {
         self.options.out.as_deref().filter(|name| *name != "-").map(Path::new)
     }
 
-    pub(super) fn writer(&self) -> ListWriter {
-        let order = if self.options.no_sort { Order::Internal } else { Order::Sorted };
+    pub(super) fn new_writer(&self) -> ListWriter {
+        let order = if self.options.no_sort { AttributeOrder::Internal } else { AttributeOrder::Sorted };
         ListWriter::new(self.options.out_form, order)
     }
 
-    pub(super) fn session(&self) -> Session<'_> {
-        let mut session = Session::new(self.world, Some(self.view));
-        session.quirks = Quirks::Reference;
+    pub(super) fn new_session(&self) -> TransformSession<'_> {
+        let mut session = TransformSession::new(self.world, Some(self.view));
+        session.quirks = QuirkMode::Reference;
         for (name, value) in &self.options.macros {
             session.macros.set(name, value.clone());
         }
@@ -55,29 +55,29 @@ impl Tool<'_> {
     pub(super) fn apply_all(
         &self,
         transforms: &[Transform],
-        session: &mut Session<'_>,
+        session: &mut TransformSession<'_>,
         ad: &mut ClassAd,
         (writer, out): (&mut ListWriter, &mut dyn Write),
     ) -> anyhow::Result<Option<u8>> {
         let mut failed = None;
-        let mut observer = Verbose::new(self.program, self.options.verbose);
+        let mut observer = VerboseObserver::new(self.program, self.options.verbose);
         for transform in transforms {
-            let applies = session.matches(transform, ad);
+            let applies = session.meets_requirements(transform, ad);
             if self.options.verbose {
                 let skipped = if applies { "" } else { "Skipped" };
-                self.program.tell(&format!("#   Transform {} {skipped}\n", transform.name));
+                self.program.write_stderr(&format!("#   Transform {} {skipped}\n", transform.name));
             }
             if !applies {
                 continue;
             }
             if let Err(failure) = session.apply(transform, ad, &mut observer) {
-                let status = if failure.reason.is_too_deep() { TOO_DEEP } else { FAILED };
-                self.program.report(&report::failure(&failure, Status::Tool(status)));
+                let status = if failure.reason.is_too_deep() { TOO_DEEP_STATUS } else { FAILED_STATUS };
+                self.program.report(&report::failure_problem(&failure, Status::Tool(status)));
                 failed = Some(status);
             }
         }
-        let steps = observer.take();
-        match self.out() {
+        let steps = observer.take_lines();
+        match self.output_path() {
             // The steps go to standard output, wherever the ads go.
             Some(_) => stdout().write_all(&steps)?,
             None => out.write_all(&steps)?,
@@ -86,7 +86,7 @@ impl Tool<'_> {
             if !self.options.no_sort {
                 drop_shadowed(ad);
             }
-            let text = writer.text(ad);
+            let text = writer.render_next(ad);
             // The reference prints up to a NUL byte, which `SET X, 1` makes.
             let end = memchr::memchr(0, text).unwrap_or(text.len());
             out.write_all(&text[..end])?;
@@ -96,10 +96,10 @@ impl Tool<'_> {
 }
 
 /// The status of a transform that failed.
-pub(super) const FAILED: u8 = 255;
+pub(super) const FAILED_STATUS: u8 = 255;
 
 /// The status where includes are nested too deep: the number of that mistake passes through to the end.
-const TOO_DEEP: u8 = 254;
+const TOO_DEEP_STATUS: u8 = 254;
 
 /// Takes out the attributes whose name up to the NUL byte that `SET X, 1` makes is another one's: the reference sorts names as
 /// C strings and keeps one of each.

@@ -5,53 +5,55 @@ use std::fs::File;
 
 use bstr::{BString, ByteSlice};
 
-use super::condor_transform_ads_apply::Tool;
+use super::condor_transform_ads_apply::TransformAdsTool;
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::Session as Program;
-use crate::config::{Config, LoadOptions, MacroSource, View, Who, expand};
+use crate::cli::common::ProgramContext as Program;
+use crate::config::{Config, ConfigView, LoadOptions, LookupContext, MacroSource, expand};
 use crate::os::read_whole;
-use crate::transform::legacy::{self, Options, Routes};
+use crate::transform::route_conversion::{self, ConversionOptions, OldRouteReader};
 use crate::world::World;
 
-impl Tool<'_> {
+impl TransformAdsTool<'_> {
     /// Writes the converted routes to `out`; the status.
-    pub(super) fn convert(&self, mut options: Options, out: &mut Vec<u8>) -> u8 {
+    pub(super) fn convert(&self, mut options: ConversionOptions, out: &mut Vec<u8>) -> u8 {
         let mut foreign = None;
         if let Some(name) = &self.options.convert_file {
             options.old_ce = true;
-            match summary(name, self.world) {
+            match read_summary(name, self.world) {
                 Ok(config) => foreign = Some(config),
                 Err(reason) => {
                     let name = name.to_string_lossy();
-                    self.tell(&format!("cannot read configuration summary '{name}': {reason}"));
+                    self.print_line(&format!("cannot read configuration summary '{name}': {reason}"));
                     return 1;
                 }
             }
         }
         let foreign_view = foreign.as_ref().map(|config| config.view(self.world));
         let knobs = foreign_view.as_ref().unwrap_or(self.view);
-        let defaults = self.defaults(knobs, foreign.is_some());
-        let printer = Printer { program: self.program, defaults: &defaults, options, world: self.world };
+        let defaults = self.route_defaults(knobs, foreign.is_some());
+        let printer = RoutePrinter { program: self.program, defaults: &defaults, options, world: self.world };
         let mut names = Vec::new();
         match &foreign {
             // Of a summary the entries are taken as they stand there, macros unexpanded.
             Some(_) => {
                 let entries = knobs.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value);
-                entries.iter().for_each(|entries| printer.knobs(entries, out, &mut names));
+                entries.iter().for_each(|entries| printer.print_params(entries, out, &mut names));
             }
             None => {
-                let entries = self.expanded(knobs, "JOB_ROUTER_ENTRIES");
-                entries.iter().for_each(|entries| printer.list(entries, "JOB_ROUTER_ENTRIES", out));
+                let entries = self.expanded_param(knobs, "JOB_ROUTER_ENTRIES");
+                entries.iter().for_each(|entries| printer.print_list(entries, "JOB_ROUTER_ENTRIES", out));
             }
         }
-        if let Some(path) = self.expanded(knobs, "JOB_ROUTER_ENTRIES_FILE") {
+        if let Some(path) = self.expanded_param(knobs, "JOB_ROUTER_ENTRIES_FILE") {
             if foreign.is_some() {
                 out.extend_from_slice(&[b"need JOB_ROUTER_ENTRIES_FILE ", &path[..], b"\n"].concat());
             }
             match File::open(path.to_path_lossy()).and_then(read_whole) {
-                Ok(text) => printer.list(&text, "JOB_ROUTER_ENTRIES_FILE", out),
+                Ok(text) => printer.print_list(&text, "JOB_ROUTER_ENTRIES_FILE", out),
                 Err(error) => {
-                    self.tell(&format!("cannot open '{path}', named by JOB_ROUTER_ENTRIES_FILE: {error}"));
+                    self.print_line(&format!(
+                        "cannot open '{path}', named by JOB_ROUTER_ENTRIES_FILE: {error}"
+                    ));
                 }
             }
         }
@@ -63,18 +65,21 @@ impl Tool<'_> {
     }
 
     /// The value of a knob; none where it is empty.
-    fn expanded(&self, knobs: &View<'_>, name: &str) -> Option<BString> {
+    fn expanded_param(&self, knobs: &ConfigView<'_>, name: &str) -> Option<BString> {
         let raw = MacroSource::raw(knobs, name.as_bytes())?;
         let text = expand::expand(&raw, knobs, self.world, &mut |_| {}).ok()?;
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
 
     /// What routes are laid over; of a summary without what was generated.
-    fn defaults(&self, knobs: &View<'_>, is_summary: bool) -> ClassAd {
+    fn route_defaults(&self, knobs: &ConfigView<'_>, is_summary: bool) -> ClassAd {
         let read = |name: &str, merge| {
-            let (ad, error) = legacy::defaults(&self.expanded(knobs, name).unwrap_or_default(), merge);
+            let (ad, error) = route_conversion::parse_route_defaults(
+                &self.expanded_param(knobs, name).unwrap_or_default(),
+                merge,
+            );
             if let Some(error) = error {
-                self.tell(&format!("{name} cannot be read to its end: {error}"));
+                self.print_line(&format!("{name} cannot be read to its end: {error}"));
             }
             ad
         };
@@ -92,33 +97,34 @@ impl Tool<'_> {
 }
 
 /// A file of the form that `condor_config_val -summary` writes; only what it says itself counts.
-fn summary(name: &OsStr, world: &dyn World) -> Result<Config, String> {
-    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+fn read_summary(name: &OsStr, world: &dyn World) -> Result<Config, String> {
+    let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(name.into()), environment: false, ..LoadOptions::default() };
     Config::load(world, &who, &options).map(|(config, _)| config).map_err(|error| error.to_string())
 }
 
-struct Printer<'a> {
+struct RoutePrinter<'a> {
     program: &'a Program,
     defaults: &'a ClassAd,
-    options: Options,
+    options: ConversionOptions,
     world: &'a dyn World,
 }
 
-impl Printer<'_> {
+impl RoutePrinter<'_> {
     /// The routes of a text under numbered titles. What is no ad makes an empty entry, as in the reference.
-    fn list(&self, text: &[u8], title: &str, out: &mut Vec<u8>) {
-        for (number, route) in Routes::new(text).enumerate() {
-            let formatted =
-                match route {
-                    Ok(route) => legacy::convert(&route, b"", self.defaults, self.options, self.world)
-                        .formatted("", true, Dialect::of(self.world)),
-                    Err(error) => {
-                        self.complain(&format!("{title} [{}]: {error}", number + 1));
-                        Ok(BString::default())
-                    }
-                };
-            let Ok(formatted) = formatted.map_err(|error| self.complain(&error.to_string())) else {
+    fn print_list(&self, text: &[u8], title: &str, out: &mut Vec<u8>) {
+        for (number, route) in OldRouteReader::new(text).enumerate() {
+            let formatted = match route {
+                Ok(route) => {
+                    route_conversion::convert_route(&route, b"", self.defaults, self.options, self.world)
+                        .format_like_reference("", true, Dialect::of_world(self.world))
+                }
+                Err(error) => {
+                    self.print_error(&format!("{title} [{}]: {error}", number + 1));
+                    Ok(BString::default())
+                }
+            };
+            let Ok(formatted) = formatted.map_err(|error| self.print_error(&error.to_string())) else {
                 continue;
             };
             out.extend_from_slice(format!("\n##### {title} [{}] #####\n", number + 1).as_bytes());
@@ -128,24 +134,25 @@ impl Printer<'_> {
     }
 
     /// The routes of a text as definitions of knobs; routes without a name are left out.
-    fn knobs(&self, text: &[u8], out: &mut Vec<u8>, names: &mut Vec<BString>) {
+    fn print_params(&self, text: &[u8], out: &mut Vec<u8>, names: &mut Vec<BString>) {
         let mut number = 1;
-        for route in Routes::new(text) {
+        for route in OldRouteReader::new(text) {
             let route = match route {
                 Ok(route) => route,
                 Err(error) => {
-                    self.complain(&format!("JOB_ROUTER_ENTRIES: {error}"));
+                    self.print_error(&format!("JOB_ROUTER_ENTRIES: {error}"));
                     continue;
                 }
             };
-            let converted = legacy::convert(&route, b"", self.defaults, self.options, self.world);
-            let tag = knob_name(&converted.name);
+            let converted =
+                route_conversion::convert_route(&route, b"", self.defaults, self.options, self.world);
+            let tag = param_name_part(&converted.name);
             if tag.is_empty() {
                 continue;
             }
             let Ok(formatted) = converted
-                .formatted("   ", tag != converted.name, Dialect::of(self.world))
-                .map_err(|error| self.complain(&error.to_string()))
+                .format_like_reference("   ", tag != converted.name, Dialect::of_world(self.world))
+                .map_err(|error| self.print_error(&error.to_string()))
             else {
                 continue;
             };
@@ -159,12 +166,12 @@ impl Printer<'_> {
         }
     }
 
-    fn complain(&self, text: &str) {
-        self.program.say(text);
+    fn print_error(&self, text: &str) {
+        self.program.write_line(text);
     }
 }
 
 /// A route's name as part of a knob's name: letters, digits and `_` only (`cleanStringForUseAsAttr`).
-fn knob_name(name: &[u8]) -> BString {
+fn param_name_part(name: &[u8]) -> BString {
     name.iter().copied().filter(|b| b.is_ascii_alphanumeric() || *b == b'_').collect::<Vec<u8>>().into()
 }

@@ -1,5 +1,6 @@
 //! The condor tools' own command lines, for programs that are called by a tool's name.
 
+mod command_words;
 pub mod condor_job_router_info;
 pub mod condor_q;
 mod condor_q_list;
@@ -10,11 +11,10 @@ pub mod condor_router_q;
 pub mod condor_transform_ads;
 mod condor_transform_ads_apply;
 mod condor_transform_ads_convert;
-mod condor_transform_ads_together;
-mod condor_transform_ads_words;
+mod condor_transform_ads_options;
+mod condor_transform_ads_parallel;
 mod configuration;
-mod elsewhere;
-mod words;
+mod tool_hints;
 
-pub use elsewhere::elsewhere;
-pub use words::{Least, Rule, Word, Words, rule};
+pub use command_words::{CommandWord, CommandWords, MinimumLength, OptionRule, option_rule};
+pub use tool_hints::unsupported_tool_problem;

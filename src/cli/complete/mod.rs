@@ -1,42 +1,45 @@
 //! Completion at the prompt: the three shells ask the program itself, which knows its words and the configuration.
 //!
-//! A completion file holds no words: it calls the program with [`ASKED`] in its environment, the number of the word at the cursor and
-//! the words of the line. What may stand there comes from the program's own definition (clap), values from [`values`].
+//! A completion file holds no words: it calls the program with [`COMPLETION_VARIABLE`] in its environment, the number of the word at the cursor and
+//! the words of the line. What may stand there comes from the program's own definition (clap), values from [`completers`].
 
-mod line;
-mod values;
+mod completers;
+mod typed_line;
 
 use std::ffi::{OsStr, OsString};
 
 use clap::Command;
 use clap_complete::engine::{CompletionCandidate, complete};
 
-use self::line::Line;
+use self::typed_line::TypedLine;
 use super::common::Program;
 
 /// The variable of the environment with which a shell asks; its value is the name of the shell.
-pub(crate) const ASKED: &str = "HTC_COMPLETE";
+pub(crate) const COMPLETION_VARIABLE: &str = "HTC_COMPLETE";
 
 /// A shell that asks: what its file of completions is called and what stands in it, with `@PROGRAM@` for the name.
-pub(super) struct Shell {
+pub(super) struct ShellCompletion {
     pub directory: &'static str,
     pub file: &'static str,
     pub script: &'static str,
 }
 
 /// All of them.
-pub(super) const SHELLS: [Shell; 3] = [
-    Shell { directory: "bash", file: "@PROGRAM@", script: include_str!("complete.bash") },
-    Shell { directory: "zsh", file: "_@PROGRAM@", script: include_str!("complete.zsh") },
-    Shell { directory: "fish", file: "@PROGRAM@.fish", script: include_str!("complete.fish") },
+pub(super) const SHELLS: [ShellCompletion; 3] = [
+    ShellCompletion { directory: "bash", file: "@PROGRAM@", script: include_str!("complete.bash") },
+    ShellCompletion { directory: "zsh", file: "_@PROGRAM@", script: include_str!("complete.zsh") },
+    ShellCompletion { directory: "fish", file: "@PROGRAM@.fish", script: include_str!("complete.fish") },
 ];
 
 /// What the shell reads: a candidate a line. Whatever is wrong with the line, nothing is offered and nothing is said.
-pub(crate) fn answer(program: &Program, shell: &OsStr, words: &[OsString]) -> String {
-    let Some(line) = Line::of(shell, words) else { return String::new() };
+pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsString]) -> String {
+    let Some(line) = TypedLine::from_shell(shell, words) else { return String::new() };
     let mut text = String::new();
-    for candidate in candidates(program, &line) {
-        let Some(value) = candidate.get_value().to_str().and_then(|value| line.told(value)) else { continue };
+    for candidate in find_candidates(program, &line) {
+        let Some(value) = candidate.get_value().to_str().and_then(|value| line.without_kept_prefix(value))
+        else {
+            continue;
+        };
         if value.is_empty() || value.contains(char::is_control) {
             continue;
         }
@@ -54,10 +57,10 @@ pub(crate) fn answer(program: &Program, shell: &OsStr, words: &[OsString]) -> St
 }
 
 /// What may stand at the cursor.
-fn candidates(program: &Program, line: &Line) -> Vec<CompletionCandidate> {
+fn find_candidates(program: &Program, line: &TypedLine) -> Vec<CompletionCandidate> {
     let command = (program.command)();
-    let before = line.before(&command);
-    let mut command = values::offered(command, &before);
+    let before = line.words_before_cursor(&command);
+    let mut command = completers::add_completers(command, &before);
     let ask = |current: &OsStr, command: &mut Command| {
         let words: Vec<OsString> = std::iter::once(OsString::from(program.name))
             .chain(before.iter().cloned())
@@ -91,7 +94,7 @@ mod tests {
             PROGRAMS.iter().find(|program| program.name == line.split(' ').next().unwrap()).unwrap();
         let mut asked = vec![OsString::from((words.len() - 1).to_string())];
         asked.extend(words);
-        answer(program, OsStr::new(shell), &asked).lines().map(str::to_owned).collect()
+        completions_for(program, OsStr::new(shell), &asked).lines().map(str::to_owned).collect()
     }
 
     #[test]
@@ -168,7 +171,7 @@ mod tests {
         let program = PROGRAMS[0];
         for words in [vec![], vec!["x"], vec!["7", "htc-classad-eval"], vec!["0", "htc-classad-eval"]] {
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-            assert_eq!(answer(program, OsStr::new("bash"), &words), "");
+            assert_eq!(completions_for(program, OsStr::new("bash"), &words), "");
         }
     }
 }

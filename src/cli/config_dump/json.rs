@@ -3,14 +3,14 @@
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
 
-use crate::config::macro_set::{Entry, Place};
+use crate::config::macro_set::{DefinitionPlace, MacroEntry};
+use crate::config::parameter_rows::{ParameterRow, RowKind};
 use crate::config::redact;
-use crate::config::rows::{Kind, Row};
-use crate::config::{Config, View, defaults};
+use crate::config::{Config, ConfigView, defaults};
 
 /// One parameter.
 #[derive(Debug, Serialize)]
-pub(super) struct Parameter {
+pub(super) struct ParameterRecord {
     name: String,
     /// Before expansion.
     raw: String,
@@ -30,9 +30,9 @@ pub(super) struct Parameter {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     #[serde(flatten)]
-    place: Where,
+    place: DefinitionPlaceRecord,
     /// Definitions that this one replaced, oldest first.
-    overridden: Vec<Overridden>,
+    overridden: Vec<OverriddenDefinition>,
     /// Whether the value is masked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     redacted: bool,
@@ -40,7 +40,7 @@ pub(super) struct Parameter {
 
 /// Where a definition stands.
 #[derive(Debug, Serialize)]
-struct Where {
+struct DefinitionPlaceRecord {
     source: String,
     line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,69 +49,80 @@ struct Where {
 
 /// A definition that counts no more.
 #[derive(Debug, Serialize)]
-struct Overridden {
+struct OverriddenDefinition {
     raw: String,
     #[serde(flatten)]
-    place: Where,
+    place: DefinitionPlaceRecord,
 }
 
-fn text(bytes: &[u8]) -> String {
+fn lossy_text(bytes: &[u8]) -> String {
     bytes.to_str_lossy().into_owned()
 }
 
-fn place(config: &Config, place: &Place) -> Where {
-    Where {
-        source: text(&config.set.source(place.source).name),
+fn definition_place(config: &Config, place: &DefinitionPlace) -> DefinitionPlaceRecord {
+    DefinitionPlaceRecord {
+        source: lossy_text(&config.set.source(place.source).name),
         line: place.line,
-        template: config.set.template_place(place).map(|template| text(&template)),
+        template: config.set.template_place(place).map(|template| lossy_text(&template)),
     }
 }
 
-fn special(source: &str) -> Where {
-    Where { source: source.to_owned(), line: None, template: None }
+fn special_place(source: &str) -> DefinitionPlaceRecord {
+    DefinitionPlaceRecord { source: source.to_owned(), line: None, template: None }
 }
 
 /// What is known of a row.
-pub(super) fn parameter(row: &Row<'_>, config: &Config, view: &View<'_>, redacting: bool) -> Parameter {
+pub(super) fn parameter_record(
+    row: &ParameterRow<'_>,
+    config: &Config,
+    view: &ConfigView<'_>,
+    redacting: bool,
+) -> ParameterRecord {
     let name: &BStr = &row.name;
     let mask = |value: &[u8]| match redacting {
-        true => text(&redact::masked(name, value)),
-        false => text(value),
+        true => lossy_text(&redact::mask_value(name, value)),
+        false => lossy_text(value),
     };
     let known = match row.kind {
-        Kind::Set(entry) => entry.parameter,
-        Kind::Detected => defaults::find(name),
-        Kind::Default(parameter) => Some(parameter),
+        RowKind::Set(entry) => entry.parameter,
+        RowKind::Detected => defaults::find(name),
+        RowKind::Default(parameter) => Some(parameter),
     };
-    let entry: Option<&Entry> = match row.kind {
-        Kind::Set(entry) => Some(entry),
+    let entry: Option<&MacroEntry> = match row.kind {
+        RowKind::Set(entry) => Some(entry),
         _ => None,
     };
     let (expanded, error) = match view.expand_raw(name, &row.raw) {
         Ok(value) => (Some(mask(&value)), None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let messages = view.take_messages().iter().map(|message| text(&message.text)).collect();
+    let messages = view.take_messages().iter().map(|message| lossy_text(&message.text)).collect();
     let redacted = redacting
         && (redact::is_masked(&row.raw)
             || expanded.as_ref().is_some_and(|text| redact::is_masked(text.as_bytes())));
     let overridden = entry.map(|entry| &entry.replaced[..]).unwrap_or_default();
-    Parameter {
-        name: text(name),
+    ParameterRecord {
+        name: lossy_text(name),
         raw: mask(&row.raw),
         expanded,
         error,
         messages,
-        default: known.map(|known| known.default()).filter(|default| !default.is_empty()).map(|d| text(&d)),
-        kind: known.map(|known| known.kind().name()),
+        default: known
+            .map(|known| known.default())
+            .filter(|default| !default.is_empty())
+            .map(|d| lossy_text(&d)),
+        kind: known.map(|known| known.parameter_type().name()),
         place: match row.kind {
-            Kind::Set(entry) => place(config, &entry.current.place),
-            Kind::Detected => special("<Detected>"),
-            Kind::Default(_) => special("<Default>"),
+            RowKind::Set(entry) => definition_place(config, &entry.current.place),
+            RowKind::Detected => special_place("<Detected>"),
+            RowKind::Default(_) => special_place("<Default>"),
         },
         overridden: overridden
             .iter()
-            .map(|old| Overridden { raw: mask(&old.raw), place: place(config, &old.place) })
+            .map(|old| OverriddenDefinition {
+                raw: mask(&old.raw),
+                place: definition_place(config, &old.place),
+            })
             .collect(),
         redacted,
     }

@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 use serde::Serialize;
 
-use crate::cli::common::{OutputOptions, Painter, Problem, Session, Status, stdout};
+use crate::cli::common::{OutputOptions, Painter, Problem, ProgramContext, Status, stdout};
 use crate::config::finding::Finding;
-use crate::config::{ConfigError, LoadOptions, Who};
-use crate::lint::daemons::here::ELSEWHERE;
-use crate::lint::daemons::{Judgement, Wanted};
+use crate::config::{ConfigError, LoadOptions, LookupContext};
+use crate::lint::daemons::unsupported_here::OUT_OF_SCOPE_RULE;
+use crate::lint::daemons::{LintRequest, LintResult};
 use crate::text::caret::LineCaret;
-use crate::text::one_line::harmless;
+use crate::text::control_characters::mask_terminal_controls;
 use crate::world::World;
 
 /// What is looked at.
-pub(super) struct Request {
+pub(super) struct LintCommand {
     /// Files that are the configuration; none: the one that is found as usual, with the paths that it names.
     pub(super) files: Vec<PathBuf>,
     /// The ad of a fetched job to look at in place of the configuration.
@@ -28,7 +28,7 @@ pub(super) struct Request {
     /// How it is read.
     pub(super) options: LoadOptions,
     /// For whom.
-    pub(super) who: Who,
+    pub(super) who: LookupContext,
     /// JSON or text.
     pub(super) output: OutputOptions,
     /// Whether secrets are masked.
@@ -37,7 +37,7 @@ pub(super) struct Request {
 
 /// A finding for programs.
 #[derive(Debug, Serialize)]
-struct Record {
+struct FindingRecord {
     rule: &'static str,
     file: Option<String>,
     line: Option<u32>,
@@ -48,12 +48,16 @@ struct Record {
 }
 
 /// Looks at a configuration and prints what it found; the status is 1 if there is anything.
-pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
-    let wanted = Wanted {
-        who: &request.who,
+pub(super) fn run(
+    request: &LintCommand,
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let wanted = LintRequest {
+        context: &request.who,
         options: &request.options,
         files: &request.files,
-        here: request.here,
+        only_unsupported: request.here,
         redact: request.redact,
     };
     if let Some(file) = &request.job_ad {
@@ -62,51 +66,52 @@ pub(super) fn run(request: &Request, world: &dyn World, session: &Session) -> an
         let text = world
             .read_file(&file, Some(64 << 20))
             .map_err(|error| Problem::cannot_read(&name).caused_by(error))?;
-        let findings = wanted.judge_job(&name, &text, world);
+        let findings = wanted.lint_job_ad(&name, &text, world);
         let lines = text.iter().filter(|&&byte| byte == b'\n').count();
-        return tell(findings, &format!("{} read", counted(lines, "line")), request, session);
+        return print_findings(findings, &format!("{} read", count_text(lines, "line")), request, session);
     }
-    let judged = wanted.judge(world).map_err(|error| unreadable(&error))?;
-    for warning in judged.warnings.iter().take(MOST_WARNINGS) {
+    let judged = wanted.lint_config(world).map_err(|error| config_problem(&error))?;
+    for warning in judged.warnings.iter().take(MAX_WARNINGS) {
         session.warn(warning);
     }
-    if judged.warnings.len() > MOST_WARNINGS {
-        session.warn(&format!("the first {MOST_WARNINGS} of {} warnings are shown", judged.warnings.len()));
+    if judged.warnings.len() > MAX_WARNINGS {
+        session.warn(&format!("the first {MAX_WARNINGS} of {} warnings are shown", judged.warnings.len()));
     }
-    let Judgement { findings, sources, settings, part, .. } = judged;
-    let read = format!("{} and {} read", counted(sources, "source"), counted(settings, "setting"));
+    let LintResult { findings, source_count: sources, setting_count: settings, is_partial: part, .. } =
+        judged;
+    let read = format!("{} and {} read", count_text(sources, "source"), count_text(settings, "setting"));
     let taken = "; taken for a part of a configuration, what may stand elsewhere is not missed";
-    tell(findings, &format!("{read}{}", if part { taken } else { "" }), request, session)
+    print_findings(findings, &format!("{read}{}", if part { taken } else { "" }), request, session)
 }
 
 /// So many findings are shown; a text that has more is hardly a configuration.
-const MOST: usize = 1000;
+const MAX_FINDINGS: usize = 1000;
 /// So many warnings of the reading are shown before them.
-const MOST_WARNINGS: usize = 100;
+const MAX_WARNINGS: usize = 100;
 
 /// Prints findings and a summary; the status is 1 if there are any, 4 if only something could not be looked at.
-fn tell(
+fn print_findings(
     mut findings: Vec<Finding>,
     read: &str,
-    request: &Request,
-    session: &Session,
+    request: &LintCommand,
+    session: &ProgramContext,
 ) -> anyhow::Result<Status> {
-    let elsewhere = take_elsewhere(&mut findings);
-    let shown = &findings[..findings.len().min(MOST)];
+    let elsewhere = take_findings_of_others(&mut findings);
+    let shown = &findings[..findings.len().min(MAX_FINDINGS)];
     let output = &request.output;
     let text = match output.wants_json() {
         true => {
-            let records: Vec<Record> = shown.iter().chain(&elsewhere).map(record).collect();
-            output.rows(&records)?.unwrap_or_default()
+            let records: Vec<FindingRecord> = shown.iter().chain(&elsewhere).map(finding_record).collect();
+            output.render_json(&records)?.unwrap_or_default()
         }
         false => {
             let painter = Painter::stdout(output.color);
-            let text: String = shown.iter().map(|finding| render(finding, painter)).collect();
-            text + &by_reader(&elsewhere)
+            let text: String = shown.iter().map(|finding| render_finding(finding, painter)).collect();
+            text + &list_by_reader(&elsewhere)
         }
     };
     stdout().write_all(text.as_bytes())?;
-    session.tell(&summary(&findings, read));
+    session.write_stderr(&findings_summary(&findings, read));
     Ok(match () {
         () if findings.is_empty() => Status::Done,
         () if findings.iter().all(|finding| finding.rule == "not-read") => Status::Undefined,
@@ -115,7 +120,7 @@ fn tell(
 }
 
 /// `3 findings (2 unused-macro, 1 syntax); 4 sources and 52 settings read`.
-fn summary(findings: &[Finding], read: &str) -> String {
+fn findings_summary(findings: &[Finding], read: &str) -> String {
     let mut rules: Vec<(&str, usize)> = Vec::new();
     for finding in findings {
         match rules.iter_mut().find(|(rule, _)| *rule == finding.rule) {
@@ -127,20 +132,20 @@ fn summary(findings: &[Finding], read: &str) -> String {
     let rules: Vec<String> = rules.iter().map(|(rule, count)| format!("{count} {rule}")).collect();
     let mut text = match findings.len() {
         0 => "no findings".to_owned(),
-        many => format!("{} ({})", counted(many, "finding"), rules.join(", ")),
+        many => format!("{} ({})", count_text(many, "finding"), rules.join(", ")),
     };
-    if findings.len() > MOST {
-        text.push_str(&format!(", of which the first {MOST} are shown"));
+    if findings.len() > MAX_FINDINGS {
+        text.push_str(&format!(", of which the first {MAX_FINDINGS} are shown"));
     }
     format!("{text}; {read}\n")
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn count_text(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn unreadable(error: &ConfigError) -> Problem {
-    if let Some(problem) = Problem::without_configuration(error) {
+fn config_problem(error: &ConfigError) -> Problem {
+    if let Some(problem) = Problem::from_missing_config(error) {
         return problem;
     }
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
@@ -148,9 +153,9 @@ fn unreadable(error: &ConfigError) -> Problem {
     problem.maybe_hint(error.hint.as_deref())
 }
 
-fn record(finding: &Finding) -> Record {
+fn finding_record(finding: &Finding) -> FindingRecord {
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
-    Record {
+    FindingRecord {
         rule: finding.rule,
         file: finding.spot.as_ref().map(|spot| text(&spot.name)),
         line: finding.spot.as_ref().map(|spot| spot.line),
@@ -162,8 +167,8 @@ fn record(finding: &Finding) -> Record {
 }
 
 /// `file:line:column: message [rule]`, the line with its caret, the fix.
-fn render(finding: &Finding, painter: Painter) -> String {
-    let message = harmless(&format!("{} [{}]", finding.message, finding.rule));
+fn render_finding(finding: &Finding, painter: Painter) -> String {
+    let message = mask_terminal_controls(&format!("{} [{}]", finding.message, finding.rule));
     let mut text = match &finding.spot {
         Some(spot) => {
             let name = spot.name.to_str_lossy();
@@ -179,18 +184,18 @@ fn render(finding: &Finding, painter: Painter) -> String {
     };
     text.push('\n');
     if let Some(fix) = &finding.fix {
-        let _ = writeln!(text, "    {} {}", painter.bold("fix:"), harmless(fix));
+        let _ = writeln!(text, "    {} {}", painter.bold("fix:"), mask_terminal_controls(fix));
     }
     text
 }
 
 /// Takes out what is for others.
-fn take_elsewhere(findings: &mut Vec<Finding>) -> Vec<Finding> {
-    findings.extract_if(.., |finding| finding.rule == ELSEWHERE).collect()
+fn take_findings_of_others(findings: &mut Vec<Finding>) -> Vec<Finding> {
+    findings.extract_if(.., |finding| finding.rule == OUT_OF_SCOPE_RULE).collect()
 }
 
 /// What is for others in a line for each of them.
-fn by_reader(elsewhere: &[Finding]) -> String {
+fn list_by_reader(elsewhere: &[Finding]) -> String {
     let mut readers: BTreeMap<&str, String> = BTreeMap::new();
     for finding in elsewhere {
         let names = readers.entry(&finding.message).or_default();

@@ -3,21 +3,21 @@
 use bstr::ByteSlice;
 
 use crate::cli::common::Problem;
-use crate::config::load::Warning;
-use crate::config::{Config, ConfigError, LoadOptions, Who, redact};
+use crate::config::load::LoadWarning;
+use crate::config::{Config, ConfigError, LoadOptions, LookupContext, redact};
 use crate::text::caret::LineCaret;
 use crate::world::World;
 
 /// Reads a configuration, and masks its secrets where that is wanted.
 pub(super) fn load(
     world: &dyn World,
-    who: &Who,
+    who: &LookupContext,
     options: &LoadOptions,
     redacting: bool,
-) -> Result<(Config, Vec<Warning>), ConfigError> {
-    let mut attempt = Config::attempt(world, who, options);
+) -> Result<(Config, Vec<LoadWarning>), ConfigError> {
+    let mut attempt = Config::load_partially(world, who, options);
     if redacting {
-        redact::attempt(&mut attempt, world);
+        redact::redact_attempt(&mut attempt, world);
     }
     match attempt.error {
         Some(error) => Err(error),
@@ -26,8 +26,8 @@ pub(super) fn load(
 }
 
 /// A configuration that cannot be read, as this program tells it.
-pub(super) fn problem(error: &ConfigError) -> Problem {
-    if let Some(problem) = Problem::without_configuration(error) {
+pub(super) fn config_problem(error: &ConfigError) -> Problem {
+    if let Some(problem) = Problem::from_missing_config(error) {
         return problem;
     }
     let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();

@@ -1,21 +1,21 @@
 //! `htc-config-dump`: what a configuration says, why, and what is wrong with it; under the name `condor_config_val` that
 //! tool.
 
-mod answer;
 mod compare;
-mod hooks;
+mod condor_config_val;
+mod config_query;
+mod config_request;
+mod hook_table;
 mod json;
 mod lint;
 mod listing;
 mod loading;
 mod native;
 mod options;
-mod request;
-mod tool;
 mod use_template;
 mod why;
 
-use crate::cli::common::{Compat, Example, Manual, Program, command};
+use crate::cli::common::{CompatTool, Example, Manual, Program, program_command};
 
 const NAME: &str = "htc-config-dump";
 
@@ -24,12 +24,12 @@ pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {
         let rare = ["long", "jsonl", "quiet", "color", "redact", "no_env", "set_knob"];
-        let command = command::<options::Cli>(NAME, &MANUAL);
+        let command = program_command::<options::ConfigDumpCli>(NAME, &MANUAL);
         rare.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide_short_help(true)))
     },
     manual: &MANUAL,
     run: native::run,
-    compat: &[Compat { tool: "condor_config_val", run: tool::run }],
+    compat: &[CompatTool { tool: "condor_config_val", run: condor_config_val::run }],
 };
 
 const MANUAL: Manual = Manual {
@@ -78,6 +78,6 @@ const MANUAL: Manual = Manual {
         "The compiled-in parameters are those of 25.14.0, as CONDOR_VERSION says. 25.14.1 has 18 more (METRICD_*, PROMETHEUS_*, \
          MAX_METRICD_LOG, GANGLIA_RESET_METRICS_FILE, GANGLIA_WANT_RESET_METRICS, SUBMIT_PREVENT_MULTI_QUEUE, ANNEX_USE_OLD_CREATE), \
          which are only there here once a file sets them, and other defaults of ADSTASH_SE_INDEX_NAME and TRANSFER_JOB_ATTRS.",
-        crate::cli::common::CLASSAD_KNOBS,
+        crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };

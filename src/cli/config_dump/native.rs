@@ -8,36 +8,36 @@ use anyhow::Context;
 use bstr::{BStr, BString, ByteSlice};
 use clap::{ArgMatches, FromArgMatches};
 
-use super::answer::{Answer, Output};
-use super::listing::listing;
-use super::loading::{load, problem};
-use super::options::{Cli, Verb};
-use super::request::{Asked, Request};
-use super::{compare, hooks, lint};
-use crate::cli::common::{Painter, Session, Status, stdout};
-use crate::config::compare::Comparison;
+use super::config_query::{ConfigQuery, ToolOutput};
+use super::config_request::{ConfigRequest, RequestedName};
+use super::listing::print_listing;
+use super::loading::{config_problem, load};
+use super::options::{ConfigDumpCli, ConfigDumpVerb};
+use super::{compare, hook_table, lint};
+use crate::cli::common::{Painter, ProgramContext, Status, stdout};
+use crate::config::compare::ConfigComparison;
 use crate::config::redact;
-use crate::config::{CommandPolicy, Config, LoadOptions, Who};
-use crate::lint::config::DAEMONS;
-use crate::lint::daemons::hook_report;
+use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
+use crate::lint::config::DAEMON_NAMES;
+use crate::lint::daemons::build_hook_report;
 use crate::os::RealWorld;
-use crate::text::similar;
+use crate::text::similar_names;
 use crate::world::World;
 
 /// Runs the program.
-pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Status> {
-    let cli = Cli::from_arg_matches(matches)?;
+pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Result<Status> {
+    let cli = ConfigDumpCli::from_arg_matches(matches)?;
     let world = RealWorld::new();
     let request = cli.request();
     if let Some(problem) = unknown_subsystem(request.subsystem.as_ref()) {
         session.warn(&problem);
     }
-    if let Some(Verb::Lint { files, job_ad, here }) = &cli.verb {
+    if let Some(ConfigDumpVerb::Lint { files, job_ad, here }) = &cli.verb {
         let mut options = cli.load_options();
         if !cli.who.exec {
             options.commands = CommandPolicy::Skipped;
         }
-        let request = lint::Request {
+        let request = lint::LintCommand {
             files: files.clone(),
             job_ad: job_ad.clone(),
             here: *here,
@@ -48,8 +48,8 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         };
         return lint::run(&request, &world, session);
     }
-    if let Some(Verb::Compare { before, after }) = &cli.verb {
-        let request = Comparison {
+    if let Some(ConfigDumpVerb::Compare { before, after }) = &cli.verb {
+        let request = ConfigComparison {
             files: [before, after],
             // What is set as its default is set to nothing else.
             options: LoadOptions { keep_defaults: false, ..cli.load_options() },
@@ -60,26 +60,26 @@ pub(super) fn run(matches: &ArgMatches, session: &Session) -> anyhow::Result<Sta
         return compare::run(&request, &world, cli.output);
     }
     refuse_records(&cli)?;
-    if let Some(Verb::Use { templates }) = &cli.verb {
-        return templates_of(templates, &request, session);
+    if let Some(ConfigDumpVerb::Use { templates }) = &cli.verb {
+        return print_templates(templates, &request, session);
     }
     if cli.show.hooks {
-        return hooks_of(&cli, &world, session);
+        return print_hooks(&cli, &world, session);
     }
     let is_plain =
         !(request.trace || request.expand_text.is_some() || request.write.is_some() || request.sources)
             && request.check_if.is_none();
     let lists = cli.show.dump || cli.names.is_empty();
-    if cli.show.why || is_plain && (lists || cli.output.format().is_some()) {
-        return listing(&cli, &world, session);
+    if cli.show.why || is_plain && (lists || cli.output.ad_format().is_some()) {
+        return print_listing(&cli, &world, session);
     }
-    values(&request, &world, session, cli.show.redact)
+    print_values(&request, &world, session, cli.show.redact)
 }
 
 /// Refuses `--json` and `--jsonl` where what is asked for is text by its nature.
-fn refuse_records(cli: &Cli) -> anyhow::Result<()> {
+fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     let asked = [
-        (matches!(cli.verb, Some(Verb::Use { .. })), "use"),
+        (matches!(cli.verb, Some(ConfigDumpVerb::Use { .. })), "use"),
         (cli.show.summary, "--summary"),
         (cli.show.sources, "--sources"),
         (cli.show.trace, "--trace"),
@@ -87,31 +87,35 @@ fn refuse_records(cli: &Cli) -> anyhow::Result<()> {
         (cli.show.check_if.is_some(), "--check-if"),
     ];
     let mut asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
-    asked.try_for_each(|(_, what)| cli.output.is_text(what))
+    asked.try_for_each(|(_, what)| cli.output.refuse_json(what))
 }
 
 /// That no daemon or tool has the name that `--subsystem` gives; a local name and a dot may stand in front of it.
 fn unknown_subsystem(name: &BStr) -> Option<String> {
-    let is_known = |name: &[u8]| DAEMONS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
+    let is_known = |name: &[u8]| DAEMON_NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
     if is_known(name.split_once_str(".").map_or(name.as_bytes(), |(name, _)| name)) {
         return None;
     }
-    let hint = similar::nearest(name, DAEMONS.iter().map(|known| known.as_bytes()));
+    let hint = similar_names::nearest(name, DAEMON_NAMES.iter().map(|known| known.as_bytes()));
     let hint = hint.map(|near| format!("; did you mean {}?", BStr::new(near))).unwrap_or_default();
     Some(format!("no daemon of HTCondor is called '{name}'{hint}"))
 }
 
-fn templates_of(templates: &[OsString], request: &Request, session: &Session) -> anyhow::Result<Status> {
+fn print_templates(
+    templates: &[OsString],
+    request: &ConfigRequest,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
     let mut out = Vec::new();
     let mut status = Status::Done;
     for template in templates {
         let (text, warning) =
-            super::use_template::print(template.as_bytes(), request.expanded, request.verbose);
+            super::use_template::render_template(template.as_bytes(), request.expanded, request.verbose);
         if let Some(warning) = warning {
             session.warn(&warning);
         }
         if text.starts_with(b"Not defined: ") {
-            session.tell(&text.to_str_lossy());
+            session.write_stderr(&text.to_str_lossy());
             status = Status::Undefined;
         } else {
             out.extend_from_slice(&text);
@@ -121,71 +125,74 @@ fn templates_of(templates: &[OsString], request: &Request, session: &Session) ->
     Ok(status)
 }
 
-fn hooks_of(cli: &Cli, world: &dyn World, session: &Session) -> anyhow::Result<Status> {
+fn print_hooks(cli: &ConfigDumpCli, world: &dyn World, session: &ProgramContext) -> anyhow::Result<Status> {
     let local_name = BString::from(cli.who.local_name.as_bytes());
-    let mut secrets = redact::Secrets::default();
+    let mut secrets = redact::KnownSecrets::default();
     let mut learn = |config: &Config| {
         if cli.show.redact {
-            secrets.learn(config, world);
+            secrets.learn_from_config(config, world);
         }
     };
-    let report = hook_report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
-        .map_err(|error| problem(&error))?;
+    let report = build_hook_report(world, &cli.load_options(), local_name.as_ref(), &mut learn)
+        .map_err(|error| config_problem(&error))?;
     if let Some(error) = &report.no_slots {
         session.warn(&format!("no startd starts with this configuration, no slots are told of: {error}"));
     }
     report.warnings.iter().for_each(|warning| session.warn(warning));
-    let any_refused = report.any_refused() || report.no_slots.is_some();
+    let any_refused = report.has_refused_hook() || report.no_slots.is_some();
     let text = match cli.output.wants_json() {
-        true => cli.output.rows(&report.records())?.unwrap_or_default(),
-        false => hooks::text(&report, Painter::stdout(cli.output.color)),
+        true => cli.output.render_json(&report.into_records())?.unwrap_or_default(),
+        false => hook_table::render_report(&report, Painter::stdout(cli.output.color)),
     };
-    let text = if cli.show.redact { secrets.sweep(text.as_bytes()) } else { text.as_bytes().into() };
+    let text = if cli.show.redact { secrets.remove_secrets(text.as_bytes()) } else { text.as_bytes().into() };
     stdout().write_all(&text)?;
     Ok(if any_refused { Status::No } else { Status::Done })
 }
 
 /// Values by the tool's own rules, with hints about what is not defined.
-fn values(
-    request: &Request,
+fn print_values(
+    request: &ConfigRequest,
     world: &dyn World,
-    session: &Session,
+    session: &ProgramContext,
     redacting: bool,
 ) -> anyhow::Result<Status> {
-    let mut output = Output::default();
-    let mut answer = match Answer::load(request, world, &mut output) {
+    let mut output = ToolOutput::default();
+    let mut answer = match ConfigQuery::load(request, world, &mut output) {
         Ok(answer) => answer,
         Err(_) => {
-            let who = Who { subsystem: request.subsystem.clone(), local_name: request.local_name.clone() };
-            let options = LoadOptions { keep_texts: true, ..super::answer::load_options(request) };
+            let who = LookupContext {
+                subsystem: request.subsystem.clone(),
+                local_name: request.local_name.clone(),
+            };
+            let options = LoadOptions { keep_texts: true, ..super::config_query::load_options(request) };
             return match load(world, &who, &options, redacting) {
-                Err(error) => Err(problem(&error)).context("the configuration cannot be read"),
+                Err(error) => Err(config_problem(&error)).context("the configuration cannot be read"),
                 Ok(_) => anyhow::bail!("the configuration changes while it is read"),
             };
         }
     };
-    if answer.before_daemons(&mut output).is_some() {
+    if answer.run_before_daemons(&mut output).is_some() {
         let holds = output.out.ends_with(b"true\n");
-        finish(&output, session)?;
+        write_output(&output, session)?;
         return Ok(if holds { Status::Done } else { Status::No });
     }
-    let undefined = answer.names(&mut output) != 0;
+    let undefined = answer.print_names(&mut output) != 0;
     if redacting {
-        output.out = redact::masked(b"", &output.out).into_owned();
+        output.out = redact::mask_value(b"", &output.out).into_owned();
     }
     if undefined {
-        for asked in &request.asked {
-            if let Asked::Name(name) = asked {
+        for asked in &request.requested {
+            if let RequestedName::Name(name) = asked {
                 answer.explain_undefined(name, &mut output);
             }
         }
     }
-    finish(&output, session)?;
+    write_output(&output, session)?;
     Ok(if undefined { Status::Undefined } else { Status::Done })
 }
 
-fn finish(output: &Output, session: &Session) -> anyhow::Result<()> {
+fn write_output(output: &ToolOutput, session: &ProgramContext) -> anyhow::Result<()> {
     stdout().write_all(&output.out)?;
-    session.tell(&output.err.to_str_lossy());
+    session.write_stderr(&output.err.to_str_lossy());
     Ok(())
 }

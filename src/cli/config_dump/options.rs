@@ -7,25 +7,25 @@ use std::path::PathBuf;
 use bstr::BString;
 use clap::{Args, Parser, Subcommand};
 
-use super::request::{Asked, Request};
+use super::config_request::{ConfigRequest, RequestedName};
 use crate::cli::common::{ConfigOptions, OutputOptions};
 use crate::config::redact;
-use crate::config::write_config::Filter;
-use crate::config::{CommandPolicy, LoadOptions, Who};
+use crate::config::write_config::RowFilter;
+use crate::config::{CommandPolicy, LoadOptions, LookupContext};
 
 /// The command line.
 #[derive(Parser, Debug)]
 #[command(args_conflicts_with_subcommands = false, subcommand_precedence_over_arg = true)]
-pub(super) struct Cli {
+pub(super) struct ConfigDumpCli {
     /// Parameters to print; with --dump regular expressions, with --macro texts
     #[arg(value_name = "NAME")]
     pub(super) names: Vec<OsString>,
     #[command(subcommand)]
-    pub(super) verb: Option<Verb>,
+    pub(super) verb: Option<ConfigDumpVerb>,
     #[command(flatten)]
     pub(super) show: ShowOptions,
     #[command(flatten)]
-    pub(super) who: WhoOptions,
+    pub(super) who: SubsystemOptions,
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) struct Cli {
 
 /// What is done in place of showing values.
 #[derive(Subcommand, Debug)]
-pub(super) enum Verb {
+pub(super) enum ConfigDumpVerb {
     /// Find mistakes that HTCondor passes over in silence (exit status 1 if there are any, 4 if there is none but not
     /// all could be looked at)
     Lint {
@@ -115,7 +115,7 @@ pub(super) struct ShowOptions {
 
 /// For whom the configuration is read.
 #[derive(Args, Debug)]
-pub(super) struct WhoOptions {
+pub(super) struct SubsystemOptions {
     /// Read as this daemon
     #[arg(long, value_name = "NAME", default_value = "TOOL", global = true, help_heading = "Configuration")]
     pub(super) subsystem: OsString,
@@ -134,38 +134,38 @@ pub(super) struct WhoOptions {
     pub(super) exec: bool,
 }
 
-impl Cli {
+impl ConfigDumpCli {
     pub(super) fn load_options(&self) -> LoadOptions {
-        let commands = if self.who.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused };
+        let commands = if self.who.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused };
         LoadOptions { keep_texts: true, keep_defaults: true, ..self.config.load_options(commands) }
     }
 
-    pub(super) fn who(&self) -> Who {
-        Who {
+    pub(super) fn who(&self) -> LookupContext {
+        LookupContext {
             subsystem: self.who.subsystem.as_bytes().into(),
             local_name: self.who.local_name.as_bytes().into(),
         }
     }
 
     /// The part of the request that the tool knows as well.
-    pub(super) fn request(&self) -> Request {
+    pub(super) fn request(&self) -> ConfigRequest {
         let options = self.load_options();
         let asked = match &self.verb {
-            Some(Verb::Use { templates }) => {
-                templates.iter().map(|text| Asked::Template(text.as_bytes().into())).collect()
+            Some(ConfigDumpVerb::Use { templates }) => {
+                templates.iter().map(|text| RequestedName::Template(text.as_bytes().into())).collect()
             }
-            Some(Verb::Lint { .. } | Verb::Compare { .. }) => Vec::new(),
+            Some(ConfigDumpVerb::Lint { .. } | ConfigDumpVerb::Compare { .. }) => Vec::new(),
             None => {
                 let text = |name: &OsString| match self.show.redact && self.show.expand {
-                    true => redact::masked(b"", name.as_bytes()).into_owned().into(),
+                    true => redact::mask_value(b"", name.as_bytes()).into_owned().into(),
                     false => BString::from(name.as_bytes()),
                 };
-                self.names.iter().map(|name| Asked::Name(text(name))).collect()
+                self.names.iter().map(|name| RequestedName::Name(text(name))).collect()
             }
         };
         let asked_none = asked.is_empty();
-        Request {
-            asked,
+        ConfigRequest {
+            requested: asked,
             own_root: true,
             // Conditions are asked of the values as they are; the answer tells none.
             redact: self.show.redact && self.show.check_if.is_none(),
@@ -184,10 +184,10 @@ impl Cli {
             trace: self.show.trace,
             trace_all: self.show.trace && asked_none,
             expand_text: self.show.expand.then_some(false),
-            write: self.show.summary.then(|| ("-".into(), Filter::summary())),
+            write: self.show.summary.then(|| ("-".into(), RowFilter::for_summary())),
             sources: self.show.sources,
             check_if: self.show.check_if.as_ref().map(|text| text.as_bytes().into()),
-            ..Request::new()
+            ..ConfigRequest::new()
         }
     }
 }

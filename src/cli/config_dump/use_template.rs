@@ -5,7 +5,7 @@ use bstr::{BStr, BString, ByteSlice};
 use crate::config::template;
 
 /// What `use` with an argument prints on stdout, and what it warns of.
-pub(super) fn print(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
+pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
     let mut warning = None;
     let (category, rest) = match asked.iter().position(|b| matches!(b, b'=' | b':')) {
         Some(at) => (&asked[..at], &asked[at + 1..]),
@@ -21,7 +21,7 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Opti
         },
     };
     let mut out = Vec::new();
-    let known = template::category(category);
+    let known = template::find_category(category);
     if let Some(known) = known.filter(|_| rest.is_empty()) {
         out.extend_from_slice(&[b"use ", known, b" accepts\n"].concat());
         for template in template::all().filter(|template| template.category() == known) {
@@ -29,19 +29,19 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Opti
         }
         return (out, warning);
     }
-    let wanted = template::next_use(rest).map(|(wanted, _)| wanted);
+    let wanted = template::next_used_template(rest).map(|(wanted, _)| wanted);
     let found = known.zip(wanted.as_ref()).and_then(|(known, wanted)| template::find(known, wanted.name));
     match (found, known, wanted) {
         (Some(found), Some(known), Some(wanted)) => {
             let body = found.body();
             if expand || !wanted.arguments.is_empty() {
-                let body = put(&body, wanted.arguments);
+                let body = substitute_arguments(&body, wanted.arguments);
                 let verb: &[u8] = if expand { b" expands to\n" } else { b" is\n" };
                 out.extend_from_slice(&[b"use ", known, b":", rest, verb].concat());
                 if expand {
-                    Expanding { verbose, depth: 0, out: &mut out }.body(&body);
+                    UseExpander { verbose, depth: 0, out: &mut out }.expand_body(&body);
                 } else {
-                    lines(&body).for_each(|line| out.extend_from_slice(&[line, b"\n"].concat()));
+                    non_empty_lines(&body).for_each(|line| out.extend_from_slice(&[line, b"\n"].concat()));
                 }
                 out.push(b'\n');
             } else {
@@ -56,20 +56,20 @@ pub(super) fn print(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Opti
     (out, warning)
 }
 
-fn put(body: &[u8], arguments: &[u8]) -> BString {
-    template::put_arguments(body, arguments).unwrap_or_else(|_| body.into())
+fn substitute_arguments(body: &[u8], arguments: &[u8]) -> BString {
+    template::insert_arguments(body, arguments).unwrap_or_else(|_| body.into())
 }
 
 /// Prints bodies with `use` statements replaced by what they stand for.
-struct Expanding<'o> {
+struct UseExpander<'o> {
     verbose: bool,
     depth: usize,
     out: &'o mut Vec<u8>,
 }
 
-impl Expanding<'_> {
-    fn body(&mut self, body: &[u8]) {
-        for line in lines(body) {
+impl UseExpander<'_> {
+    fn expand_body(&mut self, body: &[u8]) {
+        for line in non_empty_lines(body) {
             let mut words = line.split(|b| b" \t:".contains(b)).filter(|word| !word.is_empty());
             let is_use = words.next() == Some(b"use");
             if !is_use || self.verbose {
@@ -83,26 +83,26 @@ impl Expanding<'_> {
                     &line[at..]
                 });
                 self.depth += 1;
-                self.nested(category, names);
+                self.expand_nested(category, names);
                 self.depth -= 1;
             }
         }
     }
 
-    fn nested(&mut self, category: &[u8], names: &[u8]) {
+    fn expand_nested(&mut self, category: &[u8], names: &[u8]) {
         let (shown, rhs) = (BStr::new(category), BStr::new(names));
         if self.verbose {
             self.out.extend_from_slice(format!(" #begin-expanding# use {shown} : {rhs}\n").as_bytes());
         }
-        let Some(known) = template::category(category) else {
+        let Some(known) = template::find_category(category) else {
             self.out.extend_from_slice(format!("error: {shown} is not a valid use category\n").as_bytes());
             return;
         };
         let mut rest = names;
-        while let Some((wanted, after)) = template::next_use(rest) {
+        while let Some((wanted, after)) = template::next_used_template(rest) {
             rest = after;
             if let Some(found) = template::find(known, wanted.name) {
-                self.body(&put(&found.body(), wanted.arguments));
+                self.expand_body(&substitute_arguments(&found.body(), wanted.arguments));
             }
         }
         if self.verbose {
@@ -111,6 +111,6 @@ impl Expanding<'_> {
     }
 }
 
-fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn non_empty_lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     body.split(|&b| b == b'\n').filter(|line| !line.is_empty())
 }

@@ -7,19 +7,21 @@ use serde::Serialize;
 
 use crate::config::finding::Finding;
 use crate::config::redact;
-use crate::lint::config::usage::Use;
-use crate::lint::story::{self, Comes, Defined, Stepped, Story};
+use crate::lint::config::name_usage::NameUsage;
+use crate::lint::value_explanation::{
+    self, DefinitionRecord, ExpansionRecord, ValueExplanation, ValueOrigin,
+};
 
 /// A value as it is shown: masked where that is wanted.
-struct Shown<'a> {
+struct ValueDisplay<'a> {
     name: &'a BStr,
     redacting: bool,
 }
 
-impl Shown<'_> {
+impl ValueDisplay<'_> {
     fn text(&self, value: &[u8]) -> String {
         match self.redacting {
-            true => redact::masked(self.name, value).to_str_lossy().into_owned(),
+            true => redact::mask_value(self.name, value).to_str_lossy().into_owned(),
             false => value.to_str_lossy().into_owned(),
         }
     }
@@ -30,13 +32,18 @@ impl Shown<'_> {
 }
 
 /// What lint finds wrong with a value, beside who reads it, which the story says.
-pub(super) fn is_of_value(finding: &Finding) -> bool {
+pub(super) fn is_about_value(finding: &Finding) -> bool {
     !matches!(finding.rule, "unknown-parameter" | "removed-parameter" | "unused-macro")
 }
 
 /// Tells the story, and what lint finds wrong with the value.
-pub(super) fn tell(story: &Story, findings: &[Finding], redacting: bool, out: &mut String) {
-    let shown = Shown { name: story.name.as_ref(), redacting };
+pub(super) fn render_story(
+    story: &ValueExplanation,
+    findings: &[Finding],
+    redacting: bool,
+    out: &mut String,
+) {
+    let shown = ValueDisplay { name: story.name.as_ref(), redacting };
     let mut line = |text: String| {
         out.push_str(&text);
         out.push('\n');
@@ -46,21 +53,21 @@ pub(super) fn tell(story: &Story, findings: &[Finding], redacting: bool, out: &m
         let kind = if look_up.kind.is_empty() { String::new() } else { format!(" ({})", look_up.kind) };
         line(format!("  {}{kind} {}", look_up.name, look_up.verdict));
     }
-    readers(story, &mut line);
-    origin(story, &shown, &mut line);
-    for told in &story.in_vain {
+    push_readers(story, &mut line);
+    push_origin(story, &shown, &mut line);
+    for told in &story.ineffective_definitions {
         line(format!("  {} sets it in vain: it is always detected", told.place));
         line(format!("      = {}", shown.lines(&told.raw)));
     }
-    for left_out in &story.left_out {
+    for left_out in &story.disabled_definitions {
         let (condition, number) = &left_out.condition;
         line(format!("  {} is left out: '{condition}' of line {number} does not hold", left_out.place));
         line(format!("      = {}", shown.lines(&left_out.raw)));
     }
-    if let Some(meaning) = story.meaning {
+    if let Some(meaning) = story.description {
         line(format!("  meaning: {meaning}"));
     }
-    if let Some(entered) = &story.entered {
+    if let Some(entered) = &story.table_entry {
         let default = match entered.default.is_empty() {
             true => "none".to_owned(),
             false => shown.lines(&entered.default),
@@ -71,7 +78,7 @@ pub(super) fn tell(story: &Story, findings: &[Finding], redacting: bool, out: &m
     for hint in &story.hints {
         line(format!("  {hint}"));
     }
-    expansion(story, &shown, &mut line);
+    push_expansion(story, &shown, &mut line);
     for finding in findings {
         line(format!("  wrong: {} [{}]", finding.message, finding.rule));
         if let Some(fix) = &finding.fix {
@@ -81,29 +88,31 @@ pub(super) fn tell(story: &Story, findings: &[Finding], redacting: bool, out: &m
 }
 
 /// Who reads it, where that is not plain.
-fn readers(story: &Story, line: &mut dyn FnMut(String)) {
+fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
     let is_set = !story.definitions.is_empty();
     match &story.usage {
-        Use::Read => {}
-        Use::ReferredTo => line("  HTCondor has no such parameter; other values refer to it".to_owned()),
-        Use::Mentioned(file) => {
+        NameUsage::Read => {}
+        NameUsage::ReferredTo => {
+            line("  HTCondor has no such parameter; other values refer to it".to_owned())
+        }
+        NameUsage::Mentioned(file) => {
             line(format!("  HTCondor has no such parameter; {file} mentions it"));
         }
-        Use::Unread(unread) => {
+        NameUsage::Unread(unread) => {
             line(format!("  nothing reads it: {}", unread.why));
             line(format!("  {}", unread.fix));
         }
-        Use::Removed(instead) => {
+        NameUsage::Removed(instead) => {
             line("  HTCondor reads it no more, earlier versions did".to_owned());
             line(format!("  {instead}"));
         }
         // Of a name that nothing sets more is said below.
-        Use::Misspelled(_) | Use::Own if !is_set => {}
-        Use::Misspelled(near) => {
+        NameUsage::Misspelled(_) | NameUsage::SiteOwn if !is_set => {}
+        NameUsage::Misspelled(near) => {
             line("  HTCondor has no such parameter, and nothing refers to it".to_owned());
             line(format!("  did you mean {near}?"));
         }
-        Use::Own => {
+        NameUsage::SiteOwn => {
             line(
                 "  HTCondor has no such parameter, and no value, script or template that was found refers to it"
                     .to_owned(),
@@ -112,9 +121,9 @@ fn readers(story: &Story, line: &mut dyn FnMut(String)) {
     }
 }
 
-fn origin(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
-    match &story.comes {
-        Comes::Set => {
+fn push_origin(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dyn FnMut(String)) {
+    match &story.value_origin {
+        ValueOrigin::Set => {
             let count = story.definitions.len();
             line(format!("  set {count} time{}:", if count == 1 { "" } else { "s" }));
             for (n, told) in story.definitions.iter().enumerate() {
@@ -136,8 +145,8 @@ fn origin(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
                 );
             }
         }
-        Comes::Detected(value) => line(format!("  detected: {}", shown.lines(value))),
-        Comes::Default(subsystem) => {
+        ValueOrigin::Detected(value) => line(format!("  detected: {}", shown.lines(value))),
+        ValueOrigin::Default(subsystem) => {
             line("  set by no source; the default counts".to_owned());
             if let Some(subsystem) = subsystem {
                 line(format!(
@@ -145,15 +154,15 @@ fn origin(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
                 ));
             }
         }
-        Comes::Nowhere => {
-            let is_known = story.meaning.is_some() || story.usage == Use::Read;
+        ValueOrigin::Nowhere => {
+            let is_known = story.description.is_some() || story.usage == NameUsage::Read;
             let more = if is_known { "it has no default" } else { "HTCondor has no such parameter" };
             line(format!("  set by no source, and {more}"));
         }
     }
 }
 
-fn expansion(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
+fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut dyn FnMut(String)) {
     if let Some(raw) = story.raw.as_ref().filter(|_| !story.steps.is_empty()) {
         line(format!("  expansion of {}", shown.lines(raw)));
     }
@@ -180,7 +189,7 @@ fn expansion(story: &Story, shown: &Shown<'_>, line: &mut dyn FnMut(String)) {
 
 /// A story for programs.
 #[derive(Debug, Serialize)]
-pub(super) struct Record {
+pub(super) struct StoryRecord {
     name: String,
     /// `set`, `detected`, `default` or `nowhere`.
     from: &'static str,
@@ -189,10 +198,10 @@ pub(super) struct Record {
     /// Why nobody reads it, or what was probably meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    looked_up: Vec<LookUp>,
-    definitions: Vec<Definition>,
-    in_vain: Vec<Definition>,
-    left_out: Vec<LeftOut>,
+    looked_up: Vec<LookUpRecord>,
+    definitions: Vec<DefinitionJsonRecord>,
+    in_vain: Vec<DefinitionJsonRecord>,
+    left_out: Vec<SkippedDefinitionRecord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,39 +210,39 @@ pub(super) struct Record {
     kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<[String; 2]>,
-    steps: Vec<Step>,
+    steps: Vec<ExpansionStepRecord>,
     messages: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     hints: Vec<String>,
-    findings: Vec<Found>,
+    findings: Vec<StoryFinding>,
 }
 
 /// What lint finds.
 #[derive(Debug, Serialize)]
-struct Found {
+struct StoryFinding {
     rule: &'static str,
     message: String,
     fix: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct LookUp {
+struct LookUpRecord {
     name: String,
     verdict: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-struct Definition {
+struct DefinitionJsonRecord {
     place: String,
     raw: String,
     included_from: Vec<(String, u32)>,
 }
 
 #[derive(Debug, Serialize)]
-struct LeftOut {
+struct SkippedDefinitionRecord {
     place: String,
     raw: String,
     condition: String,
@@ -241,7 +250,7 @@ struct LeftOut {
 }
 
 #[derive(Debug, Serialize)]
-struct Step {
+struct ExpansionStepRecord {
     depth: usize,
     reference: String,
     value: String,
@@ -249,65 +258,65 @@ struct Step {
 }
 
 /// Who reads a value, and why nobody does, or what was probably meant.
-fn read_by(usage: &Use) -> (&'static str, Option<String>) {
+fn reader_words(usage: &NameUsage) -> (&'static str, Option<String>) {
     match usage {
-        Use::Read => ("daemons", None),
-        Use::ReferredTo => ("other values", None),
-        Use::Mentioned(file) => ("scripts", Some(format!("{file} mentions it"))),
-        Use::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
-        Use::Removed(instead) => ("nobody", Some((*instead).to_owned())),
-        Use::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
-        Use::Own => ("nobody", None),
+        NameUsage::Read => ("daemons", None),
+        NameUsage::ReferredTo => ("other values", None),
+        NameUsage::Mentioned(file) => ("scripts", Some(format!("{file} mentions it"))),
+        NameUsage::Unread(unread) => ("nobody", Some(format!("{}; {}", unread.why, unread.fix))),
+        NameUsage::Removed(instead) => ("nobody", Some((*instead).to_owned())),
+        NameUsage::Misspelled(near) => ("nobody", Some(format!("did you mean {near}?"))),
+        NameUsage::SiteOwn => ("nobody", None),
     }
 }
 
 /// The story for programs.
-pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Record {
-    let shown = Shown { name: story.name.as_ref(), redacting };
+pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redacting: bool) -> StoryRecord {
+    let shown = ValueDisplay { name: story.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
-    let definition = |told: &Defined| Definition {
+    let definition = |told: &DefinitionRecord| DefinitionJsonRecord {
         place: text(&told.place),
         raw: shown.text(&told.raw),
         included_from: told.included_from.iter().map(|(file, line)| (text(file), *line)).collect(),
     };
-    let left_out = |one: &story::LeftOut| LeftOut {
+    let left_out = |one: &value_explanation::DisabledDefinition| SkippedDefinitionRecord {
         place: text(&one.place),
         raw: shown.text(&one.raw),
         condition: text(&one.condition.0),
         condition_line: one.condition.1,
     };
-    let step = |step: &Stepped| Step {
+    let step = |step: &ExpansionRecord| ExpansionStepRecord {
         depth: step.depth,
         reference: text(&step.reference),
         value: shown.text(&step.value),
         origin: step.origin.clone(),
     };
-    let (read_by, note) = read_by(&story.usage);
-    let entered = story.entered.as_ref();
+    let (read_by, note) = reader_words(&story.usage);
+    let entered = story.table_entry.as_ref();
     let (value, error) = match &story.value {
         Some(Ok(value)) => (Some(shown.text(value)), None),
         Some(Err(error)) => (None, Some(error.clone())),
         None => (None, None),
     };
-    Record {
+    StoryRecord {
         name: text(&story.name),
-        from: match story.comes {
-            Comes::Set => "set",
-            Comes::Detected(_) => "detected",
-            Comes::Default(_) => "default",
-            Comes::Nowhere => "nowhere",
+        from: match story.value_origin {
+            ValueOrigin::Set => "set",
+            ValueOrigin::Detected(_) => "detected",
+            ValueOrigin::Default(_) => "default",
+            ValueOrigin::Nowhere => "nowhere",
         },
         read_by,
         note,
         looked_up: story
             .looked_up
             .iter()
-            .map(|one| LookUp { name: text(&one.name), verdict: one.verdict })
+            .map(|one| LookUpRecord { name: text(&one.name), verdict: one.verdict })
             .collect(),
         definitions: story.definitions.iter().map(definition).collect(),
-        in_vain: story.in_vain.iter().map(definition).collect(),
-        left_out: story.left_out.iter().map(left_out).collect(),
-        meaning: story.meaning,
+        in_vain: story.ineffective_definitions.iter().map(definition).collect(),
+        left_out: story.disabled_definitions.iter().map(left_out).collect(),
+        meaning: story.description,
         default: entered.map(|entered| shown.text(&entered.default)).filter(|default| !default.is_empty()),
         kind: entered.map(|entered| entered.kind),
         range: entered.and_then(|entered| entered.range.as_ref()).map(|(min, max)| [text(min), text(max)]),
@@ -318,13 +327,13 @@ pub(super) fn record(story: &Story, findings: &[Finding], redacting: bool) -> Re
         hints: story.hints.clone(),
         findings: findings
             .iter()
-            .map(|it| Found { rule: it.rule, message: it.message.clone(), fix: it.fix.clone() })
+            .map(|it| StoryFinding { rule: it.rule, message: it.message.clone(), fix: it.fix.clone() })
             .collect(),
     }
 }
 
 /// Hints about a name, a line each.
-pub(super) fn hints(hints: &[String], out: &mut String) {
+pub(super) fn push_hints(hints: &[String], out: &mut String) {
     for hint in hints {
         let _ = writeln!(out, "  {hint}");
     }

@@ -7,23 +7,24 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::cron_play::Teller;
-use super::options::Shared;
-use super::{call, report, screen, setup, variables};
+use super::cron_reporter::CronReporter;
+use super::options::SharedOptions;
+use super::{call, env_variables, report, screen_report, setup};
 use crate::classad::ClassAd;
 use crate::classad::format::long;
-use crate::cli::common::{Problem, Session, Status, read_ads, seconds, stdout};
-use crate::config::{CommandPolicy, Config, Who};
+use crate::cli::common::{Problem, ProgramContext, Status, parse_seconds, read_ads, stdout};
+use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::hook::cron_job::CronManager;
 use crate::hook_testing as hook_test;
 use crate::hook_testing::{
-    CronList, CronPlan, CronPlay, PATIENCE, Pause, SingleCron, merged, sample_slot, samples, unmet,
+    CronList, CronPlan, CronSession, DEFAULT_TIMEOUT, SessionPause, StandaloneCronJob, merge_published,
+    sample_slot, samples, unmet_expectations,
 };
 use crate::os::{RealWorld, identity};
 use crate::process::Exit;
-use crate::quirks::Quirks;
-use crate::runner::cron::CronSurroundings;
-use crate::slot::cron_ads::advertised;
+use crate::quirks::QuirkMode;
+use crate::runner::cron::CronContext;
+use crate::slot::cron_ads::convert_usage_for_sending;
 
 /// Options of a cron job.
 #[derive(Args, Clone, Debug, Default)]
@@ -50,16 +51,16 @@ pub(super) struct CronArgs {
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
     pub runs: u64,
     /// Let SECONDS pass instead; nothing is waited for while no program runs
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = parse_seconds)]
     pub seconds: Option<Duration>,
     /// Read the configuration again after so many seconds; may be repeated
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "seconds")]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds")]
     pub reconfig: Vec<Duration>,
     /// The configuration that is read from the first --reconfig on
     #[arg(long, value_name = "FILE", requires = "reconfig")]
     pub reconfig_file: Option<PathBuf>,
     /// A job begins in the slot that --job-slot names, after so many seconds: monitors count for it from then on
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "seconds")]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "seconds")]
     pub job_begins: Option<Duration>,
     /// The slot of --job-begins, by its number among the ads
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true)]
@@ -88,58 +89,58 @@ pub(super) struct CronArgs {
 }
 
 pub(super) fn run(
-    cli: &Shared,
+    cli: &SharedOptions,
     manager: CronManager,
     args: &CronArgs,
-    session: &Session,
+    session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let world = cli.clock.world();
-    let expectations = call::expectations(&args.expect)?;
-    let mut slots = slots(manager, args, session)?;
-    let lists = Lists { cli, manager, args, world: &world, session };
+    let expectations = call::parse_expectations(&args.expect)?;
+    let mut slots = read_slots(manager, args, session)?;
+    let lists = CronListSource { cli, manager, args, world: &world, session };
     let list = lists.read(None)?;
     let before = slots.clone();
-    let plan = plan(args, cli.events.timeout.unwrap_or(PATIENCE));
-    let teller = Teller::new(cli, &plan, session);
-    let (surroundings, _log) = surroundings(cli, (manager, cli.quirks.quirks), args, &world)?;
-    let mut reactor = call::reactor()?;
-    let mut play = CronPlay::new(plan, surroundings, (&before, &world), &mut reactor);
+    let plan = cron_plan(args, cli.events.timeout.unwrap_or(DEFAULT_TIMEOUT));
+    let teller = CronReporter::new(cli, &plan, session);
+    let (surroundings, _log) = make_surroundings(cli, (manager, cli.quirks.quirks), args, &world)?;
+    let mut reactor = call::program_reactor()?;
+    let mut play = CronSession::new(plan, surroundings, (&before, &world), &mut reactor);
     if args.show_input {
         for job in &list.jobs {
-            session.tell(&format!("{} ({}):\n", job.name, job.mode.name()));
-            session.tell(&screen::call(&play.child(job)));
+            session.write_stderr(&format!("{} ({}):\n", job.name, job.mode.name()));
+            session.write_stderr(&screen_report::render_call(&play.child_spec(job)));
         }
         return Ok(Status::Done);
     }
-    let mut tell = |play: &CronPlay<'_>, event: &_| teller.tell(play, event);
+    let mut tell = |play: &CronSession<'_>, event: &_| teller.report_event(play, event);
     play.configure(list, &mut tell);
     loop {
         match play.run(&mut tell)? {
-            Pause::Reconfig => {
-                teller.reconfig(&play);
+            SessionPause::Reconfig => {
+                teller.report_reconfig(&play);
                 play.configure(lists.read(args.reconfig_file.as_deref())?, &mut tell);
             }
-            Pause::Over(Some(number)) => {
+            SessionPause::Ended(Some(number)) => {
                 return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
             }
-            Pause::Over(None) => break,
+            SessionPause::Ended(None) => break,
         }
     }
-    lists.merge(&play, &mut slots);
-    print(cli, &slots)?;
+    lists.merge_output(&play, &mut slots);
+    print_ads(cli, &slots)?;
     let pairs = slots.iter().zip(&before);
     let failed: Vec<_> =
-        pairs.flat_map(|(slot, before)| unmet(&expectations, slot, before, &world)).collect();
-    failed.iter().for_each(|failure| session.say(&format!("expected {failure}")));
-    Ok(match play.bad() || !failed.is_empty() {
-        _ if play.timed_out() => Status::TimedOut,
+        pairs.flat_map(|(slot, before)| unmet_expectations(&expectations, slot, before, &world)).collect();
+    failed.iter().for_each(|failure| session.write_line(&format!("expected {failure}")));
+    Ok(match play.has_failures() || !failed.is_empty() {
+        _ if play.has_timed_out() => Status::TimedOut,
         true => Status::No,
         false => Status::Done,
     })
 }
 
 /// What is played, as the command line says.
-fn plan(args: &CronArgs, patience: Duration) -> CronPlan {
+fn cron_plan(args: &CronArgs, patience: Duration) -> CronPlan {
     CronPlan {
         runs: args.runs,
         seconds: args.seconds,
@@ -150,30 +151,39 @@ fn plan(args: &CronArgs, patience: Duration) -> CronPlan {
 }
 
 /// What programs get of the daemon; its directory goes with the second of the two.
-fn surroundings(
-    cli: &Shared,
-    (manager, quirks): (CronManager, Quirks),
+fn make_surroundings(
+    cli: &SharedOptions,
+    (manager, quirks): (CronManager, QuirkMode),
     args: &CronArgs,
     world: &RealWorld,
-) -> anyhow::Result<(CronSurroundings, tempfile::TempDir)> {
-    let daemon = identity::by_uid(identity::effective_uid());
+) -> anyhow::Result<(CronContext, tempfile::TempDir)> {
+    let daemon = identity::account_by_uid(identity::effective_uid());
     // Cron jobs get no keys of daemons, in the reference neither.
-    let mut environment = hook_test::caller_environment(world, &cli.config.choice(), Quirks::None);
-    hook_test::put_variables(&mut environment, &variables::pairs(&args.env)?, &args.path_prepend);
-    let account = setup::account(args.user.as_deref())?;
+    let mut environment =
+        hook_test::caller_environment(world, &cli.config.to_config_choice(), QuirkMode::Manual);
+    hook_test::set_variables(
+        &mut environment,
+        &env_variables::parse_variables(&args.env)?,
+        &args.path_prepend,
+    );
+    let account = setup::find_account(args.user.as_deref())?;
     let switches = args.user.is_some() && account != daemon;
-    let identity = account.as_ref().filter(|_| switches).map(identity::of_account);
+    let identity = account.as_ref().filter(|_| switches).map(identity::identity_of_account);
     Ok(hook_test::cron_surroundings(manager, environment, identity, quirks)?)
 }
 
 /// The ads of the slots, or of the schedd.
-fn slots(manager: CronManager, args: &CronArgs, session: &Session) -> anyhow::Result<Vec<ClassAd>> {
+fn read_slots(
+    manager: CronManager,
+    args: &CronArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<Vec<ClassAd>> {
     if manager == CronManager::Schedd && args.slot.is_some() {
         return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
     }
     let mut slots = match &args.slot_ads {
         Some(path) => read_ads(path, false, usize::MAX, session)?,
-        None if manager == CronManager::Schedd => vec![samples::schedd()],
+        None if manager == CronManager::Schedd => vec![samples::schedd_ad()],
         None => vec![sample_slot(args.slot.unwrap_or(1))],
     };
     if let Some(number) = args.slot {
@@ -186,9 +196,9 @@ fn slots(manager: CronManager, args: &CronArgs, session: &Session) -> anyhow::Re
 }
 
 /// Prints the ads as they are afterwards.
-fn print(cli: &Shared, slots: &[ClassAd]) -> anyhow::Result<()> {
-    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad).collect();
-    let out = match cli.output.rows(&ads)? {
+fn print_ads(cli: &SharedOptions, slots: &[ClassAd]) -> anyhow::Result<()> {
+    let ads: Vec<serde_json::Value> = slots.iter().map(report::ad_to_json).collect();
+    let out = match cli.output.render_json(&ads)? {
         Some(text) => text.into_bytes(),
         None => slots.iter().map(long::print).collect::<Vec<_>>().join(&b'\n'),
     };
@@ -196,37 +206,43 @@ fn print(cli: &Shared, slots: &[ClassAd]) -> anyhow::Result<()> {
 }
 
 /// Makes the ad that policy reasons with into the one that is sent, and says what is not.
-fn sent(slot: &mut ClassAd, running: i64, quiet: bool, world: &RealWorld, session: &Session) {
+fn reduce_to_advertised(
+    slot: &mut ClassAd,
+    running: i64,
+    quiet: bool,
+    world: &RealWorld,
+    session: &ProgramContext,
+) {
     let policy: Vec<String> = slot.sorted().into_iter().map(|(name, _)| name.to_string()).collect();
-    advertised(slot, running, false, world);
+    convert_usage_for_sending(slot, running, false, world);
     let gone: Vec<String> = policy.into_iter().filter(|name| !slot.contains(name)).collect();
     if !gone.is_empty() && !quiet {
-        session.tell(&format!("seen by policy only, not sent: {}\n", gone.join(", ")));
+        session.write_stderr(&format!("seen by policy only, not sent: {}\n", gone.join(", ")));
     }
 }
 
 /// What the jobs are read from: the command line, or the configuration.
-struct Lists<'a> {
-    cli: &'a Shared,
+struct CronListSource<'a> {
+    cli: &'a SharedOptions,
     manager: CronManager,
     args: &'a CronArgs,
     world: &'a RealWorld,
-    session: &'a Session,
+    session: &'a ProgramContext,
 }
 
-impl Lists<'_> {
+impl CronListSource<'_> {
     /// The jobs; `file` is the configuration in place of the one that is named.
     fn read(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
         match &self.args.program {
-            Some(program) => self.single(program),
-            None => self.configured(file),
+            Some(program) => self.single_job(program),
+            None => self.configured_jobs(file),
         }
     }
 
     /// The job that the command line names.
-    fn single(&self, program: &Path) -> anyhow::Result<CronList> {
+    fn single_job(&self, program: &Path) -> anyhow::Result<CronList> {
         let args = self.args;
-        let single = SingleCron {
+        let single = StandaloneCronJob {
             name: args.name.clone(),
             words: args.words.clone(),
             prefix: args.prefix.clone(),
@@ -235,24 +251,24 @@ impl Lists<'_> {
             mode: None,
             periodic: args.seconds.is_some(),
         };
-        single.list(program).map_err(|warning| Problem::usage(format!("--metrics: {warning}")).into())
+        single.to_cron_list(program).map_err(|warning| Problem::usage(format!("--metrics: {warning}")).into())
     }
 
     /// The jobs of the configuration.
-    fn configured(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
-        let Lists { cli, manager, args, world, session } = *self;
+    fn configured_jobs(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
+        let CronListSource { cli, manager, args, world, session } = *self;
         let subsystem = match manager {
             CronManager::Startd | CronManager::Benchmarks => "STARTD",
             CronManager::Schedd => "SCHEDD",
         };
-        let who = Who { subsystem: subsystem.into(), local_name: "".into() };
-        let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+        let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
+        let mut options = cli.config.load_options(CommandPolicy::BOUNDED_RUN);
         if let Some(file) = file {
             options.file = Some(file.to_owned());
         }
-        let (config, _) = Config::load(world, &who, &options).map_err(Problem::of_config)?;
+        let (config, _) = Config::load(world, &who, &options).map_err(Problem::from_config_error)?;
         let view = config.view(world);
-        let list = CronList::configured(manager, &view, args.name.as_deref(), cli.quirks.quirks);
+        let list = CronList::from_config(manager, &view, args.name.as_deref(), cli.quirks.quirks);
         let (list, told) = list.map_err(Problem::unreadable)?;
         for told in told {
             match told {
@@ -264,20 +280,20 @@ impl Lists<'_> {
     }
 
     /// Puts into the ads what the jobs have printed, and tells which of it is for whom.
-    fn merge(&self, play: &CronPlay<'_>, slots: &mut [ClassAd]) {
-        let Lists { cli, manager, world, session, .. } = *self;
+    fn merge_output(&self, play: &CronSession<'_>, slots: &mut [ClassAd]) {
+        let CronListSource { cli, manager, world, session, .. } = *self;
         let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);
         for slot in slots {
-            let parts = merged(play.ads(), manager, slot, world);
+            let parts = merge_published(play.published_ads(), manager, slot, world);
             if !cli.output.quiet {
                 let to = slot.string("Name").map_or("slot".into(), ToString::to_string);
                 for part in parts {
-                    let word = if part.merges { "merged into" } else { "not for" };
-                    session.tell(&format!("{}: {word} {to} ({})\n", part.name, part.rule));
+                    let word = if part.is_merged { "merged into" } else { "not for" };
+                    session.write_stderr(&format!("{}: {word} {to} ({})\n", part.name, part.rule));
                 }
             }
             if manager == CronManager::Startd {
-                sent(slot, ran.max(1), cli.output.quiet, world, session);
+                reduce_to_advertised(slot, ran.max(1), cli.output.quiet, world, session);
             }
         }
     }

@@ -5,53 +5,54 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use super::options::{AdOptions, CallOptions, One, Shared};
+use super::options::{AdOptions, CallOptions, HookCallArgs, SharedOptions};
 use crate::classad::format::long;
-use crate::cli::common::{Painter, Progress, Session, Status, stdout};
+use crate::cli::common::{Painter, ProgramContext, Progress, Status, stdout};
 use crate::hook::HookType;
-use crate::hook_testing::fuzz::{Random, as_printf};
-use crate::hook_testing::fuzz_search::{LONGEST_SHRINK, Search};
-use crate::hook_testing::{Case, Setup, Shown};
+use crate::hook_testing::fuzz::{RandomGenerator, to_printf_command};
+use crate::hook_testing::fuzz_search::{FuzzSearch, MAX_SHRINK_TIME};
+use crate::hook_testing::{CallReport, CallSetup, Case};
 use crate::os::Reactor;
 use crate::process::Exit;
-use crate::quirks::Quirks;
+use crate::quirks::QuirkMode;
 use crate::world::World;
 
 pub(super) fn run(
-    setup: &mut Setup,
+    setup: &mut CallSetup,
     reactor: &mut Reactor,
-    (times, baseline): (u32, &Shown),
-    (cli, one): (&Shared, &One),
-    session: &Session,
+    (times, baseline): (u32, &CallReport),
+    (cli, one): (&SharedOptions, &HookCallArgs),
+    session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let interrupted = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
     let seed = cli.clock.seed.unwrap_or_else(|| setup.world.random());
-    let mut search = Search::new(setup, baseline);
+    let mut search = FuzzSearch::new(setup, baseline);
     let progress = Progress::new("calls", Some(times.into()), cli.output.quiet);
-    let signal = search.calls(reactor, (times, &mut Random::new(seed)), &|| progress.advance(1))?;
+    let signal =
+        search.make_calls(reactor, (times, &mut RandomGenerator::new(seed)), &|| progress.advance(1))?;
     drop(progress);
     if let Some(signal) = signal {
         return interrupted(signal);
     }
     let painter = Painter::stderr(cli.output.color);
     let mut listed = Vec::new();
-    for (what, trouble) in search.found.clone() {
+    for (what, trouble) in search.failures.clone() {
         let words: Vec<String> =
-            trouble.mutations.iter().map(|one| format!("{} is {}", one.name, one.what)).collect();
-        session.tell(&format!("{} ({} of {times}): {what}\n", painter.warn("found"), trouble.calls));
-        session.tell(&format!("  first seen when {}\n", words.join(", ")));
-        let small = search.smallest(reactor, &what, &trouble.case);
+            trouble.mutations.iter().map(|one| format!("{} is {}", one.name, one.description)).collect();
+        session.write_stderr(&format!("{} ({} of {times}): {what}\n", painter.warn("found"), trouble.calls));
+        session.write_stderr(&format!("  first seen when {}\n", words.join(", ")));
+        let small = search.shrink_failure(reactor, &what, &trouble.case);
         if small.out_of_time {
-            let seconds = LONGEST_SHRINK.as_secs();
-            session.tell(&format!("  after {seconds} s it was not made smaller any more\n"));
+            let seconds = MAX_SHRINK_TIME.as_secs();
+            session.write_stderr(&format!("  after {seconds} s it was not made smaller any more\n"));
         }
-        session.tell(&format!("  smallest ad, {} attributes:\n", small.ad.len()));
+        session.write_stderr(&format!("  smallest ad, {} attributes:\n", small.ad.len()));
         let text = long::print(&small.ad);
-        let setup = search.setup();
+        let setup = search.original_setup();
         let hook = setup.case.hook.word();
-        let options = options(&setup.case, setup, cli, one);
-        let command = format!("{} | htc-hook-test {hook}{options}", as_printf(&text));
-        session.tell(&format!("  {command}\n"));
+        let options = call_options(&setup.case, setup, cli, one);
+        let command = format!("{} | htc-hook-test {hook}{options}", to_printf_command(&text));
+        session.write_stderr(&format!("  {command}\n"));
         listed.push(serde_json::json!({
             "what": what,
             "calls": trouble.calls,
@@ -63,28 +64,28 @@ pub(super) fn run(
             return interrupted(signal);
         }
     }
-    if let Some(always) = &search.always {
-        session.tell(&format!("with the unchanged ad as well, and not counted: {always}\n"));
+    if let Some(always) = &search.baseline_failure {
+        session.write_stderr(&format!("with the unchanged ad as well, and not counted: {always}\n"));
     }
     let kinds = listed.len();
     let all = serde_json::json!({ "calls": times, "seed": seed, "found": listed });
-    if let Some(text) = cli.output.rows(&[all])? {
+    if let Some(text) = cli.output.render_json(&[all])? {
         stdout().write_all(text.as_bytes())?;
     }
-    session.tell(&format!("{times} calls with seed {seed}: {kinds} kinds of trouble\n"));
+    session.write_stderr(&format!("{times} calls with seed {seed}: {kinds} kinds of trouble\n"));
     Ok(if kinds == 0 { Status::Done } else { Status::No })
 }
 
 /// What else the command line needs to make the same call.
-fn options(case: &Case, setup: &Setup, cli: &Shared, one: &One) -> String {
-    let mut words = Words::default();
+fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookCallArgs) -> String {
+    let mut words = CommandLineWords::default();
     if one.hook.is_some() {
         words.add(&[&setup.path]);
-        case.words(setup.quirks).iter().for_each(|word| words.add(&[word]));
+        case.all_arguments(setup.quirks).iter().for_each(|word| words.add(&[word]));
     }
     words.add_ads(case.hook, &one.ads);
     if let Some(file) = &cli.config.config_file {
-        words.add(&[b"--config-file", &absolute(file)]);
+        words.add(&[b"--config-file", &absolute_path(file)]);
     }
     for (name, value) in &cli.config.set_knob {
         words.add(&[b"--set-knob", format!("{name}={value}").as_bytes()]);
@@ -93,17 +94,17 @@ fn options(case: &Case, setup: &Setup, cli: &Shared, one: &One) -> String {
     if let Some(limit) = cli.events.timeout {
         words.add(&[b"--timeout", limit.as_secs_f64().to_string().as_bytes()]);
     }
-    if setup.quirks == Quirks::Reference {
+    if setup.quirks == QuirkMode::Reference {
         words.add(&[b"--quirks", b"reference"]);
     }
-    words.0.iter().map(|word| format!(" {}", quoted(word))).collect()
+    words.0.iter().map(|word| format!(" {}", shell_quoted(word))).collect()
 }
 
 /// Words of a command line.
 #[derive(Default)]
-struct Words(Vec<Vec<u8>>);
+struct CommandLineWords(Vec<Vec<u8>>);
 
-impl Words {
+impl CommandLineWords {
     fn add(&mut self, words: &[&[u8]]) {
         self.0.extend(words.iter().map(|word| word.to_vec()));
     }
@@ -113,13 +114,13 @@ impl Words {
         let subject_is_slot = hook == HookType::FetchWork;
         let subject_is_routed = matches!(hook, HookType::RouterUpdateJobInfo | HookType::JobCleanup);
         if let Some(file) = ads.slot_ads.as_ref().filter(|_| !subject_is_slot) {
-            self.add(&[b"--slot-ads", &absolute(file)]);
+            self.add(&[b"--slot-ads", &absolute_path(file)]);
         }
         if let Some(kind) = ads.sample_slot.as_ref().filter(|_| !subject_is_slot) {
             self.add(&[b"--sample-slot", kind.as_bytes()]);
         }
         if let Some(file) = ads.routed_ads.as_ref().filter(|_| !subject_is_routed) {
-            self.add(&[b"--routed-ads", &absolute(file)]);
+            self.add(&[b"--routed-ads", &absolute_path(file)]);
         }
         for (option, lines) in [("--set-slot", &ads.set_slot), ("--set-routed", &ads.set_routed)] {
             lines.iter().for_each(|line| self.add(&[option.as_bytes(), line.as_bytes()]));
@@ -152,7 +153,9 @@ impl Words {
             self.add(&[b"--target-universe", number.to_string().as_bytes()]);
         }
         call.env.iter().for_each(|pair| self.add(&[b"--env", pair.as_bytes()]));
-        call.path_prepend.iter().for_each(|directory| self.add(&[b"--path-prepend", &absolute(directory)]));
+        call.path_prepend
+            .iter()
+            .for_each(|directory| self.add(&[b"--path-prepend", &absolute_path(directory)]));
         for (option, given) in [
             ("--shadow", call.shadow),
             ("--edit-in-place", call.edit_in_place),
@@ -166,12 +169,12 @@ impl Words {
     }
 }
 
-fn absolute(path: &Path) -> Vec<u8> {
+fn absolute_path(path: &Path) -> Vec<u8> {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &[u8]) -> String {
+fn shell_quoted(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(word);
     let plain = word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+".contains(byte));
     if plain && !word.is_empty() { text.into_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

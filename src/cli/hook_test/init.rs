@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::common::{Problem, Status, stdout};
-use crate::hook_testing::{first_suite, type_of_name};
+use crate::hook_testing::{guess_hook_type, suite_template};
 
 /// Options of `init`.
 #[derive(Args, Clone, Debug)]
@@ -20,21 +20,21 @@ pub(super) struct InitArgs {
 }
 
 /// Prints a first suite for a hook.
-pub(super) fn init(args: &InitArgs) -> anyhow::Result<Status> {
+pub(super) fn print_first_suite(args: &InitArgs) -> anyhow::Result<Status> {
     let name = args.hook.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let Some(kind) = args.kind.as_deref().or_else(|| type_of_name(&name)) else {
+    let Some(kind) = args.kind.as_deref().or_else(|| guess_hook_type(&name)) else {
         let message = format!("the name of '{}' does not tell its type", args.hook.display());
         return Err(Problem::usage(message).hint("--type prepare says it").into());
     };
     let shown = args.hook.display().to_string();
-    let text = first_suite(kind, &shown, &from_the_suite(&args.hook))
+    let text = suite_template(kind, &shown, &path_from_suite(&args.hook))
         .ok_or_else(|| Problem::usage(format!("there is no type '{kind}'")))?;
     stdout().write_all(text.as_bytes())?;
     Ok(Status::Done)
 }
 
 /// The path of the hook from where the suite will lie: beside the file that standard output is, else here.
-fn from_the_suite(hook: &Path) -> String {
+fn path_from_suite(hook: &Path) -> String {
     let whole = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
     let written = std::fs::read_link("/proc/self/fd/1").ok().filter(|path| path.is_file());
     let here = written

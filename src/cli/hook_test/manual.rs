@@ -79,6 +79,6 @@ pub(super) const MANUAL: Manual = Manual {
          hooks exactly as 25.14 does: nearly all signals blocked, descriptors 1 and 2 closed where nobody reads them.",
         "Addresses and keys of daemons (CONDOR_INHERIT, CONDOR_PARENT_ID, CONDOR_PRIVATE_INHERIT and the like) are not \
          passed, since there are no daemons.",
-        crate::cli::common::CLASSAD_KNOBS,
+        crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };

@@ -12,7 +12,7 @@ use crate::hook_testing::Decision;
 
 /// What all types and verbs take.
 #[derive(Args, Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedOptions {
     #[command(flatten)]
     pub config: ConfigOptions,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub(super) struct Shared {
 
 /// One hook, the ads it is about, and how it is called.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct One {
+pub(super) struct HookCallArgs {
     /// The hook; without it the one that the configuration names
     #[arg(value_name = "HOOK")]
     pub hook: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub(super) struct One {
     #[command(flatten)]
     pub call: CallOptions,
     #[command(flatten)]
-    pub also: AlsoOptions,
+    pub also: ExtraActionOptions,
     /// `--ads` stands on the command line: standard input is read, whatever it is, where that says so.
     #[arg(skip)]
     pub names_ads: bool,
@@ -51,10 +51,10 @@ pub(super) struct One {
     pub given: Option<Vec<ClassAd>>,
 }
 
-impl One {
+impl HookCallArgs {
     /// Where a hook is told a word of a few, one of them alone is that word, and the hook is the configured one: a file of that
     /// name would be `./reject`.
-    pub(super) fn reading(&self, told: Option<&[&str]>) -> One {
+    pub(super) fn with_path_as_word(&self, told: Option<&[&str]>) -> HookCallArgs {
         let mut one = self.clone();
         if let (Some(told), Some(first)) = (told, self.hook.as_ref().and_then(|hook| hook.to_str()))
             && told.contains(&first)
@@ -66,8 +66,8 @@ impl One {
     }
 
     /// The same, about this ad.
-    pub(super) fn about(&self, ad: ClassAd) -> One {
-        One { given: Some(vec![ad]), ..self.clone() }
+    pub(super) fn with_ad(&self, ad: ClassAd) -> HookCallArgs {
+        HookCallArgs { given: Some(vec![ad]), ..self.clone() }
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) struct CallOptions {
         value_name = "SLOT",
         default_value = "slot1",
         hide_default_value = true,
-        value_parser = slot,
+        value_parser = parse_slot,
         help_heading = "Call",
         hide_short_help = true
     )]
@@ -161,7 +161,7 @@ pub(super) struct CallOptions {
 
 /// What else is done.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct AlsoOptions {
+pub(super) struct ExtraActionOptions {
     /// Print what the hook would get and run nothing
     #[arg(long, short = 'i', help_heading = "Behaviour")]
     pub show_input: bool,
@@ -169,7 +169,7 @@ pub(super) struct AlsoOptions {
     #[arg(long, value_name = "EXPR", help_heading = "Behaviour")]
     pub expect: Vec<String>,
     /// The verdict must be this word, such as go-on or held; it is then a success
-    #[arg(long, value_name = "WORD", help_heading = "Behaviour", value_parser = verdict)]
+    #[arg(long, value_name = "WORD", help_heading = "Behaviour", value_parser = parse_verdict)]
     pub expect_verdict: Option<String>,
     /// Keep argv, env, stdin, stdout, stderr and meta of each call below DIR
     #[arg(long, value_name = "DIR", help_heading = "Behaviour")]
@@ -201,12 +201,12 @@ pub(super) struct AlsoOptions {
 }
 
 /// Reads the word of a verdict.
-pub(super) fn verdict(text: &str) -> Result<String, String> {
+pub(super) fn parse_verdict(text: &str) -> Result<String, String> {
     Decision::check_word(text).map(|()| text.to_owned())
 }
 
 /// Reads the value of `--slot`; a mere number is that of a slot with an ordinary name.
-fn slot(text: &str) -> Result<String, String> {
+fn parse_slot(text: &str) -> Result<String, String> {
     let is_name = text.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("slot"));
     let numbers = if is_name { &text[4..] } else { text };
     let is_number =

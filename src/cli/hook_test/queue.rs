@@ -7,11 +7,11 @@ use bstr::BString;
 use clap::Args;
 
 use super::call;
-use super::options::Shared;
-use crate::cli::common::{Painter, Problem, Session, Status, stdout};
+use super::options::SharedOptions;
+use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
 use crate::config::CommandPolicy;
-use crate::hook_testing::PATIENCE;
-use crate::hook_testing::queue::{Proof, QueueError, QueueTest, Round, RoundReport};
+use crate::hook_testing::DEFAULT_TIMEOUT;
+use crate::hook_testing::queue_test::{QueueError, QueueTest, QueueTestReport, RoundReport, TestRound};
 use crate::os::RealWorld;
 use crate::process::Exit;
 use crate::world::World;
@@ -52,62 +52,62 @@ pub(super) struct QueueArgs {
 
 /// The rounds: hooks one at a time, so that it is seen what each does; many slots at once, where nothing excuses a lost job;
 /// and once more with calls that are killed. On the queue itself there is only one.
-fn rounds(args: &QueueArgs) -> Vec<Round> {
-    let plain = Round {
+fn test_rounds(args: &QueueArgs) -> Vec<TestRound> {
+    let plain = TestRound {
         name: "at once",
         slots: args.slots.max(1),
         kill: 0,
         reject: args.reject.unwrap_or(if args.in_place { 0 } else { 20 }),
         evict: args.evict,
-        alone: false,
+        one_at_a_time: false,
         jobs: args.jobs,
     };
     let kill = args.kill.unwrap_or(if args.in_place { 0 } else { 5 });
-    let killed = Round { name: "with kills", kill, ..plain };
+    let killed = TestRound { name: "with kills", kill, ..plain };
     if args.in_place {
-        return vec![Round { name: "in place", ..killed }];
+        return vec![TestRound { name: "in place", ..killed }];
     }
-    let alone = Round { name: "one at a time", slots: 1, alone: true, ..plain };
+    let alone = TestRound { name: "one at a time", slots: 1, one_at_a_time: true, ..plain };
     let mut rounds = vec![alone, plain];
     rounds.extend((kill > 0).then_some(killed));
     rounds
 }
 
-pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContext) -> anyhow::Result<Status> {
     let config_file = cli
         .config
         .config_file
         .clone()
         .ok_or_else(|| Problem::usage("queue needs --config-file, which names the hooks"))?;
     let id = match &args.id {
-        Some(text) => Some(call::expectation(text, "--id")?.expr),
+        Some(text) => Some(call::parse_expectation(text, "--id")?.expr),
         None => None,
     };
     let world = RealWorld::new();
     let test = QueueTest {
         config_file,
-        load: cli.config.load_options(CommandPolicy::BOUNDED),
-        choice: cli.config.choice(),
+        load: cli.config.load_options(CommandPolicy::BOUNDED_RUN),
+        choice: cli.config.to_config_choice(),
         in_place: args.in_place,
-        rounds: rounds(args),
+        rounds: test_rounds(args),
         fill: args.fill.clone(),
         id,
         keyword: args.keyword.as_deref().map(BString::from),
-        patience: cli.events.timeout.unwrap_or(PATIENCE),
+        patience: cli.events.timeout.unwrap_or(DEFAULT_TIMEOUT),
         quirks: cli.quirks.quirks,
         seed: cli.clock.seed.unwrap_or_else(|| world.random()),
         world: &world,
     };
-    let proof = test.prove(&mut call::reactor()?).map_err(problem)?;
-    if let Some(text) = cli.output.rows(&[json(&proof, test.seed)])? {
+    let proof = test.run_rounds(&mut call::program_reactor()?).map_err(queue_problem)?;
+    if let Some(text) = cli.output.render_json(&[proof_to_json(&proof, test.seed)])? {
         stdout().write_all(text.as_bytes())?;
     } else {
-        tell(cli, &proof, test.seed, session);
+        print_proof(cli, &proof, test.seed, session);
         if !cli.output.quiet {
             if !args.in_place && !proof.no_exit {
-                tell_records(&proof, session);
+                print_record_places(&proof, session);
             }
-            session.tell(match (proof.holds(), proof.interrupted) {
+            session.write_stderr(match (proof.is_passed(), proof.interrupted) {
                 (false, _) => "the queue's contract is broken\n",
                 (true, Some(_)) => "interrupted: so far the queue's contract holds\n",
                 (true, None) => "the queue's contract holds\n",
@@ -116,27 +116,27 @@ pub(super) fn run(cli: &Shared, args: &QueueArgs, session: &Session) -> anyhow::
     }
     Ok(match proof.interrupted {
         Some(number) => Status::Relayed(Exit::Signal { number, core_dumped: false }),
-        None if proof.holds() => Status::Done,
+        None if proof.is_passed() => Status::Done,
         None => Status::No,
     })
 }
 
 /// What went wrong, with what to do about it.
-fn problem(error: QueueError) -> anyhow::Error {
-    const IN_PLACE: &str = "--in-place works on the queue itself";
+fn queue_problem(error: QueueError) -> anyhow::Error {
+    const IN_PLACE_HINT: &str = "--in-place works on the queue itself";
     let hint = match &error {
-        QueueError::TooManyFiles { .. } | QueueError::LinkElsewhere { .. } => Some(IN_PLACE),
+        QueueError::TooManyFiles { .. } | QueueError::LinkElsewhere { .. } => Some(IN_PLACE_HINT),
         QueueError::HookElsewhere { .. } => Some(
             "put configuration, hooks and queue below one directory; --in-place works on the queue itself",
         ),
-        QueueError::Astray { .. } => Some(
+        QueueError::OriginalChanged { .. } => Some(
             "let them find the queue from their own place or from $CONDOR_CONFIG; --in-place is for queues \
              that cannot be copied",
         ),
-        QueueError::Empty => Some("fill it before, or with --fill COMMAND"),
-        QueueError::Place(_) | QueueError::System(_) => return error.into(),
+        QueueError::NoJobs => Some("fill it before, or with --fill COMMAND"),
+        QueueError::CallDirectories(_) | QueueError::System(_) => return error.into(),
         QueueError::Directory { .. }
-        | QueueError::Fill(_)
+        | QueueError::FillFailed(_)
         | QueueError::Config(_)
         | QueueError::Policy(_)
         | QueueError::Refused(_)
@@ -151,57 +151,63 @@ fn problem(error: QueueError) -> anyhow::Error {
 }
 
 /// What breaks the contract without any call.
-fn remarks(proof: &Proof) -> Vec<&'static str> {
+fn contract_violations_without_calls(proof: &QueueTestReport) -> Vec<&'static str> {
     let no_exit = "no JOB_EXIT is configured: no accepted job has an exit record";
     proof.no_exit.then_some(no_exit).into_iter().collect()
 }
 
-fn tell(cli: &Shared, proof: &Proof, seed: u64, session: &Session) {
+fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session: &ProgramContext) {
     let painter = Painter::stderr(cli.output.color);
-    const SHOWN: usize = 5;
+    const MAX_SHOWN_VIOLATIONS: usize = 5;
     for told in &proof.rounds {
-        for violation in told.violations.iter().take(SHOWN) {
-            session.tell(&format!("{}: {violation}\n", painter.bad("broken")));
+        for violation in told.violations.iter().take(MAX_SHOWN_VIOLATIONS) {
+            session.write_stderr(&format!("{}: {violation}\n", painter.bad("broken")));
         }
-        let more = told.violations.len().saturating_sub(SHOWN);
+        let more = told.violations.len().saturating_sub(MAX_SHOWN_VIOLATIONS);
         if more > 0 {
-            session.tell(&format!("and {more} more of this kind\n"));
+            session.write_stderr(&format!("and {more} more of this kind\n"));
         }
         if cli.output.quiet {
             continue;
         }
         let slots = if told.round.slots == 1 { "slot" } else { "slots" };
-        let filed =
-            if told.filed > 0 { format!(", {} of them put aside", told.filed) } else { String::new() };
+        let filed = if told.set_aside > 0 {
+            format!(", {} of them put aside", told.set_aside)
+        } else {
+            String::new()
+        };
         let stopped = if told.stopped { "; stopped there" } else { "" };
-        session.tell(&format!(
+        session.write_stderr(&format!(
             "{}: {} calls from {} {slots}, seed {seed}: {} jobs handed out, {} done, {} evicted, {} rejected{filed}{stopped}\n",
-            told.round.name, told.calls, told.round.slots, told.jobs, told.done, told.evicted, told.rejected,
+            told.round.name, told.calls, told.round.slots, told.jobs, told.finished, told.evicted, told.rejected,
         ));
         if told.killed > 0 {
-            session.tell(&format!(
+            session.write_stderr(&format!(
                 "{} calls were killed in the middle, which leaves {} jobs in doubt\n",
                 told.killed, told.doubtful
             ));
         }
     }
-    for remark in remarks(proof) {
-        session.tell(&format!("{}: {remark}\n", painter.bad("broken")));
+    for remark in contract_violations_without_calls(proof) {
+        session.write_stderr(&format!("{}: {remark}\n", painter.bad("broken")));
     }
 }
 
 /// How exit records were counted.
-fn tell_records(proof: &Proof, session: &Session) {
+fn print_record_places(proof: &QueueTestReport, session: &ProgramContext) {
     let effects = &proof.effects;
-    if effects.can_count() {
-        let places: Vec<String> = effects.records().iter().map(|place| place.display().to_string()).collect();
-        session.tell(&format!("exit records were looked for in {}\n", places.join(", ")));
-    } else if !effects.here {
-        session.tell("the queue is not in the copy: exit records are told by the status of JOB_EXIT only\n");
+    if effects.can_count_records() {
+        let places: Vec<String> =
+            effects.record_places().iter().map(|place| place.display().to_string()).collect();
+        session.write_stderr(&format!("exit records were looked for in {}\n", places.join(", ")));
+    } else if !effects.changes_queue_here {
+        session.write_stderr(
+            "the queue is not in the copy: exit records are told by the status of JOB_EXIT only\n",
+        );
     }
 }
 
-fn json(proof: &Proof, seed: u64) -> serde_json::Value {
+fn proof_to_json(proof: &QueueTestReport, seed: u64) -> serde_json::Value {
     let rounds: Vec<_> = proof
         .rounds
         .iter()
@@ -211,10 +217,10 @@ fn json(proof: &Proof, seed: u64) -> serde_json::Value {
                 "slots": told.round.slots,
                 "calls": told.calls,
                 "jobs": told.jobs,
-                "done": told.done,
+                "done": told.finished,
                 "evicted": told.evicted,
                 "rejected": told.rejected,
-                "put_aside": told.filed,
+                "put_aside": told.set_aside,
                 "killed": told.killed,
                 "in_doubt": told.doubtful,
                 "stopped": told.stopped,
@@ -223,10 +229,10 @@ fn json(proof: &Proof, seed: u64) -> serde_json::Value {
         })
         .collect();
     serde_json::json!({
-        "holds": proof.holds(),
+        "holds": proof.is_passed(),
         "interrupted_by": proof.interrupted,
         "seed": seed,
-        "violations": remarks(proof),
+        "violations": contract_violations_without_calls(proof),
         "rounds": rounds,
     })
 }

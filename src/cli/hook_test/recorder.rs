@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use nix::libc;
 
-use crate::cli::common::{Problem, Session, Status};
+use crate::cli::common::{Problem, ProgramContext, Status};
 use crate::hook::HookType;
-use crate::hook_testing::record::Record;
-use crate::hook_testing::{Recorded, Recorder};
+use crate::hook_testing::record::CallRecord;
+use crate::hook_testing::{CallRecorder, RecordedCall};
 use crate::process::Exit;
 
 /// Options of `record`.
@@ -27,26 +27,26 @@ pub(super) struct RecordArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
-pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result<Status> {
     let Some((program, words)) = args.command.split_first() else {
         return Err(Problem::usage("no hook is named").into());
     };
     // Before anything is opened.
-    let recorder = Recorder::of_this_call(program, words, hook_type(args.kind.as_deref())?)?;
+    let recorder = CallRecorder::from_this_process(program, words, parse_hook_type(args.kind.as_deref())?)?;
     // Not the handles of the standard library, whose buffers would keep something.
     let outside = [
         std::io::stdin().as_fd().try_clone_to_owned()?,
         std::io::stdout().as_fd().try_clone_to_owned()?,
         std::io::stderr().as_fd().try_clone_to_owned()?,
     ];
-    let Recorded { record, end, interrupted } = recorder.run(outside)?;
+    let RecordedCall { record, end, interrupted } = recorder.run(outside)?;
     if let Err(error) = &end {
         // Where an interpreter is missing the text says all.
         let why = error.interpreter.is_none().then(|| format!(": {}", error.reason()));
         let message = format!("{error}{}", why.unwrap_or_default());
         session.report(&Problem::new(Status::Failed, message).into());
     }
-    keep(&record, args, session);
+    store_call(&record, args, session);
     let exit = match end {
         Ok(exit) => exit,
         Err(error) if error.errno() == libc::ENOENT => return Ok(Status::NotFound),
@@ -60,7 +60,7 @@ pub(super) fn run(args: &RecordArgs, session: &Session) -> anyhow::Result<Status
 }
 
 /// The type that `--type` names.
-pub(super) fn hook_type(name: Option<&str>) -> anyhow::Result<Option<HookType>> {
+pub(super) fn parse_hook_type(name: Option<&str>) -> anyhow::Result<Option<HookType>> {
     let named = |name: &str| {
         HookType::from_name(name.as_bytes())
             .ok_or_else(|| Problem::usage(format!("there is no type '{name}'")).into())
@@ -69,7 +69,7 @@ pub(super) fn hook_type(name: Option<&str>) -> anyhow::Result<Option<HookType>> 
 }
 
 /// Stores the call. That it cannot be, or that its type is not known, is told; the hook's caller gets its answer all the same.
-fn keep(record: &Record, args: &RecordArgs, session: &Session) {
+fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) {
     let is_first =
         |place: &std::path::Path| place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-"));
     match record.write_below(&args.into) {

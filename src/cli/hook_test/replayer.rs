@@ -7,13 +7,13 @@ use std::rc::Rc;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::options::Shared;
+use super::options::SharedOptions;
 use super::suite_report::{self, CaseReport};
 use super::{call, recorder};
-use crate::cli::common::{Painter, Problem, Session, Status, stdout};
-use crate::hook_testing::record::{Record, read_all};
-use crate::hook_testing::replay::{Judged, LeftOut, Replay, Replayed};
-use crate::hook_testing::{Change, Verdict};
+use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
+use crate::hook_testing::record::{CallRecord, read_records};
+use crate::hook_testing::replay::{JudgedReplay, Replay, ReplayOutcome, SkipReason};
+use crate::hook_testing::{AttributeChange, Verdict};
 use crate::os::RealWorld;
 use crate::process::Exit;
 
@@ -37,27 +37,31 @@ pub(super) struct ReplayArgs {
     pub junit: Option<PathBuf>,
 }
 
-pub(super) fn run(cli: &Shared, args: &ReplayArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(
+    cli: &SharedOptions,
+    args: &ReplayArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
     let replay = Replay {
-        only: recorder::hook_type(args.kind.as_deref())?,
+        only: recorder::parse_hook_type(args.kind.as_deref())?,
         with_shadow: args.shadow,
         hook: args.hook.clone(),
         timeout: cli.events.timeout,
-        configuration: cli.config.choice(),
+        configuration: cli.config.to_config_choice(),
         quirks: cli.quirks.quirks,
         world: Rc::new(RealWorld::new()),
     };
-    let mut reactor = call::reactor()?;
-    let mut report = Report::new(cli, args, session);
+    let mut reactor = call::program_reactor()?;
+    let mut report = ReplayReport::new(cli, args, session);
     for directory in &args.directories {
-        let records = read_all(directory).with_context(|| {
+        let records = read_records(directory).with_context(|| {
             Problem::unreadable(format!("cannot read the calls in '{}'", directory.display()))
         })?;
         for record in &records {
-            match replay.replay(record, &mut reactor).map_err(call::problem)? {
-                Replayed::LeftOut(why) => report.left_out.push(why),
-                Replayed::Judged(judged) => report.take(directory, record, &judged)?,
-                Replayed::Interrupted(number) => {
+            match replay.replay(record, &mut reactor).map_err(call::call_problem)? {
+                ReplayOutcome::Skipped(why) => report.left_out.push(why),
+                ReplayOutcome::Judged(judged) => report.add_call(directory, record, &judged)?,
+                ReplayOutcome::Interrupted(number) => {
                     return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
                 }
             }
@@ -67,22 +71,22 @@ pub(super) fn run(cli: &Shared, args: &ReplayArgs, session: &Session) -> anyhow:
 }
 
 /// What is told of the calls.
-struct Report<'a> {
-    cli: &'a Shared,
+struct ReplayReport<'a> {
+    cli: &'a SharedOptions,
     args: &'a ReplayArgs,
-    session: &'a Session,
+    session: &'a ProgramContext,
     painter: Painter,
     calls: usize,
     changed: usize,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkipReason>,
     cases: Vec<CaseReport>,
     rows: Vec<serde_json::Value>,
 }
 
-impl<'a> Report<'a> {
-    fn new(cli: &'a Shared, args: &'a ReplayArgs, session: &'a Session) -> Self {
+impl<'a> ReplayReport<'a> {
+    fn new(cli: &'a SharedOptions, args: &'a ReplayArgs, session: &'a ProgramContext) -> Self {
         let painter = Painter::stderr(cli.output.color);
-        Report {
+        ReplayReport {
             cli,
             args,
             session,
@@ -96,9 +100,15 @@ impl<'a> Report<'a> {
     }
 
     /// Takes one call in, and tells of it.
-    fn take(&mut self, directory: &Path, record: &Record, judged: &Judged) -> anyhow::Result<()> {
-        let Judged { before, after, .. } = judged;
-        let changed = after.as_ref().filter(|_| judged.is_changed()).map(|after| shown(before, after));
+    fn add_call(
+        &mut self,
+        directory: &Path,
+        record: &CallRecord,
+        judged: &JudgedReplay,
+    ) -> anyhow::Result<()> {
+        let JudgedReplay { before, after, .. } = judged;
+        let changed =
+            after.as_ref().filter(|_| judged.is_changed()).map(|after| render_changes(before, after));
         self.calls += 1;
         self.changed += usize::from(changed.is_some());
         if self.args.junit.is_some() {
@@ -114,12 +124,16 @@ impl<'a> Report<'a> {
             self.rows.push(serde_json::json!({
                 "record": record.name,
                 "hook": judged.hook.name(),
-                "recorded": words(before),
-                "now": after.as_ref().map(words),
+                "recorded": verdict_to_json(before),
+                "now": after.as_ref().map(verdict_to_json),
                 "changed": changed.is_some(),
             }));
         } else if let Some(changed) = changed {
-            self.session.tell(&format!("{} {}:\n{changed}", self.painter.warn("changed"), record.name));
+            self.session.write_stderr(&format!(
+                "{} {}:\n{changed}",
+                self.painter.warn("changed"),
+                record.name
+            ));
         } else if after.is_none() && !output.quiet {
             let reason =
                 if before.reason.is_empty() { String::new() } else { format!(": {}", before.reason) };
@@ -131,36 +145,36 @@ impl<'a> Report<'a> {
 
     /// Tells what came of all of them.
     fn end(self) -> anyhow::Result<Status> {
-        if let Some(text) = self.cli.output.rows(&self.rows)? {
+        if let Some(text) = self.cli.output.render_json(&self.rows)? {
             stdout().write_all(text.as_bytes())?;
         }
         if let Some(file) = &self.args.junit {
             suite_report::write_junit(file, &self.cases)?;
         }
-        let left_out = left_out(&self.left_out);
+        let left_out = skipped_records_text(&self.left_out);
         if self.calls == 0 {
             let problem = Problem::unreadable(format!("there is no recorded call to replay{left_out}"));
-            return Err(match self.left_out.contains(&LeftOut::Untyped) {
+            return Err(match self.left_out.contains(&SkipReason::Untyped) {
                 false => problem,
                 true => problem.hint("--type WORD tells the type of those that do not tell it themselves"),
             }
             .into());
         }
         if !self.cli.output.quiet {
-            self.session.tell(&format!("{} calls, {} changed{left_out}\n", self.calls, self.changed));
+            self.session.write_stderr(&format!("{} calls, {} changed{left_out}\n", self.calls, self.changed));
         }
         Ok(if self.changed == 0 { Status::Done } else { Status::No })
     }
 }
 
 /// Records that are not replayed, by the reason.
-fn left_out(all: &[LeftOut]) -> String {
+fn skipped_records_text(all: &[SkipReason]) -> String {
     let why = [
-        (LeftOut::Untyped, "of unknown type"),
-        (LeftOut::OtherType, "of another type"),
-        (LeftOut::NoInput, "without its whole input"),
+        (SkipReason::Untyped, "of unknown type"),
+        (SkipReason::OtherType, "of another type"),
+        (SkipReason::NoInput, "without its whole input"),
     ];
-    let count = |reason: LeftOut| all.iter().filter(|one| **one == reason).count();
+    let count = |reason: SkipReason| all.iter().filter(|one| **one == reason).count();
     why.into_iter()
         .map(|(reason, why)| (count(reason), why))
         .filter(|(count, _)| *count > 0)
@@ -168,7 +182,7 @@ fn left_out(all: &[LeftOut]) -> String {
         .collect()
 }
 
-fn words(verdict: &Verdict) -> serde_json::Value {
+fn verdict_to_json(verdict: &Verdict) -> serde_json::Value {
     serde_json::json!({
         "decision": verdict.decision.word(),
         "reason": verdict.reason,
@@ -178,13 +192,13 @@ fn words(verdict: &Verdict) -> serde_json::Value {
     })
 }
 
-fn shown(before: &Verdict, after: &Verdict) -> String {
+fn render_changes(before: &Verdict, after: &Verdict) -> String {
     let mut text = String::new();
     if before.decision != after.decision || before.reason != after.reason {
         text +=
             &format!("  - {} {}\n  + {} {}\n", before.decision, before.reason, after.decision, after.reason);
     }
-    let line = |mark: char, change: &Change| match &change.after {
+    let line = |mark: char, change: &AttributeChange| match &change.after {
         Some(value) => format!("  {mark} {} = {value}\n", change.name),
         None => format!("  {mark} {} removed\n", change.name),
     };

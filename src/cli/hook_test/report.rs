@@ -4,30 +4,30 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::classad::{ClassAd, format::long};
-use crate::hook_testing::{Change, Ending, Finding, Rule, Setup, Shown, Verdict};
+use crate::hook_testing::{AttributeChange, CallEnding, CallReport, CallSetup, Finding, Rule, Verdict};
 use crate::text::caret::Caret;
 
 /// One call with what was expected of it.
-pub(super) struct Report<'a> {
-    pub setup: &'a Setup,
-    pub shown: &'a Shown,
+pub(super) struct CheckedCall<'a> {
+    pub setup: &'a CallSetup,
+    pub shown: &'a CallReport,
     pub failed: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct CallJsonRecord<'a> {
     hook: &'a str,
     path: String,
     argv: Vec<String>,
     seconds: f64,
     exit: Option<String>,
-    verdict: Judged,
+    verdict: VerdictRecord,
     /// Where 25.14 and its manual differ: the answer of the other side of `--quirks`.
-    other: Option<Judged>,
+    other: Option<VerdictRecord>,
     quirks: Vec<&'a str>,
-    changes: Vec<Changed>,
+    changes: Vec<ChangeRecord>,
     ignored: Vec<String>,
-    findings: Vec<Found>,
+    findings: Vec<CallFindingRecord>,
     expected: &'a [String],
     stdin: String,
     stdout: String,
@@ -36,7 +36,7 @@ struct Call<'a> {
 }
 
 #[derive(Serialize)]
-struct Judged {
+struct VerdictRecord {
     decision: &'static str,
     good: bool,
     says: String,
@@ -47,14 +47,14 @@ struct Judged {
 }
 
 #[derive(Serialize)]
-struct Changed {
+struct ChangeRecord {
     name: String,
     before: Option<String>,
     after: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Found {
+struct CallFindingRecord {
     rule: &'static str,
     note: bool,
     message: String,
@@ -63,74 +63,74 @@ struct Found {
     column: Option<u32>,
 }
 
-fn judged(verdict: &Verdict) -> Judged {
-    Judged {
+fn verdict_record(verdict: &Verdict) -> VerdictRecord {
+    VerdictRecord {
         decision: verdict.decision.word(),
         good: verdict.good,
-        says: verdict.says.clone(),
+        says: verdict.action.clone(),
         reason: verdict.reason.clone(),
-        next: verdict.next.clone(),
+        next: verdict.next_step.clone(),
         code: verdict.hold.map(|hold| hold.0),
         subcode: verdict.hold.map(|hold| hold.1),
     }
 }
 
-impl Report<'_> {
+impl CheckedCall<'_> {
     /// Whether the other side of `--quirks` answers differently.
-    pub(super) fn differs(&self) -> bool {
-        let (mine, other) = (&self.shown.verdict, &self.shown.other);
+    pub(super) fn has_other_quirks_verdict(&self) -> bool {
+        let (mine, other) = (&self.shown.verdict, &self.shown.other_quirks_verdict);
         mine.decision != other.decision
-            || mine.says != other.says
+            || mine.action != other.action
             || mine.hold != other.hold
             || mine.changes != other.changes
     }
 
     /// The whole report as JSON.
-    pub(super) fn json(&self) -> anyhow::Result<Value> {
+    pub(super) fn to_json(&self) -> anyhow::Result<Value> {
         let (setup, shown) = (self.setup, self.shown);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
         // Places count bytes of what was printed, not of what can be shown of it.
         let mut printed: &[u8] = b"";
-        if let Ending::Ran(ended) = &shown.outcome.ending {
+        if let CallEnding::Ran(ended) = &shown.outcome.ending {
             exit = ended.exit.map(|exit| exit.to_string());
             printed = &ended.stdout;
             stdout = text(printed);
             stderr = text(&ended.stderr);
         }
-        let call = Call {
+        let call = CallJsonRecord {
             hook: setup.case.hook.name(),
             path: setup.path.to_string(),
             argv: shown.record.argv.iter().map(ToString::to_string).collect(),
             seconds: shown.outcome.took.as_secs_f64(),
             exit,
-            verdict: judged(&shown.verdict),
-            other: self.differs().then(|| judged(&shown.other)),
+            verdict: verdict_record(&shown.verdict),
+            other: self.has_other_quirks_verdict().then(|| verdict_record(&shown.other_quirks_verdict)),
             quirks: shown.verdict.quirks.iter().map(|quirk| quirk.id()).collect(),
-            changes: shown.verdict.changes.iter().map(changed).collect(),
-            ignored: shown.verdict.ignored.iter().map(ToString::to_string).collect(),
-            findings: shown.findings.iter().map(|finding| found(finding, printed)).collect(),
+            changes: shown.verdict.changes.iter().map(change_record).collect(),
+            ignored: shown.verdict.ignored_attributes.iter().map(ToString::to_string).collect(),
+            findings: shown.findings.iter().map(|finding| finding_record(finding, printed)).collect(),
             expected: self.failed,
             stdin: text(&shown.record.stdin),
             stdout,
             stderr,
-            result: shown.verdict.result.iter().map(ad).collect(),
+            result: shown.verdict.result_ads.iter().map(ad_to_json).collect(),
         };
         Ok(serde_json::to_value(&call)?)
     }
 }
 
-fn changed(change: &Change) -> Changed {
-    Changed {
+fn change_record(change: &AttributeChange) -> ChangeRecord {
+    ChangeRecord {
         name: change.name.to_string(),
         before: change.before.as_ref().map(ToString::to_string),
         after: change.after.as_ref().map(ToString::to_string),
     }
 }
 
-fn found(finding: &Finding, stdout: &[u8]) -> Found {
+fn finding_record(finding: &Finding, stdout: &[u8]) -> CallFindingRecord {
     let place = finding.place.map(|place| place.position(stdout));
-    Found {
+    CallFindingRecord {
         rule: finding.rule.word(),
         note: finding.rule.is_note(),
         message: finding.message.clone(),
@@ -141,15 +141,15 @@ fn found(finding: &Finding, stdout: &[u8]) -> Found {
 }
 
 /// An ad as JSON has it.
-pub(super) fn ad(ad: &ClassAd) -> Value {
+pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
     let mut text = Vec::new();
-    crate::classad::format::json::push(ad, crate::classad::format::json::Layout::OneLine, &mut text);
+    crate::classad::format::json::push(ad, crate::classad::format::json::JsonLayout::OneLine, &mut text);
     serde_json::from_slice(&text)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Ads in the long form: one as it is, two as JOB_FINALIZE reads them.
-pub(super) fn long(ads: &[ClassAd]) -> Vec<u8> {
+pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, ad) in ads.iter().enumerate() {
         if at > 0 {
@@ -161,7 +161,7 @@ pub(super) fn long(ads: &[ClassAd]) -> Vec<u8> {
 }
 
 /// A finding as people read it.
-pub(super) fn finding(finding: &Finding, stdout: &[u8], severity: &str) -> String {
+pub(super) fn render_finding(finding: &Finding, stdout: &[u8], severity: &str) -> String {
     let rule: Rule = finding.rule;
     let mut text = match finding.place {
         Some(span) => {

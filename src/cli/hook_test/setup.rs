@@ -2,37 +2,45 @@
 
 use std::rc::Rc;
 
-use super::options::{One, Shared};
-use super::{ads, variables};
-use crate::cli::common::{Problem, Session};
+use super::options::{HookCallArgs, SharedOptions};
+use super::{case_ads, env_variables};
+use crate::cli::common::{Problem, ProgramContext};
 use crate::hook::HookType;
-use crate::hook_testing::{CallOptions, Case, Protocol, Setup, SetupError, known_words, patience};
+use crate::hook_testing::{
+    CallOptions, CallSetup, Case, Protocol, SetupError, call_timeout, known_argument_words,
+};
 use crate::os::identity;
 use crate::world::Account;
 
 /// The call that the command line describes, as far as it and the configuration tell.
-pub(super) fn setup(cli: &Shared, hook: HookType, one: &One, session: &Session) -> anyhow::Result<Setup> {
-    let mut case = case(hook, one)?;
+pub(super) fn make_setup(
+    cli: &SharedOptions,
+    hook: HookType,
+    one: &HookCallArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<CallSetup> {
+    let mut case = make_case(hook, one)?;
     let call = &one.call;
-    let (slot_ad, changes) = ads::take(&mut case, one, session)?;
-    words(&mut case, one)?;
-    let mut setup = Setup {
-        account: account(call.user.as_deref())?,
-        extra: variables::pairs(&call.env)?,
-        prepend: call.path_prepend.clone(),
-        ..Setup::plain(Rc::new(cli.clock.world()), case, cli.quirks.quirks)
+    let (slot_ad, changes) = case_ads::apply_ads(&mut case, one, session)?;
+    set_words(&mut case, one)?;
+    let mut setup = CallSetup {
+        account: find_account(call.user.as_deref())?,
+        extra_variables: env_variables::parse_variables(&call.env)?,
+        path_prefixes: call.path_prepend.clone(),
+        ..CallSetup::without_hook(Rc::new(cli.clock.world()), case, cli.quirks.quirks)
     };
     if call.user.is_some() {
         // One's own account is no other one, and changing to it is not allowed to everybody.
         let own = |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
-        setup.identity = setup.account.as_ref().filter(|account| !own(account)).map(identity::of_account);
+        setup.identity =
+            setup.account.as_ref().filter(|account| !own(account)).map(identity::identity_of_account);
     }
     let options = CallOptions {
-        configuration: cli.config.choice(),
+        configuration: cli.config.to_config_choice(),
         hook: one.hook.clone(),
         has_arguments: !one.words.is_empty(),
         keyword: call.keyword.clone(),
-        slot: slot_name(one),
+        slot: slot_name_of(one),
         slot_type: call.slot_type,
         slot_ad,
         route: call.route.clone(),
@@ -41,16 +49,16 @@ pub(super) fn setup(cli: &Shared, hook: HookType, one: &One, session: &Session) 
         ignore_path_check: call.ignore_path_check,
         changes,
     };
-    setup.configure(&options, &mut |line| session.warn(line)).map_err(of_setup)?;
-    for line in &setup.unread {
+    setup.configure(&options, &mut |line| session.warn(line)).map_err(setup_problem)?;
+    for line in &setup.ignored_settings {
         session.warn(line);
     }
-    setup.patience = patience(setup.case.caller_waits, cli.events.timeout);
+    setup.patience = call_timeout(setup.case.caller_waits, cli.events.timeout);
     Ok(setup)
 }
 
 /// What the caller knows, ads and words aside.
-fn case(hook: HookType, one: &One) -> anyhow::Result<Case> {
+fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     let mut case = Case::new(hook);
     let call = &one.call;
     case.route.name = call.route.as_deref().unwrap_or("Site1").into();
@@ -58,16 +66,16 @@ fn case(hook: HookType, one: &One) -> anyhow::Result<Case> {
     case.route.grid_resource = call.grid_resource.as_deref().unwrap_or_default().into();
     case.route.edit_in_place = call.edit_in_place;
     case.with_shadow |= call.shadow;
-    case.before_job = call.before_job;
+    case.job_not_started = call.before_job;
     if call.protocol.as_deref() == Some("7.1") {
-        case.protocol = Protocol::Old;
-        if !case.protocol.knows(hook) {
+        case.protocol = Protocol::Legacy;
+        if !case.protocol.has_hook(hook) {
             let hint =
                 "it has FETCH_WORK, REPLY_FETCH, EVICT_CLAIM, PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT";
             let problem = Problem::usage(format!("the manual of 7.1 has no hook {}", hook.name()));
             return Err(problem.hint(hint).into());
         }
-        case.caller_waits = case.protocol.time_out(hook);
+        case.caller_waits = case.protocol.default_timeout(hook);
     }
     if let Some(id) = &call.claim_id {
         case.claim_id = id.as_str().into();
@@ -76,15 +84,15 @@ fn case(hook: HookType, one: &One) -> anyhow::Result<Case> {
 }
 
 /// The slot that is meant; a mere number is that of a slot with an ordinary name.
-fn slot_name(one: &One) -> String {
+fn slot_name_of(one: &HookCallArgs) -> String {
     let slot = &one.call.slot;
     let number = slot.starts_with(|first: char| first.is_ascii_digit());
     if number { format!("slot{slot}") } else { slot.clone() }
 }
 
 /// What REPLY_FETCH and JOB_EXIT are told, and arguments of the others.
-fn words(case: &mut Case, one: &One) -> anyhow::Result<()> {
-    let Some(allowed) = known_words(case.hook) else {
+fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
+    let Some(allowed) = known_argument_words(case.hook) else {
         case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
         return Ok(());
     };
@@ -100,23 +108,23 @@ fn words(case: &mut Case, one: &One) -> anyhow::Result<()> {
 }
 
 /// The account that `--user` names, else that of this program.
-pub(super) fn account(user: Option<&str>) -> anyhow::Result<Option<Account>> {
+pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>> {
     let Some(name) = user else {
-        return Ok(identity::by_uid(identity::effective_uid()));
+        return Ok(identity::account_by_uid(identity::effective_uid()));
     };
-    let account = identity::by_name(name.as_bytes())
+    let account = identity::account_by_name(name.as_bytes())
         .ok_or_else(|| Problem::usage(format!("there is no account '{name}'")))?;
-    if account.uid != identity::effective_uid() && !identity::may_switch() {
+    if account.uid != identity::effective_uid() && !identity::can_switch_account() {
         return Err(Problem::usage("--user needs root").into());
     }
     Ok(Some(account))
 }
 
 /// A configuration that does not lead to a call.
-fn of_setup(error: SetupError) -> Problem {
+fn setup_problem(error: SetupError) -> Problem {
     let hint = error.hint();
     match error {
-        SetupError::Config(error) => Problem::of_config(error),
+        SetupError::Config(error) => Problem::from_config_error(error),
         // The command line names what is not there; everything else is the configuration's.
         error @ SetupError::NoSlot { .. } => {
             hint.into_iter().fold(Problem::usage(error.to_string()), Problem::hint)

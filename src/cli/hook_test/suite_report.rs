@@ -5,18 +5,18 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::options::Shared;
-use crate::cli::common::{Painter, Problem, Session, Status, stdout};
-use crate::hook_testing::Done;
+use super::options::SharedOptions;
+use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
+use crate::hook_testing::CaseResult;
 
 /// The cases in the Test Anything Protocol.
-fn tap_text(done: &[Done]) -> String {
+fn tap_text(done: &[CaseResult]) -> String {
     let mut text = format!("TAP version 13\n1..{}\n", done.len());
     for (number, one) in done.iter().enumerate() {
         let word = if one.failures.is_empty() { "ok" } else { "not ok" };
-        let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {}", one_line(why)));
+        let skip = one.skipped.as_ref().map(|why| format!(" # SKIP {}", to_one_line(why)));
         let skip = skip.unwrap_or_default();
-        text += &format!("{word} {} - {}{skip}\n", number + 1, one_line(&one.name).replace('#', "\\#"));
+        text += &format!("{word} {} - {}{skip}\n", number + 1, to_one_line(&one.name).replace('#', "\\#"));
         for line in one.failures.iter().flat_map(|failure| failure.lines()) {
             text += &format!("# {line}\n");
         }
@@ -25,11 +25,11 @@ fn tap_text(done: &[Done]) -> String {
 }
 
 /// Tells what came of the cases; `tap` on standard output, `junit` in that file.
-pub(super) fn tell(
-    cli: &Shared,
+pub(super) fn report_cases(
+    cli: &SharedOptions,
     (tap, junit): (bool, Option<&Path>),
-    done: &[Done],
-    session: &Session,
+    done: &[CaseResult],
+    session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     let painter = Painter::stderr(cli.output.color);
     let bad = done.iter().filter(|one| !one.failures.is_empty()).count();
@@ -38,10 +38,10 @@ pub(super) fn tell(
         stdout().write_all(tap_text(done).as_bytes())?;
     }
     if let Some(file) = junit {
-        let told: Vec<CaseReport> = done.iter().map(CaseReport::of).collect();
+        let told: Vec<CaseReport> = done.iter().map(CaseReport::from_done).collect();
         write_junit(file, &told)?;
     }
-    let row = |one: &Done| {
+    let row = |one: &CaseResult| {
         serde_json::json!({
             "case": one.name,
             "ok": one.failures.is_empty(),
@@ -53,30 +53,30 @@ pub(super) fn tell(
             "failures": one.failures,
         })
     };
-    if let Some(text) = cli.output.rows(&done.iter().map(row).collect::<Vec<_>>())? {
+    if let Some(text) = cli.output.render_json(&done.iter().map(row).collect::<Vec<_>>())? {
         stdout().write_all(text.as_bytes())?;
     }
     for one in done {
         if !one.failures.is_empty() {
-            session.tell(&format!("{}: {}\n", painter.bad("failed"), one.name));
+            session.write_stderr(&format!("{}: {}\n", painter.bad("failed"), one.name));
             for line in one.failures.iter().flat_map(|failure| failure.lines()) {
-                session.tell(&format!("  {line}\n"));
+                session.write_stderr(&format!("  {line}\n"));
             }
         } else if let Some(why) = &one.skipped
             && !cli.output.quiet
         {
-            session.tell(&format!("{}: {}: {why}\n", painter.dim("skipped"), one.name));
+            session.write_stderr(&format!("{}: {}: {why}\n", painter.dim("skipped"), one.name));
         }
     }
     if !cli.output.quiet {
         let good = done.len() - bad - skipped;
-        session.tell(&format!("{good} cases as expected, {bad} failed, {skipped} skipped\n"));
+        session.write_stderr(&format!("{good} cases as expected, {bad} failed, {skipped} skipped\n"));
     }
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
 
 /// A text in one line: a name with a newline would break a stream of lines.
-fn one_line(text: &str) -> String {
+fn to_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -90,7 +90,7 @@ pub(super) struct CaseReport {
 }
 
 impl CaseReport {
-    fn of(done: &Done) -> Self {
+    fn from_done(done: &CaseResult) -> Self {
         CaseReport {
             name: done.name.clone(),
             seconds: done.seconds,
@@ -102,11 +102,11 @@ impl CaseReport {
 
 /// Writes results as JUnit XML.
 pub(super) fn write_junit(file: &Path, done: &[CaseReport]) -> anyhow::Result<()> {
-    std::fs::write(file, junit(done))
+    std::fs::write(file, junit_text(done))
         .with_context(|| Problem::unreadable(format!("cannot write '{}'", file.display())))
 }
 
-fn junit(done: &[CaseReport]) -> String {
+fn junit_text(done: &[CaseReport]) -> String {
     let escape = |text: &str| {
         let clean: String =
             text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }).collect();

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::options::Shared;
+use super::options::SharedOptions;
 use super::{call, suite_report};
-use crate::cli::common::{Problem, Progress, Session, Status, stdout};
+use crate::cli::common::{Problem, ProgramContext, Progress, Status, stdout};
 use crate::hook_testing as hook_test;
 use crate::hook_testing::suite::{self, SuiteError};
-use crate::hook_testing::suite_words;
+use crate::hook_testing::suite_toml_messages;
 use crate::hook_testing::{SuiteSettings, suite_run};
 use crate::process::Exit;
 
 /// Options of `run`.
 #[derive(Args, Clone, Debug)]
-pub(super) struct RunArgs {
+pub(super) struct RunSuitesArgs {
     /// Suites: files, or directories of *.toml
     #[arg(value_name = "DIR", required = true)]
     pub suites: Vec<PathBuf>,
@@ -40,18 +40,22 @@ pub(super) struct RunArgs {
     pub junit: Option<PathBuf>,
 }
 
-pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(
+    cli: &SharedOptions,
+    args: &RunSuitesArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
     let mut cases = Vec::new();
     for path in &args.suites {
-        cases.extend(suite::read(path).map_err(problem)?);
+        cases.extend(suite::read_suites(path).map_err(suite_problem)?);
     }
-    let mut cases = suite::with_each_ad(cases).map_err(problem)?;
+    let mut cases = suite::expand_job_files(cases).map_err(suite_problem)?;
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.name.contains(filter.as_str()));
     }
     if args.list {
         let rows: Vec<_> = cases.iter().map(|case| serde_json::json!({ "case": case.name })).collect();
-        if let Some(text) = cli.output.rows(&rows)? {
+        if let Some(text) = cli.output.render_json(&rows)? {
             stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
@@ -62,27 +66,28 @@ pub(super) fn run(cli: &Shared, args: &RunArgs, session: &Session) -> anyhow::Re
     if cases.is_empty() {
         return Err(Problem::unreadable("there are no cases to run").into());
     }
-    let parallel = args.jobs.unwrap_or_else(call::parallel);
+    let parallel = args.jobs.unwrap_or_else(call::default_parallelism);
     let how = SuiteSettings {
-        configuration: cli.config.choice(),
+        configuration: cli.config.to_config_choice(),
         quirks: cli.quirks.quirks,
         timeout: cli.events.timeout,
         parallel,
     };
     let progress = Progress::new("cases", Some(cases.len() as u64), cli.output.quiet);
-    let done = suite_run::run(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
+    let done = suite_run::run_cases(cases, &how, &call::new_reactor, &|| progress.advance(1))?;
     drop(progress);
     let done = match done {
         Ok(done) => done,
         Err(number) => return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false })),
     };
     if args.update {
-        hook_test::update(&done, &mut |line| session.tell(&format!("{line}\n"))).map_err(problem)?;
+        hook_test::update_suites(&done, &mut |line| session.write_stderr(&format!("{line}\n")))
+            .map_err(suite_problem)?;
     }
-    suite_report::tell(cli, (args.tap, args.junit.as_deref()), &done, session)
+    suite_report::report_cases(cli, (args.tap, args.junit.as_deref()), &done, session)
 }
 
-fn problem(error: SuiteError) -> anyhow::Error {
+fn suite_problem(error: SuiteError) -> anyhow::Error {
     match &error {
         SuiteError::Malformed(path, inner) => {
             let text = std::fs::read(path).unwrap_or_default();
@@ -90,7 +95,7 @@ fn problem(error: SuiteError) -> anyhow::Error {
             let span = inner.span().unwrap_or_default();
             let span = crate::text::Span::new(span.start, span.end);
             let caret = crate::text::caret::Caret { source: &name, text: &text, span };
-            let (message, hint) = suite_words::told(inner.message());
+            let (message, hint) = suite_toml_messages::explain_toml_message(inner.message());
             let problem = Problem::unreadable(message).at(&caret);
             problem.maybe_hint(hint).into()
         }

@@ -5,32 +5,32 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, seconds};
+use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, parse_seconds};
 
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = false)]
-pub(super) struct Arguments {
+pub(super) struct RouterStatusCli {
     #[command(subcommand)]
-    pub(super) verb: Option<Verb>,
+    pub(super) verb: Option<RouterStatusVerb>,
     #[command(flatten)]
-    pub(super) common: Common,
+    pub(super) common: RoutedJobOptions,
 }
 
 /// What is shown.
 #[derive(Debug, Subcommand)]
-pub(super) enum Verb {
+pub(super) enum RouterStatusVerb {
     /// Routed jobs in the queue (the default)
-    Queue(Files),
+    Queue(FileArguments),
     /// Find what is wrong; exit status 1 if there is anything
-    Doctor(Files),
+    Doctor(FileArguments),
     /// Routed jobs that have left the queue, the newest first
-    History(Files),
+    History(FileArguments),
 }
 
 /// Whose jobs they are.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct Files {
+pub(super) struct FileArguments {
     /// Queue logs, files of ads, history files; '-' is ads on standard input
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub(super) struct Files {
 
 /// Which jobs are shown, and how.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Common {
+pub(super) struct RoutedJobOptions {
     /// Count jobs by state for each of these
     #[arg(long, value_name = "ROUTE|USER|SITE", global = true, value_parser = ["route", "user", "site"],
           ignore_case = true, hide_possible_values = true)]
@@ -62,10 +62,10 @@ pub(super) struct Common {
     #[arg(long, visible_alias = "autoformat", value_name = "EXPR", num_args = 1.., global = true)]
     pub(super) af: Vec<String>,
     /// Show everything again every so often
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, global = true)]
     pub(super) watch: Option<Duration>,
     /// How long a claim or an end may lead to nothing before doctor calls it trouble
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "300", global = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "300", global = true)]
     pub(super) patience: Duration,
     /// At most so many records of the history
     #[arg(long, value_name = "N", global = true)]

@@ -11,17 +11,17 @@ use serde_json::value::RawValue;
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, format};
 use crate::cli::common::{
-    ConfigOptions, JsonRows, OutputOptions, Problem, Progress, Session as Program, Status, open_input,
-    pipe_ends, print_out,
+    ConfigOptions, JsonLineWriter, OutputOptions, Problem, ProgramContext as Program, Progress, Status,
+    open_input, open_stdio_pipe, write_to_stdout,
 };
 use crate::cli::transform_report as report;
 use crate::os::RealWorld;
-use crate::why::cover::{Cover, Random};
+use crate::why::coverage::{ConditionCoverage, SeededRandom};
 use crate::world::World as _;
 
 /// What is compared, and on which ads.
 #[derive(Args, Debug)]
-pub(super) struct Arguments {
+pub(super) struct CompareArguments {
     /// The first rules file, or configuration of a router
     #[arg(value_name = "A")]
     pub(super) left: PathBuf,
@@ -51,19 +51,19 @@ pub(super) struct Arguments {
 }
 
 /// At most so many of the given ads are also changed to make others.
-const MOST_SEEDS: usize = 256;
+const MAX_SEEDS: usize = 256;
 /// The world with its clock stopped: both sides see one time.
-pub(super) fn still_world() -> RealWorld {
+pub(super) fn world_with_stopped_clock() -> RealWorld {
     let world = RealWorld::new();
     let now = world.now();
-    world.at(now)
+    world.with_fixed_time(now)
 }
 
 /// What was looked at.
-pub(super) struct Looked<'a, D> {
-    arguments: &'a Arguments,
+pub(super) struct DifferenceSearch<'a, D> {
+    arguments: &'a CompareArguments,
     /// What an ad is called.
-    what: &'static str,
+    ad_noun: &'static str,
     /// How many ads were given.
     pub(super) given: u64,
     /// How many of them differ.
@@ -71,32 +71,39 @@ pub(super) struct Looked<'a, D> {
     /// Some of them.
     seeds: Vec<ClassAd>,
     /// How many were made up.
-    pub(super) made: u64,
+    pub(super) generated: u64,
     /// The first difference.
-    pub(super) found: Option<D>,
+    pub(super) difference: Option<D>,
 }
 
-impl<'a, D> Looked<'a, D> {
+impl<'a, D> DifferenceSearch<'a, D> {
     /// Looks at all of the given ads.
-    pub(super) fn given(
+    pub(super) fn compare_given_ads(
         what: &'static str,
-        (arguments, program): (&'a Arguments, &Program),
+        (arguments, program): (&'a CompareArguments, &Program),
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
     ) -> anyhow::Result<Self> {
-        let mut all =
-            Looked { arguments, what, given: 0, changed: 0, seeds: Vec::new(), made: 0, found: None };
+        let mut all = DifferenceSearch {
+            arguments,
+            ad_noun: what,
+            given: 0,
+            changed: 0,
+            seeds: Vec::new(),
+            generated: 0,
+            difference: None,
+        };
         let progress = Progress::new("given ads", None, arguments.output.quiet);
         for path in &arguments.ads {
             let problem = || Problem::cannot_read(path.display());
-            let mut reader = AdReader::new(open_input(path, pipe_ends().0, program)?.0, None);
+            let mut reader = AdReader::new(open_input(path, open_stdio_pipe().0, program)?.0, None);
             while let Some(record) = reader.next_ad().with_context(problem)? {
                 all.given += 1;
                 progress.advance(1);
                 if let Some(found) = difference(&record.ad)? {
                     all.changed += 1;
-                    all.found.get_or_insert(found);
+                    all.difference.get_or_insert(found);
                 }
-                if all.seeds.len() < MOST_SEEDS {
+                if all.seeds.len() < MAX_SEEDS {
                     all.seeds.push(record.ad);
                 }
             }
@@ -106,14 +113,14 @@ impl<'a, D> Looked<'a, D> {
 
     /// Looks for a difference on ads that make each condition true and false, and on some made by chance, until there is one.
     /// `evaluated` adds what was met meanwhile.
-    pub(super) fn search(
+    pub(super) fn search_generated_ads(
         &mut self,
-        cover: &mut Cover<'_>,
+        cover: &mut ConditionCoverage<'_>,
         difference: impl Fn(&ClassAd) -> anyhow::Result<Option<D>>,
-        evaluated: impl Fn(&mut Cover<'_>),
+        evaluated: impl Fn(&mut ConditionCoverage<'_>),
     ) -> anyhow::Result<()> {
-        let Looked { arguments, seeds, made, found, .. } = self;
-        seeds.iter().for_each(|ad| cover.tried(ad));
+        let DifferenceSearch { arguments, seeds, generated: made, difference: found, .. } = self;
+        seeds.iter().for_each(|ad| cover.record_ad(ad));
         if found.is_some() {
             return Ok(());
         }
@@ -128,50 +135,54 @@ impl<'a, D> Looked<'a, D> {
             }
             found.is_none() && failed.is_none()
         };
-        let mut random = Random(arguments.seed | 1);
+        let mut random = SeededRandom(arguments.seed | 1);
         cover.search((seeds, arguments.generate), &mut random, &mut look, &evaluated);
         failed.map_or(Ok(()), Err)
     }
 
     /// Says that the two are one.
-    pub(super) fn tell_alike(&self, routes: &[String]) -> anyhow::Result<Status> {
+    pub(super) fn report_identical(&self, routes: &[String]) -> anyhow::Result<Status> {
         if self.arguments.output.wants_json() {
-            self.tell_as_json(&[], routes)?;
+            self.report_as_json(&[], routes)?;
         } else if !self.arguments.output.quiet {
-            print_out(format!("the two say the same: no {} can make a difference\n", self.what))?;
+            write_to_stdout(format!("the two say the same: no {} can make a difference\n", self.ad_noun))?;
         }
         Ok(Status::Done)
     }
 
     /// Says that there was no difference, and whether that means something.
-    pub(super) fn tell_none(
+    pub(super) fn report_no_difference(
         &self,
         unreached: &[String],
-        cover: &Cover<'_>,
+        cover: &ConditionCoverage<'_>,
         routes: &[String],
     ) -> anyhow::Result<Status> {
         if self.arguments.output.wants_json() {
-            self.tell_as_json(unreached, routes)?;
+            self.report_as_json(unreached, routes)?;
         } else if !self.arguments.output.quiet {
-            let found = format!("no difference found in {}; {}\n", self.count(), reached(unreached, cover));
-            print_out(lines(unreached) + &found)?;
+            let found = format!(
+                "no difference found in {}; {}\n",
+                self.searched_ads_text(),
+                coverage_text(unreached, cover)
+            );
+            write_to_stdout(to_lines(unreached) + &found)?;
         }
         Ok(if unreached.is_empty() { Status::Done } else { Status::Undefined })
     }
 
-    fn tell_as_json(&self, unreached: &[String], routes: &[String]) -> anyhow::Result<()> {
+    fn report_as_json(&self, unreached: &[String], routes: &[String]) -> anyhow::Result<()> {
         let mut answer = json!({
-            "same": unreached.is_empty(), "given": self.given, "generated": self.made, "unreached": unreached,
+            "same": unreached.is_empty(), "given": self.given, "generated": self.generated, "unreached": unreached,
         });
         if !routes.is_empty() {
             answer["routes"] = json!(routes);
         }
-        print_row(&answer, self.arguments)
+        print_json_row(&answer, self.arguments)
     }
 
     /// How many of the given ones differ, in words.
-    pub(super) fn told_changed(&self) -> String {
-        let what = self.what;
+    pub(super) fn changed_ads_text(&self) -> String {
+        let what = self.ad_noun;
         let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
         match (self.given, self.changed) {
             (0, _) => String::new(),
@@ -183,17 +194,17 @@ impl<'a, D> Looked<'a, D> {
     }
 
     /// How many ads were looked at, in words.
-    pub(super) fn count(&self) -> String {
-        let number = self.given + self.made;
-        format!("{number} {}{}", self.what, if number == 1 { "" } else { "s" })
+    pub(super) fn searched_ads_text(&self) -> String {
+        let number = self.given + self.generated;
+        format!("{number} {}{}", self.ad_noun, if number == 1 { "" } else { "s" })
     }
 }
 
 /// What a search that found nothing is worth.
-fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
-    match (unreached.len(), cover.conditions()) {
+fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String {
+    match (unreached.len(), cover.condition_count()) {
         (0, 0) => "no condition depends on them".into(),
-        (0, _) => match cover.left_out() {
+        (0, _) => match cover.skipped_count() {
             0 => "every condition was made true and false".into(),
             number => format!(
                 "every condition was made true and false but {number} that both have, which lead to the same in both"
@@ -205,27 +216,31 @@ fn reached(unreached: &[String], cover: &Cover<'_>) -> String {
 }
 
 /// Prints one JSON value: with --json in an array.
-pub(super) fn print_row(row: &impl Serialize, arguments: &Arguments) -> anyhow::Result<()> {
-    let mut rows = JsonRows::new(pipe_ends().1, arguments.output.json);
-    rows.row(row)?;
+pub(super) fn print_json_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
+    let mut rows = JsonLineWriter::new(open_stdio_pipe().1, arguments.output.json);
+    rows.write_value(row)?;
     Ok(rows.end()?)
 }
 
 /// An ad as a part of such a value.
-pub(super) fn ad_in_row(ad: &ClassAd) -> serde_json::Result<Box<RawValue>> {
-    RawValue::from_string(lossy(&report::json_line(ad)))
+pub(super) fn ad_to_raw_json(ad: &ClassAd) -> serde_json::Result<Box<RawValue>> {
+    RawValue::from_string(lossy_text(&report::ad_to_json_line(ad)))
 }
 
 /// Each with its end of line.
-pub(super) fn lines(lines: &[String]) -> String {
+pub(super) fn to_lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn lossy(bytes: &[u8]) -> String {
+fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// An ad for people.
-pub(super) fn shown(ad: &ClassAd) -> String {
-    if ad.is_empty() { "  (an ad without attributes)\n".to_owned() } else { lossy(&format::long::print(ad)) }
+pub(super) fn render_ad(ad: &ClassAd) -> String {
+    if ad.is_empty() {
+        "  (an ad without attributes)\n".to_owned()
+    } else {
+        lossy_text(&format::long::print(ad))
+    }
 }

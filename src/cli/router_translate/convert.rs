@@ -4,15 +4,17 @@ use std::io::Write;
 
 use clap::Args;
 
-use crate::cli::common::{ConfigOptions, OutputOptions, Problem, Session as Program, Status, pipe_ends};
-use crate::config::{CommandPolicy, Config, Who};
-use crate::lint::conversion::Conversion;
+use crate::cli::common::{
+    ConfigOptions, OutputOptions, Problem, ProgramContext as Program, Status, open_stdio_pipe,
+};
+use crate::config::{CommandPolicy, Config, LookupContext};
+use crate::lint::route_migration::RouteMigration;
 use crate::os::RealWorld;
-use crate::router::deprecated;
+use crate::router::old_routes;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
-pub(super) struct Arguments {
+pub(super) struct ConvertArguments {
     #[command(flatten)]
     config: ConfigOptions,
     /// Write what became of each route as one JSON array
@@ -24,17 +26,17 @@ pub(super) struct Arguments {
 }
 
 /// Carries it out: 0 when all routes were converted, 1 when one could not be.
-pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &ConvertArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
-    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
-    let load = arguments.config.load_options(CommandPolicy::BOUNDED);
-    let (config, warnings) = Config::load(&world, &who, &load).map_err(Problem::of_config)?;
+    let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
+    let load = arguments.config.load_options(CommandPolicy::BOUNDED_RUN);
+    let (config, warnings) = Config::load(&world, &who, &load).map_err(Problem::from_config_error)?;
     warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
-    let world = world.strict(config.is_strict());
+    let world = world.with_strict_mode(config.is_strict());
     let view = config.view(&world);
-    let mut conversion = Conversion::new(&view, &world);
+    let mut conversion = RouteMigration::new(&view, &world);
     let mut unread = 0;
-    let routes = deprecated::routes(&view, &world, true, &mut |text| {
+    let routes = old_routes::load_old_routes(&view, &world, true, &mut |text| {
         unread += 1;
         program.warn(&text);
     });
@@ -45,14 +47,14 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
         return Ok(Status::No);
     }
     for route in &routes {
-        conversion.add(route);
+        conversion.add_route(route);
         let problems = conversion.routes.last().into_iter().flat_map(|written| &written.problems);
         problems.for_each(|problem| program.warn(problem));
     }
-    conversion.end();
+    conversion.finish();
     let output = OutputOptions { json: arguments.json, jsonl: arguments.jsonl, ..OutputOptions::default() };
-    let mut stdout = pipe_ends().1;
-    match output.rows(&conversion.routes)? {
+    let mut stdout = open_stdio_pipe().1;
+    match output.render_json(&conversion.routes)? {
         Some(rows) => stdout.write_all(rows.as_bytes())?,
         None => stdout.write_all(&conversion.text)?,
     }

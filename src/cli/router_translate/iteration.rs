@@ -6,16 +6,16 @@ use std::io;
 use crate::cli::common::Problem;
 use crate::config::command::{self, CommandError};
 use crate::os::read_whole;
-use crate::transform::{Observer, Plan, Session, Transform};
+use crate::transform::{IterationPlan, Observer, Transform, TransformSession};
 
 /// Plans the iteration of a rule set. `stdin` is what stood on standard input behind rules that were read from there; items
 /// in it are taken out.
-pub(super) fn plan(
-    session: &mut Session<'_>,
+pub(super) fn plan_iteration(
+    session: &mut TransformSession<'_>,
     transforms: &[Transform],
     stdin: Option<&mut Vec<u8>>,
     observer: &mut dyn Observer,
-) -> anyhow::Result<Option<Plan>> {
+) -> anyhow::Result<Option<IterationPlan>> {
     let Some((last, before)) = transforms.split_last() else { return Ok(None) };
     if let Some(other) = before.iter().find(|transform| transform.envelope.iteration.is_some()) {
         let message = format!("{} iterates but is not the last transform", other.name);
@@ -24,10 +24,10 @@ pub(super) fn plan(
     let (world, policy) = (session.world, session.commands);
     let told = RefCell::new(None);
     let command = |text: &[u8]| {
-        let ran = command::run(text, policy, world);
+        let ran = command::run_command(text, policy, world);
         ran.map(|(output, _)| output).map_err(|error| told.replace(Some(error))).ok()
     };
-    let planned = session.plan(last, observer, &mut || read_whole(io::stdin().lock()), &command);
+    let planned = session.plan_iteration(last, observer, &mut || read_whole(io::stdin().lock()), &command);
     let plan = planned.map_err(|error| {
         let problem = Problem::unreadable(format!("cannot iterate over {}", last.name));
         match told.take() {

@@ -8,20 +8,20 @@ use clap::Args;
 use rustc_hash::FxHashMap;
 
 use super::rules::{self, RulesOptions};
-use crate::cli::common::{ConfigOptions, OutputOptions, Session as Program, Status, stdout};
+use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext as Program, Status, stdout};
 use crate::config::MacroSource;
 use crate::lint::transforms as lint;
-use crate::lint::transforms::{Finding, Severity};
+use crate::lint::transforms::{Severity, TransformFinding};
 use crate::os::RealWorld;
-use crate::quirks::Quirks;
+use crate::quirks::QuirkMode;
 use crate::runner::configured_world;
 use crate::text::LineCounter;
 use crate::text::caret::Caret;
-use crate::text::one_line::harmless;
+use crate::text::control_characters::mask_terminal_controls;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
-pub(super) struct Arguments {
+pub(super) struct LintArguments {
     #[command(flatten)]
     rules: RulesOptions,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
 }
 
 /// Carries it out: 0 when nothing was found, 1 otherwise, 3 when there are transforms that do not load.
-pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
     let world = match &config {
@@ -45,8 +45,8 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     let mut named = arguments.rules.clone();
     named.rules.extend(arguments.files.iter().cloned());
     // A configuration alone: its whole router.
-    let named = named.or_whole_router(view.as_ref());
-    let transforms = rules::load_what_can_be(&named, Quirks::None, view.as_ref(), &world, program)?;
+    let named = named.or_all_of_router(view.as_ref());
+    let transforms = rules::load_usable(&named, QuirkMode::Manual, view.as_ref(), &world, program)?;
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
     let mut findings = Vec::new();
     for (transform, runner) in &transforms.transforms {
@@ -54,8 +54,11 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
     }
     let mut out = stdout();
     if arguments.output.wants_json() {
-        let records: Vec<_> =
-            findings.iter().zip(lines(&findings)).map(|(finding, line)| record(finding, line)).collect();
+        let records: Vec<_> = findings
+            .iter()
+            .zip(line_numbers(&findings))
+            .map(|(finding, line)| finding_to_json(finding, line))
+            .collect();
         if arguments.output.jsonl {
             for record in &records {
                 writeln!(out, "{record}")?;
@@ -64,15 +67,15 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
             writeln!(out, "{}", serde_json::to_string_pretty(&records)?)?;
         }
     } else {
-        print(&findings, &mut out)?;
+        print_findings(&findings, &mut out)?;
     }
     out.flush()?;
     if !findings.is_empty() && !arguments.output.quiet {
-        program.tell(&format!(
+        program.write_stderr(&format!(
             "{}: {} finding{}\n",
             program.name(),
             findings.len(),
-            rules::plural(findings.len())
+            rules::plural_suffix(findings.len())
         ));
     }
     Ok(match (transforms.broken, findings.len()) {
@@ -83,39 +86,43 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 }
 
 /// Findings of one rule in one source that are shown to a reader: a file of something else has millions.
-const SHOWN: usize = 100;
+const MAX_SHOWN_PER_RULE: usize = 100;
 
 /// Prints findings for a reader, and how many more there are of what comes too often.
-fn print(findings: &[Finding], out: &mut impl Write) -> std::io::Result<()> {
+fn print_findings(findings: &[TransformFinding], out: &mut impl Write) -> std::io::Result<()> {
     let mut counts = FxHashMap::default();
-    let mut cut: Vec<&Finding> = Vec::new();
-    let of = |finding: &Finding| (finding.rule, Arc::as_ptr(&finding.line.source));
-    for (finding, line) in findings.iter().zip(lines(findings)) {
+    let mut cut: Vec<&TransformFinding> = Vec::new();
+    let of = |finding: &TransformFinding| (finding.rule, Arc::as_ptr(&finding.line.source));
+    for (finding, line) in findings.iter().zip(line_numbers(findings)) {
         let source = &finding.line.source;
         let count = counts.entry(of(finding)).or_insert(0);
         *count += 1;
-        if *count == SHOWN + 1 {
+        if *count == MAX_SHOWN_PER_RULE + 1 {
             cut.push(finding);
         }
-        if *count > SHOWN {
+        if *count > MAX_SHOWN_PER_RULE {
             continue;
         }
         let span = finding.line.span(finding.at.0, finding.at.1);
         let caret = Caret { source: &source.name, text: &source.text, span };
-        let message =
-            harmless(&format!("{}: {} [{}]", word(finding.severity), finding.message, finding.rule));
+        let message = mask_terminal_controls(&format!(
+            "{}: {} [{}]",
+            severity_word(finding.severity),
+            finding.message,
+            finding.rule
+        ));
         writeln!(out, "{}", caret.numbered_line(line).render(&message))?;
-        writeln!(out, "    fix: {}", harmless(&finding.fix))?;
+        writeln!(out, "    fix: {}", mask_terminal_controls(&finding.fix))?;
     }
     for finding in cut {
-        let (more, name) = (counts[&of(finding)] - SHOWN, &finding.line.source.name);
+        let (more, name) = (counts[&of(finding)] - MAX_SHOWN_PER_RULE, &finding.line.source.name);
         writeln!(out, "{name}: {more} more like these [{}]; --json has them", finding.rule)?;
     }
     Ok(())
 }
 
 /// The number of the line of each finding.
-fn lines(findings: &[Finding]) -> impl Iterator<Item = u32> {
+fn line_numbers(findings: &[TransformFinding]) -> impl Iterator<Item = u32> {
     let mut counted: Option<(&Arc<_>, LineCounter<'_>)> = None;
     findings.iter().map(move |finding| {
         let source = &finding.line.source;
@@ -127,14 +134,14 @@ fn lines(findings: &[Finding]) -> impl Iterator<Item = u32> {
     })
 }
 
-fn word(severity: Severity) -> &'static str {
+fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
     }
 }
 
-fn record(finding: &Finding, line: u32) -> serde_json::Value {
+fn finding_to_json(finding: &TransformFinding, line: u32) -> serde_json::Value {
     let source = &finding.line.source;
     let span = finding.line.span(finding.at.0, finding.at.0);
     let before = &source.text[..source.text.len().min(span.start as usize)];
@@ -145,7 +152,7 @@ fn record(finding: &Finding, line: u32) -> serde_json::Value {
         "column": column,
         "end_column": column + finding.at.1.saturating_sub(finding.at.0),
         "rule": finding.rule,
-        "severity": word(finding.severity),
+        "severity": severity_word(finding.severity),
         "message": finding.message,
         "fix": finding.fix,
     })

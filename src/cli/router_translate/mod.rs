@@ -1,38 +1,38 @@
 //! `htc-router-translate`: one file a verb.
 
+mod ad_pipeline;
 mod compare;
 mod compare_routers;
 mod compare_search;
 mod convert;
+mod hook_stages;
 mod iteration;
 mod lint;
 mod matching;
 mod options;
 mod route;
-mod router;
+mod router_setup;
 mod rules;
-mod run;
+mod run_directory;
 mod simulate;
-mod stages;
-mod stream;
 mod transform;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::hook::HookType;
 
-use super::common::{Compat, Example, Manual, Program, Session, Status, command};
+use super::common::{CompatTool, Example, Manual, Program, ProgramContext, Status, program_command};
 use super::compat::{condor_job_router_info, condor_transform_ads};
 
 /// The program.
 pub const PROGRAM: Program = Program {
     name: "htc-router-translate",
-    command: || command::<Arguments>("htc-router-translate", &MANUAL),
+    command: || program_command::<RouterTranslateCli>("htc-router-translate", &MANUAL),
     manual: &MANUAL,
-    run: |matches, session| run(Arguments::from_arg_matches(matches)?, session),
+    run: |matches, session| run(RouterTranslateCli::from_arg_matches(matches)?, session),
     compat: &[
-        Compat { tool: "condor_transform_ads", run: condor_transform_ads::run },
-        Compat { tool: "condor_job_router_info", run: condor_job_router_info::run },
+        CompatTool { tool: "condor_transform_ads", run: condor_transform_ads::run },
+        CompatTool { tool: "condor_job_router_info", run: condor_job_router_info::run },
     ],
 };
 
@@ -136,62 +136,68 @@ const MANUAL: Manual = Manual {
          verb goes on with the next one.",
         "What debug() would log is not printed: condor_job_router_info -diagnostic:match lacks the lines 'Classad debug: ...', \
          which tell how long each step took.",
-        crate::cli::common::CLASSAD_KNOBS,
+        crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };
 
 /// The command line.
 #[derive(Debug, Parser)]
-pub struct Arguments {
+pub struct RouterTranslateCli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: RouterTranslateVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum RouterTranslateVerb {
     /// Apply transforms to ads
-    Transform(transform::Arguments),
+    Transform(transform::TransformArguments),
     /// Find mistakes in transforms
-    Lint(lint::Arguments),
+    Lint(lint::LintArguments),
     /// Compare two rule sets, or two routers, on given and made-up ads
-    Compare(compare_search::Arguments),
+    Compare(compare_search::CompareArguments),
     /// Tell which route each job gets, and why others do not
     #[command(name = "match")]
-    Match(matching::Arguments),
+    Match(matching::MatchArguments),
     /// Write the ads that the router would submit
-    Route(route::Arguments),
+    Route(route::RouteArguments),
     /// Call TRANSLATE_JOB for source jobs and write its answers
-    Translate(stages::Translate),
+    Translate(hook_stages::TranslateArguments),
     /// Call UPDATE_JOB_INFO for routed jobs and write them updated
-    Update(stages::Call),
+    Update(hook_stages::HookCallOptions),
     /// Call JOB_FINALIZE for pairs of source and routed job and write them updated
-    Finalize(stages::Call),
+    Finalize(hook_stages::HookCallOptions),
     /// Call JOB_CLEANUP for routed jobs
-    Cleanup(stages::Call),
+    Cleanup(hook_stages::HookCallOptions),
     /// Copy back what the router copies back, from pairs of source and routed job
-    Finish(options::VerbOptions),
+    Finish(options::RouterVerbOptions),
     /// Route the jobs of a directory for as long as it lives
-    Run(run::Arguments),
+    Run(run_directory::RunDirectoryArguments),
     /// Play jobs over time through the routes' limits and throttles
-    Simulate(simulate::Arguments),
+    Simulate(simulate::SimulateArguments),
     /// Write routes of the old syntax as JOB_ROUTER_ROUTE_<name>
-    Convert(convert::Arguments),
+    Convert(convert::ConvertArguments),
 }
 
-fn run(arguments: Arguments, session: &Session) -> anyhow::Result<Status> {
+fn run(arguments: RouterTranslateCli, session: &ProgramContext) -> anyhow::Result<Status> {
     match arguments.verb {
-        Verb::Transform(arguments) => transform::run(&arguments, session),
-        Verb::Lint(arguments) => lint::run(&arguments, session),
-        Verb::Compare(arguments) => compare::run(&arguments, session),
-        Verb::Match(arguments) => matching::run(&arguments, session),
-        Verb::Route(arguments) => route::run(&arguments, session),
-        Verb::Translate(arguments) => stages::translate(&arguments, session),
-        Verb::Update(arguments) => stages::run(HookType::RouterUpdateJobInfo, &arguments, session),
-        Verb::Finalize(arguments) => stages::run(HookType::JobFinalize, &arguments, session),
-        Verb::Cleanup(arguments) => stages::run(HookType::JobCleanup, &arguments, session),
-        Verb::Finish(arguments) => stages::finish(&arguments, session),
-        Verb::Run(arguments) => run::run(&arguments, session),
-        Verb::Simulate(arguments) => simulate::run(&arguments, session),
-        Verb::Convert(arguments) => convert::run(&arguments, session),
+        RouterTranslateVerb::Transform(arguments) => transform::run(&arguments, session),
+        RouterTranslateVerb::Lint(arguments) => lint::run(&arguments, session),
+        RouterTranslateVerb::Compare(arguments) => compare::run(&arguments, session),
+        RouterTranslateVerb::Match(arguments) => matching::run(&arguments, session),
+        RouterTranslateVerb::Route(arguments) => route::run(&arguments, session),
+        RouterTranslateVerb::Translate(arguments) => hook_stages::translate(&arguments, session),
+        RouterTranslateVerb::Update(arguments) => {
+            hook_stages::run_hook_verb(HookType::RouterUpdateJobInfo, &arguments, session)
+        }
+        RouterTranslateVerb::Finalize(arguments) => {
+            hook_stages::run_hook_verb(HookType::JobFinalize, &arguments, session)
+        }
+        RouterTranslateVerb::Cleanup(arguments) => {
+            hook_stages::run_hook_verb(HookType::JobCleanup, &arguments, session)
+        }
+        RouterTranslateVerb::Finish(arguments) => hook_stages::finish(&arguments, session),
+        RouterTranslateVerb::Run(arguments) => run_directory::run(&arguments, session),
+        RouterTranslateVerb::Simulate(arguments) => simulate::run(&arguments, session),
+        RouterTranslateVerb::Convert(arguments) => convert::run(&arguments, session),
     }
 }

@@ -2,16 +2,16 @@
 
 use clap::Args;
 
-use super::stream::Inputs;
+use super::ad_pipeline::InputFiles;
 use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, QuirksOptions};
 
 /// Options of verbs that take ads through the router.
 #[derive(Args, Debug)]
-pub(super) struct VerbOptions {
+pub(super) struct RouterVerbOptions {
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[command(flatten)]
-    pub(super) inputs: Inputs,
+    pub(super) inputs: InputFiles,
     #[command(flatten)]
     pub(super) output: OutputOptions,
     #[command(flatten)]

@@ -3,24 +3,24 @@
 use bstr::{BString, ByteSlice};
 use clap::Args;
 
-use super::options::VerbOptions;
-use super::router::{self, Reasons, Setup, StateOptions};
-use super::stream::{Ads, each_ad};
+use super::ad_pipeline::{AdPrinter, for_each_ad};
+use super::options::RouterVerbOptions;
+use super::router_setup::{self, ReasonCounts, RouteStateOptions, RouterSetup};
 use crate::classad::ClassAd;
-use crate::cli::common::{Problem, Session as Program, Status, pipe_ends, seconds};
+use crate::cli::common::{Problem, ProgramContext as Program, Status, open_stdio_pipe, parse_seconds};
 use crate::cli::transform_report as report;
 use crate::config::MacroSource;
-use crate::router::explain::NAMED;
-use crate::router::translate::{Part, Stage, Watcher, difference};
-use crate::router::{Choice, Pass, Route, Translator, forget_routing};
+use crate::router::explain::MAX_NAMED_ROUTES;
+use crate::router::translate::{TransformPosition, TransformProgress, TranslationWatcher, changes_of_edit};
+use crate::router::{Route, RouteChoice, RoutingPass, Translator, forget_routing};
 use crate::runner::configured_world;
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::router::{HookRunner, OneByOne, Outcome, Told};
-use crate::transform::{Event, Line, Observer, Transform};
+use crate::runner::router::{HookRunner, RoutingNotice, RoutingOutcome, SingleJobRouter};
+use crate::transform::{Observer, RuleLine, Transform, TransformEvent};
 
 /// Options of the verb.
 #[derive(Args, Debug)]
-pub(super) struct Arguments {
+pub(super) struct RouteArguments {
     /// Tell on standard error for each job what each route said to it, and what became of it
     #[arg(long)]
     explain: bool,
@@ -34,37 +34,41 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_hooks: bool,
     /// Kill a hook that takes longer
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "60")]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
     hook_limit: std::time::Duration,
     /// Give every job this route, whatever its requirements and limits
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
     #[command(flatten)]
-    state: StateOptions,
+    state: RouteStateOptions,
     #[command(flatten)]
-    options: VerbOptions,
+    options: RouterVerbOptions,
 }
 
 /// Tells what transforms do.
-struct Tracer<'a> {
+struct TransformTracer<'a> {
     program: &'a Program,
     trace: bool,
 }
 
-impl Watcher for Tracer<'_> {
-    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
+impl TranslationWatcher for TransformTracer<'_> {
+    fn note_progress(&mut self, part: TransformPosition, transform: &Transform, stage: TransformProgress) {
         if !self.trace {
             return;
         }
         let kind = match part {
-            Part::Pre => "before the route",
-            Part::Route => "route",
-            Part::Post => "after the route",
+            TransformPosition::Pre => "before the route",
+            TransformPosition::Route => "route",
+            TransformPosition::Post => "after the route",
         };
         match stage {
-            Stage::Begins => self.program.tell(&format!("  {} ({kind})\n", transform.name)),
-            Stage::Skipped => self.program.tell(&format!("  {} ({kind}) does not apply\n", transform.name)),
-            Stage::Ended => {}
+            TransformProgress::Begins => {
+                self.program.write_stderr(&format!("  {} ({kind})\n", transform.name))
+            }
+            TransformProgress::Skipped => {
+                self.program.write_stderr(&format!("  {} ({kind}) does not apply\n", transform.name))
+            }
+            TransformProgress::Ended => {}
         }
     }
 
@@ -73,110 +77,115 @@ impl Watcher for Tracer<'_> {
     }
 }
 
-impl Observer for Tracer<'_> {
+impl Observer for TransformTracer<'_> {
     fn wants_steps(&self) -> bool {
         self.trace
     }
 
-    fn event(&mut self, line: &Line, event: Event<'_>) {
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
         match event {
-            Event::Problem(problem) => {
-                self.program.report(&report::problem(line, &problem, Status::Failed));
+            TransformEvent::Problem(problem) => {
+                self.program.report(&report::statement_problem(line, &problem, Status::Failed));
             }
-            Event::Changed { attribute, old, new } if self.trace => {
+            TransformEvent::Changed { attribute, old, new } if self.trace => {
                 let side = |expr: Option<&crate::classad::Expr>| {
                     expr.map_or("(none)".into(), |expr| expr.unparse().to_str_lossy().into_owned())
                 };
                 let text = format!("    {}: {} -> {}\n", attribute.as_bstr(), side(old), side(new));
-                self.program.tell(&text);
+                self.program.write_stderr(&text);
             }
             _ => {}
         }
     }
 }
 
-struct Work<'a> {
-    arguments: &'a Arguments,
+struct RoutingRun<'a> {
+    arguments: &'a RouteArguments,
     program: &'a Program,
-    setup: &'a Setup,
-    pass: Pass<'a>,
+    setup: &'a RouterSetup,
+    pass: RoutingPass<'a>,
     /// The route that every job gets.
     forced: Option<usize>,
-    ads: Ads,
-    reasons: Reasons,
-    jobs: OneByOne<'a>,
+    ads: AdPrinter,
+    reasons: ReasonCounts,
+    jobs: SingleJobRouter<'a>,
 }
 
 /// Carries it out: 0 when every job was routed, 1 when one was not.
-pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let quirks = arguments.options.quirks.quirks;
-    let setup = Setup::load(&arguments.options.config, quirks, &world, program)?;
+    let setup = RouterSetup::load(&arguments.options.config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
-    let pass = setup.pass(&arguments.state, &world)?;
-    let forced = arguments.route.as_deref().map(|name| setup.named(name)).transpose()?;
-    let (stdin, stdout) = pipe_ends();
+    let pass = setup.make_pass(&arguments.state, &world)?;
+    let forced = arguments.route.as_deref().map(|name| setup.find_route_number(name)).transpose()?;
+    let (stdin, stdout) = open_stdio_pipe();
     let knobs: &dyn MacroSource = &view;
-    let translator =
-        Translator { table: &setup.table, knobs: &setup.knobs, config: Some(knobs), world: &world, quirks };
+    let translator = Translator {
+        table: &setup.table,
+        parameters: &setup.knobs,
+        config: Some(knobs),
+        world: &world,
+        quirks,
+    };
     let hooks = HookRunner {
         knobs: &view,
         world: &world,
-        environment: DaemonEnvironment::of_program(&world, &arguments.options.config.choice())
+        environment: DaemonEnvironment::from_program(&world, &arguments.options.config.to_config_choice())
             .for_hooks(quirks),
         limit: Some(arguments.hook_limit),
         directory: None,
         quirks,
     };
-    let mut work = Work {
+    let mut work = RoutingRun {
         arguments,
         program,
-        jobs: OneByOne::new(translator, hooks, !arguments.no_hooks),
+        jobs: SingleJobRouter::new(translator, hooks, !arguments.no_hooks),
         setup: &setup,
         pass,
         forced,
-        ads: Ads::new(&arguments.options.output, stdout),
-        reasons: Reasons::default(),
+        ads: AdPrinter::new(&arguments.options.output, stdout),
+        reasons: ReasonCounts::default(),
     };
-    let malformed = each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
+    let malformed = for_each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
             forget_routing(&mut job);
         }
-        work.job(&router::job_key(&job, &world), &job)
+        work.process_job(&router_setup::job_key(&job, &world), &job)
     })?;
-    let Work { ads, reasons, .. } = work;
+    let RoutingRun { ads, reasons, .. } = work;
     ads.finish()?;
     if reasons.total() > 0 && !arguments.options.output.quiet {
-        program.tell(&format!("{}\n", reasons.lines("not routed").join("\n")));
+        program.write_stderr(&format!("{}\n", reasons.to_lines("not routed").join("\n")));
     }
     Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
 }
 
-impl Setup {
+impl RouterSetup {
     /// The number of the route that `--route` names.
-    fn named(&self, name: &str) -> anyhow::Result<usize> {
-        Ok(self.table.find(name.as_bytes()).ok_or_else(|| {
-            let names = self.table.in_order().take(10).map(|(_, route)| route.name.to_string());
+    fn find_route_number(&self, name: &str) -> anyhow::Result<usize> {
+        Ok(self.table.index_of(name.as_bytes()).ok_or_else(|| {
+            let names = self.table.routes_in_order().take(10).map(|(_, route)| route.name.to_string());
             let hint = format!("routes are: {}", names.collect::<Vec<_>>().join(", "));
             Problem::usage(format!("there is no route '{name}'")).hint(hint)
         })?)
     }
 }
 
-impl<'a> Work<'a> {
+impl<'a> RoutingRun<'a> {
     /// Finds the route of a job, and does what the router does with it.
-    fn job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
-        let Some(route) = self.route(key, job) else { return Ok(()) };
-        match self.one(route, key, job)? {
-            Outcome::Routed(pair) if self.arguments.pairs => self.ads.pair(&pair.0, &pair.1)?,
-            Outcome::Routed(pair) => self.ads.write(&pair.1)?,
-            Outcome::Edited(edited) => self.ads.write(&edited)?,
-            Outcome::GivenBack(reason) => {
+    fn process_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
+        let Some(route) = self.choose_route(key, job) else { return Ok(()) };
+        match self.route_one_job(route, key, job)? {
+            RoutingOutcome::Routed(pair) if self.arguments.pairs => self.ads.write_pair(&pair.0, &pair.1)?,
+            RoutingOutcome::Routed(pair) => self.ads.write(&pair.1)?,
+            RoutingOutcome::Edited(edited) => self.ads.write(&edited)?,
+            RoutingOutcome::GivenBack(reason) => {
                 self.program.warn(&format!("{key}: given back: {reason}"));
                 self.reasons.add(format!("given back by route {}: {reason}", route.name));
             }
-            Outcome::Kept(what, reason) => {
+            RoutingOutcome::Stuck(what, reason) => {
                 self.program.warn(&format!("{key}: {what}: {reason}"));
                 self.reasons.add(format!("{what}, in route {}: {reason}", route.name));
             }
@@ -185,49 +194,53 @@ impl<'a> Work<'a> {
     }
 
     /// The route of a job; why it has none is counted.
-    fn route(&mut self, key: &str, job: &ClassAd) -> Option<&'a Route> {
+    fn choose_route(&mut self, key: &str, job: &ClassAd) -> Option<&'a Route> {
         let is_told = self.arguments.explain;
-        let before = is_told.then(|| self.pass.states().to_vec());
+        let before = is_told.then(|| self.pass.route_states().to_vec());
         let choice = match self.forced {
-            Some(at) => Choice::Route(at),
+            Some(at) => RouteChoice::Route(at),
             None => self.pass.choose(job),
         };
         let chosen = match choice {
-            Choice::Route(at) => Some(&self.setup.table.routes[at]),
+            RouteChoice::Route(at) => Some(&self.setup.table.routes[at]),
             _ => None,
         };
         if is_told || chosen.is_none() {
-            let states = before.as_deref().unwrap_or(self.pass.states());
-            let story = self.pass.explain(states, job, if is_told { usize::MAX } else { NAMED });
+            let states = before.as_deref().unwrap_or(self.pass.route_states());
+            let story = self.pass.explain(states, job, if is_told { usize::MAX } else { MAX_NAMED_ROUTES });
             if is_told {
-                let lines = story.lines(key, chosen.map(|route| route.name.as_slice()));
-                self.program.tell(&format!("{}\n", lines.join("\n")));
+                let lines = story.to_report_lines(key, chosen.map(|route| route.name.as_slice()));
+                self.program.write_stderr(&format!("{}\n", lines.join("\n")));
             }
             if chosen.is_none() {
-                self.reasons.add(self.pass.reason(choice, job, Some(&story)));
+                self.reasons.add(self.pass.unrouted_reason(choice, job, Some(&story)));
             }
         }
         chosen
     }
 
     /// What the router would do with it.
-    fn one(&mut self, route: &Route, key: &str, job: &ClassAd) -> std::io::Result<Outcome> {
+    fn route_one_job(&mut self, route: &Route, key: &str, job: &ClassAd) -> std::io::Result<RoutingOutcome> {
         let (program, arguments) = (self.program, self.arguments);
-        let mut tracer = Tracer { program, trace: arguments.trace };
+        let mut tracer = TransformTracer { program, trace: arguments.trace };
         let is_told = arguments.explain || arguments.trace;
-        let mut tell = |told: Told<'_>| match told {
-            Told::WouldCall(path) => {
+        let mut tell = |told: RoutingNotice<'_>| match told {
+            RoutingNotice::WouldCall(path) => {
                 program.warn(&format!("{key}: the router would call {path} (TRANSLATE_JOB) here"));
             }
-            Told::HookSays(text) => program.tell(&format!("{key}: TRANSLATE_JOB says: {text}\n")),
-            Told::Failure(failure) => program.report(&report::failure(failure, Status::Failed)),
-            Told::Edited(before, after) if is_told => {
-                for (name, expr) in difference(before, after) {
+            RoutingNotice::HookStderr(text) => {
+                program.write_stderr(&format!("{key}: TRANSLATE_JOB says: {text}\n"))
+            }
+            RoutingNotice::TransformFailure(failure) => {
+                program.report(&report::failure_problem(failure, Status::Failed))
+            }
+            RoutingNotice::Edited(before, after) if is_told => {
+                for (name, expr) in changes_of_edit(before, after) {
                     let value = expr.map_or(BString::from("(deleted)"), |expr| expr.unparse_old());
-                    program.tell(&format!("{key}  edits {name} = {value}\n"));
+                    program.write_stderr(&format!("{key}  edits {name} = {value}\n"));
                 }
             }
-            Told::Edited(..) => {}
+            RoutingNotice::Edited(..) => {}
         };
         self.jobs.route(route, (key, job), &mut tracer, &mut tell)
     }

@@ -7,13 +7,13 @@ use anyhow::Context;
 use bstr::{BString, ByteSlice};
 use clap::Args;
 
-use crate::cli::common::{ConfigOptions, Problem, Session as Program, Status};
+use crate::cli::common::{ConfigOptions, Problem, ProgramContext as Program, Status};
 use crate::cli::transform_report as report;
-use crate::config::{CommandPolicy, Config, MacroSource, Origin, View, Who};
-use crate::lint::transforms::Runner;
+use crate::config::{CommandPolicy, Config, ConfigView, LookupContext, MacroSource, SettingOrigin};
+use crate::lint::transforms::TransformRunner;
 use crate::os::read_whole;
-use crate::quirks::{Quirk, Quirks};
-use crate::transform::{Reason, Session, Transform, legacy};
+use crate::quirks::{Quirk, QuirkMode};
+use crate::transform::{FailureReason, Transform, TransformSession, route_conversion};
 use crate::world::World;
 
 /// Options that name transforms.
@@ -38,8 +38,8 @@ pub(super) struct RulesOptions {
 
 impl RulesOptions {
     /// Where nothing is named: all that a router's configuration lists, in the order of application.
-    pub(super) fn or_whole_router(mut self, view: Option<&View<'_>>) -> Self {
-        let Some(view) = view.filter(|_| self.rules.is_empty() && !self.wants_config()) else { return self };
+    pub(super) fn or_all_of_router(mut self, view: Option<&ConfigView<'_>>) -> Self {
+        let Some(view) = view.filter(|_| self.rules.is_empty() && !self.needs_config()) else { return self };
         let list = |knob: &str| {
             let text = view.text(knob).unwrap_or_default();
             text.to_str_lossy().into_owned()
@@ -54,27 +54,27 @@ impl RulesOptions {
     }
 
     /// Whether commands are run: only when asked for, as rules may come from anywhere.
-    pub(super) fn commands(&self) -> CommandPolicy {
-        if self.exec { CommandPolicy::BOUNDED } else { CommandPolicy::Refused }
+    pub(super) fn command_policy(&self) -> CommandPolicy {
+        if self.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused }
     }
 
     /// Whether nothing but job transforms of the configuration is named.
-    fn is_schedd(&self) -> bool {
+    fn is_schedd_only(&self) -> bool {
         let others = [&self.route, &self.router_transforms];
         !self.job_transforms.is_empty()
             && self.rules.is_empty()
             && others.iter().all(|names| names.is_empty())
     }
 
-    fn wants_config(&self) -> bool {
+    fn needs_config(&self) -> bool {
         [&self.job_transforms, &self.route, &self.router_transforms].iter().any(|names| !names.is_empty())
     }
 }
 
 /// The transforms that were named.
-pub(super) struct Loaded {
+pub(super) struct LoadedRules {
     /// In order of application, each with who would run it.
-    pub transforms: Vec<(Transform, Runner)>,
+    pub transforms: Vec<(Transform, TransformRunner)>,
     /// What stood on standard input behind the rules that were read from there.
     pub stdin: Option<Vec<u8>>,
     /// How many could not be read.
@@ -91,16 +91,16 @@ pub(super) fn load_config(
     program: &Program,
 ) -> anyhow::Result<Option<Config>> {
     // Job transforms belong to the access point; with rules or routes beside them all are read as by the router.
-    let subsystem = if rules.is_schedd() { "SCHEDD" } else { "JOB_ROUTER" };
-    let who = Who { subsystem: subsystem.into(), ..Who::default() };
-    let load = options.load_options(CommandPolicy::BOUNDED);
+    let subsystem = if rules.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
+    let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
+    let load = options.load_options(CommandPolicy::BOUNDED_RUN);
     match Config::load(world, &who, &load) {
         Ok((config, warnings)) => {
             warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
             Ok(Some(config))
         }
-        Err(error) if options.config_file.is_some() || rules.wants_config() => {
-            Err(Problem::of_config(error).into())
+        Err(error) if options.config_file.is_some() || rules.needs_config() => {
+            Err(Problem::from_config_error(error).into())
         }
         Err(_) => Ok(None),
     }
@@ -109,76 +109,79 @@ pub(super) fn load_config(
 /// Reads the transforms, all of which have to be right.
 pub(super) fn load(
     options: &RulesOptions,
-    quirks: Quirks,
-    view: Option<&View<'_>>,
+    quirks: QuirkMode,
+    view: Option<&ConfigView<'_>>,
     world: &dyn World,
     program: &Program,
-) -> anyhow::Result<Loaded> {
-    let loaded = load_what_can_be(options, quirks, view, world, program)?;
+) -> anyhow::Result<LoadedRules> {
+    let loaded = load_usable(options, quirks, view, world, program)?;
     let broken = loaded.broken;
     if broken > 0 {
-        return Err(
-            Problem::unreadable(format!("{broken} transform{} could not be loaded", plural(broken))).into()
-        );
+        return Err(Problem::unreadable(format!(
+            "{broken} transform{} could not be loaded",
+            plural_suffix(broken)
+        ))
+        .into());
     }
     Ok(loaded)
 }
 
 /// Reads the transforms; what is wrong with others is told.
-pub(super) fn load_what_can_be(
+pub(super) fn load_usable(
     options: &RulesOptions,
-    quirks: Quirks,
-    view: Option<&View<'_>>,
+    quirks: QuirkMode,
+    view: Option<&ConfigView<'_>>,
     world: &dyn World,
     program: &Program,
-) -> anyhow::Result<Loaded> {
+) -> anyhow::Result<LoadedRules> {
     let knobs = view.map(|view| view as &dyn MacroSource);
-    let session = || Session { commands: options.commands(), ..Session::new(world, knobs) };
-    let mut loading = Loading {
+    let session =
+        || TransformSession { commands: options.command_policy(), ..TransformSession::new(world, knobs) };
+    let mut loading = RulesLoader {
         view,
         world,
         program,
         quirks,
         defined: session(),
-        loaded: Loaded { transforms: Vec::new(), stdin: None, broken: 0, ignored: 0 },
+        loaded: LoadedRules { transforms: Vec::new(), stdin: None, broken: 0, ignored: 0 },
     };
     for path in &options.rules {
-        loading.file(path)?;
+        loading.load_file(path)?;
     }
     let kinds = [
-        (&options.job_transforms, "JOB_TRANSFORM_", Runner::Schedd),
-        (&options.route, "JOB_ROUTER_ROUTE_", Runner::Router),
-        (&options.router_transforms, "JOB_ROUTER_TRANSFORM_", Runner::Router),
+        (&options.job_transforms, "JOB_TRANSFORM_", TransformRunner::Schedd),
+        (&options.route, "JOB_ROUTER_ROUTE_", TransformRunner::Router),
+        (&options.router_transforms, "JOB_ROUTER_TRANSFORM_", TransformRunner::Router),
     ];
     for (lists, prefix, runner) in kinds {
         let names = lists.iter().flat_map(|list| list.split([',', ' ', '\t']));
         for name in names.filter(|name| !name.is_empty()) {
-            loading.knob(name, prefix, runner)?;
+            loading.load_param(name, prefix, runner)?;
         }
     }
     let mut loaded = loading.loaded;
-    if options.wants_config() {
+    if options.needs_config() {
         // A file that was given to define knobs is no transform of its own. What hides behind an include that cannot be
         // had is not known, so the file stays and fails.
         loaded.transforms.retain(|(transform, runner)| {
-            if *runner != Runner::Tool {
+            if *runner != TransformRunner::Tool {
                 return true;
             }
-            let checked = session().check(transform, &mut crate::transform::Silent);
+            let checked = session().check_commands(transform, &mut crate::transform::SilentObserver);
             let included =
-                checked.failure.is_none_or(|failure| !matches!(failure.reason, Reason::Include(_)));
+                checked.failure.is_none_or(|failure| !matches!(failure.reason, FailureReason::Include(_)));
             checked.commands > 0 || !included
         });
     }
     if loaded.transforms.is_empty() && loaded.broken + loaded.ignored == 0 {
-        Err(nothing(view).into())
+        Err(no_rules_problem(view).into())
     } else {
         Ok(loaded)
     }
 }
 
 /// There is nothing to apply.
-fn nothing(view: Option<&View<'_>>) -> Problem {
+fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
     let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
     match old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob))) {
         Some(knob) => {
@@ -191,18 +194,18 @@ fn nothing(view: Option<&View<'_>>) -> Problem {
 }
 
 /// Transforms being read.
-struct Loading<'a> {
-    view: Option<&'a View<'a>>,
+struct RulesLoader<'a> {
+    view: Option<&'a ConfigView<'a>>,
     world: &'a dyn World,
     program: &'a Program,
-    quirks: Quirks,
+    quirks: QuirkMode,
     /// Macros of rules files, which may define the knobs that are asked for.
-    defined: Session<'a>,
-    loaded: Loaded,
+    defined: TransformSession<'a>,
+    loaded: LoadedRules,
 }
 
-impl Loading<'_> {
-    fn take(&mut self, transform: anyhow::Result<Transform>, runner: Runner) {
+impl RulesLoader<'_> {
+    fn add_transform(&mut self, transform: anyhow::Result<Transform>, runner: TransformRunner) {
         match transform {
             Ok(transform) => self.loaded.transforms.push((transform, runner)),
             Err(error) => {
@@ -213,49 +216,55 @@ impl Loading<'_> {
     }
 
     /// Whether an old-syntax transform is left out, as 25.14 does; reports it either way.
-    fn is_ignored(&self, knob: &BString, runner: Runner) -> bool {
-        if runner != Runner::Schedd {
+    fn skips_old_syntax(&self, knob: &BString, runner: TransformRunner) -> bool {
+        if runner != TransformRunner::Schedd {
             self.program.warn(&format!(
                 "{knob} has the old syntax, which 25.14's job router refuses; it is applied here"
             ));
             return false;
         }
-        let is_ignored = self.quirks.has(Quirk::OldTransformsIgnored);
+        let is_ignored = self.quirks.reproduces(Quirk::OldTransformsIgnored);
         let here = if is_ignored { "so does this run" } else { "it is applied here" };
         self.program.warn(&format!("{knob} has the old syntax, which 25.14's schedd ignores; {here}"));
         is_ignored
     }
 
     /// A rules file.
-    fn file(&mut self, path: &Path) -> anyhow::Result<()> {
+    fn load_file(&mut self, path: &Path) -> anyhow::Result<()> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
-        let mut text = read(path)?;
-        let transform = Transform::from_file(&name, &text, Dialect::of(self.world));
+        let mut text = read_rules_file(path)?;
+        let transform = Transform::from_file(&name, &text, Dialect::of_world(self.world));
         if let Ok(transform) = &transform {
             if is_stdin {
-                self.loaded.stdin = Some(text.split_off(transform.envelope.rest.min(text.len())));
+                self.loaded.stdin = Some(text.split_off(transform.envelope.rest_offset.min(text.len())));
             }
-            self.defined.check(transform, &mut crate::transform::Silent);
+            self.defined.check_commands(transform, &mut crate::transform::SilentObserver);
         }
-        self.take(transform.map_err(|error| report::load_error(&error, Status::Unreadable)), Runner::Tool);
+        self.add_transform(
+            transform.map_err(|error| report::load_problem(&error, Status::Unreadable)),
+            TransformRunner::Tool,
+        );
         Ok(())
     }
 
     /// The transform of a knob, in the syntax of today or that of old routes.
-    fn knob(&mut self, name: &str, prefix: &str, runner: Runner) -> anyhow::Result<()> {
+    fn load_param(&mut self, name: &str, prefix: &str, runner: TransformRunner) -> anyhow::Result<()> {
         let knob = BString::from(format!("{prefix}{name}"));
         let own = self.defined.macros.get(&knob).map(<[u8]>::to_vec);
         let is_own = own.is_some();
         let raw = || self.view.and_then(|view| MacroSource::raw(view, &knob).map(|raw| raw.into_owned()));
         let Some(text) = own.or_else(raw) else {
             let hint = format!("htc-config-dump --dump '{prefix}' lists what is");
-            self.take(Err(Problem::unreadable(format!("{knob} is not defined")).hint(hint).into()), runner);
+            self.add_transform(
+                Err(Problem::unreadable(format!("{knob} is not defined")).hint(hint).into()),
+                runner,
+            );
             return Ok(());
         };
         let text = text.trim_start();
         let is_old = text.starts_with(b"[");
-        if is_old && self.is_ignored(&knob, runner) {
+        if is_old && self.skips_old_syntax(&knob, runner) {
             self.loaded.ignored += 1;
             return Ok(());
         }
@@ -264,34 +273,39 @@ impl Loading<'_> {
                 Some(view) if !is_own => view.expand_raw(&knob, text)?,
                 _ => text.into(),
             };
-            legacy::transform_from_knob(name, &expanded, self.world).map_err(|error| {
+            route_conversion::transform_from_parameter(name, &expanded, self.world).map_err(|error| {
                 anyhow::Error::new(error).context(Problem::unreadable(format!("cannot convert {knob}")))
             })
         } else {
-            Transform::from_knob_at(name, &place(&knob, self.view), text, Dialect::of(self.world))
-                .map_err(|error| report::load_error(&error, Status::Unreadable))
+            Transform::from_parameter_at(
+                name,
+                &param_place(&knob, self.view),
+                text,
+                Dialect::of_world(self.world),
+            )
+            .map_err(|error| report::load_problem(&error, Status::Unreadable))
         };
-        self.take(transform, runner);
+        self.add_transform(transform, runner);
         Ok(())
     }
 }
 
 /// What messages call the text of a knob: its name, and where the configuration sets it.
-fn place(knob: &BString, view: Option<&View<'_>>) -> String {
+fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
     let origin = view.and_then(|view| view.raw(&knob.to_str_lossy())).map(|setting| setting.origin);
     match origin {
-        Some(origin @ Origin { line: Some(_), .. }) => format!("{knob} ({origin})"),
+        Some(origin @ SettingOrigin { line: Some(_), .. }) => format!("{knob} ({origin})"),
         _ => knob.to_string(),
     }
 }
 
 /// The letter that makes more of it.
-pub(super) fn plural(count: usize) -> &'static str {
+pub(super) fn plural_suffix(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
 /// The text of a rules file.
-pub(super) fn read(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read_rules_file(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
     let problem = || Problem::unreadable(format!("cannot read rules '{}'", path.display()));
     if path.as_os_str() == "-" {
         read_whole(std::io::stdin().lock()).with_context(problem)

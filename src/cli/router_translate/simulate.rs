@@ -8,25 +8,25 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::router::{JsonRows, Setup};
+use super::router_setup::{JsonObjectPrinter, RouterSetup};
 use crate::cli::common::{
-    ConfigOptions, OutputOptions, Painter, Problem, QuirksOptions, Session as Program, Status, pipe_ends,
-    read_jobs, read_scenario, table,
+    ConfigOptions, OutputOptions, Painter, Problem, ProgramContext as Program, QuirksOptions, Status,
+    open_stdio_pipe, read_jobs, read_scenario, render_table,
 };
 use crate::os::RealWorld;
-use crate::picture::{Count, Moment, bands};
+use crate::picture::{BandCount, BandSample, draw_band_chart};
 use crate::router::Router;
-use crate::router::limits::throttle_text;
+use crate::router::limits::format_throttle;
 use crate::runner::configured_world;
-use crate::simulate::Players;
-use crate::simulate::router::{Point, RoutePoint, RouterSimulation, Totals, simulate};
-use crate::simulate::times::written;
-use crate::time::Now;
+use crate::simulate::SimulationKind;
+use crate::simulate::router::{RouteSnapshot, RouterSimulation, RouterSnapshot, RouterTotals, simulate};
+use crate::simulate::times::format_span;
+use crate::time::ClockReading;
 use crate::world::World;
 
 /// Options of the verb.
 #[derive(Args, Debug)]
-pub(super) struct Arguments {
+pub(super) struct SimulateArguments {
     /// The scenario, in TOML: htc-scenario(5); 'htc-slot-run simulate --init' writes one to begin with
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
@@ -51,59 +51,60 @@ pub(super) struct Arguments {
 }
 
 /// Carries it out.
-pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let path = &arguments.scenario;
-    let scenario = read_scenario(path, arguments.seed, Players::Routes, program)?;
+    let scenario = read_scenario(path, arguments.seed, SimulationKind::Routes, program)?;
     let quirks = arguments.quirks.quirks;
     let mut config = arguments.config.clone();
     // The scenario's knobs stand above the files and below those of the command line.
     config.set_knob = scenario.knobs.0.clone().into_iter().chain(config.set_knob).collect();
-    let setup = Setup::load(&config, quirks, &world, program)?;
+    let setup = RouterSetup::load(&config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
     let view = setup.config.view(&world);
-    let start = scenario.start.epoch(|epoch| i64::from(world.zone(epoch).offset));
+    let start = scenario.start.to_epoch(|epoch| i64::from(world.zone(epoch).offset));
     let jobs = read_jobs((&scenario, path), start, (None, &world), program)?;
-    let router = Router::new(setup.knobs, setup.table, quirks, Now::at_epoch(start));
+    let router = Router::new(setup.knobs, setup.table, quirks, ClockReading::from_epoch(start));
     let keeps = arguments.events || arguments.svg.is_some();
-    let mut points: Vec<Point> = Vec::new();
-    let mut note = |point: &Point| {
+    let mut points: Vec<RouterSnapshot> = Vec::new();
+    let mut note = |point: &RouterSnapshot| {
         if keeps {
             points.push(point.clone());
         }
     };
     let mut log = |time: u64, text: &str| {
         if arguments.trace {
-            program.tell(&format!("{time:>8} {text}\n"));
+            program.write_stderr(&format!("{time:>8} {text}\n"));
         }
     };
     let simulation = RouterSimulation { scenario: &scenario, jobs, start, view: &view, world: &world };
     let totals = simulate(simulation, router, &mut note, &mut log)
         .with_context(|| Problem::unreadable(format!("cannot play '{}'", path.display())))?;
     if let Some(path) = &arguments.svg {
-        fs::write(path, svg(&points))
+        fs::write(path, draw_svg(&points))
             .with_context(|| Problem::new(Status::Failed, format!("cannot write '{}'", path.display())))?;
     }
-    let mut out = pipe_ends().1;
+    let mut out = open_stdio_pipe().1;
     let painter = Painter::stdout(arguments.output.color);
-    if let Some(mut json) = JsonRows::new(&arguments.output) {
+    if let Some(mut json) = JsonObjectPrinter::new(&arguments.output) {
         match arguments.events {
-            true => points.iter().try_for_each(|point| json.row(&mut out, &object(point)))?,
-            false => json.row(&mut out, &serde_json::to_value(&totals)?)?,
+            true => points.iter().try_for_each(|point| json.print_object(&mut out, &point_to_json(point)))?,
+            false => json.print_object(&mut out, &serde_json::to_value(&totals)?)?,
         }
         json.end(&mut out)?;
     } else if arguments.events {
-        out.write_all(rows(&points, painter).as_bytes())?;
+        out.write_all(render_timeline(&points, painter).as_bytes())?;
     } else {
-        out.write_all(summary(&totals, painter).as_bytes())?;
+        out.write_all(render_summary(&totals, painter).as_bytes())?;
     }
     out.finish()?;
     Ok(Status::Done)
 }
 
 /// What came of it, on one screen.
-fn summary(totals: &Totals, painter: Painter) -> String {
-    let Totals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes, .. } = totals;
+fn render_summary(totals: &RouterTotals, painter: Painter) -> String {
+    let RouterTotals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
+        totals;
     let never = match totals.never_routed {
         0 => String::new(),
         never => format!("; {never} never got one, counted to the end"),
@@ -111,9 +112,9 @@ fn summary(totals: &Totals, painter: Painter) -> String {
     let mut text = format!(
         "{}: {came} jobs came, {finished} finished, {waiting} wait for a route at the end; {failed} copies were removed\n\
          they waited for a route {} on average, {} at most{never}\n",
-        written(*length),
-        written(*mean_wait),
-        written(*longest_wait)
+        format_span(*length),
+        format_span(*mean_wait),
+        format_span(*longest_wait)
     );
     for why in &totals.why_waiting {
         text += &format!("not routed: {}: {}\n", why.jobs, why.reason);
@@ -128,14 +129,14 @@ fn summary(totals: &Totals, painter: Painter) -> String {
             route.failed.to_string(),
             route.most.to_string(),
             format!("{:.1}", route.mean),
-            written(route.throttled),
+            format_span(route.throttled),
         ]
     });
-    text += &table(&columns, rows, painter);
+    text += &render_table(&columns, rows, painter);
     text
 }
 
-fn object(point: &Point) -> serde_json::Value {
+fn point_to_json(point: &RouterSnapshot) -> serde_json::Value {
     let routes: Vec<_> = point
         .routes
         .iter()
@@ -157,7 +158,7 @@ fn object(point: &Point) -> serde_json::Value {
     })
 }
 
-fn rows(points: &[Point], painter: Painter) -> String {
+fn render_timeline(points: &[RouterSnapshot], painter: Painter) -> String {
     let columns = [">TIME", ">WAITING", ">FINISHED", ">FAILED", "<ROUTE", ">JOBS", ">RUNNING", "<THROTTLE"];
     let rows = points.iter().flat_map(|point| {
         point.routes.iter().enumerate().map(|(at, route)| {
@@ -170,23 +171,25 @@ fn rows(points: &[Point], painter: Painter) -> String {
                 route.name.to_string(),
                 route.jobs.to_string(),
                 route.running.to_string(),
-                throttle_text(route.throttle).to_string(),
+                format_throttle(route.throttle).to_string(),
             ]
         })
     });
-    table(&columns, rows, painter)
+    render_table(&columns, rows, painter)
 }
 
 /// A drawing: one line a route, its height the number of its jobs; red where it is throttled.
-fn svg(points: &[Point]) -> String {
+fn draw_svg(points: &[RouterSnapshot]) -> String {
     let names = points.first().map_or(&[][..], |point| &point.routes);
     let names: Vec<String> = names.iter().map(|route| route.name.to_string()).collect();
-    let count = |route: &RoutePoint| Count {
+    let count = |route: &RouteSnapshot| BandCount {
         all: route.jobs,
         running: route.running,
         throttled: route.throttle > 0.0,
     };
-    let moment =
-        |point: &Point| Moment { time: point.time, counts: point.routes.iter().map(count).collect() };
-    bands(&names, &points.iter().map(moment).collect::<Vec<_>>())
+    let moment = |point: &RouterSnapshot| BandSample {
+        time: point.time,
+        counts: point.routes.iter().map(count).collect(),
+    };
+    draw_band_chart(&names, &points.iter().map(moment).collect::<Vec<_>>())
 }

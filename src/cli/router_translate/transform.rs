@@ -1,10 +1,10 @@
 //! `htc-router-translate transform`: ads in, transformed ads out.
 
 mod options;
-mod out;
+mod parallel;
 mod run;
-mod together;
-mod watch;
+mod transform_output;
+mod transform_reporter;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,82 +14,90 @@ use std::path::Path;
 
 use anyhow::Context;
 
-pub(super) use self::options::Arguments;
-use self::out::Out;
-use self::run::Run;
-use self::watch::Watch;
+pub(super) use self::options::TransformArguments;
+use self::run::AdTransformer;
+use self::transform_output::TransformOutput;
+use self::transform_reporter::TransformReporter;
 use super::iteration;
-use super::rules::{self, Loaded};
+use super::rules::{self, LoadedRules};
 use crate::classad::Dialect;
-use crate::classad::stream::{AdReader, Form};
-use crate::cli::common::{Problem, Session as Program, Sink, Status, stop_without_reader};
+use crate::classad::stream::{AdForm, AdReader};
+use crate::cli::common::{
+    OutputTarget, Problem, ProgramContext as Program, Status, exit_when_reader_is_gone,
+};
 use crate::cli::transform_report as report;
 use crate::lint::transforms as lint;
 use crate::lint::transforms::Severity;
-use crate::os::{Enough, RealWorld, Until, threads};
-use crate::transform::{Plan, Session, Transform};
+use crate::os::{RealWorld, StopFlag, StoppableReader, thread_count};
+use crate::transform::{IterationPlan, Transform, TransformSession};
 
 /// So many ads of one are hardly meant.
-const MANY_TURNS: u64 = 1_000_000;
+const SUSPICIOUS_TURN_COUNT: u64 = 1_000_000;
 
 /// Carries it out: 0 when every transform of every ad went well, 1 when one failed.
-pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<Status> {
-    arguments.keep_inputs()?;
+pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::Result<Status> {
+    arguments.refuse_overwriting_inputs()?;
     let world = arguments.clock.world();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
-    let world = arguments.world_of(config.as_ref(), program);
+    let world = arguments.make_world(config.as_ref(), program);
     let view = config.as_ref().map(|config| config.view(&world));
     let mut loaded = rules::load(&arguments.rules, arguments.quirks.quirks, view.as_ref(), &world, program)?;
     refuse_bad_statements(&loaded, &world, program)?;
     let mut transforms: Vec<Transform> =
         loaded.transforms.drain(..).map(|(transform, _)| transform).collect();
-    let mut session = arguments.session(&world, view.as_ref());
-    let mut observer = Watch::new(arguments, program);
-    let plan = iteration::plan(&mut session, &transforms, loaded.stdin.as_mut(), &mut observer)?;
-    if let Some(turns) = plan.as_ref().map(Plan::turns).filter(|turns| *turns >= MANY_TURNS) {
+    let mut session = arguments.new_session(&world, view.as_ref());
+    let mut observer = TransformReporter::new(arguments, program);
+    let plan = iteration::plan_iteration(&mut session, &transforms, loaded.stdin.as_mut(), &mut observer)?;
+    if let Some(turns) =
+        plan.as_ref().map(IterationPlan::runs_per_ad).filter(|turns| *turns >= SUSPICIOUS_TURN_COUNT)
+    {
         program.warn(&format!("TRANSFORM makes {turns} ads of each"));
     }
-    if let Some(items) = plan.as_ref().and_then(Plan::item_file) {
-        arguments.keep(Path::new(OsStr::from_bytes(items)))?;
+    if let Some(items) = plan.as_ref().and_then(IterationPlan::item_file) {
+        arguments.refuse_overwriting(Path::new(OsStr::from_bytes(items)))?;
     }
     for included in transforms.iter().flat_map(Transform::included_files) {
-        arguments.keep(Path::new(OsStr::from_bytes(&included)))?;
+        arguments.refuse_overwriting(Path::new(OsStr::from_bytes(&included)))?;
     }
     let written = || match &arguments.out {
         Some(path) => Problem::new(Status::Failed, format!("cannot write '{}'", path.display())),
         None => Problem::new(Status::Failed, "cannot write the output"),
     };
-    stop_without_reader();
-    let out = Sink::open(arguments.out.as_deref()).with_context(written)?;
-    let mut run = Run {
+    exit_when_reader_is_gone();
+    let out = OutputTarget::open(arguments.out.as_deref()).with_context(written)?;
+    let mut run = AdTransformer {
         program,
         arguments,
         config: config.as_ref(),
-        maps: world.shared_maps(),
+        maps: world.shared_user_maps(),
         transforms: &mut transforms,
         plan,
-        writer: Out::new(arguments),
+        writer: TransformOutput::new(arguments),
         out: BufWriter::with_capacity(256 * 1024, out),
         observer,
         number: 0,
         failed: 0,
         malformed: 0,
     };
-    for path in arguments.inputs() {
-        input(&mut run, path, &mut session, &mut loaded.stdin)?;
+    for path in arguments.input_files() {
+        transform_input(&mut run, path, &mut session, &mut loaded.stdin)?;
     }
     run.writer.finish(&mut run.out).with_context(written)?;
     // What was in the file before is lost only now.
     let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
     out.commit().with_context(written)?;
     if run.failed > 0 && !arguments.output.quiet {
-        program.warn(&format!("{} ad{} could not be transformed", run.failed, rules::plural(run.failed)));
+        program.warn(&format!(
+            "{} ad{} could not be transformed",
+            run.failed,
+            rules::plural_suffix(run.failed)
+        ));
     }
     let broken = run.observer.broken;
     if broken > 0 && !arguments.output.quiet {
         program.warn(&format!(
             "{broken} problem{} kept statements from doing what was asked",
-            rules::plural(broken)
+            rules::plural_suffix(broken)
         ));
     }
     Ok(if run.failed + run.malformed + broken > 0 { Status::No } else { Status::Done })
@@ -97,17 +105,17 @@ pub(super) fn run(arguments: &Arguments, program: &Program) -> anyhow::Result<St
 
 /// Tells every statement that can never work; one that stands in no `if` ends the run before the first ad. Then those
 /// that do nothing are told too, so that one run shows all that is to be corrected.
-fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) -> anyhow::Result<()> {
+fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Program) -> anyhow::Result<()> {
     let mut fatal = 0;
     let mut findings = Vec::new();
     for (transform, runner) in &loaded.transforms {
-        let found = lint::without_effect(transform, *runner, world);
+        let found = lint::find_ineffective_statements(transform, *runner, world);
         fatal += found.iter().filter(|finding| finding.is_fatal()).count();
         findings.extend(found);
     }
     let mut told = findings.iter().filter(|finding| fatal > 0 || finding.severity == Severity::Error);
-    for finding in told.by_ref().take(MOST_STATEMENTS) {
-        program.report(&report::finding(finding, Status::Unreadable));
+    for finding in told.by_ref().take(MAX_REPORTED_STATEMENTS) {
+        program.report(&report::finding_problem(finding, Status::Unreadable));
     }
     // A file that holds no rules at all has a mistake in each line.
     let rest = told.count();
@@ -115,39 +123,41 @@ fn refuse_bad_statements(loaded: &Loaded, world: &RealWorld, program: &Program) 
         program.warn(&format!("{rest} more statements are wrong; lint tells all of them"));
     }
     if fatal > 0 {
-        let message =
-            format!("{fatal} statement{} would fail for every ad, nothing was done", rules::plural(fatal));
+        let message = format!(
+            "{fatal} statement{} would fail for every ad, nothing was done",
+            rules::plural_suffix(fatal)
+        );
         return Err(Problem::unreadable(message).into());
     }
     Ok(())
 }
 
 /// How many wrong statements are told before the first ad.
-const MOST_STATEMENTS: usize = 100;
+const MAX_REPORTED_STATEMENTS: usize = 100;
 
 /// Transforms the ads of a file, by several threads where that makes no difference. `rest` is what rules have left of standard input.
-fn input<W: Write + Send>(
-    run: &mut Run<'_, W>,
+fn transform_input<W: Write + Send>(
+    run: &mut AdTransformer<'_, W>,
     path: &Path,
-    session: &mut Session<'_>,
+    session: &mut TransformSession<'_>,
     rest: &mut Option<Vec<u8>>,
 ) -> anyhow::Result<()> {
     let is_stdin = path == Path::new("-");
     let shown = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
     let problem = || Problem::cannot_read(&shown);
-    let enough = Enough::new();
+    let enough = StopFlag::new();
     let read: Box<dyn Read + Send> = match is_stdin.then(|| rest.take()) {
         Some(Some(rest)) => Box::new(io::Cursor::new(rest)),
-        Some(None) => Box::new(Until::new(io::stdin(), &enough)),
-        None => Box::new(Until::new(File::open(path).with_context(problem)?, &enough)),
+        Some(None) => Box::new(StoppableReader::new(io::stdin(), &enough)),
+        None => Box::new(StoppableReader::new(File::open(path).with_context(problem)?, &enough)),
     };
     // The reader has a buffer of its own.
     let mut reader =
-        AdReader::new(read, None).exact(run.arguments.strict_input).dialect(Dialect::of(session.world));
-    let threads = threads(run.arguments.threads);
+        AdReader::new(read, None).exact(run.arguments.strict_input).dialect(Dialect::of_world(session.world));
+    let threads = thread_count(run.arguments.threads);
     run.observer.input = shown.clone();
-    if threads > 1 && run.is_independent() && reader.detect().with_context(problem)? == Form::Long {
-        return run.together(reader, threads, &enough);
+    if threads > 1 && run.can_run_in_parallel() && reader.detect().with_context(problem)? == AdForm::Long {
+        return run.transform_in_parallel(reader, threads, &enough);
     }
-    run.all(&mut reader, session)
+    run.transform_all(&mut reader, session)
 }

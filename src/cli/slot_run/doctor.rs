@@ -2,100 +2,102 @@
 
 use std::sync::atomic::Ordering;
 
-use super::load::{self, Loaded};
-use super::options::Cli;
-use crate::cli::common::{Painter, Problem, Status, print_out, status_of};
-use crate::config::not_done::NotDone;
-use crate::lint::doctor::{Check as HealthCheck, Patient, Standing, examine, rehearsed};
+use super::options::SlotRunCli;
+use super::slot_config::{self, LoadedSlots};
+use crate::cli::common::{Painter, Problem, Status, exit_status_of, write_to_stdout};
+use crate::config::unsupported::UnsupportedSettings;
+use crate::lint::doctor::{
+    CheckStatus, DoctorCheck as HealthCheck, DoctorInput, rehearse_job, run_all_checks,
+};
 use crate::runner::slot::{StarterConfig, hook_account};
 use crate::world::World;
 
 /// A line for each thing that was looked at. Exit status 0: nothing will fail.
-pub(super) fn doctor(cli: &Cli) -> anyhow::Result<Status> {
+pub(super) fn doctor(cli: &SlotRunCli) -> anyhow::Result<Status> {
     let mut late = false;
-    let checks = match load::load(cli) {
+    let checks = match slot_config::load(cli) {
         Ok(loaded) => {
-            let checks = of_loaded(cli, &loaded);
-            late = loaded.world.cut().load(Ordering::Relaxed);
+            let checks = check_loaded_slots(cli, &loaded);
+            late = loaded.world.timeout_flag().load(Ordering::Relaxed);
             checks
         }
-        Err(error) if status_of(&error) == Status::TimedOut => return Err(error),
+        Err(error) if exit_status_of(&error) == Status::TimedOut => return Err(error),
         // What follows from it cannot be looked at.
-        Err(error) => vec![HealthCheck::fails("configuration", format!("{error:#}"), "correct it first")],
+        Err(error) => vec![HealthCheck::failed("configuration", format!("{error:#}"), "correct it first")],
     };
     let painter = Painter::stdout(cli.output.color);
-    let lines = || checks.iter().map(|check| line(check, painter)).collect();
-    let text: String = cli.output.rows(&checks)?.unwrap_or_else(lines);
-    print_out(text)?;
+    let lines = || checks.iter().map(|check| finding_line(check, painter)).collect();
+    let text: String = cli.output.render_json(&checks)?.unwrap_or_else(lines);
+    write_to_stdout(text)?;
     if late {
         let text = "the time given with --timeout is over before all was looked at";
         return Err(Problem::new(Status::TimedOut, text).into());
     }
-    let fails = checks.iter().any(|check| check.standing == Standing::Fails);
+    let fails = checks.iter().any(|check| check.standing == CheckStatus::Fails);
     Ok(if fails { Status::No } else { Status::Done })
 }
 
-fn of_loaded(cli: &Cli, loaded: &Loaded) -> Vec<HealthCheck> {
-    let Loaded { config, world, around, settings, warnings, .. } = loaded;
+fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck> {
+    let LoadedSlots { config, world, around, settings, warnings, .. } = loaded;
     let world_of_config: &dyn World = &**world;
     let view = config.view(world_of_config);
-    let starter = match load::starter(cli, config, world_of_config) {
+    let starter = match slot_config::starter_path(cli, config, world_of_config) {
         Ok(starter) => starter,
         Err(error) => {
             let todo = "set STARTER to a program, or install htc-starter-run beside this one";
-            return vec![HealthCheck::fails("starter", format!("{error:#}"), todo)];
+            return vec![HealthCheck::failed("starter", format!("{error:#}"), todo)];
         }
     };
     let ours: &[&str] = if starter.foreign { &["startd"] } else { &["startd", "starter"] };
-    let readable = StarterConfig::new(cli.config.choice(), world, !starter.foreign).check();
-    let patient = Patient {
+    let readable = StarterConfig::new(cli.config.to_config_choice(), world, !starter.foreign).check();
+    let patient = DoctorInput {
         config,
         world: world_of_config,
         settings,
-        around,
+        surroundings: around,
         account: hook_account(&view).map_err(|error| error.to_string()),
         starter,
-        execute: load::directory(config, world_of_config, "EXECUTE"),
-        log: load::directory(config, world_of_config, "LOG"),
+        execute: slot_config::param_directory(config, world_of_config, "EXECUTE"),
+        log: slot_config::param_directory(config, world_of_config, "LOG"),
     };
     let mut checks = vec![match readable {
-        Ok(()) => HealthCheck::good("configuration", "execution point and starters can read it"),
+        Ok(()) => HealthCheck::passed("configuration", "execution point and starters can read it"),
         Err(error) => {
-            HealthCheck::fails("configuration", format!("starters cannot read it: {error}"), "correct it")
+            HealthCheck::failed("configuration", format!("starters cannot read it: {error}"), "correct it")
         }
     }];
-    checks.extend(examine(&patient));
-    checks.extend(job(cli, &patient, &checks));
+    checks.extend(run_all_checks(&patient));
+    checks.extend(check_job(cli, &patient, &checks));
     // What a refused hook is warned of is among the checks.
     let known = |text: &str| {
-        let mut found = checks.iter().filter(|check| check.standing != Standing::Good);
+        let mut found = checks.iter().filter(|check| check.standing != CheckStatus::Good);
         found.any(|check| text.contains(check.found.as_str()))
     };
     let told = warnings.iter().filter(|text| !text.contains("hook path '") && !known(text));
-    let told: Vec<_> = told.map(|text| HealthCheck::note("configuration", text.as_str(), "")).collect();
+    let told: Vec<_> = told.map(|text| HealthCheck::noted("configuration", text.as_str(), "")).collect();
     checks.extend(told);
-    let not_done = NotDone::of(&view).lines(&view, ours);
-    checks.extend(not_done.into_iter().map(|line| HealthCheck::note("lint", line, "")));
+    let not_done = UnsupportedSettings::collect(&view).warning_lines(&view, ours);
+    checks.extend(not_done.into_iter().map(|line| HealthCheck::noted("lint", line, "")));
     checks
 }
 
 /// What a job would come to, where a job could come so far.
-fn job(cli: &Cli, patient: &Patient<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
+fn check_job(cli: &SlotRunCli, patient: &DoctorInput<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
     let lacks = |check: &HealthCheck| {
-        check.standing == Standing::Fails && ["configuration", "execute", "users"].contains(&check.subject)
+        check.standing == CheckStatus::Fails && ["configuration", "execute", "users"].contains(&check.subject)
     };
     if patient.starter.foreign || checks.iter().any(lacks) {
         return None;
     }
     let account = patient.account.as_ref().ok()?;
-    rehearsed(&cli.config.choice(), patient.world, account.identity.as_ref(), cli.quirks.quirks)
+    rehearse_job(&cli.config.to_config_choice(), patient.world, account.identity.as_ref(), cli.quirks.quirks)
 }
 
-fn line(check: &HealthCheck, painter: Painter) -> String {
+fn finding_line(check: &HealthCheck, painter: Painter) -> String {
     let word = match check.standing {
-        Standing::Good => "ok   ".to_owned(),
-        Standing::Note => "note ".to_owned(),
-        Standing::Fails => painter.bad("fails").to_string(),
+        CheckStatus::Good => "ok   ".to_owned(),
+        CheckStatus::Note => "note ".to_owned(),
+        CheckStatus::Fails => painter.bad("fails").to_string(),
     };
     let todo = if check.todo.is_empty() { String::new() } else { format!("; {}", check.todo) };
     let shown = format!("{}{todo}", check.found).replace(|c: char| c.is_control(), " ");

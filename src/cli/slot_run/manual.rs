@@ -101,6 +101,6 @@ pub(super) const MANUAL: Manual = Manual {
          it stays awake without HIBERNATION_OVERRIDE_WOL = True. Offline ads, OFFLINE_EXPIRE_ADS_AFTER and condor_rooster are a pool's.",
         "A hook that never ends keeps its slot from fetching, as in HTCondor. That is told each minute, and \
          --hook-timeout ends it.",
-        crate::cli::common::CLASSAD_KNOBS,
+        crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };

@@ -6,14 +6,15 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::cli::common::{
-    self, ConfigOptions, EventsOptions, EventsTo, InputOptions, LinesOptions, OutputOptions, QuirksOptions,
+    self, ConfigOptions, EventTarget, EventsOptions, InputOptions, LogLineOptions, OutputOptions,
+    QuirksOptions,
 };
-use crate::time::Tick;
+use crate::time::MonotonicTime;
 
 #[derive(Parser, Debug)]
-pub(super) struct Cli {
+pub(super) struct SlotRunCli {
     #[command(subcommand)]
-    pub(super) verb: Option<Verb>,
+    pub(super) verb: Option<SlotRunVerb>,
     #[command(flatten)]
     pub(super) run: RunOptions,
     #[command(flatten)]
@@ -31,15 +32,15 @@ pub(super) struct Cli {
     #[command(flatten)]
     pub(super) events: EventsOptions,
     #[command(flatten)]
-    pub(super) lines: LinesOptions,
+    pub(super) lines: LogLineOptions,
     /// When the time of `--timeout` is over.
     #[arg(skip)]
-    pub(super) end: Option<Tick>,
+    pub(super) end: Option<MonotonicTime>,
 }
 
 /// Without a verb the slots run.
 #[derive(Subcommand, Debug)]
-pub(super) enum Verb {
+pub(super) enum SlotRunVerb {
     /// Fetch and run jobs until told to end (the default)
     Run,
     /// Print the ad of each slot as FETCH_WORK would get it
@@ -54,10 +55,10 @@ pub(super) enum Verb {
     Doctor,
     /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain
     /// undrain reconfig off)
-    Status(StatusOptions),
+    Status(SlotStatusOptions),
     /// Let a running execution point hold a slot for a claimer, as a negotiator does
     #[command(hide = true)]
-    Match(OneSlot),
+    Match(SingleSlotOptions),
     /// Claim a slot for a job, as a schedd does; prints the slot that is claimed
     #[command(hide = true)]
     Claim(ClaimOptions),
@@ -66,16 +67,16 @@ pub(super) enum Verb {
     Activate(ActivateOptions),
     /// Renew the lease of a claim
     #[command(hide = true)]
-    Alive(OneSlot),
+    Alive(SingleSlotOptions),
     /// Make the job of a claim leave and tell it that it is put on hold
     #[command(hide = true)]
     Hold(HoldOptions),
     /// Stop jobs of a running execution point for a while
     #[command(hide = true)]
-    Suspend(SlotOptions),
+    Suspend(SlotSelection),
     /// Let suspended jobs go on
     #[command(hide = true)]
-    Continue(SlotOptions),
+    Continue(SlotSelection),
     /// Make jobs leave a running execution point
     #[command(hide = true)]
     Vacate(VacateOptions),
@@ -96,14 +97,14 @@ pub(super) enum Verb {
     Off(OffOptions),
     /// Make a running execution point read its configuration again
     #[command(hide = true)]
-    Reconfig(Whole),
+    Reconfig(ExecutionPointOptions),
     /// Tell which slots would take these jobs, and which part of START or of the limits says no
     Explain(ExplainOptions),
 }
 
 /// Which running execution point is meant.
 #[derive(Args, Debug)]
-pub(super) struct Whole {
+pub(super) struct ExecutionPointOptions {
     /// The socket that the execution point was given with --control; without, that in LOG of the same configuration
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
@@ -111,9 +112,9 @@ pub(super) struct Whole {
 
 /// One of its slots, or all.
 #[derive(Args, Debug)]
-pub(super) struct SlotOptions {
+pub(super) struct SlotSelection {
     #[command(flatten)]
-    pub(super) of: Whole,
+    pub(super) of: ExecutionPointOptions,
     /// Only this slot, such as slot1
     #[arg(value_name = "SLOT")]
     pub(super) slot: Option<String>,
@@ -121,9 +122,9 @@ pub(super) struct SlotOptions {
 
 /// One of its slots.
 #[derive(Args, Debug)]
-pub(super) struct OneSlot {
+pub(super) struct SingleSlotOptions {
     #[command(flatten)]
-    pub(super) of: Whole,
+    pub(super) of: ExecutionPointOptions,
     /// The slot, such as slot1 or slot1_2
     #[arg(value_name = "SLOT")]
     pub(super) slot: String,
@@ -133,7 +134,7 @@ pub(super) struct OneSlot {
 #[derive(Args, Debug)]
 pub(super) struct ClaimOptions {
     #[command(flatten)]
-    pub(super) of: OneSlot,
+    pub(super) of: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
     /// Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED)
@@ -151,7 +152,7 @@ pub(super) struct ClaimOptions {
 #[derive(Args, Debug)]
 pub(super) struct ActivateOptions {
     #[command(flatten)]
-    pub(super) of: OneSlot,
+    pub(super) of: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
 }
@@ -160,7 +161,7 @@ pub(super) struct ActivateOptions {
 #[derive(Args, Debug)]
 pub(super) struct HoldOptions {
     #[command(flatten)]
-    pub(super) of: OneSlot,
+    pub(super) of: SingleSlotOptions,
     /// Why, for HoldReason
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
@@ -170,7 +171,7 @@ pub(super) struct HoldOptions {
 #[derive(Args, Debug)]
 pub(super) struct VacateOptions {
     #[command(flatten)]
-    pub(super) of: SlotOptions,
+    pub(super) of: SlotSelection,
     /// At once: no retirement, no vacate time
     #[arg(long)]
     pub(super) fast: bool,
@@ -180,7 +181,7 @@ pub(super) struct VacateOptions {
 #[derive(Args, Debug)]
 pub(super) struct DeactivateOptions {
     #[command(flatten)]
-    pub(super) of: OneSlot,
+    pub(super) of: SingleSlotOptions,
     /// Kill it at once
     #[arg(long)]
     pub(super) fast: bool,
@@ -190,7 +191,7 @@ pub(super) struct DeactivateOptions {
 #[derive(Args, Debug)]
 pub(super) struct ReleaseOptions {
     #[command(flatten)]
-    pub(super) of: OneSlot,
+    pub(super) of: SingleSlotOptions,
     /// The one that waits to take over, not the present one
     #[arg(long)]
     pub(super) waiting: bool,
@@ -200,7 +201,7 @@ pub(super) struct ReleaseOptions {
 #[derive(Args, Debug)]
 pub(super) struct OffOptions {
     #[command(flatten)]
-    pub(super) of: Whole,
+    pub(super) of: ExecutionPointOptions,
     /// At once: no retirement, no vacate time
     #[arg(long)]
     pub(super) fast: bool,
@@ -216,7 +217,7 @@ pub(super) struct OffOptions {
 #[derive(Args, Debug)]
 pub(super) struct DrainOptions {
     #[command(flatten)]
-    pub(super) of: Whole,
+    pub(super) of: ExecutionPointOptions,
     /// With retirement and vacate time (the default)
     #[arg(long, conflicts_with_all = ["quick", "fast"])]
     pub(super) graceful: bool,
@@ -253,7 +254,7 @@ pub(super) struct DrainOptions {
 #[derive(Args, Debug)]
 pub(super) struct UndrainOptions {
     #[command(flatten)]
-    pub(super) of: Whole,
+    pub(super) of: ExecutionPointOptions,
     /// Only the one of this number, which drain printed
     #[arg(long, value_name = "ID")]
     pub(super) request_id: Option<String>,
@@ -261,11 +262,11 @@ pub(super) struct UndrainOptions {
 
 /// What is shown of slots.
 #[derive(Args, Debug)]
-pub(super) struct StatusOptions {
+pub(super) struct SlotStatusOptions {
     #[command(flatten)]
-    pub(super) of: SlotOptions,
+    pub(super) of: SlotSelection,
     /// Show it again every so many seconds, until the execution point ends
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true, value_parser = common::seconds)]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true, value_parser = common::parse_seconds)]
     pub(super) watch: Option<Duration>,
 }
 
@@ -279,10 +280,10 @@ pub(super) struct RunOptions {
     #[arg(long, value_name = "N", help_heading = "Ending")]
     pub(super) max_jobs: Option<u64>,
     /// End when no slot has had a job for this long
-    #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Ending")]
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Ending")]
     pub(super) idle_exit: Option<Duration>,
     /// Kill FETCH_WORK and PREPARE_JOB that run longer
-    #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
     /// Run jobs with this program instead of STARTER or htc-starter-run
     #[arg(long, value_name = "FILE", help_heading = "Behaviour", hide_short_help = true)]
@@ -311,11 +312,11 @@ pub(super) struct SimulateOptions {
     #[arg(
         long,
         value_name = "FILE|fd:N",
-        value_parser = common::events_to,
+        value_parser = common::parse_event_target,
         num_args = 0..=1,
         default_missing_value = "-"
     )]
-    pub(super) events: Option<EventsTo>,
+    pub(super) events: Option<EventTarget>,
     /// Draw a timeline of all slots
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
@@ -345,7 +346,7 @@ pub(super) struct ExplainOptions {
     #[arg(long, value_name = "FILE")]
     pub(super) slot_ads: Option<PathBuf>,
     /// Let an attribute of all slots have this value, such as LoadAvg=0; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = common::assignment)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = common::parse_assignment)]
     pub(super) set: Vec<(String, String)>,
     /// Let cron jobs have published the attributes of this file
     #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]

@@ -7,43 +7,45 @@ use std::rc::Rc;
 use anyhow::Context;
 use bstr::{BString, ByteSlice};
 
-use super::load::{self, Loaded};
-use super::options::Cli;
-use crate::cli::common::{Problem, Session, Status, standard_error, with_events};
-use crate::config::{Config, View};
+use super::options::SlotRunCli;
+use super::slot_config::{self, LoadedSlots};
+use crate::cli::common::{Problem, ProgramContext, Status, finish_events, stderr_outlet};
+use crate::config::{Config, ConfigView};
 use crate::os::{RealWorld, clock};
-use crate::quirks::Quirks;
+use crate::quirks::QuirkMode;
 use crate::runner::control::check_length;
 use crate::runner::events::EventStream;
 use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::hook_limits;
 use crate::runner::journal::JournalError;
 use crate::runner::slot::{
-    Check, InputDevices, Measure, Options, Outcome, Private, Recovered, Reload, RunError, RunJournal,
-    StarterConfig, StarterProgram, check_directories, check_room, clean_execute, default_socket, empty_macro,
-    hook_account, journal_error, lease, make_state_directory, odd_settings, run as run_live, state_directory,
+    ConfigReloader, ExecutionPointError, ExecutionPointOutcome, ExecutionPointSetup, InputDevices,
+    MachineSampler, PrivateDirectory, RecoveredRun, RunJournal, StarterConfig, StarterConfigCheck,
+    StarterProgram, check_directories, check_room, claim_lease_seconds, clean_execute, default_socket,
+    empty_macro_warning, hook_account, journal_error, make_state_directory, run as run_live,
+    setting_warnings, state_directory,
 };
-use crate::runner::starter::Cleaner;
-use crate::slot::{ExecutionPoint, Settings, Surroundings, configure};
-use crate::starter::container::ContainerKnobs;
+use crate::runner::starter::ExecuteCleaner;
+use crate::slot::{ExecutionPoint, HostMeasurements, StartdSettings, configure};
+use crate::starter::container::ContainerParameters;
 use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
 
 /// What removes the leftovers of starters, as far as the configuration can be read: starters say what is wrong with it.
-fn cleaner(view: &View<'_>) -> Cleaner {
+fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
     let base = view.string("BASE_CGROUP").ok().flatten().map(|setting| setting.value).unwrap_or_default();
     let group = VolumeGroup::read(view).unwrap_or_default();
-    Cleaner::new(&ContainerKnobs::read(view).unwrap_or_default(), base, group)
+    ExecuteCleaner::new(&ContainerParameters::read(view).unwrap_or_default(), base, group)
 }
 
-pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     // Before anything else is open that could have the number of a descriptor.
     let json = cli.events.open()?;
-    let readable = if cli.output.quiet { None } else { standard_error() };
+    let readable = if cli.output.quiet { None } else { stderr_outlet() };
     let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
-        .complaining(standard_error())
-        .looking(cli.lines.look(cli.output.color));
+        .with_loss_reports(stderr_outlet())
+        .with_style(cli.lines.line_style(cli.output.color));
     let mut failed = false;
     let (status, unfetched) = loop {
         let (outcome, refused) = run_once(cli, session, &mut events)?;
@@ -53,25 +55,29 @@ pub(super) fn run(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
         }
         if !outcome.restarts {
             let status = if failed { Status::No } else { Status::Done };
-            break (status, why_unfetched(cli, &outcome, &refused));
+            break (status, explain_unfetched_work(cli, &outcome, &refused));
         }
     };
-    match (with_events(events, status), unfetched) {
+    match (finish_events(events, status), unfetched) {
         (Status::Done | Status::No, Some(reason)) => Err(Problem::new(Status::No, reason).into()),
         (status, _) => Ok(status),
     }
 }
 
 /// Why work may be left though the run has ended because there was no more; `refused` are hooks that could not be used.
-fn why_unfetched(cli: &Cli, outcome: &Outcome, refused: &BTreeMap<String, String>) -> Option<String> {
+fn explain_unfetched_work(
+    cli: &SlotRunCli,
+    outcome: &ExecutionPointOutcome,
+    refused: &BTreeMap<String, String>,
+) -> Option<String> {
     let ends_without_work = cli.run.once || cli.run.idle_exit.is_some();
     if !ends_without_work || outcome.signal.is_some() {
         return None;
     }
-    if let Some(reason) = &outcome.unable {
+    if let Some(reason) = &outcome.starter_problem {
         return Some(format!("work may be left: no starter could run a job: {reason}"));
     }
-    let mut slots = outcome.uncalled.iter().chain(refused);
+    let mut slots = outcome.uncalled_fetches.iter().chain(refused);
     let (slot, reason) = slots.next()?;
     let more = match slots.count() {
         0 => String::new(),
@@ -82,7 +88,7 @@ fn why_unfetched(cli: &Cli, outcome: &Outcome, refused: &BTreeMap<String, String
 }
 
 /// The FETCH_WORK hooks that are configured and cannot be used, by slot.
-fn refused_hooks(settings: &Settings) -> BTreeMap<String, String> {
+fn refused_fetch_hooks(settings: &StartdSettings) -> BTreeMap<String, String> {
     let refused = settings.slots.iter().filter_map(|slot| {
         let reason = slot.hooks.as_ref()?.fetch_refused.clone()?;
         Some((slot.id.clone(), reason))
@@ -92,110 +98,115 @@ fn refused_hooks(settings: &Settings) -> BTreeMap<String, String> {
 
 /// From its configuration to its end: a drain may ask for another one after it. Returned are the hooks that could not be used, too.
 fn run_once(
-    cli: &Cli,
-    session: &Session,
+    cli: &SlotRunCli,
+    session: &ProgramContext,
     events: &mut EventStream,
-) -> anyhow::Result<(Outcome, BTreeMap<String, String>)> {
-    let Loaded { config, world, around, settings, mut warnings, sleeper } = load::load(cli)?;
+) -> anyhow::Result<(ExecutionPointOutcome, BTreeMap<String, String>)> {
+    let LoadedSlots { config, world, around, settings, mut warnings, sleeper } = slot_config::load(cli)?;
     let quirks = cli.quirks.quirks;
     let view = config.view(&*world);
-    let (execute, log) = directories(&config, &view, &*world)?;
-    let starter = load::starter(cli, &config, &*world)?;
+    let (execute, log) = required_directories(&config, &view, &*world)?;
+    let starter = slot_config::starter_path(cli, &config, &*world)?;
     if !starter.path.is_file() {
         let path = starter.path.display();
         warnings.push(format!("STARTER: there is no file '{path}', so that no job can be started"));
     }
-    let check = starter_check(cli, &world, &starter, execute.clone())?;
+    let check = make_starter_check(cli, &world, &starter, execute.clone())?;
     let account = hook_account(&view).map_err(|error| Problem::unreadable(error.to_string()))?;
     warnings.extend(account.warning.clone());
-    let cleaner = cleaner(&view);
+    let cleaner = leftover_cleaner(&view);
     let (journal, recovered) = match &log {
         Some(log) => recover(cli, log, (&cleaner, &*world), &mut warnings)?,
         None => Default::default(),
     };
     if let Some(execute) = &execute {
-        let cleaner = Some(&cleaner).filter(|_| !starter.foreign && !starter.unchecked);
+        let cleaner = Some(&cleaner).filter(|_| !starter.foreign && !starter.skips_checks);
         warnings.extend(clean(execute, cleaner, quirks, &world));
     }
-    warnings.extend(odd_settings(&config, &*world, &settings, starter.foreign));
-    let (control, unheard) = control_socket(cli, log.as_deref());
+    warnings.extend(setting_warnings(&config, &*world, &settings, starter.foreign));
+    let (control, unheard) = open_control_socket(cli, log.as_deref());
     warnings.extend(unheard);
-    load::warn(session, &warnings);
+    slot_config::warn_once(session, &warnings);
     // Beside the journal, which counts on it: what tidies temporary directories up does not come there.
     let beside = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
-    let private = Private::new(&beside).context("cannot make a directory for the run")?;
-    let options = Options {
-        lease: lease(&view),
-        sleeper,
+    let private = PrivateDirectory::new(&beside).context("cannot make a directory for the run")?;
+    let options = ExecutionPointSetup {
+        default_lease: claim_lease_seconds(&view),
+        sleep_method: sleeper,
         journal,
         recovered,
         cleaner,
         account,
         log_directory: log,
-        hook_limits: hook_limits::of_daemon(&view),
+        hook_limits: hook_limits::daemon_limits(&view),
         control,
         hook_timeout: cli.run.hook_timeout,
-        timeout: cli.end.map(|end| end.since(clock::tick())),
-        environment: DaemonEnvironment::of_program(&*world, &cli.config.choice()),
-        starter_options: starter_options(cli),
+        timeout: cli.end.map(|end| end.since(clock::monotonic_now())),
+        environment: DaemonEnvironment::from_program(&*world, &cli.config.to_config_choice()),
+        starter_options: starter_options_text(cli),
         relays_events: cli.events.is_descriptor(),
         quirks,
-        reload: reload(cli, &world, around, &starter),
-        check,
+        config_reloader: reload(cli, &world, around, &starter),
+        starter_config_check: check,
         starter,
         world: world.clone(),
-        private: private.path().to_owned(),
+        private_directory: private.path().to_owned(),
     };
-    let refused = refused_hooks(&settings);
+    let refused = refused_fetch_hooks(&settings);
     let machine = ExecutionPoint::new(settings, world.clone(), clock::now());
-    let outcome = run_live(machine, options, Measure::new(InputDevices::read(&view)), events);
+    let outcome = run_live(machine, options, MachineSampler::new(InputDevices::read(&view)), events);
     drop(private);
-    outcome.map(|outcome| (outcome, refused)).map_err(problem)
+    outcome.map(|outcome| (outcome, refused)).map_err(run_problem)
 }
 
 /// What is looked at now and before each job: that starters can read their configuration, and have room.
-fn starter_check(
-    cli: &Cli,
+fn make_starter_check(
+    cli: &SlotRunCli,
     world: &Rc<RealWorld>,
     starter: &StarterProgram,
     execute: Option<PathBuf>,
-) -> anyhow::Result<Check> {
-    if starter.unchecked {
+) -> anyhow::Result<StarterConfigCheck> {
+    if starter.skips_checks {
         return Ok(Box::new(|| Ok(())));
     }
-    let mut config = StarterConfig::new(cli.config.choice(), world, !starter.foreign);
+    let mut config = StarterConfig::new(cli.config.to_config_choice(), world, !starter.foreign);
     config.check().map_err(|error| Problem::unreadable(format!("starters could not run: {error}")))?;
     Ok(Box::new(move || config.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))))
 }
 
 /// Clears EXECUTE of what a run before has left; `cleaner` is none where the starters know better. Given back is what to tell.
-fn clean(execute: &Path, cleaner: Option<&Cleaner>, quirks: Quirks, world: &RealWorld) -> Vec<String> {
+fn clean(
+    execute: &Path,
+    cleaner: Option<&ExecuteCleaner>,
+    quirks: QuirkMode,
+    world: &RealWorld,
+) -> Vec<String> {
     let cleaned = cleaner.map(|cleaner| cleaner.clean(execute, None, true, world)).unwrap_or_default();
     let lines = cleaned.into_iter().map(|one| one.line);
     lines.chain(clean_execute(execute, quirks)).collect()
 }
 
-fn problem(error: RunError) -> anyhow::Error {
+fn run_problem(error: ExecutionPointError) -> anyhow::Error {
     match error {
-        RunError::Listen(path, cause) => {
+        ExecutionPointError::Listen(path, cause) => {
             let what = format!("cannot listen at '{}'", path.display());
             Problem::unreadable(what).caused_by(cause).into()
         }
-        RunError::Reactor(_) => error.into(),
+        ExecutionPointError::Reactor(_) => error.into(),
     }
 }
 
 /// EXECUTE and LOG, which must be there.
-fn directories(
+fn required_directories(
     config: &Config,
-    view: &View<'_>,
+    view: &ConfigView<'_>,
     world: &dyn World,
 ) -> anyhow::Result<(Option<PathBuf>, Option<PathBuf>)> {
-    let execute = load::directory(config, world, "EXECUTE");
-    let log = load::directory(config, world, "LOG");
+    let execute = slot_config::param_directory(config, world, "EXECUTE");
+    let log = slot_config::param_directory(config, world, "LOG");
     check_directories(execute.as_deref(), log.as_deref()).map_err(|problem| {
         let unset = ["EXECUTE", "LOG"].into_iter().filter(|name| problem.starts_with(name));
-        let hints = unset.filter_map(|name| empty_macro(view, name));
+        let hints = unset.filter_map(|name| empty_macro_warning(view, name));
         hints.fold(Problem::unreadable(problem.clone()), Problem::hint)
     })?;
     Ok((execute, log))
@@ -203,11 +214,11 @@ fn directories(
 
 /// The journal, and what a run that was killed has left; that there is none is a warning.
 fn recover(
-    cli: &Cli,
+    cli: &SlotRunCli,
     log: &Path,
-    (cleaner, world): (&Cleaner, &dyn World),
+    (cleaner, world): (&ExecuteCleaner, &dyn World),
     warnings: &mut Vec<String>,
-) -> anyhow::Result<(Option<RunJournal>, Recovered)> {
+) -> anyhow::Result<(Option<RunJournal>, RecoveredRun)> {
     match open_journal(&state_directory(log, cli.local_name.as_deref()))? {
         Ok((mut opened, damage)) => {
             warnings.extend(damage);
@@ -223,18 +234,23 @@ fn recover(
 }
 
 /// Reads the configuration again.
-fn reload(cli: &Cli, world: &Rc<RealWorld>, around: Surroundings, starter: &StarterProgram) -> Reload {
+fn reload(
+    cli: &SlotRunCli,
+    world: &Rc<RealWorld>,
+    around: HostMeasurements,
+    starter: &StarterProgram,
+) -> ConfigReloader {
     let (options, local_name, world) = (cli.config.clone(), cli.local_name.clone(), world.clone());
-    let (quirks, limits, knobs) = (cli.quirks.quirks, load::limits(cli), !starter.foreign);
-    let unchecked = starter.unchecked;
+    let (quirks, limits, knobs) = (cli.quirks.quirks, slot_config::run_limits(cli), !starter.foreign);
+    let unchecked = starter.skips_checks;
     Box::new(move || {
-        let (config, mut warnings) =
-            load::read(&options, local_name.as_deref(), &*world).map_err(|error| format!("{error:#}"))?;
+        let (config, mut warnings) = slot_config::read_config(&options, local_name.as_deref(), &*world)
+            .map_err(|error| format!("{error:#}"))?;
         let configured =
             configure(&config, &*world, &around, quirks, limits).map_err(|error| error.to_string())?;
         warnings.extend(configured.warnings);
         if !unchecked {
-            StarterConfig::new(options.choice(), &world, knobs).check()?;
+            StarterConfig::new(options.to_config_choice(), &world, knobs).check()?;
         }
         Ok((configured.settings, warnings))
     })
@@ -254,7 +270,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Option<S
     }
     match RunJournal::open(directory) {
         Ok(opened) => Ok(Ok(opened)),
-        Err(error @ JournalError::Held { .. }) => {
+        Err(error @ JournalError::InUse { .. }) => {
             Err(Problem::unreadable(format!("another execution point runs with this LOG: {error}"))
                 .hint("end it with 'htc-slot-run off', or give this one a LOG and an EXECUTE of its own")
                 .into())
@@ -264,7 +280,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Option<S
 }
 
 /// Where requests come in: as told, else in LOG; and why not there.
-fn control_socket(cli: &Cli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
+fn open_control_socket(cli: &SlotRunCli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
     if cli.run.control.is_some() {
         return (cli.run.control.clone(), None);
     }
@@ -285,30 +301,30 @@ fn control_socket(cli: &Cli, log: Option<&Path>) -> (Option<PathBuf>, Option<Str
     }
 }
 
-fn bytes(path: &Path) -> BString {
+fn path_bytes(path: &Path) -> BString {
     <[u8]>::from_path(path).map_or_else(|| path.to_string_lossy().into_owned().into(), BString::from)
 }
 
 /// What the starter has to know of our command line.
-fn starter_options(cli: &Cli) -> BString {
+fn starter_options_text(cli: &SlotRunCli) -> BString {
     let mut words: Vec<BString> = Vec::new();
     let mut add = |name: &str, value: Option<BString>| {
         words.push(name.into());
         words.extend(value);
     };
-    if cli.quirks.quirks == Quirks::Reference {
+    if cli.quirks.quirks == QuirkMode::Reference {
         add("--quirks", Some("reference".into()));
     }
     if let Some(file) = cli.events.file() {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-        add("--events", Some(bytes(&file)));
+        add("--events", Some(path_bytes(&file)));
     }
     if let Some(limit) = cli.run.hook_timeout {
         add("--hook-timeout", Some(limit.as_secs_f64().to_string().into()));
     }
     if let Some(file) = &cli.config.config_file {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        add("--config-file", Some(bytes(&file)));
+        add("--config-file", Some(path_bytes(&file)));
     }
     // Else they come with the environment, and `X = $(X) more` must not be done twice.
     if cli.config.no_env {

@@ -7,117 +7,132 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::options::{Cli, SimulateOptions};
-use super::simulate_out::{Pictures, Sink, standard_output, unwritten};
-use super::simulate_play::play_side_by_side;
-use super::simulate_ready::{Course, Ready, prepare, simulation};
-use super::simulate_report::report;
+use super::options::{SimulateOptions, SlotRunCli};
+use super::simulate_output::{EventWriter, PictureFiles, unwritten_events_problem, waiting_stdout};
+use super::simulate_progress::run_side_by_side;
+use super::simulate_report::render_summary;
+use super::simulate_setup::{PreparedSimulation, SimulationCourse, prepare_simulation, start_simulation};
 use super::{simulate_compare, simulate_why};
-use crate::cli::common::{EventsTo, JsonRows, Painter, Problem, Session, Status, print_out};
-use crate::runner::events::Event as StreamEvent;
-use crate::simulate::{Play, Played, Tell};
-use crate::text::one_line::printable;
+use crate::cli::common::{
+    EventTarget, JsonLineWriter, Painter, Problem, ProgramContext, Status, write_to_stdout,
+};
+use crate::runner::events::RunnerEvent as StreamEvent;
+use crate::simulate::{EventSink, SimulationOptions, SimulationResult};
+use crate::text::control_characters::mask_control_characters;
 
 /// The scenario and where events go: the word behind `--events` may have been meant as the scenario.
-fn scenario_and_events(options: &SimulateOptions) -> anyhow::Result<(&Path, Option<&EventsTo>)> {
-    const OUT: &EventsTo = &EventsTo::Descriptor(1);
+fn find_scenario_and_events(options: &SimulateOptions) -> anyhow::Result<(&Path, Option<&EventTarget>)> {
+    const STDOUT_NAMES: &EventTarget = &EventTarget::Descriptor(1);
     match (&options.scenario, &options.events) {
-        (Some(path), Some(EventsTo::File(file))) if file == Path::new("-") => Ok((path, Some(OUT))),
+        (Some(path), Some(EventTarget::File(file))) if file == Path::new("-") => {
+            Ok((path, Some(STDOUT_NAMES)))
+        }
         (Some(path), events) => Ok((path, events.as_ref())),
-        (None, Some(EventsTo::File(file))) if file != Path::new("-") => Ok((file, Some(OUT))),
+        (None, Some(EventTarget::File(file))) if file != Path::new("-") => Ok((file, Some(STDOUT_NAMES))),
         (None, _) => Err(Problem::usage("simulate: no scenario is given")
             .hint("'htc-slot-run simulate --init scenario.toml' writes one to begin with")
             .into()),
     }
 }
 
-pub(super) fn simulate(cli: &Cli, session: &Session, arguments: &SimulateOptions) -> anyhow::Result<Status> {
+pub(super) fn simulate(
+    cli: &SlotRunCli,
+    session: &ProgramContext,
+    arguments: &SimulateOptions,
+) -> anyhow::Result<Status> {
     if arguments.init {
-        cli.output.is_text("--init")?;
-        return init(arguments);
+        cli.output.refuse_json("--init")?;
+        return print_initial_scenario(arguments);
     }
-    let (path, events) = scenario_and_events(arguments)?;
+    let (path, events) = find_scenario_and_events(arguments)?;
     let files = (arguments.svg.as_deref(), arguments.html.as_deref());
-    let pictures = Pictures::to(files, (cli.end, session))?;
-    let is_told = matches!(events, Some(EventsTo::Descriptor(1)));
-    pictures.have_standard_output(is_told, cli.output.wants_json())?;
+    let pictures = PictureFiles::from_paths(files, (cli.end, session))?;
+    let is_told = matches!(events, Some(EventTarget::Descriptor(1)));
+    pictures.refuse_stdout_conflict(is_told, cli.output.wants_json())?;
     let path = (path, arguments.seed);
-    let ready = prepare((cli, session), path, None)?;
-    let play = Play { every_poll: arguments.every_poll };
+    let ready = prepare_simulation((cli, session), path, None)?;
+    let play = SimulationOptions { every_poll: arguments.every_poll };
     if let Some(what) = &arguments.why {
-        return simulate_why::why(cli, &Course { ready: &ready, play }, what);
+        return simulate_why::answer_why(cli, &SimulationCourse { ready: &ready, play }, what);
     }
     if let Some(file) = &arguments.compare {
-        let other = prepare((cli, session), path, Some(file))?;
-        let courses = [&ready, &other].map(|ready| Course { ready, play });
-        return simulate_compare::compare(cli, &courses, file);
+        let other = prepare_simulation((cli, session), path, Some(file))?;
+        let courses = [&ready, &other].map(|ready| SimulationCourse { ready, play });
+        return simulate_compare::compare_simulations(cli, &courses, file);
     }
-    pictures.open()?;
+    pictures.check_writable()?;
     if is_told {
-        return stream(cli, &ready, play, &pictures);
+        return stream_events(cli, &ready, play, &pictures);
     }
-    let mut sink = events.map(|to| Sink::open(to, cli.end)).transpose()?;
+    let mut sink = events.map(|to| EventWriter::open(to, cli.end)).transpose()?;
     let mut tell = |_: f64, event: &StreamEvent| {
         if let Some(sink) = &mut sink {
             sink.write(event);
         }
     };
-    let tell: Option<Tell<'_>> = if events.is_some() { Some(&mut tell) } else { None };
-    let mut played = play_through(cli, &ready, (play, pictures.are_wanted()), (tell, &|| true))?;
-    played.explain_silence(ready.origins());
-    if !pictures.take_standard_output() {
-        let text = cli.output.rows(std::slice::from_ref(&played.summary))?;
-        print_out(text.unwrap_or_else(|| report(&played.summary, Painter::stdout(cli.output.color))))?;
+    let tell: Option<EventSink<'_>> = if events.is_some() { Some(&mut tell) } else { None };
+    let mut played = run_to_end(cli, &ready, (play, pictures.are_wanted()), (tell, &|| true))?;
+    played.explain_unfetched_jobs(ready.setting_locations());
+    if !pictures.uses_stdout() {
+        let text = cli.output.render_json(std::slice::from_ref(&played.summary))?;
+        write_to_stdout(
+            text.unwrap_or_else(|| render_summary(&played.summary, Painter::stdout(cli.output.color))),
+        )?;
     }
     // What is known is told, whatever cannot be written.
     pictures.draw(&played)?;
-    sink.map_or(Ok(()), Sink::end)?;
+    sink.map_or(Ok(()), EventWriter::end)?;
     Ok(Status::Done)
 }
 
 /// The scenario that `--init` writes.
-const FIRST: &str = include_str!("scenario.toml");
+const INITIAL_SCENARIO: &str = include_str!("scenario.toml");
 
-fn init(arguments: &SimulateOptions) -> anyhow::Result<Status> {
+fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status> {
     match &arguments.scenario {
-        None => print_out(FIRST)?,
+        None => write_to_stdout(INITIAL_SCENARIO)?,
         Some(path) => {
             let fail = || Problem::new(Status::Failed, format!("cannot write '{}'", path.display()));
             let mut file = File::create_new(path).with_context(fail)?;
-            file.write_all(FIRST.as_bytes()).with_context(fail)?;
+            file.write_all(INITIAL_SCENARIO.as_bytes()).with_context(fail)?;
         }
     }
     Ok(Status::Done)
 }
 
 /// Plays it to its end, or as long as somebody listens; with a timeline if it is to be drawn.
-fn play_through<'a>(
-    cli: &Cli,
-    ready: &'a Ready,
-    (play, draws): (Play, bool),
-    (tell, goes_on): (Option<Tell<'a>>, &dyn Fn() -> bool),
-) -> anyhow::Result<Played> {
-    let mut simulation = simulation(ready, play)?;
+fn run_to_end<'a>(
+    cli: &SlotRunCli,
+    ready: &'a PreparedSimulation,
+    (play, draws): (SimulationOptions, bool),
+    (tell, goes_on): (Option<EventSink<'a>>, &dyn Fn() -> bool),
+) -> anyhow::Result<SimulationResult> {
+    let mut simulation = start_simulation(ready, play)?;
     if let Some(tell) = tell {
-        simulation = simulation.telling(tell);
+        simulation = simulation.with_event_sink(tell);
     }
     if draws {
-        simulation = simulation.drawing();
+        simulation = simulation.with_timeline();
     }
-    play_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| goes_on())?;
+    run_side_by_side(cli, std::slice::from_mut(&mut simulation), &mut |_| goes_on())?;
     Ok(simulation.finish())
 }
 
 /// Tells all that happens on standard output.
-fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::Result<Status> {
-    let output = standard_output(cli.end)?;
-    let mut output = JsonRows::new(output, cli.output.json);
+fn stream_events(
+    cli: &SlotRunCli,
+    ready: &PreparedSimulation,
+    play: SimulationOptions,
+    pictures: &PictureFiles,
+) -> anyhow::Result<Status> {
+    let output = waiting_stdout(cli.end)?;
+    let mut output = JsonLineWriter::new(output, cli.output.json);
     let failed = RefCell::new(None);
     let json = cli.output.wants_json();
     let mut tell = |at: f64, event: &StreamEvent| {
         let line = match json {
             true => serde_json::to_string(event).unwrap_or_default(),
-            false => format!("{at:+10.3} {}", printable(&event.readable())),
+            false => format!("{at:+10.3} {}", mask_control_characters(&event.to_readable_line())),
         };
         if failed.borrow().is_none() {
             *failed.borrow_mut() = writeln!(output, "{line}").err();
@@ -125,10 +140,12 @@ fn stream(cli: &Cli, ready: &Ready, play: Play, pictures: &Pictures) -> anyhow::
     };
     // Nothing is left to do for a reader who has seen enough.
     let goes_on = || pictures.are_wanted() || failed.borrow().is_none();
-    let played = play_through(cli, ready, (play, pictures.are_wanted()), (Some(&mut tell), &goes_on))?;
+    let played = run_to_end(cli, ready, (play, pictures.are_wanted()), (Some(&mut tell), &goes_on))?;
     pictures.draw(&played)?;
     match failed.take().map_or_else(|| output.end(), Err) {
-        Err(error) if error.kind() == ErrorKind::TimedOut => Err(unwritten(error, "standard output")),
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            Err(unwritten_events_problem(error, "standard output"))
+        }
         ended => ended.map(|()| Status::Done).context("standard output"),
     }
 }

@@ -5,24 +5,26 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::decided;
-use super::options::Cli;
-use super::simulate_play::play_side_by_side;
-use super::simulate_ready::Course;
-use super::simulate_report::{cut, more};
-use crate::cli::common::{Painter, Status, print_out, table};
+use super::decision_text;
+use super::options::SlotRunCli;
+use super::simulate_progress::run_side_by_side;
+use super::simulate_report::{cut_text, not_shown_text};
+use super::simulate_setup::SimulationCourse;
+use crate::cli::common::{Painter, Status, render_table, write_to_stdout};
 use crate::simulate::summary::HookCounts;
-use crate::simulate::times::written;
-use crate::simulate::{Courses, Difference, Fared, Parting, Played, Simulation, Summary};
-use crate::text::count::thousands;
+use crate::simulate::times::format_span;
+use crate::simulate::{
+    DivergenceFinder, JobDivergence, RunDifference, Simulation, SimulationResult, SimulationSource, Summary,
+};
+use crate::text::count::format_thousands;
 
 /// Both summaries, and where the first job fared differently.
 #[derive(Serialize)]
-struct Compared<'a> {
+struct ComparisonRecord<'a> {
     before: &'a Summary,
     after: &'a Summary,
     #[serde(skip_serializing_if = "Option::is_none")]
-    first_difference: Option<Difference>,
+    first_difference: Option<RunDifference>,
 }
 
 /// Which configuration is which, for readers of what follows.
@@ -31,26 +33,31 @@ pub(super) fn heading(before: &str, after: &Path) -> String {
 }
 
 /// Plays both; `file` is the one that is compared with. Exit status 1: something is different.
-pub(super) fn compare(cli: &Cli, courses: &[Course<'_>; 2], file: &Path) -> anyhow::Result<Status> {
+pub(super) fn compare_simulations(
+    cli: &SlotRunCli,
+    courses: &[SimulationCourse<'_>; 2],
+    file: &Path,
+) -> anyhow::Result<Status> {
     let [before, after] = courses;
     let mut both = [before.begin()?, after.begin()?];
-    let mut parting = Parting::of(&mut both);
-    play_side_by_side(cli, &mut both, &mut |both| {
-        parting.go_on(both);
+    let mut parting = DivergenceFinder::start_recording(&mut both);
+    run_side_by_side(cli, &mut both, &mut |both| {
+        parting.compare_new_events(both);
         true
     })?;
     let [mut one, mut other] = both.map(Simulation::finish);
-    one.explain_silence(before.origins());
-    other.explain_silence(after.origins());
+    one.explain_unfetched_jobs(before.origins());
+    other.explain_unfetched_jobs(after.origins());
     let difference = parting.difference(before, after)?;
-    let differs = difference.is_some() || !one.summary.counts_as(&other.summary);
-    let compared = Compared { before: &one.summary, after: &other.summary, first_difference: difference };
+    let differs = difference.is_some() || !one.summary.has_same_counts(&other.summary);
+    let compared =
+        ComparisonRecord { before: &one.summary, after: &other.summary, first_difference: difference };
     let text = || {
         let painter = Painter::stdout(cli.output.color);
-        let text = readable((&one, &other), compared.first_difference.as_ref(), painter);
-        heading(&cli.config.name(), file) + &text
+        let text = render_comparison((&one, &other), compared.first_difference.as_ref(), painter);
+        heading(&cli.config.display_name(), file) + &text
     };
-    print_out(cli.output.rows(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
+    write_to_stdout(cli.output.render_json(std::slice::from_ref(&compared))?.unwrap_or_else(text))?;
     Ok(if differs { Status::No } else { Status::Done })
 }
 
@@ -60,7 +67,7 @@ type Measure = (&'static str, fn(&Summary) -> f64, fn(f64) -> String);
 const MEASURES: [Measure; 14] = [
     ("utilisation", |it| it.utilisation, percent),
     ("goodput", |it| it.goodput, percent),
-    ("badput, processor time", |it| it.badput.values().map(|lost| lost.cpu_seconds).sum(), written),
+    ("badput, processor time", |it| it.badput.values().map(|lost| lost.cpu_seconds).sum(), format_span),
     ("jobs completed", |it| it.jobs.completed as f64, count),
     ("jobs failed", |it| it.jobs.failed as f64, count),
     ("starts", |it| it.jobs.starts as f64, count),
@@ -70,20 +77,24 @@ const MEASURES: [Measure; 14] = [
     ("waiting at the end", |it| it.jobs.waiting as f64, count),
     ("never ran", |it| it.jobs.never_run as f64, count),
     ("refusals", |it| it.hooks.iter().map(|hook| hook.rejected as f64).sum(), count),
-    ("median wait", |it| it.waits.median, written),
-    ("longest wait", |it| it.waits.longest, written),
+    ("median wait", |it| it.waits.median, format_span),
+    ("longest wait", |it| it.waits.longest, format_span),
 ];
 
-fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, painter: Painter) -> String {
+fn render_comparison(
+    (one, other): (&SimulationResult, &SimulationResult),
+    difference: Option<&RunDifference>,
+    painter: Painter,
+) -> String {
     let columns = ["<", ">BEFORE", ">AFTER", ">CHANGE"];
-    let measured = MEASURES
-        .iter()
-        .map(|(name, of, form)| row((*name).to_owned(), (of(&one.summary), of(&other.summary)), *form));
+    let measured = MEASURES.iter().map(|(name, of, form)| {
+        comparison_row((*name).to_owned(), (of(&one.summary), of(&other.summary)), *form)
+    });
     // Of these there are many: only what changes is shown.
-    let mut others = states(&one.summary, &other.summary);
-    others.extend(hooks(&one.summary, &other.summary));
-    others.retain(|row| row[3] != SAME);
-    let mut text = table(&columns, measured.chain(others), painter);
+    let mut others = slot_state_rows(&one.summary, &other.summary);
+    others.extend(hook_rows(&one.summary, &other.summary));
+    others.retain(|row| row[3] != UNCHANGED);
+    let mut text = render_table(&columns, measured.chain(others), painter);
     let mut owners: Vec<(&str, u64, u64)> = Vec::new();
     for owner in &one.summary.owners {
         let after = other.summary.owners.iter().find(|it| it.name == owner.name);
@@ -92,20 +103,22 @@ fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, p
     owners.retain(|(_, before, after)| before != after);
     for (name, before, after) in owners.iter().take(5) {
         let name = if name.is_empty() { "(none)" } else { name };
-        let name = cut(name, 48);
+        let name = cut_text(name, 48);
         text += &format!("owner {name}: {before} jobs completed before, {after} after\n");
     }
-    text += &more(owners.len().saturating_sub(5), "owners");
+    text += &not_shown_text(owners.len().saturating_sub(5), "owners");
     match difference {
         None => text += "\nevery job fares the same\n",
-        Some(Difference { job, before, after }) => {
+        Some(RunDifference { job, before, after }) => {
             text += &format!("\nthe first job that fares differently is {job}:\n");
             for (when, fared) in [("before:", before), ("after: ", after)] {
                 match fared {
                     None => text += &format!("    {when} nothing more happens to it\n"),
-                    Some(Fared { at, what, decided }) => {
-                        text += &format!("    {when} {} after the start it {what}\n", written(*at));
-                        text.extend(decided.iter().map(|it| decided::lines(it, "                ")));
+                    Some(JobDivergence { at, what, decided }) => {
+                        text += &format!("    {when} {} after the start it {what}\n", format_span(*at));
+                        text.extend(
+                            decided.iter().map(|it| decision_text::indented_lines(it, "                ")),
+                        );
                     }
                 }
             }
@@ -115,17 +128,18 @@ fn readable((one, other): (&Played, &Played), difference: Option<&Difference>, p
 }
 
 /// What a row says where nothing changes.
-const SAME: &str = "same";
+const UNCHANGED: &str = "same";
 
-fn row(name: String, (before, after): (f64, f64), form: fn(f64) -> String) -> [String; 4] {
+fn comparison_row(name: String, (before, after): (f64, f64), form: fn(f64) -> String) -> [String; 4] {
     let change = after - before;
     let sign = if change < 0.0 { "-" } else { "+" };
-    let change = if change.abs() < 1e-9 { SAME.to_owned() } else { format!("{sign}{}", form(change.abs())) };
+    let change =
+        if change.abs() < 1e-9 { UNCHANGED.to_owned() } else { format!("{sign}{}", form(change.abs())) };
     [name, form(before), form(after), change]
 }
 
 /// How long slots of each type were in each state.
-fn states(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
+fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     let mut known: BTreeMap<(&str, &str), [f64; 2]> = BTreeMap::new();
     for (at, summary) in [one, other].into_iter().enumerate() {
         for slots in &summary.slot_types {
@@ -135,15 +149,15 @@ fn states(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
         }
     }
     let told = |((slots, state), [before, after]): ((&str, &str), [f64; 2])| {
-        row(format!("{}, {state}", cut(slots, 40)), (before, after), written)
+        comparison_row(format!("{}, {state}", cut_text(slots, 40)), (before, after), format_span)
     };
     known.into_iter().map(told).collect()
 }
 
 /// What hooks were called for.
-fn hooks(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
-    type Count = (&'static str, fn(&HookCounts) -> u64);
-    const COUNTS: [Count; 5] = [
+fn hook_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
+    type HookMeasure = (&'static str, fn(&HookCounts) -> u64);
+    const HOOK_MEASURES: [HookMeasure; 5] = [
         ("calls", |it| it.calls),
         ("accepted", |it| it.accepted),
         ("no work", |it| it.nothing),
@@ -152,9 +166,9 @@ fn hooks(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     ];
     let mut rows = Vec::new();
     for (before, after) in one.hooks.iter().zip(&other.hooks) {
-        for (what, of) in COUNTS {
+        for (what, of) in HOOK_MEASURES {
             let counts = (of(before) as f64, of(after) as f64);
-            rows.push(row(format!("{}, {what}", before.hook), counts, count));
+            rows.push(comparison_row(format!("{}, {what}", before.hook), counts, count));
         }
     }
     rows
@@ -165,5 +179,5 @@ fn percent(part: f64) -> String {
 }
 
 fn count(count: f64) -> String {
-    thousands(count as u64)
+    format_thousands(count as u64)
 }

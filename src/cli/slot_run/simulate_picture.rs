@@ -2,31 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use super::simulate_report::report;
-use crate::cli::common::{Painter, When};
-use crate::picture::{self, Change, Lane, MarkKind, Stay};
-use crate::simulate::summary::{Summary, pair_name};
-use crate::simulate::timeline::{COLUMNS, Mark, Timeline, pair};
-use crate::simulate::times::written;
-use crate::slot::{Activity, State};
-use crate::text::calendar::Civil;
-use crate::text::count::thousands;
+use super::simulate_report::render_summary;
+use crate::cli::common::{Painter, StyleChoice};
+use crate::picture::{self, LaneStay, MarkKind, SlotLane, StateTransition};
+use crate::simulate::summary::{Summary, state_activity_name};
+use crate::simulate::timeline::{COLUMNS, Timeline, TimelineMark, state_activity_at};
+use crate::simulate::times::format_span;
+use crate::slot::{Activity, SlotState};
+use crate::text::calendar::CivilTime;
+use crate::text::count::format_thousands;
 
 /// The timeline alone.
-pub(super) fn svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
-    let names: Vec<String> =
-        (0..State::ALL.len() * Activity::ALL.len()).map(|number| pair_name(pair(number))).collect();
+pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
+    let names: Vec<String> = (0..SlotState::ALL.len() * Activity::ALL.len())
+        .map(|number| state_activity_name(state_activity_at(number)))
+        .collect();
     let length = timeline.length as f64 / 1e6;
-    let lane = |(at, row): (usize, &crate::simulate::timeline::Row)| Lane {
+    let lane = |(at, row): (usize, &crate::simulate::timeline::TimelineRow)| SlotLane {
         name: rows.get(at).map_or("?", String::as_str),
-        stays: stays(row, length, &names),
+        stays: slot_stays(row, length, &names),
         marks: row
             .marks
             .iter()
             .map(|(at, mark)| {
                 let kind = match mark {
-                    Mark::Preempted => MarkKind::Preempted,
-                    Mark::Refused => MarkKind::Refused,
+                    TimelineMark::Preempted => MarkKind::Preempted,
+                    TimelineMark::Refused => MarkKind::Refused,
                 };
                 (*at as f64 / 1e6, kind)
             })
@@ -36,16 +37,21 @@ pub(super) fn svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> St
     let start = summary.start;
     let offset = i64::from(crate::classad::Zone::local(start).offset);
     let when = |seconds: f64| {
-        let Civil { month, day, hour, minute, .. } = Civil::at(start + seconds as i64, offset);
+        let CivilTime { month, day, hour, minute, .. } =
+            CivilTime::from_seconds(start + seconds as i64, offset);
         format!("{month:02}-{day:02} {hour:02}:{minute:02}")
     };
-    picture::timeline(lanes, length, &when)
+    picture::draw_timeline(lanes, length, &when)
 }
 
-fn stays<'a>(row: &crate::simulate::timeline::Row, length: f64, names: &'a [String]) -> Vec<Stay<'a>> {
+fn slot_stays<'a>(
+    row: &crate::simulate::timeline::TimelineRow,
+    length: f64,
+    names: &'a [String],
+) -> Vec<LaneStay<'a>> {
     let name = |number: u8| names.get(usize::from(number)).map_or("", String::as_str);
     if row.columns.is_empty() {
-        let stay = |(number, from, to): &(u8, u64, u64)| Stay {
+        let stay = |(number, from, to): &(u8, u64, u64)| LaneStay {
             name: name(*number),
             from: *from as f64 / 1e6,
             to: *to as f64 / 1e6,
@@ -56,7 +62,7 @@ fn stays<'a>(row: &crate::simulate::timeline::Row, length: f64, names: &'a [Stri
     let width = length / COLUMNS as f64;
     let mut columns: Vec<&(u16, u8, f32)> = row.columns.iter().collect();
     columns.sort_by_key(|(column, number, _)| (*column, *number));
-    let mut all: Vec<Stay<'a>> = Vec::new();
+    let mut all: Vec<LaneStay<'a>> = Vec::new();
     let (mut at, mut present) = (0.0, u16::MAX);
     for (column, number, seconds) in columns {
         if *column != present {
@@ -66,7 +72,7 @@ fn stays<'a>(row: &crate::simulate::timeline::Row, length: f64, names: &'a [Stri
         match all.last_mut().filter(|last| last.name == name(*number) && (last.to - at).abs() < width * 0.01)
         {
             Some(last) => last.to = to,
-            None => all.push(Stay { name: name(*number), from: at, to }),
+            None => all.push(LaneStay { name: name(*number), from: at, to }),
         }
         at = to;
     }
@@ -74,21 +80,24 @@ fn stays<'a>(row: &crate::simulate::timeline::Row, length: f64, names: &'a [Stri
 }
 
 /// Timeline, diagram of states, summary.
-pub(super) fn page(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
-    let changes: Vec<Change> = summary
+pub(super) fn html_page(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
+    let changes: Vec<StateTransition> = summary
         .transitions
         .iter()
-        .map(|it| Change { from: it.from.clone(), to: it.to.clone(), count: it.count })
+        .map(|it| StateTransition { from: it.from.clone(), to: it.to.clone(), count: it.count })
         .collect();
     let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
     for (name, spent) in summary.slot_types.iter().flat_map(|it| &it.states) {
         *seconds.entry(name.clone()).or_default() += spent;
     }
     let pictures = [
-        ("Slots over time", svg(timeline, rows, summary)),
-        ("States, and how often slots went from one to another", picture::diagram(&changes, &seconds)),
+        ("Slots over time", timeline_svg(timeline, rows, summary)),
+        (
+            "States, and how often slots went from one to another",
+            picture::draw_state_diagram(&changes, &seconds),
+        ),
     ];
     let slots = if summary.slots == 1 { "slot" } else { "slots" };
-    let title = format!("{} {slots}, {}", thousands(summary.slots), written(summary.length));
-    picture::html(&title, &pictures, &report(summary, Painter::stdout(When::Never)))
+    let title = format!("{} {slots}, {}", format_thousands(summary.slots), format_span(summary.length));
+    picture::render_page(&title, &pictures, &render_summary(summary, Painter::stdout(StyleChoice::Never)))
 }

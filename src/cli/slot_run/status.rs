@@ -3,34 +3,34 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use super::options::{Cli, StatusOptions};
-use crate::cli::common::{Painter, print_out, stop_without_reader, table};
+use super::options::{SlotRunCli, SlotStatusOptions};
+use crate::cli::common::{Painter, exit_when_reader_is_gone, render_table, write_to_stdout};
 use crate::os::clock;
-use crate::runner::slot::{Answer, DrainNow, SlotStatus};
-use crate::text::one_line::one_line;
+use crate::runner::slot::{ActiveDrain, SlotControlAnswer, SlotStatus};
+use crate::text::control_characters::escape_control_characters;
 
 /// Clears a terminal and goes to its beginning.
-const CLEAR: &str = "\x1b[H\x1b[2J";
+const CLEAR_SCREEN: &str = "\x1b[H\x1b[2J";
 
 /// Shows it, and again as long as somebody answers where that is wanted.
 pub(super) fn show(
-    cli: &Cli,
-    options: &StatusOptions,
-    ask: impl Fn() -> anyhow::Result<Answer>,
+    cli: &SlotRunCli,
+    options: &SlotStatusOptions,
+    ask: impl Fn() -> anyhow::Result<SlotControlAnswer>,
 ) -> anyhow::Result<()> {
     let slot = options.of.slot.as_deref();
-    let Some(pause) = options.watch else { return print_out(page(cli, ask()?, slot)?) };
-    stop_without_reader();
+    let Some(pause) = options.watch else { return write_to_stdout(render_page(cli, ask()?, slot)?) };
+    exit_when_reader_is_gone();
     let mut answer = ask()?;
     let mut first = true;
     loop {
-        let text = page(cli, answer, slot)?;
+        let text = render_page(cli, answer, slot)?;
         let begin = match (cli.output.wants_json(), std::io::stdout().is_terminal(), first) {
-            (false, true, _) => CLEAR,
+            (false, true, _) => CLEAR_SCREEN,
             (false, false, false) => "\n",
             _ => "",
         };
-        print_out(format!("{begin}{text}"))?;
+        write_to_stdout(format!("{begin}{text}"))?;
         first = false;
         std::thread::sleep(pause.max(Duration::from_millis(100)));
         answer = match ask() {
@@ -42,12 +42,12 @@ pub(super) fn show(
 }
 
 /// The slots as a table below what is to be known of a drain, or as JSON.
-fn page(cli: &Cli, answer: Answer, slot: Option<&str>) -> anyhow::Result<String> {
+fn render_page(cli: &SlotRunCli, answer: SlotControlAnswer, slot: Option<&str>) -> anyhow::Result<String> {
     let wanted = |id: &str| slot.is_none_or(|slot| slot.eq_ignore_ascii_case(id));
-    let Answer { drain, slots, .. } = answer;
+    let SlotControlAnswer { drain, slots, .. } = answer;
     let of_drain = |slot: SlotStatus| SlotStatus { drain: drain.clone(), ..slot };
     let slots: Vec<SlotStatus> = slots.into_iter().filter(|slot| wanted(&slot.slot)).map(of_drain).collect();
-    if let Some(rows) = cli.output.rows(&slots)? {
+    if let Some(rows) = cli.output.render_json(&slots)? {
         return Ok(rows);
     }
     let count = slots.len();
@@ -79,12 +79,12 @@ fn page(cli: &Cli, answer: Answer, slot: Option<&str>) -> anyhow::Result<String>
             last,
         ]
     });
-    let above = drain.map_or_else(String::new, |drain| of_drain_line(&drain, count));
-    Ok(above + &table(&columns, rows, Painter::stdout(cli.output.color)))
+    let above = drain.map_or_else(String::new, |drain| drain_owner_line(&drain, count));
+    Ok(above + &render_table(&columns, rows, Painter::stdout(cli.output.color)))
 }
 
 /// Who drains, since when and until when.
-fn of_drain_line(drain: &DrainNow, slots: usize) -> String {
+fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
     let now = clock::now().epoch();
     let since = (now - drain.since).max(0);
     let until = match drain.until {
@@ -95,7 +95,7 @@ fn of_drain_line(drain: &DrainNow, slots: usize) -> String {
     let then = drain.on_completion.as_ref().map_or_else(String::new, |then| format!(", then {then}"));
     let start = drain.start.as_ref().map_or_else(String::new, |start| format!("; START meanwhile: {start}"));
     // Whoever drains may have written more than a line.
-    let reason = one_line(&drain.reason);
+    let reason = escape_control_characters(&drain.reason);
     let (how, id, by, drained) = (&drain.how, drain.request_id, &drain.by, drain.drained);
     format!(
         "{how} drain, request {id}, by {by} since {since} s, {until}{then}: {reason}; {drained} of {slots} slots drained{start}\n"

@@ -10,38 +10,38 @@ use anyhow::Context as _;
 use bstr::{BString, ByteSlice};
 use nix::libc;
 
-use super::super::common::{Problem, Session, Status, stdout};
-use super::control;
-use super::options::{As, is_dash};
-use super::run::{Run, keep};
+use super::super::common::{Problem, ProgramContext, Status, stdout};
+use super::control_client;
+use super::options::{StarterRole, is_standard_stream};
+use super::starter_invocation::{StarterInvocation, keep_unwritten_ad};
 use crate::classad::format::long;
 use crate::classad::{ClassAd, Context, System};
-use crate::config::{ValueError, View};
-use crate::hook::Knobs;
+use crate::config::{ConfigView, ValueError};
+use crate::hook::ParameterSource;
 use crate::job::{HoldCode, JobStatus, Universe, attr};
 use crate::os::{self, Reactor, clock};
-use crate::process::{Exit, Identity};
+use crate::process::{Exit, ProcessIdentity};
 use crate::runner::events::EventStream;
-use crate::runner::parent::Parent;
-use crate::runner::shadow::{self, Play, PolicyKnobs};
+use crate::runner::parent_process::ParentWatch;
+use crate::runner::shadow::{self, PolicyParameters, ShadowRunInputs};
 use crate::runner::starter::{
-    LogSettings, Opening, Plan, Request, SIGNALS, UserLog, condor_identity, in_primary_group, plan,
-    queue_owner,
+    Plan, RunRequest, SIGNALS, UserLog, UserLogInputs, UserLogSettings, condor_identity, in_primary_group,
+    plan, queue_owner,
 };
-use crate::runner::transfer::carry;
-use crate::shadow::{Setup, Until};
+use crate::runner::transfer::execute_task;
+use crate::shadow::{RunLimit, ShadowSetup};
 use crate::starter::job_info::JobInfo;
 use crate::transfer::TransferTask;
 use crate::world::World;
 
 /// The helper: a task on standard input, what came of it on standard output.
-pub(super) fn helper() -> anyhow::Result<Status> {
+pub(super) fn run_transfer_helper() -> anyhow::Result<Status> {
     let mut text = Vec::new();
     std::io::stdin().lock().read_to_end(&mut text).context("cannot read what is to be moved")?;
     let task: TransferTask = serde_json::from_slice(&text).with_context(|| {
         Problem::usage("--carry is for the starter itself: a task is read from standard input")
     })?;
-    let carried = carry(&task).context("cannot take on the account that files are moved as")?;
+    let carried = execute_task(&task).context("cannot take on the account that files are moved as")?;
     let mut stdout = stdout();
     stdout.write_all(&serde_json::to_vec(&carried)?)?;
     stdout.flush()?;
@@ -49,20 +49,20 @@ pub(super) fn helper() -> anyhow::Result<Status> {
 }
 
 /// How a starter of the local universe tells its queue (`JICLocalSchedd::retryJobCleanup`).
-struct Patience {
+struct CleanupRetries {
     /// LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES.
     tries: i64,
     /// LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY.
     delay: Duration,
 }
 
-impl Patience {
-    fn read(view: &View<'_>) -> Result<Self, ValueError> {
+impl CleanupRetries {
+    fn from_config(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
             Ok(view.int(name)?.map_or(usual, |setting| setting.value))
         };
         let delay = int("LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY", 30)?.max(0).unsigned_abs();
-        Ok(Patience {
+        Ok(CleanupRetries {
             tries: int("LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES", 5)?,
             delay: Duration::from_secs(delay),
         })
@@ -74,17 +74,17 @@ impl Patience {
         error: &std::io::Error,
         tries: i64,
         reactor: &mut Reactor,
-        session: &Session,
+        session: &ProgramContext,
     ) -> anyhow::Result<bool> {
         session.warn(&format!(
             "cannot write the job's ad to standard output: {error}; tried again in {} s, {tries} times more \
              (LOCAL_UNIVERSE_JOB_CLEANUP_RETRY_DELAY, LOCAL_UNIVERSE_MAX_JOB_CLEANUP_RETRIES)",
             self.delay.as_secs()
         ));
-        let until = clock::tick().plus(self.delay);
-        while clock::tick() < until {
-            let event = reactor.next(Some(until)).context("cannot wait")?;
-            if matches!(event, os::Event::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT)) {
+        let until = clock::monotonic_now().plus(self.delay);
+        while clock::monotonic_now() < until {
+            let event = reactor.next_event(Some(until)).context("cannot wait")?;
+            if matches!(event, os::ReactorEvent::Signal(libc::SIGTERM | libc::SIGINT | libc::SIGQUIT)) {
                 return Ok(false);
             }
         }
@@ -93,40 +93,40 @@ impl Patience {
 }
 
 /// What a job is played with.
-pub(super) struct JobSetup<'w> {
-    pub(super) view: &'w View<'w>,
+pub(super) struct JobPlaySetup<'w> {
+    pub(super) view: &'w ConfigView<'w>,
     pub(super) world: &'w dyn World,
     pub(super) ad: ClassAd,
     pub(super) machine: Option<ClassAd>,
-    pub(super) until: Until,
+    pub(super) until: RunLimit,
     pub(super) local: bool,
     /// Where a job keeps files for its next run.
     pub(super) spool: Option<&'w Path>,
 }
 
-impl Run<'_> {
+impl StarterInvocation<'_> {
     /// Plays the job and prints its ad as the queue would have it. `request` makes the request of one run.
-    pub(super) fn play<'w>(
+    pub(super) fn play_job<'w>(
         &self,
-        setup: JobSetup<'w>,
-        request: &dyn Fn(ClassAd) -> Request<'w>,
+        setup: JobPlaySetup<'w>,
+        request: &dyn Fn(ClassAd) -> RunRequest<'w>,
         stream: &mut EventStream,
-        session: &Session,
+        session: &ProgramContext,
     ) -> anyhow::Result<Status> {
         let (view, world, spool, local) = (setup.view, setup.world, setup.spool, setup.local);
         if local {
-            check_local(&setup.ad, world, session)?;
+            check_local_universe(&setup.ad, world, session)?;
         }
         // What no run could be planned with is told before anything happens.
         if let Err(error) = plan(request(setup.ad.clone()), view) {
-            return self.refused(&error, session);
+            return self.report_refusal(&error, session);
         }
-        let unreadable = |error: ValueError| Problem::unreadable(error.told());
-        let patience = local.then(|| Patience::read(view)).transpose().map_err(unreadable)?;
-        let play = self.prepared(setup, request, session)?;
+        let unreadable = |error: ValueError| Problem::unreadable(error.user_message());
+        let patience = local.then(|| CleanupRetries::from_config(view)).transpose().map_err(unreadable)?;
+        let play = self.prepare_play(setup, request, session)?;
         let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
-        let control = control::socket(self.cli.job.control.as_ref(), &mut reactor)?;
-        let play = Play { control, ..play };
+        let control = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
+        let play = ShadowRunInputs { control, ..play };
         let quiet = self.cli.output.quiet;
         let mut told = Vec::new();
         let mut say = |line: &str| {
@@ -141,43 +141,44 @@ impl Run<'_> {
         };
         let mut outcome = shadow::run(play, &mut planner, &mut reactor, stream, &mut say)
             .context("cannot wait for children")?;
-        let status = self.played_status(&outcome);
-        if !quiet && !is_over(&outcome.ad) {
-            spool.iter().for_each(|spool| tell_kept(spool, session));
+        let status = self.exit_status_of_play(&outcome);
+        if !quiet && !has_left_queue(&outcome.ad) {
+            spool.iter().for_each(|spool| warn_of_kept_files(spool, session));
         }
-        let printed = self.tell_queue(&outcome.ad, patience, &mut reactor, session);
+        let printed = self.print_queue_ad(&outcome.ad, patience, &mut reactor, session);
         if printed.is_err() {
-            let state = outcome.last.as_mut().and_then(|last| last.state.take());
-            keep(state, Some(&long::print(&outcome.ad)), session);
+            let state = outcome.last_run.as_mut().and_then(|last| last.state.take());
+            keep_unwritten_ad(state, Some(&long::print(&outcome.ad)), session);
         }
         printed?;
-        outcome.last.as_ref().map_or(Ok(status), |last| self.with_result_ad(last, status, session))
+        outcome.last_run.as_ref().map_or(Ok(status), |last| self.status_with_result_ad(last, status, session))
     }
 
     /// What the play begins with; it is not controlled yet.
-    fn prepared<'w>(
+    fn prepare_play<'w>(
         &self,
-        setup: JobSetup<'w>,
-        request: &dyn Fn(ClassAd) -> Request<'w>,
-        session: &Session,
-    ) -> anyhow::Result<Play<'w>> {
+        setup: JobPlaySetup<'w>,
+        request: &dyn Fn(ClassAd) -> RunRequest<'w>,
+        session: &ProgramContext,
+    ) -> anyhow::Result<ShadowRunInputs<'w>> {
         let first = request(setup.ad.clone());
         let quirks = first.quirks;
-        let (owner, no_group) = owner(&setup, &first, session)?;
-        let JobSetup { view, world, ad, machine, until, local, .. } = setup;
-        let found = if local { Default::default() } else { shadow::find(&ad, view, world, quirks) };
+        let (owner, no_group) = job_account(&setup, &first, session)?;
+        let JobPlaySetup { view, world, ad, machine, until, local, .. } = setup;
+        let found =
+            if local { Default::default() } else { shadow::find_shadow_hook(&ad, view, world, quirks) };
         if let Some(complaint) = &found.complaint {
             session.warn(complaint);
         }
-        let (policy, told) = PolicyKnobs::read(view).map_err(Problem::of_value)?;
+        let (policy, told) = PolicyParameters::read(view).map_err(Problem::from_value_error)?;
         if !self.cli.output.quiet {
             told.iter().for_each(|line| session.warn(line));
         }
         let address = BString::from(format!("<{}:0>", world.ip_address()));
-        let settings = LogSettings::read(view, self.log_file()?).map_err(Problem::of_value)?;
-        let log = UserLog::of_queue(&Opening {
+        let settings = UserLogSettings::read(view, self.log_path()?).map_err(Problem::from_value_error)?;
+        let log = UserLog::for_queue(&UserLogInputs {
             ad: &ad,
-            job: &queue_info(&ad, world),
+            job: &job_info_of(&ad, world),
             scratch: Path::new("/"),
             settings: &settings,
             daemon: if world.effective_uid() == 0 { condor_identity(view, world) } else { None },
@@ -188,24 +189,24 @@ impl Run<'_> {
         let host = world.full_host();
         let reader = owner.clone();
         let hook_credentials =
-            move |ad: &ClassAd| shadow::HookCredentials::lay(ad, reader.as_ref(), view, world);
-        Ok(Play {
-            setup: Setup {
+            move |ad: &ClassAd| shadow::HookCredentials::create(ad, reader.as_ref(), view, world);
+        Ok(ShadowRunInputs {
+            setup: ShadowSetup {
                 world,
                 quirks,
-                knobs: view as &dyn Knobs,
+                knobs: view as &dyn ParameterSource,
                 ad,
-                slot: slot_name(&first.slot, &host),
+                slot: full_slot_name(&first.slot, &host),
                 slot_ad: machine.clone(),
                 host,
                 address,
                 hook: found.hook,
-                until,
+                run_limit: until,
                 interval: policy.interval,
                 local,
-                graceful: policy.graceful,
-                no_log: false,
-                no_group,
+                graceful: policy.removes_gracefully,
+                log_unavailable: false,
+                missing_group: no_group,
                 controlled: self.cli.job.control.is_some(),
             },
             machine,
@@ -214,26 +215,28 @@ impl Run<'_> {
             environment: first.environment.for_hooks(quirks),
             hook_limit: [found.limit, self.cli.job.hook_timeout].into_iter().flatten().min(),
             hook_credentials: Box::new(hook_credentials),
-            vacate: policy.vacate,
-            skew_us: first.skew_us,
+            max_vacate_time: policy.max_vacate_time,
+            clock_skew_us: first.clock_skew_us,
             control: None,
-            parent: self.cli.job.orphan_grace.map(Parent::new),
+            parent: self.cli.job.orphan_grace.map(ParentWatch::new),
             timeout: self.cli.events.timeout,
         })
     }
 
     /// Prints the job's ad as the queue would have it. A starter of the local universe tries that again and again.
-    fn tell_queue(
+    fn print_queue_ad(
         &self,
         ad: &ClassAd,
-        patience: Option<Patience>,
+        patience: Option<CleanupRetries>,
         reactor: &mut Reactor,
-        session: &Session,
+        session: &ProgramContext,
     ) -> anyhow::Result<()> {
-        if is_dash(&self.cli.job.job_stdout) || (self.as_tool && !is_dash(&self.cli.job.job_output_ad)) {
+        if is_standard_stream(&self.cli.job.job_stdout)
+            || (self.as_tool && !is_standard_stream(&self.cli.job.job_output_ad))
+        {
             return Ok(());
         }
-        let text = self.formatted(&long::print(ad));
+        let text = self.format_ad(&long::print(ad));
         let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
         let mut stdout = stdout.context("cannot write the job's ad to standard output")?;
         let mut written = 0;
@@ -264,36 +267,37 @@ impl Run<'_> {
     }
 
     /// Whether a starter of the local universe missed the time at which its job was to begin.
-    fn has_missed(&self, outcome: &shadow::Outcome) -> bool {
-        let code = in_ad(&outcome.ad).int("HoldReasonCode");
-        self.cli.job.played_as == As::Local && code == Some(HoldCode::MissedDeferredExecutionTime as i64)
+    fn has_missed_deferral(&self, outcome: &shadow::ShadowRunOutcome) -> bool {
+        let code = context_of(&outcome.ad).int("HoldReasonCode");
+        self.cli.job.played_as == StarterRole::Local
+            && code == Some(HoldCode::MissedDeferredExecutionTime as i64)
     }
 
-    fn played_status(&self, outcome: &shadow::Outcome) -> Status {
-        let status = in_ad(&outcome.ad).int(attr::JOB_STATUS);
+    fn exit_status_of_play(&self, outcome: &shadow::ShadowRunOutcome) -> Status {
+        let status = context_of(&outcome.ad).int(attr::JOB_STATUS);
         if outcome.timed_out {
             return Status::TimedOut;
         }
         match (status, outcome.exit) {
-            (status, _) if self.is_daemon() => Status::Tool(match self.has_missed(outcome) {
+            (status, _) if self.is_daemon() => Status::Tool(match self.has_missed_deferral(outcome) {
                 true => JOB_MISSED_DEFERRAL_TIME,
-                false => shadow_status(status),
+                false => shadow_exit_status(status),
             }),
             (Some(JobStatus::COMPLETED), Some(Exit::Code(0)) | None) => Status::Done,
             // Its last run was none (SkipIfDataflow).
-            (Some(JobStatus::COMPLETED), _) if is_skipped(&outcome.ad) => Status::Done,
+            (Some(JobStatus::COMPLETED), _) if is_dataflow_job_skipped(&outcome.ad) => Status::Done,
             _ => Status::No,
         }
     }
 }
 
 /// What is evaluated in an ad, with this machine around it.
-fn in_ad(ad: &ClassAd) -> Context<'_> {
+fn context_of(ad: &ClassAd) -> Context<'_> {
     Context::new(&System).my(ad)
 }
 
-fn is_skipped(ad: &ClassAd) -> bool {
-    in_ad(ad).boolean("DataflowJobSkipped") == Some(true)
+fn is_dataflow_job_skipped(ad: &ClassAd) -> bool {
+    context_of(ad).boolean("DataflowJobSkipped") == Some(true)
 }
 
 /// What a starter of the local universe ends with when the job's time to begin has passed.
@@ -301,12 +305,12 @@ const JOB_MISSED_DEFERRAL_TIME: u8 = 114;
 
 /// Whose account the job is played as, none where that is our own, and the group that this account is to have and has not. Before
 /// anything is written: root writes no log and calls no hook for who wrote an ad.
-fn owner(
-    setup: &JobSetup<'_>,
-    first: &Request<'_>,
-    session: &Session,
-) -> anyhow::Result<(Option<Identity>, Option<BString>)> {
-    let JobSetup { view, world, ad, local, .. } = setup;
+fn job_account(
+    setup: &JobPlaySetup<'_>,
+    first: &RunRequest<'_>,
+    session: &ProgramContext,
+) -> anyhow::Result<(Option<ProcessIdentity>, Option<BString>)> {
+    let JobPlaySetup { view, world, ad, local, .. } = setup;
     let owner = queue_owner(ad, view, &first.slot, first.quirks).map_err(|refusal| {
         Problem::unreadable(format!("the job is not played: {refusal}"))
             .hint("add a line such as User = \"alice@example.org\" to the ad, or run as that account")
@@ -325,7 +329,7 @@ fn owner(
 }
 
 /// The name of a slot with its host.
-fn slot_name(name: &BString, host: &str) -> BString {
+fn full_slot_name(name: &BString, host: &str) -> BString {
     match name.as_slice() {
         b"" => format!("slot1@{host}").into(),
         whole if whole.contains(&b'@') => name.clone(),
@@ -334,7 +338,7 @@ fn slot_name(name: &BString, host: &str) -> BString {
 }
 
 /// What a shadow ends with (`exit.h`).
-fn shadow_status(status: Option<i64>) -> u8 {
+fn shadow_exit_status(status: Option<i64>) -> u8 {
     match status {
         Some(JobStatus::COMPLETED) => 100,
         Some(JobStatus::HELD) => 112,
@@ -344,7 +348,7 @@ fn shadow_status(status: Option<i64>) -> u8 {
 }
 
 /// A schedd runs nothing else itself than jobs of the local universe (`JICLocalSchedd::initJobInfo`), and mails their users.
-fn check_local(ad: &ClassAd, world: &dyn World, session: &Session) -> anyhow::Result<()> {
+fn check_local_universe(ad: &ClassAd, world: &dyn World, session: &ProgramContext) -> anyhow::Result<()> {
     let int = |name: &str| Context::new(world).my(ad).int(name);
     match int(attr::JOB_UNIVERSE) {
         Some(number) if number == Universe::Local.number() => {}
@@ -366,7 +370,7 @@ fn check_local(ad: &ClassAd, world: &dyn World, session: &Session) -> anyhow::Re
 }
 
 /// The job as its log knows it.
-fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
+fn job_info_of(ad: &ClassAd, world: &dyn World) -> JobInfo {
     let context = || Context::new(world).my(ad);
     JobInfo {
         cluster: context().int(attr::CLUSTER_ID).unwrap_or(1),
@@ -377,12 +381,12 @@ fn queue_info(ad: &ClassAd, world: &dyn World) -> JobInfo {
 }
 
 /// Whether the queue has no more to do with the job: what it kept is removed then.
-fn is_over(ad: &ClassAd) -> bool {
-    matches!(in_ad(ad).int(attr::JOB_STATUS), Some(JobStatus::COMPLETED | JobStatus::REMOVED))
+fn has_left_queue(ad: &ClassAd) -> bool {
+    matches!(context_of(ad).int(attr::JOB_STATUS), Some(JobStatus::COMPLETED | JobStatus::REMOVED))
 }
 
 /// What the last run left for one that does not come goes with the directory that keeps it.
-fn tell_kept(spool: &Path, session: &Session) {
+fn warn_of_kept_files(spool: &Path, session: &ProgramContext) {
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| format!("{:?}", entry.file_name())).collect();
     if names.is_empty() {

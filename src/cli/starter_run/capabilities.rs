@@ -2,25 +2,25 @@
 
 use std::io::Write;
 
-use super::super::common::{Problem, Session, Status, stdout};
+use super::super::common::{Problem, ProgramContext, Status, stdout};
+use super::ad_list::render_ad_list;
 use super::configuration::load;
-use super::forms::listed;
-use super::options::Cli;
+use super::options::StarterRunCli;
 use crate::classad::Value;
 use crate::runner::hook_environment::DaemonEnvironment;
-use crate::runner::starter::{Abilities, AbilityError};
+use crate::runner::starter::{CapabilityError, StarterCapabilities};
 
 /// What a starter tells of what it can do (`-classad`).
-pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Status> {
+pub(super) fn print_capabilities(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let world = cli.clock.world();
     let config = load(cli, false, &world, session)?;
-    let environment = DaemonEnvironment::of_program(&world, &cli.config.choice());
+    let environment = DaemonEnvironment::from_program(&world, &cli.config.to_config_choice());
     let mut warn = |text: &str| session.warn(text);
-    let found = Abilities::find(&config.view(&world), &environment, cli.quirks.quirks, &mut warn);
-    let Abilities { found, has_sshd } = found.map_err(|error| match error {
-        AbilityError::Knob(error) => Problem::of_value(error).into(),
-        AbilityError::Runtime(reason) => Problem::unreadable(reason).into(),
-        error @ AbilityError::Asking(..) => anyhow::Error::from(error),
+    let found = StarterCapabilities::detect(&config.view(&world), &environment, cli.quirks.quirks, &mut warn);
+    let StarterCapabilities { attributes: found, has_sshd } = found.map_err(|error| match error {
+        CapabilityError::Parameter(error) => Problem::from_value_error(error).into(),
+        CapabilityError::Runtime(reason) => Problem::unreadable(reason).into(),
+        error @ CapabilityError::ProgramQuery(..) => anyhow::Error::from(error),
     })?;
     let mut text = String::new();
     for (name, value) in found {
@@ -32,6 +32,6 @@ pub(super) fn capabilities(cli: &Cli, session: &Session) -> anyhow::Result<Statu
         text += &format!("{name} = {value}\n");
     }
     text += &format!("HasSshd = {has_sshd}\n");
-    stdout().write_all(&listed(cli.output.format(), [text.as_bytes()]))?;
+    stdout().write_all(&render_ad_list(cli.output.ad_format(), [text.as_bytes()]))?;
     Ok(Status::Tool(0))
 }

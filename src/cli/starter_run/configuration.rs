@@ -2,18 +2,23 @@
 
 use bstr::ByteSlice;
 
-use super::options::Cli;
-use crate::cli::common::{Problem, Session, is_without_configuration};
-use crate::config::{CommandPolicy, Config, Who};
+use super::options::StarterRunCli;
+use crate::cli::common::{Problem, ProgramContext, is_missing_config};
+use crate::config::{CommandPolicy, Config, LookupContext};
 use crate::world::World;
 
 /// The configuration; where there is none at all the defaults do, unless the reference's own behaviour is wanted.
-pub(super) fn load(cli: &Cli, strict: bool, world: &dyn World, session: &Session) -> anyhow::Result<Config> {
+pub(super) fn load(
+    cli: &StarterRunCli,
+    strict: bool,
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<Config> {
     let local_name = cli.job.local_name.clone().unwrap_or_default();
-    let who = Who { subsystem: "STARTER".into(), local_name: local_name.into() };
-    let mut options = cli.config.load_options(CommandPolicy::BOUNDED);
+    let who = LookupContext { subsystem: "STARTER".into(), local_name: local_name.into() };
+    let mut options = cli.config.load_options(CommandPolicy::BOUNDED_RUN);
     let mut loaded = Config::load(world, &who, &options);
-    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_without_configuration) {
+    if options.file.is_none() && !strict && loaded.as_ref().is_err_and(is_missing_config) {
         options.file = Some("ONLY_ENV".into());
         loaded = Config::load(world, &who, &options);
     }

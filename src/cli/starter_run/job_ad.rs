@@ -6,18 +6,18 @@ use std::path::Path;
 use anyhow::Context;
 use bstr::ByteSlice;
 
-use super::super::common::{Problem, Session, refuse_malformed};
+use super::super::common::{Problem, ProgramContext, refuse_malformed};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::os::read_whole;
-use crate::starter::job_source::{self, Source};
+use crate::starter::job_source::{self, ParsedJobFile};
 
 /// Reads a file, or standard input for `-`, to its end.
-pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8>, String)> {
+pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<(Vec<u8>, String)> {
     if path == Path::new("-") {
         let stdin = std::io::stdin().lock();
         if stdin.is_terminal() {
-            session.tell("reading the job's ad from the terminal; end it with Ctrl-D\n");
+            session.write_stderr("reading the job's ad from the terminal; end it with Ctrl-D\n");
         }
         let problem = || Problem::unreadable("cannot read standard input");
         return Ok((read_whole(stdin).with_context(problem)?, "standard input".to_owned()));
@@ -32,20 +32,20 @@ pub(super) fn read_all(path: &Path, session: &Session) -> anyhow::Result<(Vec<u8
 ///
 /// # Errors
 /// No ad, or with `strict` a line that is none.
-pub(super) fn job(
+pub(super) fn read_job_ad(
     text: &[u8],
     name: &str,
     (lines_only, dialect): (bool, Dialect),
     strict: bool,
-    session: &Session,
+    session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
     if strict {
         refuse_malformed(text, name, dialect)?;
     }
     if !lines_only && matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
-        return one_ad(text, name, dialect);
+        return read_only_ad(text, name, dialect);
     }
-    let Source { ad, bad, lines, parts } = job_source::read(text, dialect);
+    let ParsedJobFile { ad, bad, lines, parts } = job_source::read_job_file(text, dialect);
     for line in &bad {
         let message = format!("{name}:{}: {}", line.number, line.render());
         if strict {
@@ -68,16 +68,16 @@ pub(super) fn job(
     Ok(ad)
 }
 
-fn one_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> {
+fn read_only_ad(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<ClassAd> {
     let mut reader = AdReader::new(text, None).dialect(dialect);
-    let first = first_ad(&mut reader, name, "no job ad")?;
+    let first = read_first_ad(&mut reader, name, "no job ad")?;
     match reader.next_ad() {
         Ok(None) => Ok(first),
         _ => Err(Problem::unreadable(format!("{name}: more than one ad; a starter runs one job")).into()),
     }
 }
 
-fn first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
+fn read_first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Result<ClassAd> {
     let record = reader.next_ad().with_context(|| Problem::cannot_read(name))?;
     let Some(record) = record else {
         return Err(Problem::unreadable(format!("{name}: {none}: there is nothing in it")).into());
@@ -89,7 +89,11 @@ fn first_ad(reader: &mut AdReader<&[u8]>, name: &str, none: &str) -> anyhow::Res
 }
 
 /// The first ad of a file.
-pub(super) fn slot(path: &Path, dialect: Dialect, session: &Session) -> anyhow::Result<ClassAd> {
+pub(super) fn read_slot_ad(
+    path: &Path,
+    dialect: Dialect,
+    session: &ProgramContext,
+) -> anyhow::Result<ClassAd> {
     let (text, name) = read_all(path, session)?;
-    first_ad(&mut AdReader::new(text.as_slice(), None).dialect(dialect), &name, "no slot ad")
+    read_first_ad(&mut AdReader::new(text.as_slice(), None).dialect(dialect), &name, "no slot ad")
 }

@@ -113,6 +113,6 @@ pub(super) const MANUAL: Manual = Manual {
          behind a line that is no attribute is not read; UPDATE_JOB_INFO is also called before PREPARE_JOB and at the \
          end, and nobody waits for it; ExitReason is there for signals only; variables that the starter sets win over \
          those of the job's Environment.",
-        crate::cli::common::CLASSAD_KNOBS,
+        crate::cli::common::CLASSAD_PARAMETERS_NOTE,
     ],
 };

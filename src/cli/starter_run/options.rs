@@ -11,23 +11,23 @@ use clap::{ArgMatches, Args, FromArgMatches, Parser};
 
 use super::manual;
 use crate::cli::common::{
-    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LinesOptions, OutputOptions, Problem,
-    QuirksOptions, command, normalise,
+    self, ClockOptions, ConfigOptions, EventsOptions, InputOptions, LogLineOptions, OutputOptions, Problem,
+    QuirksOptions, normalise, program_command,
 };
-use crate::shadow::Until;
-use crate::starter::not_done::With;
+use crate::shadow::RunLimit;
+use crate::starter::unsupported::AccessPointRole;
 use crate::text::arguments;
 
 pub(super) const NAME: &str = "htc-starter-run";
 
 /// What the slot runner has to say beside the reference's own command line: options, as a V2 raw argument text.
-pub(super) const OPTIONS: &str = "_HTC_STARTER_OPTIONS";
+pub(super) const STARTER_OPTIONS_VARIABLE: &str = "_HTC_STARTER_OPTIONS";
 /// The slot runner's private directory of one starter.
-pub(super) const PRIVATE: &str = "_HTC_STARTER_DIR";
+pub(super) const PRIVATE_DIRECTORY_VARIABLE: &str = "_HTC_STARTER_DIR";
 
 /// The command line.
 #[derive(Parser, Clone, Debug)]
-pub(super) struct Cli {
+pub(super) struct StarterRunCli {
     #[command(flatten)]
     pub(super) config: ConfigOptions,
     #[command(flatten)]
@@ -41,14 +41,14 @@ pub(super) struct Cli {
     #[command(flatten)]
     pub(super) events: EventsOptions,
     #[command(flatten)]
-    pub(super) lines: LinesOptions,
+    pub(super) lines: LogLineOptions,
     #[command(flatten)]
     pub(super) job: JobOptions,
 }
 
 /// `--as`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum As {
+pub(super) enum StarterRole {
     /// The starter alone, as for fetched work: nothing is transferred
     #[default]
     Fetched,
@@ -58,30 +58,30 @@ pub(super) enum As {
     Shadow,
 }
 
-impl As {
+impl StarterRole {
     /// Who is there besides the starter.
-    pub(super) fn with(self) -> With {
+    pub(super) fn to_access_point_role(self) -> AccessPointRole {
         match self {
-            As::Fetched => With::Nobody,
-            As::Local => With::Schedd,
-            As::Shadow => With::Shadow,
+            StarterRole::Fetched => AccessPointRole::Absent,
+            StarterRole::Local => AccessPointRole::Schedd,
+            StarterRole::Shadow => AccessPointRole::Shadow,
         }
     }
 }
 
 /// `--until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UntilOption(pub(super) Until);
+pub(super) struct UntilArgument(pub(super) RunLimit);
 
-impl FromStr for UntilOption {
+impl FromStr for UntilArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "done" => Ok(UntilOption(Until::Done)),
-            "held" => Ok(UntilOption(Until::Held)),
+            "done" => Ok(UntilArgument(RunLimit::UntilDone)),
+            "held" => Ok(UntilArgument(RunLimit::UntilHeld)),
             number => match number.parse::<u32>() {
-                Ok(runs) if runs > 0 => Ok(UntilOption(Until::Runs(runs))),
+                Ok(runs) if runs > 0 => Ok(UntilArgument(RunLimit::Runs(runs))),
                 _ => Err("give 'done', 'held' or a number of runs above 0".to_owned()),
             },
         }
@@ -89,7 +89,7 @@ impl FromStr for UntilOption {
 }
 
 /// What means nothing where no job is run.
-const ABOUT_A_JOB: [&str; 17] = [
+const JOB_ONLY_OPTIONS: [&str; 17] = [
     "slot_ads",
     "slot_name",
     "job_input_ad",
@@ -163,7 +163,7 @@ pub(super) struct JobOptions {
         hide_possible_values = true,
         help_heading = "Job"
     )]
-    pub(super) played_as: As,
+    pub(super) played_as: StarterRole,
     /// With --as shadow or local: run again until done or held, or N times at most
     #[arg(
         long,
@@ -172,12 +172,12 @@ pub(super) struct JobOptions {
         help_heading = "Job",
         hide_short_help = true
     )]
-    pub(super) until: UntilOption,
+    pub(super) until: UntilArgument,
     /// Move files for a starter: for its own use
     #[arg(long, hide = true)]
     pub(super) carry: bool,
     /// Give up prepare hooks after this long; HTCondor waits for ever
-    #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour")]
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour")]
     pub(super) hook_timeout: Option<Duration>,
     /// Listen at this socket for --ask; with --ask: where the starter listens
     #[arg(long, value_name = "SOCKET|fd:N", help_heading = "Behaviour", hide_short_help = true)]
@@ -209,7 +209,7 @@ pub(super) struct JobOptions {
     )]
     pub(super) subcode: Option<i64>,
     /// End the job so long after whoever started this program is gone; without, it goes on
-    #[arg(long, value_name = "SECONDS", value_parser = common::seconds, help_heading = "Behaviour", hide_short_help = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = common::parse_seconds, help_heading = "Behaviour", hide_short_help = true)]
     pub(super) orphan_grace: Option<Duration>,
     /// Say what would be run and called, and run nothing
     #[arg(long, help_heading = "Behaviour")]
@@ -218,13 +218,13 @@ pub(super) struct JobOptions {
     #[arg(long, requires = "dry_run", help_heading = "Behaviour")]
     pub(super) explain: bool,
     /// Print what this starter and the container runtimes of the machine can do, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ABOUT_A_JOB)]
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) classad: bool,
     /// Print the events of a job's log (text, XML or JSON) as ads, and end
-    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Input", conflicts_with_all = ["dry_run", "classad", "clean", "ask"], conflicts_with_all = ABOUT_A_JOB)]
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Input", conflicts_with_all = ["dry_run", "classad", "clean", "ask"], conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) events_of: Option<PathBuf>,
     /// Remove what starters that were killed have left in EXECUTE, say what, and end
-    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"], conflicts_with_all = ABOUT_A_JOB)]
+    #[arg(long, help_heading = "Behaviour", hide_short_help = true, conflicts_with_all = ["dry_run", "classad"], conflicts_with_all = JOB_ONLY_OPTIONS)]
     pub(super) clean: bool,
     /// Text in front of messages
     #[arg(long, value_name = "TEXT", help_heading = "Output", hide_short_help = true)]
@@ -250,45 +250,52 @@ pub(super) struct JobOptions {
 }
 
 /// The command line as clap knows it; what is not daily business stands in `--help-all` only.
-pub(super) fn definition() -> clap::Command {
+pub(super) fn make_command() -> clap::Command {
     let rare = ["now", "seed", "no-env", "strict-input", "json", "jsonl", "long", "color", "slot-ads"];
-    rare.iter().fold(command::<Cli>(NAME, &manual::MANUAL).args_override_self(true), |command, name| {
-        let known = command.get_arguments().any(|arg| arg.get_id() == name.replace('-', "_").as_str());
-        if known { command.mut_arg(name.replace('-', "_"), |arg| arg.hide_short_help(true)) } else { command }
-    })
+    rare.iter().fold(
+        program_command::<StarterRunCli>(NAME, &manual::MANUAL).args_override_self(true),
+        |command, name| {
+            let known = command.get_arguments().any(|arg| arg.get_id() == name.replace('-', "_").as_str());
+            if known {
+                command.mut_arg(name.replace('-', "_"), |arg| arg.hide_short_help(true))
+            } else {
+                command
+            }
+        },
+    )
 }
 
-impl Cli {
+impl StarterRunCli {
     /// Options from words, with those of the slot runner in front.
     pub(super) fn parse(words: &[OsString]) -> anyhow::Result<(Self, bool)> {
-        let mut all = slot_runner_words()?;
+        let mut all = slot_runner_options()?;
         all.extend(words.iter().cloned());
-        let command = definition();
+        let command = make_command();
         let normal = normalise(&command, &all)?;
         let full = std::iter::once(OsString::from(NAME)).chain(normal);
         let matches = command
             .try_get_matches_from(full)
             .map_err(|error| Problem::usage(error.render().to_string().trim_end().to_owned()))?;
-        Ok((Cli::from_arg_matches(&matches)?, is_given(&matches, "ads")))
+        Ok((StarterRunCli::from_arg_matches(&matches)?, was_given(&matches, "ads")))
     }
 }
 
-pub(super) fn is_given(matches: &ArgMatches, option: &str) -> bool {
+pub(super) fn was_given(matches: &ArgMatches, option: &str) -> bool {
     matches.value_source(option) == Some(ValueSource::CommandLine)
 }
 
 /// The slot that the slot runner says the job runs in.
-pub(super) fn slot_of_runner() -> anyhow::Result<Option<OsString>> {
-    let words = slot_runner_words()?;
+pub(super) fn slot_of_slot_runner() -> anyhow::Result<Option<OsString>> {
+    let words = slot_runner_options()?;
     let last = words.iter().rposition(|word| word == "--slot-name");
     Ok(last.and_then(|at| words.get(at + 1)).cloned())
 }
 
-fn slot_runner_words() -> anyhow::Result<Vec<OsString>> {
+fn slot_runner_options() -> anyhow::Result<Vec<OsString>> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let Some(text) = std::env::var_os(OPTIONS) else { return Ok(Vec::new()) };
+    let Some(text) = std::env::var_os(STARTER_OPTIONS_VARIABLE) else { return Ok(Vec::new()) };
     let words = arguments::parse_v2_raw(text.as_bytes())
-        .with_context(|| Problem::usage(format!("the environment variable {OPTIONS}")))?;
+        .with_context(|| Problem::usage(format!("the environment variable {STARTER_OPTIONS_VARIABLE}")))?;
     Ok(words.into_iter().map(|word| OsString::from_vec(word.into())).collect())
 }
 
@@ -303,6 +310,6 @@ pub(super) fn leading_number(text: &str) -> i64 {
 }
 
 /// Whether a file is our own standard input or output.
-pub(super) fn is_dash(name: &Option<OsString>) -> bool {
+pub(super) fn is_standard_stream(name: &Option<OsString>) -> bool {
     name.as_deref() == Some(OsStr::new("-"))
 }

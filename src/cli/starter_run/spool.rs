@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::runner::slot::{Private, remove_abandoned};
+use crate::runner::slot::{PrivateDirectory, remove_abandoned_directories};
 
 /// What the directories of spools begin with.
-const SPOOLS: &str = "htc-spool.";
+const SPOOL_PREFIX: &str = "htc-spool.";
 
 /// A directory for what a job leaves for its next run; gone with its owner.
-pub(super) struct Spool {
+pub(super) struct SpoolDirectory {
     path: PathBuf,
-    _owner: Private,
+    _owner: PrivateDirectory,
 }
 
-impl Spool {
+impl SpoolDirectory {
     /// A new one; what runs that were killed have left goes first.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let made = Private::named(&std::env::temp_dir(), SPOOLS).and_then(|owner| {
+        let made = PrivateDirectory::with_prefix(&std::env::temp_dir(), SPOOL_PREFIX).and_then(|owner| {
             let path = owner.path().join("spool");
             std::fs::create_dir(&path)?;
-            Ok(Spool { path, _owner: owner })
+            Ok(SpoolDirectory { path, _owner: owner })
         });
         made.context("cannot make a directory for checkpoints")
     }
@@ -32,6 +32,6 @@ impl Spool {
 
     /// Removes those of runs that were killed.
     pub(super) fn remove_abandoned() {
-        remove_abandoned(&std::env::temp_dir(), SPOOLS);
+        remove_abandoned_directories(&std::env::temp_dir(), SPOOL_PREFIX);
     }
 }

@@ -1,8 +1,8 @@
 //! Our answers, in the form in which the reference's come.
 
-use htc_hooks::classad::flatten::{self, Flat};
-use htc_hooks::classad::format::{json, long, new};
-use htc_hooks::classad::references::{self, Names, Spelling};
+use htc_hooks::classad::flatten::{self, FlattenResult};
+use htc_hooks::classad::format::{json, long, new_syntax};
+use htc_hooks::classad::references::{self, AttrNames, ReferenceSpelling};
 use htc_hooks::classad::{ClassAd, Context, Dialect, Expr, MatchAd};
 use htc_hooks::os::RealWorld;
 
@@ -11,7 +11,9 @@ use super::{Kind, Question};
 pub(crate) fn answer(question: &Question) -> String {
     // The module reads the ad that a text begins with.
     let read = |text: &str| {
-        new::parse_prefix(text.as_bytes(), Dialect::new_syntax()).ok().map(|(ad, _): (ClassAd, usize)| ad)
+        new_syntax::parse_prefix(text.as_bytes(), Dialect::new_syntax())
+            .ok()
+            .map(|(ad, _): (ClassAd, usize)| ad)
     };
     let Some(my) = read(&question.my) else { return String::from("!ad") };
     let target = match &question.target {
@@ -47,12 +49,12 @@ pub(crate) fn answer(question: &Question) -> String {
     };
     match question.kind {
         Kind::Flatten => match flatten::flatten(&expr, Context::new(&world).my(&my)) {
-            Some(Flat::Value(value)) => Expr::literal(value).to_string(),
-            Some(Flat::Expr(rest)) => rest.to_string(),
+            Some(FlattenResult::Value(value)) => Expr::literal(value).to_string(),
+            Some(FlattenResult::Expr(rest)) => rest.to_string(),
             None => String::from("!fail"),
         },
         Kind::Refs => {
-            let list = |names: Option<Names>| match names {
+            let list = |names: Option<AttrNames>| match names {
                 None => String::from("\"!fail\""),
                 Some(names) => {
                     let mut names: Vec<_> = names.iter().map(ToString::to_string).collect();
@@ -64,7 +66,7 @@ pub(crate) fn answer(question: &Question) -> String {
             };
             format!(
                 "[{}, {}]",
-                list(references::external(&expr, Context::new(&world).my(&my), Spelling::Full)),
+                list(references::external(&expr, Context::new(&world).my(&my), ReferenceSpelling::Full)),
                 list(references::internal(&expr, Context::new(&world).my(&my)))
             )
         }
@@ -90,7 +92,7 @@ fn print(ad: &ClassAd) -> String {
 /// An ad as the module's `repr`, `printOld` and `printJson` print it.
 pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
     let options = long::PrintOptions {
-        order: long::Order::Ad,
+        order: long::PrintOrder::Ad,
         private: true,
         quote_names: true,
         ..long::PrintOptions::default()
@@ -101,7 +103,7 @@ pub(crate) fn printed(ad: &ClassAd) -> [String; 3] {
         old.push('\n');
     }
     let mut out = Vec::new();
-    json::push(ad, json::Layout::Indented, &mut out);
+    json::push(ad, json::JsonLayout::Indented, &mut out);
     let json = String::from_utf8_lossy(&out).into_owned();
     [ad.unparse().to_string(), old, json]
 }

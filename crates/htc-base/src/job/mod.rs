@@ -2,11 +2,11 @@
 
 pub mod attr;
 mod hold_code;
-mod id;
-mod status;
+mod job_id;
+mod job_status;
 mod universe;
 
 pub use hold_code::HoldCode;
-pub use id::JobId;
-pub use status::JobStatus;
+pub use job_id::JobId;
+pub use job_status::JobStatus;
 pub use universe::Universe;

@@ -54,7 +54,7 @@ impl Universe {
 
     /// A universe as a statement names it: the number at the front of `text`, known or not, else the number of the
     /// universe with that name; 0 for neither (`CondorUniverseNumberEx`).
-    pub fn number_of(text: &[u8]) -> i64 {
+    pub fn parse_number(text: &[u8]) -> i64 {
         match integer_prefix(text).map_or(0, |(number, _)| number) {
             0 => Self::from_name(text).map_or(0, Self::number),
             number => number,
@@ -75,9 +75,9 @@ mod tests {
         assert_eq!(Universe::Vm.number(), 13);
         assert_eq!(Universe::from_number(14), None);
         assert_eq!(Universe::from_name(b"docker"), None);
-        assert_eq!(Universe::number_of(b"9"), 9);
-        assert_eq!(Universe::number_of(b"77 x"), 77);
-        assert_eq!(Universe::number_of(b"grid"), 9);
-        assert_eq!(Universe::number_of(b"docker"), 0);
+        assert_eq!(Universe::parse_number(b"9"), 9);
+        assert_eq!(Universe::parse_number(b"77 x"), 77);
+        assert_eq!(Universe::parse_number(b"grid"), 9);
+        assert_eq!(Universe::parse_number(b"docker"), 0);
     }
 }

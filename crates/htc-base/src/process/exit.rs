@@ -53,7 +53,7 @@ impl fmt::Display for Exit {
 
 /// What a process and its reaped children used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ProcessUsage {
     /// Processor time in user mode.
     pub user: Duration,
     /// Processor time in the kernel.

@@ -1,11 +1,14 @@
 //! What a child process is to be and how it ended: plain data, no system call. `os` carries it out.
 
+mod child_spec;
+mod control_group;
 mod exit;
-mod group;
 mod signal;
-mod spec;
 
-pub use exit::{Exit, Usage};
-pub use group::GroupSpec;
+pub use child_spec::{
+    AncestorStamp, ChildSpec, LeftoverPolicy, Namespaces, ProcessIdentity, ResourceLimit, ResourceLimitKind,
+    SessionMode, Stdio,
+};
+pub use control_group::ControlGroupSpec;
+pub use exit::{Exit, ProcessUsage};
 pub use signal::{signal_description, signal_number};
-pub use spec::{Ancestor, ChildSpec, Identity, LeftBehind, Limit, LimitKind, Namespaces, Session, Stdio};

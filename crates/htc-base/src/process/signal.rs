@@ -1,7 +1,7 @@
 //! Names and descriptions of signals, as jobs' ads and results spell them.
 
 /// The table of `sig_name.cpp` with the numbers of Linux on x86: there are no real-time signals in it.
-const NAMES: &[(i32, &str)] = &[
+const SIGNAL_NAMES: &[(i32, &str)] = &[
     (9, "SIGKILL"),
     (18, "SIGCONT"),
     (15, "SIGTERM"),
@@ -33,7 +33,7 @@ const NAMES: &[(i32, &str)] = &[
 ];
 
 /// What glibc's `strsignal` says of the signals 1 to 31.
-const DESCRIPTIONS: [&str; 31] = [
+const SIGNAL_DESCRIPTIONS: [&str; 31] = [
     "Hangup",
     "Interrupt",
     "Quit",
@@ -69,13 +69,16 @@ const DESCRIPTIONS: [&str; 31] = [
 
 /// The number of a signal's name, `SIG` included, whatever its case. `TERM` is no name (`sig_name.cpp`).
 pub fn signal_number(name: &[u8]) -> Option<i32> {
-    NAMES.iter().find(|(_, known)| name.eq_ignore_ascii_case(known.as_bytes())).map(|(number, _)| *number)
+    SIGNAL_NAMES
+        .iter()
+        .find(|(_, known)| name.eq_ignore_ascii_case(known.as_bytes()))
+        .map(|(number, _)| *number)
 }
 
 /// What `strsignal` says in the C locale: `Terminated` for 15, `Real-time signal 1` for 35.
 pub fn signal_description(number: i32) -> String {
     match usize::try_from(number) {
-        Ok(at @ 1..=31) => DESCRIPTIONS[at - 1].to_owned(),
+        Ok(at @ 1..=31) => SIGNAL_DESCRIPTIONS[at - 1].to_owned(),
         // The C library keeps 32 and 33 for itself.
         Ok(at @ 34..=64) => format!("Real-time signal {}", at - 34),
         _ => format!("Unknown signal {number}"),

@@ -3,10 +3,10 @@
 /// A count with commas between its thousands.
 ///
 /// ```
-/// use htc_base::text::count::thousands;
-/// assert_eq!([thousands(0), thousands(999), thousands(1_234_567)], ["0", "999", "1,234,567"]);
+/// use htc_base::text::count::format_thousands;
+/// assert_eq!([format_thousands(0), format_thousands(999), format_thousands(1_234_567)], ["0", "999", "1,234,567"]);
 /// ```
-pub fn thousands(count: u64) -> String {
+pub fn format_thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -12,8 +12,8 @@
 /// assert_eq!(integer_prefix(b"x"), None);
 /// ```
 pub fn integer_prefix(text: &[u8]) -> Option<(i64, usize)> {
-    let mut at = blanks(text);
-    let negative = sign(text, &mut at);
+    let mut at = count_leading_space(text);
+    let negative = skip_sign(text, &mut at);
     let first = at;
     let mut value: i64 = 0;
     while let Some(digit) = text.get(at).filter(|byte| byte.is_ascii_digit()) {
@@ -35,67 +35,69 @@ pub fn integer_prefix(text: &[u8]) -> Option<(i64, usize)> {
 /// assert_eq!(real_prefix(b"."), None);
 /// ```
 pub fn real_prefix(text: &[u8]) -> Option<(f64, usize)> {
-    let mut at = blanks(text);
-    let negative = sign(text, &mut at);
-    let (value, end) = word(text, at).or_else(|| hexadecimal(text, at)).or_else(|| decimal(text, at))?;
+    let mut at = count_leading_space(text);
+    let negative = skip_sign(text, &mut at);
+    let (value, end) = parse_special_word(text, at)
+        .or_else(|| parse_hexadecimal(text, at))
+        .or_else(|| parse_decimal(text, at))?;
     Some((if negative { -value } else { value }, end))
 }
 
 /// Bytes of C's white space at the start.
-fn blanks(text: &[u8]) -> usize {
+fn count_leading_space(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte.is_ascii_whitespace() || byte == 0x0b).count()
 }
 
-fn sign(text: &[u8], at: &mut usize) -> bool {
+fn skip_sign(text: &[u8], at: &mut usize) -> bool {
     let sign = text.get(*at).copied();
     *at += usize::from(matches!(sign, Some(b'+' | b'-')));
     sign == Some(b'-')
 }
 
-fn word(text: &[u8], at: usize) -> Option<(f64, usize)> {
+fn parse_special_word(text: &[u8], at: usize) -> Option<(f64, usize)> {
     [(&b"infinity"[..], f64::INFINITY), (b"inf", f64::INFINITY), (b"nan", f64::NAN)]
         .into_iter()
         .find(|(word, _)| super::caseless::starts_with(&text[at..], word))
         .map(|(word, value)| (value, at + word.len()))
 }
 
-fn digits(text: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
+fn skip_digits(text: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
     at + text[at.min(text.len())..].iter().take_while(|byte| is_digit(byte)).count()
 }
 
 /// The end of an exponent that begins at `at`, or `at` where none does.
-fn exponent(text: &[u8], at: usize, letter: u8) -> usize {
+fn skip_exponent(text: &[u8], at: usize, letter: u8) -> usize {
     if text.get(at).map(u8::to_ascii_lowercase) != Some(letter) {
         return at;
     }
     let first = at + 1 + usize::from(matches!(text.get(at + 1), Some(b'+' | b'-')));
-    let end = digits(text, first, u8::is_ascii_digit);
+    let end = skip_digits(text, first, u8::is_ascii_digit);
     if end > first { end } else { at }
 }
 
-fn decimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
-    let whole = digits(text, start, u8::is_ascii_digit);
+fn parse_decimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
+    let whole = skip_digits(text, start, u8::is_ascii_digit);
     let mut end = whole;
     if text.get(whole) == Some(&b'.') {
-        end = digits(text, whole + 1, u8::is_ascii_digit);
+        end = skip_digits(text, whole + 1, u8::is_ascii_digit);
     }
     if (whole - start) + end.saturating_sub(whole + 1) == 0 {
         return None;
     }
-    let end = exponent(text, end, b'e');
+    let end = skip_exponent(text, end, b'e');
     let value = std::str::from_utf8(&text[start..end]).ok()?.parse().ok()?;
     Some((value, end))
 }
 
-fn hexadecimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
+fn parse_hexadecimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
     if !super::caseless::starts_with(&text[start.min(text.len())..], b"0x") {
         return None;
     }
     let first = start + 2;
-    let whole = digits(text, first, u8::is_ascii_hexdigit);
+    let whole = skip_digits(text, first, u8::is_ascii_hexdigit);
     let mut end = whole;
     if text.get(whole) == Some(&b'.') {
-        end = digits(text, whole + 1, u8::is_ascii_hexdigit);
+        end = skip_digits(text, whole + 1, u8::is_ascii_hexdigit);
     }
     let fraction = end.saturating_sub(whole + 1);
     if (whole - first) + fraction == 0 {
@@ -103,7 +105,7 @@ fn hexadecimal(text: &[u8], start: usize) -> Option<(f64, usize)> {
     }
     let mantissa = text[first..end].iter().filter_map(|&byte| char::from(byte).to_digit(16));
     let mantissa = mantissa.fold(0.0, |value, digit| value * 16.0 + f64::from(digit));
-    let after = exponent(text, end, b'p');
+    let after = skip_exponent(text, end, b'p');
     let power =
         if after > end { integer_prefix(&text[end + 1..after]).map_or(0, |(power, _)| power) } else { 0 };
     let power = power.clamp(-5000, 5000) as i32 - 4 * i32::try_from(fraction).unwrap_or(i32::MAX / 8);

@@ -5,7 +5,7 @@
 
 /// One conversion specification: `%-8.3s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spec {
+pub struct ConversionSpec {
     /// `-`: the padding goes behind.
     pub left: bool,
     /// `+`: positive numbers get a sign.
@@ -23,7 +23,7 @@ pub struct Spec {
 }
 
 /// The text beside a conversion: `%%` is one percent sign.
-pub fn single_percents(text: &[u8]) -> Vec<u8> {
+pub fn unescape_percents(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().peekable();
     while let Some(&byte) = bytes.next() {
@@ -36,16 +36,16 @@ pub fn single_percents(text: &[u8]) -> Vec<u8> {
 }
 
 /// Widths and precisions above this are cut: nobody prints them, and they would only eat memory.
-const LIMIT: usize = 1 << 16;
+const MAX_WIDTH: usize = 1 << 16;
 
 /// No double has more digits than these: the smallest has 1074 behind the point. Zeros follow, which are put there by
 /// hand, since the formatter of Rust takes no precision above 65535.
-const DIGITS: usize = 1100;
+const MAX_DIGITS: usize = 1100;
 
-impl Spec {
+impl ConversionSpec {
     /// Reads flags, width and precision from the start of `text` (just behind the `%`); gives the number of bytes read.
-    pub fn parse(text: &[u8]) -> (Spec, usize) {
-        let mut spec = Spec::default();
+    pub fn parse(text: &[u8]) -> (ConversionSpec, usize) {
+        let mut spec = ConversionSpec::default();
         let mut at = 0;
         loop {
             match text.get(at) {
@@ -62,7 +62,7 @@ impl Spec {
         let number = |at: &mut usize| {
             let mut value = 0usize;
             while let Some(digit) = text.get(*at).filter(|byte| byte.is_ascii_digit()) {
-                value = (value * 10 + usize::from(digit - b'0')).min(LIMIT);
+                value = (value * 10 + usize::from(digit - b'0')).min(MAX_WIDTH);
                 *at += 1;
             }
             value
@@ -76,39 +76,39 @@ impl Spec {
     }
 
     /// `%d`.
-    pub fn signed(&self, value: i64) -> Vec<u8> {
-        let digits = self.least_digits(value.unsigned_abs().to_string(), value == 0);
-        self.pad_number(self.sign(value < 0), digits.as_bytes(), self.precision.is_none())
+    pub fn format_signed(&self, value: i64) -> Vec<u8> {
+        let digits = self.pad_to_precision(value.unsigned_abs().to_string(), value == 0);
+        self.pad_number(self.sign_prefix(value < 0), digits.as_bytes(), self.precision.is_none())
     }
 
     /// `%u`, `%x`, `%X` and `%o`, chosen by `conversion`.
-    pub fn unsigned(&self, value: u64, conversion: u8) -> Vec<u8> {
+    pub fn format_unsigned(&self, value: u64, conversion: u8) -> Vec<u8> {
         let (digits, prefix) = match conversion {
             b'x' => (format!("{value:x}"), "0x"),
             b'X' => (format!("{value:X}"), "0X"),
             b'o' => (format!("{value:o}"), "0"),
             _ => (value.to_string(), ""),
         };
-        let digits = self.least_digits(digits, value == 0);
+        let digits = self.pad_to_precision(digits, value == 0);
         let prefix = if self.alternative && value != 0 { prefix } else { "" };
         self.pad_number(prefix, digits.as_bytes(), self.precision.is_none())
     }
 
     /// `%s`: at most `precision` bytes, padded to the width.
-    pub fn string(&self, value: &[u8]) -> Vec<u8> {
+    pub fn format_string(&self, value: &[u8]) -> Vec<u8> {
         let value = &value[..value.len().min(self.precision.unwrap_or(usize::MAX))];
         self.pad(value)
     }
 
     /// `%c`: one byte, padded to the width; a precision means nothing.
-    pub fn character(&self, value: u8) -> Vec<u8> {
+    pub fn format_character(&self, value: u8) -> Vec<u8> {
         self.pad(&[value])
     }
 
     /// `%f`, `%e`, `%g`, `%a` and their upper-case forms, chosen by `conversion`.
-    pub fn real(&self, value: f64, conversion: u8) -> Vec<u8> {
+    pub fn format_real(&self, value: f64, conversion: u8) -> Vec<u8> {
         let upper = conversion.is_ascii_uppercase();
-        let sign = self.sign(value.is_sign_negative());
+        let sign = self.sign_prefix(value.is_sign_negative());
         let magnitude = value.abs();
         if !magnitude.is_finite() {
             let text = if magnitude.is_nan() { "nan" } else { "inf" };
@@ -117,20 +117,20 @@ impl Spec {
         }
         let precision = self.precision.unwrap_or(6);
         let digits = match conversion.to_ascii_lowercase() {
-            b'f' => fixed(magnitude, precision, self.alternative),
-            b'e' => exponential(magnitude, precision, upper, self.alternative),
+            b'f' => format_fixed(magnitude, precision, self.alternative),
+            b'e' => format_exponential(magnitude, precision, upper, self.alternative),
             b'a' => {
                 // Zeros that fill the width stand behind the `0x`.
                 let prefix = format!("{sign}{}", if upper { "0X" } else { "0x" });
-                let digits = hexadecimal(magnitude, self.precision, upper, self.alternative);
+                let digits = format_hexadecimal(magnitude, self.precision, upper, self.alternative);
                 return self.pad_number(&prefix, digits.as_bytes(), true);
             }
-            _ => general(magnitude, precision, upper, self.alternative),
+            _ => format_general(magnitude, precision, upper, self.alternative),
         };
         self.pad_number(sign, digits.as_bytes(), true)
     }
 
-    fn sign(&self, negative: bool) -> &'static str {
+    fn sign_prefix(&self, negative: bool) -> &'static str {
         match (negative, self.plus, self.blank) {
             (true, _, _) => "-",
             (false, true, _) => "+",
@@ -140,7 +140,7 @@ impl Spec {
     }
 
     /// The precision of an integer is its least number of digits; zero with precision zero has none.
-    fn least_digits(&self, digits: String, is_zero: bool) -> String {
+    fn pad_to_precision(&self, digits: String, is_zero: bool) -> String {
         match self.precision {
             Some(0) if is_zero => String::new(),
             Some(least) if digits.len() < least => format!("{}{digits}", "0".repeat(least - digits.len())),
@@ -174,20 +174,20 @@ impl Spec {
 }
 
 /// `%.16G` or the like of any real, without width and flags.
-pub fn general_upper(value: f64, precision: usize) -> String {
+pub fn format_general_upper(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
-    format!("{sign}{}", general(value.abs(), precision, true, false))
+    format!("{sign}{}", format_general(value.abs(), precision, true, false))
 }
 
 /// `%.6g` or the like of any finite real, without width and flags.
-pub fn general_lower(value: f64, precision: usize) -> String {
+pub fn format_general_lower(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
-    format!("{sign}{}", general(value.abs(), precision, false, false))
+    format!("{sign}{}", format_general(value.abs(), precision, false, false))
 }
 
-fn fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
-    let mut text = format!("{magnitude:.*}", precision.min(DIGITS));
-    text.push_str(&"0".repeat(precision.saturating_sub(DIGITS)));
+fn format_fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
+    let mut text = format!("{magnitude:.*}", precision.min(MAX_DIGITS));
+    text.push_str(&"0".repeat(precision.saturating_sub(MAX_DIGITS)));
     if alternative && precision == 0 {
         text.push('.');
     }
@@ -195,9 +195,9 @@ fn fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
 }
 
 /// Rust writes `1.5e-5`; C wants a sign and at least two digits.
-fn exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
-    let text = format!("{magnitude:.*e}", precision.min(DIGITS));
-    let zeros = "0".repeat(precision.saturating_sub(DIGITS));
+fn format_exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
+    let text = format!("{magnitude:.*e}", precision.min(MAX_DIGITS));
+    let zeros = "0".repeat(precision.saturating_sub(MAX_DIGITS));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let point = if alternative && precision == 0 { "." } else { "" };
     let letter = if upper { 'E' } else { 'e' };
@@ -208,31 +208,31 @@ fn exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool)
     format!("{mantissa}{zeros}{point}{letter}{sign}{digits:0>2}")
 }
 
-fn general(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
+fn format_general(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
     let precision = precision.max(1);
-    let probe = format!("{magnitude:.*e}", (precision - 1).min(DIGITS));
+    let probe = format!("{magnitude:.*e}", (precision - 1).min(MAX_DIGITS));
     let exponent: i32 = probe.split_once('e').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
     let limit = i32::try_from(precision).unwrap_or(i32::MAX);
     if exponent < -4 || exponent >= limit {
-        let text = exponential(magnitude, precision - 1, upper, alternative);
+        let text = format_exponential(magnitude, precision - 1, upper, alternative);
         let at = text.find(['e', 'E']).unwrap_or(text.len());
-        let mantissa = if alternative { &text[..at] } else { without_zeros(&text[..at]) };
+        let mantissa = if alternative { &text[..at] } else { strip_trailing_zeros(&text[..at]) };
         return format!("{mantissa}{}", &text[at..]);
     }
     let digits = usize::try_from(limit - 1 - exponent).unwrap_or(0);
-    let text = fixed(magnitude, digits, alternative);
-    if alternative { text } else { without_zeros(&text).to_owned() }
+    let text = format_fixed(magnitude, digits, alternative);
+    if alternative { text } else { strip_trailing_zeros(&text).to_owned() }
 }
 
-fn without_zeros(text: &str) -> &str {
+fn strip_trailing_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// `%a` behind its `0x`: the shortest exact form, or as many digits as the precision says, the last one rounded to even.
 /// What is carried into the digit before the point makes that a two, as in glibc; the exponent stays.
-fn hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternative: bool) -> String {
+fn format_hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternative: bool) -> String {
     /// Hexadecimal digits behind the point of a double.
-    const ALL: usize = 13;
+    const HEX_FRACTION_DIGITS: usize = 13;
     let bits = magnitude.to_bits();
     let fraction = bits & ((1 << 52) - 1);
     let biased = i64::try_from(bits >> 52 & 0x7ff).unwrap_or(0);
@@ -242,8 +242,8 @@ fn hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternativ
         _ => (1u64, biased - 1023),
     };
     let mut significand = lead << 52 | fraction;
-    if let Some(kept) = precision.filter(|&kept| kept < ALL) {
-        let unit = 1u64 << (4 * (ALL - kept));
+    if let Some(kept) = precision.filter(|&kept| kept < HEX_FRACTION_DIGITS) {
+        let unit = 1u64 << (4 * (HEX_FRACTION_DIGITS - kept));
         let (below, is_odd) = (significand % unit, significand / unit % 2 == 1);
         significand -= below;
         if below > unit / 2 || below == unit / 2 && is_odd {
@@ -268,8 +268,8 @@ mod tests {
     use super::*;
 
     fn print(format: &str, value: f64) -> String {
-        let (spec, at) = Spec::parse(&format.as_bytes()[1..]);
-        String::from_utf8(spec.real(value, format.as_bytes()[1 + at])).expect("ASCII")
+        let (spec, at) = ConversionSpec::parse(&format.as_bytes()[1..]);
+        String::from_utf8(spec.format_real(value, format.as_bytes()[1 + at])).expect("ASCII")
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn any_precision_is_written_and_one_beyond_the_limit_is_cut() {
         for precision in [1100, 1101, 65535, 65536, 999_999_999usize] {
-            let digits = precision.min(LIMIT);
+            let digits = precision.min(MAX_WIDTH);
             let zeros = |count: usize| "0".repeat(count);
             assert_eq!(print(&format!("%.{precision}f"), 1.5), format!("1.5{}", zeros(digits - 1)));
             assert_eq!(print(&format!("%.{precision}E"), 0.5), format!("5.{}E-01", zeros(digits)));
@@ -326,20 +326,20 @@ mod tests {
 
     #[test]
     fn a_precision_means_nothing_to_a_character() {
-        let spec = |text: &str| Spec::parse(text.as_bytes()).0;
-        assert_eq!(spec("3.0").character(b'x'), b"  x");
-        assert_eq!(spec("-3").character(b'x'), b"x  ");
+        let spec = |text: &str| ConversionSpec::parse(text.as_bytes()).0;
+        assert_eq!(spec("3.0").format_character(b'x'), b"  x");
+        assert_eq!(spec("-3").format_character(b'x'), b"x  ");
     }
 
     #[test]
     fn integers_and_strings_take_width_and_precision() {
-        let spec = |text: &str| Spec::parse(text.as_bytes()).0;
-        assert_eq!(spec("5").signed(-42), b"  -42");
-        assert_eq!(spec("05").signed(-42), b"-0042");
-        assert_eq!(spec("-5").signed(42), b"42   ");
-        assert_eq!(spec("+.4").signed(42), b"+0042");
-        assert_eq!(spec(".0").signed(0), b"");
-        assert_eq!(spec("#").unsigned(255, b'x'), b"0xff");
-        assert_eq!(spec("-8.3").string(b"abcdef"), b"abc     ");
+        let spec = |text: &str| ConversionSpec::parse(text.as_bytes()).0;
+        assert_eq!(spec("5").format_signed(-42), b"  -42");
+        assert_eq!(spec("05").format_signed(-42), b"-0042");
+        assert_eq!(spec("-5").format_signed(42), b"42   ");
+        assert_eq!(spec("+.4").format_signed(42), b"+0042");
+        assert_eq!(spec(".0").format_signed(0), b"");
+        assert_eq!(spec("#").format_unsigned(255, b'x'), b"0xff");
+        assert_eq!(spec("-8.3").format_string(b"abcdef"), b"abc     ");
     }
 }

@@ -62,7 +62,7 @@ pub const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u32; N] {
 }
 
 /// Whether the first field of the line that begins at `start` is the pattern of a family.
-const fn is_family(text: &[u8], start: u32) -> bool {
+const fn is_family_pattern(text: &[u8], start: u32) -> bool {
     let mut at = start as usize;
     while text[at] != b'\t' && text[at] != b'\n' {
         if text[at] == b'*' || text[at] == b'#' {
@@ -77,18 +77,18 @@ const fn is_family(text: &[u8], start: u32) -> bool {
 pub const fn count_families(text: &[u8], starts: &[u32]) -> usize {
     let (mut count, mut line) = (0, 0);
     while line < starts.len() {
-        count += is_family(text, starts[line]) as usize;
+        count += is_family_pattern(text, starts[line]) as usize;
         line += 1;
     }
     count
 }
 
 /// Which lines these are.
-pub const fn families<const N: usize>(text: &[u8], starts: &[u32]) -> [u32; N] {
+pub const fn family_line_numbers<const N: usize>(text: &[u8], starts: &[u32]) -> [u32; N] {
     let mut found = [0u32; N];
     let (mut count, mut line) = (0, 0);
     while line < starts.len() {
-        if is_family(text, starts[line]) {
+        if is_family_pattern(text, starts[line]) {
             found[count] = line as u32;
             count += 1;
         }
@@ -98,17 +98,17 @@ pub const fn families<const N: usize>(text: &[u8], starts: &[u32]) -> [u32; N] {
 }
 
 /// The `index`-th line of a table.
-pub fn row(text: &'static [u8], starts: &[u32], index: usize) -> Row {
+pub fn table_row(text: &'static [u8], starts: &[u32], index: usize) -> TableRow {
     let start = starts[index] as usize;
     let end = starts.get(index + 1).map_or(text.len(), |&next| next as usize);
-    Row(&text[start..end - 1])
+    TableRow(&text[start..end - 1])
 }
 
 /// One line of a table without its newline.
 #[derive(Clone, Copy)]
-pub struct Row(pub(crate) &'static [u8]);
+pub struct TableRow(pub(crate) &'static [u8]);
 
-impl Row {
+impl TableRow {
     /// The `n`-th field, counted from 0; empty when the line has fewer.
     pub fn field(self, n: usize) -> &'static [u8] {
         // Rows are short: counting by hand is faster than any search.
@@ -172,7 +172,7 @@ pub fn unescape(field: &'static [u8]) -> Cow<'static, [u8]> {
 
 /// Whether a name is of a family, without case: each `*` of `pattern` stands for at least one character, each `#` for a
 /// number.
-pub fn matches_family(pattern: &[u8], name: &[u8]) -> bool {
+pub fn matches_family_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let Some(star) = memchr::memchr2(b'*', b'#', pattern) else {
         return caseless::eq(pattern, name);
     };
@@ -180,6 +180,6 @@ pub fn matches_family(pattern: &[u8], name: &[u8]) -> bool {
     let digits = || name[star..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     name.len() > star && caseless::eq(&name[..star], &pattern[..star]) && {
         let longest = if pattern[star] == b'#' { star + digits() } else { name.len() };
-        (star + 1..=longest).any(|end| matches_family(rest, &name[end..]))
+        (star + 1..=longest).any(|end| matches_family_pattern(rest, &name[end..]))
     }
 }

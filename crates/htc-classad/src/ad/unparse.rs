@@ -6,17 +6,19 @@ use std::fmt;
 
 use bstr::BString;
 
-use crate::ad::{ClassAd, Slot, Value};
+use crate::ad::{ClassAd, StoredValue, Value};
 use crate::syntax::AbsTime;
-use crate::syntax::expr::{Expr, Repr};
+use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::numbers::{self, push_int};
 use crate::syntax::scalar::Scalar;
 use crate::syntax::times;
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Kept, Node, NodeId, Print, Tree, UnaryOp};
+use crate::syntax::tree::{
+    ABSOLUTE_BASE, BinaryOp, CachedForm, ExprTree, FormPrinter, Node, NodeId, UnaryOp,
+};
 
 /// The forms an expression is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum UnparseForm {
     /// The default: `classad_eval`, Python's `repr`.
     New,
     /// Values of long ads.
@@ -28,8 +30,8 @@ pub(crate) enum Form {
 }
 
 /// What is still to be written.
-enum Task<'t> {
-    Node(&'t Tree, NodeId),
+enum UnparseTask<'t> {
+    Node(&'t ExprTree, NodeId),
     Text(&'static str),
     Name(&'t [u8]),
     /// A name that is printed as it is.
@@ -39,20 +41,20 @@ enum Task<'t> {
     Indent(isize),
 }
 
-pub(crate) fn expr(expr: &Expr, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_expr(expr: &Expr, form: UnparseForm, out: &mut Vec<u8>) {
     match &expr.0 {
-        Repr::Scalar(value) => scalar(value.look(), form, out),
-        Repr::Node(tree, root) => node(tree, *root, form, out),
+        ExprRepr::Scalar(value) => push_scalar(value.as_borrowed(), form, out),
+        ExprRepr::Node(tree, root) => push_node(tree, *root, form, out),
     }
 }
 
-pub(crate) fn value(value: &Value, form: Form) -> BString {
+pub(crate) fn unparse_value(value: &Value, form: UnparseForm) -> BString {
     let mut out = Vec::new();
     push_value(value, form, &mut out);
     out.into()
 }
 
-pub(crate) fn push_value(value: &Value, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_value(value: &Value, form: UnparseForm, out: &mut Vec<u8>) {
     match value {
         Value::List(list) => {
             let items = list.items();
@@ -61,74 +63,74 @@ pub(crate) fn push_value(value: &Value, form: Form, out: &mut Vec<u8>) {
                 if at > 0 {
                     out.push(b',');
                 }
-                expr(item, form, out);
+                push_expr(item, form, out);
             }
             out.extend_from_slice(b" }");
         }
-        Value::Ad(ad) => self::ad(ad, form, out),
-        Value::AbsTime(time) => abs_time(*time, out),
-        Value::RelTime(seconds) => rel_time(*seconds, out),
+        Value::Ad(ad) => self::push_ad(ad, form, out),
+        Value::AbsTime(time) => push_abs_time(*time, out),
+        Value::RelTime(seconds) => push_rel_time(*seconds, out),
         value => {
-            if let Some(value) = Scalar::of(value) {
-                scalar(value, form, out);
+            if let Some(value) = Scalar::from_value(value) {
+                push_scalar(value, form, out);
             }
         }
     }
 }
 
 /// An ad in one line: `[ a = 1; b = 2 ]`, its own attributes in the order of ads.
-pub(crate) fn ad(ad: &ClassAd, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_ad(ad: &ClassAd, form: UnparseForm, out: &mut Vec<u8>) {
     out.extend_from_slice(b"[ ");
     for (at, (name, value)) in ad.in_ad_order().into_iter().enumerate() {
         if at > 0 {
             out.extend_from_slice(b"; ");
         }
-        self::name(name, form, out);
+        self::push_name(name, form, out);
         out.extend_from_slice(b" = ");
-        expr(&value, form, out);
+        push_expr(&value, form, out);
     }
     out.extend_from_slice(b" ]");
 }
 
 /// The pretty form of an expression.
-pub(crate) fn pretty(expr: &Expr) -> BString {
+pub(crate) fn unparse_pretty_expr(expr: &Expr) -> BString {
     let mut out = Vec::new();
-    self::expr(expr, Form::Pretty, &mut out);
+    self::push_expr(expr, UnparseForm::Pretty, &mut out);
     out.into()
 }
 
-pub(crate) fn scalar(value: Scalar<&[u8]>, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_scalar(value: Scalar<&[u8]>, form: UnparseForm, out: &mut Vec<u8>) {
     match value {
         Scalar::Undefined => out.extend_from_slice(b"undefined"),
         Scalar::Error => out.extend_from_slice(b"error"),
         Scalar::Bool(truth) => out.extend_from_slice(if truth { b"true" } else { b"false" }),
         Scalar::Int(i) => push_int(i, out),
-        Scalar::Real(r) => real(r, form, out),
-        Scalar::Str(text) => string(text, form, out),
+        Scalar::Real(r) => push_real(r, form, out),
+        Scalar::Str(text) => push_string(text, form, out),
     }
 }
 
-fn abs_time(time: AbsTime, out: &mut Vec<u8>) {
+fn push_abs_time(time: AbsTime, out: &mut Vec<u8>) {
     out.extend_from_slice(b"absTime(\"");
-    times::push_abs(time, out);
+    times::push_abs_time(time, out);
     out.extend_from_slice(b"\")");
 }
 
-fn rel_time(seconds: f64, out: &mut Vec<u8>) {
+fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"relTime(\"");
-    times::push_rel(seconds, out);
+    times::push_rel_time(seconds, out);
     out.extend_from_slice(b"\")");
 }
 
 /// A real: `%1.15E` in the new form, `%.16G` in the old.
-pub(crate) fn real(value: f64, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_real(value: f64, form: UnparseForm, out: &mut Vec<u8>) {
     if value == 0.0 {
         out.extend_from_slice(if value.is_sign_negative() { b"-0.0" } else { b"0.0" });
     } else if value.is_nan() {
         out.extend_from_slice(b"real(\"NaN\")");
     } else if value.is_infinite() {
         out.extend_from_slice(if value > 0.0 { b"real(\"INF\")" } else { b"real(\"-INF\")" });
-    } else if form == Form::Old {
+    } else if form == UnparseForm::Old {
         numbers::push_g16(value, out);
     } else {
         numbers::push_e15(value, out);
@@ -136,9 +138,9 @@ pub(crate) fn real(value: f64, form: Form, out: &mut Vec<u8>) {
 }
 
 /// A string with its quotes.
-pub(crate) fn string(text: &[u8], form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_string(text: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     out.push(b'"');
-    if form == Form::Old {
+    if form == UnparseForm::Old {
         escape_quote(text, b'"', out);
     } else {
         escape(text, b'"', out);
@@ -189,16 +191,16 @@ pub fn escape(text: &[u8], quote: u8, out: &mut Vec<u8>) {
 }
 
 /// The name of an attribute, quoted where it has to be. The old form escapes nothing but the quote, as in strings.
-pub(crate) fn name(name: &[u8], form: Form, out: &mut Vec<u8>) {
-    const RESERVED: [&[u8]; 7] = [b"error", b"false", b"is", b"isnt", b"parent", b"true", b"undefined"];
+pub(crate) fn push_name(name: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
+    const RESERVED_WORDS: [&[u8]; 7] = [b"error", b"false", b"is", b"isnt", b"parent", b"true", b"undefined"];
     let identifier = name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
         && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    if identifier && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name)) {
+    if identifier && !RESERVED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(name)) {
         out.extend_from_slice(name);
     } else {
         out.push(b'\'');
         match form {
-            Form::Old => escape_quote(name, b'\'', out),
+            UnparseForm::Old => escape_quote(name, b'\'', out),
             _ => escape(name, b'\'', out),
         }
         out.push(b'\'');
@@ -206,7 +208,7 @@ pub(crate) fn name(name: &[u8], form: Form, out: &mut Vec<u8>) {
 }
 
 /// The sign of a binary operator with the blanks around it.
-pub(crate) fn operator(op: BinaryOp, form: Form) -> &'static str {
+pub(crate) fn operator_text(op: BinaryOp, form: UnparseForm) -> &'static str {
     match op {
         BinaryOp::Or => " || ",
         BinaryOp::And => " && ",
@@ -215,9 +217,9 @@ pub(crate) fn operator(op: BinaryOp, form: Form) -> &'static str {
         BinaryOp::BitAnd => " & ",
         BinaryOp::Equal => " == ",
         BinaryOp::NotEqual => " != ",
-        BinaryOp::Is if form == Form::Old => " =?= ",
+        BinaryOp::Is if form == UnparseForm::Old => " =?= ",
         BinaryOp::Is => " is ",
-        BinaryOp::Isnt if form == Form::Old => " =!= ",
+        BinaryOp::Isnt if form == UnparseForm::Old => " =!= ",
         BinaryOp::Isnt => " isnt ",
         BinaryOp::Less => " < ",
         BinaryOp::LessEqual => " <= ",
@@ -247,72 +249,76 @@ fn is_operation(node: Node) -> bool {
 }
 
 /// Writes a node and all below it.
-pub(crate) fn node(tree: &Tree, root: NodeId, form: Form, out: &mut Vec<u8>) {
-    let mut todo = vec![Task::Node(tree, root)];
+pub(crate) fn push_node(tree: &ExprTree, root: NodeId, form: UnparseForm, out: &mut Vec<u8>) {
+    let mut todo = vec![UnparseTask::Node(tree, root)];
     let mut indent: usize = 0;
     while let Some(task) = todo.pop() {
         let (tree, id) = match task {
-            Task::Text(text) => {
+            UnparseTask::Text(text) => {
                 out.extend_from_slice(text.as_bytes());
                 continue;
             }
-            Task::Name(text) => {
-                name(text, form, out);
+            UnparseTask::Name(text) => {
+                push_name(text, form, out);
                 continue;
             }
-            Task::Raw(text) => {
+            UnparseTask::Raw(text) => {
                 out.extend_from_slice(text);
                 continue;
             }
-            Task::Line(blanks) => {
+            UnparseTask::Line(blanks) => {
                 out.push(b'\n');
                 out.resize(out.len() + blanks, b' ');
                 continue;
             }
-            Task::Indent(by) => {
+            UnparseTask::Indent(by) => {
                 indent = indent.saturating_add_signed(by);
                 continue;
             }
-            Task::Node(tree, id) => (tree, id),
+            UnparseTask::Node(tree, id) => (tree, id),
         };
-        take_apart((tree, id), form, &mut indent, &mut todo, out);
+        push_node_start((tree, id), form, &mut indent, &mut todo, out);
     }
 }
 
 /// Writes what a node begins with, and lists the rest of it.
 #[inline(always)]
-fn take_apart<'t>(
-    (tree, id): (&'t Tree, NodeId),
-    form: Form,
+fn push_node_start<'t>(
+    (tree, id): (&'t ExprTree, NodeId),
+    form: UnparseForm,
     indent: &mut usize,
-    todo: &mut Vec<Task<'t>>,
+    todo: &mut Vec<UnparseTask<'t>>,
     out: &mut Vec<u8>,
 ) {
     let at = todo.len();
     let node = tree.node(id);
-    let wrap = form == Form::Parenthesised && is_operation(node);
+    let wrap = form == UnparseForm::Parenthesised && is_operation(node);
     if wrap {
-        todo.push(Task::Text("("));
+        todo.push(UnparseTask::Text("("));
     }
     match node {
         Node::Undefined | Node::Error | Node::Bool(_) | Node::Int(_) | Node::Real(_) | Node::Str(_) => {
             if let Some(value) = tree.scalar(id) {
-                scalar(value, form, out);
+                push_scalar(value, form, out);
             }
         }
-        Node::AbsTime(time) => abs_time(tree.times[time as usize], out),
-        Node::RelTime(seconds) => rel_time(seconds, out),
-        Node::Name { text, .. } => name(tree.bytes(text), form, out),
-        Node::Attr { base: ABSOLUTE, name: text } => {
+        Node::AbsTime(time) => push_abs_time(tree.times[time as usize], out),
+        Node::RelTime(seconds) => push_rel_time(seconds, out),
+        Node::Name { text, .. } => push_name(tree.text_bytes(text), form, out),
+        Node::Attr { base: ABSOLUTE_BASE, name: text } => {
             out.push(b'.');
-            name(tree.name_bytes(text), form, out);
+            push_name(tree.name_bytes(text), form, out);
         }
         // The name behind a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
         Node::Attr { base, name: text } => {
-            todo.extend([Task::Node(tree, base), Task::Text("."), Task::Raw(tree.name_bytes(text))]);
+            todo.extend([
+                UnparseTask::Node(tree, base),
+                UnparseTask::Text("."),
+                UnparseTask::Raw(tree.name_bytes(text)),
+            ]);
         }
-        Node::Unary(UnaryOp::Parentheses, inner) if form == Form::Parenthesised => {
-            todo.push(Task::Node(tree, inner));
+        Node::Unary(UnaryOp::Parentheses, inner) if form == UnparseForm::Parenthesised => {
+            todo.push(UnparseTask::Node(tree, inner));
         }
         Node::Unary(op, inner) => {
             let sign = match op {
@@ -323,132 +329,163 @@ fn take_apart<'t>(
                 UnaryOp::BitNot => " ~",
             };
             let sign = if wrap { sign.trim_start() } else { sign };
-            todo.extend([Task::Text(sign), Task::Node(tree, inner)]);
+            todo.extend([UnparseTask::Text(sign), UnparseTask::Node(tree, inner)]);
             if op == UnaryOp::Parentheses {
-                todo.push(Task::Text(")"));
+                todo.push(UnparseTask::Text(")"));
             }
         }
         Node::Binary(BinaryOp::Subscript, left, right) => {
-            todo.extend([Task::Node(tree, left), Task::Text("["), Task::Node(tree, right), Task::Text("]")]);
+            todo.extend([
+                UnparseTask::Node(tree, left),
+                UnparseTask::Text("["),
+                UnparseTask::Node(tree, right),
+                UnparseTask::Text("]"),
+            ]);
         }
         Node::Binary(op, left, right) => {
-            todo.extend([Task::Node(tree, left), Task::Text(operator(op, form)), Task::Node(tree, right)]);
+            todo.extend([
+                UnparseTask::Node(tree, left),
+                UnparseTask::Text(operator_text(op, form)),
+                UnparseTask::Node(tree, right),
+            ]);
         }
         Node::Ternary { condition, branches } => {
             let branches = tree.links(branches, 2);
             todo.extend([
-                Task::Node(tree, condition),
-                Task::Text(" ? "),
-                Task::Node(tree, branches[0]),
-                Task::Text(" : "),
-                Task::Node(tree, branches[1]),
+                UnparseTask::Node(tree, condition),
+                UnparseTask::Text(" ? "),
+                UnparseTask::Node(tree, branches[0]),
+                UnparseTask::Text(" : "),
+                UnparseTask::Node(tree, branches[1]),
             ]);
         }
         Node::Call { name, first, count } => {
             out.extend_from_slice(tree.name_bytes(name));
             out.push(b'(');
-            separated(tree, tree.links(first, count), todo);
-            todo.push(Task::Text(")"));
+            queue_separated(tree, tree.links(first, count), todo);
+            todo.push(UnparseTask::Text(")"));
         }
-        Node::List { first, count } if form == Form::Pretty => {
-            pretty_list(tree, tree.links(first, count), indent, todo);
+        Node::List { first, count } if form == UnparseForm::Pretty => {
+            queue_pretty_list(tree, tree.links(first, count), indent, todo);
         }
         Node::List { first, count } => {
-            todo.push(Task::Text("{ "));
-            separated(tree, tree.links(first, count), todo);
-            todo.push(Task::Text(" }"));
+            todo.push(UnparseTask::Text("{ "));
+            queue_separated(tree, tree.links(first, count), todo);
+            todo.push(UnparseTask::Text(" }"));
         }
-        Node::Ad { first, count } if form == Form::Pretty => {
-            pretty_ad(tree, (first, count), indent, todo);
+        Node::Ad { first, count } if form == UnparseForm::Pretty => {
+            queue_pretty_ad(tree, (first, count), indent, todo);
         }
         Node::Ad { first, count } => {
-            todo.push(Task::Text("[ "));
+            todo.push(UnparseTask::Text("[ "));
             for (at, field) in tree.fields(first, count).iter().enumerate() {
                 if at > 0 {
-                    todo.push(Task::Text("; "));
+                    todo.push(UnparseTask::Text("; "));
                 }
                 todo.extend([
-                    Task::Name(tree.name_bytes(field.name)),
-                    Task::Text(" = "),
-                    Task::Node(tree, field.node),
+                    UnparseTask::Name(tree.name_bytes(field.name)),
+                    UnparseTask::Text(" = "),
+                    UnparseTask::Node(tree, field.node),
                 ]);
             }
-            todo.push(Task::Text(" ]"));
+            todo.push(UnparseTask::Text(" ]"));
         }
     }
     if wrap {
-        todo.push(Task::Text(")"));
+        todo.push(UnparseTask::Text(")"));
     }
     // The parts were listed in reading order; the last one pushed is the first one taken.
     todo[at..].reverse();
 }
 
 /// Nodes with commas between them.
-fn separated<'t>(tree: &'t Tree, items: &[NodeId], todo: &mut Vec<Task<'t>>) {
+fn queue_separated<'t>(tree: &'t ExprTree, items: &[NodeId], todo: &mut Vec<UnparseTask<'t>>) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
-            todo.push(Task::Text(","));
+            todo.push(UnparseTask::Text(","));
         }
-        todo.push(Task::Node(tree, *item));
+        todo.push(UnparseTask::Node(tree, *item));
     }
 }
 
-fn pretty_list<'t>(tree: &'t Tree, items: &[NodeId], indent: &mut usize, todo: &mut Vec<Task<'t>>) {
+fn queue_pretty_list<'t>(
+    tree: &'t ExprTree,
+    items: &[NodeId],
+    indent: &mut usize,
+    todo: &mut Vec<UnparseTask<'t>>,
+) {
     let outer = *indent;
     *indent += 3;
-    todo.extend([Task::Line(*indent), Task::Text("{")]);
+    todo.extend([UnparseTask::Line(*indent), UnparseTask::Text("{")]);
     let inner = *indent + 3;
-    todo.push(Task::Indent(3));
+    todo.push(UnparseTask::Indent(3));
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
-            todo.push(Task::Text(","));
+            todo.push(UnparseTask::Text(","));
         }
-        todo.extend([Task::Line(inner), Task::Node(tree, *item)]);
+        todo.extend([UnparseTask::Line(inner), UnparseTask::Node(tree, *item)]);
     }
-    todo.extend([Task::Indent(-3), Task::Line(outer + 3), Task::Text("}"), Task::Indent(-3)]);
+    todo.extend([
+        UnparseTask::Indent(-3),
+        UnparseTask::Line(outer + 3),
+        UnparseTask::Text("}"),
+        UnparseTask::Indent(-3),
+    ]);
 }
 
-fn pretty_ad<'t>(tree: &'t Tree, (first, count): (u32, u32), indent: &mut usize, todo: &mut Vec<Task<'t>>) {
+fn queue_pretty_ad<'t>(
+    tree: &'t ExprTree,
+    (first, count): (u32, u32),
+    indent: &mut usize,
+    todo: &mut Vec<UnparseTask<'t>>,
+) {
     let outer = *indent;
     *indent += 4;
-    todo.extend([Task::Line(*indent), Task::Text("["), Task::Indent(4)]);
+    todo.extend([UnparseTask::Line(*indent), UnparseTask::Text("["), UnparseTask::Indent(4)]);
     for (at, field) in tree.fields(first, count).iter().enumerate() {
         if at > 0 {
-            todo.push(Task::Text("; "));
+            todo.push(UnparseTask::Text("; "));
         }
         todo.extend([
-            Task::Line(outer + 8),
-            Task::Name(tree.name_bytes(field.name)),
-            Task::Text(" = "),
-            Task::Node(tree, field.node),
+            UnparseTask::Line(outer + 8),
+            UnparseTask::Name(tree.name_bytes(field.name)),
+            UnparseTask::Text(" = "),
+            UnparseTask::Node(tree, field.node),
         ]);
     }
-    todo.extend([Task::Indent(-4), Task::Line(outer + 4), Task::Text("]"), Task::Indent(-4)]);
+    todo.extend([
+        UnparseTask::Indent(-4),
+        UnparseTask::Line(outer + 4),
+        UnparseTask::Text("]"),
+        UnparseTask::Indent(-4),
+    ]);
 }
 
 /// Prints values of long ads.
-struct OldForm;
+struct OldFormPrinter;
 
-impl Print for OldForm {
-    const FORM: Kept = Kept::Old;
+impl FormPrinter for OldFormPrinter {
+    const FORM: CachedForm = CachedForm::Old;
 
-    fn tree(tree: &Tree, root: NodeId, out: &mut Vec<u8>) {
-        node(tree, root, Form::Old, out);
+    fn push_tree(tree: &ExprTree, root: NodeId, out: &mut Vec<u8>) {
+        push_node(tree, root, UnparseForm::Old, out);
     }
 
-    fn scalar(value: Scalar<&[u8]>, out: &mut Vec<u8>) {
-        scalar(value, Form::Old, out);
+    fn push_scalar(value: Scalar<&[u8]>, out: &mut Vec<u8>) {
+        push_scalar(value, UnparseForm::Old, out);
     }
 }
 
 /// The value of an attribute as it stands in its ad.
-pub(crate) fn slot(ad: &ClassAd, slot: &Slot, form: Form, out: &mut Vec<u8>) {
+pub(crate) fn push_stored_value(ad: &ClassAd, slot: &StoredValue, form: UnparseForm, out: &mut Vec<u8>) {
     match slot {
-        Slot::Expr(root, tree) if form == Form::Old => tree.push_form::<OldForm>(*root, out),
-        Slot::Expr(root, tree) => node(tree, *root, form, out),
+        StoredValue::Expr(root, tree) if form == UnparseForm::Old => {
+            tree.push_form::<OldFormPrinter>(*root, out)
+        }
+        StoredValue::Expr(root, tree) => push_node(tree, *root, form, out),
         plain => {
-            if let Some(value) = ad.scalar(plain) {
-                scalar(value, form, out);
+            if let Some(value) = ad.stored_scalar(plain) {
+                push_scalar(value, form, out);
             }
         }
     }
@@ -458,26 +495,26 @@ impl Expr {
     /// The new form of the expression.
     pub fn unparse(&self) -> BString {
         let mut out = Vec::new();
-        expr(self, Form::New, &mut out);
+        push_expr(self, UnparseForm::New, &mut out);
         out.into()
     }
 
     /// The old form, as it stands behind `=` in a long ad.
     pub fn unparse_old(&self) -> BString {
         let mut out = Vec::new();
-        expr(self, Form::Old, &mut out);
+        push_expr(self, UnparseForm::Old, &mut out);
         out.into()
     }
 
     /// The new form with a line for each attribute and element of nested ads and lists (`PrettyPrint`, sink.cpp).
     pub fn unparse_pretty(&self) -> BString {
-        pretty(self)
+        unparse_pretty_expr(self)
     }
 
     /// The new form with parentheses around every operation, so that precedence can be seen.
     pub fn unparse_parenthesised(&self) -> BString {
         let mut out = Vec::new();
-        expr(self, Form::Parenthesised, &mut out);
+        push_expr(self, UnparseForm::Parenthesised, &mut out);
         out.into()
     }
 }
@@ -497,12 +534,12 @@ impl fmt::Debug for Expr {
 impl Value {
     /// The new form: what `classad_eval` prints.
     pub fn unparse(&self) -> BString {
-        value(self, Form::New)
+        unparse_value(self, UnparseForm::New)
     }
 
     /// The old form: what stands behind `=` in a long ad.
     pub fn unparse_old(&self) -> BString {
-        value(self, Form::Old)
+        unparse_value(self, UnparseForm::Old)
     }
 }
 
@@ -516,7 +553,7 @@ impl ClassAd {
     /// The new form on one line.
     pub fn unparse(&self) -> BString {
         let mut out = Vec::new();
-        ad(self, Form::New, &mut out);
+        push_ad(self, UnparseForm::New, &mut out);
         out.into()
     }
 }

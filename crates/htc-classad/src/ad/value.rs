@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::ClassAd;
-use crate::syntax::expr::Repr;
+use crate::syntax::expr::ExprRepr;
 use crate::syntax::scalar::Scalar;
-use crate::syntax::tree::{Builder, Field, Node, NodeId, Tree};
+use crate::syntax::tree::{AdField, ExprTree, Node, NodeId, TreeBuilder};
 use crate::syntax::{AbsTime, Expr, numbers};
 
 /// A value of the ClassAd language. Strings are bytes and never re-encoded.
@@ -154,7 +154,7 @@ impl Value {
 impl Scalar<&[u8]> {
     /// The scalar that a value is; none where it is a time, a list or an ad.
     #[inline]
-    pub(crate) fn of(value: &Value) -> Option<Scalar<&[u8]>> {
+    pub(crate) fn from_value(value: &Value) -> Option<Scalar<&[u8]>> {
         Some(match value {
             Value::Undefined => Scalar::Undefined,
             Value::Error => Scalar::Error,
@@ -185,51 +185,51 @@ impl Expr {
     /// The expression that is this value and nothing else.
     pub fn literal(value: impl Into<Value>) -> Expr {
         let value = value.into();
-        if let Some(scalar) = Scalar::of(&value) {
-            return Expr::scalar(scalar);
+        if let Some(scalar) = Scalar::from_value(&value) {
+            return Expr::from_scalar(scalar);
         }
-        let mut builder = Builder::default();
-        let root = push_value(&mut builder, &value);
+        let mut builder = TreeBuilder::default();
+        let root = push_literal(&mut builder, &value);
         Expr::from_builder(&builder, root)
     }
 
     /// The value of a literal. A list is a literal when its elements are; `None` when anything would have to be evaluated.
     pub fn as_literal(&self) -> Option<Value> {
         match &self.0 {
-            Repr::Scalar(value) => Some(value.look().into()),
-            Repr::Node(tree, root) => literal_value(tree, *root),
+            ExprRepr::Scalar(value) => Some(value.as_borrowed().into()),
+            ExprRepr::Node(tree, root) => literal_value(tree, *root),
         }
     }
 }
 
 /// Adds a value as literal.
-pub(crate) fn push_value(builder: &mut Builder, value: &Value) -> NodeId {
+pub(crate) fn push_literal(builder: &mut TreeBuilder, value: &Value) -> NodeId {
     match value {
-        Value::AbsTime(time) => builder.time(*time),
+        Value::AbsTime(time) => builder.push_time(*time),
         // Turning a value into a literal cuts a relative time to whole seconds (literals.cpp).
         Value::RelTime(seconds) => {
             let seconds = f64::from(numbers::truncate32(*seconds));
-            builder.push(Node::RelTime(seconds))
+            builder.push_node(Node::RelTime(seconds))
         }
         Value::List(list) => {
-            let items: Vec<NodeId> = list.items().iter().map(|item| builder.expr(item)).collect();
-            builder.list(&items)
+            let items: Vec<NodeId> = list.items().iter().map(|item| builder.copy_expr(item)).collect();
+            builder.push_list(&items)
         }
         Value::Ad(ad) => {
-            let mut fields: Vec<Field> = ad
+            let mut fields: Vec<AdField> = ad
                 .iter()
                 .map(|(name, expr)| {
-                    let node = builder.expr(&expr);
-                    Field { name: builder.name(name), node }
+                    let node = builder.copy_expr(&expr);
+                    AdField { name: builder.push_name(name), node }
                 })
                 .collect();
-            builder.ad(&mut fields)
+            builder.push_ad(&mut fields)
         }
-        value => builder.scalar(Scalar::of(value).unwrap_or_default()),
+        value => builder.push_scalar(Scalar::from_value(value).unwrap_or_default()),
     }
 }
 
-fn literal_value(tree: &Arc<Tree>, id: NodeId) -> Option<Value> {
+fn literal_value(tree: &Arc<ExprTree>, id: NodeId) -> Option<Value> {
     match tree.node(id) {
         Node::AbsTime(time) => Some(Value::AbsTime(tree.times[time as usize])),
         Node::RelTime(seconds) => Some(Value::Real(seconds)),

@@ -2,74 +2,76 @@
 
 use std::sync::Arc;
 
-use crate::ad::{ClassAd, Slot};
-use crate::eval::computed::Computed;
-use crate::eval::scope::{AdRef, Scope, Side};
+use crate::ad::{ClassAd, StoredValue};
+use crate::eval::computed_value::ComputedValue;
+use crate::eval::scope::{AdRef, AdScope, MatchSide};
 use crate::syntax::name;
-use crate::syntax::tree::{self, NodeId, Special, Tree};
+use crate::syntax::tree::{self, ExprTree, NodeId, SpecialName};
 
 /// A name to look up, with what is known of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'n> {
+pub(crate) struct NameLookup<'n> {
     pub(crate) bytes: &'n [u8],
     pub(crate) hash: u32,
-    pub(crate) special: Special,
+    pub(crate) special: SpecialName,
 }
 
-impl<'n> Wanted<'n> {
+impl<'n> NameLookup<'n> {
     pub(crate) fn new(bytes: &'n [u8]) -> Self {
-        Wanted { bytes, hash: name::hash(bytes), special: tree::special(bytes) }
+        NameLookup { bytes, hash: name::hash(bytes), special: tree::special_name(bytes) }
     }
 
     #[inline]
-    pub(crate) fn of(tree: &'n Tree, name: NodeId) -> Self {
-        let name = tree.name(name);
-        Wanted { bytes: tree.bytes(name.text), hash: name.hash, special: name.special }
+    pub(crate) fn from_tree(tree: &'n ExprTree, name: NodeId) -> Self {
+        let name = tree.name_info(name);
+        NameLookup { bytes: tree.text_bytes(name.text), hash: name.hash, special: name.special }
     }
 }
 
 /// What a name is bound to.
 #[derive(Clone, Copy)]
-pub(crate) enum Bound<'a> {
+pub(crate) enum Binding<'a> {
     /// An attribute of an ad; `owner` is the ad or the chained parent that has it.
-    Slot { owner: &'a ClassAd, slot: &'a Slot },
+    Attribute { owner: &'a ClassAd, slot: &'a StoredValue },
     /// An attribute of an ad within an expression. The key tells it from all others.
-    Node { tree: &'a Arc<Tree>, id: NodeId, key: usize },
+    NestedAttribute { tree: &'a Arc<ExprTree>, id: NodeId, key: usize },
     /// An ad: `self`, `parent`, `LEFT` ...
-    Ad(&'a Scope<'a>),
+    Ad(&'a AdScope<'a>),
     /// `target`, `my`, `other` or `ad` of a match, which the reference looks up in two steps.
-    MatchSide(Side),
+    MatchSide(MatchSide),
     /// One of [`MATCH_EXPRESSIONS`](crate::eval::scope::MATCH_EXPRESSIONS).
     MatchExpression(usize),
     /// `CurrentTime`.
-    Time,
+    CurrentTime,
     /// No attribute but a value: what was selected from the elements of a list.
-    Value(Computed<'a>),
+    Value(ComputedValue<'a>),
 }
 
 impl<'a> AdRef<'a> {
     /// The attribute of that name; the ads around are not asked, chained parents are.
     #[inline]
-    pub(crate) fn find(self, wanted: Wanted<'_>) -> Option<Bound<'a>> {
+    pub(crate) fn find(self, wanted: NameLookup<'_>) -> Option<Binding<'a>> {
         match self {
             AdRef::Own(ad) => {
                 let mut owner = ad;
                 loop {
-                    if let Some(slot) = owner.slot(wanted.bytes, wanted.hash) {
-                        return Some(Bound::Slot { owner, slot });
+                    if let Some(slot) = owner.stored_value(wanted.bytes, wanted.hash) {
+                        return Some(Binding::Attribute { owner, slot });
                     }
                     owner = owner.parent()?;
                 }
             }
-            AdRef::Literal { tree, first, count } => tree
-                .find_field(first, count, wanted.bytes, wanted.hash)
-                .map(|(at, id)| Bound::Node { tree, id, key: std::ptr::from_ref(&tree.fields[at]).addr() }),
+            AdRef::Literal { tree, first, count } => {
+                tree.find_field(first, count, wanted.bytes, wanted.hash).map(|(at, id)| {
+                    Binding::NestedAttribute { tree, id, key: std::ptr::from_ref(&tree.fields[at]).addr() }
+                })
+            }
             AdRef::Context(side) => {
                 let is = |name: &[u8]| name.eq_ignore_ascii_case(wanted.bytes);
                 match wanted.bytes.len() {
-                    6 if wanted.special == Special::Target => Some(Bound::MatchSide(side.other())),
-                    2 if wanted.special == Special::My || is(b"ad") => Some(Bound::MatchSide(side)),
-                    5 if is(b"other") => Some(Bound::MatchSide(side.other())),
+                    6 if wanted.special == SpecialName::Target => Some(Binding::MatchSide(side.opposite())),
+                    2 if wanted.special == SpecialName::My || is(b"ad") => Some(Binding::MatchSide(side)),
+                    5 if is(b"other") => Some(Binding::MatchSide(side.opposite())),
                     _ => None,
                 }
             }

@@ -3,15 +3,17 @@
 use bstr::BString;
 
 use crate::ad::{ClassAd, Value};
-use crate::eval::arena::Arena;
-use crate::eval::computed::Computed;
-use crate::eval::evaluator::{At, Evaluator, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT, Setting};
+use crate::eval::computed_value::ComputedValue;
+use crate::eval::eval_arena::EvalArena;
+use crate::eval::evaluator::{
+    EvalScopes, Evaluator, EvaluatorSetup, LEFT_CONTEXT, MATCH_SCOPE, RIGHT_CONTEXT,
+};
 use crate::eval::functions;
 use crate::eval::observer::Observer;
-use crate::eval::scope::{AdRef, Scope};
-use crate::outside::{Mode, Outside};
+use crate::eval::scope::{AdRef, AdScope};
+use crate::eval_world::{EvalWorld, LanguageMode};
 use crate::syntax::Dialect;
-use crate::syntax::expr::{Expr, Repr};
+use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::name;
 
 /// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
@@ -36,18 +38,25 @@ use crate::syntax::name;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    world: &'a dyn Outside,
+    world: &'a dyn EvalWorld,
     my: Option<&'a ClassAd>,
     target: Option<&'a ClassAd>,
-    mode: Mode,
-    alone: bool,
+    mode: LanguageMode,
+    without_enclosing_ad: bool,
     observer: Option<&'a dyn Observer>,
 }
 
 impl<'a> Context<'a> {
-    /// A context without ads, in the [mode](Outside::mode) of the world.
-    pub fn new(world: &'a dyn Outside) -> Self {
-        Context { world, my: None, target: None, mode: world.mode(), alone: false, observer: None }
+    /// A context without ads, in the [mode](EvalWorld::mode) of the world.
+    pub fn new(world: &'a dyn EvalWorld) -> Self {
+        Context {
+            world,
+            my: None,
+            target: None,
+            mode: world.mode(),
+            without_enclosing_ad: false,
+            observer: None,
+        }
     }
 
     /// The ad that names are looked up in.
@@ -74,8 +83,8 @@ impl<'a> Context<'a> {
     /// Expressions are evaluated as texts of their own that stand in no ad, as `ClassAd::EvaluateExpr` does in transforms and
     /// routes: names in them are found in the ad, but not from within an ad or list that is written in them.
     #[must_use]
-    pub fn alone(mut self) -> Self {
-        self.alone = true;
+    pub fn without_enclosing_ad(mut self) -> Self {
+        self.without_enclosing_ad = true;
         self
     }
 
@@ -87,7 +96,7 @@ impl<'a> Context<'a> {
     }
 
     /// The world that evaluation sees.
-    pub fn world(&self) -> &'a dyn Outside {
+    pub fn world(&self) -> &'a dyn EvalWorld {
         self.world
     }
 
@@ -115,21 +124,21 @@ impl<'a> Context<'a> {
     /// (`ExprTree::Evaluate`, exprTree.cpp).
     pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
         // Literals need no evaluator.
-        if let (Repr::Scalar(scalar), None) = (&expr.0, self.observer) {
-            return Some(scalar.look().into());
+        if let (ExprRepr::Scalar(scalar), None) = (&expr.0, self.observer) {
+            return Some(scalar.as_borrowed().into());
         }
-        self.run(Question::Expr(expr), |value| value.to_value()).flatten()
+        self.evaluate(EvalRequest::Expr(expr), |value| value.to_value()).flatten()
     }
 
     /// Whether a constraint holds: the expression is true or a number other than zero.
     pub fn holds(&self, expr: &Expr) -> bool {
-        self.run(Question::Constraint(expr), |value| value.truth()).flatten().flatten() == Some(true)
+        self.evaluate(EvalRequest::Constraint(expr), |value| value.truth()).flatten().flatten() == Some(true)
     }
 
     /// The value of an attribute: MY's if it has it, else TARGET's, evaluated there (reference: `EvalAttr`). Undefined
     /// where neither has it.
     pub fn eval_attr(&self, name: impl AsRef<[u8]>) -> Value {
-        match self.attribute(name.as_ref(), |value| value.to_value()) {
+        match self.eval_attribute_with(name.as_ref(), |value| value.to_value()) {
             None => Value::Undefined,
             Some(value) => value.unwrap_or(Value::Error),
         }
@@ -137,111 +146,123 @@ impl<'a> Context<'a> {
 
     /// As [`Context::eval_attr`]; `None` where neither ad has the attribute, `Some(None)` where its evaluation failed.
     pub fn try_eval_attr(&self, name: impl AsRef<[u8]>) -> Option<Option<Value>> {
-        self.attribute(name.as_ref(), |value| value.to_value())
+        self.eval_attribute_with(name.as_ref(), |value| value.to_value())
     }
 
     /// An integer as `EvalInteger` sees it: reals are cut off, booleans are 0 and 1, all else is none.
     pub fn int(&self, name: impl AsRef<[u8]>) -> Option<i64> {
-        self.typed(name.as_ref(), |value| match value {
-            Computed::Int(i) => Some(i),
-            Computed::Real(r) => Some(crate::syntax::numbers::truncate(r)),
-            Computed::Bool(b) => Some(i64::from(b)),
+        self.eval_converted(name.as_ref(), |value| match value {
+            ComputedValue::Int(i) => Some(i),
+            ComputedValue::Real(r) => Some(crate::syntax::numbers::truncate(r)),
+            ComputedValue::Bool(b) => Some(i64::from(b)),
             _ => None,
         })
     }
 
     /// A truth value as `EvalBool` sees it: numbers other than zero are true.
     pub fn boolean(&self, name: impl AsRef<[u8]>) -> Option<bool> {
-        self.typed(name.as_ref(), |value| value.truth())
+        self.eval_converted(name.as_ref(), |value| value.truth())
     }
 
     /// A number as `EvalFloat` sees it: booleans are 0 and 1.
     pub fn real(&self, name: impl AsRef<[u8]>) -> Option<f64> {
-        self.typed(name.as_ref(), |value| match value {
-            Computed::Int(i) => Some(i as f64),
-            Computed::Real(r) => Some(r),
-            Computed::Bool(b) => Some(f64::from(u8::from(b))),
+        self.eval_converted(name.as_ref(), |value| match value {
+            ComputedValue::Int(i) => Some(i as f64),
+            ComputedValue::Real(r) => Some(r),
+            ComputedValue::Bool(b) => Some(f64::from(u8::from(b))),
             _ => None,
         })
     }
 
     /// A string as `EvalString` sees it; nothing is converted.
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<BString> {
-        self.typed(name.as_ref(), |value| match value {
-            Computed::Str(text) => Some(BString::from(text)),
+        self.eval_converted(name.as_ref(), |value| match value {
+            ComputedValue::Str(text) => Some(BString::from(text)),
             _ => None,
         })
     }
 
     /// The value as it is taken, where there is one that can be.
-    fn typed<T>(&self, name: &[u8], convert: impl FnOnce(Computed<'_>) -> Option<T>) -> Option<T> {
-        self.attribute(name, convert).flatten().flatten()
+    fn eval_converted<T>(
+        &self,
+        name: &[u8],
+        convert: impl FnOnce(ComputedValue<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.eval_attribute_with(name, convert).flatten().flatten()
     }
 
     /// What is plain to see needs no evaluator: an attribute that is a literal, or that neither ad has.
-    fn attribute<T>(&self, name: &[u8], convert: impl FnOnce(Computed<'_>) -> T) -> Option<Option<T>> {
+    fn eval_attribute_with<T>(
+        &self,
+        name: &[u8],
+        convert: impl FnOnce(ComputedValue<'_>) -> T,
+    ) -> Option<Option<T>> {
         let hash = name::hash(name);
         let owners = |ad: Option<&'a ClassAd>| std::iter::successors(ad, |ad| ad.parent().map(AsRef::as_ref));
-        let found = owners(self.my).chain(owners(self.target)).find_map(|ad| ad.computed(name, hash))?;
+        let found =
+            owners(self.my).chain(owners(self.target)).find_map(|ad| ad.scalar_literal(name, hash))?;
         match found {
             Some(value) => Some(Some(convert(value))),
-            None => self.run(Question::Attribute(name), convert),
+            None => self.evaluate(EvalRequest::Attribute(name), convert),
         }
     }
 
     /// What an evaluator needs that works on no match and that nobody observes.
-    pub(crate) fn setting<'s>(&self, arena: &'s Arena<'s>) -> Setting<'s>
+    pub(crate) fn evaluator_setup<'s>(&self, arena: &'s EvalArena<'s>) -> EvaluatorSetup<'s>
     where
         'a: 's,
     {
-        let (world, mode, functions) = (self.world, self.mode, functions::all());
-        Setting { world, arena, mode, functions, left: None, right: None, observer: None }
+        let (world, mode, functions) = (self.world, self.mode, functions::function_table());
+        EvaluatorSetup { world, arena, mode, functions, left: None, right: None, observer: None }
     }
 
     /// Runs an evaluation. `None` where the question is about something that is not there; `Some(None)` where the
     /// evaluation failed.
-    pub(crate) fn run<T>(
+    pub(crate) fn evaluate<T>(
         &self,
-        question: Question<'_>,
-        convert: impl FnOnce(Computed<'_>) -> T,
+        question: EvalRequest<'_>,
+        convert: impl FnOnce(ComputedValue<'_>) -> T,
     ) -> Option<Option<T>> {
         let empty = ClassAd::new();
         let my = self.my.or(self.target.map(|_| &empty));
         let matching = self.target.is_some();
-        let left = my.map(|ad| Scope {
+        let left = my.map(|ad| AdScope {
             ad: AdRef::Own(ad),
             parent: matching.then_some(&LEFT_CONTEXT),
             detached: false,
         });
-        let right =
-            self.target.map(|ad| Scope { ad: AdRef::Own(ad), parent: Some(&RIGHT_CONTEXT), detached: false });
+        let right = self.target.map(|ad| AdScope {
+            ad: AdRef::Own(ad),
+            parent: Some(&RIGHT_CONTEXT),
+            detached: false,
+        });
         let (left, right) = (left.as_ref(), right.as_ref());
-        let arena = Arena::default();
-        let mut evaluator = Evaluator::new(Setting {
+        let arena = EvalArena::default();
+        let mut evaluator = Evaluator::new(EvaluatorSetup {
             left: if matching { left } else { None },
             right,
             observer: self.observer,
-            ..self.setting(&arena)
+            ..self.evaluator_setup(&arena)
         });
         let result = match question {
-            Question::Expr(expr) => {
-                let written = if self.alone { None } else { left };
-                evaluator.top(expr, At { current: left, written })
+            EvalRequest::Expr(expr) => {
+                let written = if self.without_enclosing_ad { None } else { left };
+                evaluator.eval_top(expr, EvalScopes { current: left, written_in: written })
             }
-            Question::Constraint(expr) => Ok(Computed::Bool(evaluator.holds(expr, left))),
+            EvalRequest::Constraint(expr) => Ok(ComputedValue::Bool(evaluator.holds(expr, left))),
             // An attribute of the other ad is evaluated there, with the roles exchanged.
-            Question::Attribute(name) => left
-                .and_then(|left| evaluator.attribute(left, name))
-                .or_else(|| right.and_then(|right| evaluator.attribute(right, name)))?,
-            Question::Match(name) => evaluator.attribute(&MATCH_SCOPE, name)?,
+            EvalRequest::Attribute(name) => left
+                .and_then(|left| evaluator.eval_attribute(left, name))
+                .or_else(|| right.and_then(|right| evaluator.eval_attribute(right, name)))?,
+            EvalRequest::Match(name) => evaluator.eval_attribute(&MATCH_SCOPE, name)?,
         };
-        Some(result.ok().map(|value| convert(evaluator.finished(value))))
+        Some(result.ok().map(|value| convert(evaluator.finish_value(value))))
     }
 }
 
 /// What can be asked of a context.
 #[derive(Clone, Copy)]
-pub(crate) enum Question<'q> {
+pub(crate) enum EvalRequest<'q> {
     /// The value of an expression.
     Expr(&'q Expr),
     /// Whether an expression is true.

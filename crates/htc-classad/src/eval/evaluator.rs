@@ -1,35 +1,35 @@
 //! Evaluation of expressions (reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
 //!
-//! It always ends: what it may still do is counted by a [`Budget`], and what it may use of the stack is bounded
+//! It always ends: what it may still do is counted by a [`EvalBudget`], and what it may use of the stack is bounded
 //! ([`MAX_STACK`]).
 
-mod active;
+mod active_attributes;
 mod budget;
-mod call;
-mod logic;
-mod lookup;
-mod select;
+mod function_call;
+mod logical_operators;
+mod name_lookup;
+mod selection;
 
 use std::sync::{Arc, LazyLock};
 
 use bstr::ByteSlice;
 
 use crate::ad::ClassAd;
-use crate::ad::Slot;
-use crate::eval::arena::Arena;
-use crate::eval::binding::{Bound, Wanted};
-use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
-use crate::eval::observer::{Observer, Part};
+use crate::ad::StoredValue;
+use crate::eval::binding::{Binding, NameLookup};
+use crate::eval::computed_value::{ComputedList, ComputedValue, EvalFailure, EvalResult, ListItems};
+use crate::eval::eval_arena::EvalArena;
+use crate::eval::observer::{ExprPart, Observer};
 use crate::eval::operators;
-use crate::eval::scope::{AdRef, MATCH_EXPRESSIONS, Scope, Side};
-use crate::outside::{Mode, Outside};
+use crate::eval::scope::{AdRef, AdScope, MATCH_EXPRESSIONS, MatchSide};
+use crate::eval_world::{EvalWorld, LanguageMode};
 use crate::syntax::Dialect;
-use crate::syntax::expr::{Expr, Repr};
-use crate::syntax::tree::{Node, NodeId, Special, Tree, UnaryOp};
+use crate::syntax::expr::{Expr, ExprRepr};
+use crate::syntax::tree::{ExprTree, Node, NodeId, SpecialName, UnaryOp};
 
-use active::Active;
-use budget::Budget;
-pub(crate) use call::{Call, Entry, Function, Functions};
+use active_attributes::ActiveAttributes;
+use budget::EvalBudget;
+pub(crate) use function_call::{BuiltinFunction, FunctionCall, FunctionTable, NamedFunction};
 
 /// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
 /// count calls of functions and overflows its stack instead.
@@ -37,74 +37,74 @@ const MAX_STACK: usize = 1 << 20;
 
 /// Where an expression is evaluated.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
+pub(crate) struct EvalScopes<'a> {
     /// The ad that plain names are looked up from.
-    pub(crate) current: Option<&'a Scope<'a>>,
+    pub(crate) current: Option<&'a AdScope<'a>>,
     /// The ad that the expression is written in; it differs where a function evaluates an argument in another ad, and
     /// for attributes of a chained parent.
-    pub(crate) written: Option<&'a Scope<'a>>,
+    pub(crate) written_in: Option<&'a AdScope<'a>>,
 }
 
-impl<'a> At<'a> {
-    pub(crate) fn scope(scope: Option<&'a Scope<'a>>) -> Self {
-        At { current: scope, written: scope }
+impl<'a> EvalScopes<'a> {
+    pub(crate) fn from_scope(scope: Option<&'a AdScope<'a>>) -> Self {
+        EvalScopes { current: scope, written_in: scope }
     }
 }
 
 /// One evaluation under way.
 pub(crate) struct Evaluator<'a> {
-    pub(crate) world: &'a dyn Outside,
-    pub(crate) arena: &'a Arena<'a>,
-    pub(crate) mode: Mode,
-    functions: Functions,
+    pub(crate) world: &'a dyn EvalWorld,
+    pub(crate) arena: &'a EvalArena<'a>,
+    pub(crate) mode: LanguageMode,
+    functions: FunctionTable,
     /// The two sides of a match.
-    left: Option<&'a Scope<'a>>,
-    right: Option<&'a Scope<'a>>,
+    left: Option<&'a AdScope<'a>>,
+    right: Option<&'a AdScope<'a>>,
     /// The ad that `evalInEachContext()` evaluates in, and the side that unscoped names of it fall back to.
-    each: Option<(&'a Scope<'a>, Option<&'a Scope<'a>>)>,
-    root: Option<&'a Scope<'a>>,
-    budget: Budget,
+    each_context: Option<(&'a AdScope<'a>, Option<&'a AdScope<'a>>)>,
+    root: Option<&'a AdScope<'a>>,
+    budget: EvalBudget,
     /// Attributes whose expressions are under way.
-    active: Active,
+    active_attributes: ActiveAttributes,
     observer: Option<&'a dyn Observer>,
     /// Where plain names are looked up instead of the current ad, after a function that has left the reference elsewhere.
-    strayed: Option<&'a Scope<'a>>,
+    redirected_scope: Option<&'a AdScope<'a>>,
     /// Whether the left and the right ad lack an attribute named `target`, once that is known.
-    plain_targets: [Option<bool>; 2],
+    implicit_targets: [Option<bool>; 2],
 }
 
 /// What an evaluator needs to know at its start.
-pub(crate) struct Setting<'a> {
-    pub(crate) world: &'a dyn Outside,
-    pub(crate) arena: &'a Arena<'a>,
-    pub(crate) mode: Mode,
-    pub(crate) functions: Functions,
-    pub(crate) left: Option<&'a Scope<'a>>,
-    pub(crate) right: Option<&'a Scope<'a>>,
+pub(crate) struct EvaluatorSetup<'a> {
+    pub(crate) world: &'a dyn EvalWorld,
+    pub(crate) arena: &'a EvalArena<'a>,
+    pub(crate) mode: LanguageMode,
+    pub(crate) functions: FunctionTable,
+    pub(crate) left: Option<&'a AdScope<'a>>,
+    pub(crate) right: Option<&'a AdScope<'a>>,
     pub(crate) observer: Option<&'a dyn Observer>,
 }
 
 /// The ad that both context ads of a match stand in.
-pub(crate) static MATCH_SCOPE: Scope<'static> = Scope { ad: AdRef::Match, parent: None, detached: false };
+pub(crate) static MATCH_SCOPE: AdScope<'static> = AdScope { ad: AdRef::Match, parent: None, detached: false };
 /// The ad that the left ad of a match stands in.
-pub(crate) static LEFT_CONTEXT: Scope<'static> =
-    Scope { ad: AdRef::Context(Side::Left), parent: Some(&MATCH_SCOPE), detached: false };
+pub(crate) static LEFT_CONTEXT: AdScope<'static> =
+    AdScope { ad: AdRef::Context(MatchSide::Left), parent: Some(&MATCH_SCOPE), detached: false };
 /// The ad that the right ad of a match stands in.
-pub(crate) static RIGHT_CONTEXT: Scope<'static> =
-    Scope { ad: AdRef::Context(Side::Right), parent: Some(&MATCH_SCOPE), detached: false };
+pub(crate) static RIGHT_CONTEXT: AdScope<'static> =
+    AdScope { ad: AdRef::Context(MatchSide::Right), parent: Some(&MATCH_SCOPE), detached: false };
 
 /// [`MATCH_EXPRESSIONS`], parsed.
-static MATCH_PARSED: LazyLock<Vec<Expr>> = LazyLock::new(|| {
+static PARSED_MATCH_EXPRESSIONS: LazyLock<Vec<Expr>> = LazyLock::new(|| {
     MATCH_EXPRESSIONS.iter().filter_map(|(_, text)| Expr::parse(text.as_bytes()).ok()).collect()
 });
 
 #[inline]
-fn same(a: Option<&Scope<'_>>, b: &Scope<'_>) -> bool {
+fn is_same_scope(a: Option<&AdScope<'_>>, b: &AdScope<'_>) -> bool {
     a.is_some_and(|a| std::ptr::eq(std::ptr::from_ref(a).cast::<()>(), std::ptr::from_ref(b).cast::<()>()))
 }
 
 impl<'a> Evaluator<'a> {
-    pub(crate) fn new(setting: Setting<'a>) -> Self {
+    pub(crate) fn new(setting: EvaluatorSetup<'a>) -> Self {
         Evaluator {
             world: setting.world,
             arena: setting.arena,
@@ -112,68 +112,69 @@ impl<'a> Evaluator<'a> {
             functions: setting.functions,
             left: setting.left,
             right: setting.right,
-            each: None,
+            each_context: None,
             root: None,
-            budget: Budget::new(),
-            active: Active::default(),
+            budget: EvalBudget::new(),
+            active_attributes: ActiveAttributes::default(),
             observer: setting.observer,
-            strayed: None,
-            plain_targets: [None; 2],
+            redirected_scope: None,
+            implicit_targets: [None; 2],
         }
     }
 
     /// Evaluates an expression from an ad, with budgets of its own.
-    pub(crate) fn top(&mut self, expr: &'a Expr, at: At<'a>) -> Evaluated<'a> {
-        self.fresh(at.current, |this| match &expr.0 {
-            Repr::Scalar(scalar) => Ok(scalar.look().into()),
-            Repr::Node(tree, root) => this.eval(tree, *root, at),
+    pub(crate) fn eval_top(&mut self, expr: &'a Expr, at: EvalScopes<'a>) -> EvalResult<'a> {
+        self.with_fresh_budget(at.current, |this| match &expr.0 {
+            ExprRepr::Scalar(scalar) => Ok(scalar.as_borrowed().into()),
+            ExprRepr::Node(tree, root) => this.eval(tree, *root, at),
         })
     }
 
     /// A result as it leaves the evaluation: the ad of both sides of a match, which is only answered for, is made.
-    pub(crate) fn finished(&self, value: Computed<'a>) -> Computed<'a> {
-        let Computed::Ad(Scope { ad: AdRef::Match, .. }) = value else { return value };
+    pub(crate) fn finish_value(&self, value: ComputedValue<'a>) -> ComputedValue<'a> {
+        let ComputedValue::Ad(AdScope { ad: AdRef::Match, .. }) = value else { return value };
         let mut ad = crate::eval::scope::match_ad();
         for (name, side) in [("LEFT", self.left), ("RIGHT", self.right)] {
             if let Some(side) = side {
                 ad.set(name, side.to_ad());
             }
         }
-        let made = self.arena.ad(ad).map(|ad| Scope { ad: AdRef::Own(ad), parent: None, detached: false });
-        made.and_then(|scope| self.arena.scope(scope)).map_or(value, Computed::Ad)
+        let made =
+            self.arena.add_ad(ad).map(|ad| AdScope { ad: AdRef::Own(ad), parent: None, detached: false });
+        made.and_then(|scope| self.arena.add_scope(scope)).map_or(value, ComputedValue::Ad)
     }
 
     /// Evaluates an attribute that `scope` itself has, with budgets of its own; `None` where it has not.
-    pub(crate) fn attribute(&mut self, scope: &'a Scope<'a>, name: &[u8]) -> Option<Evaluated<'a>> {
-        let bound = self.find_here(scope, Wanted::new(name))?;
-        Some(self.fresh(Some(scope), |this| this.eval_bound_fresh(bound, scope)))
+    pub(crate) fn eval_attribute(&mut self, scope: &'a AdScope<'a>, name: &[u8]) -> Option<EvalResult<'a>> {
+        let bound = self.find_in_scope(scope, NameLookup::new(name))?;
+        Some(self.with_fresh_budget(Some(scope), |this| this.eval_binding_fresh(bound, scope)))
     }
 
     /// Runs an evaluation with fresh budgets within this one, as the reference does for `ad["name"]`,
     /// `evalInEachContext()` and `countMatches()`.
-    pub(crate) fn fresh<T>(
+    pub(crate) fn with_fresh_budget<T>(
         &mut self,
-        scope: Option<&'a Scope<'a>>,
-        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let outer = self.budget.begin_fresh()?;
-        let root = std::mem::replace(&mut self.root, scope.map(Self::outermost));
-        let active = self.active.begin();
-        let strayed = self.strayed.take();
-        let result = self.nested(run);
+        scope: Option<&'a AdScope<'a>>,
+        run: impl FnOnce(&mut Self) -> Result<T, EvalFailure>,
+    ) -> Result<T, EvalFailure> {
+        let outer = self.budget.begin_nested_evaluation()?;
+        let root = std::mem::replace(&mut self.root, scope.map(Self::outermost_scope));
+        let active = self.active_attributes.begin_evaluation();
+        let strayed = self.redirected_scope.take();
+        let result = self.with_stack_check(run);
         self.root = root;
-        self.active.end(active);
-        self.strayed = strayed;
-        self.budget.end_fresh(&outer);
+        self.active_attributes.end_evaluation(active);
+        self.redirected_scope = strayed;
+        self.budget.end_nested_evaluation(&outer);
         result
     }
 
     /// The ad that absolute names are looked up from.
-    pub(crate) fn root(&self) -> Option<&'a Scope<'a>> {
+    pub(crate) fn root_scope(&self) -> Option<&'a AdScope<'a>> {
         self.root
     }
 
-    fn outermost(scope: &'a Scope<'a>) -> &'a Scope<'a> {
+    fn outermost_scope(scope: &'a AdScope<'a>) -> &'a AdScope<'a> {
         let mut scope = scope;
         while let Some(parent) = scope.parent {
             scope = parent;
@@ -183,20 +184,20 @@ impl<'a> Evaluator<'a> {
 
     /// Goes on if there is stack enough.
     #[inline]
-    pub(crate) fn nested<T>(
+    pub(crate) fn with_stack_check<T>(
         &mut self,
-        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        self.enter()?;
+        run: impl FnOnce(&mut Self) -> Result<T, EvalFailure>,
+    ) -> Result<T, EvalFailure> {
+        self.check_stack()?;
         run(self)
     }
 
     /// Looks whether there is stack enough. The evaluator stands on the stack itself, where the evaluation began.
     #[inline]
-    pub(crate) fn enter(&self) -> Result<(), Failure> {
+    pub(crate) fn check_stack(&self) -> Result<(), EvalFailure> {
         let here = 0u8;
         let used = std::ptr::from_ref(self).addr().abs_diff(std::ptr::from_ref(&here).addr());
-        if used > MAX_STACK { Err(Failure) } else { Ok(()) }
+        if used > MAX_STACK { Err(EvalFailure) } else { Ok(()) }
     }
 
     /// Whether the reference would go no deeper.
@@ -206,243 +207,272 @@ impl<'a> Evaluator<'a> {
 
     /// Counts a level of the reference's depth around an evaluation.
     #[inline]
-    pub(crate) fn deeper<T>(
+    pub(crate) fn with_deeper_level<T>(
         &mut self,
-        run: impl FnOnce(&mut Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        self.budget.level()?;
-        self.budget.sink();
+        run: impl FnOnce(&mut Self) -> Result<T, EvalFailure>,
+    ) -> Result<T, EvalFailure> {
+        self.budget.check_level()?;
+        self.budget.enter_level();
         let result = run(self);
-        self.budget.rise();
+        self.budget.leave_level();
         result
     }
 
     /// Counts a step of work that is no evaluation of a node.
     #[inline]
-    pub(crate) fn step(&mut self) -> Result<(), Failure> {
-        self.budget.step(1)
+    pub(crate) fn count_step(&mut self) -> Result<(), EvalFailure> {
+        self.budget.spend_steps(1)
     }
 
     /// Evaluates a node. Scalars and names are answered here, all else below.
     #[inline]
-    pub(crate) fn eval(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
-        self.step()?;
+    pub(crate) fn eval(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> EvalResult<'a> {
+        self.count_step()?;
         if let Some(observer) = self.observer {
-            return self.observed(observer, tree, id, at);
+            return self.eval_observed(observer, tree, id, at);
         }
         self.eval_node(tree, id, at)
     }
 
     #[cold]
-    fn observed(
+    fn eval_observed(
         &mut self,
         observer: &'a dyn Observer,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         id: NodeId,
-        at: At<'a>,
-    ) -> Evaluated<'a> {
-        let part = Part { tree, id };
+        at: EvalScopes<'a>,
+    ) -> EvalResult<'a> {
+        let part = ExprPart { tree, id };
         observer.enter(&part);
         let result = self.eval_node(tree, id, at);
-        observer.leave(&part, result.ok().map(Computed::to_value).as_ref());
+        observer.leave(&part, result.ok().map(ComputedValue::to_value).as_ref());
         result
     }
 
-    fn eval_node(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
+    fn eval_node(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> EvalResult<'a> {
         Ok(match tree.node(id) {
-            Node::Int(i) => Computed::Int(i),
-            Node::Str(text) => Computed::Str(tree.bytes(text)),
-            Node::Bool(b) => Computed::Bool(b),
-            Node::Real(r) => Computed::Real(r),
-            Node::Undefined => Computed::Undefined,
-            Node::Error => Computed::Error,
-            Node::AbsTime(time) => Computed::AbsTime(tree.times[time as usize]),
-            Node::RelTime(seconds) => Computed::Real(seconds),
+            Node::Int(i) => ComputedValue::Int(i),
+            Node::Str(text) => ComputedValue::Str(tree.text_bytes(text)),
+            Node::Bool(b) => ComputedValue::Bool(b),
+            Node::Real(r) => ComputedValue::Real(r),
+            Node::Undefined => ComputedValue::Undefined,
+            Node::Error => ComputedValue::Error,
+            Node::AbsTime(time) => ComputedValue::AbsTime(tree.times[time as usize]),
+            Node::RelTime(seconds) => ComputedValue::Real(seconds),
             Node::Name { text, hash, special, .. } => {
-                return self.name(Wanted { bytes: tree.bytes(text), hash, special }, at);
+                return self.eval_name(NameLookup { bytes: tree.text_bytes(text), hash, special }, at);
             }
-            Node::Binary(op, left, right) => return self.binary(tree, op, (left, right), at),
-            Node::Unary(op, operand) => return self.unary(tree, op, operand, at),
+            Node::Binary(op, left, right) => return self.eval_binary(tree, op, (left, right), at),
+            Node::Unary(op, operand) => return self.eval_unary(tree, op, operand, at),
             Node::Call { name, first, count } => {
-                return self.call(tree, name, tree.links(first, count), at);
+                return self.eval_call(tree, name, tree.links(first, count), at);
             }
-            Node::Attr { base, name } => return self.selection(tree, base, Wanted::of(tree, name), at),
+            Node::Attr { base, name } => {
+                return self.eval_selection(tree, base, NameLookup::from_tree(tree, name), at);
+            }
             Node::Ternary { condition, branches } => {
-                return self.conditional(tree, condition, tree.links(branches, 2), at);
+                return self.eval_conditional(tree, condition, tree.links(branches, 2), at);
             }
             Node::List { first, count } => {
-                let items = Items::Nodes(tree, tree.links(first, count));
-                let list = ComputedList { items, scope: at.written, shared: false, detached: false };
-                Computed::List(self.arena.list(list).ok_or(Failure)?)
+                let items = ListItems::Nodes(tree, tree.links(first, count));
+                let list = ComputedList { items, scope: at.written_in, shared: false, detached: false };
+                ComputedValue::List(self.arena.add_list(list).ok_or(EvalFailure)?)
             }
             Node::Ad { first, count } => {
                 let ad = AdRef::Literal { tree, first, count };
-                Computed::Ad(
-                    self.arena.scope(Scope { ad, parent: at.written, detached: false }).ok_or(Failure)?,
+                ComputedValue::Ad(
+                    self.arena
+                        .add_scope(AdScope { ad, parent: at.written_in, detached: false })
+                        .ok_or(EvalFailure)?,
                 )
             }
         })
     }
 
-    fn unary(&mut self, tree: &'a Arc<Tree>, op: UnaryOp, operand: NodeId, at: At<'a>) -> Evaluated<'a> {
-        let operand = self.deeper(|this| this.eval(tree, operand, at));
+    fn eval_unary(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        op: UnaryOp,
+        operand: NodeId,
+        at: EvalScopes<'a>,
+    ) -> EvalResult<'a> {
+        let operand = self.with_deeper_level(|this| this.eval(tree, operand, at));
         match (op, &operand) {
             (UnaryOp::Parentheses, _) | (_, Err(_)) => operand,
-            (_, Ok(operand)) => Ok(operators::unary(op, *operand)),
+            (_, Ok(operand)) => Ok(operators::apply_unary(op, *operand)),
         }
     }
 
-    fn conditional(
+    fn eval_conditional(
         &mut self,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         condition: NodeId,
         branches: &'a [NodeId],
-        at: At<'a>,
-    ) -> Evaluated<'a> {
-        self.deeper(|this| {
+        at: EvalScopes<'a>,
+    ) -> EvalResult<'a> {
+        self.with_deeper_level(|this| {
             let condition = this.eval(tree, condition, at)?;
             match condition.truth() {
                 Some(truth) => this.eval(tree, branches[usize::from(!truth)], at),
-                None if condition.is_undefined() => Ok(Computed::Undefined),
-                None if condition.is_error() => Ok(Computed::Error),
+                None if condition.is_undefined() => Ok(ComputedValue::Undefined),
+                None if condition.is_error() => Ok(ComputedValue::Error),
                 // The reference evaluates both branches here before it finds the condition unusable.
                 None => {
                     this.eval(tree, branches[0], at)?;
                     this.eval(tree, branches[1], at)?;
-                    Ok(Computed::Error)
+                    Ok(ComputedValue::Error)
                 }
             }
         })
     }
 
     #[inline]
-    fn name(&mut self, wanted: Wanted<'_>, at: At<'a>) -> Evaluated<'a> {
+    fn eval_name(&mut self, wanted: NameLookup<'_>, at: EvalScopes<'a>) -> EvalResult<'a> {
         if self.observer.is_none()
-            && let Some(current) = self.current(at)
+            && let Some(current) = self.current_scope(at)
         {
-            if wanted.special == Special::Target
+            if wanted.special == SpecialName::Target
                 && self.budget.has_levels(2)
-                && let Some(target) = self.plain_target(current)
+                && let Some(target) = self.implicit_target(current)
             {
                 // As below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
-                return self.budget.step(2).map(|()| Computed::Ad(target));
+                return self.budget.spend_steps(2).map(|()| ComputedValue::Ad(target));
             }
             if let AdRef::Own(ad) = current.ad
-                && let Some(slot) = ad.slot(wanted.bytes, wanted.hash)
+                && let Some(slot) = ad.stored_value(wanted.bytes, wanted.hash)
             {
-                return self.eval_slot(ad, slot, current);
+                return self.eval_stored_value(ad, slot, current);
             }
         }
-        let found = self.resolve(wanted, at)?;
+        let found = self.resolve_name(wanted, at)?;
         if let Some(observer) = self.observer {
-            observer.found(wanted.bytes.as_bstr(), self.place(found.map(|(_, scope)| scope)));
+            observer.name_found(wanted.bytes.as_bstr(), self.name_location(found.map(|(_, scope)| scope)));
         }
         match found {
-            Some((bound, scope)) => self.eval_bound(bound, scope),
-            None => Ok(Computed::Undefined),
+            Some((bound, scope)) => self.eval_binding(bound, scope),
+            None => Ok(ComputedValue::Undefined),
         }
     }
 
     /// The value of an attribute that an ad itself has.
     #[inline]
-    fn eval_slot(&mut self, owner: &'a ClassAd, slot: &'a Slot, scope: &'a Scope<'a>) -> Evaluated<'a> {
-        self.budget.level()?;
-        self.step()?;
+    fn eval_stored_value(
+        &mut self,
+        owner: &'a ClassAd,
+        slot: &'a StoredValue,
+        scope: &'a AdScope<'a>,
+    ) -> EvalResult<'a> {
+        self.budget.check_level()?;
+        self.count_step()?;
         match slot {
-            Slot::Expr(root, tree) => {
-                let at = self.written_in(owner, scope, tree)?;
-                self.under_way(std::ptr::from_ref(slot).addr(), tree, *root, at)
+            StoredValue::Expr(root, tree) => {
+                let at = self.scopes_of_owner(owner, scope, tree)?;
+                self.eval_unless_active(std::ptr::from_ref(slot).addr(), tree, *root, at)
             }
-            plain => owner.scalar(plain).map(Computed::from).ok_or(Failure),
+            plain => owner.stored_scalar(plain).map(ComputedValue::from).ok_or(EvalFailure),
         }
     }
 
     /// Evaluates what a name is bound to, in the ad where it was found.
     #[inline]
-    pub(crate) fn eval_bound(&mut self, bound: Bound<'a>, scope: &'a Scope<'a>) -> Evaluated<'a> {
-        if let Bound::Slot { owner, slot } = bound {
-            return self.eval_slot(owner, slot, scope);
+    pub(crate) fn eval_binding(&mut self, bound: Binding<'a>, scope: &'a AdScope<'a>) -> EvalResult<'a> {
+        if let Binding::Attribute { owner, slot } = bound {
+            return self.eval_stored_value(owner, slot, scope);
         }
-        self.budget.level()?;
-        self.step()?;
+        self.budget.check_level()?;
+        self.count_step()?;
         match bound {
-            Bound::Slot { .. } => Err(Failure),
-            Bound::Node { tree, id, key } => {
+            Binding::Attribute { .. } => Err(EvalFailure),
+            Binding::NestedAttribute { tree, id, key } => {
                 // Ads that share a tree, as copies do, are told apart by the outermost ad.
-                let key = key ^ std::ptr::from_ref(Self::outermost(scope)).addr().rotate_left(17);
-                self.under_way(key, tree, id, At::scope(Some(scope)))
+                let key = key ^ std::ptr::from_ref(Self::outermost_scope(scope)).addr().rotate_left(17);
+                self.eval_unless_active(key, tree, id, EvalScopes::from_scope(Some(scope)))
             }
-            Bound::Ad(ad) => Ok(Computed::Ad(ad)),
-            Bound::MatchSide(side) => {
+            Binding::Ad(ad) => Ok(ComputedValue::Ad(ad)),
+            Binding::MatchSide(side) => {
                 // `.LEFT` or `.RIGHT`, looked up from the match ad.
                 if !self.budget.has_levels(2) {
-                    return Err(Failure);
+                    return Err(EvalFailure);
                 }
-                self.step()?;
-                let ad = if side == Side::Left { self.left } else { self.right };
-                Ok(ad.map_or(Computed::Undefined, Computed::Ad))
+                self.count_step()?;
+                let ad = if side == MatchSide::Left { self.left } else { self.right };
+                Ok(ad.map_or(ComputedValue::Undefined, ComputedValue::Ad))
             }
-            Bound::MatchExpression(number) => self.match_expression(number),
-            Bound::Time => Ok(Computed::Int(self.world.epoch())),
-            Bound::Value(value) => Ok(value),
+            Binding::MatchExpression(number) => self.eval_match_expression(number),
+            Binding::CurrentTime => Ok(ComputedValue::Int(self.world.epoch())),
+            Binding::Value(value) => Ok(value),
         }
     }
 
     /// Evaluates what a name is bound to as the start of an evaluation: it is not yet counted as under way.
-    pub(crate) fn eval_bound_fresh(&mut self, bound: Bound<'a>, scope: &'a Scope<'a>) -> Evaluated<'a> {
+    pub(crate) fn eval_binding_fresh(
+        &mut self,
+        bound: Binding<'a>,
+        scope: &'a AdScope<'a>,
+    ) -> EvalResult<'a> {
         match bound {
-            Bound::Slot { owner, slot: Slot::Expr(root, tree) } => {
-                let at = self.written_in(owner, scope, tree)?;
+            Binding::Attribute { owner, slot: StoredValue::Expr(root, tree) } => {
+                let at = self.scopes_of_owner(owner, scope, tree)?;
                 self.eval(tree, *root, at)
             }
-            Bound::Node { tree, id, .. } => self.eval(tree, id, At::scope(Some(scope))),
-            other => self.eval_bound(other, scope),
+            Binding::NestedAttribute { tree, id, .. } => {
+                self.eval(tree, id, EvalScopes::from_scope(Some(scope)))
+            }
+            other => self.eval_binding(other, scope),
         }
     }
 
     /// Lists and ads in an attribute of a chained parent are written in that parent.
-    fn written_in(
+    fn scopes_of_owner(
         &mut self,
         owner: &'a ClassAd,
-        scope: &'a Scope<'a>,
-        tree: &'a Arc<Tree>,
-    ) -> Result<At<'a>, Failure> {
+        scope: &'a AdScope<'a>,
+        tree: &'a Arc<ExprTree>,
+    ) -> Result<EvalScopes<'a>, EvalFailure> {
         let own = matches!(scope.ad, AdRef::Own(ad) if std::ptr::eq(ad, owner));
         if own || !tree.has_scopes {
-            return Ok(At::scope(Some(scope)));
+            return Ok(EvalScopes::from_scope(Some(scope)));
         }
         let written = self
             .arena
-            .scope(Scope { ad: AdRef::Own(owner), parent: None, detached: false })
-            .ok_or(Failure)?;
-        Ok(At { current: Some(scope), written: Some(written) })
+            .add_scope(AdScope { ad: AdRef::Own(owner), parent: None, detached: false })
+            .ok_or(EvalFailure)?;
+        Ok(EvalScopes { current: Some(scope), written_in: Some(written) })
     }
 
     /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (`ExprTree::Evaluate`, exprTree.cpp).
-    fn under_way(&mut self, key: usize, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Evaluated<'a> {
-        if self.active.contains(key) {
+    fn eval_unless_active(
+        &mut self,
+        key: usize,
+        tree: &'a Arc<ExprTree>,
+        id: NodeId,
+        at: EvalScopes<'a>,
+    ) -> EvalResult<'a> {
+        if self.active_attributes.contains(key) {
             if let Some(observer) = self.observer {
-                observer.circular();
+                observer.circular_reference();
             }
-            return Ok(Computed::Undefined);
+            return Ok(ComputedValue::Undefined);
         }
-        self.active.push(key);
-        self.budget.sink();
+        self.active_attributes.push(key);
+        self.budget.enter_level();
         // The step has been counted.
-        self.budget.unstep();
-        let strayed = self.strayed.take();
+        self.budget.refund_step();
+        let strayed = self.redirected_scope.take();
         let result = self.eval(tree, id, at);
-        self.strayed = strayed;
-        self.budget.rise();
-        self.active.pop();
+        self.redirected_scope = strayed;
+        self.budget.leave_level();
+        self.active_attributes.pop();
         result
     }
 
-    fn match_expression(&mut self, number: usize) -> Evaluated<'a> {
-        let Some(Expr(Repr::Node(tree, root))) = MATCH_PARSED.get(number) else { return Err(Failure) };
+    fn eval_match_expression(&mut self, number: usize) -> EvalResult<'a> {
+        let Some(Expr(ExprRepr::Node(tree, root))) = PARSED_MATCH_EXPRESSIONS.get(number) else {
+            return Err(EvalFailure);
+        };
         let root = *root;
         let key = MATCH_EXPRESSIONS.as_ptr().wrapping_add(number).addr();
-        self.under_way(key, tree, root, At::scope(Some(&MATCH_SCOPE)))
+        self.eval_unless_active(key, tree, root, EvalScopes::from_scope(Some(&MATCH_SCOPE)))
     }
 
     /// The dialect of texts that are parsed on the way.

@@ -6,13 +6,13 @@ use std::fmt;
 use bstr::{BStr, BString};
 
 use crate::ad::{ClassAd, Value};
+use crate::eval::argument_checks::argument_error;
 use crate::eval::context::Context;
-use crate::eval::observer::{Observer, Part, Place};
-use crate::eval::refusal::refusal;
-use crate::outside::Outside;
+use crate::eval::observer::{ExprPart, NameLocation, Observer};
+use crate::eval_world::EvalWorld;
 use crate::syntax::Expr;
-use crate::syntax::expr::Repr;
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Node, UnaryOp};
+use crate::syntax::expr::ExprRepr;
+use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, Node, UnaryOp};
 use crate::user_map::UserMaps;
 
 /// The clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
@@ -34,7 +34,7 @@ pub fn disjuncts(expr: &Expr) -> Vec<Expr> {
 }
 
 fn operands(expr: &Expr, wanted: BinaryOp) -> Vec<Expr> {
-    let Repr::Node(tree, root) = &expr.0 else { return vec![expr.clone()] };
+    let ExprRepr::Node(tree, root) = &expr.0 else { return vec![expr.clone()] };
     let mut clauses = Vec::new();
     let mut todo = vec![*root];
     while let Some(id) = todo.pop() {
@@ -52,28 +52,28 @@ fn operands(expr: &Expr, wanted: BinaryOp) -> Vec<Expr> {
 
 /// A name that an evaluation looked up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reference {
+pub struct LookedUpName {
     /// The reference as it was written: `TARGET.Memory`.
     pub text: BString,
     /// Where it was found.
-    pub place: Place,
+    pub place: NameLocation,
     /// Its value; `None` when its evaluation failed.
     pub value: Option<Value>,
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for LookedUpName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.value, self.place) {
-            (_, Place::Nowhere) => write!(f, "{} is not there", self.text),
-            (Some(value), _) => write!(f, "{} is {}", self.text, shown(value)),
+            (_, NameLocation::Nowhere) => write!(f, "{} is not there", self.text),
+            (Some(value), _) => write!(f, "{} is {}", self.text, display_value(value)),
             (None, _) => write!(f, "{} cannot be evaluated", self.text),
         }
     }
 }
 
 /// A value in a sentence: a real with as many digits as it needs, of a long list or ad how much is in it.
-fn shown(value: &Value) -> String {
-    const LONGEST: usize = 200;
+fn display_value(value: &Value) -> String {
+    const MAX_LENGTH: usize = 200;
     if let Value::Real(real) = value
         && real.is_finite()
         && (real.abs() >= 1e-5 || *real == 0.0)
@@ -83,8 +83,8 @@ fn shown(value: &Value) -> String {
     }
     let text = value.to_string();
     match value {
-        Value::List(list) if text.len() > LONGEST => format!("a list of {} elements", list.items().len()),
-        Value::Ad(ad) if text.len() > LONGEST => format!("an ad of {} attributes", ad.len()),
+        Value::List(list) if text.len() > MAX_LENGTH => format!("a list of {} elements", list.items().len()),
+        Value::Ad(ad) if text.len() > MAX_LENGTH => format!("an ad of {} attributes", ad.len()),
         _ => text,
     }
 }
@@ -97,7 +97,7 @@ pub struct Clause {
     /// Its value; `None` when its evaluation failed.
     pub value: Option<Value>,
     /// The names in it, each once, in the order in which they were looked up.
-    pub references: Vec<Reference>,
+    pub references: Vec<LookedUpName>,
     /// What made it undefined or an error, where it is.
     pub reason: Option<String>,
     /// Whether it is a name alone.
@@ -119,7 +119,7 @@ impl fmt::Display for Clause {
 
 /// The clauses of a conjunction, each evaluated by itself.
 pub fn clauses(context: &Context<'_>, expr: &Expr) -> Vec<Clause> {
-    conjuncts(expr).into_iter().map(|expr| clause(context, expr)).collect()
+    conjuncts(expr).into_iter().map(|expr| evaluate_clause(context, expr)).collect()
 }
 
 /// The first clause of a conjunction that is not true: what a false (or undefined) Requirements is due to. Where that is
@@ -142,15 +142,15 @@ pub fn first_not_true(context: &Context<'_>, expr: &Expr) -> Option<Clause> {
         .into_iter()
         .map(|expr| trace(context, &expr))
         .find(|step| step.value.as_ref().and_then(Value::truth) != Some(true))
-        .map(|step| Clause::of(step.deciding()))
+        .map(|step| Clause::from_step(step.deciding_step()))
 }
 
-fn clause(context: &Context<'_>, expr: Expr) -> Clause {
-    Clause::of(&trace(context, &expr))
+fn evaluate_clause(context: &Context<'_>, expr: Expr) -> Clause {
+    Clause::from_step(&trace(context, &expr))
 }
 
 impl Clause {
-    fn of(step: &Step) -> Self {
+    fn from_step(step: &TraceStep) -> Self {
         let mut references = Vec::new();
         step.collect_references(&mut references);
         let is_name = step.place.is_some() || step.has_base();
@@ -166,16 +166,16 @@ impl Clause {
 
 /// A step of an evaluation: a part of an expression, its value, and the steps that led to it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct TraceStep {
     /// The part of the expression.
     pub expr: Expr,
     /// Its value; `None` when its evaluation failed.
     pub value: Option<Value>,
     /// Where the name was found, if it is a reference.
-    pub place: Option<Place>,
+    pub place: Option<NameLocation>,
     /// The steps below it, in the order in which they were made: operands, arguments, and the expression that a name is
     /// bound to where that is no literal. What was not evaluated has no step.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
     /// What cannot be seen from values: that a name refers to itself, why `userMap()` knows no groups.
     pub note: Option<String>,
 }
@@ -188,15 +188,15 @@ pub struct Step {
 /// let mut ad = ClassAd::new();
 /// ad.set("Cpus", 1);
 /// let context = Context::new(&System).my(&ad);
-/// let due_to = |text: &[u8]| {
+/// let cause_of_value = |text: &[u8]| {
 ///     let expr = Expr::parse(text).unwrap();
-///     explain::due_to(&context, &expr, &explain::trace(&context, &expr))
+///     explain::cause_of_value(&context, &expr, &explain::trace(&context, &expr))
 /// };
-/// assert_eq!(due_to(b"true && Cpus > 3").as_deref(), Some("`Cpus > 3` is false: Cpus is 1"));
-/// assert_eq!(due_to(b"Cpus > 3 || Cpus < 2").as_deref(), Some("`Cpus < 2` is true"));
-/// assert_eq!(due_to(b"true"), None);
+/// assert_eq!(cause_of_value(b"true && Cpus > 3").as_deref(), Some("`Cpus > 3` is false: Cpus is 1"));
+/// assert_eq!(cause_of_value(b"Cpus > 3 || Cpus < 2").as_deref(), Some("`Cpus < 2` is true"));
+/// assert_eq!(cause_of_value(b"true"), None);
 /// ```
-pub fn due_to(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String> {
+pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> Option<String> {
     let reason = step.reason();
     let truth = step.value.as_ref().and_then(Value::truth);
     if truth == Some(true) {
@@ -205,13 +205,13 @@ pub fn due_to(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String>
             return None;
         }
         let clause = disjuncts.iter().find(|clause| context.eval(clause).truth() == Some(true))?;
-        return Some(format!("`{}` is true", shortened(clause.unparse().to_string().trim_start(), 200)));
+        return Some(format!("`{}` is true", shorten(clause.unparse().to_string().trim_start(), 200)));
     }
     if conjuncts(expr).len() > 1
         && let Some(clause) = first_not_true(context, expr)
     {
         // A clause that is undefined or an error is told by its own culprit.
-        let told = shortened(&clause.to_string(), 400);
+        let told = shorten(&clause.to_string(), 400);
         return Some(match clause.reason {
             // A name alone needs no clause around it.
             Some(inner) if clause.is_name => inner,
@@ -223,14 +223,14 @@ pub fn due_to(context: &Context<'_>, expr: &Expr, step: &Step) -> Option<String>
         (_, Some(reason)) => Some(reason),
         (Some(value), None) if value.truth() == Some(false) => {
             let clause = first_not_true(context, expr)?;
-            Some(shortened(&clause.to_string(), 400))
+            Some(shorten(&clause.to_string(), 400))
         }
         _ => None,
     }
 }
 
 /// A text on one line, of at most so many characters.
-fn shortened(text: &str, most: usize) -> String {
+fn shorten(text: &str, most: usize) -> String {
     let line = text.replace(|c: char| c.is_control(), " ");
     match line.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", &line[..at]),
@@ -242,85 +242,91 @@ fn shortened(text: &str, most: usize) -> String {
 const MAX_STEPS: usize = 20_000;
 
 /// Evaluates an expression and tells each step.
-pub fn trace(context: &Context<'_>, expr: &Expr) -> Step {
-    let recorder = Recorder { recorded: RefCell::default(), world: context.world() };
+pub fn trace(context: &Context<'_>, expr: &Expr) -> TraceStep {
+    let recorder = TraceRecorder { recorded: RefCell::default(), world: context.world() };
     let value = context.observer(&recorder).try_eval(expr);
     let mut recorded = recorder.recorded.into_inner();
-    match recorded.done.pop() {
+    match recorded.finished_steps.pop() {
         Some(step) => step,
-        None => Step { expr: expr.clone(), value, place: None, steps: Vec::new(), note: None },
+        None => TraceStep { expr: expr.clone(), value, place: None, steps: Vec::new(), note: None },
     }
 }
 
-struct Recorder<'a> {
-    recorded: RefCell<Recorded>,
-    world: &'a dyn Outside,
+struct TraceRecorder<'a> {
+    recorded: RefCell<TraceState>,
+    world: &'a dyn EvalWorld,
 }
 
 #[derive(Default)]
-struct Recorded {
-    open: Vec<Step>,
-    done: Vec<Step>,
+struct TraceState {
+    open_steps: Vec<TraceStep>,
+    finished_steps: Vec<TraceStep>,
     count: usize,
     /// Levels that are not kept.
-    skipped: usize,
+    skipped_levels: usize,
 }
 
-impl Observer for Recorder<'_> {
-    fn enter(&self, part: &Part<'_>) {
+impl Observer for TraceRecorder<'_> {
+    fn enter(&self, part: &ExprPart<'_>) {
         let mut this = self.recorded.borrow_mut();
         this.count += 1;
-        if this.count > MAX_STEPS || this.skipped > 0 {
-            this.skipped += 1;
+        if this.count > MAX_STEPS || this.skipped_levels > 0 {
+            this.skipped_levels += 1;
             return;
         }
-        this.open.push(Step { expr: part.expr(), value: None, place: None, steps: Vec::new(), note: None });
+        this.open_steps.push(TraceStep {
+            expr: part.expr(),
+            value: None,
+            place: None,
+            steps: Vec::new(),
+            note: None,
+        });
     }
 
-    fn found(&self, _name: &BStr, place: Place) {
+    fn name_found(&self, _name: &BStr, place: NameLocation) {
         let mut this = self.recorded.borrow_mut();
-        if this.skipped == 0
-            && let Some(step) = this.open.last_mut()
+        if this.skipped_levels == 0
+            && let Some(step) = this.open_steps.last_mut()
         {
             step.place.get_or_insert(place);
         }
     }
 
-    fn circular(&self) {
+    fn circular_reference(&self) {
         let mut this = self.recorded.borrow_mut();
-        if this.skipped == 0
-            && let Some(step) = this.open.last_mut()
+        if this.skipped_levels == 0
+            && let Some(step) = this.open_steps.last_mut()
         {
             step.note = Some(format!("{} refers to itself", step.expr));
         }
     }
 
-    fn leave(&self, _part: &Part<'_>, value: Option<&Value>) {
+    fn leave(&self, _part: &ExprPart<'_>, value: Option<&Value>) {
         let mut this = self.recorded.borrow_mut();
-        if this.skipped > 0 {
-            this.skipped -= 1;
+        if this.skipped_levels > 0 {
+            this.skipped_levels -= 1;
             return;
         }
-        let Some(mut step) = this.open.pop() else { return };
+        let Some(mut step) = this.open_steps.pop() else { return };
         step.value = value.cloned();
         if step.note.is_none() {
-            step.note = step.unmapped(self.world);
+            step.note = step.user_map_reason(self.world);
         }
-        match this.open.last_mut() {
+        match this.open_steps.last_mut() {
             Some(outer) => outer.steps.push(step),
-            None => this.done.push(step),
+            None => this.finished_steps.push(step),
         }
     }
 }
 
-impl Step {
+impl TraceStep {
     /// Whether the part is a literal, the value of which is plain to see.
     pub fn is_literal(&self) -> bool {
-        matches!(self.expr.0, Repr::Scalar(_))
+        matches!(self.expr.0, ExprRepr::Scalar(_))
     }
 
     /// Where this is a name, the part of its definition that has its value.
-    fn deciding(&self) -> &Step {
+    fn deciding_step(&self) -> &TraceStep {
         match (self.place, self.definition()) {
             (Some(_), Some(definition)) => definition.deciding_part(),
             _ => self,
@@ -328,7 +334,7 @@ impl Step {
     }
 
     /// What a name is bound to, where that was evaluated and is no literal. The first step of `base.name` is the base.
-    fn definition(&self) -> Option<&Step> {
+    fn definition(&self) -> Option<&TraceStep> {
         match self.has_base() {
             true => self.steps.get(1),
             false => self.steps.last(),
@@ -337,18 +343,18 @@ impl Step {
 
     /// Whether this is `base.name`.
     fn has_base(&self) -> bool {
-        let Repr::Node(tree, root) = &self.expr.0 else { return false };
-        matches!(tree.node(*root), Node::Attr { base, .. } if base != ABSOLUTE)
+        let ExprRepr::Node(tree, root) = &self.expr.0 else { return false };
+        matches!(tree.node(*root), Node::Attr { base, .. } if base != ABSOLUTE_BASE)
     }
 
     /// The part of a conjunction that decides.
-    fn deciding_part(&self) -> &Step {
+    fn deciding_part(&self) -> &TraceStep {
         let conjunction = match &self.expr.0 {
-            Repr::Node(tree, root) => match tree.node(*root) {
+            ExprRepr::Node(tree, root) => match tree.node(*root) {
                 Node::Unary(UnaryOp::Parentheses, _) | Node::Binary(BinaryOp::And, ..) => true,
-                _ => return self.deciding(),
+                _ => return self.deciding_step(),
             },
-            Repr::Scalar(_) => false,
+            ExprRepr::Scalar(_) => false,
         };
         match self.steps.iter().find(|step| step.value == self.value) {
             Some(part) if conjunction => part.deciding_part(),
@@ -356,13 +362,13 @@ impl Step {
         }
     }
 
-    fn collect_references(&self, references: &mut Vec<Reference>) {
+    fn collect_references(&self, references: &mut Vec<LookedUpName>) {
         if let Some(place) = self.place {
             let text = self.expr.unparse();
             // An ad is where something was looked for, and says nothing by itself.
             let is_ad = matches!(self.value, Some(Value::Ad(_)));
             if !is_ad && !references.iter().any(|other| other.text == text) {
-                references.push(Reference { text, place, value: self.value.clone() });
+                references.push(LookedUpName { text, place, value: self.value.clone() });
             }
         }
         // What a name is bound to is the business of that attribute, except that a base is evaluated on the way.
@@ -374,8 +380,8 @@ impl Step {
     }
 
     /// The innermost step that made the value undefined or an error: the last word on why.
-    pub fn culprit(&self) -> &Step {
-        let same = |step: &&Step| match (&self.value, &step.value) {
+    pub fn culprit(&self) -> &TraceStep {
+        let same = |step: &&TraceStep| match (&self.value, &step.value) {
             (Some(Value::Undefined), Some(Value::Undefined)) | (Some(Value::Error), Some(Value::Error)) => {
                 true
             }
@@ -385,7 +391,7 @@ impl Step {
         };
         match self.value {
             Some(Value::Undefined | Value::Error) | None => {
-                self.steps.iter().find(same).map_or(self, Step::culprit)
+                self.steps.iter().find(same).map_or(self, TraceStep::culprit)
             }
             _ => self,
         }
@@ -399,22 +405,22 @@ impl Step {
             return Some(note.clone());
         }
         Some(match (&culprit.value, culprit.place) {
-            (Some(Value::Undefined), Some(Place::Nowhere)) => format!("{text} is not there"),
+            (Some(Value::Undefined), Some(NameLocation::Nowhere)) => format!("{text} is not there"),
             (Some(Value::Undefined), Some(_)) => format!("{text} is undefined"),
             (Some(Value::Undefined), None) if culprit.is_literal() => {
                 String::from("it says `undefined` itself")
             }
             (Some(Value::Undefined), None) => format!("`{text}` is undefined"),
             (Some(Value::Error), _) if culprit.is_literal() => String::from("it says `error` itself"),
-            (Some(Value::Error), _) => culprit.clash(),
+            (Some(Value::Error), _) => culprit.type_mismatch(),
             (None, _) => format!("`{text}` cannot be evaluated: a limit was reached, or a function refused"),
             _ => return None,
         })
     }
 
     /// Why `userMap()` knows no groups of the user.
-    fn unmapped(&self, world: &dyn Outside) -> Option<String> {
-        let Repr::Node(tree, root) = &self.expr.0 else { return None };
+    fn user_map_reason(&self, world: &dyn EvalWorld) -> Option<String> {
+        let ExprRepr::Node(tree, root) = &self.expr.0 else { return None };
         let Node::Call { name, .. } = tree.node(*root) else { return None };
         if self.value != Some(Value::Undefined) || !tree.name_bytes(name).eq_ignore_ascii_case(b"userMap") {
             return None;
@@ -429,20 +435,20 @@ impl Step {
     }
 
     /// The types that did not go together.
-    fn clash(&self) -> String {
+    fn type_mismatch(&self) -> String {
         let types: Vec<&str> =
             self.steps.iter().filter_map(|step| step.value.as_ref()).map(Value::type_name).collect();
         let text = &self.expr;
-        if let Repr::Node(tree, root) = &self.expr.0
+        if let ExprRepr::Node(tree, root) = &self.expr.0
             && let Node::Call { name, .. } = tree.node(*root)
-            && tree.name(name).function == crate::syntax::function_names::UNKNOWN
+            && tree.name_info(name).function == crate::syntax::function_names::UNKNOWN_FUNCTION
         {
             return format!("there is no function {}", BStr::new(tree.name_bytes(name)));
         }
-        if let Repr::Node(tree, root) = &self.expr.0
+        if let ExprRepr::Node(tree, root) = &self.expr.0
             && let Node::Call { name, count, .. } = tree.node(*root)
             && let first = self.steps.first().and_then(|step| step.value.as_ref())
-            && let Some(why) = refusal(tree.name_bytes(name), count as usize, first)
+            && let Some(why) = argument_error(tree.name_bytes(name), count as usize, first)
         {
             return why;
         }
@@ -464,13 +470,13 @@ impl Step {
 /// assert_eq!(why(b"1 + MemoryUsage * 2"), "MemoryUsage is not there");
 /// assert_eq!(why(b"1 + (\"a\" * 2)"), "`\"a\" * 2` is an error: it was given string and integer");
 /// ```
-pub fn why_undefined(expr: &Expr, ad: &ClassAd, world: &dyn Outside) -> String {
+pub fn why_undefined(expr: &Expr, ad: &ClassAd, world: &dyn EvalWorld) -> String {
     trace(&Context::new(world).my(ad), expr).reason().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{due_to, first_not_true, trace};
+    use super::{cause_of_value, first_not_true, trace};
     use crate::{ClassAd, Context, Dialect, Expr, System};
 
     fn ad(text: &str) -> ClassAd {
@@ -481,7 +487,7 @@ mod tests {
         let (my, target) = (ad(my), ad(target));
         let context = Context::new(&System).my(&my).target(&target);
         let expr = Expr::parse(expr.as_bytes()).unwrap();
-        due_to(&context, &expr, &trace(&context, &expr)).unwrap_or_default()
+        cause_of_value(&context, &expr, &trace(&context, &expr)).unwrap_or_default()
     }
 
     #[test]

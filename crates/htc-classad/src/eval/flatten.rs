@@ -3,20 +3,22 @@
 
 use std::sync::Arc;
 
-use crate::ad::{ClassAd, Slot, Value, push_value};
-use crate::eval::arena::Arena;
-use crate::eval::binding::{Bound, Wanted};
-use crate::eval::computed::{Computed, Failure};
-use crate::eval::evaluator::{At, Evaluator};
-use crate::eval::scope::{AdRef, Scope};
-use crate::eval::truth::{Connective, Logic};
+use crate::ad::{ClassAd, StoredValue, Value, push_literal};
+use crate::eval::binding::{Binding, NameLookup};
+use crate::eval::computed_value::{ComputedValue, EvalFailure};
+use crate::eval::eval_arena::EvalArena;
+use crate::eval::evaluator::{EvalScopes, Evaluator};
+use crate::eval::logic::{Connective, LogicValue};
+use crate::eval::scope::{AdRef, AdScope};
 use crate::eval::{Context, operators};
-use crate::syntax::expr::{Expr, Repr};
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, NO_BASE, Node, NodeId, Tree, UnaryOp};
+use crate::syntax::expr::{Expr, ExprRepr};
+use crate::syntax::tree::{
+    ABSOLUTE_BASE, AdField, BinaryOp, ExprTree, NO_BASE, Node, NodeId, TreeBuilder, UnaryOp,
+};
 
 /// What partial evaluation comes to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Flat {
+pub enum FlattenResult {
     /// All of it was known.
     Value(Value),
     /// What is left.
@@ -27,103 +29,122 @@ pub enum Flat {
 /// reference fails.
 ///
 /// ```
-/// use htc_classad::{ClassAd, Context, Expr, flatten::{self, Flat}};
+/// use htc_classad::{ClassAd, Context, Expr, flatten::{self, FlattenResult}};
 /// use htc_classad::System;
 /// let mut ad = ClassAd::new();
 /// ad.set("a", 2);
 /// let world = System;
 /// let context = Context::new(&world).my(&ad);
 /// let flat = flatten::flatten(&Expr::parse(b"nosuch + a + 1").unwrap(), context);
-/// assert_eq!(flat, Some(Flat::Expr(Expr::parse(b"3 + nosuch").unwrap())));
+/// assert_eq!(flat, Some(FlattenResult::Expr(Expr::parse(b"3 + nosuch").unwrap())));
 /// ```
-pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<Flat> {
-    run(expr, context, false)
+pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
+    flatten_with(expr, context, false)
 }
 
 /// As [`flatten`], but attributes are replaced by what is left of their expressions.
-pub fn inline(expr: &Expr, context: Context<'_>) -> Option<Flat> {
-    run(expr, context, true)
+pub fn inline(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
+    flatten_with(expr, context, true)
 }
 
-fn run(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flat> {
+fn flatten_with(expr: &Expr, context: Context<'_>, inline: bool) -> Option<FlattenResult> {
     let (tree, root) = match &expr.0 {
-        Repr::Scalar(scalar) => return Some(Flat::Value(scalar.look().into())),
-        Repr::Node(tree, root) => (tree, *root),
+        ExprRepr::Scalar(scalar) => return Some(FlattenResult::Value(scalar.as_borrowed().into())),
+        ExprRepr::Node(tree, root) => (tree, *root),
     };
-    let arena = Arena::default();
+    let arena = EvalArena::default();
     let none = ClassAd::new();
-    let scope = Scope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None, detached: false };
-    let mut evaluator = Evaluator::new(context.setting(&arena));
-    let mut builder = Builder::default();
-    let flat = evaluator.fresh(Some(&scope), |evaluator| {
-        Flattener { evaluator, builder: &mut builder, inline }.whole(tree, root, At::scope(Some(&scope)))
+    let scope = AdScope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None, detached: false };
+    let mut evaluator = Evaluator::new(context.evaluator_setup(&arena));
+    let mut builder = TreeBuilder::default();
+    let flat = evaluator.with_fresh_budget(Some(&scope), |evaluator| {
+        Flattener { evaluator, builder: &mut builder, inline }.flatten_whole(
+            tree,
+            root,
+            EvalScopes::from_scope(Some(&scope)),
+        )
     });
     match flat.ok()? {
-        Part::Value(value) => Some(Flat::Value(value.to_value())),
-        Part::Tree(root) => Some(Flat::Expr(Expr::from_builder(&builder, root))),
+        FlatPart::Value(value) => Some(FlattenResult::Value(value.to_value())),
+        FlatPart::Tree(root) => Some(FlattenResult::Expr(Expr::from_builder(&builder, root))),
     }
 }
 
 /// What a part comes to.
 #[derive(Clone, Copy)]
-enum Part<'a> {
-    Value(Computed<'a>),
+enum FlatPart<'a> {
+    Value(ComputedValue<'a>),
     Tree(NodeId),
 }
 
 /// What an operand of an associative operator comes to: constants and the rest may still be apart.
 #[derive(Clone, Copy)]
-enum Operand<'a> {
-    Whole(Part<'a>),
-    Split(BinaryOp, Computed<'a>, NodeId),
+enum FlatOperand<'a> {
+    Whole(FlatPart<'a>),
+    Split(BinaryOp, ComputedValue<'a>, NodeId),
 }
 
 struct Flattener<'e, 'a> {
     evaluator: &'e mut Evaluator<'a>,
-    builder: &'e mut Builder,
+    builder: &'e mut TreeBuilder,
     inline: bool,
 }
 
 impl<'a> Flattener<'_, 'a> {
     /// A value as a literal. The reference has none for lists and ads that functions made, and fails.
-    fn literal(&mut self, value: Computed<'a>) -> Result<NodeId, Failure> {
+    fn push_literal(&mut self, value: ComputedValue<'a>) -> Result<NodeId, EvalFailure> {
         match value {
-            Computed::List(_) | Computed::Ad(_) => Err(Failure),
-            value => Ok(push_value(self.builder, &value.to_value())),
+            ComputedValue::List(_) | ComputedValue::Ad(_) => Err(EvalFailure),
+            value => Ok(push_literal(self.builder, &value.to_value())),
         }
     }
 
-    fn node_of(&mut self, part: Part<'a>) -> Result<NodeId, Failure> {
+    fn part_to_node(&mut self, part: FlatPart<'a>) -> Result<NodeId, EvalFailure> {
         match part {
-            Part::Tree(id) => Ok(id),
-            Part::Value(value) => self.literal(value),
+            FlatPart::Tree(id) => Ok(id),
+            FlatPart::Value(value) => self.push_literal(value),
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, left: NodeId, right: NodeId) -> Part<'a> {
-        Part::Tree(self.builder.push(Node::Binary(op, left, right)))
+    fn push_binary(&mut self, op: BinaryOp, left: NodeId, right: NodeId) -> FlatPart<'a> {
+        FlatPart::Tree(self.builder.push_node(Node::Binary(op, left, right)))
     }
 
     /// An expression of which constants and rest are joined.
-    fn whole(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Part<'a>, Failure> {
-        Ok(match self.operand(tree, id, at)? {
-            Operand::Whole(part) => part,
-            Operand::Split(op, value, rest) => {
-                let value = self.literal(value)?;
-                self.binary(op, value, rest)
+    fn flatten_whole(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        id: NodeId,
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
+        Ok(match self.flatten_operand(tree, id, at)? {
+            FlatOperand::Whole(part) => part,
+            FlatOperand::Split(op, value, rest) => {
+                let value = self.push_literal(value)?;
+                self.push_binary(op, value, rest)
             }
         })
     }
 
-    fn operand(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Operand<'a>, Failure> {
-        self.evaluator.step()?;
-        self.evaluator.enter()?;
-        self.node(tree, id, at)
+    fn flatten_operand(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        id: NodeId,
+        at: EvalScopes<'a>,
+    ) -> Result<FlatOperand<'a>, EvalFailure> {
+        self.evaluator.count_step()?;
+        self.evaluator.check_stack()?;
+        self.flatten_node(tree, id, at)
     }
 
     /// One node. What each kind needs stands in a function of its own that is not taken in here: the reference goes as deep as
     /// its depth allows, and the frames of all these levels must fit into the stack that an evaluation may use.
-    fn node(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Operand<'a>, Failure> {
+    fn flatten_node(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        id: NodeId,
+        at: EvalScopes<'a>,
+    ) -> Result<FlatOperand<'a>, EvalFailure> {
         let part = match tree.node(id) {
             Node::Binary(op, left, right) => match op {
                 BinaryOp::Add
@@ -132,230 +153,266 @@ impl<'a> Flattener<'_, 'a> {
                 | BinaryOp::BitOr
                 | BinaryOp::BitXor
                 | BinaryOp::And
-                | BinaryOp::Or => return self.associative(tree, op, (left, right), at),
-                _ => self.other_binary(tree, op, (left, right), at),
+                | BinaryOp::Or => return self.flatten_associative(tree, op, (left, right), at),
+                _ => self.flatten_other_binary(tree, op, (left, right), at),
             },
-            Node::Unary(op, operand) => self.unary(tree, op, operand, at),
+            Node::Unary(op, operand) => self.flatten_unary(tree, op, operand, at),
             Node::Ternary { condition, branches } => {
-                self.conditional(tree, condition, tree.links(branches, 2), at)
+                self.flatten_conditional(tree, condition, tree.links(branches, 2), at)
             }
-            Node::Name { .. } => self.reference(tree, id, (NO_BASE, id), at),
-            Node::Attr { base, name } => self.reference(tree, id, (base, name), at),
-            Node::Call { .. } => self.call(tree, id, at),
-            Node::List { first, count } => self.list(tree, tree.links(first, count), at),
-            Node::Ad { first, count } => self.ad(tree, first, count, at),
-            _ => self.evaluator.eval(tree, id, at).map(Part::Value),
+            Node::Name { .. } => self.flatten_reference(tree, id, (NO_BASE, id), at),
+            Node::Attr { base, name } => self.flatten_reference(tree, id, (base, name), at),
+            Node::Call { .. } => self.flatten_call(tree, id, at),
+            Node::List { first, count } => self.flatten_list(tree, tree.links(first, count), at),
+            Node::Ad { first, count } => self.flatten_ad(tree, first, count, at),
+            _ => self.evaluator.eval(tree, id, at).map(FlatPart::Value),
         };
-        part.map(Operand::Whole)
+        part.map(FlatOperand::Whole)
     }
 
     /// A binary operator whose constants stay where they are.
     #[inline(never)]
-    fn other_binary(
+    fn flatten_other_binary(
         &mut self,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         op: BinaryOp,
         (left, right): (NodeId, NodeId),
-        at: At<'a>,
-    ) -> Result<Part<'a>, Failure> {
-        let left = self.whole(tree, left, at)?;
-        let right = self.whole(tree, right, at)?;
-        self.joined_binary(op, left, right)
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
+        let left = self.flatten_whole(tree, left, at)?;
+        let right = self.flatten_whole(tree, right, at)?;
+        self.join_binary(op, left, right)
     }
 
     #[inline(never)]
-    fn joined_binary(&mut self, op: BinaryOp, left: Part<'a>, right: Part<'a>) -> Result<Part<'a>, Failure> {
+    fn join_binary(
+        &mut self,
+        op: BinaryOp,
+        left: FlatPart<'a>,
+        right: FlatPart<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
         Ok(match (left, right) {
-            (Part::Value(left), Part::Value(right)) => Part::Value(self.operate(op, left, right)?),
-            (left, right) => match (self.node_of(left), self.node_of(right)) {
-                (Ok(left), Ok(right)) => self.binary(op, left, right),
+            (FlatPart::Value(left), FlatPart::Value(right)) => {
+                FlatPart::Value(self.apply_binary(op, left, right)?)
+            }
+            (left, right) => match (self.part_to_node(left), self.part_to_node(right)) {
+                (Ok(left), Ok(right)) => self.push_binary(op, left, right),
                 // Where there is no literal the reference forgets to fail.
-                _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => Part::Value(Computed::Undefined),
-                _ => return Err(Failure),
+                _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
+                    FlatPart::Value(ComputedValue::Undefined)
+                }
+                _ => return Err(EvalFailure),
             },
         })
     }
 
     #[inline(never)]
-    fn unary(
+    fn flatten_unary(
         &mut self,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         op: UnaryOp,
         operand: NodeId,
-        at: At<'a>,
-    ) -> Result<Part<'a>, Failure> {
-        Ok(match self.whole(tree, operand, at)? {
-            Part::Value(value) => Part::Value(operators::unary(op, value)),
-            Part::Tree(operand) => Part::Tree(self.builder.push(Node::Unary(op, operand))),
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
+        Ok(match self.flatten_whole(tree, operand, at)? {
+            FlatPart::Value(value) => FlatPart::Value(operators::apply_unary(op, value)),
+            FlatPart::Tree(operand) => FlatPart::Tree(self.builder.push_node(Node::Unary(op, operand))),
         })
     }
 
     #[inline(never)]
-    fn call(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Part<'a>, Failure> {
-        let Node::Call { name, first, count } = tree.node(id) else { return Err(Failure) };
+    fn flatten_call(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        id: NodeId,
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
+        let Node::Call { name, first, count } = tree.node(id) else { return Err(EvalFailure) };
         let mut arguments = Vec::new();
         let mut known = true;
-        if self.evaluator.function(tree, name).is_none() {
-            return Ok(Part::Value(Computed::Error));
+        if self.evaluator.find_function(tree, name).is_none() {
+            return Ok(FlatPart::Value(ComputedValue::Error));
         }
         for argument in tree.links(first, count) {
-            let part = self.whole(tree, *argument, at)?;
-            known &= matches!(part, Part::Value(_));
-            arguments.push(self.node_of(part)?);
+            let part = self.flatten_whole(tree, *argument, at)?;
+            known &= matches!(part, FlatPart::Value(_));
+            arguments.push(self.part_to_node(part)?);
         }
         if known {
-            return self.evaluator.eval(tree, id, at).map(Part::Value);
+            return self.evaluator.eval(tree, id, at).map(FlatPart::Value);
         }
-        Ok(Part::Tree(self.builder.call(tree.name_bytes(name), &arguments)))
+        Ok(FlatPart::Tree(self.builder.push_call(tree.name_bytes(name), &arguments)))
     }
 
     #[inline(never)]
-    fn list(&mut self, tree: &'a Arc<Tree>, written: &[NodeId], at: At<'a>) -> Result<Part<'a>, Failure> {
+    fn flatten_list(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        written: &[NodeId],
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
         let mut items = Vec::new();
         for item in written {
-            let part = self.whole(tree, *item, at)?;
-            items.push(self.node_of(part)?);
+            let part = self.flatten_whole(tree, *item, at)?;
+            items.push(self.part_to_node(part)?);
         }
-        Ok(Part::Tree(self.builder.list(&items)))
+        Ok(FlatPart::Tree(self.builder.push_list(&items)))
     }
 
     #[inline(never)]
-    fn ad(&mut self, tree: &'a Arc<Tree>, first: u32, count: u32, at: At<'a>) -> Result<Part<'a>, Failure> {
+    fn flatten_ad(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        first: u32,
+        count: u32,
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
         let ad = AdRef::Literal { tree, first, count };
-        let scope =
-            self.evaluator.arena.scope(Scope { ad, parent: at.written, detached: false }).ok_or(Failure)?;
+        let scope = self
+            .evaluator
+            .arena
+            .add_scope(AdScope { ad, parent: at.written_in, detached: false })
+            .ok_or(EvalFailure)?;
         let mut fields = Vec::new();
         for field in tree.fields(first, count) {
-            let part = self.whole(tree, field.node, At::scope(Some(scope)))?;
-            let node = self.node_of(part)?;
-            fields.push(Field { name: self.builder.name(tree.name_bytes(field.name)), node });
+            let part = self.flatten_whole(tree, field.node, EvalScopes::from_scope(Some(scope)))?;
+            let node = self.part_to_node(part)?;
+            fields.push(AdField { name: self.builder.push_name(tree.name_bytes(field.name)), node });
         }
-        Ok(Part::Tree(self.builder.ad(&mut fields)))
+        Ok(FlatPart::Tree(self.builder.push_ad(&mut fields)))
     }
 
     /// A binary operator on two values.
-    fn operate(
+    fn apply_binary(
         &mut self,
         op: BinaryOp,
-        left: Computed<'a>,
-        right: Computed<'a>,
-    ) -> Result<Computed<'a>, Failure> {
+        left: ComputedValue<'a>,
+        right: ComputedValue<'a>,
+    ) -> Result<ComputedValue<'a>, EvalFailure> {
         Ok(match op {
-            BinaryOp::And => logical(left, right, Connective::And),
-            BinaryOp::Or => logical(left, right, Connective::Or),
+            BinaryOp::And => apply_logical(left, right, Connective::And),
+            BinaryOp::Or => apply_logical(left, right, Connective::Or),
             BinaryOp::Elvis if left.is_undefined() => right,
             BinaryOp::Elvis => left,
             BinaryOp::Is => operators::identical(left, right),
             BinaryOp::Isnt => operators::not_identical(left, right),
-            BinaryOp::Subscript => return self.evaluator.subscript(left, right),
-            _ => operators::binary(op, left, right),
+            BinaryOp::Subscript => return self.evaluator.eval_subscript(left, right),
+            _ => operators::apply_binary(op, left, right),
         })
     }
 
     /// Operators whose constants may be collected from both operands.
     #[inline(never)]
-    fn associative(
+    fn flatten_associative(
         &mut self,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         op: BinaryOp,
         (left, right): (NodeId, NodeId),
-        at: At<'a>,
-    ) -> Result<Operand<'a>, Failure> {
-        let left = self.operand(tree, left, at)?;
-        let right = self.operand(tree, right, at)?;
-        self.combine(op, left, right)
+        at: EvalScopes<'a>,
+    ) -> Result<FlatOperand<'a>, EvalFailure> {
+        let left = self.flatten_operand(tree, left, at)?;
+        let right = self.flatten_operand(tree, right, at)?;
+        self.combine_operands(op, left, right)
     }
 
     /// Joins what two operands came to (reference: `Operation::combine`).
     #[inline(never)]
-    fn combine(
+    fn combine_operands(
         &mut self,
         op: BinaryOp,
-        left: Operand<'a>,
-        right: Operand<'a>,
-    ) -> Result<Operand<'a>, Failure> {
-        use Operand::{Split, Whole};
-        use Part::{Tree, Value};
-        if let Some(decided) = self.decided(op, left, right)? {
+        left: FlatOperand<'a>,
+        right: FlatOperand<'a>,
+    ) -> Result<FlatOperand<'a>, EvalFailure> {
+        use FlatOperand::{Split, Whole};
+        use FlatPart::{Tree, Value};
+        if let Some(decided) = self.decide_logical(op, left, right)? {
             return Ok(decided);
         }
         let (left, right) = match op {
-            BinaryOp::And | BinaryOp::Or => (coerced(left, right), coerced(right, left)),
+            BinaryOp::And | BinaryOp::Or => (coerce_to_truth(left, right), coerce_to_truth(right, left)),
             _ => (left, right),
         };
         Ok(match (left, right) {
-            (Whole(Value(a)), Whole(Value(b))) => Whole(Value(self.operate(op, a, b)?)),
+            (Whole(Value(a)), Whole(Value(b))) => Whole(Value(self.apply_binary(op, a, b)?)),
             (Whole(Value(value)), Whole(Tree(rest))) | (Whole(Tree(rest)), Whole(Value(value))) => {
                 Split(op, value, rest)
             }
-            (Whole(Tree(a)), Whole(Tree(b))) => Whole(self.binary(op, a, b)),
+            (Whole(Tree(a)), Whole(Tree(b))) => Whole(self.push_binary(op, a, b)),
             (Split(left_op, a, x), Split(right_op, b, y)) if op == left_op && op == right_op => {
-                let rest = self.builder.push(Node::Binary(op, x, y));
-                Split(op, self.operate(op, a, b)?, rest)
+                let rest = self.builder.push_node(Node::Binary(op, x, y));
+                Split(op, self.apply_binary(op, a, b)?, rest)
             }
-            (Split(left_op, a, x), Whole(Value(b))) if op == left_op => Split(op, self.operate(op, a, b)?, x),
+            (Split(left_op, a, x), Whole(Value(b))) if op == left_op => {
+                Split(op, self.apply_binary(op, a, b)?, x)
+            }
             (Whole(Value(a)), Split(right_op, b, y)) if op == right_op => {
-                Split(op, self.operate(op, a, b)?, y)
+                Split(op, self.apply_binary(op, a, b)?, y)
             }
             (Split(left_op, a, x), other) if op == left_op => {
-                let other = self.rest_of(other)?;
-                Split(op, a, self.builder.push(Node::Binary(op, x, other)))
+                let other = self.rest_without_constant(other)?;
+                Split(op, a, self.builder.push_node(Node::Binary(op, x, other)))
             }
             (other, Split(right_op, b, y)) if op == right_op => {
-                let other = self.rest_of(other)?;
-                Split(op, b, self.builder.push(Node::Binary(op, other, y)))
+                let other = self.rest_without_constant(other)?;
+                Split(op, b, self.builder.push_node(Node::Binary(op, other, y)))
             }
             (left, right) => {
-                let left = self.joined(left)?;
-                let right = self.joined(right)?;
-                Whole(self.binary(op, left, right))
+                let left = self.join_operand(left)?;
+                let right = self.join_operand(right)?;
+                Whole(self.push_binary(op, left, right))
             }
         })
     }
 
     /// What an operand comes to beside its constant. The reference loses the constant here: `1 + a + 2 * b` becomes
     /// `1 + a + b` (operators.cpp, combine).
-    fn rest_of(&mut self, operand: Operand<'a>) -> Result<NodeId, Failure> {
+    fn rest_without_constant(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
         match operand {
-            Operand::Whole(part) => self.node_of(part),
-            Operand::Split(_, _, rest) => Ok(rest),
+            FlatOperand::Whole(part) => self.part_to_node(part),
+            FlatOperand::Split(_, _, rest) => Ok(rest),
         }
     }
 
-    fn joined(&mut self, operand: Operand<'a>) -> Result<NodeId, Failure> {
+    fn join_operand(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
         match operand {
-            Operand::Whole(part) => self.node_of(part),
-            Operand::Split(op, value, rest) => {
-                let value = self.literal(value)?;
-                Ok(self.builder.push(Node::Binary(op, value, rest)))
+            FlatOperand::Whole(part) => self.part_to_node(part),
+            FlatOperand::Split(op, value, rest) => {
+                let value = self.push_literal(value)?;
+                Ok(self.builder.push_node(Node::Binary(op, value, rest)))
             }
         }
     }
 
     /// `&&` and `||` with exactly one operand known: it may decide, or may be left out.
-    fn decided(
+    fn decide_logical(
         &mut self,
         op: BinaryOp,
-        left: Operand<'a>,
-        right: Operand<'a>,
-    ) -> Result<Option<Operand<'a>>, Failure> {
+        left: FlatOperand<'a>,
+        right: FlatOperand<'a>,
+    ) -> Result<Option<FlatOperand<'a>>, EvalFailure> {
         if !matches!(op, BinaryOp::And | BinaryOp::Or) {
             return Ok(None);
         }
-        let unknown = Computed::Undefined;
+        let unknown = ComputedValue::Undefined;
         let (result, known, rest) = match (left, right) {
-            (Operand::Whole(Part::Value(_)), Operand::Whole(Part::Value(_))) => return Ok(None),
-            (Operand::Whole(Part::Value(value)), rest) => (self.operate(op, value, unknown)?, value, rest),
-            (rest, Operand::Whole(Part::Value(value))) => (self.operate(op, unknown, value)?, value, rest),
+            (FlatOperand::Whole(FlatPart::Value(_)), FlatOperand::Whole(FlatPart::Value(_))) => {
+                return Ok(None);
+            }
+            (FlatOperand::Whole(FlatPart::Value(value)), rest) => {
+                (self.apply_binary(op, value, unknown)?, value, rest)
+            }
+            (rest, FlatOperand::Whole(FlatPart::Value(value))) => {
+                (self.apply_binary(op, unknown, value)?, value, rest)
+            }
             _ => return Ok(None),
         };
-        if let Computed::Bool(_) = result {
-            return Ok(Some(Operand::Whole(Part::Value(result))));
+        if let ComputedValue::Bool(_) = result {
+            return Ok(Some(FlatOperand::Whole(FlatPart::Value(result))));
         }
         if op == BinaryOp::And && known.truth() == Some(true) {
             // Whatever was apart in it is taken together; the constant goes unnoticed in the reference.
             return Ok(Some(match rest {
-                Operand::Split(_, _, rest) => Operand::Whole(Part::Tree(rest)),
+                FlatOperand::Split(_, _, rest) => FlatOperand::Whole(FlatPart::Tree(rest)),
                 whole => whole,
             }));
         }
@@ -363,143 +420,155 @@ impl<'a> Flattener<'_, 'a> {
     }
 
     #[inline(never)]
-    fn conditional(
+    fn flatten_conditional(
         &mut self,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         condition: NodeId,
         branches: &[NodeId],
-        at: At<'a>,
-    ) -> Result<Part<'a>, Failure> {
-        let selector = self.whole(tree, condition, at)?;
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
+        let selector = self.flatten_whole(tree, condition, at)?;
         let selector = match selector {
-            Part::Value(value) if !value.is_undefined() => {
+            FlatPart::Value(value) if !value.is_undefined() => {
                 return match value.truth() {
-                    None => Ok(Part::Value(Computed::Error)),
-                    Some(truth) => self.whole(tree, branches[usize::from(!truth)], at),
+                    None => Ok(FlatPart::Value(ComputedValue::Error)),
+                    Some(truth) => self.flatten_whole(tree, branches[usize::from(!truth)], at),
                 };
             }
-            Part::Value(_) => None,
-            Part::Tree(id) => Some(id),
+            FlatPart::Value(_) => None,
+            FlatPart::Tree(id) => Some(id),
         };
-        let yes = self.whole(tree, branches[0], at)?;
-        let no = self.whole(tree, branches[1], at)?;
-        let no = self.node_of(no)?;
-        let condition = selector.unwrap_or_else(|| self.builder.copy(tree, condition));
+        let yes = self.flatten_whole(tree, branches[0], at)?;
+        let no = self.flatten_whole(tree, branches[1], at)?;
+        let no = self.part_to_node(no)?;
+        let condition = selector.unwrap_or_else(|| self.builder.copy_node(tree, condition));
         // Where there is no literal the reference forgets to fail, and its `MakeOperation` takes a conditional without a first
         // branch for `?:`.
-        let Ok(yes) = self.node_of(yes) else {
-            return Ok(self.binary(BinaryOp::Elvis, condition, no));
+        let Ok(yes) = self.part_to_node(yes) else {
+            return Ok(self.push_binary(BinaryOp::Elvis, condition, no));
         };
-        let branches = self.builder.link(&[yes, no]);
-        Ok(Part::Tree(self.builder.push(Node::Ternary { condition, branches })))
+        let branches = self.builder.push_links(&[yes, no]);
+        Ok(FlatPart::Tree(self.builder.push_node(Node::Ternary { condition, branches })))
     }
 
     #[inline(never)]
-    fn reference(
+    fn flatten_reference(
         &mut self,
-        tree: &'a Arc<Tree>,
+        tree: &'a Arc<ExprTree>,
         id: NodeId,
         (base, name): (NodeId, NodeId),
-        at: At<'a>,
-    ) -> Result<Part<'a>, Failure> {
-        let wanted = Wanted::of(tree, name);
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
+        let wanted = NameLookup::from_tree(tree, name);
         let found = match base {
-            NO_BASE => self.evaluator.resolve(wanted, at)?,
-            ABSOLUTE => {
-                let root = self.evaluator.root().ok_or(Failure)?;
+            NO_BASE => self.evaluator.resolve_name(wanted, at)?,
+            ABSOLUTE_BASE => {
+                let root = self.evaluator.root_scope().ok_or(EvalFailure)?;
                 self.evaluator.look_up(root, wanted)?
             }
             base => {
                 if self.evaluator.is_deepest() {
-                    return Ok(Part::Value(Computed::Error));
+                    return Ok(FlatPart::Value(ComputedValue::Error));
                 }
-                let value = self.evaluator.deeper(|evaluator| evaluator.eval(tree, base, at))?;
+                let value = self.evaluator.with_deeper_level(|evaluator| evaluator.eval(tree, base, at))?;
                 match value {
-                    Computed::Ad(scope) => self.evaluator.look_up(scope, wanted)?,
-                    Computed::Undefined => None,
-                    Computed::List(_) if !self.inline => None,
-                    Computed::List(_) => {
+                    ComputedValue::Ad(scope) => self.evaluator.look_up(scope, wanted)?,
+                    ComputedValue::Undefined => None,
+                    ComputedValue::List(_) if !self.inline => None,
+                    ComputedValue::List(_) => {
                         // What is selected from a list is a list of values, flattened as any other.
-                        let list = self.evaluator.select(value, wanted, at)?;
-                        return Ok(Part::Tree(if self.inline {
-                            push_value(self.builder, &list.to_value())
+                        let list = self.evaluator.select_attribute(value, wanted, at)?;
+                        return Ok(FlatPart::Tree(if self.inline {
+                            push_literal(self.builder, &list.to_value())
                         } else {
-                            self.builder.copy(tree, id)
+                            self.builder.copy_node(tree, id)
                         }));
                     }
-                    _ => return Ok(Part::Value(Computed::Error)),
+                    _ => return Ok(FlatPart::Value(ComputedValue::Error)),
                 }
             }
         };
         let Some((bound, scope)) = found else {
             // A base that leads to nothing is inlined by itself.
             if self.inline
-                && !matches!(base, NO_BASE | ABSOLUTE)
-                && let Ok(Part::Tree(base)) = self.evaluator_deeper(tree, base, at)
+                && !matches!(base, NO_BASE | ABSOLUTE_BASE)
+                && let Ok(FlatPart::Tree(base)) = self.flatten_deeper(tree, base, at)
             {
-                return Ok(Part::Tree(self.builder.attr(base, tree.name_bytes(name))));
+                return Ok(FlatPart::Tree(self.builder.push_attribute(base, tree.name_bytes(name))));
             }
-            return Ok(Part::Tree(self.builder.copy(tree, id)));
+            return Ok(FlatPart::Tree(self.builder.copy_node(tree, id)));
         };
         let flat = match bound {
-            Bound::Slot { slot: Slot::Expr(root, inner), .. } => {
+            Binding::Attribute { slot: StoredValue::Expr(root, inner), .. } => {
                 if matches!(inner.node(*root), Node::Ad { .. }) {
-                    return Ok(Part::Tree(self.builder.copy(tree, id)));
+                    return Ok(FlatPart::Tree(self.builder.copy_node(tree, id)));
                 }
-                self.evaluator_deeper(inner, *root, At::scope(Some(scope)))?
+                self.flatten_deeper(inner, *root, EvalScopes::from_scope(Some(scope)))?
             }
-            Bound::Node { tree: inner, id: root, .. } => {
+            Binding::NestedAttribute { tree: inner, id: root, .. } => {
                 if matches!(inner.node(root), Node::Ad { .. }) {
-                    return Ok(Part::Tree(self.builder.copy(tree, id)));
+                    return Ok(FlatPart::Tree(self.builder.copy_node(tree, id)));
                 }
-                self.evaluator_deeper(inner, root, At::scope(Some(scope)))?
+                self.flatten_deeper(inner, root, EvalScopes::from_scope(Some(scope)))?
             }
-            Bound::Ad(_) => return Ok(Part::Tree(self.builder.copy(tree, id))),
-            other => Part::Value(self.evaluator.eval_bound(other, scope)?),
+            Binding::Ad(_) => return Ok(FlatPart::Tree(self.builder.copy_node(tree, id))),
+            other => FlatPart::Value(self.evaluator.eval_binding(other, scope)?),
         };
         Ok(match flat {
-            Part::Tree(_) if !self.inline => Part::Tree(self.builder.copy(tree, id)),
+            FlatPart::Tree(_) if !self.inline => FlatPart::Tree(self.builder.copy_node(tree, id)),
             other => other,
         })
     }
 
     /// Flattens one level of the reference's depth further down.
-    fn evaluator_deeper(&mut self, tree: &'a Arc<Tree>, id: NodeId, at: At<'a>) -> Result<Part<'a>, Failure> {
+    fn flatten_deeper(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        id: NodeId,
+        at: EvalScopes<'a>,
+    ) -> Result<FlatPart<'a>, EvalFailure> {
         let (builder, inline) = (&mut *self.builder, self.inline);
-        self.evaluator.deeper(|evaluator| Flattener { evaluator, builder, inline }.whole(tree, id, at))
+        self.evaluator.with_deeper_level(|evaluator| {
+            Flattener { evaluator, builder, inline }.flatten_whole(tree, id, at)
+        })
     }
 }
 
 /// A logical operator on two values. Unlike in an evaluation, where the left operand may settle it, a right operand without truth
 /// is an error (reference: `doLogical`).
-fn logical<'a>(left: Computed<'a>, right: Computed<'a>, connective: Connective) -> Computed<'a> {
-    let right = Logic::of(&Ok(right));
+fn apply_logical<'a>(
+    left: ComputedValue<'a>,
+    right: ComputedValue<'a>,
+    connective: Connective,
+) -> ComputedValue<'a> {
+    let right = LogicValue::from_result(&Ok(right));
     let result = match right {
-        Logic::Other => Logic::Error,
-        right => connective.of(Logic::of(&Ok(left)), || right),
+        LogicValue::Other => LogicValue::Error,
+        right => connective.evaluate(LogicValue::from_result(&Ok(left)), || right),
     };
-    result.into_computed().unwrap_or(Computed::Error)
+    result.into_computed().unwrap_or(ComputedValue::Error)
 }
 
 /// A known operand of a logical operator beside one that is not known becomes a truth value.
-fn coerced<'a>(operand: Operand<'a>, other: Operand<'a>) -> Operand<'a> {
+fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> FlatOperand<'a> {
     match (operand, other) {
-        (Operand::Whole(Part::Value(value)), Operand::Whole(Part::Tree(_)) | Operand::Split(..)) => {
-            Operand::Whole(Part::Value(as_truth(value)))
-        }
+        (
+            FlatOperand::Whole(FlatPart::Value(value)),
+            FlatOperand::Whole(FlatPart::Tree(_)) | FlatOperand::Split(..),
+        ) => FlatOperand::Whole(FlatPart::Value(to_truth_value(value))),
         (operand, _) => operand,
     }
 }
 
 /// A number as the truth value that it stands for.
-fn as_truth(value: Computed<'_>) -> Computed<'_> {
-    value.truth().map_or(value, Computed::Bool)
+fn to_truth_value(value: ComputedValue<'_>) -> ComputedValue<'_> {
+    value.truth().map_or(value, ComputedValue::Bool)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outside::System;
+    use crate::eval_world::System;
     use crate::syntax::Dialect;
 
     /// What is left of an expression beside an ad, as it prints.
@@ -507,8 +576,8 @@ mod tests {
         let my = ClassAd::parse_new(my.as_bytes(), Dialect::default()).unwrap();
         let context = Context::new(&System).my(&my);
         flatten(&Expr::parse(text.as_bytes()).unwrap(), context).map(|flat| match flat {
-            Flat::Value(value) => value.unparse().to_string(),
-            Flat::Expr(expr) => expr.unparse().to_string(),
+            FlattenResult::Value(value) => value.unparse().to_string(),
+            FlattenResult::Expr(expr) => expr.unparse().to_string(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! Symmetric match and rank of two ads (reference: matchClassad.cpp).
 
 use crate::ad::{ClassAd, Value};
-use crate::eval::context::{Context, Question};
-use crate::outside::Outside;
+use crate::eval::context::{Context, EvalRequest};
+use crate::eval_world::EvalWorld;
 
 /// Two ads side by side: the left one is MY where it speaks for itself, and TARGET for the right one. Nothing is copied.
 ///
@@ -23,69 +23,79 @@ use crate::outside::Outside;
 /// ```
 #[derive(Clone, Copy)]
 pub struct MatchAd<'a> {
-    forth: Context<'a>,
-    back: Context<'a>,
+    left_context: Context<'a>,
+    right_context: Context<'a>,
 }
 
 impl<'a> MatchAd<'a> {
     /// Puts two ads side by side.
-    pub fn new(world: &'a dyn Outside, left: &'a ClassAd, right: &'a ClassAd) -> Self {
+    pub fn new(world: &'a dyn EvalWorld, left: &'a ClassAd, right: &'a ClassAd) -> Self {
         let context = Context::new(world);
-        MatchAd { forth: context.my(left).target(right), back: context.my(right).target(left) }
+        MatchAd {
+            left_context: context.my(left).target(right),
+            right_context: context.my(right).target(left),
+        }
     }
 
     /// The same in strict mode.
     #[must_use]
     pub fn strict(self, strict: bool) -> Self {
-        MatchAd { forth: self.forth.strict(strict), back: self.back.strict(strict) }
+        MatchAd {
+            left_context: self.left_context.strict(strict),
+            right_context: self.right_context.strict(strict),
+        }
     }
 
     /// The context of the left ad, in which expressions see it as MY.
     pub fn left(&self) -> Context<'a> {
-        self.forth
+        self.left_context
     }
 
     /// The context of the right ad.
     pub fn right(&self) -> Context<'a> {
-        self.back
+        self.right_context
     }
 
     /// Whether the Requirements of both ads hold (`symmetricMatch`).
     pub fn symmetric(&self) -> bool {
-        self.holds(b"symmetricMatch")
+        self.has_true_attribute(b"symmetricMatch")
     }
 
     /// Whether the Requirements of the right ad hold (`leftMatchesRight`).
     pub fn left_matches_right(&self) -> bool {
-        self.holds(b"leftMatchesRight")
+        self.has_true_attribute(b"leftMatchesRight")
     }
 
     /// Whether the Requirements of the left ad hold (`rightMatchesLeft`).
     pub fn right_matches_left(&self) -> bool {
-        self.holds(b"rightMatchesLeft")
+        self.has_true_attribute(b"rightMatchesLeft")
     }
 
     /// The value of the left ad's Requirements.
     pub fn left_requirements(&self) -> Value {
-        self.value(b"rightMatchesLeft")
+        self.eval_match_attribute(b"rightMatchesLeft")
     }
 
     /// What the left ad thinks of the right one; `None` where there is no Rank or it is no number. Callers take 0.0 then.
     /// As in the reference, an ad without Rank answers with the other one's.
     pub fn left_rank(&self) -> Option<f64> {
-        self.forth.real("Rank")
+        self.left_context.real("Rank")
     }
 
     /// What the right ad thinks of the left one.
     pub fn right_rank(&self) -> Option<f64> {
-        self.back.real("Rank")
+        self.right_context.real("Rank")
     }
 
-    fn holds(&self, name: &[u8]) -> bool {
-        self.forth.run(Question::Match(name), |value| value.truth()).flatten().flatten() == Some(true)
+    fn has_true_attribute(&self, name: &[u8]) -> bool {
+        self.left_context.evaluate(EvalRequest::Match(name), |value| value.truth()).flatten().flatten()
+            == Some(true)
     }
 
-    fn value(&self, name: &[u8]) -> Value {
-        self.forth.run(Question::Match(name), |value| value.to_value()).flatten().unwrap_or(Value::Error)
+    fn eval_match_attribute(&self, name: &[u8]) -> Value {
+        self.left_context
+            .evaluate(EvalRequest::Match(name), |value| value.to_value())
+            .flatten()
+            .unwrap_or(Value::Error)
     }
 }

@@ -1,29 +1,29 @@
 //! What expressions mean: evaluation, the functions, matching, and what can be told of an expression in its ads.
 
-pub(crate) mod arena;
+mod argument_checks;
 pub(crate) mod binding;
-pub(crate) mod computed;
+pub(crate) mod computed_value;
 pub(crate) mod context;
+pub(crate) mod eval_arena;
 pub(crate) mod evaluator;
 pub mod explain;
 pub mod flatten;
 pub(crate) mod functions;
+pub(crate) mod logic;
 mod matching;
 pub(crate) mod observer;
 pub(crate) mod operators;
+mod prefilter;
+pub(crate) mod reference_walk;
 pub mod references;
-mod refusal;
 pub(crate) mod scope;
-mod screen;
-pub(crate) mod truth;
 #[cfg(feature = "serde")]
-mod typed;
-pub(crate) mod walk;
+mod serde_ads;
 
 pub use context::Context;
+pub use logic::Truth;
 pub use matching::MatchAd;
-pub use observer::{Observer, Part, Place};
-pub use screen::{Guards, Loaded, Role, Screen};
-pub use truth::Truth;
+pub use observer::{ExprPart, NameLocation, Observer};
+pub use prefilter::{AdRole, EqualityGuards, LoadedValues, Prefilter};
 #[cfg(feature = "serde")]
-pub use typed::{FieldError, from_ad, to_ad};
+pub use serde_ads::{FieldError, from_ad, to_ad};

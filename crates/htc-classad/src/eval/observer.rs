@@ -5,22 +5,22 @@ use std::sync::Arc;
 use bstr::{BStr, BString};
 
 use crate::ad::Value;
-use crate::ad::unparse::{self, Form};
+use crate::ad::unparse::{self, UnparseForm};
 use crate::syntax::expr::Expr;
-use crate::syntax::tree::{Node, NodeId, Tree, UnaryOp};
+use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 
 /// Is told what an evaluation does, while it does it. The evaluation itself is the same with and without.
 ///
 /// ```
 /// use std::cell::RefCell;
 /// use bstr::BStr;
-/// use htc_classad::{ClassAd, Context, Expr, Observer, Place};
+/// use htc_classad::{ClassAd, Context, Expr, Observer, NameLocation};
 /// # use htc_classad::System;
 ///
 /// #[derive(Default)]
 /// struct Names(RefCell<Vec<String>>);
 /// impl Observer for Names {
-///     fn found(&self, name: &BStr, place: Place) {
+///     fn name_found(&self, name: &BStr, place: NameLocation) {
 ///         self.0.borrow_mut().push(format!("{name} {place:?}"));
 ///     }
 /// }
@@ -35,21 +35,21 @@ use crate::syntax::tree::{Node, NodeId, Tree, UnaryOp};
 /// ```
 pub trait Observer {
     /// The evaluation of a part of an expression begins.
-    fn enter(&self, _part: &Part<'_>) {}
+    fn enter(&self, _part: &ExprPart<'_>) {}
 
     /// A name was looked up.
-    fn found(&self, _name: &BStr, _place: Place) {}
+    fn name_found(&self, _name: &BStr, _place: NameLocation) {}
 
     /// What the name that was looked up last is bound to is being evaluated already: the name refers to itself.
-    fn circular(&self) {}
+    fn circular_reference(&self) {}
 
     /// The evaluation of a part has ended with this value; `None` when it failed (a limit was reached).
-    fn leave(&self, _part: &Part<'_>, _value: Option<&Value>) {}
+    fn leave(&self, _part: &ExprPart<'_>, _value: Option<&Value>) {}
 }
 
 /// Where a name was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum NameLocation {
     /// In the ad that the expression is evaluated for.
     My,
     /// In the other ad.
@@ -63,12 +63,12 @@ pub enum Place {
 }
 
 /// A part of an expression: an operator with its operands, a call, a reference, a literal.
-pub struct Part<'a> {
-    pub(crate) tree: &'a Arc<Tree>,
+pub struct ExprPart<'a> {
+    pub(crate) tree: &'a Arc<ExprTree>,
     pub(crate) id: NodeId,
 }
 
-impl Part<'_> {
+impl ExprPart<'_> {
     /// The part as an expression of its own.
     pub fn expr(&self) -> Expr {
         Expr::from_tree(self.tree, self.id)
@@ -77,7 +77,7 @@ impl Part<'_> {
     /// Its text in the new form.
     pub fn text(&self) -> BString {
         let mut out = Vec::new();
-        unparse::node(self.tree, self.id, Form::New, &mut out);
+        unparse::push_node(self.tree, self.id, UnparseForm::New, &mut out);
         out.into()
     }
 

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::eval::computed::Computed;
-use crate::eval::truth::Logic;
+use crate::eval::computed_value::ComputedValue;
+use crate::eval::logic::LogicValue;
 use crate::syntax::AbsTime;
 use crate::syntax::numbers;
 use crate::syntax::tree::{BinaryOp, UnaryOp};
@@ -11,8 +11,8 @@ use crate::text::caseless;
 
 /// An operator before its operand.
 #[inline]
-pub(crate) fn unary(op: UnaryOp, operand: Computed<'_>) -> Computed<'_> {
-    use Computed::{Bool, Error, Int, Real, RelTime, Undefined};
+pub(crate) fn apply_unary(op: UnaryOp, operand: ComputedValue<'_>) -> ComputedValue<'_> {
+    use ComputedValue::{Bool, Error, Int, Real, RelTime, Undefined};
     match (op, operand) {
         (UnaryOp::Parentheses, value) => value,
         (_, Undefined) => Undefined,
@@ -28,12 +28,16 @@ pub(crate) fn unary(op: UnaryOp, operand: Computed<'_>) -> Computed<'_> {
 
 /// A strict operator between two operands: all but `&& || =?= =!= ?:` and subscripts.
 #[inline]
-pub(crate) fn binary<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
+pub(crate) fn apply_binary<'a>(
+    op: BinaryOp,
+    left: ComputedValue<'a>,
+    right: ComputedValue<'a>,
+) -> ComputedValue<'a> {
     if left.is_error() || right.is_error() {
-        return Computed::Error;
+        return ComputedValue::Error;
     }
     if left.is_undefined() || right.is_undefined() {
-        return Computed::Undefined;
+        return ComputedValue::Undefined;
     }
     match op {
         BinaryOp::Equal
@@ -41,46 +45,56 @@ pub(crate) fn binary<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) 
         | BinaryOp::Less
         | BinaryOp::LessEqual
         | BinaryOp::Greater
-        | BinaryOp::GreaterEqual => compare(op, left, right),
+        | BinaryOp::GreaterEqual => compare_values(op, left, right),
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Modulus => {
             arithmetic(op, left, right)
         }
         _ => match (left, right) {
-            (Computed::Int(a), Computed::Int(b)) => bitwise(op, a, b),
-            _ => Computed::Error,
+            (ComputedValue::Int(a), ComputedValue::Int(b)) => bitwise(op, a, b),
+            _ => ComputedValue::Error,
         },
     }
 }
 
 /// A comparison of two values that are neither undefined nor error.
-pub(crate) fn compare<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
-    match logic_of_comparison(op, &left, &right) {
-        Logic::True => Computed::Bool(true),
-        Logic::False => Computed::Bool(false),
-        _ => Computed::Error,
+pub(crate) fn compare_values<'a>(
+    op: BinaryOp,
+    left: ComputedValue<'a>,
+    right: ComputedValue<'a>,
+) -> ComputedValue<'a> {
+    match comparison_logic(op, &left, &right) {
+        LogicValue::True => ComputedValue::Bool(true),
+        LogicValue::False => ComputedValue::Bool(false),
+        _ => ComputedValue::Error,
     }
 }
 
 /// A comparison of any two values.
 #[inline]
-pub(crate) fn logic_of_comparison(op: BinaryOp, left: &Computed<'_>, right: &Computed<'_>) -> Logic {
-    use Computed::{Bool, Int, Real, RelTime, Str};
+pub(crate) fn comparison_logic(
+    op: BinaryOp,
+    left: &ComputedValue<'_>,
+    right: &ComputedValue<'_>,
+) -> LogicValue {
+    use ComputedValue::{Bool, Int, Real, RelTime, Str};
     let order = match (left, right) {
         (Int(a), Int(b)) => Some(a.cmp(b)),
         (Str(a), Str(b)) => match op {
-            BinaryOp::Equal => return Logic::from(caseless::eq(a, b)),
-            BinaryOp::NotEqual => return Logic::from(!caseless::eq(a, b)),
+            BinaryOp::Equal => return LogicValue::from(caseless::eq(a, b)),
+            BinaryOp::NotEqual => return LogicValue::from(!caseless::eq(a, b)),
             _ => Some(caseless::cmp(a, b)),
         },
-        (Computed::Error, _) | (_, Computed::Error) => return Logic::Error,
-        (Computed::Undefined, _) | (_, Computed::Undefined) => return Logic::Undefined,
-        (Bool(_) | Int(_), Bool(_) | Int(_)) => Some(whole(*left).cmp(&whole(*right))),
-        (Bool(_) | Int(_) | Real(_), Bool(_) | Int(_) | Real(_)) => real(*left).partial_cmp(&real(*right)),
-        (Computed::AbsTime(a), Computed::AbsTime(b)) => Some(a.seconds.cmp(&b.seconds)),
+        (ComputedValue::Error, _) | (_, ComputedValue::Error) => return LogicValue::Error,
+        (ComputedValue::Undefined, _) | (_, ComputedValue::Undefined) => return LogicValue::Undefined,
+        (Bool(_) | Int(_), Bool(_) | Int(_)) => Some(to_integer(*left).cmp(&to_integer(*right))),
+        (Bool(_) | Int(_) | Real(_), Bool(_) | Int(_) | Real(_)) => {
+            to_real(*left).partial_cmp(&to_real(*right))
+        }
+        (ComputedValue::AbsTime(a), ComputedValue::AbsTime(b)) => Some(a.seconds.cmp(&b.seconds)),
         (RelTime(a), RelTime(b)) => a.partial_cmp(b),
-        _ => return Logic::Error,
+        _ => return LogicValue::Error,
     };
-    Logic::from(match op {
+    LogicValue::from(match op {
         BinaryOp::Equal => order == Some(Ordering::Equal),
         BinaryOp::NotEqual => order != Some(Ordering::Equal),
         BinaryOp::Less => order == Some(Ordering::Less),
@@ -93,53 +107,56 @@ pub(crate) fn logic_of_comparison(op: BinaryOp, left: &Computed<'_>, right: &Com
 /// `=?=`, which is never undefined: no promotion, strings with their case. Two lists or two ads are an error, unless
 /// one list is of the hidden flavour and the other is not.
 #[inline]
-pub(crate) fn identical<'a>(left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
-    use Computed::{Bool, Int, Real, RelTime, Str};
+pub(crate) fn identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
+    use ComputedValue::{Bool, Int, Real, RelTime, Str};
     Bool(match (left, right) {
-        (Computed::Undefined, Computed::Undefined) | (Computed::Error, Computed::Error) => true,
+        (ComputedValue::Undefined, ComputedValue::Undefined)
+        | (ComputedValue::Error, ComputedValue::Error) => true,
         (Bool(a), Bool(b)) => a == b,
         (Int(a), Int(b)) => a == b,
         (Real(a), Real(b)) | (RelTime(a), RelTime(b)) => a == b,
         (Str(a), Str(b)) => a == b,
-        (Computed::AbsTime(a), Computed::AbsTime(b)) => a == b,
-        (Computed::List(a), Computed::List(b)) if a.shared == b.shared => return Computed::Error,
-        (Computed::Ad(_), Computed::Ad(_)) => return Computed::Error,
+        (ComputedValue::AbsTime(a), ComputedValue::AbsTime(b)) => a == b,
+        (ComputedValue::List(a), ComputedValue::List(b)) if a.shared == b.shared => {
+            return ComputedValue::Error;
+        }
+        (ComputedValue::Ad(_), ComputedValue::Ad(_)) => return ComputedValue::Error,
         _ => false,
     })
 }
 
 /// `=!=`.
-pub(crate) fn not_identical<'a>(left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
+pub(crate) fn not_identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
     match identical(left, right) {
-        Computed::Bool(same) => Computed::Bool(!same),
+        ComputedValue::Bool(same) => ComputedValue::Bool(!same),
         other => other,
     }
 }
 
 /// An integer or boolean as integer.
-fn whole(value: Computed<'_>) -> i64 {
+fn to_integer(value: ComputedValue<'_>) -> i64 {
     match value {
-        Computed::Int(i) => i,
-        Computed::Bool(b) => i64::from(b),
+        ComputedValue::Int(i) => i,
+        ComputedValue::Bool(b) => i64::from(b),
         _ => 0,
     }
 }
 
 /// A number as real.
-fn real(value: Computed<'_>) -> f64 {
+fn to_real(value: ComputedValue<'_>) -> f64 {
     match value {
-        Computed::Real(r) => r,
-        other => whole(other) as f64,
+        ComputedValue::Real(r) => r,
+        other => to_integer(other) as f64,
     }
 }
 
 /// `+ - * / %` of two values that are neither undefined nor error.
-fn arithmetic<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
-    use Computed::{Bool, Error, Int, Real};
+fn arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
+    use ComputedValue::{Bool, Error, Int, Real};
     match (left, right) {
-        (Int(_) | Bool(_), Int(_) | Bool(_)) => whole_arithmetic(op, whole(left), whole(right)),
+        (Int(_) | Bool(_), Int(_) | Bool(_)) => integer_arithmetic(op, to_integer(left), to_integer(right)),
         (Int(_) | Bool(_) | Real(_), Int(_) | Bool(_) | Real(_)) => {
-            let (a, b) = (real(left), real(right));
+            let (a, b) = (to_real(left), to_real(right));
             let result = match op {
                 BinaryOp::Add => a + b,
                 BinaryOp::Subtract => a - b,
@@ -154,8 +171,8 @@ fn arithmetic<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Comp
     }
 }
 
-fn whole_arithmetic<'a>(op: BinaryOp, a: i64, b: i64) -> Computed<'a> {
-    use Computed::{Error, Int};
+fn integer_arithmetic<'a>(op: BinaryOp, a: i64, b: i64) -> ComputedValue<'a> {
+    use ComputedValue::{Error, Int};
     match op {
         BinaryOp::Add => Int(a.wrapping_add(b)),
         BinaryOp::Subtract => Int(a.wrapping_sub(b)),
@@ -166,32 +183,32 @@ fn whole_arithmetic<'a>(op: BinaryOp, a: i64, b: i64) -> Computed<'a> {
     }
 }
 
-fn time_arithmetic<'a>(op: BinaryOp, left: Computed<'a>, right: Computed<'a>) -> Computed<'a> {
-    use Computed::{Error, Int, Real, RelTime};
+fn time_arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
+    use ComputedValue::{Error, Int, Real, RelTime};
     let shifted = |time: AbsTime, by: f64, sign: i64| {
         let by = numbers::truncate(by).wrapping_mul(sign);
-        Computed::AbsTime(AbsTime { seconds: time.seconds.wrapping_add(by), offset: time.offset })
+        ComputedValue::AbsTime(AbsTime { seconds: time.seconds.wrapping_add(by), offset: time.offset })
     };
     match (op, left, right) {
-        (BinaryOp::Add, Computed::AbsTime(time), RelTime(by))
-        | (BinaryOp::Add, RelTime(by), Computed::AbsTime(time)) => shifted(time, by, 1),
-        (BinaryOp::Subtract, Computed::AbsTime(time), RelTime(by)) => shifted(time, by, -1),
-        (BinaryOp::Subtract, Computed::AbsTime(a), Computed::AbsTime(b)) => {
+        (BinaryOp::Add, ComputedValue::AbsTime(time), RelTime(by))
+        | (BinaryOp::Add, RelTime(by), ComputedValue::AbsTime(time)) => shifted(time, by, 1),
+        (BinaryOp::Subtract, ComputedValue::AbsTime(time), RelTime(by)) => shifted(time, by, -1),
+        (BinaryOp::Subtract, ComputedValue::AbsTime(a), ComputedValue::AbsTime(b)) => {
             RelTime(a.seconds.wrapping_sub(b.seconds) as f64)
         }
         (BinaryOp::Add, RelTime(a), RelTime(b)) => RelTime(a + b),
         (BinaryOp::Subtract, RelTime(a), RelTime(b)) => RelTime(a - b),
-        (BinaryOp::Multiply, RelTime(a), Int(_) | Real(_)) => RelTime(a * real(right)),
-        (BinaryOp::Multiply, Int(_) | Real(_), RelTime(b)) => RelTime(real(left) * b),
-        (BinaryOp::Divide, RelTime(a), Int(_) | Real(_)) => RelTime(a / real(right)),
+        (BinaryOp::Multiply, RelTime(a), Int(_) | Real(_)) => RelTime(a * to_real(right)),
+        (BinaryOp::Multiply, Int(_) | Real(_), RelTime(b)) => RelTime(to_real(left) * b),
+        (BinaryOp::Divide, RelTime(a), Int(_) | Real(_)) => RelTime(a / to_real(right)),
         _ => Error,
     }
 }
 
 /// Bits and shifts. The reference does not check shift counts; this is what its code does on an x86-64.
-fn bitwise<'a>(op: BinaryOp, a: i64, b: i64) -> Computed<'a> {
+fn bitwise<'a>(op: BinaryOp, a: i64, b: i64) -> ComputedValue<'a> {
     let modulo = (b & 63) as u32;
-    Computed::Int(match op {
+    ComputedValue::Int(match op {
         BinaryOp::BitAnd => a & b,
         BinaryOp::BitOr => a | b,
         BinaryOp::BitXor => a ^ b,
@@ -204,6 +221,6 @@ fn bitwise<'a>(op: BinaryOp, a: i64, b: i64) -> Computed<'a> {
             let rest = (b.wrapping_sub(1) & 63) as u32;
             ((a as u64 >> 1) >> rest) as i64
         }
-        _ => return Computed::Error,
+        _ => return ComputedValue::Error,
     })
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::ad::ClassAd;
 use crate::syntax::Dialect;
-use crate::syntax::tree::Tree;
+use crate::syntax::tree::ExprTree;
 
 /// An ad together with the ads around it.
-pub(crate) struct Scope<'a> {
+pub(crate) struct AdScope<'a> {
     pub(crate) ad: AdRef<'a>,
     /// The ad that this one is written in.
-    pub(crate) parent: Option<&'a Scope<'a>>,
+    pub(crate) parent: Option<&'a AdScope<'a>>,
     /// Taken out of another ad by a string subscript: in the reference no attribute of it is found any more
     /// (`a["b"].c`, attrrefs.cpp, `FindExpr`), while `a["b"]["c"]` is.
     pub(crate) detached: bool,
@@ -22,33 +22,33 @@ pub(crate) enum AdRef<'a> {
     /// An ad of its own.
     Own(&'a ClassAd),
     /// An ad written within an expression.
-    Literal { tree: &'a Arc<Tree>, first: u32, count: u32 },
+    Literal { tree: &'a Arc<ExprTree>, first: u32, count: u32 },
     /// The ad that the left or the right ad of a match stands in; it is answered for, never made.
-    Context(Side),
+    Context(MatchSide),
     /// The ad that holds both sides of a match.
     Match,
 }
 
 /// The sides of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum MatchSide {
     Left,
     Right,
 }
 
-impl Side {
-    pub(crate) fn other(self) -> Side {
+impl MatchSide {
+    pub(crate) fn opposite(self) -> MatchSide {
         match self {
-            Side::Left => Side::Right,
-            Side::Right => Side::Left,
+            MatchSide::Left => MatchSide::Right,
+            MatchSide::Right => MatchSide::Left,
         }
     }
 
     /// The context ad as the reference makes it (matchClassad.cpp, InitMatchClassAd).
     pub(crate) fn context_ad(self) -> ClassAd {
         let text: &[u8] = match self {
-            Side::Left => b"[other=.RIGHT;target=.RIGHT;my=.LEFT;ad=.LEFT]",
-            Side::Right => b"[other=.LEFT;target=.LEFT;my=.RIGHT;ad=.RIGHT]",
+            MatchSide::Left => b"[other=.RIGHT;target=.RIGHT;my=.LEFT;ad=.LEFT]",
+            MatchSide::Right => b"[other=.LEFT;target=.LEFT;my=.RIGHT;ad=.RIGHT]",
         };
         ClassAd::parse_new(text, Dialect::new_syntax()).unwrap_or_default()
     }
@@ -71,8 +71,8 @@ pub(crate) fn match_ad() -> ClassAd {
             ad.insert(name, expr);
         }
     }
-    ad.set("lCtx", Side::Left.context_ad());
-    ad.set("rCtx", Side::Right.context_ad());
+    ad.set("lCtx", MatchSide::Left.context_ad());
+    ad.set("rCtx", MatchSide::Right.context_ad());
     ad
 }
 

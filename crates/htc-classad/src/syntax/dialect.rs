@@ -1,12 +1,12 @@
 //! How texts are read: the new syntax, that of long ads, that of JSON; in condor mode or in strict mode.
 
-use crate::outside::{Mode, Outside, Zone};
+use crate::eval_world::{EvalWorld, LanguageMode, Zone};
 
 /// How a text is to be read. It goes with the text to whoever reads it; nothing is set anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// Condor mode or strict mode, and the zone of times.
-    pub(crate) mode: Mode,
+    pub(crate) mode: LanguageMode,
     /// Strings of long ads, where a backslash is an ordinary byte.
     pub(crate) old_strings: bool,
     /// The lexer of JSON ads.
@@ -16,11 +16,11 @@ pub struct Dialect {
 impl Dialect {
     /// New syntax in condor mode; times without a zone are those of the machine.
     pub const fn new_syntax() -> Self {
-        Dialect { mode: Mode { strict: false, utc_times: false }, old_strings: false, json: false }
+        Dialect { mode: LanguageMode { strict: false, utc_times: false }, old_strings: false, json: false }
     }
 
     /// New syntax as a world has it: `Dialect::of(&world)`.
-    pub fn of(world: &dyn Outside) -> Self {
+    pub fn of_world(world: &dyn EvalWorld) -> Self {
         Dialect::new_syntax().mode(world.mode())
     }
 
@@ -34,9 +34,9 @@ impl Dialect {
         Dialect { json: true, ..Dialect::new_syntax() }
     }
 
-    /// The same as a [world](crate::Outside::mode) has it.
+    /// The same as a [world](crate::EvalWorld::mode) has it.
     #[must_use]
-    pub const fn mode(mut self, mode: Mode) -> Self {
+    pub const fn mode(mut self, mode: LanguageMode) -> Self {
         self.mode = mode;
         self
     }

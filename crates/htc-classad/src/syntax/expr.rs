@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bstr::BString;
 
 use crate::syntax::AttrName;
-use crate::syntax::literal::plain_literal;
 use crate::syntax::scalar::Scalar;
-use crate::syntax::tree::{BinaryOp, Builder, Node, NodeId, Tree, UnaryOp, same_scalar};
+use crate::syntax::simple_literals::parse_plain_literal;
+use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, TreeBuilder, UnaryOp, is_same_scalar};
 
 /// An expression. Cloning is cheap, and an expression may be used from several threads.
 ///
@@ -18,59 +18,60 @@ use crate::syntax::tree::{BinaryOp, Builder, Node, NodeId, Tree, UnaryOp, same_s
 /// assert!(Expr::parse(b"1 +").is_err());
 /// ```
 #[derive(Clone)]
-pub struct Expr(pub(crate) Repr);
+pub struct Expr(pub(crate) ExprRepr);
 
 /// Either a scalar or a node of a tree.
 #[derive(Clone)]
-pub(crate) enum Repr {
+pub(crate) enum ExprRepr {
     Scalar(Scalar<BString>),
-    Node(Arc<Tree>, NodeId),
+    Node(Arc<ExprTree>, NodeId),
 }
 
 impl Expr {
     /// The literal of the old syntax that all of a text is, where that is plain to see.
-    pub fn plain_old(text: &[u8]) -> Option<Expr> {
+    pub fn from_plain_old_text(text: &[u8]) -> Option<Expr> {
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
             return None;
         }
         let mut buffer = Vec::new();
-        plain_literal(text).map(|plain| Expr::scalar(plain.map(|quoted| quoted.string(&mut buffer))))
+        parse_plain_literal(text)
+            .map(|plain| Expr::from_scalar(plain.map(|quoted| quoted.resolve(&mut buffer))))
     }
 
     /// The expression that is this scalar and nothing else.
-    pub(crate) fn scalar(scalar: Scalar<&[u8]>) -> Expr {
-        Expr(Repr::Scalar(scalar.to_owned()))
+    pub(crate) fn from_scalar(scalar: Scalar<&[u8]>) -> Expr {
+        Expr(ExprRepr::Scalar(scalar.to_owned()))
     }
 
     /// A reference to an attribute: `name`.
     pub fn attribute(name: &[u8]) -> Expr {
-        let mut builder = Builder::default();
-        let root = builder.name(name);
+        let mut builder = TreeBuilder::default();
+        let root = builder.push_name(name);
         Expr::from_builder(&builder, root)
     }
 
-    pub(crate) fn from_builder(builder: &Builder, root: NodeId) -> Expr {
+    pub(crate) fn from_builder(builder: &TreeBuilder, root: NodeId) -> Expr {
         Expr::from_tree(&Arc::new(builder.finish()), root)
     }
 
     /// The expression at a node. Scalars are taken out, so that they need not keep a tree alive.
-    pub(crate) fn from_tree(tree: &Arc<Tree>, root: NodeId) -> Expr {
+    pub(crate) fn from_tree(tree: &Arc<ExprTree>, root: NodeId) -> Expr {
         match tree.scalar(root) {
-            Some(scalar) => Expr::scalar(scalar),
-            None => Expr(Repr::Node(Arc::clone(tree), root)),
+            Some(scalar) => Expr::from_scalar(scalar),
+            None => Expr(ExprRepr::Node(Arc::clone(tree), root)),
         }
     }
 
     /// The elements of what is written as a list, `{ a, b }`, be they literals or not.
     pub fn as_list(&self) -> Option<Vec<Expr>> {
         match &self.0 {
-            Repr::Node(tree, root) => match tree.node(*root) {
+            ExprRepr::Node(tree, root) => match tree.node(*root) {
                 Node::List { first, count } => {
                     Some(tree.links(first, count).iter().map(|item| Expr::from_tree(tree, *item)).collect())
                 }
                 _ => None,
             },
-            Repr::Scalar(_) => None,
+            ExprRepr::Scalar(_) => None,
         }
     }
 
@@ -78,15 +79,15 @@ impl Expr {
     #[must_use]
     pub fn without_parentheses(&self) -> Expr {
         match &self.0 {
-            Repr::Node(tree, root) => Expr::from_tree(tree, tree.within_parentheses(*root)),
-            Repr::Scalar(_) => self.clone(),
+            ExprRepr::Node(tree, root) => Expr::from_tree(tree, tree.strip_parentheses(*root)),
+            ExprRepr::Scalar(_) => self.clone(),
         }
     }
 
     /// The two operands if the expression is `left && right`, parentheses around it left out of account.
     pub fn as_conjunction(&self) -> Option<(Expr, Expr)> {
-        let Repr::Node(tree, root) = &self.0 else { return None };
-        match tree.node(tree.within_parentheses(*root)) {
+        let ExprRepr::Node(tree, root) = &self.0 else { return None };
+        match tree.node(tree.strip_parentheses(*root)) {
             Node::Binary(BinaryOp::And, left, right) => {
                 Some((Expr::from_tree(tree, left), Expr::from_tree(tree, right)))
             }
@@ -96,38 +97,38 @@ impl Expr {
 
     /// Whether the expression is nothing but a reference, with or without something before the name.
     pub fn is_reference(&self) -> bool {
-        matches!(&self.0, Repr::Node(tree, root) if tree.reference(*root).is_some())
+        matches!(&self.0, ExprRepr::Node(tree, root) if tree.as_reference(*root).is_some())
     }
 
     /// The name, if the expression is nothing but a reference to an unscoped attribute.
     pub fn as_attribute(&self) -> Option<AttrName> {
         match &self.0 {
-            Repr::Node(tree, root) => match tree.node(*root) {
-                Node::Name { text, .. } => Some(tree.bytes(text).into()),
+            ExprRepr::Node(tree, root) => match tree.node(*root) {
+                Node::Name { text, .. } => Some(tree.text_bytes(text).into()),
                 _ => None,
             },
-            Repr::Scalar(_) => None,
+            ExprRepr::Scalar(_) => None,
         }
     }
 
     /// `(self) op (other)` for the logical connectives: what the tools do when they join constraints.
     pub fn and(&self, other: &Expr) -> Expr {
-        let mut builder = Builder::default();
-        let left = builder.expr(self);
-        let left = builder.push(Node::Unary(UnaryOp::Parentheses, left));
-        let right = builder.expr(other);
-        let right = builder.push(Node::Unary(UnaryOp::Parentheses, right));
-        let root = builder.push(Node::Binary(BinaryOp::And, left, right));
+        let mut builder = TreeBuilder::default();
+        let left = builder.copy_expr(self);
+        let left = builder.push_node(Node::Unary(UnaryOp::Parentheses, left));
+        let right = builder.copy_expr(other);
+        let right = builder.push_node(Node::Unary(UnaryOp::Parentheses, right));
+        let root = builder.push_node(Node::Binary(BinaryOp::And, left, right));
         Expr::from_builder(&builder, root)
     }
 }
 
-impl Builder {
+impl TreeBuilder {
     /// Copies an expression into the builder.
-    pub(crate) fn expr(&mut self, expr: &Expr) -> NodeId {
+    pub(crate) fn copy_expr(&mut self, expr: &Expr) -> NodeId {
         match &expr.0 {
-            Repr::Scalar(scalar) => self.scalar(scalar.look()),
-            Repr::Node(tree, root) => self.copy(tree, *root),
+            ExprRepr::Scalar(scalar) => self.push_scalar(scalar.as_borrowed()),
+            ExprRepr::Node(tree, root) => self.copy_node(tree, *root),
         }
     }
 }
@@ -136,8 +137,8 @@ impl Builder {
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Repr::Scalar(a), Repr::Scalar(b)) => same_scalar(a.look(), b.look()),
-            (Repr::Node(a, x), Repr::Node(b, y)) => a.same(*x, b, *y),
+            (ExprRepr::Scalar(a), ExprRepr::Scalar(b)) => is_same_scalar(a.as_borrowed(), b.as_borrowed()),
+            (ExprRepr::Node(a, x), ExprRepr::Node(b, y)) => a.is_same_as(*x, b, *y),
             _ => false,
         }
     }

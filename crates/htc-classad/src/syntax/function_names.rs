@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::syntax::name;
 
 /// In the spelling of the manual, sorted by bytes. The number of a function is its place.
-const NAMES: &[&str] = &[
+const FUNCTION_NAMES: &[&str] = &[
     "absTime",
     "allCompare",
     "anyCompare",
@@ -103,18 +103,18 @@ const NAMES: &[&str] = &[
 ];
 
 /// The number of names that no function has.
-pub(crate) const UNKNOWN: u16 = u16::MAX;
+pub(crate) const UNKNOWN_FUNCTION: u16 = u16::MAX;
 
 /// How many functions there are.
-pub(crate) const COUNT: usize = NAMES.len();
+pub(crate) const FUNCTION_COUNT: usize = FUNCTION_NAMES.len();
 
 /// Where the numbers stand: open addressing by the hash of the name, at most a quarter full.
-static PLACES: LazyLock<Vec<u16>> = LazyLock::new(|| {
-    let mut places = vec![UNKNOWN; (NAMES.len() * 4).next_power_of_two()];
+static HASH_TABLE: LazyLock<Vec<u16>> = LazyLock::new(|| {
+    let mut places = vec![UNKNOWN_FUNCTION; (FUNCTION_NAMES.len() * 4).next_power_of_two()];
     let mask = places.len() - 1;
-    for (number, name) in NAMES.iter().enumerate() {
+    for (number, name) in FUNCTION_NAMES.iter().enumerate() {
         let mut at = name::hash(name.as_bytes()) as usize & mask;
-        while places[at] != UNKNOWN {
+        while places[at] != UNKNOWN_FUNCTION {
             at = (at + 1) & mask;
         }
         places[at] = number as u16;
@@ -122,20 +122,20 @@ static PLACES: LazyLock<Vec<u16>> = LazyLock::new(|| {
     places
 });
 
-/// The number of the function of that name, [`UNKNOWN`] where there is none; case does not matter.
-pub(crate) fn number(name: &[u8]) -> u16 {
-    number_hashed(name, name::hash(name))
+/// The number of the function of that name, [`UNKNOWN_FUNCTION`] where there is none; case does not matter.
+pub(crate) fn function_number(name: &[u8]) -> u16 {
+    function_number_hashed(name, name::hash(name))
 }
 
 /// As [`number`], with the hash of the name known.
-pub(crate) fn number_hashed(name: &[u8], hash: u32) -> u16 {
-    let places = &*PLACES;
+pub(crate) fn function_number_hashed(name: &[u8], hash: u32) -> u16 {
+    let places = &*HASH_TABLE;
     let mask = places.len() - 1;
     let mut at = hash as usize & mask;
     loop {
         match places[at] {
-            UNKNOWN => return UNKNOWN,
-            number if NAMES[number as usize].as_bytes().eq_ignore_ascii_case(name) => return number,
+            UNKNOWN_FUNCTION => return UNKNOWN_FUNCTION,
+            number if FUNCTION_NAMES[number as usize].as_bytes().eq_ignore_ascii_case(name) => return number,
             _ => at = (at + 1) & mask,
         }
     }
@@ -143,7 +143,7 @@ pub(crate) fn number_hashed(name: &[u8], hash: u32) -> u16 {
 
 /// The names of all functions, in the spelling of the manual, sorted.
 pub fn function_names() -> Vec<&'static str> {
-    NAMES.to_vec()
+    FUNCTION_NAMES.to_vec()
 }
 
 #[cfg(test)]
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn functions_are_found_in_any_case() {
-        assert!(NAMES.is_sorted());
-        for (at, name) in NAMES.iter().enumerate() {
-            assert_eq!(number(name.to_uppercase().as_bytes()), at as u16, "{name}");
+        assert!(FUNCTION_NAMES.is_sorted());
+        for (at, name) in FUNCTION_NAMES.iter().enumerate() {
+            assert_eq!(function_number(name.to_uppercase().as_bytes()), at as u16, "{name}");
         }
-        assert_eq!(number(b"nosuch"), UNKNOWN);
+        assert_eq!(function_number(b"nosuch"), UNKNOWN_FUNCTION);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::syntax::Dialect;
 use crate::syntax::numbers::strtod;
-use crate::syntax::scalar::Text;
+use crate::syntax::scalar::TextRange;
 use crate::text::space::is_space;
 
 mod escapes;
@@ -11,11 +11,11 @@ mod token;
 
 pub(crate) use escapes::{unescape, unescape_json};
 pub use token::BadToken;
-pub(crate) use token::{Kind, Token};
+pub(crate) use token::{Token, TokenKind};
 
 /// What a byte begins.
 #[derive(Clone, Copy)]
-enum First {
+enum FirstByte {
     Blank,
     /// A name.
     Letter,
@@ -24,45 +24,45 @@ enum First {
     Digit,
     Quote,
     /// A token of its own, whatever follows.
-    Alone(Kind),
+    SingleByteToken(TokenKind),
     /// Twice it is this operator.
-    Twice(Kind),
+    DoubledOperator(TokenKind),
     /// An operator that others begin with.
     Operator,
     /// Numbers and selections, signs and comments, and what begins no token.
     Other,
 }
 
-const FIRST: [First; 256] = {
-    let mut table = [First::Other; 256];
+const FIRST_BYTES: [FirstByte; 256] = {
+    let mut table = [FirstByte::Other; 256];
     let mut byte = 0;
     while byte < 256 {
         table[byte] = match byte as u8 {
-            b' ' | b'\t'..=b'\r' => First::Blank,
+            b' ' | b'\t'..=b'\r' => FirstByte::Blank,
             b'i' | b'I' | b't' | b'T' | b'n' | b'N' | b'f' | b'F' | b'e' | b'E' | b'u' | b'U' => {
-                First::Reserved
+                FirstByte::Reserved
             }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => First::Letter,
-            b'0'..=b'9' => First::Digit,
-            b'"' | b'\'' => First::Quote,
-            b'(' => First::Alone(Kind::OpenParenthesis),
-            b')' => First::Alone(Kind::CloseParenthesis),
-            b'[' => First::Alone(Kind::OpenBox),
-            b']' => First::Alone(Kind::CloseBox),
-            b'{' => First::Alone(Kind::OpenBrace),
-            b'}' => First::Alone(Kind::CloseBrace),
-            b',' => First::Alone(Kind::Comma),
-            b':' => First::Alone(Kind::Colon),
-            b';' => First::Alone(Kind::Semicolon),
-            b'+' => First::Alone(Kind::Plus),
-            b'*' => First::Alone(Kind::Multiply),
-            b'%' => First::Alone(Kind::Modulus),
-            b'^' => First::Alone(Kind::BitXor),
-            b'~' => First::Alone(Kind::BitNot),
-            b'&' => First::Twice(Kind::And),
-            b'|' => First::Twice(Kind::Or),
-            b'<' | b'>' | b'=' | b'!' | b'?' => First::Operator,
-            _ => First::Other,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => FirstByte::Letter,
+            b'0'..=b'9' => FirstByte::Digit,
+            b'"' | b'\'' => FirstByte::Quote,
+            b'(' => FirstByte::SingleByteToken(TokenKind::OpenParenthesis),
+            b')' => FirstByte::SingleByteToken(TokenKind::CloseParenthesis),
+            b'[' => FirstByte::SingleByteToken(TokenKind::OpenBox),
+            b']' => FirstByte::SingleByteToken(TokenKind::CloseBox),
+            b'{' => FirstByte::SingleByteToken(TokenKind::OpenBrace),
+            b'}' => FirstByte::SingleByteToken(TokenKind::CloseBrace),
+            b',' => FirstByte::SingleByteToken(TokenKind::Comma),
+            b':' => FirstByte::SingleByteToken(TokenKind::Colon),
+            b';' => FirstByte::SingleByteToken(TokenKind::Semicolon),
+            b'+' => FirstByte::SingleByteToken(TokenKind::Plus),
+            b'*' => FirstByte::SingleByteToken(TokenKind::Multiply),
+            b'%' => FirstByte::SingleByteToken(TokenKind::Modulus),
+            b'^' => FirstByte::SingleByteToken(TokenKind::BitXor),
+            b'~' => FirstByte::SingleByteToken(TokenKind::BitNot),
+            b'&' => FirstByte::DoubledOperator(TokenKind::And),
+            b'|' => FirstByte::DoubledOperator(TokenKind::Or),
+            b'<' | b'>' | b'=' | b'!' | b'?' => FirstByte::Operator,
+            _ => FirstByte::Other,
         };
         byte += 1;
     }
@@ -70,18 +70,18 @@ const FIRST: [First; 256] = {
 };
 
 /// The bytes that names and words are made of.
-const WORD: [bool; 256] = {
+const WORD_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = matches!(FIRST[byte], First::Letter | First::Reserved | First::Digit);
+        table[byte] = matches!(FIRST_BYTES[byte], FirstByte::Letter | FirstByte::Reserved | FirstByte::Digit);
         byte += 1;
     }
     table
 };
 
 /// The lengths of the reserved words, a bit for each.
-const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9;
+const RESERVED_WORD_LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9;
 
 /// The cursor over one text.
 #[derive(Debug)]
@@ -103,9 +103,9 @@ impl<'s> Lexer<'s> {
         };
         // What is left in place when the text begins with a comment that never ends.
         let token = Token {
-            kind: Kind::Bad,
+            kind: TokenKind::Bad,
             start: 0,
-            text: Text::default(),
+            text: TextRange::default(),
             integer: 0,
             real: 0.0,
             boolean: false,
@@ -124,7 +124,7 @@ impl<'s> Lexer<'s> {
 
     /// The text of an identifier or string.
     #[inline]
-    pub(crate) fn bytes(&self, text: Text) -> &[u8] {
+    pub(crate) fn token_text(&self, text: TextRange) -> &[u8] {
         let (start, len) = (text.start as usize, text.len as usize);
         match start.checked_sub(self.source.len()) {
             None => &self.source[start..start + len],
@@ -135,14 +135,14 @@ impl<'s> Lexer<'s> {
 
     /// The text of an identifier or string, where it stands in the source as it is meant.
     #[inline]
-    pub(crate) fn in_source(&self, text: Text) -> Option<&'s [u8]> {
+    pub(crate) fn source_text(&self, text: TextRange) -> Option<&'s [u8]> {
         let start = text.start as usize;
         self.source.get(start..start + text.len as usize)
     }
 
     /// Where the token ends.
     #[inline]
-    pub(crate) fn end(&self) -> usize {
+    pub(crate) fn token_end(&self) -> usize {
         self.at
     }
 
@@ -157,34 +157,36 @@ impl<'s> Lexer<'s> {
         let mut at = self.at;
         loop {
             let Some(byte) = self.source.get(at) else {
-                return self.take(at, 0, Kind::End);
+                return self.set_token(at, 0, TokenKind::End);
             };
             if *byte == b' ' {
                 at += 1;
                 continue;
             }
-            return match FIRST[usize::from(*byte)] {
-                First::Blank => {
+            return match FIRST_BYTES[usize::from(*byte)] {
+                FirstByte::Blank => {
                     at += 1;
                     continue;
                 }
-                First::Letter => self.word(at),
-                First::Reserved => self.word_or_reserved(at),
-                First::Digit => self.digits(at),
-                First::Quote => self.quoted(at),
-                First::Alone(kind) => self.take(at, 1, kind),
-                First::Twice(kind) if self.source.get(at + 1) == Some(byte) => self.take(at, 2, kind),
-                First::Twice(Kind::And) => self.take(at, 1, Kind::BitAnd),
-                First::Twice(_) => self.take(at, 1, Kind::BitOr),
-                First::Operator => self.operator(at),
-                First::Other => self.other(at),
+                FirstByte::Letter => self.lex_word(at),
+                FirstByte::Reserved => self.lex_word_or_reserved(at),
+                FirstByte::Digit => self.lex_digits(at),
+                FirstByte::Quote => self.lex_quoted(at),
+                FirstByte::SingleByteToken(kind) => self.set_token(at, 1, kind),
+                FirstByte::DoubledOperator(kind) if self.source.get(at + 1) == Some(byte) => {
+                    self.set_token(at, 2, kind)
+                }
+                FirstByte::DoubledOperator(TokenKind::And) => self.set_token(at, 1, TokenKind::BitAnd),
+                FirstByte::DoubledOperator(_) => self.set_token(at, 1, TokenKind::BitOr),
+                FirstByte::Operator => self.lex_operator(at),
+                FirstByte::Other => self.lex_other(at),
             };
         }
     }
 
     /// Sets the token to so many bytes.
     #[inline(always)]
-    fn take(&mut self, at: usize, length: usize, kind: Kind) {
+    fn set_token(&mut self, at: usize, length: usize, kind: TokenKind) {
         self.at = at + length;
         self.token.start = at;
         self.token.kind = kind;
@@ -192,15 +194,15 @@ impl<'s> Lexer<'s> {
 
     /// Numbers with a dot or a sign in front, selections, signs, division and comments.
     #[inline(never)]
-    fn other(&mut self, at: usize) {
+    fn lex_other(&mut self, at: usize) {
         match self.source[at] {
-            b'/' if self.is_comment(at) => self.behind_comments(at),
-            b'/' => self.take(at, 1, Kind::Divide),
-            b'-' if self.token.kind.ends_operand() => self.take(at, 1, Kind::Minus),
-            b'-' | b'.' => self.long_number(at),
+            b'/' if self.is_comment(at) => self.skip_comments(at),
+            b'/' => self.set_token(at, 1, TokenKind::Divide),
+            b'-' if self.token.kind.ends_operand() => self.set_token(at, 1, TokenKind::Minus),
+            b'-' | b'.' => self.lex_long_number(at),
             _ => {
                 self.token.bad = BadToken::Byte;
-                self.take(at, 1, Kind::Bad);
+                self.set_token(at, 1, TokenKind::Bad);
             }
         }
     }
@@ -212,7 +214,7 @@ impl<'s> Lexer<'s> {
     /// Moves to the token behind comments; one that never ends is a bad token.
     #[cold]
     #[inline(never)]
-    fn behind_comments(&mut self, mut at: usize) {
+    fn skip_comments(&mut self, mut at: usize) {
         while self.is_comment(at) {
             let rest = &self.source[at..];
             let length = match rest[1] {
@@ -239,53 +241,53 @@ impl<'s> Lexer<'s> {
     }
 
     #[inline]
-    fn bad(&mut self, bad: BadToken) -> Kind {
+    fn set_bad(&mut self, bad: BadToken) -> TokenKind {
         self.token.bad = bad;
-        Kind::Bad
+        TokenKind::Bad
     }
 
     /// Takes a word as a name.
     #[inline(never)]
-    fn word(&mut self, start: usize) {
+    fn lex_word(&mut self, start: usize) {
         let length = word_length(&self.source[start..]);
-        self.token.text = Text { start: start as u32, len: length as u32 };
-        self.take(start, length, Kind::Identifier);
+        self.token.text = TextRange { start: start as u32, len: length as u32 };
+        self.set_token(start, length, TokenKind::Identifier);
     }
 
     #[inline(never)]
-    fn word_or_reserved(&mut self, start: usize) {
-        self.word(start);
+    fn lex_word_or_reserved(&mut self, start: usize) {
+        self.lex_word(start);
         let length = self.at - start;
-        if LENGTHS >> length.min(31) & 1 == 1 {
-            self.token.kind = self.reserved(start, length);
+        if RESERVED_WORD_LENGTHS >> length.min(31) & 1 == 1 {
+            self.token.kind = self.reserved_kind(start, length);
         }
     }
 
     /// The kind of a word as long as one that is reserved.
-    fn reserved(&mut self, start: usize, length: usize) -> Kind {
+    fn reserved_kind(&mut self, start: usize, length: usize) -> TokenKind {
         let word = &self.source[start..start + length];
         let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
         match (length, word[0] | 0x20) {
-            (2, b'i') if is(b"is") => Kind::Is,
+            (2, b'i') if is(b"is") => TokenKind::Is,
             (4, b't') if is(b"true") => {
                 self.token.boolean = true;
-                Kind::Boolean
+                TokenKind::Boolean
             }
-            (4, b'i') if is(b"isnt") => Kind::Isnt,
-            (4, b'n') if self.dialect.json && is(b"null") => Kind::Undefined,
+            (4, b'i') if is(b"isnt") => TokenKind::Isnt,
+            (4, b'n') if self.dialect.json && is(b"null") => TokenKind::Undefined,
             (5, b'f') if is(b"false") => {
                 self.token.boolean = false;
-                Kind::Boolean
+                TokenKind::Boolean
             }
-            (5, b'e') if is(b"error") => Kind::Error,
-            (9, b'u') if !self.dialect.json && is(b"undefined") => Kind::Undefined,
-            _ => Kind::Identifier,
+            (5, b'e') if is(b"error") => TokenKind::Error,
+            (9, b'u') if !self.dialect.json && is(b"undefined") => TokenKind::Undefined,
+            _ => TokenKind::Identifier,
         }
     }
 
     /// A number that begins with a digit. The commonest are decimal integers that fit.
     #[inline(never)]
-    fn digits(&mut self, start: usize) {
+    fn lex_digits(&mut self, start: usize) {
         let (mut value, mut at) = (0i64, start);
         while let Some(digit @ b'0'..=b'9') = self.source.get(at) {
             value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
@@ -295,27 +297,27 @@ impl<'s> Lexer<'s> {
         let plain = !matches!(self.source.get(at), Some(b'.' | b'e' | b'E' | b'x' | b'X')) && length <= 18;
         if plain && (self.source[start] != b'0' || length == 1) {
             self.token.integer = value;
-            return self.take(start, length, Kind::Integer);
+            return self.set_token(start, length, TokenKind::Integer);
         }
-        self.long_number(start);
+        self.lex_long_number(start);
     }
 
     #[inline(never)]
-    fn long_number(&mut self, start: usize) {
+    fn lex_long_number(&mut self, start: usize) {
         self.at = start;
         self.token.start = start;
-        self.token.kind = self.number(start);
+        self.token.kind = self.lex_number(start);
     }
 
     #[inline(never)]
-    fn quoted(&mut self, start: usize) {
+    fn lex_quoted(&mut self, start: usize) {
         self.at = start;
         self.token.start = start;
-        self.token.kind = self.string(self.source[start]);
+        self.token.kind = self.lex_string(self.source[start]);
     }
 
     #[inline]
-    fn pass_digits(&mut self) {
+    fn skip_digits(&mut self) {
         while self.peek(0).is_ascii_digit() {
             self.at += 1;
         }
@@ -323,7 +325,7 @@ impl<'s> Lexer<'s> {
 
     /// Numbers, and the dot of a selection (reference: tokenizeNumber).
     #[inline(never)]
-    fn number(&mut self, start: usize) -> Kind {
+    fn lex_number(&mut self, start: usize) -> TokenKind {
         let mut first = self.peek(0);
         self.at += 1;
         if first == b'-' {
@@ -333,7 +335,7 @@ impl<'s> Lexer<'s> {
                     self.at += 1;
                 }
                 b'.' if self.peek(1).is_ascii_digit() => {}
-                _ => return Kind::Minus,
+                _ => return TokenKind::Minus,
             }
         }
         let mut real = false;
@@ -342,7 +344,7 @@ impl<'s> Lexer<'s> {
             if matches!(self.peek(0), b'x' | b'X') {
                 self.at += 1;
                 if !self.peek(0).is_ascii_hexdigit() {
-                    return self.bad(BadToken::Number);
+                    return self.set_bad(BadToken::Number);
                 }
                 while self.peek(0).is_ascii_hexdigit() {
                     self.at += 1;
@@ -355,74 +357,74 @@ impl<'s> Lexer<'s> {
                 }
                 real = matches!(self.peek(0), b'.' | b'e' | b'E');
                 if decimal_only && !real {
-                    return self.bad(BadToken::Number);
+                    return self.set_bad(BadToken::Number);
                 }
             }
         } else if number {
-            self.pass_digits();
+            self.skip_digits();
             real = matches!(self.peek(0), b'.' | b'e' | b'E');
         }
         if first == b'.' || self.peek(0) == b'.' {
             self.at += usize::from(self.peek(0) == b'.');
             if self.peek(0).is_ascii_digit() {
                 real = true;
-                self.pass_digits();
+                self.skip_digits();
             } else if number {
-                return self.bad(BadToken::Number);
+                return self.set_bad(BadToken::Number);
             } else {
-                return Kind::Selection;
+                return TokenKind::Selection;
             }
         }
         if real && matches!(self.peek(0), b'e' | b'E') {
             self.at += if matches!(self.peek(1), b'+' | b'-') { 2 } else { 1 };
             if !self.peek(0).is_ascii_digit() {
-                return self.bad(BadToken::Number);
+                return self.set_bad(BadToken::Number);
             }
-            self.pass_digits();
+            self.skip_digits();
         }
         let text = &self.source[start..self.at];
         if real {
             self.token.real = strtod(text).0;
-            return Kind::Real;
+            return TokenKind::Real;
         }
         if (!self.dialect.mode.strict || self.dialect.json) && text[0] == b'0' && text.len() > 1 {
-            return self.bad(BadToken::Number);
+            return self.set_bad(BadToken::Number);
         }
-        self.token.integer = integer(text);
-        Kind::Integer
+        self.token.integer = parse_integer_prefix(text);
+        TokenKind::Integer
     }
 
     /// Operators that others begin with.
     #[inline(never)]
-    fn operator(&mut self, at: usize) {
+    fn lex_operator(&mut self, at: usize) {
         let byte = |ahead: usize| self.source.get(at + ahead).copied().unwrap_or(0);
         let (kind, length) = match (byte(0), byte(1)) {
-            (b'<', b'=') => (Kind::LessEqual, 2),
-            (b'<', b'<') => (Kind::ShiftLeft, 2),
-            (b'<', _) => (Kind::Less, 1),
-            (b'>', b'=') => (Kind::GreaterEqual, 2),
-            (b'>', b'>') if byte(2) == b'>' => (Kind::ShiftRightZero, 3),
-            (b'>', b'>') => (Kind::ShiftRight, 2),
-            (b'>', _) => (Kind::Greater, 1),
-            (b'=', b'=') => (Kind::Equal, 2),
-            (b'=', b'?') if byte(2) == b'=' => (Kind::Is, 3),
+            (b'<', b'=') => (TokenKind::LessEqual, 2),
+            (b'<', b'<') => (TokenKind::ShiftLeft, 2),
+            (b'<', _) => (TokenKind::Less, 1),
+            (b'>', b'=') => (TokenKind::GreaterEqual, 2),
+            (b'>', b'>') if byte(2) == b'>' => (TokenKind::ShiftRightZero, 3),
+            (b'>', b'>') => (TokenKind::ShiftRight, 2),
+            (b'>', _) => (TokenKind::Greater, 1),
+            (b'=', b'=') => (TokenKind::Equal, 2),
+            (b'=', b'?') if byte(2) == b'=' => (TokenKind::Is, 3),
             (b'=', b'?') => {
                 self.token.bad = BadToken::Operator;
-                (Kind::Bad, 2)
+                (TokenKind::Bad, 2)
             }
-            (b'=', b'!') if byte(2) == b'=' => (Kind::Isnt, 3),
-            (b'=', _) => (Kind::Bound, 1),
-            (b'!', b'=') => (Kind::NotEqual, 2),
-            (b'!', _) => (Kind::Not, 1),
+            (b'=', b'!') if byte(2) == b'=' => (TokenKind::Isnt, 3),
+            (b'=', _) => (TokenKind::Assign, 1),
+            (b'!', b'=') => (TokenKind::NotEqual, 2),
+            (b'!', _) => (TokenKind::Not, 1),
             _ => {
                 let mut length = 1;
                 while is_space(byte(length)) {
                     length += 1;
                 }
-                if byte(length) == b':' { (Kind::Elvis, length + 1) } else { (Kind::Question, 1) }
+                if byte(length) == b':' { (TokenKind::Elvis, length + 1) } else { (TokenKind::Question, 1) }
             }
         };
-        self.take(at, length, kind);
+        self.set_token(at, length, kind);
     }
 }
 
@@ -433,18 +435,18 @@ fn word_length(text: &[u8]) -> usize {
     let mut rest = text;
     while let Some((chunk, behind)) = rest.split_first_chunk::<16>() {
         for byte in chunk {
-            if !WORD[usize::from(*byte)] {
+            if !WORD_BYTES[usize::from(*byte)] {
                 return length;
             }
             length += 1;
         }
         rest = behind;
     }
-    length + rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len())
+    length + rest.iter().position(|byte| !WORD_BYTES[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
 /// The decimal digits that a text begins with, as `std::from_chars` reads them: 0 where they do not fit.
-pub(crate) fn integer(text: &[u8]) -> i64 {
+pub(crate) fn parse_integer_prefix(text: &[u8]) -> i64 {
     let (negative, digits) = match text.first() {
         Some(b'-') => (true, &text[1..]),
         _ => (false, text),
@@ -468,14 +470,14 @@ mod tests {
     use super::*;
 
     /// The kinds of all tokens with their places.
-    fn tokens(text: &[u8]) -> Vec<(Kind, usize, usize)> {
+    fn tokens(text: &[u8]) -> Vec<(TokenKind, usize, usize)> {
         let mut lexer = Lexer::new(text, Dialect::new_syntax());
         let mut tokens = Vec::new();
-        while !matches!(lexer.token.kind, Kind::End | Kind::Bad) {
-            tokens.push((lexer.token.kind, lexer.token.start, lexer.end()));
+        while !matches!(lexer.token.kind, TokenKind::End | TokenKind::Bad) {
+            tokens.push((lexer.token.kind, lexer.token.start, lexer.token_end()));
             lexer.advance();
         }
-        tokens.push((lexer.token.kind, lexer.token.start, lexer.end()));
+        tokens.push((lexer.token.kind, lexer.token.start, lexer.token_end()));
         tokens
     }
 
@@ -485,8 +487,11 @@ mod tests {
         let text = format!("a{comments}b{comments}");
         let behind = 1 + comments.len();
         let end = text.len();
-        let expected =
-            [(Kind::Identifier, 0, 1), (Kind::Identifier, behind, behind + 1), (Kind::End, end, end)];
+        let expected = [
+            (TokenKind::Identifier, 0, 1),
+            (TokenKind::Identifier, behind, behind + 1),
+            (TokenKind::End, end, end),
+        ];
         assert_eq!(tokens(text.as_bytes()), expected);
     }
 
@@ -512,7 +517,7 @@ mod tests {
         for length in 1..50 {
             for end in [&b""[..], b" ", b"(", b"\xe4", b"."] {
                 let text = [&b"i".repeat(length)[..], end].concat();
-                assert_eq!(tokens(&text)[0], (Kind::Identifier, 0, length), "{length} {end:?}");
+                assert_eq!(tokens(&text)[0], (TokenKind::Identifier, 0, length), "{length} {end:?}");
             }
         }
     }

@@ -5,15 +5,15 @@ pub(crate) mod error;
 pub(crate) mod expr;
 pub(crate) mod function_names;
 pub(crate) mod lexer;
-pub(crate) mod literal;
-pub(crate) mod mentions;
+pub(crate) mod mentioned_names;
 pub(crate) mod name;
 pub(crate) mod numbers;
 pub(crate) mod parser;
+pub mod pitfalls;
 mod rescope;
 pub(crate) mod scalar;
+pub(crate) mod simple_literals;
 pub(crate) mod times;
-pub mod traps;
 pub(crate) mod tree;
 
 pub use dialect::Dialect;

@@ -113,7 +113,7 @@ impl Ord for AttrName {
 impl Hash for AttrName {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        caseless::hash(&self.0, state);
+        caseless::hash_name(&self.0, state);
     }
 }
 
@@ -167,11 +167,13 @@ pub fn hash(name: &[u8]) -> u32 {
 /// (reference: `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
 #[inline]
 pub fn is_private(name: impl AsRef<[u8]>) -> bool {
-    const PRIVATE: [&[u8]; 6] =
+    const PRIVATE_ATTRIBUTES: [&[u8]; 6] =
         [b"Capability", b"ChildClaimIds", b"ClaimId", b"ClaimIdList", b"ClaimIds", b"TransferKey"];
     let name = name.as_ref();
     match name.first() {
-        Some(b'c' | b'C' | b't' | b'T') => PRIVATE.iter().any(|private| caseless::eq(private, name)),
+        Some(b'c' | b'C' | b't' | b'T') => {
+            PRIVATE_ATTRIBUTES.iter().any(|private| caseless::eq(private, name))
+        }
         Some(b'_') => caseless::starts_with(name, b"_condor_priv"),
         _ => false,
     }

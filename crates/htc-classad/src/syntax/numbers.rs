@@ -41,7 +41,7 @@ pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
         return (sign(f64::from_bits(QUIET_NAN | payload)), at + used);
     }
     if starts(b"0x")
-        && let Some((value, used)) = hexadecimal(&rest[2..])
+        && let Some((value, used)) = parse_hexadecimal(&rest[2..])
     {
         return (sign(value), at + 2 + used);
     }
@@ -86,7 +86,7 @@ fn nan_payload(text: &[u8]) -> u64 {
 }
 
 /// Hexadecimal digits behind `0x`, with an optional point and binary exponent, rounded to nearest even.
-fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
+fn parse_hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     let mut mantissa: u64 = 0;
     let mut sticky = false;
     let mut exponent: i64 = 0;
@@ -126,11 +126,11 @@ fn hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
             at = start + count;
         }
     }
-    Some((scale(mantissa, exponent, sticky), at))
+    Some((scale_by_power_of_two(mantissa, exponent, sticky), at))
 }
 
 /// `mantissa * 2^exponent`, correctly rounded; `sticky` says that lower bits were lost.
-fn scale(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
+fn scale_by_power_of_two(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
     if mantissa == 0 {
         return 0.0;
     }
@@ -171,7 +171,7 @@ fn scale(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
 
 /// C's `%1.15E`: the new form of a finite real that is not zero.
 pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
-    let Some(millionths) = millionths(real) else {
+    let Some(millionths) = as_millionths(real) else {
         push_exponent_form(&format!("{real:.15E}"), out);
         return;
     };
@@ -182,7 +182,7 @@ pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
     let digits = buffer.format(millionths).as_bytes();
     out.extend_from_slice(&[digits[0], b'.']);
     out.extend_from_slice(&digits[1..]);
-    out.resize(out.len() + DIGITS - digits.len(), b'0');
+    out.resize(out.len() + SIGNIFICANT_DIGITS - digits.len(), b'0');
     out.extend_from_slice(b"E");
     let power = digits.len() as i32 - 7;
     out.extend_from_slice(if power < 0 { b"-0" } else { b"+0" });
@@ -190,11 +190,11 @@ pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
 }
 
 /// Digits that a real is written with.
-const DIGITS: usize = 16;
+const SIGNIFICANT_DIGITS: usize = 16;
 
 /// The millionths that a real is of, where these say all of its first sixteen digits. Times and usages have six places behind the
 /// point at most, and dividing by ten takes a tenth of the time that finding the digits of any real takes.
-fn millionths(real: f64) -> Option<u64> {
+fn as_millionths(real: f64) -> Option<u64> {
     const MILLION: f64 = 1e6;
     let whole = (real.abs() * MILLION).round();
     // Smaller ones are written with an exponent, of larger ones there are seventeen digits.
@@ -206,7 +206,7 @@ fn millionths(real: f64) -> Option<u64> {
     let digits = (whole as u64).ilog10() as i32 + 1;
     // Of what lies below a power of ten the sixteenth digit is worth less.
     let is_below = rest < 0.0 && whole as u64 == 10u64.pow(digits as u32 - 1);
-    (!is_below && rest.abs() < 0.499 * 10f64.powi(digits - DIGITS as i32)).then_some(whole as u64)
+    (!is_below && rest.abs() < 0.499 * 10f64.powi(digits - SIGNIFICANT_DIGITS as i32)).then_some(whole as u64)
 }
 
 /// Rewrites Rust's `1.5E3` as C's `1.5E+03`.
@@ -256,8 +256,8 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
         push_int(real as i64, out);
         return;
     }
-    if precision == DIGITS
-        && let Some(millionths) = millionths(real)
+    if precision == SIGNIFICANT_DIGITS
+        && let Some(millionths) = as_millionths(real)
     {
         if real < 0.0 {
             out.push(b'-');
@@ -273,11 +273,11 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
         }
         return;
     }
-    push_any(real, precision, out);
+    push_general_finite(real, precision, out);
 }
 
 /// [`push_general`] of any finite real.
-fn push_any(real: f64, precision: usize, out: &mut Vec<u8>) {
+fn push_general_finite(real: f64, precision: usize, out: &mut Vec<u8>) {
     let scientific = format!("{real:.*E}", precision.max(1) - 1);
     let (digits, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
     let power: i32 = exponent.parse().unwrap_or(0);
@@ -356,14 +356,14 @@ mod tests {
         for number in numbers.flat_map(|number| [number, number * 4_503, number * 999_983]) {
             let near = |part: &f64| (-3..4).map(|by| next(number as f64 / part, by)).collect::<Vec<_>>();
             for real in parts.iter().flat_map(near) {
-                short += usize::from(millionths(real).is_some());
+                short += usize::from(as_millionths(real).is_some());
                 let texts = |write: fn(f64, &mut Vec<u8>)| {
                     let mut out = Vec::new();
                     write(-real, &mut out);
                     String::from_utf8(out).unwrap()
                 };
-                let any = texts(|real, out| push_any(real, DIGITS, out));
-                assert_eq!(texts(|real, out| push_general(real, DIGITS, out)), any, "{real:e}");
+                let any = texts(|real, out| push_general_finite(real, SIGNIFICANT_DIGITS, out));
+                assert_eq!(texts(|real, out| push_general(real, SIGNIFICANT_DIGITS, out)), any, "{real:e}");
                 let any = texts(|real, out| push_exponent_form(&format!("{real:.15E}"), out));
                 assert_eq!(texts(push_e15), any, "{real:e}");
             }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::syntax::error::{ParseError, ParseErrorKind};
-use crate::syntax::expr::{Expr, Repr};
-use crate::syntax::lexer::{Kind, Lexer};
-use crate::syntax::scalar::{Scalar, Text};
-use crate::syntax::tree::{ABSOLUTE, BinaryOp, Builder, Field, Node, NodeId, Tree, UnaryOp};
+use crate::syntax::expr::{Expr, ExprRepr};
+use crate::syntax::lexer::{Lexer, TokenKind};
+use crate::syntax::scalar::{Scalar, TextRange};
+use crate::syntax::tree::{ABSOLUTE_BASE, AdField, BinaryOp, ExprTree, Node, NodeId, TreeBuilder, UnaryOp};
 use crate::syntax::{Dialect, function_names, times};
 use crate::text::Span;
 
@@ -23,7 +23,7 @@ impl Expr {
     /// # Errors
     /// Says where the text stops being an expression and what would have been accepted there.
     pub fn parse(text: &[u8]) -> Result<Expr, ParseError> {
-        parse_full(text, Dialect::new_syntax())
+        parse_whole_text(text, Dialect::new_syntax())
     }
 
     /// Reads a whole expression in a given dialect.
@@ -31,7 +31,7 @@ impl Expr {
     /// # Errors
     /// As [`Expr::parse`].
     pub fn parse_with(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
-        parse_full(text, dialect)
+        parse_whole_text(text, dialect)
     }
 
     /// Reads the expression that a text begins with and ignores the rest; returns the number of bytes it used too.
@@ -44,34 +44,34 @@ impl Expr {
 }
 
 /// Reads a whole text.
-fn parse_full(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
-    parse_with(text, dialect, |parser| parser.whole())
+fn parse_whole_text(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
+    with_parser(text, dialect, |parser| parser.parse_whole())
 }
 
 /// Reads what a text begins with; also tells where the token behind it begins.
 pub(crate) fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize), ParseError> {
-    parse_with(text, dialect, |parser| {
-        let root = parser.expression()?;
-        Ok((parser.finish(root), parser.lexer.token.start))
+    with_parser(text, dialect, |parser| {
+        let root = parser.parse_expression()?;
+        Ok((parser.finish_expr(root), parser.lexer.token.start))
     })
 }
 
 /// Lends a parser for a text.
-pub(crate) fn parse_with<'s, T>(
+pub(crate) fn with_parser<'s, T>(
     text: &'s [u8],
     dialect: Dialect,
-    run: impl FnOnce(&mut Parser<'s, '_>) -> Parsed<T>,
+    run: impl FnOnce(&mut Parser<'s, '_>) -> ParseResult<T>,
 ) -> Result<T, ParseError> {
     if text.len() > i32::MAX as usize {
         let (kind, found) = (ParseErrorKind::TooLong, String::new());
         return Err(ParseError { span: Span::at(0), kind, expected: OPERAND, found });
     }
-    let mut workbench = SPARE.take().unwrap_or_default();
+    let mut workbench = SPARE_BUFFERS.take().unwrap_or_default();
     let result = run(&mut Parser::new(text, dialect, &mut workbench));
-    let Workbench { builder, items } = &*workbench;
+    let ParserBuffers { builder, items } = &*workbench;
     if builder.nodes.capacity().max(builder.fields.capacity()).max(items.capacity()) <= SPARE_NODES {
         workbench.clear();
-        SPARE.set(Some(workbench));
+        SPARE_BUFFERS.set(Some(workbench));
     }
     result.map_err(|error| *error)
 }
@@ -79,7 +79,7 @@ pub(crate) fn parse_with<'s, T>(
 /// The cursor of a recursive descent that makes nodes.
 pub(crate) struct Parser<'s, 'w> {
     pub(crate) lexer: Lexer<'s>,
-    workbench: &'w mut Workbench,
+    workbench: &'w mut ParserBuffers,
     depth: u32,
     dialect: Dialect,
     /// Whether the expression that was read last is a conditional.
@@ -90,13 +90,13 @@ pub(crate) struct Parser<'s, 'w> {
 
 /// What the parser builds with. A thread keeps one, so that a short text costs no allocation but those of its tree.
 #[derive(Default)]
-struct Workbench {
-    builder: Builder,
+struct ParserBuffers {
+    builder: TreeBuilder,
     /// Elements of the lists and calls that are not complete yet.
     items: Vec<NodeId>,
 }
 
-impl Workbench {
+impl ParserBuffers {
     fn clear(&mut self) {
         self.builder.clear();
         self.items.clear();
@@ -104,7 +104,7 @@ impl Workbench {
 }
 
 thread_local! {
-    static SPARE: Cell<Option<Box<Workbench>>> = const { Cell::new(None) };
+    static SPARE_BUFFERS: Cell<Option<Box<ParserBuffers>>> = const { Cell::new(None) };
 }
 
 /// Nodes that a spare workbench may have room for.
@@ -125,43 +125,43 @@ macro_rules! deeper {
 }
 
 /// What goes through the descent is small, so the error is boxed.
-pub(crate) type Parsed<T> = Result<T, Box<ParseError>>;
+pub(crate) type ParseResult<T> = Result<T, Box<ParseError>>;
 
 impl<'s, 'w> Parser<'s, 'w> {
-    fn new(text: &'s [u8], dialect: Dialect, workbench: &'w mut Workbench) -> Self {
+    fn new(text: &'s [u8], dialect: Dialect, workbench: &'w mut ParserBuffers) -> Self {
         let lexer = Lexer::new(text, dialect);
         Parser { lexer, workbench, depth: 0, dialect, conditional: false, ad_end: 0 }
     }
 
     /// The expression that is the whole text.
-    fn whole(&mut self) -> Parsed<Expr> {
-        let root = self.expression()?;
+    fn parse_whole(&mut self) -> ParseResult<Expr> {
+        let root = self.parse_expression()?;
         // The reference forgets to look for the end of the text behind a conditional (source.cpp parseExpression).
-        if !self.conditional && self.kind() != Kind::End {
-            return Err(self.unexpected("an operator or the end of the text"));
+        if !self.conditional && self.token_kind() != TokenKind::End {
+            return Err(self.unexpected_token("an operator or the end of the text"));
         }
-        Ok(self.finish(root))
+        Ok(self.finish_expr(root))
     }
 
     /// Reads the expression that a part of the present string's text is. Nothing of the text around may be under way.
-    pub(crate) fn within(&mut self, part: Range<usize>, dialect: Dialect) -> Parsed<Expr> {
-        let text = &self.lexer.bytes(self.lexer.token.text)[part];
-        let result = Parser::new(text, dialect, self.workbench).whole();
+    pub(crate) fn parse_embedded(&mut self, part: Range<usize>, dialect: Dialect) -> ParseResult<Expr> {
+        let text = &self.lexer.token_text(self.lexer.token.text)[part];
+        let result = Parser::new(text, dialect, self.workbench).parse_whole();
         self.workbench.clear();
         result
     }
 
     /// Makes the tree of what was read and the expression at `root` of it.
-    pub(crate) fn finish(&self, root: NodeId) -> Expr {
-        match self.workbench.builder.nodes[root as usize].scalar() {
+    pub(crate) fn finish_expr(&self, root: NodeId) -> Expr {
+        match self.workbench.builder.nodes[root as usize].as_scalar() {
             // A scalar keeps no tree.
-            Some(scalar) => Expr::scalar(scalar.map(|text| self.lexer.bytes(text))),
-            None => Expr(Repr::Node(self.finish_tree(), root)),
+            Some(scalar) => Expr::from_scalar(scalar.map(|text| self.lexer.token_text(text))),
+            None => Expr(ExprRepr::Node(self.finish_tree(), root)),
         }
     }
 
     /// Makes the tree of all that was read: names and strings stand in the source and the texts made from it.
-    pub(crate) fn finish_tree(&self) -> Arc<Tree> {
+    pub(crate) fn finish_tree(&self) -> Arc<ExprTree> {
         let (source, extra) = (self.lexer.source(), &self.lexer.extra);
         let mut text = Vec::with_capacity(source.len() + extra.len());
         text.extend_from_slice(source);
@@ -175,7 +175,7 @@ impl<'s, 'w> Parser<'s, 'w> {
     }
 
     #[inline]
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn token_kind(&self) -> TokenKind {
         self.lexer.token.kind
     }
 
@@ -183,138 +183,141 @@ impl<'s, 'w> Parser<'s, 'w> {
     pub(crate) fn error(&self, kind: ParseErrorKind, expected: &'static str) -> Box<ParseError> {
         let token = &self.lexer.token;
         let source = self.lexer.source();
-        let at_end = token.kind == Kind::End && kind == ParseErrorKind::Unexpected;
-        let shown = &source[token.start.min(source.len())..self.lexer.end().min(source.len())];
+        let at_end = token.kind == TokenKind::End && kind == ParseErrorKind::Unexpected;
+        let shown = &source[token.start.min(source.len())..self.lexer.token_end().min(source.len())];
         let found = if at_end {
             String::new()
         } else {
             let cut = shown.len().min(40);
             String::from_utf8_lossy(&shown[..cut]).replace(|c: char| c.is_control(), " ")
         };
-        Box::new(ParseError { span: Span::new(token.start, self.lexer.end()), kind, expected, found })
+        Box::new(ParseError { span: Span::new(token.start, self.lexer.token_end()), kind, expected, found })
     }
 
     /// The error for a token that is not what was expected.
     #[cold]
-    pub(crate) fn unexpected(&self, expected: &'static str) -> Box<ParseError> {
-        let kind = match self.kind() {
-            Kind::Bad => ParseErrorKind::BadToken(self.lexer.token.bad),
-            Kind::Bound => ParseErrorKind::Assignment,
+    pub(crate) fn unexpected_token(&self, expected: &'static str) -> Box<ParseError> {
+        let kind = match self.token_kind() {
+            TokenKind::Bad => ParseErrorKind::BadToken(self.lexer.token.bad),
+            TokenKind::Assign => ParseErrorKind::Assignment,
             _ => ParseErrorKind::Unexpected,
         };
         self.error(kind, expected)
     }
 
     #[inline]
-    fn push(&mut self, node: Node) -> NodeId {
-        self.workbench.builder.push(node)
+    fn push_node(&mut self, node: Node) -> NodeId {
+        self.workbench.builder.push_node(node)
     }
 
     #[inline]
-    fn expect(&mut self, kind: Kind, expected: &'static str) -> Parsed<()> {
-        if self.kind() != kind {
-            return Err(self.unexpected(expected));
+    fn expect(&mut self, kind: TokenKind, expected: &'static str) -> ParseResult<()> {
+        if self.token_kind() != kind {
+            return Err(self.unexpected_token(expected));
         }
         self.lexer.advance();
         Ok(())
     }
 
     /// An expression.
-    pub(crate) fn expression(&mut self) -> Parsed<NodeId> {
+    pub(crate) fn parse_expression(&mut self) -> ParseResult<NodeId> {
         Ok(deeper!(self, 1, {
-            let left = self.unary()?;
-            let left = self.binary(left, 1)?;
-            self.conditional = self.kind() == Kind::Question;
-            if self.conditional { self.branches(left) } else { Ok(left) }
+            let left = self.parse_unary()?;
+            let left = self.parse_binary(left, 1)?;
+            self.conditional = self.token_kind() == TokenKind::Question;
+            if self.conditional { self.parse_branches(left) } else { Ok(left) }
         }))
     }
 
     /// The two branches of a conditional.
-    fn branches(&mut self, condition: NodeId) -> Parsed<NodeId> {
+    fn parse_branches(&mut self, condition: NodeId) -> ParseResult<NodeId> {
         self.lexer.advance();
-        let yes = self.expression()?;
-        self.expect(Kind::Colon, "an operator or `:`")?;
-        let no = self.expression()?;
+        let yes = self.parse_expression()?;
+        self.expect(TokenKind::Colon, "an operator or `:`")?;
+        let no = self.parse_expression()?;
         self.conditional = true;
-        let branches = self.workbench.builder.link(&[yes, no]);
-        Ok(self.push(Node::Ternary { condition, branches }))
+        let branches = self.workbench.builder.push_links(&[yes, no]);
+        Ok(self.push_node(Node::Ternary { condition, branches }))
     }
 
     /// What follows an operand by operators of at least a precedence, all of them left associative.
-    fn binary(&mut self, mut left: NodeId, least: u8) -> Parsed<NodeId> {
+    fn parse_binary(&mut self, mut left: NodeId, least: u8) -> ParseResult<NodeId> {
         loop {
-            let (precedence, op) = BINARY[self.kind() as usize];
+            let (precedence, op) = BINARY_OPERATORS[self.token_kind() as usize];
             if precedence < least {
                 return Ok(left);
             }
             self.lexer.advance();
-            let mut right = self.unary()?;
-            if BINARY[self.kind() as usize].0 > precedence {
-                right = self.binary(right, precedence + 1)?;
+            let mut right = self.parse_unary()?;
+            if BINARY_OPERATORS[self.token_kind() as usize].0 > precedence {
+                right = self.parse_binary(right, precedence + 1)?;
             }
-            left = self.push(Node::Binary(op, left, right));
+            left = self.push_node(Node::Binary(op, left, right));
         }
     }
 
     /// An operand with the signs in front of it.
     #[inline(always)]
-    fn unary(&mut self) -> Parsed<NodeId> {
-        if matches!(self.kind(), Kind::Minus | Kind::Plus | Kind::BitNot | Kind::Not) {
-            return self.signed();
+    fn parse_unary(&mut self) -> ParseResult<NodeId> {
+        if matches!(
+            self.token_kind(),
+            TokenKind::Minus | TokenKind::Plus | TokenKind::BitNot | TokenKind::Not
+        ) {
+            return self.parse_signed();
         }
-        self.unsigned()
+        self.parse_unsigned()
     }
 
     /// An operand without signs: a level for the sign that is not there, and one for the operand.
     #[inline(always)]
-    fn unsigned(&mut self) -> Parsed<NodeId> {
-        Ok(deeper!(self, 2, self.operand()))
+    fn parse_unsigned(&mut self) -> ParseResult<NodeId> {
+        Ok(deeper!(self, 2, self.parse_operand()))
     }
 
     #[inline(never)]
-    fn signed(&mut self) -> Parsed<NodeId> {
-        let op = match self.kind() {
-            Kind::Minus => UnaryOp::Minus,
-            Kind::Plus => UnaryOp::Plus,
-            Kind::BitNot => UnaryOp::BitNot,
-            Kind::Not => UnaryOp::Not,
-            _ => return self.unsigned(),
+    fn parse_signed(&mut self) -> ParseResult<NodeId> {
+        let op = match self.token_kind() {
+            TokenKind::Minus => UnaryOp::Minus,
+            TokenKind::Plus => UnaryOp::Plus,
+            TokenKind::BitNot => UnaryOp::BitNot,
+            TokenKind::Not => UnaryOp::Not,
+            _ => return self.parse_unsigned(),
         };
         let operand = deeper!(self, 1, {
             self.lexer.advance();
-            self.signed()
+            self.parse_signed()
         });
-        Ok(self.push(Node::Unary(op, operand)))
+        Ok(self.push_node(Node::Unary(op, operand)))
     }
 
     /// An operand with what may stand behind it: selections, subscripts, `?:`.
     #[inline(always)]
-    fn operand(&mut self) -> Parsed<NodeId> {
-        let operand = self.primary()?;
-        match self.kind() {
-            Kind::Selection | Kind::OpenBox | Kind::Elvis => self.suffixes(operand),
+    fn parse_operand(&mut self) -> ParseResult<NodeId> {
+        let operand = self.parse_primary()?;
+        match self.token_kind() {
+            TokenKind::Selection | TokenKind::OpenBox | TokenKind::Elvis => self.parse_suffixes(operand),
             _ => Ok(operand),
         }
     }
 
-    fn suffixes(&mut self, mut left: NodeId) -> Parsed<NodeId> {
+    fn parse_suffixes(&mut self, mut left: NodeId) -> ParseResult<NodeId> {
         loop {
-            left = match self.kind() {
-                Kind::Selection => {
+            left = match self.token_kind() {
+                TokenKind::Selection => {
                     self.lexer.advance();
-                    let name = self.identifier("the name of an attribute")?;
-                    self.push(Node::Attr { base: left, name })
+                    let name = self.take_identifier("the name of an attribute")?;
+                    self.push_node(Node::Attr { base: left, name })
                 }
-                Kind::OpenBox => {
+                TokenKind::OpenBox => {
                     self.lexer.advance();
-                    let index = self.expression()?;
-                    self.expect(Kind::CloseBox, "an operator or `]`")?;
-                    self.push(Node::Binary(BinaryOp::Subscript, left, index))
+                    let index = self.parse_expression()?;
+                    self.expect(TokenKind::CloseBox, "an operator or `]`")?;
+                    self.push_node(Node::Binary(BinaryOp::Subscript, left, index))
                 }
-                Kind::Elvis => {
+                TokenKind::Elvis => {
                     self.lexer.advance();
-                    let right = deeper!(self, 1, self.operand());
-                    self.push(Node::Binary(BinaryOp::Elvis, left, right))
+                    let right = deeper!(self, 1, self.parse_operand());
+                    self.push_node(Node::Binary(BinaryOp::Elvis, left, right))
                 }
                 _ => return Ok(left),
             };
@@ -323,132 +326,138 @@ impl<'s, 'w> Parser<'s, 'w> {
 
     /// Takes an identifier as name.
     #[inline(always)]
-    fn identifier(&mut self, expected: &'static str) -> Parsed<NodeId> {
-        if self.kind() != Kind::Identifier {
-            return Err(self.unexpected(expected));
+    fn take_identifier(&mut self, expected: &'static str) -> ParseResult<NodeId> {
+        if self.token_kind() != TokenKind::Identifier {
+            return Err(self.unexpected_token(expected));
         }
         let text = self.lexer.token.text;
-        let name = self.workbench.builder.name_at(text, self.lexer.bytes(text));
+        let name = self.workbench.builder.push_name_at(text, self.lexer.token_text(text));
         self.lexer.advance();
         Ok(name)
     }
 
     /// What an operand begins with. Names and the commonest literals are made here, all else below.
     #[inline(always)]
-    fn primary(&mut self) -> Parsed<NodeId> {
+    fn parse_primary(&mut self) -> ParseResult<NodeId> {
         let token = &self.lexer.token;
         let scalar = match token.kind {
-            Kind::Identifier => {
-                let name = self.identifier(OPERAND)?;
-                if self.kind() == Kind::OpenParenthesis {
-                    return self.call(name);
+            TokenKind::Identifier => {
+                let name = self.take_identifier(OPERAND)?;
+                if self.token_kind() == TokenKind::OpenParenthesis {
+                    return self.parse_call(name);
                 }
                 return Ok(name);
             }
-            Kind::Integer => Scalar::Int(token.integer),
-            Kind::String => Scalar::Str(token.text),
-            Kind::Boolean => Scalar::Bool(token.boolean),
-            _ => return self.other_primary(),
+            TokenKind::Integer => Scalar::Int(token.integer),
+            TokenKind::String => Scalar::Str(token.text),
+            TokenKind::Boolean => Scalar::Bool(token.boolean),
+            _ => return self.parse_other_primary(),
         };
         self.lexer.advance();
-        Ok(self.push(scalar.into()))
+        Ok(self.push_node(scalar.into()))
     }
 
     #[inline(never)]
-    fn other_primary(&mut self) -> Parsed<NodeId> {
-        let scalar = match self.kind() {
-            Kind::Real => Scalar::Real(self.lexer.token.real),
-            Kind::Undefined => Scalar::Undefined,
-            Kind::Error => Scalar::Error,
-            Kind::Selection => {
+    fn parse_other_primary(&mut self) -> ParseResult<NodeId> {
+        let scalar = match self.token_kind() {
+            TokenKind::Real => Scalar::Real(self.lexer.token.real),
+            TokenKind::Undefined => Scalar::Undefined,
+            TokenKind::Error => Scalar::Error,
+            TokenKind::Selection => {
                 self.lexer.advance();
-                let name = self.identifier("the name of an attribute")?;
-                return Ok(self.push(Node::Attr { base: ABSOLUTE, name }));
+                let name = self.take_identifier("the name of an attribute")?;
+                return Ok(self.push_node(Node::Attr { base: ABSOLUTE_BASE, name }));
             }
-            Kind::OpenParenthesis => {
+            TokenKind::OpenParenthesis => {
                 self.lexer.advance();
-                let inner = self.expression()?;
-                self.expect(Kind::CloseParenthesis, "an operator or `)`")?;
-                return Ok(self.push(Node::Unary(UnaryOp::Parentheses, inner)));
+                let inner = self.parse_expression()?;
+                self.expect(TokenKind::CloseParenthesis, "an operator or `)`")?;
+                return Ok(self.push_node(Node::Unary(UnaryOp::Parentheses, inner)));
             }
-            Kind::OpenBrace => {
-                let first = self.items(Kind::CloseBrace, "an operator, `,` or `}`")?;
-                let Workbench { builder, items } = &mut *self.workbench;
-                let list = builder.list(&items[first..]);
+            TokenKind::OpenBrace => {
+                let first = self.parse_items(TokenKind::CloseBrace, "an operator, `,` or `}`")?;
+                let ParserBuffers { builder, items } = &mut *self.workbench;
+                let list = builder.push_list(&items[first..]);
                 items.truncate(first);
                 return Ok(list);
             }
-            Kind::OpenBox => {
-                let mut fields = self.fields()?;
-                return Ok(self.ad(&mut fields));
+            TokenKind::OpenBox => {
+                let mut fields = self.parse_fields()?;
+                return Ok(self.push_ad(&mut fields));
             }
-            _ => return Err(self.unexpected(OPERAND)),
+            _ => return Err(self.unexpected_token(OPERAND)),
         };
         self.lexer.advance();
-        Ok(self.push(scalar.into()))
+        Ok(self.push_node(scalar.into()))
     }
 
     /// Expressions separated by commas up to `close`, which is consumed. They are the last of the workbench's items from
     /// the returned number on.
-    fn items(&mut self, close: Kind, expected: &'static str) -> Parsed<usize> {
+    fn parse_items(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<usize> {
         let first = self.workbench.items.len();
         self.lexer.advance();
-        if self.kind() == close {
+        if self.token_kind() == close {
             self.lexer.advance();
             return Ok(first);
         }
         loop {
-            let item = self.expression()?;
+            let item = self.parse_expression()?;
             self.workbench.items.push(item);
-            match self.kind() {
-                Kind::Comma => self.lexer.advance(),
-                Kind::Semicolon if close == Kind::CloseParenthesis && !self.dialect.mode.strict => {
+            match self.token_kind() {
+                TokenKind::Comma => self.lexer.advance(),
+                TokenKind::Semicolon if close == TokenKind::CloseParenthesis && !self.dialect.mode.strict => {
                     self.lexer.advance()
                 }
                 kind if kind == close => {
                     self.lexer.advance();
                     return Ok(first);
                 }
-                _ => return Err(self.unexpected(expected)),
+                _ => return Err(self.unexpected_token(expected)),
             }
         }
     }
 
-    fn call(&mut self, name: NodeId) -> Parsed<NodeId> {
+    fn parse_call(&mut self, name: NodeId) -> ParseResult<NodeId> {
         let open = self.lexer.token.start;
-        let first = self.items(Kind::CloseParenthesis, "an operator, `,` or `)`")?;
+        let first = self.parse_items(TokenKind::CloseParenthesis, "an operator, `,` or `)`")?;
         let Node::Name { text, hash, .. } = self.workbench.builder.nodes[name as usize] else {
-            return Err(self.unexpected(OPERAND));
+            return Err(self.unexpected_token(OPERAND));
         };
         if text.len == 7
             && let [argument] = self.workbench.items[first..]
             && let Node::Str(time) = self.workbench.builder.nodes[argument as usize]
-            && let Some(literal) = self.time(open, text, time)?
+            && let Some(literal) = self.parse_time_literal(open, text, time)?
         {
             self.workbench.items.truncate(first);
             return Ok(literal);
         }
-        let Workbench { builder, items } = &mut *self.workbench;
-        let number = function_names::number_hashed(self.lexer.bytes(text), hash);
-        let call = builder.call_of(name, number, &items[first..]);
+        let ParserBuffers { builder, items } = &mut *self.workbench;
+        let number = function_names::function_number_hashed(self.lexer.token_text(text), hash);
+        let call = builder.push_numbered_call(name, number, &items[first..]);
         items.truncate(first);
         Ok(call)
     }
 
     /// `absTime("...")` and `relTime("...")` of a string literal are literals themselves.
-    fn time(&mut self, open: usize, word: Text, time: Text) -> Parsed<Option<NodeId>> {
-        let word = self.lexer.bytes(word);
+    fn parse_time_literal(
+        &mut self,
+        open: usize,
+        word: TextRange,
+        time: TextRange,
+    ) -> ParseResult<Option<NodeId>> {
+        let word = self.lexer.token_text(word);
         let absolute = word.eq_ignore_ascii_case(b"abstime");
         if !absolute && !word.eq_ignore_ascii_case(b"reltime") {
             return Ok(None);
         }
-        let bytes = self.lexer.bytes(time);
+        let bytes = self.lexer.token_text(time);
         let dialect = self.dialect;
         let builder = &mut self.workbench.builder;
         let literal = if absolute {
-            times::parse_abs(bytes, |seconds| dialect.local_time(seconds)).map(|time| builder.time(time))
+            times::parse_abs_time(bytes, |seconds| dialect.local_time(seconds))
+                .map(|time| builder.push_time(time))
         } else {
-            times::parse_rel(bytes).map(|seconds| builder.push(Node::RelTime(seconds)))
+            times::parse_rel_time(bytes).map(|seconds| builder.push_node(Node::RelTime(seconds)))
         };
         match literal {
             Some(literal) => Ok(Some(literal)),
@@ -462,80 +471,80 @@ impl<'s, 'w> Parser<'s, 'w> {
     }
 
     /// The attributes of an ad, its brackets included.
-    pub(crate) fn fields(&mut self) -> Parsed<Vec<Field>> {
+    pub(crate) fn parse_fields(&mut self) -> ParseResult<Vec<AdField>> {
         self.lexer.advance();
         let mut fields = Vec::new();
         // An ad of nothing but semicolons is refused by the reference, since it wants a name behind the first ones.
         let mut first = true;
-        while !(self.kind() == Kind::CloseBox && (first || !fields.is_empty())) {
+        while !(self.token_kind() == TokenKind::CloseBox && (first || !fields.is_empty())) {
             first = false;
-            if self.kind() == Kind::Semicolon {
+            if self.token_kind() == TokenKind::Semicolon {
                 self.lexer.advance();
                 continue;
             }
             let text = self.lexer.token.text;
-            if self.kind() == Kind::Identifier && text.len == 0 {
+            if self.token_kind() == TokenKind::Identifier && text.len == 0 {
                 return Err(self.error(ParseErrorKind::EmptyName, "the name of an attribute"));
             }
-            let name = self.identifier("the name of an attribute or `]`")?;
-            if self.kind() != Kind::Bound {
-                return Err(self.unexpected("`=`"));
+            let name = self.take_identifier("the name of an attribute or `]`")?;
+            if self.token_kind() != TokenKind::Assign {
+                return Err(self.unexpected_token("`=`"));
             }
             self.lexer.advance();
-            let node = self.expression()?;
-            fields.push(Field { name, node });
-            match self.kind() {
-                Kind::Semicolon | Kind::CloseBox => {}
-                _ => return Err(self.unexpected("an operator, `;` or `]`")),
+            let node = self.parse_expression()?;
+            fields.push(AdField { name, node });
+            match self.token_kind() {
+                TokenKind::Semicolon | TokenKind::CloseBox => {}
+                _ => return Err(self.unexpected_token("an operator, `;` or `]`")),
             }
-            while self.kind() == Kind::Semicolon {
+            while self.token_kind() == TokenKind::Semicolon {
                 self.lexer.advance();
             }
         }
-        self.ad_end = self.lexer.end();
+        self.ad_end = self.lexer.token_end();
         self.lexer.advance();
         Ok(fields)
     }
 
     /// Adds an ad node. The names stand in the source still, so the order is found here.
-    fn ad(&mut self, fields: &mut [Field]) -> NodeId {
+    fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let lexer = &self.lexer;
-        self.workbench.builder.ad_with(fields, |text: Text| lexer.bytes(text))
+        self.workbench.builder.push_ad_with(fields, |text: TextRange| lexer.token_text(text))
     }
 }
 
 /// Precedence and operator of each kind of token; 0 for those that stand between no operands.
-const BINARY: [(u8, BinaryOp); Kind::COUNT] = {
-    let mut table = [(0, BinaryOp::Or); Kind::COUNT];
+const BINARY_OPERATORS: [(u8, BinaryOp); TokenKind::COUNT] = {
+    let mut table = [(0, BinaryOp::Or); TokenKind::COUNT];
     let mut at = 0;
-    while at < OPERATORS.len() {
-        let (kind, precedence, op) = OPERATORS[at];
+    while at < OPERATOR_TABLE.len() {
+        let (kind, precedence, op) = OPERATOR_TABLE[at];
         table[kind as usize] = (precedence, op);
         at += 1;
     }
     table
 };
 
-const OPERATORS: [(Kind, u8, BinaryOp); 21] = [
-    (Kind::Or, 1, BinaryOp::Or),
-    (Kind::And, 2, BinaryOp::And),
-    (Kind::BitOr, 3, BinaryOp::BitOr),
-    (Kind::BitXor, 4, BinaryOp::BitXor),
-    (Kind::BitAnd, 5, BinaryOp::BitAnd),
-    (Kind::Equal, 6, BinaryOp::Equal),
-    (Kind::NotEqual, 6, BinaryOp::NotEqual),
-    (Kind::Is, 6, BinaryOp::Is),
-    (Kind::Isnt, 6, BinaryOp::Isnt),
-    (Kind::Less, 7, BinaryOp::Less),
-    (Kind::LessEqual, 7, BinaryOp::LessEqual),
-    (Kind::Greater, 7, BinaryOp::Greater),
-    (Kind::GreaterEqual, 7, BinaryOp::GreaterEqual),
-    (Kind::ShiftLeft, 8, BinaryOp::ShiftLeft),
-    (Kind::ShiftRight, 8, BinaryOp::ShiftRight),
-    (Kind::ShiftRightZero, 8, BinaryOp::ShiftRightZero),
-    (Kind::Plus, 9, BinaryOp::Add),
-    (Kind::Minus, 9, BinaryOp::Subtract),
-    (Kind::Multiply, 10, BinaryOp::Multiply),
-    (Kind::Divide, 10, BinaryOp::Divide),
-    (Kind::Modulus, 10, BinaryOp::Modulus),
+const OPERATOR_TABLE: [(TokenKind, u8, BinaryOp); 21] = [
+    (TokenKind::Or, 1, BinaryOp::Or),
+    (TokenKind::And, 2, BinaryOp::And),
+    (TokenKind::BitOr, 3, BinaryOp::BitOr),
+    (TokenKind::BitXor, 4, BinaryOp::BitXor),
+    (TokenKind::BitAnd, 5, BinaryOp::BitAnd),
+    (TokenKind::Equal, 6, BinaryOp::Equal),
+    (TokenKind::NotEqual, 6, BinaryOp::NotEqual),
+    (TokenKind::Is, 6, BinaryOp::Is),
+    (TokenKind::Isnt, 6, BinaryOp::Isnt),
+    (TokenKind::Less, 7, BinaryOp::Less),
+    (TokenKind::LessEqual, 7, BinaryOp::LessEqual),
+    (TokenKind::Greater, 7, BinaryOp::Greater),
+    (TokenKind::GreaterEqual, 7, BinaryOp::GreaterEqual),
+    (TokenKind::ShiftLeft, 8, BinaryOp::ShiftLeft),
+    (TokenKind::ShiftRight, 8, BinaryOp::ShiftRight),
+    (TokenKind::ShiftRightZero, 8, BinaryOp::ShiftRightZero),
+    (TokenKind::Plus, 9, BinaryOp::Add),
+    (TokenKind::Minus, 9, BinaryOp::Subtract),
+    (TokenKind::Multiply, 10, BinaryOp::Multiply),
+    (TokenKind::Divide, 10, BinaryOp::Divide),
+    (TokenKind::Modulus, 10, BinaryOp::Modulus),
 ];

@@ -1,8 +1,8 @@
 //! Changing the scope of references, as conversions of old routes do (reference: `RewriteAttrRefs` of
 //! `compat_classad_util.cpp`).
 
-use crate::syntax::expr::{Expr, Repr};
-use crate::syntax::tree::{Builder, NO_BASE, Node};
+use crate::syntax::expr::{Expr, ExprRepr};
+use crate::syntax::tree::{NO_BASE, Node, TreeBuilder};
 
 impl Expr {
     /// The expression with `from.x` turned into `to.x`, or into `x` where `to` is `None`. A reference to `from` itself is
@@ -16,16 +16,16 @@ impl Expr {
     /// ```
     #[must_use]
     pub fn rescope(&self, from: &[u8], to: Option<&[u8]>) -> Expr {
-        let Repr::Node(tree, root) = &self.0 else { return self.clone() };
+        let ExprRepr::Node(tree, root) = &self.0 else { return self.clone() };
         let is_from = |node: Node| match node {
-            Node::Name { text, .. } => tree.bytes(text).eq_ignore_ascii_case(from),
+            Node::Name { text, .. } => tree.text_bytes(text).eq_ignore_ascii_case(from),
             _ => false,
         };
-        let mut builder = Builder::default();
-        let root = builder.copy_with(tree, *root, &mut |builder, id| match (tree.node(id), to) {
-            (node, Some(to)) if is_from(node) => Some(builder.attr(NO_BASE, to)),
-            (Node::Attr { base, name }, None) if base != crate::syntax::tree::ABSOLUTE => {
-                is_from(tree.node(base)).then(|| builder.attr(NO_BASE, tree.name_bytes(name)))
+        let mut builder = TreeBuilder::default();
+        let root = builder.copy_replacing(tree, *root, &mut |builder, id| match (tree.node(id), to) {
+            (node, Some(to)) if is_from(node) => Some(builder.push_attribute(NO_BASE, to)),
+            (Node::Attr { base, name }, None) if base != crate::syntax::tree::ABSOLUTE_BASE => {
+                is_from(tree.node(base)).then(|| builder.push_attribute(NO_BASE, tree.name_bytes(name)))
             }
             _ => None,
         });

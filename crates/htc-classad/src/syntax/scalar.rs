@@ -2,7 +2,7 @@
 
 use bstr::BString;
 
-/// A value that has no parts. What holds its text if it is a string is `S`: a range of the text beside it ([`Text`]), the bytes
+/// A value that has no parts. What holds its text if it is a string is `S`: a range of the text beside it ([`TextRange`]), the bytes
 /// themselves, or a look at them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Scalar<S> {
@@ -17,15 +17,15 @@ pub(crate) enum Scalar<S> {
 
 /// A range of the text that a tree or an ad has beside its nodes or attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text {
+pub(crate) struct TextRange {
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
-impl Text {
+impl TextRange {
     /// The bytes that are meant.
     #[inline]
-    pub(crate) fn of(self, text: &[u8]) -> &[u8] {
+    pub(crate) fn slice(self, text: &[u8]) -> &[u8] {
         &text[self.start as usize..self.start as usize + self.len as usize]
     }
 }
@@ -66,7 +66,7 @@ impl Scalar<&[u8]> {
 impl Scalar<BString> {
     /// A look at it.
     #[inline]
-    pub(crate) fn look(&self) -> Scalar<&[u8]> {
+    pub(crate) fn as_borrowed(&self) -> Scalar<&[u8]> {
         match *self {
             Scalar::Str(ref text) => Scalar::Str(text),
             Scalar::Undefined => Scalar::Undefined,

@@ -1,7 +1,7 @@
 //! Times as text, and the calendar (reference: literals.cpp, util.cpp).
 
 use crate::syntax::numbers;
-use crate::text::calendar::Civil;
+use crate::text::calendar::CivilTime;
 use crate::text::space::is_space;
 
 /// A point of time with the offset of the zone it is written in.
@@ -38,7 +38,7 @@ pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -
 }
 
 /// Reads the text of an `absTime`. `local` tells local time, for texts without a zone.
-pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Option<AbsTime> {
+pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Option<AbsTime> {
     let mut text = text.to_vec();
     let mut zone: Option<i32> = None;
     let length = text.len();
@@ -50,10 +50,10 @@ pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Opti
             text.remove(at);
             zone = Some(0);
         }
-        _ if sign_at(&text, 5) => zone = take_zone(&mut text),
+        _ if sign_at(&text, 5) => zone = strip_zone(&mut text),
         _ if sign_at(&text, 6) && text[length - 3] == b':' => {
             text.remove(length - 3);
-            zone = take_zone(&mut text);
+            zone = strip_zone(&mut text);
         }
         _ => {}
     }
@@ -67,14 +67,14 @@ pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Opti
     if at + 4 > text.len() {
         return None;
     }
-    let year = number(&text[at..at + 4]);
+    let year = atoi(&text[at..at + 4]);
     at += 4;
     let mut parts = [1i64, 0, 0, 0, 0];
     // A missing month counts as January (tm_mon 0), a missing day as day 0.
     for part in &mut parts {
         skip(&mut at);
         if at + 2 <= text.len() {
-            *part = number(&text[at..at + 2]);
+            *part = atoi(&text[at..at + 2]);
             at += 2;
         }
     }
@@ -83,7 +83,7 @@ pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Opti
         return None;
     }
     let [month, day, hour, minute, second] = parts;
-    let seconds = Civil { year, month, day, hour, minute, second }.seconds();
+    let seconds = CivilTime { year, month, day, hour, minute, second }.to_seconds();
     // The reference goes through `mktime`, takes the offset found there, and corrects what it has by standard time.
     let instant = standard_seconds(seconds, &local);
     if instant == -1 {
@@ -99,18 +99,18 @@ pub(crate) fn parse_abs(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Opti
 }
 
 /// Cuts `±hhmm` off the end; nothing where it is not four digits.
-fn take_zone(text: &mut Vec<u8>) -> Option<i32> {
+fn strip_zone(text: &mut Vec<u8>) -> Option<i32> {
     let start = text.len().checked_sub(5)?;
     if !matches!(text[start], b'+' | b'-') || !text[start + 1..].iter().all(u8::is_ascii_digit) {
         return None;
     }
     let zone = text.split_off(start);
-    let seconds = (number(&zone[1..3]) * 3600 + number(&zone[3..5]) * 60) as i32;
+    let seconds = (atoi(&zone[1..3]) * 3600 + atoi(&zone[3..5]) * 60) as i32;
     Some(if zone[0] == b'-' { -seconds } else { seconds })
 }
 
 /// C's `atoi` of a few bytes.
-fn number(text: &[u8]) -> i64 {
+fn atoi(text: &[u8]) -> i64 {
     let start = text.iter().take_while(|b| is_space(**b)).count();
     let (negative, start) = match text.get(start) {
         Some(b'-') => (true, start + 1),
@@ -125,7 +125,7 @@ fn number(text: &[u8]) -> i64 {
 }
 
 /// Reads the text of a `relTime` from its end: `[-] [[[days(d|+)] hours(h|:)] minutes(m|:)] seconds[s]`.
-pub(crate) fn parse_rel(text: &[u8]) -> Option<f64> {
+pub(crate) fn parse_rel_time(text: &[u8]) -> Option<f64> {
     let mut end = text.len();
     let blanks = |end: &mut usize| {
         while *end > 0 && is_space(text[*end - 1]) {
@@ -184,8 +184,8 @@ pub(crate) fn parse_rel(text: &[u8]) -> Option<f64> {
 }
 
 /// Writes a point of time without the call around it: `2020-01-02T03:04:05-00:00`.
-pub(crate) fn push_abs(time: AbsTime, out: &mut Vec<u8>) {
-    let local = Civil::at(time.seconds.saturating_add(i64::from(time.offset)), 0);
+pub(crate) fn push_abs_time(time: AbsTime, out: &mut Vec<u8>) {
+    let local = CivilTime::from_seconds(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let offset = time.offset.unsigned_abs();
     let text = format!(
         "{}-{:02}-{:02}T{:02}:{:02}:{:02}{}{:02}:{:02}",
@@ -203,7 +203,7 @@ pub(crate) fn push_abs(time: AbsTime, out: &mut Vec<u8>) {
 }
 
 /// Writes a span of time without the call around it: `1+02:03:04`.
-pub(crate) fn push_rel(seconds: f64, out: &mut Vec<u8>) {
+pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     let mut rest = seconds;
     if rest < 0.0 {
         out.push(b'-');
@@ -246,7 +246,7 @@ mod tests {
 
     /// Two hours east in the summer half of each year (from its 90th to its 300th day), one hour else.
     fn summer_time(seconds: i64) -> (i32, bool) {
-        let summer = (90..300).contains(&Civil::at(seconds, 0).day_of_year());
+        let summer = (90..300).contains(&CivilTime::from_seconds(seconds, 0).day_of_year());
         (if summer { 7200 } else { 3600 }, summer)
     }
 
@@ -258,7 +258,11 @@ mod tests {
             ("2020-07-02T03:04:05Z", 1_593_659_045, 0),
             ("2020-07-02T03:04:05-04:00", 1_593_673_445, -14_400),
         ] {
-            assert_eq!(parse_abs(text.as_bytes(), summer_time), Some(AbsTime { seconds, offset }), "{text}");
+            assert_eq!(
+                parse_abs_time(text.as_bytes(), summer_time),
+                Some(AbsTime { seconds, offset }),
+                "{text}"
+            );
         }
     }
 
@@ -281,8 +285,8 @@ mod tests {
             ("-4.5s", -4.5),
             ("01:02", 62.0),
         ] {
-            assert_eq!(parse_rel(text.as_bytes()), Some(seconds), "{text}");
+            assert_eq!(parse_rel_time(text.as_bytes()), Some(seconds), "{text}");
         }
-        assert_eq!(parse_rel(b"x1"), None);
+        assert_eq!(parse_rel_time(b"x1"), None);
     }
 }

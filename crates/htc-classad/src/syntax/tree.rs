@@ -7,22 +7,24 @@ use std::sync::{Arc, OnceLock};
 
 use crate::regex;
 use crate::syntax::AbsTime;
-use crate::syntax::scalar::{Scalar, Text};
+use crate::syntax::scalar::{Scalar, TextRange};
 use crate::syntax::{function_names, name};
 
 mod builder;
 mod node;
-mod pattern;
-mod same;
+mod print_template;
+mod tree_equality;
 
-pub(crate) use builder::Builder;
-pub(crate) use node::{ABSOLUTE, BinaryOp, Field, NO_BASE, Name, Node, NodeId, Special, UnaryOp, special};
-pub(crate) use pattern::{Patterns, Print};
-pub(crate) use same::same_scalar;
+pub(crate) use builder::TreeBuilder;
+pub(crate) use node::{
+    ABSOLUTE_BASE, AdField, BinaryOp, NO_BASE, NameInfo, Node, NodeId, SpecialName, UnaryOp, special_name,
+};
+pub(crate) use print_template::{FormPrinter, PrintTemplates};
+pub(crate) use tree_equality::is_same_scalar;
 
 /// The forms of which a tree keeps the text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kept {
+pub(crate) enum CachedForm {
     /// The value in a long ad.
     Old,
     /// The value in JSON.
@@ -31,36 +33,39 @@ pub(crate) enum Kept {
 
 /// The name at a node; one without text where the node is none.
 #[inline]
-fn name_of(nodes: &[Node], id: NodeId) -> Name {
+fn name_info_at(nodes: &[Node], id: NodeId) -> NameInfo {
     match nodes[id as usize] {
-        Node::Name { text, hash, function, special } => Name { text, hash, function, special },
-        _ => {
-            Name { text: Text::default(), hash: 0, function: function_names::UNKNOWN, special: Special::None }
-        }
+        Node::Name { text, hash, function, special } => NameInfo { text, hash, function, special },
+        _ => NameInfo {
+            text: TextRange::default(),
+            hash: 0,
+            function: function_names::UNKNOWN_FUNCTION,
+            special: SpecialName::None,
+        },
     }
 }
 
 /// An immutable table of nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct ExprTree {
     pub(crate) nodes: Box<[Node]>,
     pub(crate) links: Box<[NodeId]>,
-    pub(crate) fields: Box<[Field]>,
+    pub(crate) fields: Box<[AdField]>,
     pub(crate) times: Box<[AbsTime]>,
     pub(crate) text: Box<[u8]>,
     /// Whether lists or ads are written in it: only those remember the ad they were written in.
     pub(crate) has_scopes: bool,
-    regexes: OnceLock<Box<regex::Cache>>,
+    regexes: OnceLock<Box<regex::RegexCache>>,
     /// Forms of the last node, for trees that several ads share.
-    texts: [OnceLock<Box<[u8]>>; 2],
+    cached_forms: [OnceLock<Box<[u8]>>; 2],
     /// How it is printed, if it was made of another one.
-    patterns: Option<Arc<Patterns>>,
+    print_templates: Option<Arc<PrintTemplates>>,
 }
 
-impl Tree {
+impl ExprTree {
     /// The same tree with other scalars and another text.
-    pub(crate) fn with(&self, nodes: Box<[Node]>, text: Box<[u8]>) -> Tree {
-        Tree {
+    pub(crate) fn with_scalars(&self, nodes: Box<[Node]>, text: Box<[u8]>) -> ExprTree {
+        ExprTree {
             nodes,
             links: self.links.clone(),
             fields: self.fields.clone(),
@@ -68,14 +73,14 @@ impl Tree {
             text,
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
-            texts: Default::default(),
-            patterns: None,
+            cached_forms: Default::default(),
+            print_templates: None,
         }
     }
 
     /// The same tree as one of those that these patterns are of.
-    pub(crate) fn patterned(self, patterns: &Arc<Patterns>) -> Tree {
-        Tree { patterns: Some(Arc::clone(patterns)), ..self }
+    pub(crate) fn with_templates(self, patterns: &Arc<PrintTemplates>) -> ExprTree {
+        ExprTree { print_templates: Some(Arc::clone(patterns)), ..self }
     }
 
     #[inline]
@@ -84,29 +89,29 @@ impl Tree {
     }
 
     #[inline]
-    pub(crate) fn bytes(&self, text: Text) -> &[u8] {
-        text.of(&self.text)
+    pub(crate) fn text_bytes(&self, text: TextRange) -> &[u8] {
+        text.slice(&self.text)
     }
 
     /// The scalar that a node is.
     #[inline]
     pub(crate) fn scalar(&self, id: NodeId) -> Option<Scalar<&[u8]>> {
-        self.node(id).scalar().map(|scalar| scalar.map(|text| self.bytes(text)))
+        self.node(id).as_scalar().map(|scalar| scalar.map(|text| self.text_bytes(text)))
     }
 
     /// The name at a node that is one.
     #[inline]
-    pub(crate) fn name(&self, id: NodeId) -> Name {
-        name_of(&self.nodes, id)
+    pub(crate) fn name_info(&self, id: NodeId) -> NameInfo {
+        name_info_at(&self.nodes, id)
     }
 
     #[inline]
     pub(crate) fn name_bytes(&self, id: NodeId) -> &[u8] {
-        self.bytes(self.name(id).text)
+        self.text_bytes(self.name_info(id).text)
     }
 
     /// The node within all parentheses around one.
-    pub(crate) fn within_parentheses(&self, id: NodeId) -> NodeId {
+    pub(crate) fn strip_parentheses(&self, id: NodeId) -> NodeId {
         let mut at = id;
         while let Node::Unary(UnaryOp::Parentheses, inner) = self.node(at) {
             at = inner;
@@ -114,8 +119,8 @@ impl Tree {
         at
     }
 
-    /// The base and the name of a reference, [`NO_BASE`] and [`ABSOLUTE`] among the bases.
-    pub(crate) fn reference(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
+    /// The base and the name of a reference, [`NO_BASE`] and [`ABSOLUTE_BASE`] among the bases.
+    pub(crate) fn as_reference(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.node(id) {
             Node::Name { .. } => Some((NO_BASE, id)),
             Node::Attr { base, name } => Some((base, name)),
@@ -124,18 +129,18 @@ impl Tree {
     }
 
     /// Appends a form of an expression. That of the whole tree is kept for the next time where that pays: several ads share it.
-    pub(crate) fn push_form<P: Print>(self: &Arc<Self>, root: NodeId, out: &mut Vec<u8>) {
+    pub(crate) fn push_form<P: FormPrinter>(self: &Arc<Self>, root: NodeId, out: &mut Vec<u8>) {
         let print = |out: &mut Vec<u8>| {
-            let patterns = self.patterns.as_ref();
-            if !patterns.is_some_and(|patterns| patterns.push::<P>(self, root, out)) {
-                P::tree(self, root, out);
+            let patterns = self.print_templates.as_ref();
+            if !patterns.is_some_and(|patterns| patterns.push_printed::<P>(self, root, out)) {
+                P::push_tree(self, root, out);
             }
         };
         let is_whole = root as usize + 1 == self.nodes.len() && self.nodes.len() > 1;
         if !is_whole || Arc::strong_count(self) == 1 {
             return print(out);
         }
-        out.extend_from_slice(self.texts[P::FORM as usize].get_or_init(|| {
+        out.extend_from_slice(self.cached_forms[P::FORM as usize].get_or_init(|| {
             let mut text = Vec::with_capacity(self.text.len() + 64);
             print(&mut text);
             text.into()
@@ -148,12 +153,12 @@ impl Tree {
     }
 
     #[inline]
-    pub(crate) fn fields(&self, first: u32, count: u32) -> &[Field] {
+    pub(crate) fn fields(&self, first: u32, count: u32) -> &[AdField] {
         &self.fields[first as usize..first as usize + count as usize]
     }
 
     /// The regular expressions that calls of this tree have used, compiled.
-    pub(crate) fn regexes(&self) -> &regex::Cache {
+    pub(crate) fn regexes(&self) -> &regex::RegexCache {
         self.regexes.get_or_init(Box::default)
     }
 
@@ -172,8 +177,8 @@ impl Tree {
             return fields
                 .iter()
                 .position(|field| {
-                    let name = self.name(field.name);
-                    name.hash == hash && self.bytes(name.text).eq_ignore_ascii_case(wanted)
+                    let name = self.name_info(field.name);
+                    name.hash == hash && self.text_bytes(name.text).eq_ignore_ascii_case(wanted)
                 })
                 .map(found);
         }
@@ -183,7 +188,7 @@ impl Tree {
     /// Appends the direct parts of a node in the order in which they are written.
     pub(crate) fn children(&self, id: NodeId, out: &mut Vec<NodeId>) {
         match self.node(id) {
-            Node::Attr { base, .. } if base != ABSOLUTE => out.push(base),
+            Node::Attr { base, .. } if base != ABSOLUTE_BASE => out.push(base),
             Node::Unary(_, operand) => out.push(operand),
             Node::Binary(_, left, right) => out.extend([left, right]),
             Node::Ternary { condition, branches } => {

@@ -65,7 +65,7 @@ impl ArgumentError {
 }
 
 /// Whether the byte separates arguments in both languages.
-fn separates(byte: u8) -> bool {
+fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
@@ -76,7 +76,7 @@ fn separates(byte: u8) -> bool {
 /// assert_eq!(arguments::parse_v1_raw(b" a 'b  c' "), ["a", "'b", "c'"]);
 /// ```
 pub fn parse_v1_raw(text: &[u8]) -> Vec<BString> {
-    text.split(|&byte| separates(byte)).filter(|word| !word.is_empty()).map(BString::from).collect()
+    text.split(|&byte| is_separator(byte)).filter(|word| !word.is_empty()).map(BString::from).collect()
 }
 
 /// Splits a V2 raw text.
@@ -94,9 +94,9 @@ pub fn parse_v2_raw(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         if byte == b'\'' {
-            at = read_group(text, at, word.get_or_insert_default())?;
+            at = read_quoted_group(text, at, word.get_or_insert_default())?;
         } else {
-            if separates(byte) {
+            if is_separator(byte) {
                 words.extend(word.take().map(BString::from));
             } else {
                 word.get_or_insert_default().push(byte);
@@ -109,7 +109,7 @@ pub fn parse_v2_raw(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
 }
 
 /// Reads the group whose opening quote stands at `open` into `word` and returns the offset after it.
-fn read_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usize, ArgumentError> {
+fn read_quoted_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usize, ArgumentError> {
     let mut at = open + 1;
     loop {
         let Some(length) = text.get(at..).and_then(|rest| rest.find_byte(b'\'')) else {
@@ -217,7 +217,7 @@ pub fn join_v2_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BStrin
             text.extend_from_slice(b"''");
         }
         for &byte in word {
-            if !separates(byte) && byte != b'\'' {
+            if !is_separator(byte) && byte != b'\'' {
                 text.push(byte);
                 continue;
             }
@@ -244,7 +244,7 @@ pub fn join_v1_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Result
     let mut text = Vec::new();
     for word in words {
         let word = word.as_ref();
-        if word.iter().any(|&byte| separates(byte)) {
+        if word.iter().any(|&byte| is_separator(byte)) {
             return Err(ArgumentError::NotInV1 { word: word.into() });
         }
         if !text.is_empty() {

@@ -4,7 +4,7 @@
 
 /// A broken-down time, like C's `struct tm` without its zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Civil {
+pub struct CivilTime {
     /// The year as written (not less 1900).
     pub year: i64,
     /// Month from 1.
@@ -20,35 +20,35 @@ pub struct Civil {
 }
 
 /// Seconds of a day.
-pub const DAY: i64 = 86_400;
+pub const SECONDS_PER_DAY: i64 = 86_400;
 
-impl Civil {
+impl CivilTime {
     /// The civil time of `seconds` since the epoch in a zone `offset` seconds east of Greenwich.
-    pub fn at(seconds: i64, offset: i64) -> Civil {
+    pub fn from_seconds(seconds: i64, offset: i64) -> CivilTime {
         let local = i128::from(seconds) + i128::from(offset);
-        let day = i64::try_from(local.div_euclid(i128::from(DAY))).unwrap_or(0);
-        let rest = i64::try_from(local.rem_euclid(i128::from(DAY))).unwrap_or(0);
-        let (year, month, date) = date_of(day);
-        Civil { year, month, day: date, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
+        let day = i64::try_from(local.div_euclid(i128::from(SECONDS_PER_DAY))).unwrap_or(0);
+        let rest = i64::try_from(local.rem_euclid(i128::from(SECONDS_PER_DAY))).unwrap_or(0);
+        let (year, month, date) = date_from_days(day);
+        CivilTime { year, month, day: date, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
     }
 
     /// Seconds since the epoch of this time read as UTC; parts out of range carry over as in `timegm`.
-    pub fn seconds(&self) -> i64 {
+    pub fn to_seconds(&self) -> i64 {
         let month = self.month - 1;
         let year = self.year + month.div_euclid(12);
-        let days = days_before(year, month.rem_euclid(12) + 1) + (self.day - 1);
-        let parts = [(days, DAY), (self.hour, 3600), (self.minute, 60), (self.second, 1)];
+        let days = days_to_month_start(year, month.rem_euclid(12) + 1) + (self.day - 1);
+        let parts = [(days, SECONDS_PER_DAY), (self.hour, 3600), (self.minute, 60), (self.second, 1)];
         parts.iter().fold(0i64, |sum, (count, unit)| sum.wrapping_add(count.wrapping_mul(*unit)))
     }
 
     /// Days since Sunday.
     pub fn weekday(&self) -> i64 {
-        (days_before(self.year, self.month) + self.day - 1 + 4).rem_euclid(7)
+        (days_to_month_start(self.year, self.month) + self.day - 1 + 4).rem_euclid(7)
     }
 
     /// Days since the first of January.
     pub fn day_of_year(&self) -> i64 {
-        days_before(self.year, self.month) + self.day - 1 - days_before(self.year, 1)
+        days_to_month_start(self.year, self.month) + self.day - 1 - days_to_month_start(self.year, 1)
     }
 }
 
@@ -58,7 +58,7 @@ pub fn is_leap(year: i64) -> bool {
 }
 
 /// Days from the epoch to the first of a month (1 to 12).
-pub fn days_before(year: i64, month: i64) -> i64 {
+pub fn days_to_month_start(year: i64, month: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let era = shifted.div_euclid(400);
     let year_of_era = shifted.rem_euclid(400);
@@ -68,7 +68,7 @@ pub fn days_before(year: i64, month: i64) -> i64 {
 }
 
 /// Year, month and day of the month of a day since the epoch.
-pub fn date_of(days: i64) -> (i64, i64, i64) {
+pub fn date_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
@@ -87,15 +87,15 @@ mod tests {
     #[test]
     fn days_and_dates_are_inverse() {
         for days in (-800_000..800_000).step_by(37) {
-            let civil = Civil::at(days * DAY + 3661, 0);
-            assert_eq!(civil.seconds(), days * DAY + 3661);
+            let civil = CivilTime::from_seconds(days * SECONDS_PER_DAY + 3661, 0);
+            assert_eq!(civil.to_seconds(), days * SECONDS_PER_DAY + 3661);
             assert_eq!((civil.hour, civil.minute, civil.second), (1, 1, 1));
         }
     }
 
     #[test]
     fn parts_out_of_range_carry_over() {
-        let civil = |year, month, day| Civil { year, month, day, ..Civil::default() }.seconds();
+        let civil = |year, month, day| CivilTime { year, month, day, ..CivilTime::default() }.to_seconds();
         assert_eq!(civil(2020, 2, 30), civil(2020, 3, 1));
         assert_eq!(civil(2020, 1, 0), civil(2019, 12, 31));
         assert_eq!(civil(2020, 13, 1), civil(2021, 1, 1));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn weekdays_and_days_of_the_year() {
-        let leap_day = Civil { year: 2024, month: 2, day: 29, ..Civil::default() };
+        let leap_day = CivilTime { year: 2024, month: 2, day: 29, ..CivilTime::default() };
         assert_eq!((leap_day.weekday(), leap_day.day_of_year()), (4, 59));
     }
 }

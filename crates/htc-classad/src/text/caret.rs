@@ -7,7 +7,7 @@ use bstr::ByteSlice;
 use super::Span;
 
 /// Columns of a line that are shown at most; a longer line is cut around the caret.
-const WIDEST: usize = 100;
+const MAX_COLUMNS: usize = 100;
 
 /// A source text with a name and a place in it.
 #[derive(Clone, Copy, Debug)]
@@ -87,23 +87,24 @@ impl LineCaret<'_> {
     fn excerpt(&self) -> (String, String) {
         let start = (self.span.start as usize).min(self.text.len());
         let end = (self.span.end as usize).clamp(start, self.text.len());
-        let before: Vec<char> = printable(&self.text[..start]).collect();
-        let marked: Vec<char> = printable(&self.text[start..end]).collect();
-        let after: Vec<char> = printable(&self.text[end..]).collect();
+        let before: Vec<char> = to_printable_chars(&self.text[..start]).collect();
+        let marked: Vec<char> = to_printable_chars(&self.text[start..end]).collect();
+        let after: Vec<char> = to_printable_chars(&self.text[end..]).collect();
 
-        let cut = if before.len() > WIDEST / 2 && before.len() + marked.len() + after.len() > WIDEST {
-            before.len() - WIDEST / 2
+        let cut = if before.len() > MAX_COLUMNS / 2 && before.len() + marked.len() + after.len() > MAX_COLUMNS
+        {
+            before.len() - MAX_COLUMNS / 2
         } else {
             0
         };
         let mut line: String = if cut > 0 || self.cut > 0 { "...".to_owned() } else { String::new() };
         line.extend(&before[cut..]);
         let column = line.chars().count();
-        line.extend(marked.iter().chain(&after).take(WIDEST.saturating_sub(column)));
-        if before.len() - cut + marked.len() + after.len() > WIDEST {
+        line.extend(marked.iter().chain(&after).take(MAX_COLUMNS.saturating_sub(column)));
+        if before.len() - cut + marked.len() + after.len() > MAX_COLUMNS {
             line.push_str("...");
         }
-        let under = marked.len().clamp(1, WIDEST.saturating_sub(column).max(1));
+        let under = marked.len().clamp(1, MAX_COLUMNS.saturating_sub(column).max(1));
         let marks = format!("{}^{}", " ".repeat(column), "~".repeat(under - 1));
         (line.trim_end().to_owned(), marks)
     }
@@ -116,7 +117,7 @@ impl Caret<'_> {
     }
 }
 
-fn printable(text: &[u8]) -> impl Iterator<Item = char> {
+fn to_printable_chars(text: &[u8]) -> impl Iterator<Item = char> {
     text.chars().map(|c| match c {
         '\t' | '\r' => ' ',
         c if c.is_control() => '?',

@@ -8,12 +8,12 @@ use std::hash::Hasher;
 /// Whether two names are the same. Most that are the same are spelled alike, which is seen at once.
 #[inline]
 pub fn eq(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && (spelled_alike(a, b) || a.eq_ignore_ascii_case(b))
+    a.len() == b.len() && (is_same_spelling(a, b) || a.eq_ignore_ascii_case(b))
 }
 
 /// Whether two texts of one length are the same bytes. Names are short: two words that may overlap are all of most.
 #[inline]
-fn spelled_alike(a: &[u8], b: &[u8]) -> bool {
+fn is_same_spelling(a: &[u8], b: &[u8]) -> bool {
     if a.len() > 16 {
         return a == b;
     }
@@ -57,7 +57,7 @@ pub fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// Feeds a name to a hasher so that equal names hash alike.
-pub fn hash(name: &[u8], state: &mut impl Hasher) {
+pub fn hash_name(name: &[u8], state: &mut impl Hasher) {
     for byte in name {
         state.write_u8(byte.to_ascii_lowercase());
     }

@@ -218,15 +218,15 @@ impl Environment {
 /// Which variables of its own environment a starter hands to a job (`JOB_INHERITS_STARTER_ENVIRONMENT` as a list) or
 /// a submit takes (`getenv`): names with `*`, in any case; `!` in front denies wherever it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct EnvironmentFilter {
     denied: Vec<BString>,
     allowed: Vec<BString>,
 }
 
-impl Filter {
+impl EnvironmentFilter {
     /// Reads the list; commas, semicolons and white space separate.
     pub fn parse(text: &[u8]) -> Self {
-        let mut filter = Filter::default();
+        let mut filter = EnvironmentFilter::default();
         for item in list::split_by(text, b",; \t\r\n") {
             match item.strip_prefix(b"!") {
                 Some(b"") => {}
@@ -239,7 +239,9 @@ impl Filter {
 
     /// Whether a variable passes. A value with a newline never does, since old versions could not handle it.
     pub fn passes(&self, name: &[u8], value: &[u8]) -> bool {
-        let any = |patterns: &[BString]| patterns.iter().any(|pattern| list::matches_caseless(pattern, name));
+        let any = |patterns: &[BString]| {
+            patterns.iter().any(|pattern| list::matches_wildcard_caseless(pattern, name))
+        };
         !value.contains(&b'\n') && !any(&self.denied) && (self.allowed.is_empty() || any(&self.allowed))
     }
 }
@@ -296,10 +298,10 @@ mod tests {
 
     #[test]
     fn the_list_of_inherited_names_denies_wherever_the_mark_stands() {
-        let filter = Filter::parse(b"HTC_*, !htc_secret; PATH");
+        let filter = EnvironmentFilter::parse(b"HTC_*, !htc_secret; PATH");
         assert!(filter.passes(b"htc_x", b"1") && filter.passes(b"Path", b"1"));
         assert!(!filter.passes(b"HTC_SECRET", b"1") && !filter.passes(b"HOME", b"1"));
         assert!(!filter.passes(b"HTC_x", b"a\nb"));
-        assert!(Filter::parse(b"!HOME").passes(b"PATH", b""));
+        assert!(EnvironmentFilter::parse(b"!HOME").passes(b"PATH", b""));
     }
 }

@@ -28,8 +28,8 @@ pub fn split_by<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item 
 }
 
 /// Whether `pattern` matches all of `name`; case counts.
-pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    wildcard(pattern, name, |a, b| a == b)
+pub fn matches_wildcard(pattern: &[u8], name: &[u8]) -> bool {
+    match_wildcard(pattern, name, |a, b| a == b)
 }
 
 /// Whether `pattern` matches all of `name`, in any case.
@@ -37,15 +37,15 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
 /// The reference knows one `*` anywhere and one more at the end. A further `*` stands for itself, and `?` always does.
 ///
 /// ```
-/// use htc_classad::text::list::matches_caseless;
-/// assert!(matches_caseless(b"x*Y", b"XabcY") && matches_caseless(b"a*b*", b"a--b--"));
-/// assert!(!matches_caseless(b"a*b*c", b"a-b-c"));
+/// use htc_classad::text::list::matches_wildcard_caseless;
+/// assert!(matches_wildcard_caseless(b"x*Y", b"XabcY") && matches_wildcard_caseless(b"a*b*", b"a--b--"));
+/// assert!(!matches_wildcard_caseless(b"a*b*c", b"a-b-c"));
 /// ```
-pub fn matches_caseless(pattern: &[u8], name: &[u8]) -> bool {
-    wildcard(pattern, name, caseless::eq)
+pub fn matches_wildcard_caseless(pattern: &[u8], name: &[u8]) -> bool {
+    match_wildcard(pattern, name, caseless::eq)
 }
 
-fn wildcard(pattern: &[u8], name: &[u8], eq: fn(&[u8], &[u8]) -> bool) -> bool {
+fn match_wildcard(pattern: &[u8], name: &[u8], eq: fn(&[u8], &[u8]) -> bool) -> bool {
     let Some(star) = pattern.find_byte(b'*') else {
         return eq(pattern, name);
     };
@@ -85,9 +85,13 @@ mod tests {
             ("a*b*c", "axb*c", true),
             ("a?c", "abc", false),
         ] {
-            assert_eq!(matches_caseless(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+            assert_eq!(
+                matches_wildcard_caseless(pattern.as_bytes(), name.as_bytes()),
+                expected,
+                "{pattern} {name}"
+            );
         }
-        assert!(!matches(b"A*", b"abc"));
+        assert!(!matches_wildcard(b"A*", b"abc"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 /// C's `struct tm`: fields as C counts them (month from 0, year from 1900), in any range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BrokenDown {
+pub struct BrokenDownTime {
     /// Seconds.
     pub sec: i32,
     /// Minutes.
@@ -29,8 +29,8 @@ pub struct BrokenDown {
     pub epoch: i64,
 }
 
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const MONTHS: [&str; 12] = [
+const DAY_NAMES: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTH_NAMES: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -47,7 +47,7 @@ const MONTHS: [&str; 12] = [
 
 /// Flags and width of one conversion.
 #[derive(Clone, Copy, Default)]
-struct Flags {
+struct ConversionFlags {
     pad: u8,
     upper: bool,
     change_case: bool,
@@ -55,12 +55,12 @@ struct Flags {
 }
 
 /// Writes `time` by `format`.
-pub fn strftime(format: &[u8], time: &BrokenDown) -> Vec<u8> {
+pub fn strftime(format: &[u8], time: &BrokenDownTime) -> Vec<u8> {
     let mut out = Vec::with_capacity(format.len() + 16);
     let mut at = 0;
     while at < format.len() {
         if format[at] == b'%' {
-            at = conversion(format, at, time, &mut out);
+            at = write_conversion(format, at, time, &mut out);
         } else {
             out.push(format[at]);
             at += 1;
@@ -70,8 +70,8 @@ pub fn strftime(format: &[u8], time: &BrokenDown) -> Vec<u8> {
 }
 
 /// Writes the conversion that begins at `start`; gives the place behind it.
-fn conversion(format: &[u8], start: usize, time: &BrokenDown, out: &mut Vec<u8>) -> usize {
-    let mut flags = Flags::default();
+fn write_conversion(format: &[u8], start: usize, time: &BrokenDownTime, out: &mut Vec<u8>) -> usize {
+    let mut flags = ConversionFlags::default();
     let mut at = start + 1;
     loop {
         match format.get(at) {
@@ -93,17 +93,23 @@ fn conversion(format: &[u8], start: usize, time: &BrokenDown, out: &mut Vec<u8>)
         }
         _ => 0,
     };
-    let written = format.get(at).is_some_and(|letter| write(*letter, modifier, flags, time, out));
+    let written = format.get(at).is_some_and(|letter| write_specifier(*letter, modifier, flags, time, out));
     let end = (at + 1).min(format.len());
     if !written {
         // Not a conversion: glibc copies it as it stands, with blanks in front up to the width.
-        text(&format[start..end], Flags { upper: false, change_case: false, ..flags }, out);
+        write_text(&format[start..end], ConversionFlags { upper: false, change_case: false, ..flags }, out);
     }
     end
 }
 
 /// Writes one conversion; false where the letter does not exist or does not take the modifier.
-fn write(letter: u8, modifier: u8, flags: Flags, time: &BrokenDown, out: &mut Vec<u8>) -> bool {
+fn write_specifier(
+    letter: u8,
+    modifier: u8,
+    flags: ConversionFlags,
+    time: &BrokenDownTime,
+    out: &mut Vec<u8>,
+) -> bool {
     let allowed: &[u8] = match letter {
         b'c' | b'C' | b'x' | b'X' | b'Y' => b"E",
         b'y' => b"EO",
@@ -127,42 +133,42 @@ fn write(letter: u8, modifier: u8, flags: Flags, time: &BrokenDown, out: &mut Ve
         let name = usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or("?");
         if short { name.get(..3).unwrap_or(name) } else { name }
     };
-    let cased = Flags { upper: flags.upper || flags.change_case, ..flags };
+    let cased = ConversionFlags { upper: flags.upper || flags.change_case, ..flags };
     match letter {
-        b'%' => text(b"%", flags, out),
-        b'n' => text(b"\n", flags, out),
-        b't' => text(b"\t", flags, out),
-        b'a' => text(name(&DAYS, time.wday, true).as_bytes(), cased, out),
-        b'A' => text(name(&DAYS, time.wday, false).as_bytes(), cased, out),
-        b'b' | b'h' => text(name(&MONTHS, time.mon, true).as_bytes(), cased, out),
-        b'B' => text(name(&MONTHS, time.mon, false).as_bytes(), cased, out),
-        b'c' => nested(b"%a %b %e %H:%M:%S %Y", flags, time, out),
-        b'x' | b'D' => nested(b"%m/%d/%y", flags, time, out),
-        b'X' | b'T' => nested(b"%H:%M:%S", flags, time, out),
-        b'F' => nested(b"%Y-%m-%d", flags, time, out),
-        b'R' => nested(b"%H:%M", flags, time, out),
-        b'r' => nested(b"%I:%M:%S %p", flags, time, out),
-        b'C' => number(year / 100 - i64::from(year % 100 < 0), 1, flags, out),
-        b'd' => number(time.mday.into(), 2, flags, out),
-        b'e' => number(time.mday.into(), 2, spaced(flags), out),
-        b'H' => number(time.hour.into(), 2, flags, out),
-        b'I' => number(twelve.into(), 2, flags, out),
-        b'k' => number(time.hour.into(), 2, spaced(flags), out),
-        b'l' => number(twelve.into(), 2, spaced(flags), out),
-        b'j' => number(yday + 1, 3, flags, out),
-        b'M' => number(time.min.into(), 2, flags, out),
-        b'm' => number(i64::from(time.mon) + 1, 2, flags, out),
-        b'S' => number(time.sec.into(), 2, flags, out),
-        b's' => number(time.epoch, 1, flags, out),
-        b'u' => number(monday + 1, 1, flags, out),
-        b'w' => number(wday, 1, flags, out),
-        b'U' => number((yday - wday + 7) / 7, 2, flags, out),
-        b'W' => number((yday - monday + 7) / 7, 2, flags, out),
-        b'V' => number(iso_week(year, yday, wday).1, 2, flags, out),
-        b'g' => number(iso_week(year, yday, wday).0.rem_euclid(100), 2, flags, out),
-        b'G' => number(iso_week(year, yday, wday).0, 1, flags, out),
-        b'Y' => number(year, 1, flags, out),
-        b'y' => number(i64::from(time.year).rem_euclid(100), 2, flags, out),
+        b'%' => write_text(b"%", flags, out),
+        b'n' => write_text(b"\n", flags, out),
+        b't' => write_text(b"\t", flags, out),
+        b'a' => write_text(name(&DAY_NAMES, time.wday, true).as_bytes(), cased, out),
+        b'A' => write_text(name(&DAY_NAMES, time.wday, false).as_bytes(), cased, out),
+        b'b' | b'h' => write_text(name(&MONTH_NAMES, time.mon, true).as_bytes(), cased, out),
+        b'B' => write_text(name(&MONTH_NAMES, time.mon, false).as_bytes(), cased, out),
+        b'c' => write_nested_format(b"%a %b %e %H:%M:%S %Y", flags, time, out),
+        b'x' | b'D' => write_nested_format(b"%m/%d/%y", flags, time, out),
+        b'X' | b'T' => write_nested_format(b"%H:%M:%S", flags, time, out),
+        b'F' => write_nested_format(b"%Y-%m-%d", flags, time, out),
+        b'R' => write_nested_format(b"%H:%M", flags, time, out),
+        b'r' => write_nested_format(b"%I:%M:%S %p", flags, time, out),
+        b'C' => write_number(year / 100 - i64::from(year % 100 < 0), 1, flags, out),
+        b'd' => write_number(time.mday.into(), 2, flags, out),
+        b'e' => write_number(time.mday.into(), 2, write_space_padded(flags), out),
+        b'H' => write_number(time.hour.into(), 2, flags, out),
+        b'I' => write_number(twelve.into(), 2, flags, out),
+        b'k' => write_number(time.hour.into(), 2, write_space_padded(flags), out),
+        b'l' => write_number(twelve.into(), 2, write_space_padded(flags), out),
+        b'j' => write_number(yday + 1, 3, flags, out),
+        b'M' => write_number(time.min.into(), 2, flags, out),
+        b'm' => write_number(i64::from(time.mon) + 1, 2, flags, out),
+        b'S' => write_number(time.sec.into(), 2, flags, out),
+        b's' => write_number(time.epoch, 1, flags, out),
+        b'u' => write_number(monday + 1, 1, flags, out),
+        b'w' => write_number(wday, 1, flags, out),
+        b'U' => write_number((yday - wday + 7) / 7, 2, flags, out),
+        b'W' => write_number((yday - monday + 7) / 7, 2, flags, out),
+        b'V' => write_number(iso_week(year, yday, wday).1, 2, flags, out),
+        b'g' => write_number(iso_week(year, yday, wday).0.rem_euclid(100), 2, flags, out),
+        b'G' => write_number(iso_week(year, yday, wday).0, 1, flags, out),
+        b'Y' => write_number(year, 1, flags, out),
+        b'y' => write_number(i64::from(time.year).rem_euclid(100), 2, flags, out),
         b'p' | b'P' => {
             let upper = letter == b'p' && !flags.change_case;
             let half = match (time.hour > 11, upper) {
@@ -172,20 +178,24 @@ fn write(letter: u8, modifier: u8, flags: Flags, time: &BrokenDown, out: &mut Ve
                 (true, false) => "pm",
             };
             // A change of case asked by `#` or `P` beats `^`.
-            text(
+            write_text(
                 half.as_bytes(),
-                Flags { upper: flags.upper && letter == b'p' && !flags.change_case, ..flags },
+                ConversionFlags { upper: flags.upper && letter == b'p' && !flags.change_case, ..flags },
                 out,
             );
         }
         b'Z' => {
             let zone = if flags.change_case { time.zone.to_ascii_lowercase() } else { time.zone.clone() };
-            text(zone.as_bytes(), Flags { upper: flags.upper && !flags.change_case, ..flags }, out);
+            write_text(
+                zone.as_bytes(),
+                ConversionFlags { upper: flags.upper && !flags.change_case, ..flags },
+                out,
+            );
         }
         b'z' => {
             out.push(if time.gmtoff < 0 { b'-' } else { b'+' });
             let minutes = i64::from(time.gmtoff).abs() / 60;
-            number(minutes / 60 * 100 + minutes % 60, 4, flags, out);
+            write_number(minutes / 60 * 100 + minutes % 60, 4, flags, out);
         }
         _ => return false,
     }
@@ -193,15 +203,15 @@ fn write(letter: u8, modifier: u8, flags: Flags, time: &BrokenDown, out: &mut Ve
 }
 
 /// Pads with blanks unless a flag says otherwise.
-fn spaced(flags: Flags) -> Flags {
-    Flags { pad: if matches!(flags.pad, b'0' | b'-') { flags.pad } else { b'_' }, ..flags }
+fn write_space_padded(flags: ConversionFlags) -> ConversionFlags {
+    ConversionFlags { pad: if matches!(flags.pad, b'0' | b'-') { flags.pad } else { b'_' }, ..flags }
 }
 
-fn nested(format: &[u8], flags: Flags, time: &BrokenDown, out: &mut Vec<u8>) {
-    text(&strftime(format, time), flags, out);
+fn write_nested_format(format: &[u8], flags: ConversionFlags, time: &BrokenDownTime, out: &mut Vec<u8>) {
+    write_text(&strftime(format, time), flags, out);
 }
 
-fn text(words: &[u8], flags: Flags, out: &mut Vec<u8>) {
+fn write_text(words: &[u8], flags: ConversionFlags, out: &mut Vec<u8>) {
     let padding = flags.width.saturating_sub(words.len());
     out.resize(out.len() + padding, if flags.pad == b'0' { b'0' } else { b' ' });
     let start = out.len();
@@ -211,7 +221,7 @@ fn text(words: &[u8], flags: Flags, out: &mut Vec<u8>) {
     }
 }
 
-fn number(value: i64, digits: usize, flags: Flags, out: &mut Vec<u8>) {
+fn write_number(value: i64, digits: usize, flags: ConversionFlags, out: &mut Vec<u8>) {
     let written = value.unsigned_abs().to_string();
     let sign = if value < 0 { "-" } else { "" };
     let padding = digits.max(flags.width).saturating_sub(written.len() + sign.len());
@@ -250,7 +260,7 @@ mod tests {
     use super::*;
 
     fn print(format: &str) -> String {
-        let time = BrokenDown {
+        let time = BrokenDownTime {
             sec: 5,
             min: 4,
             hour: 3,

@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use bstr::{BString, ByteSlice};
 
-use super::system_file::read;
+use super::system_file::read_or_empty;
 use htc_base::text::list;
 use htc_base::world::{InterfaceAddress, World};
 
@@ -24,11 +24,11 @@ fn desirability(address: &IpAddr) -> u8 {
 }
 
 /// The least desirability of an address that others can reach.
-const REACHABLE: u8 = 4;
+const MIN_REACHABLE_DESIRABILITY: u8 = 4;
 
 /// The best address of the kernel's table of IPv6 addresses (`/proc/net/if_inet6`): 32 hexadecimal digits and the
 /// number of the interface, also hexadecimal. Interfaces with lower numbers go first.
-fn best_v6(table: &[u8]) -> Option<IpAddr> {
+fn best_ipv6(table: &[u8]) -> Option<IpAddr> {
     let mut found: Vec<(u32, IpAddr)> = table
         .lines()
         .filter_map(|line| {
@@ -44,7 +44,7 @@ fn best_v6(table: &[u8]) -> Option<IpAddr> {
 
 /// What NETWORK_INTERFACE names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Interface {
+pub(crate) enum NetworkInterface {
     /// All interfaces.
     #[default]
     Any,
@@ -58,48 +58,51 @@ pub(crate) enum Interface {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressSettings {
     /// NETWORK_INTERFACE.
-    pub(crate) interface: Interface,
+    pub(crate) interface: NetworkInterface,
     /// ENABLE_IPV4 and ENABLE_IPV6 where they are truth values.
-    pub(crate) wanted: [Option<bool>; 2],
+    pub(crate) enabled_families: [Option<bool>; 2],
 }
 
 /// The addresses that the host goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Addresses {
+pub(crate) struct HostAddresses {
     /// IPv4 and IPv6.
     pub(crate) families: [Option<IpAddr>; 2],
     /// The one that is wanted most.
     pub(crate) best: Option<IpAddr>,
 }
 
-impl Addresses {
+impl HostAddresses {
     /// Chooses anew (`ipv6_hostname.cpp`, `init_local_hostname_impl`): where NETWORK_INTERFACE is an address, that of the
     /// other family stays as it was.
     pub(super) fn choose(&mut self, settings: &AddressSettings, world: &dyn World) {
         match &settings.interface {
-            Interface::Address(address) => {
+            NetworkInterface::Address(address) => {
                 self.families[usize::from(address.is_ipv6())] = Some(*address);
                 self.best = Some(*address);
             }
-            _ => *self = Addresses::of(settings, world),
+            _ => *self = HostAddresses::from_settings(settings, world),
         }
     }
 
     /// The addresses that the settings alone give.
-    pub(crate) fn of(settings: &AddressSettings, world: &dyn World) -> Self {
-        let wanted = settings.wanted;
+    pub(crate) fn from_settings(settings: &AddressSettings, world: &dyn World) -> Self {
+        let wanted = settings.enabled_families;
         match &settings.interface {
-            Interface::Any => {
+            NetworkInterface::Any => {
                 let ours = world.ip_address();
-                Addresses::from_candidates(candidates(&ours, &read(world, V6_TABLE), wanted), wanted)
+                HostAddresses::from_candidates(
+                    best_of_each_family(&ours, &read_or_empty(world, IPV6_TABLE_PATH), wanted),
+                    wanted,
+                )
             }
-            Interface::Address(address) => {
-                let mut chosen = Addresses { best: Some(*address), ..Addresses::default() };
+            NetworkInterface::Address(address) => {
+                let mut chosen = HostAddresses { best: Some(*address), ..HostAddresses::default() };
                 chosen.families[usize::from(address.is_ipv6())] = Some(*address);
                 chosen
             }
-            Interface::Patterns(patterns) => {
-                Addresses::from_candidates(matching(patterns, &world.interfaces(), wanted), wanted)
+            NetworkInterface::Patterns(patterns) => {
+                HostAddresses::from_candidates(best_matching(patterns, &world.interfaces(), wanted), wanted)
             }
         }
     }
@@ -107,7 +110,7 @@ impl Addresses {
     /// Where only one family can be reached by others, the other is left out unless it is asked for.
     fn from_candidates(found: [Option<IpAddr>; 2], wanted: [Option<bool>; 2]) -> Self {
         let mut families = found;
-        if let Some(reachable) = reachable(found) {
+        if let Some(reachable) = reachable_families(found) {
             for family in 0..2 {
                 if !reachable[family] && reachable[1 - family] && wanted[family].is_none() {
                     families[family] = None;
@@ -116,15 +119,15 @@ impl Addresses {
         }
         // The first of those that are equally good.
         let best = families.into_iter().flatten().rev().max_by_key(desirability);
-        Addresses { families, best }
+        HostAddresses { families, best }
     }
 }
 
 /// The kernel's table of IPv6 addresses.
-const V6_TABLE: &str = "/proc/net/if_inet6";
+const IPV6_TABLE_PATH: &str = "/proc/net/if_inet6";
 
 /// The best address of each family that is not refused, of those that match.
-fn matching(
+fn best_matching(
     patterns: &[u8],
     interfaces: &[InterfaceAddress],
     wanted: [Option<bool>; 2],
@@ -135,8 +138,8 @@ fn matching(
         let mut patterns = list::split_by(patterns, b",").map(<[u8]>::trim_ascii);
         is_wanted
             && patterns.any(|pattern| {
-                list::matches_caseless(pattern, one.name.as_bytes())
-                    || list::matches_caseless(pattern, address.as_bytes())
+                list::matches_wildcard_caseless(pattern, one.name.as_bytes())
+                    || list::matches_wildcard_caseless(pattern, address.as_bytes())
             })
     };
     [false, true].map(|is_v6| {
@@ -147,22 +150,24 @@ fn matching(
 }
 
 /// Whether the settings give addresses of both families of which others can reach one only.
-pub(crate) fn is_uneven(settings: &AddressSettings, world: &dyn World) -> bool {
+pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn World) -> bool {
     let found = match &settings.interface {
-        Interface::Any => {
+        NetworkInterface::Any => {
             let ours = world.ip_address();
-            candidates(&ours, &read(world, V6_TABLE), settings.wanted)
+            best_of_each_family(&ours, &read_or_empty(world, IPV6_TABLE_PATH), settings.enabled_families)
         }
-        Interface::Patterns(patterns) => matching(patterns, &world.interfaces(), settings.wanted),
-        Interface::Address(_) => [None; 2],
+        NetworkInterface::Patterns(patterns) => {
+            best_matching(patterns, &world.interfaces(), settings.enabled_families)
+        }
+        NetworkInterface::Address(_) => [None; 2],
     };
-    reachable(found).is_some_and(|[v4, v6]| v4 != v6)
+    reachable_families(found).is_some_and(|[v4, v6]| v4 != v6)
 }
 
 /// The best address of each family that is not refused.
-fn candidates(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
+fn best_of_each_family(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<IpAddr>; 2] {
     let own: Option<IpAddr> = ours.parse().ok();
-    let mut found = [own.filter(IpAddr::is_ipv4), best_v6(table).or(own.filter(IpAddr::is_ipv6))];
+    let mut found = [own.filter(IpAddr::is_ipv4), best_ipv6(table).or(own.filter(IpAddr::is_ipv6))];
     for (address, wanted) in found.iter_mut().zip(wanted) {
         if wanted == Some(false) {
             *address = None;
@@ -172,16 +177,18 @@ fn candidates(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> [Option<Ip
 }
 
 /// Which of two addresses can be reached by others.
-fn reachable(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
+fn reachable_families(found: [Option<IpAddr>; 2]) -> Option<[bool; 2]> {
     match found {
-        [Some(v4), Some(v6)] => Some([v4, v6].map(|address| desirability(&address) >= REACHABLE)),
+        [Some(v4), Some(v6)] => {
+            Some([v4, v6].map(|address| desirability(&address) >= MIN_REACHABLE_DESIRABILITY))
+        }
         _ => None,
     }
 }
 
 /// The name of a host without a name service: its best address with `-` for dots and colons, and the domain; nothing
 /// without a domain (`ipv6_hostname.cpp`, `convert_ipaddr_to_fake_hostname`).
-pub(super) fn as_name(best: Option<IpAddr>, domain: &[u8]) -> BString {
+pub(super) fn hostname_from_address(best: Option<IpAddr>, domain: &[u8]) -> BString {
     let Some(best) = best.filter(|_| !domain.is_empty()) else {
         return BString::default();
     };
@@ -203,8 +210,8 @@ mod tests {
         00000000000000000000000000000001 01 80 10 80       lo\n\
         fd000000000000000000000000000002 04 40 00 82     eth0\n";
 
-    fn chosen(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> Addresses {
-        Addresses::from_candidates(candidates(ours, table, wanted), wanted)
+    fn chosen(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> HostAddresses {
+        HostAddresses::from_candidates(best_of_each_family(ours, table, wanted), wanted)
     }
 
     fn texts(ours: &str, table: &[u8], wanted: [Option<bool>; 2]) -> Vec<String> {
@@ -233,16 +240,17 @@ mod tests {
 
     #[test]
     fn without_a_name_service_the_best_address_is_the_name() {
-        let name =
-            |ours: &str, table: &[u8]| as_name(chosen(ours, table, [None; 2]).best, b"x.y").to_string();
+        let name = |ours: &str, table: &[u8]| {
+            hostname_from_address(chosen(ours, table, [None; 2]).best, b"x.y").to_string()
+        };
         assert_eq!(name("192.0.2.2", TABLE), "192-0-2-2.x.y");
         assert_eq!(name("10.0.0.2", TABLE), "10-0-0-2.x.y");
         assert_eq!(
             name("10.0.0.2", b"20010db8000000000000000000000007 05 40 00 80 eth1\n"),
             "2001-db8--7.x.y"
         );
-        assert_eq!(as_name("::1".parse().ok(), b"x.y"), "0--1.x.y");
-        assert_eq!(as_name("::1".parse().ok(), b""), "");
+        assert_eq!(hostname_from_address("::1".parse().ok(), b"x.y"), "0--1.x.y");
+        assert_eq!(hostname_from_address("::1".parse().ok(), b""), "");
     }
 
     #[test]
@@ -259,7 +267,7 @@ mod tests {
             one("eth2", "10.1.0.2", true),
             one("lo", "::1", true),
         ];
-        let found = |patterns: &str| matching(patterns.as_bytes(), &all, [None; 2]);
+        let found = |patterns: &str| best_matching(patterns.as_bytes(), &all, [None; 2]);
         let v4 = |patterns: &str| found(patterns)[0].map(|address| address.to_string());
         assert_eq!(v4("*").as_deref(), Some("10.0.0.2"), "an interface that is down is not taken");
         assert_eq!(v4("ETH1").as_deref(), Some("198.51.100.7"));
@@ -274,11 +282,11 @@ mod tests {
     #[test]
     fn an_address_that_is_set_later_leaves_that_of_the_other_family() {
         let interface = |text: &str| AddressSettings {
-            interface: Interface::Address(text.parse().unwrap()),
+            interface: NetworkInterface::Address(text.parse().unwrap()),
             ..AddressSettings::default()
         };
         let world = htc_os::RealWorld::new();
-        let mut addresses = Addresses::default();
+        let mut addresses = HostAddresses::default();
         addresses.choose(&interface("fd00::2"), &world);
         addresses.choose(&interface("127.0.0.1"), &world);
         assert_eq!(addresses.families.map(|one| one.unwrap().to_string()), ["127.0.0.1", "fd00::2"]);

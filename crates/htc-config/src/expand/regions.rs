@@ -4,7 +4,7 @@ use bstr::BString;
 use rustc_hash::FxHashSet;
 
 /// A part of the text that came from one name.
-struct Region {
+struct ExpandedRegion {
     name: BString,
     /// Its first byte, counted from the start of the whole text.
     start: usize,
@@ -14,15 +14,15 @@ struct Region {
 
 /// Parts within one another, the outermost first. A long chain of names makes as many, so that none is looked for one by one.
 #[derive(Default)]
-pub(super) struct Regions {
-    nested: Vec<Region>,
+pub(super) struct ExpandedRegions {
+    nested: Vec<ExpandedRegion>,
     /// The names, in small letters.
     names: FxHashSet<Vec<u8>>,
 }
 
-impl Regions {
+impl ExpandedRegions {
     /// Leaves those that hold a reference with so many bytes before and behind it.
-    pub(super) fn around(&mut self, start: usize, tail: usize) {
+    pub(super) fn keep_enclosing(&mut self, start: usize, tail: usize) {
         while let Some(last) = self.nested.pop_if(|last| last.start > start || last.tail > tail) {
             self.names.remove(&last.name.to_ascii_lowercase());
         }
@@ -31,11 +31,11 @@ impl Regions {
     /// The place of a name is one of its own, within all that are left.
     pub(super) fn push(&mut self, name: BString, start: usize, tail: usize) {
         self.names.insert(name.to_ascii_lowercase());
-        self.nested.push(Region { name, start, tail });
+        self.nested.push(ExpandedRegion { name, start, tail });
     }
 
     /// Whether a name has such a part.
-    pub(super) fn has(&self, name: &[u8]) -> bool {
+    pub(super) fn has_name(&self, name: &[u8]) -> bool {
         !self.names.is_empty() && self.names.contains(&name.to_ascii_lowercase())
     }
 

@@ -3,15 +3,15 @@
 use bstr::BString;
 
 use crate::condition::IfStack;
-use crate::config_error::ErrorPlace;
+use crate::config_error::ErrorLocation;
 use crate::expand::ExpandError;
 use crate::lines::LogicalLine;
-use crate::loader::{Loader, Stop};
-use crate::macro_set::{Place, SourceId};
+use crate::loader::{LoadFailure, Loader};
+use crate::macro_set::{DefinitionPlace, SourceId};
 use htc_base::text::Span;
 
 /// One source while it is read.
-pub(super) struct Frame<'t> {
+pub(super) struct SourceFrame<'t> {
     pub(super) source: SourceId,
     pub(super) text: &'t [u8],
     pub(super) depth: u32,
@@ -22,50 +22,50 @@ pub(super) struct Frame<'t> {
     pub(super) warn_colon: bool,
 }
 
-impl Frame<'_> {
-    pub(super) fn place(&self, line: u32, offset: u32) -> Place {
-        Place { source: self.source, line: Some(line), template: None, offset }
+impl SourceFrame<'_> {
+    pub(super) fn place(&self, line: u32, offset: u32) -> DefinitionPlace {
+        DefinitionPlace { source: self.source, line: Some(line), template: None, offset }
     }
 }
 
 impl Loader<'_> {
     /// Expands a piece of a statement; an expansion without end stops reading.
-    pub(super) fn expanded(
+    pub(super) fn expand_in_frame(
         &mut self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
         text: &[u8],
-    ) -> Result<BString, Stop> {
-        self.expand(text).map_err(|error| self.stop_expansion(frame, line, error))
+    ) -> Result<BString, LoadFailure> {
+        self.expand(text).map_err(|error| self.expansion_failure(frame, line, error))
     }
 
-    pub(super) fn stop_expansion(
+    pub(super) fn expansion_failure(
         &self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
         error: ExpandError,
-    ) -> Stop {
-        let at = self.place_in(frame, line, 0, line.text.len());
-        Stop::new(line.line).reason(error.to_string()).at(at)
+    ) -> LoadFailure {
+        let at = self.line_location(frame, line, 0, line.text.len());
+        LoadFailure::new(line.line).with_reason(error.to_string()).with_location(at)
     }
 
     /// The place of a range of a logical line.
-    pub(super) fn place_in(
+    pub(super) fn line_location(
         &self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
         start: usize,
         end: usize,
-    ) -> ErrorPlace {
+    ) -> ErrorLocation {
         let length = line.text.len();
-        self.place_of(frame, line.locate(start.min(length), end.min(length)))
+        self.span_location(frame, line.locate(start.min(length), end.min(length)))
     }
 
-    pub(super) fn place_of(&self, frame: &Frame<'_>, span: Span) -> ErrorPlace {
+    pub(super) fn span_location(&self, frame: &SourceFrame<'_>, span: Span) -> ErrorLocation {
         let start = (span.start as usize).min(frame.text.len());
         let first = memchr::memrchr(b'\n', &frame.text[..start]).map_or(0, |newline| newline + 1);
         let last = memchr::memchr(b'\n', &frame.text[start..]).map_or(frame.text.len(), |more| start + more);
-        ErrorPlace {
+        ErrorLocation {
             source: frame.source,
             name: self.source_name(frame.source),
             line: span.position(frame.text).line,

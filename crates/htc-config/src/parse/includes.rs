@@ -3,9 +3,9 @@
 use bstr::{BStr, BString};
 
 use crate::lines::LogicalLine;
-use crate::loader::{Loader, MAX_NESTING, NotRead, NotReadKind, Stop};
-use crate::parse::frame::Frame;
-use crate::statement::{self, IncludeOptions, Split};
+use crate::loader::{LoadFailure, Loader, MAX_NESTING, UnreadSource, UnreadSourceKind};
+use crate::parse::frame::SourceFrame;
+use crate::statement::{self, IncludeOptions, SplitLine};
 use htc_base::text::space::trim_end;
 
 /// How many sources one configuration may be made of. The reference bounds only the depth, so that a dozen files that
@@ -13,7 +13,7 @@ use htc_base::text::space::trim_end;
 const MAX_SOURCES: usize = 20_000;
 
 /// An `include` whose words are read.
-struct Include<'a> {
+struct IncludeStatement<'a> {
     options: IncludeOptions<'a>,
     /// What is read, expanded.
     target: BString,
@@ -23,35 +23,40 @@ struct Include<'a> {
 
 impl Loader<'_> {
     /// `include : TARGET` with its options.
-    pub(super) fn include_statement(
+    pub(super) fn process_include(
         &mut self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
-        split: &Split<'_>,
-    ) -> Result<(), Stop> {
-        let include = self.read_include(frame, line, split)?;
+        split: &SplitLine<'_>,
+    ) -> Result<(), LoadFailure> {
+        let include = self.parse_include(frame, line, split)?;
         let target_at = (line.text.len() - split.value.len(), line.text.len());
         if self.set.sources().len() > MAX_SOURCES {
-            self.include_error(frame, line, &format!(": more than {MAX_SOURCES} sources are included"));
-            let at = self.place_in(frame, line, target_at.0, target_at.1);
+            self.report_include_error(
+                frame,
+                line,
+                &format!(": more than {MAX_SOURCES} sources are included"),
+            );
+            let at = self.line_location(frame, line, target_at.0, target_at.1);
             let hint = "these files include each other, or one another's files, too many times";
-            return Err(Stop::new(line.line).at(at).hint(hint));
+            return Err(LoadFailure::new(line.line).with_location(at).with_hint(hint));
         }
         let mut inner_line = 0;
-        let result = self.read_included(&include, frame, line.line, &mut inner_line);
+        let result = self.read_included_source(&include, frame, line.line, &mut inner_line);
         self.last_line = line.line;
         result.map_err(|stop| {
             let stale = std::mem::take(&mut self.stale_reason);
             let reason = if stop.reason.is_empty() { stale } else { stop.reason };
-            self.error_line(format!(
+            self.push_error_line(format!(
                 "Config source Error \"{}\", Line {inner_line}, Include Depth {}: {reason}",
                 include.target,
                 frame.depth + 1
             ));
-            let mut outer = Stop::new(line.line);
+            let mut outer = LoadFailure::new(line.line);
             outer.hint = stop.hint;
-            outer.place =
-                stop.place.or_else(|| Some(Box::new(self.place_in(frame, line, target_at.0, target_at.1))));
+            outer.place = stop
+                .place
+                .or_else(|| Some(Box::new(self.line_location(frame, line, target_at.0, target_at.1))));
             if let Some(place) = &mut outer.place
                 && place.source != frame.source
             {
@@ -62,77 +67,81 @@ impl Loader<'_> {
     }
 
     /// A line of the log about the statement itself.
-    fn include_error(&mut self, frame: &Frame<'_>, line: &LogicalLine<'_>, what: &str) {
+    fn report_include_error(&mut self, frame: &SourceFrame<'_>, line: &LogicalLine<'_>, what: &str) {
         let name = self.source_name(frame.source);
-        self.error_line(format!("Config source Error \"{name}\", Line {}{what}", line.line));
+        self.push_error_line(format!("Config source Error \"{name}\", Line {}{what}", line.line));
     }
 
-    fn read_include<'a>(
+    fn parse_include<'a>(
         &mut self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
-        split: &Split<'a>,
-    ) -> Result<Include<'a>, Stop> {
-        let options = statement::include_options(split.words).map_err(|more| {
+        split: &SplitLine<'a>,
+    ) -> Result<IncludeStatement<'a>, LoadFailure> {
+        let options = statement::parse_include_options(split.words).map_err(|more| {
             let words = BStr::new(split.words);
-            self.include_error(
+            self.report_include_error(
                 frame,
                 line,
                 &format!(": unexpected keyword(s) '{words}' after include {more}"),
             );
             let start = split.name.len() + 1;
-            let at = self.place_in(frame, line, start, split.operator_at.max(start + 1));
+            let at = self.line_location(frame, line, start, split.operator_at.max(start + 1));
             let hint = "the options of include are 'ifexist' and 'command into FILE', in lower case";
-            Stop::new(line.line).at(at).hint(hint)
+            LoadFailure::new(line.line).with_location(at).with_hint(hint)
         })?;
-        let target = self.expanded(frame, line, split.value)?;
-        if options.into.is_some_and(is_piped) {
-            self.include_error(frame, line, ", destination for 'include into' may not be a script");
-            return Err(Stop::new(line.line));
+        let target = self.expand_in_frame(frame, line, split.value)?;
+        if options.into.is_some_and(ends_in_pipe) {
+            self.report_include_error(frame, line, ", destination for 'include into' may not be a script");
+            return Err(LoadFailure::new(line.line));
         }
-        let into = options.into.map(|into| self.expanded(frame, line, into)).transpose()?;
+        let into = options.into.map(|into| self.expand_in_frame(frame, line, into)).transpose()?;
         if into.as_ref().is_some_and(|into| into.is_empty()) {
-            self.include_error(frame, line, ", destination for 'include into' expanded to ''");
-            return Err(Stop::new(line.line));
+            self.report_include_error(frame, line, ", destination for 'include into' expanded to ''");
+            return Err(LoadFailure::new(line.line));
         }
-        Ok(Include { options, target, into })
+        Ok(IncludeStatement { options, target, into })
     }
 
     /// Reads the source that is included, if it can be had. `inner_line` is the line that its reading got to.
-    fn read_included(
+    fn read_included_source(
         &mut self,
-        include: &Include<'_>,
-        frame: &Frame<'_>,
+        include: &IncludeStatement<'_>,
+        frame: &SourceFrame<'_>,
         line: u32,
         inner_line: &mut u32,
-    ) -> Result<(), Stop> {
-        let Include { options, target, into } = include;
+    ) -> Result<(), LoadFailure> {
+        let IncludeStatement { options, target, into } = include;
         let from = Some((frame.source, line));
         let opened = match into {
-            Some(into) => self.open_into(target, options.command, into, from),
-            None => self.open_source(target, options.command, from),
+            Some(into) => self.open_command_output_file(target, options.command, into, from),
+            None => self.open_include(target, options.command, from),
         };
         match opened {
-            Ok(_) if frame.depth + 1 >= MAX_NESTING => Err(Stop::new(0).reason("includes nested too deep")),
+            Ok(_) if frame.depth + 1 >= MAX_NESTING => {
+                Err(LoadFailure::new(0).with_reason("includes nested too deep"))
+            }
             Ok((source, text)) => {
                 let shown = self.set.source(source).name.clone();
                 self.local_sources.push(shown);
-                let result = self.parse(source, &text, frame.depth + 1);
+                let result = self.parse_source(source, &text, frame.depth + 1);
                 *inner_line = self.last_line;
                 result
             }
             Err(_) if options.if_exists => Ok(()),
-            Err(reason) if self.options.go_on && !options.command && !is_piped(target) => {
+            Err(reason)
+                if self.options.continue_after_errors && !options.command && !ends_in_pipe(target) =>
+            {
                 let (reason, name) = (reason.to_string(), target.clone());
-                self.not_read.push(NotRead { kind: NotReadKind::File, name, from, reason });
+                self.unread_sources.push(UnreadSource { kind: UnreadSourceKind::File, name, from, reason });
                 Ok(())
             }
-            Err(reason) => Err(Stop::new(0).reason(reason)),
+            Err(reason) => Err(LoadFailure::new(0).with_reason(reason)),
         }
     }
 }
 
 /// Whether the last character is the one that makes a command of a source.
-fn is_piped(name: &[u8]) -> bool {
+fn ends_in_pipe(name: &[u8]) -> bool {
     trim_end(name).last() == Some(&b'|')
 }

@@ -6,23 +6,23 @@ use bstr::BStr;
 
 use crate::condition::IfStack;
 use crate::lines::LogicalLine;
-use crate::loader::{Loader, MAX_NESTING, SetSource, Stop, TemplateFailure};
-use crate::macro_set::{Place, TemplateLine};
-use crate::parse::frame::Frame;
-use crate::statement::{self, Operator, Split};
+use crate::loader::{LoadFailure, Loader, MAX_NESTING, MacroSetLookup, TemplateFailure};
+use crate::macro_set::{DefinitionPlace, TemplateLine};
+use crate::parse::frame::SourceFrame;
+use crate::statement::{self, SplitLine, StatementOperator};
 use crate::template::{self, Template};
 use htc_base::text::caseless;
 use htc_base::text::space::{is_space, trim, trim_start};
 
 /// Where a `use` stands, and within how many others.
 #[derive(Clone, Copy)]
-pub(crate) struct Used {
-    pub place: Place,
+pub(crate) struct TemplateUse {
+    pub place: DefinitionPlace,
     pub depth: u32,
 }
 
 /// A value of several lines whose end has not come yet.
-struct Block<'t> {
+struct TemplateBlock<'t> {
     name: &'t [u8],
     tag: &'t [u8],
     lines: Vec<&'t [u8]>,
@@ -30,13 +30,13 @@ struct Block<'t> {
 
 impl Loader<'_> {
     /// `use CATEGORY : NAME`.
-    pub(super) fn use_statement(
+    pub(super) fn process_use(
         &mut self,
-        frame: &Frame<'_>,
+        frame: &SourceFrame<'_>,
         line: &LogicalLine<'_>,
         text: &[u8],
-        split: &Split<'_>,
-    ) -> Result<(), Stop> {
+        split: &SplitLine<'_>,
+    ) -> Result<(), LoadFailure> {
         let after = trim_start(&text[split.name.len()..]);
         let between = &text[split.name.len()..split.operator_at];
         // Without a blank before the colon the reference's category runs to the end of the line.
@@ -45,18 +45,23 @@ impl Loader<'_> {
             () if between.last().is_some_and(|&b| is_space(b)) => split.words,
             () => after,
         };
-        let category = self.expanded(frame, line, category)?;
+        let category = self.expand_in_frame(frame, line, category)?;
         let place = frame.place(line.line, line.locate(0, 0).start);
-        let used = Used { place, depth: frame.depth + 1 };
+        let used = TemplateUse { place, depth: frame.depth + 1 };
         if let Err(stop) = self.apply_templates(category.as_ref(), split.value, used) {
             let name = self.source_name(frame.source);
-            self.error_line(format!(
+            self.push_error_line(format!(
                 "Config source Error \"{name}\", Line {}: at use {category}:{}",
                 line.line,
                 BStr::new(split.value)
             ));
             let start = text.len() - split.value.len();
-            let mut outer = Stop::new(line.line).at(self.place_in(frame, line, start, line.text.len()));
+            let mut outer = LoadFailure::new(line.line).with_location(self.line_location(
+                frame,
+                line,
+                start,
+                line.text.len(),
+            ));
             outer.hint = stop.hint;
             return Err(outer);
         }
@@ -64,20 +69,25 @@ impl Loader<'_> {
     }
 
     /// The templates of one `use` (`config.cpp`, `read_meta_config`).
-    fn apply_templates(&mut self, category: &BStr, names: &[u8], used: Used) -> Result<(), Stop> {
+    fn apply_templates(
+        &mut self,
+        category: &BStr,
+        names: &[u8],
+        used: TemplateUse,
+    ) -> Result<(), LoadFailure> {
         if category.is_empty() {
-            self.error_line(format!("Error: use needs a keyword before : {}", BStr::new(names)));
-            return Err(Stop::new(0));
+            self.push_error_line(format!("Error: use needs a keyword before : {}", BStr::new(names)));
+            return Err(LoadFailure::new(0));
         }
         let plain = category.split(|&b| b == b':').next().unwrap_or_default();
-        let Some(known) = template::category(plain) else {
+        let Some(known) = template::find_category(plain) else {
             let known = "EXPERIMENTAL, FEATURE, POLICY, ROLE, SECURITY";
-            return Err(Stop::new(0).hint(format!("the categories of templates are {known}")));
+            return Err(LoadFailure::new(0).with_hint(format!("the categories of templates are {known}")));
         };
         let mut rest = names;
-        let mut last: Option<template::Use<'_>> = None;
+        let mut last: Option<template::UsedTemplate<'_>> = None;
         while !rest.is_empty() {
-            let found = match template::next_use(rest) {
+            let found = match template::next_used_template(rest) {
                 Some((found, after)) => {
                     rest = after;
                     found
@@ -92,14 +102,14 @@ impl Loader<'_> {
                 },
             };
             let Some(template) = template::find(known, found.name) else {
-                self.error_line(format!(
+                self.push_error_line(format!(
                     "Error: use {category}: does not recognise {}",
                     BStr::new(found.name)
                 ));
                 let hint = nearest_template(known, found.name);
-                let stop = Stop::new(0);
+                let stop = LoadFailure::new(0);
                 return Err(match hint {
-                    Some(name) => stop.hint(format!("did you mean {}?", BStr::new(&name))),
+                    Some(name) => stop.with_hint(format!("did you mean {}?", BStr::new(&name))),
                     None => stop,
                 });
             };
@@ -113,51 +123,51 @@ impl Loader<'_> {
         &mut self,
         category: &BStr,
         template: Template,
-        found: &template::Use<'_>,
-        used: Used,
-    ) -> Result<(), Stop> {
+        found: &template::UsedTemplate<'_>,
+        used: TemplateUse,
+    ) -> Result<(), LoadFailure> {
         let raw = template.body();
         let body = if !found.arguments.is_empty() || template::has_arguments(&raw) {
-            match template::put_arguments(&raw, found.arguments) {
+            match template::insert_arguments(&raw, found.arguments) {
                 Ok(body) => Cow::Owned(body.into()),
                 Err(template::EndlessArguments) => {
                     let name = BStr::new(found.name);
-                    self.error_line(format!(
+                    self.push_error_line(format!(
                         "Error: use {category}: {name} is given an argument that inserts itself"
                     ));
-                    return Err(Stop::new(0));
+                    return Err(LoadFailure::new(0));
                 }
             }
         } else {
             raw
         };
-        self.parse_template(template, &body, used).map_err(|failure| {
+        self.process_template(template, &body, used).map_err(|failure| {
             let name = BStr::new(found.name);
             match failure {
-                TemplateFailure::Invalid => self
-                    .error_line(format!("Internal Configuration Error: use {category}: {name} is invalid")),
-                TemplateFailure::TooDeep => {
-                    self.error_line(format!("Configuration Error: use {category}: {name} nesting too deep"))
-                }
-                TemplateFailure::Said => {}
+                TemplateFailure::Invalid => self.push_error_line(format!(
+                    "Internal Configuration Error: use {category}: {name} is invalid"
+                )),
+                TemplateFailure::TooDeep => self
+                    .push_error_line(format!("Configuration Error: use {category}: {name} nesting too deep")),
+                TemplateFailure::AlreadyReported => {}
             }
-            Stop { template: failure, ..Stop::new(0) }
+            LoadFailure { template: failure, ..LoadFailure::new(0) }
         })
     }
 
     /// The statements of a template (`config.cpp`, `Parse_config_string`).
-    pub(crate) fn parse_template(
+    pub(crate) fn process_template(
         &mut self,
         template: Template,
         body: &[u8],
-        used: Used,
+        used: TemplateUse,
     ) -> Result<(), TemplateFailure> {
         let mut ifs = IfStack::new();
-        let mut open: Option<Block> = None;
+        let mut open: Option<TemplateBlock> = None;
         let lines = body.split(|&b| b == b'\n').map(trim).filter(|line| !line.is_empty());
         for (number, line) in (0..).zip(lines) {
             let template = Some(TemplateLine { index: template.index(), line: number });
-            let used = Used { place: Place { template, ..used.place }, ..used };
+            let used = TemplateUse { place: DefinitionPlace { template, ..used.place }, ..used };
             if line.starts_with(b"#") {
                 continue;
             }
@@ -169,7 +179,9 @@ impl Loader<'_> {
                     block.lines.push(line);
                     open = Some(block);
                 }
-                None if self.is_live(line, &mut ifs)? => open = self.template_statement(line, used)?,
+                None if self.is_active_statement(line, &mut ifs)? => {
+                    open = self.process_template_statement(line, used)?
+                }
                 None => {}
             }
         }
@@ -177,33 +189,33 @@ impl Loader<'_> {
     }
 
     /// Whether a line is a statement that is carried out: no condition, nor in one that is false.
-    fn is_live(&mut self, line: &[u8], ifs: &mut IfStack) -> Result<bool, TemplateFailure> {
+    fn is_active_statement(&mut self, line: &[u8], ifs: &mut IfStack) -> Result<bool, TemplateFailure> {
         let mut messages = Vec::new();
-        let source = SetSource { set: &self.set, who: &self.who, world: self.world };
-        let result = ifs.line(line, &source, self.world, &mut |message| messages.push(message));
+        let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };
+        let result = ifs.process_line(line, &source, self.world, &mut |message| messages.push(message));
         self.warn_messages(messages);
         match result {
             Some(Err(_)) => Err(TemplateFailure::Invalid),
             Some(Ok(())) => Ok(false),
-            None => Ok(ifs.enabled()),
+            None => Ok(ifs.is_enabled()),
         }
     }
 
     /// One statement; the block that it begins.
-    fn template_statement<'t>(
+    fn process_template_statement<'t>(
         &mut self,
         line: &'t [u8],
-        used: Used,
-    ) -> Result<Option<Block<'t>>, TemplateFailure> {
+        used: TemplateUse,
+    ) -> Result<Option<TemplateBlock<'t>>, TemplateFailure> {
         let rest = (caseless::starts_with(line, b"use ")).then(|| trim_start(&line[4..]));
         let (name, operator, text) =
-            statement::split_in_template(rest.unwrap_or(line)).ok_or(TemplateFailure::Invalid)?;
-        if operator == Some(Operator::Colon) && caseless::eq(name, b"error") {
+            statement::split_template_line(rest.unwrap_or(line)).ok_or(TemplateFailure::Invalid)?;
+        if operator == Some(StatementOperator::Colon) && caseless::eq(name, b"error") {
             let shown = self.expand(text).unwrap_or_else(|_| text.into());
-            self.error_line(format!(" Error : {shown}"));
-            return Err(TemplateFailure::Said);
+            self.push_error_line(format!(" Error : {shown}"));
+            return Err(TemplateFailure::AlreadyReported);
         }
-        if operator == Some(Operator::Colon) && caseless::eq(name, b"warning") {
+        if operator == Some(StatementOperator::Colon) && caseless::eq(name, b"warning") {
             // The statement is carried out, too.
             let shown = self.expand(text).unwrap_or_else(|_| text.into());
             self.warn(format!(" Warning : {shown}"));
@@ -212,25 +224,30 @@ impl Loader<'_> {
             if used.depth >= MAX_NESTING {
                 return Err(TemplateFailure::TooDeep);
             }
-            let within = Used { depth: used.depth + 1, ..used };
+            let within = TemplateUse { depth: used.depth + 1, ..used };
             self.apply_templates(name.into(), text, within).map_err(|stop| stop.template)?;
             return Ok(None);
         }
         if !statement::is_valid_name(name) {
             return Err(TemplateFailure::Invalid);
         }
-        if operator == Some(Operator::Here) {
-            return Ok(Some(Block { name, tag: text, lines: Vec::new() }));
+        if operator == Some(StatementOperator::Here) {
+            return Ok(Some(TemplateBlock { name, tag: text, lines: Vec::new() }));
         }
-        let value = self.appended(name, operator.unwrap_or(Operator::Equal), text);
+        let value = self.appended_value(name, operator.unwrap_or(StatementOperator::Equal), text);
         self.define_in_template(name, &value, used.place)?;
         Ok(None)
     }
 
-    fn define_in_template(&mut self, name: &[u8], value: &[u8], place: Place) -> Result<(), TemplateFailure> {
+    fn define_in_template(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        place: DefinitionPlace,
+    ) -> Result<(), TemplateFailure> {
         self.define(name, value, place).map_err(|error| {
-            self.error_line(format!("Configuration Error: {}: {error}", BStr::new(name)));
-            TemplateFailure::Said
+            self.push_error_line(format!("Configuration Error: {}: {error}", BStr::new(name)));
+            TemplateFailure::AlreadyReported
         })
     }
 }
@@ -238,5 +255,5 @@ impl Loader<'_> {
 /// The template of a category that is nearest to a name.
 fn nearest_template(category: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let names = template::all().filter(|template| template.category() == category).map(Template::name);
-    htc_base::text::similar::nearest(name, names).map(<[u8]>::to_vec)
+    htc_base::text::similar_names::nearest(name, names).map(<[u8]>::to_vec)
 }

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 /// Digits of the length, and of the checksum.
-const DIGITS: usize = 8;
+const HEX_DIGITS: usize = 8;
 /// What stands before a record: both numbers, each with a blank behind it.
-pub(super) const HEAD: usize = 2 * (DIGITS + 1);
+pub(super) const HEADER_BYTES: usize = 2 * (HEX_DIGITS + 1);
 
 /// A record that cannot be written as one.
 #[derive(Debug, thiserror::Error)]
-pub enum EncodeError {
+pub enum JournalEncodeError {
     /// The type has a part that JSON has no form for.
     #[error("the record has no form in JSON")]
     NotJson(#[source] serde_json::Error),
@@ -22,26 +22,26 @@ pub enum EncodeError {
 ///
 /// # Errors
 /// It has no form in JSON.
-pub fn frame<T: Serialize>(record: &T) -> Result<Vec<u8>, EncodeError> {
-    let mut line = vec![b' '; HEAD];
-    serde_json::to_writer(&mut line, record).map_err(EncodeError::NotJson)?;
-    let body = &line[HEAD..];
-    let length = u32::try_from(body.len()).map_err(|_| EncodeError::TooLong(body.len()))?;
+pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, JournalEncodeError> {
+    let mut line = vec![b' '; HEADER_BYTES];
+    serde_json::to_writer(&mut line, record).map_err(JournalEncodeError::NotJson)?;
+    let body = &line[HEADER_BYTES..];
+    let length = u32::try_from(body.len()).map_err(|_| JournalEncodeError::TooLong(body.len()))?;
     let head = format!("{length:08x} {:08x} ", crc32fast::hash(body));
-    line[..HEAD].copy_from_slice(head.as_bytes());
+    line[..HEADER_BYTES].copy_from_slice(head.as_bytes());
     line.push(b'\n');
     Ok(line)
 }
 
 /// Length and checksum that a line claims, if it begins as lines of a journal do.
-pub(super) fn head(line: &[u8]) -> Option<(usize, u32)> {
-    let (length, rest) = number(line)?;
-    let (sum, _) = number(rest)?;
+pub(super) fn parse_header(line: &[u8]) -> Option<(usize, u32)> {
+    let (length, rest) = parse_hex_number(line)?;
+    let (sum, _) = parse_hex_number(rest)?;
     Some((length as usize, sum))
 }
 
-fn number(text: &[u8]) -> Option<(u32, &[u8])> {
-    let (digits, rest) = text.split_at_checked(DIGITS)?;
+fn parse_hex_number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = text.split_at_checked(HEX_DIGITS)?;
     // `from_str_radix` would take a sign.
     let is_plain = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     let digits = std::str::from_utf8(digits).ok().filter(|_| is_plain)?;

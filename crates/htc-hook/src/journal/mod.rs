@@ -6,7 +6,7 @@
 //! things again, and no secrets: their writers leave ClaimIds and tokens out.
 
 mod frame;
-mod reading;
+mod reader;
 
-pub use frame::{EncodeError, frame};
-pub use reading::{Damage, Flaw, Journal, read};
+pub use frame::{JournalEncodeError, encode_record};
+pub use reader::{Journal, JournalDamage, JournalFlaw, read_journal};

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bstr::{BString, ByteSlice};
 
 use super::remaps::Remaps;
-use super::task::{Catalogue, List, TransferTask};
+use super::task::{DirectorySnapshot, FileList, TransferTask};
 use super::url;
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SenderFileKind {
     /// A file, or a device, which is sent as an empty one.
     File,
     /// A directory.
@@ -23,9 +23,9 @@ pub enum Kind {
 
 /// What the sender sees at a path, links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SenderFileInfo {
     /// What it is.
-    pub kind: Kind,
+    pub kind: SenderFileKind,
     /// Whether a link leads to it.
     pub link: bool,
     /// Its permission bits.
@@ -42,51 +42,51 @@ pub trait SenderFiles {
     ///
     /// # Errors
     /// The system's error number.
-    fn look(&self, path: &[u8]) -> Result<Seen, i32>;
+    fn stat(&self, path: &[u8]) -> Result<SenderFileInfo, i32>;
     /// The names in a directory.
     ///
     /// # Errors
     /// The system's error number.
-    fn names(&self, directory: &[u8]) -> Result<Vec<BString>, i32>;
+    fn list_directory(&self, directory: &[u8]) -> Result<Vec<BString>, i32>;
 }
 
 /// One thing that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct TransferItem {
     /// Its name as listed, or below a listed directory.
     pub source: BString,
     /// The directory it goes to, below the target; empty for the target itself.
     pub directory: BString,
     /// What it is; `None` for a URL, and for what is not there.
-    pub seen: Option<Seen>,
+    pub file: Option<SenderFileInfo>,
     /// Where it is uploaded to, if it is.
     pub to_url: Option<BString>,
 }
 
-impl Item {
+impl TransferItem {
     /// Whether it is fetched from a URL.
     pub fn is_from_url(&self) -> bool {
         url::is_url(&self.source)
     }
 
     fn is_directory(&self) -> bool {
-        self.seen.is_some_and(|seen| seen.kind == Kind::Directory)
+        self.file.is_some_and(|seen| seen.kind == SenderFileKind::Directory)
     }
 
     /// Its name below the target.
-    pub fn name(&self) -> BString {
-        join(&self.directory, url::base_name(self.source.trim_end_with(|end| end == '/')))
+    pub fn target_name(&self) -> BString {
+        join_path(&self.directory, url::base_name(self.source.trim_end_with(|end| end == '/')))
     }
 }
 
 /// Deeper directories than this end a listing: a link of the job's can make no circle, but a mount might.
-const DEEPEST: usize = 1000;
+const MAX_DEPTH: usize = 1000;
 
 /// The items of a transfer in the order in which they are transferred, and what is missing from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expanded {
+pub struct ExpandedFileList {
     /// The items.
-    pub items: Vec<Item>,
+    pub items: Vec<TransferItem>,
     /// Directories that cannot be read: the reference sends them empty.
     pub unread: Vec<BString>,
     /// Names in a directory that lead to no file, such as dangling links: the reference leaves them out
@@ -95,12 +95,12 @@ pub struct Expanded {
 }
 
 /// Expands the list of a task.
-pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> Expanded {
+pub fn expand_file_list(task: &TransferTask, sender: &dyn SenderFiles) -> ExpandedFileList {
     let names = match &task.list {
-        List::Named(names) => names.clone(),
-        List::Changed { since, also } => changed(task, since, also, sender),
+        FileList::Named(names) => names.clone(),
+        FileList::Changed { since, also } => changed_files(task, since, also, sender),
     };
-    let mut listing = Listing {
+    let mut listing = FileListing {
         base: &task.base,
         preserve: task.preserve,
         sender,
@@ -110,43 +110,43 @@ pub fn expand(task: &TransferTask, sender: &dyn SenderFiles) -> Expanded {
         left_out: Vec::new(),
     };
     for name in &names {
-        listing.add(name, b"", Depth { left: DEEPEST, preserve: task.preserve });
+        listing.add(name, b"", ListingDepth { left: MAX_DEPTH, preserve: task.preserve });
     }
-    let Listing { mut items, unread, left_out, .. } = listing;
-    items.retain(|item| !task.except.iter().any(|name| name == last(&item.source)));
+    let FileListing { mut items, unread, left_out, .. } = listing;
+    items.retain(|item| !task.except.iter().any(|name| name == last_component(&item.source)));
     if !task.way.is_input() {
-        to_urls(task, &mut items);
+        assign_upload_urls(task, &mut items);
     }
-    without_duplicates(&mut items);
+    remove_duplicates(&mut items);
     items.sort_by_cached_key(|item| {
         let upload = item.to_url.as_ref().and_then(|url| url::scheme(url).map(<[u8]>::to_vec));
         let fetched = url::scheme(&item.source).map(<[u8]>::to_vec);
         // What is uploaded first, then what is copied, then what is fetched.
         (upload.is_none(), upload, fetched.is_some(), fetched)
     });
-    Expanded { items, unread, left_out }
+    ExpandedFileList { items, unread, left_out }
 }
 
 /// The files that are new or changed, as the directory lists them.
-fn changed(
+fn changed_files(
     task: &TransferTask,
-    since: &Catalogue,
+    since: &DirectorySnapshot,
     also: &[BString],
     sender: &dyn SenderFiles,
 ) -> Vec<BString> {
     let executable = task.executable.as_ref().map(|(_, name)| name);
     let since: BTreeMap<&BString, (i64, u64)> =
         since.iter().map(|(name, modified, size)| (name, (*modified, *size))).collect();
-    let mut names = sender.names(&task.base).unwrap_or_default();
+    let mut names = sender.list_directory(&task.base).unwrap_or_default();
     names.sort();
     names.retain(|name| {
         if executable == Some(name) {
             return false;
         }
         let asked = also.contains(name);
-        let Ok(seen) = sender.look(&join(&task.base, name)) else { return asked };
+        let Ok(seen) = sender.stat(&join_path(&task.base, name)) else { return asked };
         let new = since.get(name).is_none_or(|known| *known != (seen.modified, seen.size));
-        asked || (seen.kind != Kind::Directory && new)
+        asked || (seen.kind != SenderFileKind::Directory && new)
     });
     names.extend(also.iter().filter(|name| name.contains(&b'/')).cloned());
     names
@@ -154,46 +154,47 @@ fn changed(
 
 /// How deep a listing may still go, and whether it keeps paths.
 #[derive(Clone, Copy)]
-struct Depth {
+struct ListingDepth {
     left: usize,
     preserve: bool,
 }
 
-struct Listing<'a> {
+struct FileListing<'a> {
     base: &'a BString,
     preserve: bool,
     sender: &'a dyn SenderFiles,
-    items: Vec<Item>,
+    items: Vec<TransferItem>,
     /// Directories above preserved paths that are on the list.
     kept: BTreeSet<BString>,
     unread: Vec<BString>,
     left_out: Vec<BString>,
 }
 
-impl Listing<'_> {
-    fn look(&self, source: &[u8]) -> Result<Seen, i32> {
-        self.sender.look(&absolute(self.base, source))
+impl FileListing<'_> {
+    fn stat(&self, source: &[u8]) -> Result<SenderFileInfo, i32> {
+        self.sender.stat(&absolute_path(self.base, source))
     }
 
-    fn add(&mut self, source: &[u8], directory: &[u8], depth: Depth) {
-        let mut item = Item { source: source.into(), directory: directory.into(), seen: None, to_url: None };
+    fn add(&mut self, source: &[u8], directory: &[u8], depth: ListingDepth) {
+        let mut item =
+            TransferItem { source: source.into(), directory: directory.into(), file: None, to_url: None };
         if item.is_from_url() {
             return self.items.push(item);
         }
         // What is not there stays on the list: sending it fails, and says why.
-        let Ok(seen) = self.look(source) else { return self.items.push(item) };
-        item.seen = Some(seen);
+        let Ok(seen) = self.stat(source) else { return self.items.push(item) };
+        item.file = Some(seen);
         let relative = !source.starts_with(b"/");
         match seen.kind {
-            Kind::Other => {}
-            Kind::File => {
+            SenderFileKind::Other => {}
+            SenderFileKind::File => {
                 let above = source.rfind_byte(b'/').map_or(&b""[..], |at| &source[..at]);
                 match depth.preserve && relative && !above.is_empty() {
                     true => self.add_with_parents(source),
                     false => self.items.push(item),
                 }
             }
-            Kind::Directory => {
+            SenderFileKind::Directory => {
                 let slash = source.ends_with(b"/");
                 if !slash && (seen.link || depth.left == 0) {
                     return self.items.push(item);
@@ -202,22 +203,22 @@ impl Listing<'_> {
                     (true, _) => BString::from(directory),
                     (false, true) => {
                         self.add_parents(source);
-                        join(directory, source)
+                        join_path(directory, source)
                     }
                     (false, false) => {
                         self.items.push(item);
-                        join(directory, last(source))
+                        join_path(directory, last_component(source))
                     }
                 };
-                self.add_content(source, &inside, depth);
+                self.add_directory_content(source, &inside, depth);
             }
         }
     }
 
-    fn add_content(&mut self, source: &[u8], inside: &[u8], depth: Depth) {
+    fn add_directory_content(&mut self, source: &[u8], inside: &[u8], depth: ListingDepth) {
         let Some(left) = depth.left.checked_sub(1) else { return };
-        let path = absolute(self.base, source);
-        let mut names = self.sender.names(&path).unwrap_or_else(|_| {
+        let path = absolute_path(self.base, source);
+        let mut names = self.sender.list_directory(&path).unwrap_or_else(|_| {
             self.unread.push(path.clone());
             Vec::new()
         });
@@ -225,10 +226,10 @@ impl Listing<'_> {
         // The directory has its place: what is in it needs no parents any more.
         let preserve = depth.preserve && source.ends_with(b"/");
         for name in names {
-            let source = join(source, &name);
-            match self.look(&source) {
-                Ok(_) => self.add(&source, inside, Depth { left, preserve }),
-                Err(_) => self.left_out.push(join(&path, &name)),
+            let source = join_path(source, &name);
+            match self.stat(&source) {
+                Ok(_) => self.add(&source, inside, ListingDepth { left, preserve }),
+                Err(_) => self.left_out.push(join_path(&path, &name)),
             }
         }
     }
@@ -237,15 +238,15 @@ impl Listing<'_> {
     fn add_with_parents(&mut self, source: &[u8]) {
         let Some(at) = source.rfind_byte(b'/') else { return };
         self.add_parents(&source[..at]);
-        self.add(source, &source[..at], Depth { left: 0, preserve: false });
+        self.add(source, &source[..at], ListingDepth { left: 0, preserve: false });
     }
 
     fn add_parents(&mut self, source: &[u8]) {
         let mut above = BString::default();
         for part in source.split_str("/").filter(|part| !part.is_empty()) {
-            let path = join(&above, part);
+            let path = join_path(&above, part);
             if self.preserve && self.kept.insert(path.clone()) {
-                self.add(&path, &above, Depth { left: 0, preserve: false });
+                self.add(&path, &above, ListingDepth { left: 0, preserve: false });
             }
             above = path;
         }
@@ -253,35 +254,35 @@ impl Listing<'_> {
 }
 
 /// What is uploaded, and where to: all below OutputDestination, else what a rule leads to a URL.
-fn to_urls(task: &TransferTask, items: &mut [Item]) {
-    let remaps = remaps(&task.uploads);
+fn assign_upload_urls(task: &TransferTask, items: &mut [TransferItem]) {
+    let remaps = remaps_from_rules(&task.uploads);
     for item in items.iter_mut() {
         if let Some(destination) = &task.destination {
             let renamed = task.renamed.iter().find(|(name, _)| *name == item.source);
             // Directories are not made at URLs; names of standard files are as they are asked for.
             item.to_url = match renamed {
                 Some((_, name)) => url::is_url(name).then(|| name.clone()),
-                None => Some(join(destination, &item.source)),
+                None => Some(join_path(destination, &item.source)),
             };
-        } else if let Ok(Some(target)) = remaps.find(&item.source, task.most_remaps) {
+        } else if let Ok(Some(target)) = remaps.find_target(&item.source, task.most_remaps) {
             item.to_url = Some(target).filter(|target| url::is_url(target));
         }
     }
 }
 
 /// Rules as they are looked at.
-pub(super) fn remaps(rules: &[(BString, BString)]) -> Remaps {
+pub(super) fn remaps_from_rules(rules: &[(BString, BString)]) -> Remaps {
     let mut remaps = Remaps::default();
     rules.iter().for_each(|(name, target)| remaps.add(name.clone(), target.clone()));
     remaps
 }
 
 /// Of files that would lie upon one another the last one goes.
-fn without_duplicates(items: &mut Vec<Item>) {
+fn remove_duplicates(items: &mut Vec<TransferItem>) {
     let mut names = BTreeSet::new();
-    let mut kept: Vec<Item> = Vec::with_capacity(items.len());
+    let mut kept: Vec<TransferItem> = Vec::with_capacity(items.len());
     for item in items.drain(..).rev() {
-        if item.to_url.is_some() || item.is_directory() || names.insert(item.name()) {
+        if item.to_url.is_some() || item.is_directory() || names.insert(item.target_name()) {
             kept.push(item);
         }
     }
@@ -289,12 +290,12 @@ fn without_duplicates(items: &mut Vec<Item>) {
     *items = kept;
 }
 
-fn last(path: &[u8]) -> &[u8] {
+fn last_component(path: &[u8]) -> &[u8] {
     path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..])
 }
 
 /// Two parts of a path with one slash between them.
-pub(super) fn join(above: &[u8], name: &[u8]) -> BString {
+pub(super) fn join_path(above: &[u8], name: &[u8]) -> BString {
     match above {
         b"" => name.into(),
         above if above.ends_with(b"/") => [above, name].concat().into(),
@@ -303,19 +304,19 @@ pub(super) fn join(above: &[u8], name: &[u8]) -> BString {
 }
 
 /// A name of a list as a path.
-pub(super) fn absolute(base: &[u8], name: &[u8]) -> BString {
-    if name.starts_with(b"/") { name.into() } else { join(base, name) }
+pub(super) fn absolute_path(base: &[u8], name: &[u8]) -> BString {
+    if name.starts_with(b"/") { name.into() } else { join_path(base, name) }
 }
 
 impl TransferTask {
     /// The path of a listed name.
-    pub fn path_of(&self, source: &[u8]) -> BString {
-        absolute(&self.base, source)
+    pub fn source_path(&self, source: &[u8]) -> BString {
+        absolute_path(&self.base, source)
     }
 
     /// The rules for names at the target.
-    pub fn rules(&self) -> Remaps {
-        remaps(&self.remaps)
+    pub fn target_remaps(&self) -> Remaps {
+        remaps_from_rules(&self.remaps)
     }
 }
 
@@ -324,7 +325,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::request::TransferRequest;
-    use super::super::task::Way;
+    use super::super::task::TransferKind;
     use super::*;
     use htc_classad::System;
 
@@ -332,18 +333,18 @@ mod tests {
     struct Disk(BTreeMap<BString, char>);
 
     impl SenderFiles for Disk {
-        fn look(&self, path: &[u8]) -> Result<Seen, i32> {
+        fn stat(&self, path: &[u8]) -> Result<SenderFileInfo, i32> {
             let kind = match self.0.get(&BString::from(path.trim_end_with(|end| end == '/'))).ok_or(2)? {
-                'f' => Kind::File,
-                'p' => Kind::Other,
-                _ => Kind::Directory,
+                'f' => SenderFileKind::File,
+                'p' => SenderFileKind::Other,
+                _ => SenderFileKind::Directory,
             };
             let link = !path.ends_with(b"/") && self.0.get(&BString::from(path)) == Some(&'l');
-            Ok(Seen { kind, link, mode: 0o644, size: 1, modified: 7 })
+            Ok(SenderFileInfo { kind, link, mode: 0o644, size: 1, modified: 7 })
         }
 
-        fn names(&self, directory: &[u8]) -> Result<Vec<BString>, i32> {
-            let top = join(directory, b"");
+        fn list_directory(&self, directory: &[u8]) -> Result<Vec<BString>, i32> {
+            let top = join_path(directory, b"");
             let top = [top.trim_end_with(|end| end == '/'), b"/"].concat();
             let inside = |path: &BString| {
                 path.strip_prefix(&top[..]).filter(|name| !name.contains(&b'/')).map(BString::from)
@@ -367,10 +368,12 @@ mod tests {
         );
         let (ad, _) = htc_classad::format::long::parse(text.as_bytes());
         let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
-        let Expanded { items, unread, .. } =
-            expand(&request.task(Way::Input, b"/s", &Catalogue::new()), &disk());
+        let ExpandedFileList { items, unread, .. } = expand_file_list(
+            &request.to_task(TransferKind::Input, b"/s", &DirectorySnapshot::new()),
+            &disk(),
+        );
         assert!(unread.is_empty());
-        items.iter().map(|item| item.name().to_string()).collect()
+        items.iter().map(|item| item.target_name().to_string()).collect()
     }
 
     #[test]
@@ -402,9 +405,9 @@ mod tests {
         let (ad, _) = htc_classad::format::long::parse(text.as_bytes());
         let request = TransferRequest::read(&ad, b"", &System).unwrap().unwrap();
         let since = vec![("a.txt".into(), 7, 1)];
-        let names = |since: &Catalogue| -> Vec<String> {
-            let items = expand(&request.task(Way::Output, b"/b", since), &disk()).items;
-            items.iter().map(|item| item.name().to_string()).collect()
+        let names = |since: &DirectorySnapshot| -> Vec<String> {
+            let items = expand_file_list(&request.to_task(TransferKind::Output, b"/b", since), &disk()).items;
+            items.iter().map(|item| item.target_name().to_string()).collect()
         };
         assert_eq!(
             names(&since),

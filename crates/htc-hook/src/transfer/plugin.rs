@@ -5,11 +5,11 @@
 use bstr::{BString, ByteSlice};
 
 use htc_base::text::{caseless, list};
-use htc_classad::{ClassAd, Context, Dialect, Outside};
+use htc_classad::{ClassAd, Context, Dialect, EvalWorld};
 
 /// A program that moves files to and from URLs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plugin {
+pub struct TransferPlugin {
     /// As configured, or as the job names it.
     pub path: BString,
     /// Whether it is the job's own.
@@ -22,41 +22,41 @@ pub struct Plugin {
 
 /// What the configuration says of plugins that take a list of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListPlugins {
+pub struct MultiFilePluginSettings {
     /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if they are used at all.
     pub enabled: bool,
     /// ASSUME_COMPATIBLE_MULTIFILE_PLUGINS: true if those of protocol 2 get the job's PluginData.
     pub get_data: bool,
 }
 
-impl Default for ListPlugins {
+impl Default for MultiFilePluginSettings {
     fn default() -> Self {
-        ListPlugins { enabled: true, get_data: true }
+        MultiFilePluginSettings { enabled: true, get_data: true }
     }
 }
 
 /// All plugins, and who is responsible for which scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plugins {
+pub struct TransferPlugins {
     /// How those that take a list are treated.
-    pub lists: ListPlugins,
-    plugins: Vec<Plugin>,
+    pub multi_file: MultiFilePluginSettings,
+    plugins: Vec<TransferPlugin>,
     schemes: Vec<(BString, usize)>,
 }
 
 /// Why a plugin of the configuration cannot be used, in the reference's words.
-type Unusable = String;
+type UnusableReason = String;
 
-impl Plugins {
+impl TransferPlugins {
     /// Returns a list without any plugin.
-    pub fn new(lists: ListPlugins) -> Self {
-        Plugins { lists, ..Plugins::default() }
+    pub fn new(lists: MultiFilePluginSettings) -> Self {
+        TransferPlugins { multi_file: lists, ..TransferPlugins::default() }
     }
 
     /// The schemes of all, as they are advertised: who knows `https` is said to know `s3` and `gs` too
     /// (`FileTransfer::GetSupportedMethods`).
-    pub fn advertised(&self) -> BString {
-        let mut names = self.methods();
+    pub fn advertised_schemes(&self) -> BString {
+        let mut names = self.supported_schemes();
         if names.iter().any(|name| name.eq_ignore_ascii_case(b"https")) {
             names.extend(["s3", "gs"].map(BString::from));
         }
@@ -67,7 +67,12 @@ impl Plugins {
     ///
     /// # Errors
     /// It printed nothing that tells a scheme.
-    pub fn add_system(&mut self, path: &[u8], printed: &[u8], world: &dyn Outside) -> Result<(), Unusable> {
+    pub fn add_configured_plugin(
+        &mut self,
+        path: &[u8],
+        printed: &[u8],
+        world: &dyn EvalWorld,
+    ) -> Result<(), UnusableReason> {
         if self.plugins.iter().any(|plugin| plugin.path == path) {
             return Ok(());
         }
@@ -77,7 +82,7 @@ impl Plugins {
         let mut ad = ClassAd::new();
         for line in printed.lines().map(<[u8]>::trim) {
             if !line.is_empty() && !line.starts_with(b"#") {
-                drop(ad.insert_line_with(line, Dialect::of(world)));
+                drop(ad.insert_line_with(line, Dialect::of_world(world)));
             }
         }
         let context = Context::new(world).my(&ad);
@@ -87,26 +92,31 @@ impl Plugins {
         };
         let several = context.boolean("MultipleFileSupport").unwrap_or(false);
         let usual = if several { 2 } else { 1 };
-        if several && !self.lists.enabled {
+        if several && !self.multi_file.enabled {
             let path = path.as_bstr();
             return Err(format!(
                 "{path} takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false"
             ));
         }
         let told = context.int("ProtocolVersion").filter(|version| (1..=100).contains(version));
-        self.add(path, &methods, told.unwrap_or(usual), false);
+        self.add_plugin(path, &methods, told.unwrap_or(usual), false);
         Ok(())
     }
 
     /// A plugin of the job: it takes the place of others for its schemes.
-    pub fn add_job(&mut self, path: &[u8], methods: &[u8]) {
-        self.add(path, methods, 2, true);
+    pub fn add_job_plugin(&mut self, path: &[u8], methods: &[u8]) {
+        self.add_plugin(path, methods, 2, true);
     }
 
-    fn add(&mut self, path: &[u8], methods: &[u8], protocol: i64, of_job: bool) {
+    fn add_plugin(&mut self, path: &[u8], methods: &[u8], protocol: i64, of_job: bool) {
         let known = self.plugins.iter().position(|plugin| plugin.path == path);
         let id = known.unwrap_or_else(|| {
-            self.plugins.push(Plugin { path: path.into(), of_job, protocol, name: name_of(path) });
+            self.plugins.push(TransferPlugin {
+                path: path.into(),
+                of_job,
+                protocol,
+                name: plugin_name(path),
+            });
             self.plugins.len() - 1
         });
         for method in list::split(methods) {
@@ -119,13 +129,13 @@ impl Plugins {
     }
 
     /// Who is responsible for a scheme.
-    pub fn of_scheme(&self, scheme: &[u8]) -> Option<&Plugin> {
+    pub fn plugin_for_scheme(&self, scheme: &[u8]) -> Option<&TransferPlugin> {
         let (_, id) = self.schemes.iter().find(|(known, _)| caseless::eq(known, scheme))?;
         self.plugins.get(*id)
     }
 
     /// The schemes, in byte order without case.
-    pub fn methods(&self) -> Vec<BString> {
+    pub fn supported_schemes(&self) -> Vec<BString> {
         let mut methods: Vec<BString> = self.schemes.iter().map(|(scheme, _)| scheme.clone()).collect();
         methods.sort_by_key(|method| method.to_ascii_lowercase());
         methods
@@ -133,14 +143,14 @@ impl Plugins {
 }
 
 /// The base name without `_plugin` and what is behind it, or without its extension, in capitals.
-pub fn name_of(path: &[u8]) -> BString {
+pub fn plugin_name(path: &[u8]) -> BString {
     let base = path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..]);
     let end = base.find("_plugin").or_else(|| base.rfind_byte(b'.')).unwrap_or(base.len());
     base[..end].to_ascii_uppercase().into()
 }
 
 /// The plugins that a job brings: (path, methods), in the order of the list, and fields without `=`.
-pub(super) fn of_job(text: &[u8]) -> (Vec<(BString, BString)>, Vec<BString>) {
+pub(super) fn parse_job_plugins(text: &[u8]) -> (Vec<(BString, BString)>, Vec<BString>) {
     let (mut plugins, mut bad) = (Vec::new(), Vec::new());
     for field in list::split_by(text, b";") {
         match field.split_once_str("=") {
@@ -158,44 +168,46 @@ mod tests {
 
     #[test]
     fn a_plugin_tells_its_schemes_and_the_last_one_has_them() {
-        let mut plugins = Plugins::default();
+        let mut plugins = TransferPlugins::default();
         let printed = b"MultipleFileSupport = true\n# x\nSupportedMethods = \"dbl, dbl2\"\nnonsense\n";
-        plugins.add_system(b"/x/job.d/plugin", printed, &System).unwrap();
-        plugins.add_system(b"/x/curl_plugin.py", b"SupportedMethods = \"http\"\n", &System).unwrap();
-        assert_eq!(plugins.of_scheme(b"DBL").unwrap().protocol, 2);
-        assert_eq!(plugins.of_scheme(b"http").unwrap().protocol, 1);
-        assert_eq!(plugins.of_scheme(b"http").unwrap().name, "CURL");
-        plugins.add_job(b"/j/mine", b"http,Mine");
-        assert!(plugins.of_scheme(b"HTTP").unwrap().of_job);
-        assert_eq!(plugins.methods(), ["dbl", "dbl2", "http", "Mine"]);
-        assert!(plugins.of_scheme(b"x").is_none());
+        plugins.add_configured_plugin(b"/x/job.d/plugin", printed, &System).unwrap();
+        plugins
+            .add_configured_plugin(b"/x/curl_plugin.py", b"SupportedMethods = \"http\"\n", &System)
+            .unwrap();
+        assert_eq!(plugins.plugin_for_scheme(b"DBL").unwrap().protocol, 2);
+        assert_eq!(plugins.plugin_for_scheme(b"http").unwrap().protocol, 1);
+        assert_eq!(plugins.plugin_for_scheme(b"http").unwrap().name, "CURL");
+        plugins.add_job_plugin(b"/j/mine", b"http,Mine");
+        assert!(plugins.plugin_for_scheme(b"HTTP").unwrap().of_job);
+        assert_eq!(plugins.supported_schemes(), ["dbl", "dbl2", "http", "Mine"]);
+        assert!(plugins.plugin_for_scheme(b"x").is_none());
     }
 
     #[test]
     fn plugins_of_lists_are_used_as_the_configuration_says() {
-        let lists = ListPlugins { enabled: false, ..ListPlugins::default() };
-        let mut plugins = Plugins { lists, ..Plugins::default() };
+        let lists = MultiFilePluginSettings { enabled: false, ..MultiFilePluginSettings::default() };
+        let mut plugins = TransferPlugins { multi_file: lists, ..TransferPlugins::default() };
         let printed = b"MultipleFileSupport = true\nSupportedMethods = \"dbl\"\n";
-        let error = plugins.add_system(b"/p", printed, &System).unwrap_err();
+        let error = plugins.add_configured_plugin(b"/p", printed, &System).unwrap_err();
         assert_eq!(error, "/p takes several files, and ENABLE_MULTIFILE_TRANSFER_PLUGINS is false");
-        plugins.add_system(b"/q", b"SupportedMethods = \"old\"\n", &System).unwrap();
-        assert_eq!(plugins.methods(), ["old"]);
+        plugins.add_configured_plugin(b"/q", b"SupportedMethods = \"old\"\n", &System).unwrap();
+        assert_eq!(plugins.supported_schemes(), ["old"]);
     }
 
     #[test]
     fn what_tells_no_scheme_is_none() {
-        let mut plugins = Plugins::default();
+        let mut plugins = TransferPlugins::default();
         assert_eq!(
-            plugins.add_system(b"/p", b" \n", &System),
+            plugins.add_configured_plugin(b"/p", b" \n", &System),
             Err("No output from /p -classad, ignoring".into())
         );
-        assert!(plugins.add_system(b"/p", b"SupportedMethods = 7\n", &System).is_err());
-        assert_eq!(plugins, Plugins::default());
+        assert!(plugins.add_configured_plugin(b"/p", b"SupportedMethods = 7\n", &System).is_err());
+        assert_eq!(plugins, TransferPlugins::default());
     }
 
     #[test]
     fn the_list_of_a_job_has_methods_and_programs() {
-        let (plugins, bad) = of_job(b" a,b = /x/p ; c=q ; nothing");
+        let (plugins, bad) = parse_job_plugins(b" a,b = /x/p ; c=q ; nothing");
         assert_eq!(plugins, [("/x/p".into(), "a,b".into()), ("q".into(), "c".into())]);
         assert_eq!(bad, ["nothing"]);
     }

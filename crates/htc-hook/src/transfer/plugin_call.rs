@@ -4,12 +4,12 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::plugin::Plugins;
+use super::plugin::TransferPlugins;
 use super::url;
 use htc_base::process::Exit;
-use htc_base::quirks::{Quirk, Quirks};
-use htc_classad::format::new;
-use htc_classad::{ClassAd, Context, Dialect, Outside, Value};
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_classad::format::new_syntax;
+use htc_classad::{ClassAd, Context, Dialect, EvalWorld, Value};
 
 /// A file that a plugin moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct PluginCall {
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum PluginExit {
     /// By itself or by a signal.
     Exited(Exit),
     /// It ran longer than MAX_FILE_TRANSFER_PLUGIN_LIFETIME, in seconds.
@@ -52,7 +52,7 @@ pub enum Ended {
 
 /// What a call came to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PluginEnd {
+pub struct PluginResult {
     /// Its ads, one a file.
     pub results: Vec<ClassAd>,
     /// Subcode and text of its failure, and whether the reference tries again.
@@ -60,19 +60,19 @@ pub struct PluginEnd {
 }
 
 /// ETIME, which stands for a plugin that ran too long.
-const TOO_LONG: i64 = 62;
+const TIMED_OUT_SUBCODE: i64 = 62;
 /// FileTransferPluginNotFound and its brothers (`condor_holdcodes.h`).
-const NOT_FOUND: i64 = -1001;
-const NOT_EXECUTED: i64 = -1003;
-const NO_RESULT: i64 = -1004;
+const PLUGIN_NOT_FOUND_SUBCODE: i64 = -1001;
+const PLUGIN_NOT_EXECUTED_SUBCODE: i64 = -1003;
+const PLUGIN_NO_RESULT_SUBCODE: i64 = -1004;
 
-impl Plugins {
+impl TransferPlugins {
     /// The calls that move files, one for each plugin that takes a list, in the order of their paths. `data` are the
     /// job's attributes for plugins (`PluginData`, `<scheme>_PluginData`).
     ///
     /// # Errors
     /// Subcode and text: nobody is responsible for a scheme.
-    pub fn calls(
+    pub fn plan_calls(
         &self,
         files: &[UrlFile],
         scratch: &[u8],
@@ -82,11 +82,11 @@ impl Plugins {
         let mut calls: Vec<PluginCall> = Vec::new();
         for file in files {
             let scheme = url::scheme(&file.url).unwrap_or_default();
-            let Some(plugin) = self.of_scheme(scheme) else {
+            let Some(plugin) = self.plugin_for_scheme(scheme) else {
                 let scheme = scheme.as_bstr();
                 return Err((
-                    NOT_FOUND,
-                    error(&format!("FILETRANSFER: plugin for type {scheme} not found!")),
+                    PLUGIN_NOT_FOUND_SUBCODE,
+                    format_error(&format!("FILETRANSFER: plugin for type {scheme} not found!")),
                 ));
             };
             let base = url::base_name(&plugin.path);
@@ -125,8 +125,8 @@ impl Plugins {
             calls.push(call);
         }
         for call in &mut calls {
-            let protocol = self.protocol_of(call);
-            let has_data = protocol != 2 || self.lists.get_data;
+            let protocol = self.plugin_protocol(call);
+            let has_data = protocol != 2 || self.multi_file.get_data;
             let text = infile_text(&call.files, protocol, &|name| data(name).filter(|_| has_data));
             if let Some((_, content)) = &mut call.infile {
                 *content = text;
@@ -136,9 +136,9 @@ impl Plugins {
         Ok(calls)
     }
 
-    fn protocol_of(&self, call: &PluginCall) -> i64 {
+    fn plugin_protocol(&self, call: &PluginCall) -> i64 {
         let scheme = call.files.first().and_then(|file| url::scheme(&file.url)).unwrap_or_default();
-        self.of_scheme(scheme).map_or(2, |plugin| plugin.protocol)
+        self.plugin_for_scheme(scheme).map_or(2, |plugin| plugin.protocol)
     }
 }
 
@@ -158,7 +158,7 @@ fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<B
         let name = format!("{scheme}_PluginData");
         if let Some(value) = data(&name) {
             given.push((name.as_str().into(), value.clone()));
-            ads.push(vec![("Protocol".into(), quoted(scheme)), (name.into(), value)]);
+            ads.push(vec![("Protocol".into(), quote_string(scheme)), (name.into(), value)]);
         }
     }
     let mut text = Vec::new();
@@ -166,7 +166,10 @@ fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<B
         ads.iter().for_each(|ad| push_ad(ad, &mut text));
     }
     for file in files {
-        let mut ad = vec![("Url".into(), quoted(&file.url)), ("LocalFileName".into(), quoted(&file.local))];
+        let mut ad = vec![
+            ("Url".into(), quote_string(&file.url)),
+            ("LocalFileName".into(), quote_string(&file.local)),
+        ];
         if protocol == 2 {
             ad.extend(given.iter().cloned());
         }
@@ -175,7 +178,7 @@ fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<B
     text
 }
 
-fn quoted(text: &[u8]) -> BString {
+fn quote_string(text: &[u8]) -> BString {
     Value::from(text.as_bstr()).unparse()
 }
 
@@ -187,41 +190,44 @@ fn push_ad(ad: &[(BString, BString)], out: &mut Vec<u8>) {
 }
 
 /// A text of the reference's error stack.
-fn error(text: &str) -> BString {
+fn format_error(text: &str) -> BString {
     format!("FILETRANSFER:1:{text}").into()
 }
 
 /// Several of them, the newest first.
-fn stack(texts: &[String]) -> BString {
-    let texts: Vec<BString> = texts.iter().rev().map(|text| error(text)).collect();
+fn format_error_stack(texts: &[String]) -> BString {
+    let texts: Vec<BString> = texts.iter().rev().map(|text| format_error(text)).collect();
     bstr::join("|", texts).into()
 }
 
 impl PluginCall {
     /// What the end of a call means. `written` is what it wrote to its outfile, or for protocol 1 what it printed;
     /// `None`: there is no such file.
-    pub fn judge(
+    pub fn interpret_exit(
         &self,
-        ended: &Ended,
+        ended: &PluginExit,
         written: Option<&[u8]>,
-        (quirks, world): (Quirks, &dyn Outside),
-    ) -> PluginEnd {
+        (quirks, world): (QuirkMode, &dyn EvalWorld),
+    ) -> PluginResult {
         let program = &self.program;
         let exit = match ended {
-            Ended::NotExecuted(reason) => {
-                let text = error(&format!("FILETRANSFER: Failed to execute {program}: {reason}"));
-                return PluginEnd { results: Vec::new(), failure: Some((NOT_EXECUTED, text, true)) };
+            PluginExit::NotExecuted(reason) => {
+                let text = format_error(&format!("FILETRANSFER: Failed to execute {program}: {reason}"));
+                return PluginResult {
+                    results: Vec::new(),
+                    failure: Some((PLUGIN_NOT_EXECUTED_SUBCODE, text, true)),
+                };
             }
-            Ended::TimedOut(_) => None,
-            Ended::Exited(exit) => Some(*exit),
+            PluginExit::TimedOut(_) => None,
+            PluginExit::Exited(exit) => Some(*exit),
         };
         let (code, subcode) = match exit {
             Some(Exit::Code(code)) => (i64::from(code), i64::from(code) << 8),
             Some(Exit::Signal { number, .. }) => (0, number.into()),
-            None => (TOO_LONG, TOO_LONG),
+            None => (TIMED_OUT_SUBCODE, TIMED_OUT_SUBCODE),
         };
         let mut texts = Vec::new();
-        let loops = quirks.has(Quirk::PluginNoAdsLoops);
+        let loops = quirks.reproduces(Quirk::PluginNoAdsLoops);
         let (results, read) = match (&self.outfile, written) {
             (Some(outfile), None) => {
                 texts.push(format!(
@@ -229,38 +235,40 @@ impl PluginCall {
                 ));
                 (Vec::new(), false)
             }
-            (Some(_), Some(text)) => (ads(text, loops), true),
-            (None, _) => (vec![lines(written.unwrap_or_default())], true),
+            (Some(_), Some(text)) => (parse_result_ads(text, loops), true),
+            (None, _) => (vec![parse_old_syntax_ad(written.unwrap_or_default())], true),
         };
         if read && results.is_empty() {
-            texts.push(self.without_ads(exit, code));
+            texts.push(self.no_ads_message(exit, code));
             let uploads = self.arguments.last().is_some_and(|word| word == "-upload");
             let subcode = match exit {
-                Some(Exit::Code(_)) if loops => NO_RESULT,
+                Some(Exit::Code(_)) if loops => PLUGIN_NO_RESULT_SUBCODE,
                 // The shadow loses the starter, whatever ended the plugin.
-                Some(Exit::Signal { .. }) if loops && uploads => NO_RESULT,
+                Some(Exit::Signal { .. }) if loops && uploads => PLUGIN_NO_RESULT_SUBCODE,
                 // Held as any other failure; one that claims to have done well has failed all the same.
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,
             };
-            return PluginEnd { results, failure: Some((subcode, stack(&texts), false)) };
+            return PluginResult { results, failure: Some((subcode, format_error_stack(&texts), false)) };
         }
         let failed = exit != Some(Exit::Code(0));
         match self.outfile.is_some() {
-            true => results.iter().for_each(|ad| self.complain(ad, code, &mut texts, world)),
-            false if failed && exit.is_some() => self.complain_alone(&results[0], exit, &mut texts, world),
+            true => results.iter().for_each(|ad| self.push_file_failure(ad, code, &mut texts, world)),
+            false if failed && exit.is_some() => {
+                self.push_single_file_failure(&results[0], exit, &mut texts, world)
+            }
             false => {}
         }
         let fails = failed || !read;
         if fails && texts.is_empty() {
-            texts.push(self.without_message(ended, code));
+            texts.push(self.no_message_given(ended, code));
         }
         // A status of 0 is believed, whatever its ads say.
-        PluginEnd { results, failure: fails.then(|| (subcode, stack(&texts), false)) }
+        PluginResult { results, failure: fails.then(|| (subcode, format_error_stack(&texts), false)) }
     }
 
     /// What is said of a plugin whose outfile has no ad.
-    fn without_ads(&self, exit: Option<Exit>, code: i64) -> String {
+    fn no_ads_message(&self, exit: Option<Exit>, code: i64) -> String {
         let program = &self.program;
         let (kind, number) = match exit {
             Some(Exit::Signal { number, .. }) => ("signal", i64::from(number)),
@@ -273,10 +281,10 @@ impl PluginCall {
     }
 
     /// What is said of a plugin whose ads are silent about its failure.
-    fn without_message(&self, ended: &Ended, code: i64) -> String {
+    fn no_message_given(&self, ended: &PluginExit, code: i64) -> String {
         let program = &self.program;
         match ended {
-            Ended::TimedOut(limit) => {
+            PluginExit::TimedOut(limit) => {
                 format!("File transfer plugin {program} timed out after {limit} seconds.")
             }
             _ => format!(
@@ -285,7 +293,7 @@ impl PluginCall {
         }
     }
 
-    fn complain(&self, ad: &ClassAd, code: i64, texts: &mut Vec<String>, world: &dyn Outside) {
+    fn push_file_failure(&self, ad: &ClassAd, code: i64, texts: &mut Vec<String>, world: &dyn EvalWorld) {
         let context = Context::new(world).my(ad);
         let program = &self.program;
         let address = context.string("TransferUrl").unwrap_or_default();
@@ -294,48 +302,54 @@ impl PluginCall {
             None => texts.push(format!(
                 "non-zero exit ({code}) from {program}. |Error: File transfer plugin {program} exited without producing a TransferSuccess result  ({address})|"
             )),
-            Some(false) => texts.push(self.complaint(&context, &format!("non-zero exit ({code})"))),
+            Some(false) => texts.push(self.file_failure_message(&context, &format!("non-zero exit ({code})"))),
         }
     }
 
     /// The same for a plugin of one file a call.
-    fn complain_alone(&self, ad: &ClassAd, exit: Option<Exit>, texts: &mut Vec<String>, world: &dyn Outside) {
+    fn push_single_file_failure(
+        &self,
+        ad: &ClassAd,
+        exit: Option<Exit>,
+        texts: &mut Vec<String>,
+        world: &dyn EvalWorld,
+    ) {
         let how = match exit {
             Some(Exit::Signal { number, .. }) => format!("exit by signal {number}"),
             Some(Exit::Code(code)) => format!("non-zero exit ({code})"),
             None => return,
         };
-        texts.push(self.complaint(&Context::new(world).my(ad), &how));
+        texts.push(self.file_failure_message(&Context::new(world).my(ad), &how));
     }
 
     /// What is said of a file that was not moved; `how` the plugin ended.
-    fn complaint(&self, result: &Context<'_>, how: &str) -> String {
+    fn file_failure_message(&self, result: &Context<'_>, how: &str) -> String {
         let program = &self.program;
         let why = result.string("TransferError").unwrap_or_else(|| {
             format!("File transfer plugin {program} exited unexpectedly without producing an error message ")
                 .into()
         });
-        let address = url::shown(&result.string("TransferUrl").unwrap_or_default());
+        let address = url::without_query(&result.string("TransferUrl").unwrap_or_default());
         format!("{how} from {program}. |Error: {why} ( URL file = {address} )|")
     }
 }
 
 /// New-style ads, as far as they are some; where that is permitted else lines, ads parted by empty ones.
-fn ads(text: &[u8], new_only: bool) -> Vec<ClassAd> {
-    let found = new_ads(text);
+fn parse_result_ads(text: &[u8], new_only: bool) -> Vec<ClassAd> {
+    let found = parse_new_syntax_ads(text);
     if new_only || !found.is_empty() {
         return found;
     }
     let text = text.replace("\n\n", "\0");
-    let old = text.split(|byte| *byte == 0).map(lines);
+    let old = text.split(|byte| *byte == 0).map(parse_old_syntax_ad);
     old.filter(|ad| ad.contains("TransferSuccess")).collect()
 }
 
-fn new_ads(text: &[u8]) -> Vec<ClassAd> {
+fn parse_new_syntax_ads(text: &[u8]) -> Vec<ClassAd> {
     let (mut rest, mut ads) = (text, Vec::new());
     loop {
         rest = rest.trim_start();
-        match new::parse_prefix(rest, Dialect::new_syntax()) {
+        match new_syntax::parse_prefix(rest, Dialect::new_syntax()) {
             Ok((ad, used)) if used > 0 && !ad.is_empty() => {
                 ads.push(ad);
                 rest = &rest[used..];
@@ -346,7 +360,7 @@ fn new_ads(text: &[u8]) -> Vec<ClassAd> {
 }
 
 /// `Name = value` lines.
-fn lines(text: &[u8]) -> ClassAd {
+fn parse_old_syntax_ad(text: &[u8]) -> ClassAd {
     let mut ad = ClassAd::new();
     text.lines().filter(|line| !line.is_empty()).for_each(|line| drop(ad.insert_line(line)));
     ad
@@ -361,22 +375,22 @@ mod tests {
         UrlFile { url: url.into(), local: local.into() }
     }
 
-    fn plugins() -> Plugins {
-        let mut plugins = Plugins::default();
+    fn plugins() -> TransferPlugins {
+        let mut plugins = TransferPlugins::default();
         let told = b"SupportedMethods = \"dbl,dbl2\"\nMultipleFileSupport = true\n";
-        plugins.add_system(b"/l/job.d/plugin", told, &System).unwrap();
-        plugins.add_system(b"/l/old", b"SupportedMethods = \"old\"\n", &System).unwrap();
+        plugins.add_configured_plugin(b"/l/job.d/plugin", told, &System).unwrap();
+        plugins.add_configured_plugin(b"/l/old", b"SupportedMethods = \"old\"\n", &System).unwrap();
         plugins
     }
 
     fn one(url: &str, upload: bool) -> PluginCall {
-        plugins().calls(&[file(url, "/s/f")], b"/s", upload, &|_| None).unwrap().remove(0)
+        plugins().plan_calls(&[file(url, "/s/f")], b"/s", upload, &|_| None).unwrap().remove(0)
     }
 
     #[test]
     fn a_call_is_what_25_14_was_recorded_to_say() {
         let files = [file("dbl://ok/f1", "/s/f1"), file("DBL2://ok/f2", "/s/f2")];
-        let calls = plugins().calls(&files, b"/s", false, &|_| None).unwrap();
+        let calls = plugins().plan_calls(&files, b"/s", false, &|_| None).unwrap();
         assert_eq!(calls.len(), 1);
         let words: Vec<&[u8]> = calls[0].arguments.iter().map(|word| word.as_slice()).collect();
         assert_eq!(words, [&b"-infile"[..], b"/s/.plugin.in", b"-outfile", b"/s/.plugin.out"]);
@@ -391,13 +405,13 @@ mod tests {
     #[test]
     fn a_job_has_data_for_its_plugins() {
         let data = |name: &str| (name == "dbl_PluginData").then(|| BString::from("[ a = 1 ]"));
-        let calls = plugins().calls(&[file("dbl://x/y", "/s/\"y")], b"/s", false, &data).unwrap();
+        let calls = plugins().plan_calls(&[file("dbl://x/y", "/s/\"y")], b"/s", false, &data).unwrap();
         let (_, text) = calls[0].infile.clone().unwrap();
         let wanted = r#"[ Url = "dbl://x/y"; LocalFileName = "/s/\"y"; dbl_PluginData = [ a = 1 ] ]"#;
         assert_eq!(text.as_bstr(), wanted);
         let mut plugins = plugins();
-        plugins.lists.get_data = false;
-        let calls = plugins.calls(&[file("dbl://x/y", "/s/y")], b"/s", false, &data).unwrap();
+        plugins.multi_file.get_data = false;
+        let calls = plugins.plan_calls(&[file("dbl://x/y", "/s/y")], b"/s", false, &data).unwrap();
         let (_, text) = calls[0].infile.clone().unwrap();
         assert_eq!(text.as_bstr(), r#"[ Url = "dbl://x/y"; LocalFileName = "/s/y" ]"#);
     }
@@ -406,8 +420,8 @@ mod tests {
     fn by_default_a_plugin_without_ads_holds_the_job_and_old_style_ads_are_read() {
         let call = one("dbl://x/y", true);
         let judge = |code, text: &str| {
-            let ended = Ended::Exited(Exit::Code(code));
-            let end = call.judge(&ended, Some(text.as_bytes()), (Quirks::None, &System));
+            let ended = PluginExit::Exited(Exit::Code(code));
+            let end = call.interpret_exit(&ended, Some(text.as_bytes()), (QuirkMode::Manual, &System));
             end.failure.map(|failure| failure.0)
         };
         assert_eq!(judge(3, ""), Some(768));
@@ -417,7 +431,7 @@ mod tests {
 
     #[test]
     fn nobody_for_a_scheme_is_said() {
-        let error = plugins().calls(&[file("x://a/b", "/s/b")], b"/s", false, &|_| None).unwrap_err();
+        let error = plugins().plan_calls(&[file("x://a/b", "/s/b")], b"/s", false, &|_| None).unwrap_err();
         assert_eq!(error, (-1001, "FILETRANSFER:1:FILETRANSFER: plugin for type x not found!".into()));
     }
 
@@ -425,8 +439,8 @@ mod tests {
     fn answers_mean_what_25_14_was_recorded_to_make_of_them() {
         let call = one("dbl://fail/f1", false);
         let judge = |exit, text: Option<&str>| {
-            let reference = (Quirks::Reference, &System as &dyn Outside);
-            let end = call.judge(&Ended::Exited(exit), text.map(str::as_bytes), reference);
+            let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);
+            let end = call.interpret_exit(&PluginExit::Exited(exit), text.map(str::as_bytes), reference);
             end.failure.map(|(code, text, again)| (code, text.to_string(), again))
         };
         let told = |subcode, text: &str| Some((subcode, text.to_owned(), false));
@@ -446,11 +460,16 @@ mod tests {
         let killed = Exit::Signal { number: 9, core_dumped: false };
         assert_eq!(judge(killed, Some("")), told(9, &none("signal 9")));
         assert!(judge(Exit::Code(0), None).unwrap().1.contains("unable to open output file"));
-        let reference = (Quirks::Reference, &System as &dyn Outside);
-        let late = call.judge(&Ended::TimedOut(7), Some(b"[ TransferSuccess = true ]"), reference);
+        let reference = (QuirkMode::Reference, &System as &dyn EvalWorld);
+        let late =
+            call.interpret_exit(&PluginExit::TimedOut(7), Some(b"[ TransferSuccess = true ]"), reference);
         let text = "FILETRANSFER:1:File transfer plugin /l/job.d/plugin timed out after 7 seconds.";
         assert_eq!(late.failure, Some((62, text.into(), false)));
-        let not = call.judge(&Ended::NotExecuted("No such file or directory".into()), None, reference);
+        let not = call.interpret_exit(
+            &PluginExit::NotExecuted("No such file or directory".into()),
+            None,
+            reference,
+        );
         assert_eq!(not.failure.map(|failure| (failure.0, failure.2)), Some((-1003, true)));
     }
 }

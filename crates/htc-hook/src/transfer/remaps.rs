@@ -12,10 +12,10 @@ pub struct Remaps {
 /// Rules that lead from one to the other without end; the chain as the reference shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("remaps resulted in a cycle: {0}")]
-pub struct Cycle(pub BString);
+pub struct RemapCycle(pub BString);
 
 /// MAX_REMAP_RECURSIONS where nothing else is said.
-pub const MOST_REMAPS: usize = 128;
+pub const DEFAULT_MAX_REMAP_RECURSIONS: usize = 128;
 
 impl Remaps {
     /// Reads rules. A field without `=` is left out; a backslash takes `=` in a name and `;` in a target their meaning
@@ -23,18 +23,18 @@ impl Remaps {
     pub fn parse(text: &[u8]) -> Self {
         let text: Vec<u8> = text.iter().copied().filter(|byte| !b"\t\n".contains(byte)).collect();
         let (mut rest, mut rules) = (&text[..], Vec::new());
-        while let Some((name, after)) = up_to(rest, b'=') {
+        while let Some((name, after)) = split_at_separator(rest, b'=') {
             if let Some(at) = rest[..rest.len() - after.len()].find_byte(b';') {
                 rest = &rest[at + 1..];
                 continue;
             }
-            match up_to(after, b';') {
+            match split_at_separator(after, b';') {
                 Some((target, after)) => {
                     rules.push((name, target));
                     rest = after;
                 }
                 None => {
-                    rules.push((name, plain(after, b';')));
+                    rules.push((name, trim_and_unescape(after, b';')));
                     break;
                 }
             }
@@ -52,17 +52,22 @@ impl Remaps {
     ///
     /// # Errors
     /// More than `most` rules one after the other.
-    pub fn find(&self, name: &[u8], most: usize) -> Result<Option<BString>, Cycle> {
-        self.find_at(name, 0, most)
+    pub fn find_target(&self, name: &[u8], most: usize) -> Result<Option<BString>, RemapCycle> {
+        self.find_target_at_level(name, 0, most)
     }
 
-    fn find_at(&self, name: &[u8], level: usize, most: usize) -> Result<Option<BString>, Cycle> {
+    fn find_target_at_level(
+        &self,
+        name: &[u8],
+        level: usize,
+        most: usize,
+    ) -> Result<Option<BString>, RemapCycle> {
         if level > most {
-            return Err(Cycle("<abort>".into()));
+            return Err(RemapCycle("<abort>".into()));
         }
         let next = |name: &[u8]| {
-            let found = self.find_at(name, level + 1, most);
-            found.map_err(|cycle| chain(level, name, &cycle))
+            let found = self.find_target_at_level(name, level + 1, most);
+            found.map_err(|cycle| extend_cycle(level, name, &cycle))
         };
         if let Some((_, target)) = self.rules.iter().find(|(known, _)| known == name) {
             return Ok(Some(next(target)?.unwrap_or_else(|| target.clone())));
@@ -83,26 +88,26 @@ impl Remaps {
     }
 }
 
-fn chain(level: usize, name: &[u8], cycle: &Cycle) -> Cycle {
+fn extend_cycle(level: usize, name: &[u8], cycle: &RemapCycle) -> RemapCycle {
     // Kept short: each level would repeat those below it.
     let rest = &cycle.0[..cycle.0.len().min(512)];
-    Cycle([format!("<{level}: ").as_bytes(), name, b">", rest].concat().into())
+    RemapCycle([format!("<{level}: ").as_bytes(), name, b">", rest].concat().into())
 }
 
 /// The text before a separator that no backslash protects, and what is behind it (`copy_upto`).
-fn up_to(text: &[u8], separator: u8) -> Option<(BString, &[u8])> {
+fn split_at_separator(text: &[u8], separator: u8) -> Option<(BString, &[u8])> {
     let mut from = 0;
     loop {
         let at = from + text[from..].find_byte(separator)?;
         if at == 0 || text[at - 1] != b'\\' {
-            return Some((plain(&text[..at], separator), &text[at + 1..]));
+            return Some((trim_and_unescape(&text[..at], separator), &text[at + 1..]));
         }
         from = at + 1;
     }
 }
 
 /// Without white space at the ends, and without the backslashes that protect the separator.
-fn plain(text: &[u8], separator: u8) -> BString {
+fn trim_and_unescape(text: &[u8], separator: u8) -> BString {
     text.trim().replace([b'\\', separator], [separator]).into()
 }
 
@@ -111,7 +116,7 @@ mod tests {
     use super::*;
 
     fn find(rules: &str, name: &str) -> Option<BString> {
-        Remaps::parse(rules.as_bytes()).find(name.as_bytes(), MOST_REMAPS).unwrap()
+        Remaps::parse(rules.as_bytes()).find_target(name.as_bytes(), DEFAULT_MAX_REMAP_RECURSIONS).unwrap()
     }
 
     #[test]
@@ -129,9 +134,9 @@ mod tests {
     #[test]
     fn rules_in_a_circle_end() {
         let rules = Remaps::parse(b"a = b ; b = a");
-        assert!(rules.find(b"a", MOST_REMAPS).is_err());
-        assert!(Remaps::parse(b"a = a").find(b"a", MOST_REMAPS).is_err());
+        assert!(rules.find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
+        assert!(Remaps::parse(b"a = a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
         // A rule that makes names longer for ever is one as well.
-        assert!(Remaps::parse(b"a = a/a").find(b"a", MOST_REMAPS).is_err());
+        assert!(Remaps::parse(b"a = a/a").find_target(b"a", DEFAULT_MAX_REMAP_RECURSIONS).is_err());
     }
 }

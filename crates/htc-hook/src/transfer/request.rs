@@ -6,19 +6,19 @@ use bstr::BString;
 use thiserror::Error;
 
 use super::plugin;
-use super::remaps::{MOST_REMAPS, Remaps};
-use super::task::{Catalogue, List, TransferTask, Way};
+use super::remaps::{DEFAULT_MAX_REMAP_RECURSIONS, Remaps};
+use super::task::{DirectorySnapshot, FileList, TransferKind, TransferTask};
 use super::url;
 use htc_base::text::{caseless, list};
-use htc_classad::{ClassAd, Context, Outside};
+use htc_classad::{ClassAd, Context, EvalWorld};
 
 /// The names of the job's standard output and error in the scratch directory.
-pub const STDOUT: &str = "_condor_stdout";
+pub const JOB_STDOUT_FILE: &str = "_condor_stdout";
 /// See above.
-pub const STDERR: &str = "_condor_stderr";
+pub const JOB_STDERR_FILE: &str = "_condor_stderr";
 
 /// Files of the starter that never go back.
-const NEVER_BACK: [&str; 9] = [
+const NEVER_TRANSFERRED_BACK: [&str; 9] = [
     ".job.ad",
     ".execution_overlay.ad",
     ".machine.ad",
@@ -32,7 +32,7 @@ const NEVER_BACK: [&str; 9] = [
 
 /// WhenToTransferOutput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum WhenToTransferOutput {
     /// NEVER, which condor_submit does not write: nothing goes back.
     Never,
     /// ON_EXIT.
@@ -45,7 +45,7 @@ pub enum When {
 
 /// What goes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum OutputFiles {
     /// What is new or changed.
     Changed,
     /// These.
@@ -54,7 +54,7 @@ pub enum Output {
 
 /// An ad that asks for transfer in a way that no starter understands.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Mistake {
+pub enum TransferRequestError {
     /// A word that is none.
     #[error("{attribute} is '{word}': use {words}")]
     Word {
@@ -79,11 +79,11 @@ pub enum Mistake {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRequest {
     /// WhenToTransferOutput.
-    pub when: When,
+    pub when: WhenToTransferOutput,
     /// All that goes to the execution point: plugins of the job, TransferInput, In, proxy, Cmd, CommonInputFiles.
     pub input: Vec<BString>,
     /// What goes back.
-    pub output: Output,
+    pub output: OutputFiles,
     /// TransferCheckpoint.
     pub checkpoint: Option<Vec<BString>>,
     /// FailureFiles, with standard output and error.
@@ -99,9 +99,9 @@ pub struct TransferRequest {
     /// Cmd and its name in the scratch directory, where it goes there.
     pub executable: Option<(BString, BString)>,
     /// Names of standard output and error in the scratch directory; `None`: streamed, or /dev/null.
-    pub standard: [Option<BString>; 2],
+    pub standard_files: [Option<BString>; 2],
     /// The same as the ad has them.
-    pub asked: [Option<BString>; 2],
+    pub standard_file_targets: [Option<BString>; 2],
     /// OutputDirectory: where the job's files come back to, below Iwd unless it is a path from /.
     pub output_directory: Option<BString>,
     /// OutputDestination.
@@ -109,11 +109,11 @@ pub struct TransferRequest {
     /// The job's own plugins: (path, methods).
     pub plugins: Vec<(BString, BString)>,
     /// What of TransferPlugins cannot be read.
-    pub bad_plugins: Vec<BString>,
+    pub invalid_plugins: Vec<BString>,
     /// Bytes of input at most, by the ad.
-    pub most_input: Option<i64>,
+    pub max_input_bytes: Option<i64>,
     /// Bytes of output at most, by the ad.
-    pub most_output: Option<i64>,
+    pub max_output_bytes: Option<i64>,
     /// The manifest's directory.
     pub manifest: Option<BString>,
     /// Iwd of the job where it was submitted.
@@ -130,21 +130,22 @@ impl TransferRequest {
     pub fn read(
         ad: &ClassAd,
         domain: &[u8],
-        world: &dyn Outside,
-    ) -> Result<Option<TransferRequest>, Mistake> {
-        let reader = Reader { ad, world };
+        world: &dyn EvalWorld,
+    ) -> Result<Option<TransferRequest>, TransferRequestError> {
+        let reader = RequestReader { ad, world };
         if !reader.is_transferred(domain)? {
             return Ok(None);
         }
-        let when = reader.when()?;
+        let when = reader.when_to_transfer_output()?;
         let string = |name: &str| reader.string(name);
-        let commas = |name: &str| string(name).map(|text| split(&text));
+        let commas = |name: &str| string(name).map(|text| split_names(&text));
         let boolean = |name: &str| Context::new(world).my(ad).boolean(name);
-        let (plugins, bad_plugins) = plugin::of_job(&string("TransferPlugins").unwrap_or_default());
+        let (plugins, bad_plugins) =
+            plugin::parse_job_plugins(&string("TransferPlugins").unwrap_or_default());
         let [standard, asked] = reader.standard_files();
         let mut remaps = Remaps::parse(&string("TransferOutputRemaps").unwrap_or_default());
         let uploads = remaps.clone();
-        for (name, target) in [(STDOUT, &asked[0]), (STDERR, &asked[1])] {
+        for (name, target) in [(JOB_STDOUT_FILE, &asked[0]), (JOB_STDERR_FILE, &asked[1])] {
             if let Some(target) = target {
                 remaps.add(name, target.clone());
             }
@@ -158,8 +159,8 @@ impl TransferRequest {
             names
         };
         let output = match commas("TransferOutput") {
-            Some(names) => Output::Listed(with_standard(names)),
-            None => Output::Changed,
+            Some(names) => OutputFiles::Listed(with_standard(names)),
+            None => OutputFiles::Changed,
         };
         let failure = commas("FailureFiles");
         let limit =
@@ -167,7 +168,7 @@ impl TransferRequest {
         let executable = reader.executable();
         Ok(Some(TransferRequest {
             when,
-            input: reader.input(&plugins, executable.as_ref()),
+            input: reader.input_files(&plugins, executable.as_ref()),
             output,
             // This list alone has blanks between its names, too.
             checkpoint: string("TransferCheckpoint")
@@ -181,23 +182,23 @@ impl TransferRequest {
             output_directory: string("OutputDirectory").filter(|directory| !directory.is_empty()),
             destination: string("OutputDestination").filter(|destination| !destination.is_empty()),
             plugins,
-            bad_plugins,
-            most_input: limit("MaxTransferInputMB"),
-            most_output: limit("MaxTransferOutputMB"),
-            manifest: reader.manifest(),
+            invalid_plugins: bad_plugins,
+            max_input_bytes: limit("MaxTransferInputMB"),
+            max_output_bytes: limit("MaxTransferOutputMB"),
+            manifest: reader.manifest_directory(),
             iwd: string("Iwd").unwrap_or_default(),
-            standard,
-            asked,
+            standard_files: standard,
+            standard_file_targets: asked,
         }))
     }
 
     /// Counts the input that an ad lists by protocol: `CEDAR` for what the access point sends, the scheme in capitals for
     /// URLs. It is counted whether it is transferred or not (`UniShadow::checkInputFileTransfer`).
-    pub fn input_counts(ad: &ClassAd, world: &dyn Outside) -> ClassAd {
-        let reader = Reader { ad, world };
-        let (plugins, _) = plugin::of_job(&reader.string("TransferPlugins").unwrap_or_default());
+    pub fn count_input_by_protocol(ad: &ClassAd, world: &dyn EvalWorld) -> ClassAd {
+        let reader = RequestReader { ad, world };
+        let (plugins, _) = plugin::parse_job_plugins(&reader.string("TransferPlugins").unwrap_or_default());
         let executable = reader.executable();
-        let input = reader.input(&plugins, executable.as_ref());
+        let input = reader.input_files(&plugins, executable.as_ref());
         let mut counts = ClassAd::new();
         let cedar = input.iter().filter(|name| !url::is_url(name)).count();
         if cedar > 0 {
@@ -212,13 +213,16 @@ impl TransferRequest {
     }
 
     /// The task of one way. `scratch` is the scratch directory, `since` what was in it when the input was there.
-    pub fn task(&self, way: Way, scratch: &[u8], since: &Catalogue) -> TransferTask {
+    pub fn to_task(&self, way: TransferKind, scratch: &[u8], since: &DirectorySnapshot) -> TransferTask {
         let (base, target) = match way.is_input() {
             true => (self.iwd.clone(), scratch.into()),
             false => (scratch.into(), self.iwd.clone()),
         };
         // Of what comes back at the end alone: checkpoints lie with the job's own files.
-        let own = self.output_directory.as_ref().filter(|_| matches!(way, Way::Output | Way::Failure));
+        let own = self
+            .output_directory
+            .as_ref()
+            .filter(|_| matches!(way, TransferKind::Output | TransferKind::Failure));
         let target = match own {
             Some(own) if own.starts_with(b"/") => own.clone(),
             Some(own) => BString::from([target.as_slice(), b"/", own.as_slice()].concat()),
@@ -226,26 +230,26 @@ impl TransferRequest {
         };
         let back = !way.is_input();
         // Checkpoints lie beside the job's own files under the names they have in the scratch directory.
-        let renames = matches!(way, Way::Output | Way::Failure);
-        let standard = self.standard.iter().zip(&self.asked);
+        let renames = matches!(way, TransferKind::Output | TransferKind::Failure);
+        let standard = self.standard_files.iter().zip(&self.standard_file_targets);
         let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
         TransferTask {
             way,
-            list: self.list(way, since),
+            list: self.file_list(way, since),
             base,
             target,
             preserve: self.preserve,
             except: if back {
-                NEVER_BACK.iter().map(|name| BString::from(*name)).collect()
+                NEVER_TRANSFERRED_BACK.iter().map(|name| BString::from(*name)).collect()
             } else {
                 Vec::new()
             },
             executable: self.executable.clone(),
             remaps: if renames { self.remaps.rules().to_vec() } else { Vec::new() },
             uploads: if renames { self.uploads.rules().to_vec() } else { Vec::new() },
-            most_remaps: MOST_REMAPS,
-            destination: self.destination.clone().filter(|_| way == Way::Output),
-            renamed: if way == Way::Output { standard.collect() } else { Vec::new() },
+            most_remaps: DEFAULT_MAX_REMAP_RECURSIONS,
+            destination: self.destination.clone().filter(|_| way == TransferKind::Output),
+            renamed: if way == TransferKind::Output { standard.collect() } else { Vec::new() },
             limit: None,
             makes_directories: true,
             makes_target: own.is_some(),
@@ -256,50 +260,54 @@ impl TransferRequest {
         }
     }
 
-    fn list(&self, way: Way, since: &Catalogue) -> List {
+    fn file_list(&self, way: TransferKind, since: &DirectorySnapshot) -> FileList {
         let also: Vec<BString> = self.manifest.iter().cloned().collect();
         match (way, &self.output, &self.checkpoint) {
-            (Way::Input, _, _) => List::Named(self.input.clone()),
-            (Way::Failure, _, _) => List::Named(self.failure.clone()),
-            (Way::Checkpoint(_), _, Some(files)) => List::Named(files.clone()),
-            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Listed(names), _) => {
-                List::Named(names.iter().chain(&also).cloned().collect())
-            }
-            (Way::Checkpoint(_) | Way::Output | Way::Evicted, Output::Changed, _) => {
-                List::Changed { since: since.clone(), also }
-            }
+            (TransferKind::Input, _, _) => FileList::Named(self.input.clone()),
+            (TransferKind::Failure, _, _) => FileList::Named(self.failure.clone()),
+            (TransferKind::Checkpoint(_), _, Some(files)) => FileList::Named(files.clone()),
+            (
+                TransferKind::Checkpoint(_) | TransferKind::Output | TransferKind::Evicted,
+                OutputFiles::Listed(names),
+                _,
+            ) => FileList::Named(names.iter().chain(&also).cloned().collect()),
+            (
+                TransferKind::Checkpoint(_) | TransferKind::Output | TransferKind::Evicted,
+                OutputFiles::Changed,
+                _,
+            ) => FileList::Changed { since: since.clone(), also },
         }
     }
 
     /// Whether output of this way may go to URLs.
-    pub fn may_upload(&self, way: Way) -> bool {
+    pub fn can_upload_to_urls(&self, way: TransferKind) -> bool {
         match way {
-            Way::Input | Way::Checkpoint(_) | Way::Evicted => false,
-            Way::Output => self.destination.is_some() || self.uploads.has_url(),
-            Way::Failure => self.uploads.has_url(),
+            TransferKind::Input | TransferKind::Checkpoint(_) | TransferKind::Evicted => false,
+            TransferKind::Output => self.destination.is_some() || self.uploads.has_url(),
+            TransferKind::Failure => self.uploads.has_url(),
         }
     }
 }
 
 /// The names between commas.
-fn split(text: &[u8]) -> Vec<BString> {
+fn split_names(text: &[u8]) -> Vec<BString> {
     list::split_by(text, b",").map(BString::from).collect()
 }
 
-struct Reader<'a> {
+struct RequestReader<'a> {
     ad: &'a ClassAd,
-    world: &'a dyn Outside,
+    world: &'a dyn EvalWorld,
 }
 
-impl Reader<'_> {
+impl RequestReader<'_> {
     /// Names of standard output and error in the scratch directory, none where they are streamed, and as the ad has them.
     fn standard_files(&self) -> [[Option<BString>; 2]; 2] {
         let file = |name: &str| self.string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
         let asked = [file("Out"), file("Err")];
         let streams = |name: &str| Context::new(self.world).my(self.ad).boolean(name).unwrap_or(false);
-        let mut standard = [("StreamOut", 0, STDOUT), ("StreamErr", 1, STDERR)].map(|(stream, at, name)| {
-            asked[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name))
-        });
+        let mut standard = [("StreamOut", 0, JOB_STDOUT_FILE), ("StreamErr", 1, JOB_STDERR_FILE)].map(
+            |(stream, at, name)| asked[at].as_ref().filter(|_| !streams(stream)).map(|_| BString::from(name)),
+        );
         if asked[0] == asked[1] && standard[1].is_some() {
             standard[1] = standard[0].clone();
         }
@@ -310,9 +318,9 @@ impl Reader<'_> {
         Context::new(self.world).my(self.ad).string(name)
     }
 
-    fn is_transferred(&self, domain: &[u8]) -> Result<bool, Mistake> {
-        const NAME: &str = "ShouldTransferFiles";
-        let Some(word) = self.string(NAME) else { return Ok(false) };
+    fn is_transferred(&self, domain: &[u8]) -> Result<bool, TransferRequestError> {
+        const ATTRIBUTE: &str = "ShouldTransferFiles";
+        let Some(word) = self.string(ATTRIBUTE) else { return Ok(false) };
         let is = |known: &str| caseless::eq(&word, known.as_bytes());
         match () {
             () if is("YES") || is("TRUE") => Ok(true),
@@ -321,34 +329,42 @@ impl Reader<'_> {
                 let own = self.string("FileSystemDomain");
                 Ok(!own.is_some_and(|own| caseless::eq(&own, domain)))
             }
-            () => Err(Mistake::Word { attribute: NAME, word, words: "YES, NO or IF_NEEDED" }),
+            () => {
+                Err(TransferRequestError::Word { attribute: ATTRIBUTE, word, words: "YES, NO or IF_NEEDED" })
+            }
         }
     }
 
-    fn when(&self) -> Result<When, Mistake> {
-        const NAME: &str = "WhenToTransferOutput";
-        const WORDS: &str = "ON_EXIT, ON_EXIT_OR_EVICT, ON_SUCCESS or NEVER";
-        let word = self.string(NAME).ok_or(Mistake::Missing { attribute: NAME, words: WORDS })?;
+    fn when_to_transfer_output(&self) -> Result<WhenToTransferOutput, TransferRequestError> {
+        const ATTRIBUTE: &str = "WhenToTransferOutput";
+        const VALID_WORDS: &str = "ON_EXIT, ON_EXIT_OR_EVICT, ON_SUCCESS or NEVER";
+        let word = self
+            .string(ATTRIBUTE)
+            .ok_or(TransferRequestError::Missing { attribute: ATTRIBUTE, words: VALID_WORDS })?;
         let known = [
-            ("NONE", When::Never),
-            ("NEVER", When::Never),
-            ("ON_EXIT", When::OnExit),
-            ("ON_EXIT_OR_EVICT", When::OnExitOrEvict),
-            ("ON_SUCCESS", When::OnSuccess),
+            ("NONE", WhenToTransferOutput::Never),
+            ("NEVER", WhenToTransferOutput::Never),
+            ("ON_EXIT", WhenToTransferOutput::OnExit),
+            ("ON_EXIT_OR_EVICT", WhenToTransferOutput::OnExitOrEvict),
+            ("ON_SUCCESS", WhenToTransferOutput::OnSuccess),
         ];
         let found = known.iter().find(|(known, _)| caseless::eq(&word, known.as_bytes()));
-        found.map(|(_, when)| *when).ok_or(Mistake::Word { attribute: NAME, word, words: WORDS })
+        found.map(|(_, when)| *when).ok_or(TransferRequestError::Word {
+            attribute: ATTRIBUTE,
+            word,
+            words: VALID_WORDS,
+        })
     }
 
-    fn input(&self, plugins: &[(BString, BString)], executable: Option<&BString>) -> Vec<BString> {
+    fn input_files(&self, plugins: &[(BString, BString)], executable: Option<&BString>) -> Vec<BString> {
         let mut names: Vec<BString> = plugins.iter().rev().map(|(path, _)| path.clone()).collect();
         let lists = ["TransferInput", "PublicInputFiles"].into_iter().filter_map(|name| self.string(name));
-        names.extend(lists.flat_map(|text| split(&text)));
+        names.extend(lists.flat_map(|text| split_names(&text)));
         let single = ["In", "x509userproxy"].into_iter().filter_map(|name| self.string(name));
         names.extend(single.filter(|file| *file != "/dev/null" && !file.is_empty()));
         names.extend(executable.cloned());
         // Nobody keeps common files here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
-        names.extend(self.string("CommonInputFiles").iter().flat_map(|text| split(text)));
+        names.extend(self.string("CommonInputFiles").iter().flat_map(|text| split_names(text)));
         let mut known = std::collections::BTreeSet::new();
         names.retain(|name| known.insert(name.clone()));
         names
@@ -360,7 +376,7 @@ impl Reader<'_> {
         self.string("Cmd").filter(|cmd| transfers && !cmd.is_empty())
     }
 
-    fn manifest(&self) -> Option<BString> {
+    fn manifest_directory(&self) -> Option<BString> {
         let context = || Context::new(self.world).my(self.ad);
         let named = context().string("ManifestDir").filter(|name| !name.is_empty());
         let wanted = named.is_some() || context().boolean("ManifestDesired").unwrap_or(false);
@@ -377,7 +393,7 @@ mod tests {
     use super::*;
     use htc_classad::System;
 
-    fn read(text: &str) -> Result<Option<TransferRequest>, Mistake> {
+    fn read(text: &str) -> Result<Option<TransferRequest>, TransferRequestError> {
         let (ad, errors) = htc_classad::format::long::parse(text.as_bytes());
         assert!(errors.is_empty());
         TransferRequest::read(&ad, b"here", &System)
@@ -393,8 +409,8 @@ mod tests {
         let needed = YES.replace("yes", "IF_NEEDED");
         assert!(read(&needed).unwrap().is_some());
         assert_eq!(read(&format!("{needed}FileSystemDomain = \"HERE\"\n")).unwrap(), None);
-        assert!(matches!(read(&YES.replace("yes", "perhaps")), Err(Mistake::Word { .. })));
-        assert!(matches!(read("ShouldTransferFiles = \"YES\"\n"), Err(Mistake::Missing { .. })));
+        assert!(matches!(read(&YES.replace("yes", "perhaps")), Err(TransferRequestError::Word { .. })));
+        assert!(matches!(read("ShouldTransferFiles = \"YES\"\n"), Err(TransferRequestError::Missing { .. })));
     }
 
     #[test]
@@ -405,8 +421,8 @@ mod tests {
         let request = read(&text).unwrap().unwrap();
         assert_eq!(request.input, ["s", "q", "a", "with blank", "d/", "stdin", "/bin/x"]);
         assert_eq!(request.executable, Some(("/bin/x".into(), "x".into())));
-        assert_eq!(request.standard, [Some(STDOUT.into()), None]);
-        assert_eq!(request.remaps.find(b"_condor_stdout", 9), Ok(Some("out".into())));
+        assert_eq!(request.standard_files, [Some(JOB_STDOUT_FILE.into()), None]);
+        assert_eq!(request.remaps.find_target(b"_condor_stdout", 9), Ok(Some("out".into())));
     }
 
     #[test]
@@ -416,7 +432,7 @@ mod tests {
         let request = read(&text).unwrap().unwrap();
         assert_eq!(request.input, ["a", "x+dbl://h/b", "DBL://h/c", "/bin/x", "common"]);
         let (ad, _) = htc_classad::format::long::parse(text.replace("yes", "no").as_bytes());
-        let counts = TransferRequest::input_counts(&ad, &System);
+        let counts = TransferRequest::count_input_by_protocol(&ad, &System);
         let count = |name: &str| Context::new(&System).my(&counts).int(name);
         assert_eq!((count("CEDAR"), count("DBL"), counts.len()), (Some(3), Some(2), 2));
     }
@@ -425,13 +441,19 @@ mod tests {
     fn output_is_what_is_listed_or_what_has_changed() {
         let text = format!("{YES}Out = \"o\"\nErr = \"o\"\n");
         let request = read(&text).unwrap().unwrap();
-        assert_eq!((request.output, &request.standard[1]), (Output::Changed, &request.standard[0]));
+        assert_eq!(
+            (request.output, &request.standard_files[1]),
+            (OutputFiles::Changed, &request.standard_files[0])
+        );
         let request = read(&format!("{text}TransferOutput = \"\"\nTransferCheckpoint = \"ck, a b\"\n"))
             .unwrap()
             .unwrap();
-        assert_eq!(request.output, Output::Listed(vec![STDOUT.into()]));
-        let task = request.task(Way::Checkpoint(0), b"/s", &Catalogue::new());
-        assert_eq!(task.list, List::Named(vec!["ck".into(), "a".into(), "b".into(), STDOUT.into()]));
+        assert_eq!(request.output, OutputFiles::Listed(vec![JOB_STDOUT_FILE.into()]));
+        let task = request.to_task(TransferKind::Checkpoint(0), b"/s", &DirectorySnapshot::new());
+        assert_eq!(
+            task.list,
+            FileList::Named(vec!["ck".into(), "a".into(), "b".into(), JOB_STDOUT_FILE.into()])
+        );
         assert!(task.remaps.is_empty());
     }
 }

@@ -2,31 +2,31 @@
 
 use bstr::ByteSlice;
 
-use super::task::{TransferResult, Way};
-use htc_classad::{ClassAd, Context, Outside};
+use super::task::{TransferKind, TransferTaskResult};
+use htc_classad::{ClassAd, Context, EvalWorld};
 
 /// What goes over for a directory beside its name.
-pub const OF_DIRECTORY: u64 = 4;
+pub const DIRECTORY_OVERHEAD_BYTES: u64 = 4;
 
 /// Files and bytes of one way of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct TransferTally {
     /// In the order in which they were first met: name of the attribute, number.
     counts: Vec<(String, i64)>,
     /// Bytes of all protocols.
     pub bytes: u64,
 }
 
-impl Tally {
+impl TransferTally {
     /// Adds what was copied in a transfer that failed, or did not. A URL to be fetched was itself sent.
     ///
     /// Both sides count, and both tell the other. The sender counts directories, too. The receiver, which of input has
     /// the last word on files, counts files alone; it counts bytes at the end of a transfer that succeeds, where its
     /// number replaces the sender's unless it is 0 (`UpdateTransferStatsTotals`, `GetTransferAck`).
-    pub fn add_carried(&mut self, way: Way, carried: &TransferResult, failed: bool) {
+    pub fn add_task_result(&mut self, way: TransferKind, carried: &TransferTaskResult, failed: bool) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
         let bytes = carried.bytes + sent as u64;
-        let of_files = carried.bytes.saturating_sub(OF_DIRECTORY * carried.directories);
+        let of_files = carried.bytes.saturating_sub(DIRECTORY_OVERHEAD_BYTES * carried.directories);
         let files = carried.files.saturating_sub(carried.directories);
         let files = if way.is_input() && files > 0 { files } else { carried.files };
         let size = if !failed && of_files > 0 { of_files } else { bytes };
@@ -40,7 +40,7 @@ impl Tally {
     }
 
     /// Adds what plugins tell of files (`AggregateThisTransferStats`).
-    pub fn add_results(&mut self, results: &[ClassAd], world: &dyn Outside) {
+    pub fn add_plugin_results(&mut self, results: &[ClassAd], world: &dyn EvalWorld) {
         for ad in results {
             let context = Context::new(world).my(ad);
             let Some(protocol) = context.string("TransferProtocol").filter(|protocol| *protocol != "cedar")
@@ -64,7 +64,7 @@ impl Tally {
     }
 
     /// The nested ad, with the totals of earlier runs (`updateFileTransferStats`).
-    pub fn stats(&self, before: &ClassAd, world: &dyn Outside) -> ClassAd {
+    pub fn to_stats_ad(&self, before: &ClassAd, world: &dyn EvalWorld) -> ClassAd {
         if self.counts.is_empty() {
             return before.clone();
         }
@@ -86,45 +86,49 @@ mod tests {
 
     #[test]
     fn totals_go_on_from_run_to_run() {
-        let mut tally = Tally::default();
-        tally.add_carried(
-            Way::Input,
-            &TransferResult { bytes: 6, files: 1, ..TransferResult::default() },
+        let mut tally = TransferTally::default();
+        tally.add_task_result(
+            TransferKind::Input,
+            &TransferTaskResult { bytes: 6, files: 1, ..TransferTaskResult::default() },
             false,
         );
         let (ad, _) =
             htc_classad::format::long::parse(b"TransferProtocol = \"dbl\"\nTransferTotalBytes = 23\n");
-        tally.add_results(&[ad], &System);
-        let first = tally.stats(&ClassAd::new(), &System);
-        let second = tally.stats(&first, &System);
+        tally.add_plugin_results(&[ad], &System);
+        let first = tally.to_stats_ad(&ClassAd::new(), &System);
+        let second = tally.to_stats_ad(&first, &System);
         let int = |ad: &ClassAd, name: &str| Context::new(&System).my(ad).int(name);
         assert_eq!(int(&first, "DBLSizeBytesTotal"), Some(23));
         assert_eq!(int(&second, "DBLSizeBytesTotal"), Some(46));
         assert_eq!(int(&second, "CedarFilesCountLastRun"), Some(1));
         assert_eq!(tally.bytes, 29);
-        assert_eq!(Tally::default().stats(&first, &System), first);
+        assert_eq!(TransferTally::default().to_stats_ad(&first, &System), first);
     }
 
     #[test]
     fn directories_count_as_both_sides_tell_of_them() {
-        let counts = |way, carried: &TransferResult, failed| {
-            let mut tally = Tally::default();
-            tally.add_carried(way, carried, failed);
-            tally.stats(&ClassAd::new(), &System)
+        let counts = |way, carried: &TransferTaskResult, failed| {
+            let mut tally = TransferTally::default();
+            tally.add_task_result(way, carried, failed);
+            tally.to_stats_ad(&ClassAd::new(), &System)
         };
-        let of =
-            |bytes, files, directories| TransferResult { bytes, files, directories, ..Default::default() };
+        let of = |bytes, files, directories| TransferTaskResult {
+            bytes,
+            files,
+            directories,
+            ..Default::default()
+        };
         let count = |ad: &ClassAd, name: &str| Context::new(&System).my(ad).int(format!("{name}LastRun"));
-        let both = |way, carried: &TransferResult, failed| {
+        let both = |way, carried: &TransferTaskResult, failed| {
             let ad = counts(way, carried, failed);
             (count(&ad, "CedarSizeBytes"), count(&ad, "CedarFilesCount"))
         };
         // An empty directory and two empty files; the same with five bytes in one of them.
-        assert_eq!(both(Way::Output, &of(4, 3, 1), false), (Some(4), Some(3)));
-        assert_eq!(both(Way::Output, &of(9, 3, 1), false), (Some(5), Some(3)));
-        assert_eq!(both(Way::Output, &of(9, 3, 1), true), (Some(9), Some(3)));
-        assert_eq!(both(Way::Input, &of(4, 1, 1), false), (Some(4), Some(1)));
-        assert_eq!(both(Way::Input, &of(9, 3, 1), false), (Some(5), Some(2)));
-        assert_eq!(both(Way::Input, &of(9, 3, 1), true), (Some(9), Some(2)));
+        assert_eq!(both(TransferKind::Output, &of(4, 3, 1), false), (Some(4), Some(3)));
+        assert_eq!(both(TransferKind::Output, &of(9, 3, 1), false), (Some(5), Some(3)));
+        assert_eq!(both(TransferKind::Output, &of(9, 3, 1), true), (Some(9), Some(3)));
+        assert_eq!(both(TransferKind::Input, &of(4, 1, 1), false), (Some(4), Some(1)));
+        assert_eq!(both(TransferKind::Input, &of(9, 3, 1), false), (Some(5), Some(2)));
+        assert_eq!(both(TransferKind::Input, &of(9, 3, 1), true), (Some(9), Some(2)));
     }
 }

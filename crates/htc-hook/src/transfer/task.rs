@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which way files go, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Way {
+pub enum TransferKind {
     /// To the execution point.
     Input,
     /// Back.
@@ -18,25 +18,25 @@ pub enum Way {
     Evicted,
 }
 
-impl Way {
+impl TransferKind {
     /// Whether files go to the execution point.
     pub fn is_input(self) -> bool {
-        self == Way::Input
+        self == TransferKind::Input
     }
 }
 
 /// What was in the scratch directory when the input was there: names, modification times in nanoseconds, sizes in bytes.
-pub type Catalogue = Vec<(BString, i64, u64)>;
+pub type DirectorySnapshot = Vec<(BString, i64, u64)>;
 
 /// Which files are to go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum List {
+pub enum FileList {
     /// These.
     Named(Vec<BString>),
     /// Files of the directory itself that are new or changed since, and these.
     Changed {
         /// What was there.
-        since: Catalogue,
+        since: DirectorySnapshot,
         /// Sent whether they changed or not, directories too.
         also: Vec<BString>,
     },
@@ -46,9 +46,9 @@ pub enum List {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferTask {
     /// Which way.
-    pub way: Way,
+    pub way: TransferKind,
     /// Which files.
-    pub list: List,
+    pub list: FileList,
     /// Where relative names of the list lie.
     pub base: BString,
     /// Where they go.
@@ -87,7 +87,7 @@ pub struct TransferTask {
 
 /// A file that could not be carried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refused {
+pub enum FileTransferError {
     /// It could not be read.
     Reading {
         /// Its path.
@@ -135,7 +135,7 @@ pub enum Refused {
 
 /// What came of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransferResult {
+pub struct TransferTaskResult {
     /// Bytes that went over: of files, and four for each directory.
     pub bytes: u64,
     /// Directories.
@@ -147,9 +147,9 @@ pub struct TransferResult {
     /// How many the sender could not send, and the first of them.
     pub unsent: u64,
     /// The first that could not be sent.
-    pub first_unsent: Option<Refused>,
+    pub first_unsent: Option<FileTransferError>,
     /// The first that could not be stored.
-    pub unstored: Option<Refused>,
+    pub unstored: Option<FileTransferError>,
     /// Names at the top of the target (SpooledOutputFiles).
     pub stored: Vec<BString>,
     /// Directories that could not be read, and went as empty ones.

@@ -35,7 +35,7 @@ pub fn base_name(name: &[u8]) -> &[u8] {
 }
 
 /// A URL as messages show it: without what stands in the query, which may be a signature (`UrlSafePrint`).
-pub fn shown(name: &[u8]) -> BString {
+pub fn without_query(name: &[u8]) -> BString {
     match name.find_byte(b'?').filter(|_| is_url(name)) {
         Some(at) => [&name[..at], b"?..."].concat().into(),
         None => name.into(),
@@ -68,6 +68,6 @@ mod tests {
     fn the_query_is_no_part_of_the_name() {
         assert_eq!(base_name(b"dbl://ok/path/f3?x=1&y=/2"), b"f3");
         assert_eq!(base_name(b"dir/a?b"), b"a?b");
-        assert_eq!(shown(b"http://x/y?secret"), "http://x/y?...");
+        assert_eq!(without_query(b"http://x/y?secret"), "http://x/y?...");
     }
 }

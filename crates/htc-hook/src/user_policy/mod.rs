@@ -6,5 +6,6 @@
 mod periodic;
 
 pub use periodic::{
-    Fired, Running, Why, hold_at_exit, periodic, release, stays_at_exit, unreadable, while_running,
+    PolicyAction, PolicyReason, RunningJobAction, evaluate_periodic, evaluate_while_running,
+    exit_hold_reason, invalid_policies, release_reason, stay_in_queue_reason,
 };

@@ -3,7 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::Knobs;
+use crate::ParameterSource;
 use htc_base::job::{HoldCode, JobStatus};
 use htc_base::text::{caseless, list};
 use htc_base::world::World;
@@ -11,9 +11,9 @@ use htc_classad::{ClassAd, Context, Dialect, Expr};
 
 /// What has to be done with a job that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Running {
+pub enum RunningJobAction {
     /// It leaves its slot, and is run again.
-    Vacated {
+    Vacate {
         /// Why.
         reason: BString,
         /// `VacateReasonCode`.
@@ -22,12 +22,12 @@ pub enum Running {
         subcode: i64,
     },
     /// It is held or removed.
-    Fired(Fired),
+    HoldOrRemove(PolicyAction),
 }
 
 /// What has to be done with a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fired {
+pub enum PolicyAction {
     /// It is held.
     Hold {
         /// Why.
@@ -43,36 +43,40 @@ pub enum Fired {
 
 /// The first policy that fires for a job that runs, if one does: those that send it back are looked at after the allowed
 /// durations and before all others. Their codes are not those of a hold (`ShadowUserPolicy::doAction`).
-pub fn while_running(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Running> {
+pub fn evaluate_while_running(
+    job: &ClassAd,
+    knobs: &dyn ParameterSource,
+    world: &dyn World,
+) -> Option<RunningJobAction> {
     let status = Context::new(world).my(job).int("JobStatus");
     let runs = matches!(status, Some(JobStatus::RUNNING | JobStatus::SUSPENDED));
-    if runs && too_long(job, world).is_none() {
-        let why = fired(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world);
-        if let Some(Why { reason, code, subcode }) = why {
+    if runs && duration_hold(job, world).is_none() {
+        let why = find_true_policy(job, "PeriodicVacate", Some("SYSTEM_PERIODIC_VACATE"), knobs, world);
+        if let Some(PolicyReason { reason, code, subcode }) = why {
             let code = match code {
                 HoldCode::SystemPolicy => HoldCode::SystemPolicyVacate,
                 _ => HoldCode::JobPolicyVacate,
             };
-            return Some(Running::Vacated { reason, code, subcode });
+            return Some(RunningJobAction::Vacate { reason, code, subcode });
         }
     }
-    periodic(job, knobs, world).map(Running::Fired)
+    evaluate_periodic(job, knobs, world).map(RunningJobAction::HoldOrRemove)
 }
 
-fn hold(reason: String, code: HoldCode) -> Option<Fired> {
-    Some(Fired::Hold { reason: reason.into(), code, subcode: 0 })
+fn hold_action(reason: String, code: HoldCode) -> Option<PolicyAction> {
+    Some(PolicyAction::Hold { reason: reason.into(), code, subcode: 0 })
 }
 
 /// The hold of a job that has run longer than it may.
-fn too_long(job: &ClassAd, world: &dyn World) -> Option<Fired> {
+fn duration_hold(job: &ClassAd, world: &dyn World) -> Option<PolicyAction> {
     let context = Context::new(world).my(job);
     let now = world.now().epoch();
     let born = context.int("ShadowBday")?;
     if let Some(allowed) = context.int("AllowedJobDuration")
         && now - born >= allowed
     {
-        let text = format!("The job exceeded allowed job duration of {}", duration(allowed));
-        return hold(text, HoldCode::JobDurationExceeded);
+        let text = format!("The job exceeded allowed job duration of {}", format_duration(allowed));
+        return hold_action(text, HoldCode::JobDurationExceeded);
     }
     let allowed = context.int("AllowedExecuteDuration")?;
     let began = context.int("JobCurrentStartExecutingDate").filter(|began| *began >= born)?;
@@ -80,49 +84,53 @@ fn too_long(job: &ClassAd, world: &dyn World) -> Option<Fired> {
     if now - began <= allowed {
         return None;
     }
-    let text = format!("The job exceeded allowed execute duration of {}", duration(allowed));
-    hold(text, HoldCode::JobExecuteExceeded)
+    let text = format!("The job exceeded allowed execute duration of {}", format_duration(allowed));
+    hold_action(text, HoldCode::JobExecuteExceeded)
 }
 
 /// The first policy that fires for a job, if one does; those that send it back are not looked at.
-pub fn periodic(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Fired> {
+pub fn evaluate_periodic(
+    job: &ClassAd,
+    knobs: &dyn ParameterSource,
+    world: &dyn World,
+) -> Option<PolicyAction> {
     let context = Context::new(world).my(job);
     let now = world.now().epoch();
     let Some(status) = context.int("JobStatus") else {
-        return hold("Unknown user policy expression".into(), HoldCode::Unspecified);
+        return hold_action("Unknown user policy expression".into(), HoldCode::Unspecified);
     };
     if status == JobStatus::REMOVED {
         return None;
     }
     if (status == JobStatus::RUNNING || status == JobStatus::SUSPENDED)
-        && let Some(held) = too_long(job, world)
+        && let Some(held) = duration_hold(job, world)
     {
         return Some(held);
     }
     let told = |value| {
         let text = job.get("TimerRemove").map(|expr| expr.unparse_old()).unwrap_or_default();
-        sentence("job attribute", "TimerRemove", &text, value)
+        reason_sentence("job attribute", "TimerRemove", &text, value)
     };
     if job.contains("TimerRemove") {
         match context.int("TimerRemove") {
-            None => return hold(told("UNDEFINED"), HoldCode::JobPolicyUndefined),
-            Some(at) if at >= 0 && at < now => return Some(Fired::Remove(told("TRUE").into())),
+            None => return hold_action(told("UNDEFINED"), HoldCode::JobPolicyUndefined),
+            Some(at) if at >= 0 && at < now => return Some(PolicyAction::Remove(told("TRUE").into())),
             Some(_) => {}
         }
     }
     if status != JobStatus::HELD
         && status != JobStatus::COMPLETED
-        && let Some(why) = fired(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), knobs, world)
+        && let Some(why) = find_true_policy(job, "PeriodicHold", Some("SYSTEM_PERIODIC_HOLD"), knobs, world)
     {
-        return Some(Fired::Hold { reason: why.reason, code: why.code, subcode: why.subcode });
+        return Some(PolicyAction::Hold { reason: why.reason, code: why.code, subcode: why.subcode });
     }
-    let why = fired(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), knobs, world)?;
-    Some(Fired::Remove(why.reason))
+    let why = find_true_policy(job, "PeriodicRemove", Some("SYSTEM_PERIODIC_REMOVE"), knobs, world)?;
+    Some(PolicyAction::Remove(why.reason))
 }
 
 /// Why a held job is released, if a policy wants that: not one that its user holds, nor one that was held as often as
 /// SYSTEM_MAX_RELEASES says.
-pub fn release(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
+pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> Option<PolicyReason> {
     let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
     let most =
         knobs.get(b"SYSTEM_MAX_RELEASES").and_then(|text| text.to_str().ok()?.trim().parse::<i64>().ok());
@@ -132,25 +140,29 @@ pub fn release(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Wh
     if int("HoldReasonCode") == i64::from(HoldCode::UserRequest as u16) {
         return None;
     }
-    fired(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
+    find_true_policy(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
 }
 
 /// Why a job that has ended is held, if OnExitHold is true.
-pub fn hold_at_exit(job: &ClassAd, knobs: &dyn Knobs, world: &dyn World) -> Option<Why> {
-    fired(job, "OnExitHold", None, knobs, world)
+pub fn exit_hold_reason(
+    job: &ClassAd,
+    knobs: &dyn ParameterSource,
+    world: &dyn World,
+) -> Option<PolicyReason> {
+    find_true_policy(job, "OnExitHold", None, knobs, world)
 }
 
 /// Whether a job that has ended leaves the queue: only an OnExitRemove of false or 0 keeps it; with its text.
-pub fn stays_at_exit(job: &ClassAd, world: &dyn World) -> Option<BString> {
+pub fn stay_in_queue_reason(job: &ClassAd, world: &dyn World) -> Option<BString> {
     let expr = job.get("OnExitRemove")?;
     let value = Context::new(world).my(job).eval(&expr);
     (value.truth() == Some(false))
-        .then(|| sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into())
+        .then(|| reason_sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into())
 }
 
 /// Why a policy fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Why {
+pub struct PolicyReason {
     /// The job's own reason, or the reference's sentence.
     pub reason: BString,
     /// Whose policy it is.
@@ -160,57 +172,61 @@ pub struct Why {
 }
 
 /// The expression of the job, or those of the configuration, that is true.
-fn fired(
+fn find_true_policy(
     job: &ClassAd,
     attribute: &str,
     knob: Option<&str>,
-    knobs: &dyn Knobs,
+    knobs: &dyn ParameterSource,
     world: &dyn World,
-) -> Option<Why> {
+) -> Option<PolicyReason> {
     let context = Context::new(world).my(job);
     let is_true = |expr: &Expr| context.eval(expr).truth() == Some(true);
     if let Some(expr) = job.get(attribute).filter(is_true) {
         let reason = context.string(format!("{attribute}Reason")).filter(|reason| !reason.is_empty());
-        let usual = || sentence("job attribute", attribute, &expr.unparse_old(), "TRUE").into();
+        let usual = || reason_sentence("job attribute", attribute, &expr.unparse_old(), "TRUE").into();
         let subcode = context.int(format!("{attribute}SubCode")).unwrap_or(0);
-        return Some(Why { reason: reason.unwrap_or_else(usual), code: HoldCode::JobPolicy, subcode });
+        return Some(PolicyReason {
+            reason: reason.unwrap_or_else(usual),
+            code: HoldCode::JobPolicy,
+            subcode,
+        });
     }
     let knob = knob?;
-    for name in names(knob, knobs) {
+    for name in policy_parameters(knob, knobs) {
         let Some(text) = knobs.get(name.as_bytes()) else { continue };
-        let Some(expr) = Expr::parse_with(&text, Dialect::of(world).old()).ok().filter(is_true) else {
+        let Some(expr) = Expr::parse_with(&text, Dialect::of_world(world).old()).ok().filter(is_true) else {
             continue;
         };
         let own = |ending: &str| {
             let text = knobs.get(format!("{name}_{ending}").as_bytes())?;
-            Some(context.eval(&Expr::parse_with(&text, Dialect::of(world).old()).ok()?))
+            Some(context.eval(&Expr::parse_with(&text, Dialect::of_world(world).old()).ok()?))
         };
         let reason = own("REASON").and_then(|value| value.as_str().map(BString::from));
-        let usual = || sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();
+        let usual = || reason_sentence("system macro", knob, &expr.unparse_old(), "TRUE").into();
         let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(usual);
         let subcode = own("SUBCODE").and_then(|value| value.as_int()).unwrap_or(0);
-        return Some(Why { reason, code: HoldCode::SystemPolicy, subcode });
+        return Some(PolicyReason { reason, code: HoldCode::SystemPolicy, subcode });
     }
     None
 }
 
 /// The policies of the configuration that are no expressions: the reference passes them over.
-pub fn unreadable(knobs: &dyn Knobs, world: &dyn World) -> Vec<String> {
+pub fn invalid_policies(knobs: &dyn ParameterSource, world: &dyn World) -> Vec<String> {
     let kinds = ["HOLD", "RELEASE", "REMOVE", "VACATE"].map(|kind| format!("SYSTEM_PERIODIC_{kind}"));
-    let all = kinds.iter().flat_map(|kind| names(kind, knobs));
+    let all = kinds.iter().flat_map(|kind| policy_parameters(kind, knobs));
     let is_bad = |name: &String| {
         let text = knobs.get(name.as_bytes()).unwrap_or_default();
-        !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of(world).old()).is_err()
+        !text.trim().is_empty() && Expr::parse_with(&text, Dialect::of_world(world).old()).is_err()
     };
     all.filter(is_bad).collect()
 }
 
-fn sentence(source: &str, name: &str, text: &[u8], value: &str) -> String {
+fn reason_sentence(source: &str, name: &str, text: &[u8], value: &str) -> String {
     format!("The {source} {name} expression '{}' evaluated to {value}", String::from_utf8_lossy(text))
 }
 
 /// The parameters of one kind: those of the list of names, then the one without a name.
-fn names(knob: &str, knobs: &dyn Knobs) -> Vec<String> {
+fn policy_parameters(knob: &str, knobs: &dyn ParameterSource) -> Vec<String> {
     let list = knobs.get(format!("{knob}_NAMES").as_bytes()).unwrap_or_default();
     let tags = list::split(&list).filter(|tag| !caseless::eq(tag, b"NAMES"));
     let named = tags.map(|tag| format!("{knob}_{}", String::from_utf8_lossy(tag)));
@@ -218,7 +234,7 @@ fn names(knob: &str, knobs: &dyn Knobs) -> Vec<String> {
 }
 
 /// Days, hours, minutes and seconds without what is zero in front (`format_time_short`).
-fn duration(seconds: i64) -> String {
+fn format_duration(seconds: i64) -> String {
     let seconds = seconds.max(0);
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let text = format!("{days:3}+{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
@@ -229,22 +245,26 @@ fn duration(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use htc_base::time::Now;
-    use htc_base::world::Frozen;
+    use htc_base::time::ClockReading;
+    use htc_base::world::FrozenClockWorld;
     use htc_os::RealWorld;
 
-    fn at_1000(job: &str, knobs: &[(&str, &str)]) -> Option<Fired> {
+    fn at_1000(job: &str, knobs: &[(&str, &str)]) -> Option<PolicyAction> {
         let (ad, errors) = htc_classad::format::long::parse(job.as_bytes());
         assert!(errors.is_empty());
         let knobs = |name: &[u8]| {
             knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
         };
         let real = RealWorld::new();
-        periodic(&ad, &knobs, &Frozen { world: &real, now: Now::at_epoch(1000) })
+        evaluate_periodic(
+            &ad,
+            &knobs,
+            &FrozenClockWorld { world: &real, now: ClockReading::from_epoch(1000) },
+        )
     }
 
-    fn held(reason: &str, code: HoldCode, subcode: i64) -> Option<Fired> {
-        Some(Fired::Hold { reason: reason.into(), code, subcode })
+    fn held(reason: &str, code: HoldCode, subcode: i64) -> Option<PolicyAction> {
+        Some(PolicyAction::Hold { reason: reason.into(), code, subcode })
     }
 
     #[test]
@@ -256,10 +276,10 @@ mod tests {
         assert_eq!(at_1000(&own, &[]), held("so", HoldCode::JobPolicy, 7));
         // A held job is not held again, but removed.
         let removed = "The job attribute PeriodicRemove expression 'true' evaluated to TRUE";
-        assert_eq!(at_1000(&both.replace("= 1\n", "= 5\n"), &[]), Some(Fired::Remove(removed.into())));
+        assert_eq!(at_1000(&both.replace("= 1\n", "= 5\n"), &[]), Some(PolicyAction::Remove(removed.into())));
         let timer = format!("{both}TimerRemove = 999\n");
         let text = "The job attribute TimerRemove expression '999' evaluated to TRUE";
-        assert_eq!(at_1000(&timer, &[]), Some(Fired::Remove(text.into())));
+        assert_eq!(at_1000(&timer, &[]), Some(PolicyAction::Remove(text.into())));
         let text = "The job attribute TimerRemove expression 'Later' evaluated to UNDEFINED";
         let undefined = format!("{both}TimerRemove = Later\n");
         assert_eq!(at_1000(&undefined, &[]), held(text, HoldCode::JobPolicyUndefined, 0));
@@ -290,7 +310,7 @@ mod tests {
         let held_for = at_1000("JobStatus = 1\nSize = 6\n", &knobs_of("Size   isnt 5"));
         assert_eq!(held_for, held(text, HoldCode::SystemPolicy, 0));
         let text = "The system macro SYSTEM_PERIODIC_REMOVE expression 'Size > 5' evaluated to TRUE";
-        assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(Fired::Remove(text.into())));
+        assert_eq!(at_1000("JobStatus = 1\nSize = 6\n", &knobs), Some(PolicyAction::Remove(text.into())));
     }
 
     #[test]
@@ -301,23 +321,31 @@ mod tests {
                 knobs.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, text)| BString::from(*text))
             };
             let real = RealWorld::new();
-            while_running(&ad, &knobs, &Frozen { world: &real, now: Now::at_epoch(1000) })
+            evaluate_while_running(
+                &ad,
+                &knobs,
+                &FrozenClockWorld { world: &real, now: ClockReading::from_epoch(1000) },
+            )
         };
         let job = "JobStatus = 2\nPeriodicHold = true\nTimerRemove = 5\n";
         let own =
             format!("{job}PeriodicVacate = true\nPeriodicVacateReason = \"so\"\nPeriodicVacateSubCode = 7\n");
-        let vacated =
-            |reason: &str, code, subcode| Some(Running::Vacated { reason: reason.into(), code, subcode });
+        let vacated = |reason: &str, code, subcode| {
+            Some(RunningJobAction::Vacate { reason: reason.into(), code, subcode })
+        };
         assert_eq!(running(&own, &[]), vacated("so", HoldCode::JobPolicyVacate, 7));
         let knobs = [("SYSTEM_PERIODIC_VACATE", "true"), ("SYSTEM_PERIODIC_VACATE_SUBCODE", "9")];
         let text = "The system macro SYSTEM_PERIODIC_VACATE expression 'true' evaluated to TRUE";
         assert_eq!(running(job, &knobs), vacated(text, HoldCode::SystemPolicyVacate, 9));
         let late = format!("{own}ShadowBday = 1\nAllowedJobDuration = 9\n");
         let text = "The job exceeded allowed job duration of 00:09";
-        assert_eq!(running(&late, &[]), held(text, HoldCode::JobDurationExceeded, 0).map(Running::Fired));
+        assert_eq!(
+            running(&late, &[]),
+            held(text, HoldCode::JobDurationExceeded, 0).map(RunningJobAction::HoldOrRemove)
+        );
         // What does not run cannot be sent back.
         let idle = own.replace("JobStatus = 2", "JobStatus = 1");
-        assert!(matches!(running(&idle, &[]), Some(Running::Fired(Fired::Remove(_)))));
+        assert!(matches!(running(&idle, &[]), Some(RunningJobAction::HoldOrRemove(PolicyAction::Remove(_)))));
     }
 
     #[test]
@@ -330,7 +358,7 @@ mod tests {
             "JobStatus = 2\nShadowBday = 0\nJobCurrentStartExecutingDate = 0\nAllowedExecuteDuration = 9\n";
         let text = "The job exceeded allowed execute duration of 00:09";
         assert_eq!(at_1000(job, &[]), held(text, HoldCode::JobExecuteExceeded, 0));
-        assert_eq!(duration(90_061), "1+01:01:01");
-        assert_eq!(duration(3_661), "1:01:01");
+        assert_eq!(format_duration(90_061), "1+01:01:01");
+        assert_eq!(format_duration(3_661), "1:01:01");
     }
 }

@@ -2,17 +2,17 @@
 
 /// A bracket without its partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unbalanced {
+pub struct UnbalancedBracket {
     /// Its place in the text.
     pub at: usize,
     /// The bracket.
     pub bracket: u8,
     /// What would close it, or what is open where something else closes; 0 where nothing is open.
-    pub wanted: u8,
+    pub expected: u8,
 }
 
 /// The first bracket of an expression text that has no partner. Brackets in strings and in comment lines do not count.
-pub fn unbalanced(text: &[u8]) -> Option<Unbalanced> {
+pub fn find_unbalanced(text: &[u8]) -> Option<UnbalancedBracket> {
     let mut open: Vec<(usize, u8)> = Vec::new();
     let mut quote: Option<u8> = None;
     let mut at = 0;
@@ -30,19 +30,21 @@ pub fn unbalanced(text: &[u8]) -> Option<Unbalanced> {
             (None, b'"') => quote = Some(byte),
             (None, b'(' | b'[' | b'{') => open.push((at, byte)),
             (None, b')' | b']' | b'}') => match open.pop() {
-                Some((_, opened)) if closing(opened) == byte => {}
-                Some((_, opened)) => return Some(Unbalanced { at, bracket: byte, wanted: closing(opened) }),
-                None => return Some(Unbalanced { at, bracket: byte, wanted: 0 }),
+                Some((_, opened)) if closing_bracket(opened) == byte => {}
+                Some((_, opened)) => {
+                    return Some(UnbalancedBracket { at, bracket: byte, expected: closing_bracket(opened) });
+                }
+                None => return Some(UnbalancedBracket { at, bracket: byte, expected: 0 }),
             },
             _ => {}
         }
         line_start = byte == b'\n' || line_start && byte.is_ascii_whitespace();
         at += 1;
     }
-    open.pop().map(|(at, bracket)| Unbalanced { at, bracket, wanted: closing(bracket) })
+    open.pop().map(|(at, bracket)| UnbalancedBracket { at, bracket, expected: closing_bracket(bracket) })
 }
 
-fn closing(open: u8) -> u8 {
+fn closing_bracket(open: u8) -> u8 {
     match open {
         b'(' => b')',
         b'[' => b']',
@@ -51,10 +53,10 @@ fn closing(open: u8) -> u8 {
 }
 
 /// What is wrong, in words.
-impl std::fmt::Display for Unbalanced {
+impl std::fmt::Display for UnbalancedBracket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (bracket, wanted) = (char::from(self.bracket), char::from(self.wanted));
-        match (self.wanted, self.bracket) {
+        let (bracket, wanted) = (char::from(self.bracket), char::from(self.expected));
+        match (self.expected, self.bracket) {
             (0, _) => write!(f, "'{bracket}' closes nothing"),
             (_, b'(' | b'[' | b'{') => write!(f, "'{bracket}' is never closed"),
             _ => write!(f, "'{bracket}' stands where '{wanted}' is needed"),
@@ -68,9 +70,12 @@ mod tests {
 
     #[test]
     fn brackets_in_strings_and_comments_do_not_count() {
-        assert_eq!(unbalanced(b"(a[\"(\"] \n # (\n + {1})"), None);
-        assert_eq!(unbalanced(b"a (b"), Some(Unbalanced { at: 2, bracket: b'(', wanted: b')' }));
-        assert_eq!(unbalanced(b"a)").unwrap().to_string(), "')' closes nothing");
-        assert_eq!(unbalanced(b"(a]").unwrap().to_string(), "']' stands where ')' is needed");
+        assert_eq!(find_unbalanced(b"(a[\"(\"] \n # (\n + {1})"), None);
+        assert_eq!(
+            find_unbalanced(b"a (b"),
+            Some(UnbalancedBracket { at: 2, bracket: b'(', expected: b')' })
+        );
+        assert_eq!(find_unbalanced(b"a)").unwrap().to_string(), "')' closes nothing");
+        assert_eq!(find_unbalanced(b"(a]").unwrap().to_string(), "']' stands where ')' is needed");
     }
 }

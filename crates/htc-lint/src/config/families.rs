@@ -3,31 +3,31 @@
 //!
 //! What is read of a family is what the reference's source asks for; the function is named beside each.
 
+pub(super) mod accounting_groups;
 mod cron;
-pub(super) mod groups;
-mod site;
+mod site_names;
 mod slots;
 
 use bstr::{BStr, ByteSlice};
 
-pub(super) use self::site::Site;
-use super::standing::{Standing, Unread};
-use htc_base::text::{caseless, similar};
+pub(super) use self::site_names::SiteNames;
+use super::name_status::{NameStatus, UnreadReason};
+use htc_base::text::{caseless, similar_names};
 use htc_config::template;
 
 /// What a name is, if it belongs to one of the families.
-pub(super) fn standing(name: &[u8], site: &Site) -> Option<Standing> {
-    slots::standing(name, site)
-        .or_else(|| cron::standing(name, &site.crons, &|name| site.is_set(name)))
-        .or_else(|| permission(name, site))
-        .or_else(|| auto_use(name))
-        .or_else(|| user_map(name))
-        .or_else(|| inventory(name))
-        .or_else(|| beginning(name))
+pub(super) fn classify_family_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
+    slots::classify_slot_name(name, site)
+        .or_else(|| cron::classify_cron_name(name, &site.cron_jobs, &|name| site.is_set(name)))
+        .or_else(|| classify_permission(name, site))
+        .or_else(|| classify_auto_use(name))
+        .or_else(|| classify_user_map(name))
+        .or_else(|| classify_misspelt_inventory(name))
+        .or_else(|| classify_misspelt_prefix(name))
 }
 
 /// What names of families begin with before the part that the site chooses.
-const BEGINNINGS: [&str; 10] = [
+const FAMILY_PREFIXES: [&str; 10] = [
     "SLOT_TYPE_",
     "NUM_SLOTS_TYPE_",
     "STARTD_CRON_",
@@ -41,8 +41,9 @@ const BEGINNINGS: [&str; 10] = [
 ];
 
 /// A slip in what a family's names begin with.
-fn beginning(name: &[u8]) -> Option<Standing> {
-    let is_right = BEGINNINGS.iter().any(|known| caseless::strip_prefix(name, known.as_bytes()).is_some());
+fn classify_misspelt_prefix(name: &[u8]) -> Option<NameStatus> {
+    let is_right =
+        FAMILY_PREFIXES.iter().any(|known| caseless::strip_prefix(name, known.as_bytes()).is_some());
     if is_right {
         return None;
     }
@@ -53,17 +54,17 @@ fn beginning(name: &[u8]) -> Option<Standing> {
         ends.into_iter().find(|&end| {
             let begins = name.get(..end);
             begins.is_some_and(|begins| {
-                name.len() > end && similar::distance(begins, known.as_bytes(), 1).is_some()
+                name.len() > end && similar_names::distance(begins, known.as_bytes(), 1).is_some()
             })
         })
     };
-    let (known, end) = BEGINNINGS.iter().find_map(|known| Some((known, slip(known)?)))?;
+    let (known, end) = FAMILY_PREFIXES.iter().find_map(|known| Some((known, slip(known)?)))?;
     let rest = &name[end..];
     // What is numbered has a number there.
     if known.ends_with("TYPE_") && !rest.first().is_some_and(u8::is_ascii_digit) {
         return None;
     }
-    Unread::standing(
+    UnreadReason::unread_status(
         format!("names of this family begin with {known}"),
         format!("did you mean {known}{}?", BStr::new(rest)),
     )
@@ -86,7 +87,7 @@ const PERMISSIONS: [&str; 12] = [
 ];
 
 /// What is asked of each permission level (`condor_secman.cpp`, `getSecSetting` and its callers).
-const SECURITY: [&str; 9] = [
+const SECURITY_SETTINGS: [&str; 9] = [
     "AUTHENTICATION",
     "ENCRYPTION",
     "INTEGRITY",
@@ -99,16 +100,16 @@ const SECURITY: [&str; 9] = [
 ];
 
 /// Names of families without a part that the site chooses, for guesses.
-pub(super) fn closed() -> impl Iterator<Item = Vec<u8>> {
+pub(super) fn fixed_family_names() -> impl Iterator<Item = Vec<u8>> {
     let hosts =
         ["ALLOW_", "DENY_"].into_iter().flat_map(|what| PERMISSIONS.map(|level| [what, level].concat()));
     let security =
-        PERMISSIONS.into_iter().flat_map(|level| SECURITY.map(|what| format!("SEC_{level}_{what}")));
+        PERMISSIONS.into_iter().flat_map(|level| SECURITY_SETTINGS.map(|what| format!("SEC_{level}_{what}")));
     hosts.chain(security).map(String::into_bytes)
 }
 
 /// `ALLOW_<LEVEL>`, `DENY_<LEVEL>` with a daemon behind (`condor_ipverify.cpp`, `IpVerify::Init`), `SEC_<LEVEL>_<WHAT>`.
-fn permission(name: &[u8], site: &Site) -> Option<Standing> {
+fn classify_permission(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let starts = |text: &[u8], level: &str| caseless::starts_with(text, level.as_bytes());
     if let Some(rest) =
         caseless::strip_prefix(name, b"ALLOW_").or_else(|| caseless::strip_prefix(name, b"DENY_"))
@@ -117,13 +118,13 @@ fn permission(name: &[u8], site: &Site) -> Option<Standing> {
             let rest = &rest[level.len()..];
             rest.is_empty() || rest.strip_prefix(b"_").is_some_and(|daemon| site.is_daemon(daemon))
         });
-        return is_read.then_some(Standing::Read);
+        return is_read.then_some(NameStatus::Read);
     }
     let rest = caseless::strip_prefix(name, b"SEC_")?;
     let of_level = |rest: &[u8]| {
         PERMISSIONS.iter().filter(|level| starts(rest, level)).any(|level| {
             let what = rest[level.len()..].strip_prefix(b"_").unwrap_or_default();
-            SECURITY.iter().any(|known| caseless::eq(known.as_bytes(), what))
+            SECURITY_SETTINGS.iter().any(|known| caseless::eq(known.as_bytes(), what))
         })
     };
     // SEC_<DAEMON>_<LEVEL>_SESSION_DURATION is asked for, too.
@@ -132,28 +133,28 @@ fn permission(name: &[u8], site: &Site) -> Option<Standing> {
         ends && (0..rest.len())
             .any(|at| rest[at] == b'_' && site.is_daemon(&rest[..at]) && of_level(&rest[at + 1..]))
     };
-    (of_level(rest) || of_daemon()).then_some(Standing::Read)
+    (of_level(rest) || of_daemon()).then_some(NameStatus::Read)
 }
 
 /// `AUTO_USE_<CATEGORY>_<NAME>` (`condor_config.cpp`, `apply_auto_use` of `real_config`).
-fn auto_use(name: &[u8]) -> Option<Standing> {
+fn classify_auto_use(name: &[u8]) -> Option<NameStatus> {
     let rest = caseless::strip_prefix(name, b"AUTO_USE_")?;
     let underscore = rest.find_byte(b'_')?;
     let (category, short) = (&rest[..underscore], &rest[underscore + 1..]);
     if template::find(category, short).is_some() {
-        return Some(Standing::Read);
+        return Some(NameStatus::Read);
     }
     let shown = |text: &[u8]| text.to_str_lossy().into_owned();
-    let Some(known) = template::category(category) else {
+    let Some(known) = template::find_category(category) else {
         let why = format!("there is no category {} of templates", shown(category));
-        return Unread::standing(why, "see htc-config-dump use for the categories");
+        return UnreadReason::unread_status(why, "see htc-config-dump use for the categories");
     };
     let why = format!("there is no template {}:{}", shown(known), shown(short));
     let names =
         template::all().filter(|template| template.category() == known).map(|template| template.name());
-    Unread::standing(
+    UnreadReason::unread_status(
         why,
-        match similar::nearest(short, names) {
+        match similar_names::nearest(short, names) {
             Some(near) => format!("did you mean AUTO_USE_{}_{}?", shown(known), shown(near)),
             None => format!("see htc-config-dump use {}", shown(known)),
         },
@@ -161,26 +162,30 @@ fn auto_use(name: &[u8]) -> Option<Standing> {
 }
 
 /// `CLASSAD_USER_MAPFILE_<NAME>` and its brothers (`classad_usermap.cpp`, `reconfig_user_maps`).
-fn user_map(name: &[u8]) -> Option<Standing> {
-    const KINDS: [&str; 3] = ["CLASSAD_USER_MAPFILE_", "CLASSAD_USER_MAPDATA_", "CLASSAD_USER_MAP_PREFIX_"];
+fn classify_user_map(name: &[u8]) -> Option<NameStatus> {
+    const MAP_PARAMETERS: [&str; 3] =
+        ["CLASSAD_USER_MAPFILE_", "CLASSAD_USER_MAPDATA_", "CLASSAD_USER_MAP_PREFIX_"];
     caseless::strip_prefix(name, b"CLASSAD_USER_MAP")?;
-    KINDS.iter().any(|kind| caseless::strip_prefix(name, kind.as_bytes()).is_some()).then_some(Standing::Read)
+    MAP_PARAMETERS
+        .iter()
+        .any(|kind| caseless::strip_prefix(name, kind.as_bytes()).is_some())
+        .then_some(NameStatus::Read)
 }
 
 /// Resources whose names begin with a slip of a word that HTCondor gives them itself
 /// (`ResAttributes.cpp`, `init_machine_resources`).
-fn inventory(name: &[u8]) -> Option<Standing> {
+fn classify_misspelt_inventory(name: &[u8]) -> Option<NameStatus> {
     let tag = caseless::strip_prefix(name, b"MACHINE_RESOURCE_")?;
     let word = &tag[..tag.find_byte(b'_')?];
     if caseless::eq(word, b"INVENTORY") {
-        return Some(Standing::Read);
+        return Some(NameStatus::Read);
     }
-    let is_slip = word.len() > 5 && similar::distance(word, b"INVENTORY", 2).is_some();
+    let is_slip = word.len() > 5 && similar_names::distance(word, b"INVENTORY", 2).is_some();
     let rest = BStr::new(&tag[word.len()..]);
     is_slip
         .then(|| {
             let why = format!("it makes a resource that is called {}", BStr::new(tag));
-            Unread::standing(why, format!("did you mean MACHINE_RESOURCE_INVENTORY{rest}?"))
+            UnreadReason::unread_status(why, format!("did you mean MACHINE_RESOURCE_INVENTORY{rest}?"))
         })
         .flatten()
 }

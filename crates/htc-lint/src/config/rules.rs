@@ -1,16 +1,16 @@
 //! All rules together.
 
-use super::subject::Subject;
-use super::{lists, names, references, values};
-use htc_config::finding::{Finding, sort};
+use super::lint_subject::LintSubject;
+use super::{list_rules, name_rules, reference_rules, value_rules};
+use htc_config::finding::{Finding, sort_findings};
 
 /// Runs all rules over a configuration whose texts were kept.
-pub fn lint(subject: &Subject<'_>) -> Vec<Finding> {
+pub fn lint(subject: &LintSubject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    references::lint(subject, &mut findings);
-    names::lint(subject, &mut findings);
-    values::lint(subject, &mut findings);
-    lists::lint(subject, &mut findings);
-    sort(&mut findings);
+    reference_rules::lint(subject, &mut findings);
+    name_rules::lint(subject, &mut findings);
+    value_rules::lint(subject, &mut findings);
+    list_rules::lint(subject, &mut findings);
+    sort_findings(&mut findings);
     findings
 }

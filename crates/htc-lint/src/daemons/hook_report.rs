@@ -3,19 +3,19 @@
 use bstr::{BStr, BString, ByteSlice};
 use serde::Serialize;
 
-use super::hooks::keywords;
-use htc_base::quirks::Quirks;
+use super::hooks::configured_keywords;
+use htc_base::quirks::QuirkMode;
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::ClassAd;
-use htc_config::{Config, ConfigError, LoadOptions, View, Who};
-use htc_hook::keyword::{self, Lookup};
-use htc_hook::{Caller, HookType, path_check};
-use htc_slot::{ConfigureError, slots_asked_for};
+use htc_config::{Config, ConfigError, ConfigView, LoadOptions, LookupContext};
+use htc_hook::keyword::{self, KeywordLookup};
+use htc_hook::{HookCaller, HookType, path_check};
+use htc_slot::{ConfigureError, requested_slots};
 
 /// One hook as one caller has it.
 #[derive(Debug, Serialize)]
-pub struct HookRow {
+pub struct HookReportRow {
     /// `slot1`, `slot1-4`, `starter`, `starter (slot1-4)` for jobs that these slots fetch, `shadow`, `router`.
     pub caller: String,
     /// Its type.
@@ -42,12 +42,12 @@ pub struct HookRow {
 /// One caller with the way it came to its keyword.
 #[derive(Debug)]
 pub struct CallerKeyword {
-    /// As in [`HookRow::caller`].
+    /// As in [`HookReportRow::caller`].
     pub caller: String,
     /// `None`: it runs no hooks.
     pub keyword: Option<String>,
     /// Where it looked, one line a step.
-    pub story: Vec<String>,
+    pub lookup_steps: Vec<String>,
 }
 
 /// One caller for programs.
@@ -57,7 +57,7 @@ pub struct CallerRecord {
     caller: Option<String>,
     keyword: Option<String>,
     story: Vec<String>,
-    hooks: Vec<HookRow>,
+    hooks: Vec<HookReportRow>,
 }
 
 /// Everything `--hooks` tells.
@@ -66,7 +66,7 @@ pub struct HookReport {
     /// Who may run hooks.
     pub callers: Vec<CallerKeyword>,
     /// The hooks of all of them.
-    pub hooks: Vec<HookRow>,
+    pub hooks: Vec<HookReportRow>,
     /// Why no startd starts with this configuration, and there are no slots.
     pub no_slots: Option<ConfigureError>,
     /// What is wrong with the slots that the configuration asks for.
@@ -75,7 +75,7 @@ pub struct HookReport {
     pub unused_keywords: Vec<String>,
 }
 
-fn shown(bytes: &[u8]) -> String {
+fn to_display_text(bytes: &[u8]) -> String {
     bytes.to_str_lossy().into_owned()
 }
 
@@ -84,14 +84,14 @@ fn shown(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// A configuration that cannot be read.
-pub fn hook_report(
+pub fn build_hook_report(
     world: &dyn World,
     options: &LoadOptions,
     local_name: &BStr,
     seen: &mut dyn FnMut(&Config),
 ) -> Result<HookReport, ConfigError> {
     let mut load = |subsystem: &str| {
-        let who = Who { subsystem: subsystem.into(), local_name: local_name.into() };
+        let who = LookupContext { subsystem: subsystem.into(), local_name: local_name.into() };
         Config::load(world, &who, options).map(|(config, _)| {
             seen(&config);
             config
@@ -101,10 +101,10 @@ pub fn hook_report(
     let mut used: Vec<BString> = Vec::new();
     // Slots that fetch jobs, and the keyword that their jobs are given.
     let mut fetching: Vec<(String, BString)> = Vec::new();
-    let quirks = Quirks::default();
+    let quirks = QuirkMode::default();
 
     let startd = load("STARTD")?;
-    let groups = match slots_asked_for(startd.view(world), world.machine().cpus.into()) {
+    let groups = match requested_slots(startd.view(world), world.machine().cpus.into()) {
         Ok(asked) => {
             let groups = slot_groups(&startd, world, asked.types);
             report.warnings = asked.warnings;
@@ -116,36 +116,36 @@ pub fn hook_report(
         }
     };
     for group in groups {
-        let view = startd.for_slot(Some(group.slot_type), world);
-        let lookup = keyword::startd(&group.first, None, &view, quirks);
-        report.add(&group.label, Caller::Startd, &lookup, &view);
+        let view = startd.view_for_slot(Some(group.slot_type), world);
+        let lookup = keyword::startd_keyword(&group.first, None, &view, quirks);
+        report.add_caller(&group.label, HookCaller::Startd, &lookup, &view);
         if let Some(keyword) = &lookup.keyword
-            && !matches!(path_check::configured(world, &view, keyword, HookType::FetchWork), Ok(None))
+            && !matches!(path_check::configured_path(world, &view, keyword, HookType::FetchWork), Ok(None))
         {
             fetching.push((group.label, keyword.clone()));
         }
         used.extend(lookup.keyword);
     }
     let job = ClassAd::new();
-    for caller in [Caller::Starter, Caller::Shadow] {
+    for caller in [HookCaller::Starter, HookCaller::Shadow] {
         let config = load(caller.subsystem())?;
         let view = config.view(world);
-        let lookup = keyword::starter(caller, &job, &view, world, quirks);
-        report.add(caller.name(), caller, &lookup, &view);
-        if caller == Caller::Starter {
-            report.add_fetched(&fetching, &lookup, &view);
+        let lookup = keyword::starter_keyword(caller, &job, &view, world, quirks);
+        report.add_caller(caller.name(), caller, &lookup, &view);
+        if caller == HookCaller::Starter {
+            report.add_fetched_jobs(&fetching, &lookup, &view);
         }
         used.extend(lookup.keyword);
     }
     let router = load("JOB_ROUTER")?;
     let view = router.view(world);
-    let lookup = keyword::router(&job, &view, world);
-    report.add("router", Caller::Router, &lookup, &view);
+    let lookup = keyword::router_keyword(&job, &view, world);
+    report.add_caller("router", HookCaller::Router, &lookup, &view);
     used.extend(lookup.keyword);
 
-    for keyword in keywords(&startd) {
+    for keyword in configured_keywords(&startd) {
         if !used.iter().any(|known| caseless::eq(known, &keyword)) {
-            report.unused_keywords.push(shown(&keyword));
+            report.unused_keywords.push(to_display_text(&keyword));
         }
     }
     Ok(report)
@@ -166,11 +166,11 @@ fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)
     let mut groups: Vec<(SlotGroup, Option<BString>)> = Vec::new();
     let mut slot = 0;
     for (slot_type, count, prefix) in types {
-        let of_slot = config.for_slot(Some(slot_type), world);
+        let of_slot = config.view_for_slot(Some(slot_type), world);
         for _ in 0..count {
             slot += 1;
             let id = format!("{prefix}{slot}");
-            let keyword = keyword::startd(&id, None, &of_slot, Quirks::default()).keyword;
+            let keyword = keyword::startd_keyword(&id, None, &of_slot, QuirkMode::default()).keyword;
             match groups.last_mut() {
                 Some((group, same)) if group.slot_type == slot_type && *same == keyword => {
                     group.label = format!("{}-{slot}", group.first);
@@ -185,7 +185,12 @@ fn slot_groups(config: &Config, world: &dyn World, types: Vec<(u32, u32, String)
 impl HookReport {
     /// The hooks of starters whose jobs were fetched: the startd gives each job the keyword of the slot that fetched it
     /// (StartdHookMgr.cpp). `usual` is what a starter has without that.
-    fn add_fetched(&mut self, fetching: &[(String, BString)], usual: &Lookup, view: &View<'_>) {
+    fn add_fetched_jobs(
+        &mut self,
+        fetching: &[(String, BString)],
+        usual: &KeywordLookup,
+        view: &ConfigView<'_>,
+    ) {
         let mut told: Vec<&BString> = usual.keyword.iter().collect();
         for (slots, keyword) in fetching {
             if told.iter().any(|known| caseless::eq(known, keyword)) {
@@ -194,43 +199,48 @@ impl HookReport {
             told.push(keyword);
             let mut job = ClassAd::new();
             job.set("HookKeyword", keyword.clone());
-            let lookup = keyword::starter(Caller::Starter, &job, view, view.world(), Quirks::default());
-            self.add(&format!("starter ({slots})"), Caller::Starter, &lookup, view);
+            let lookup =
+                keyword::starter_keyword(HookCaller::Starter, &job, view, view.world(), QuirkMode::default());
+            self.add_caller(&format!("starter ({slots})"), HookCaller::Starter, &lookup, view);
         }
     }
 
-    fn add(&mut self, label: &str, caller: Caller, lookup: &Lookup, view: &View<'_>) {
-        let keyword = lookup.keyword.as_ref().map(|keyword| shown(keyword));
-        let story = lookup.story.iter().map(ToString::to_string).collect();
-        self.callers.push(CallerKeyword { caller: label.to_owned(), keyword: keyword.clone(), story });
+    fn add_caller(&mut self, label: &str, caller: HookCaller, lookup: &KeywordLookup, view: &ConfigView<'_>) {
+        let keyword = lookup.keyword.as_ref().map(|keyword| to_display_text(keyword));
+        let story = lookup.steps.iter().map(ToString::to_string).collect();
+        self.callers.push(CallerKeyword {
+            caller: label.to_owned(),
+            keyword: keyword.clone(),
+            lookup_steps: story,
+        });
         let Some(name) = &lookup.keyword else {
             return;
         };
         for hook in HookType::ALL.into_iter().filter(|hook| hook.caller() == caller) {
-            let knob = hook.knob(name);
-            let configured = path_check::configured(view.world(), view, name, hook);
+            let knob = hook.path_parameter(name);
+            let configured = path_check::configured_path(view.world(), view, name, hook);
             let (path, verdict) = match &configured {
                 Ok(None) => (None, "none".to_owned()),
-                Ok(Some(path)) => (Some(shown(path)), "accepted".to_owned()),
-                Err(refusal) => (Some(shown(&refusal.path)), refusal.to_string()),
+                Ok(Some(path)) => (Some(to_display_text(path)), "accepted".to_owned()),
+                Err(refusal) => (Some(to_display_text(&refusal.path)), refusal.to_string()),
             };
-            let time_out = hook.time_out(name).map(|time_out| {
-                let set = view.int(time_out.knob.to_str_lossy().as_ref()).ok().flatten();
+            let time_out = hook.timeout_parameter(name).map(|time_out| {
+                let set = view.int(time_out.parameter.to_str_lossy().as_ref()).ok().flatten();
                 set.map_or(time_out.default.as_secs() as i64, |setting| setting.value)
             });
             let arguments = hook
-                .arguments_knob(name)
+                .arguments_parameter(name)
                 .and_then(|knob| view.string(&knob.to_str_lossy()).ok().flatten())
-                .map(|setting| shown(&setting.value));
-            self.hooks.push(HookRow {
+                .map(|setting| to_display_text(&setting.value));
+            self.hooks.push(HookReportRow {
                 caller: label.to_owned(),
                 hook: hook.name(),
                 keyword: keyword.clone(),
-                knob: shown(&knob),
+                knob: to_display_text(&knob),
                 path,
                 verdict,
                 accepted: matches!(configured, Ok(Some(_))),
-                refused: configured.err().map(|refusal| refusal.why()),
+                refused: configured.err().map(|refusal| refusal.explanation()),
                 time_out,
                 arguments,
             });
@@ -238,16 +248,16 @@ impl HookReport {
     }
 
     /// Whether a configured hook is refused.
-    pub fn any_refused(&self) -> bool {
+    pub fn has_refused_hook(&self) -> bool {
         self.hooks.iter().any(|row| row.refused.is_some())
     }
 
     /// The report for programs: one record a caller with its hooks, one for each keyword that nobody uses.
-    pub fn records(self) -> Vec<CallerRecord> {
+    pub fn into_records(self) -> Vec<CallerRecord> {
         let HookReport { callers, mut hooks, unused_keywords, .. } = self;
         let mut records = Vec::new();
-        for CallerKeyword { caller, keyword, story } in callers {
-            let (own, others) = hooks.into_iter().partition(|row: &HookRow| row.caller == caller);
+        for CallerKeyword { caller, keyword, lookup_steps: story } in callers {
+            let (own, others) = hooks.into_iter().partition(|row: &HookReportRow| row.caller == caller);
             hooks = others;
             records.push(CallerRecord { caller: Some(caller), keyword, story, hooks: own });
         }

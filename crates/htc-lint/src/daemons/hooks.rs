@@ -6,20 +6,20 @@ use std::path::Path;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::scope::Scope;
-use crate::config::Subject;
-use htc_base::text::{bare_name, caseless};
+use super::lint_scope::LintScope;
+use crate::config::LintSubject;
+use htc_base::text::{caseless, unqualified_name};
 use htc_config::Config;
 use htc_config::finding::Finding;
-use htc_config::macro_set::Entry;
+use htc_config::macro_set::MacroEntry;
 use htc_hook::{HookType, path_check};
 
 /// The keywords for which any knob of a hook is set.
-pub fn keywords(config: &Config) -> Vec<BString> {
+pub fn configured_keywords(config: &Config) -> Vec<BString> {
     let mut found: Vec<BString> = Vec::new();
     for entry in config.set.entries().filter(|entry| !entry.raw().is_empty()) {
-        let name = bare_name(&entry.name);
-        let hook = HookType::TABLE.iter().find_map(|hook| {
+        let name = unqualified_name(&entry.name);
+        let hook = HookType::REFERENCE_NAMES.iter().find_map(|hook| {
             let end = format!("_HOOK_{hook}");
             let split = name.len().checked_sub(end.len()).filter(|&at| at > 0)?;
             caseless::eq(&name[split..], end.as_bytes()).then(|| BString::from(&name[..split]))
@@ -34,15 +34,15 @@ pub fn keywords(config: &Config) -> Vec<BString> {
 }
 
 /// Knobs that name a keyword, and the types of hooks that their reader calls.
-fn keyword_knob(name: &[u8]) -> bool {
-    let name = bare_name(name);
+fn is_keyword_parameter(name: &[u8]) -> bool {
+    let name = unqualified_name(name);
     caseless::ends_with(name, b"_JOB_HOOK_KEYWORD") || caseless::eq(name, b"JOB_ROUTER_HOOK_KEYWORD")
 }
 
 /// Keywords without hooks, and paths that the daemons refuse.
-pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Finding>) {
-    let with_hooks = keywords(subject.config);
-    for entry in subject.written().filter(|entry| keyword_knob(&entry.name)) {
+pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
+    let with_hooks = configured_keywords(subject.config);
+    for entry in subject.user_written_entries().filter(|entry| is_keyword_parameter(&entry.name)) {
         let Ok(keyword) = subject.view.expand_raw(&entry.name, entry.raw()) else {
             continue;
         };
@@ -50,8 +50,9 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
         if keyword.is_empty() || with_hooks.iter().any(|known| caseless::eq(known, &keyword)) {
             continue;
         }
-        let near = htc_base::text::similar::nearest(&keyword, with_hooks.iter().map(|known| &known[..]));
-        findings.push(subject.finding(
+        let near =
+            htc_base::text::similar_names::nearest(&keyword, with_hooks.iter().map(|known| &known[..]));
+        findings.push(subject.make_finding(
             "keyword-without-hooks",
             &entry.current,
             Some((0, entry.raw().len())),
@@ -62,9 +63,9 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
             }),
         ));
     }
-    for entry in subject.written() {
-        let name = bare_name(&entry.name);
-        let is_hook = HookType::TABLE.iter().any(|hook| {
+    for entry in subject.user_written_entries() {
+        let name = unqualified_name(&entry.name);
+        let is_hook = HookType::REFERENCE_NAMES.iter().any(|hook| {
             let end = format!("_HOOK_{hook}");
             name.len() > end.len() && caseless::ends_with(name, end.as_bytes())
         });
@@ -72,11 +73,16 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
         if !is_hook || caseless::contains(name, b"_JOB_HOOK_") {
             continue;
         }
-        hook_path(subject, entry, scope, findings);
+        check_hook_path(subject, entry, scope, findings);
     }
 }
 
-fn hook_path(subject: &Subject<'_>, entry: &Entry, scope: Scope, findings: &mut Vec<Finding>) {
+fn check_hook_path(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    scope: LintScope,
+    findings: &mut Vec<Finding>,
+) {
     let Ok(path) = subject.view.expand_raw(&entry.name, entry.raw()) else {
         return;
     };
@@ -86,11 +92,11 @@ fn hook_path(subject: &Subject<'_>, entry: &Entry, scope: Scope, findings: &mut 
     }
     // What does not stand here may stand there; what stands here is looked at, blanks in its path or not.
     let file = Path::new(OsStr::from_bytes(&path));
-    if scope.elsewhere && !(file.is_absolute() && subject.world.stat(file).is_ok()) {
+    if scope.for_other_machine && !(file.is_absolute() && subject.world.stat(file).is_ok()) {
         // The files are for another machine; only what is wrong everywhere is told.
         let words: Vec<&[u8]> = path.fields().collect();
         if words.len() > 1 && words.first().is_some_and(|word| word.starts_with(b"/")) {
-            findings.push(subject.finding(
+            findings.push(subject.make_finding(
                 "hook-path",
                 &entry.current,
                 whole,
@@ -102,7 +108,7 @@ fn hook_path(subject: &Subject<'_>, entry: &Entry, scope: Scope, findings: &mut 
         }
         return;
     }
-    if let Err(refusal) = path_check::check(subject.world, &path) {
-        findings.push(subject.finding("hook-refused", &entry.current, whole, refusal.to_string(), None));
+    if let Err(refusal) = path_check::check_path(subject.world, &path) {
+        findings.push(subject.make_finding("hook-refused", &entry.current, whole, refusal.to_string(), None));
     }
 }

@@ -1,20 +1,20 @@
 //! What is wrong in a configuration: the language's own rules, then those of hooks, slots and transforms, which need
 //! the rooms that read these values.
 
-mod crons;
-pub mod here;
+mod cron_jobs;
 mod hook_report;
 mod hooks;
-mod judge;
+mod lint_request;
+mod lint_scope;
 mod rules;
-mod scope;
 mod slots;
 mod transforms;
-mod unread;
+mod unread_sources;
+pub mod unsupported_here;
 
-pub use hook_report::{CallerKeyword, CallerRecord, HookReport, HookRow, hook_report};
-pub use hooks::keywords;
-pub use judge::{Judgement, Wanted};
+pub use hook_report::{CallerKeyword, CallerRecord, HookReport, HookReportRow, build_hook_report};
+pub use hooks::configured_keywords;
+pub use lint_request::{LintRequest, LintResult};
+pub use lint_scope::LintScope;
 pub use rules::lint;
-pub use scope::Scope;
-pub use unread::{not_read, stop};
+pub use unread_sources::{check_unread_sources, fatal_error_finding};

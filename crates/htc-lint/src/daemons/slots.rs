@@ -2,26 +2,26 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::config::Subject;
-use htc_base::quirks::Quirks;
-use htc_base::text::{bare_name, caseless, list, similar};
+use crate::config::LintSubject;
+use htc_base::quirks::QuirkMode;
+use htc_base::text::{caseless, list, similar_names, unqualified_name};
 use htc_config::finding::Finding;
-use htc_config::macro_set::Entry;
-use htc_slot::{Share, ShareErrorKind, Shares};
+use htc_config::macro_set::MacroEntry;
+use htc_slot::{ResourceShare, ShareListErrorKind, SlotTypeShares};
 
-pub(super) fn lint(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let tags = tags(subject);
-    for entry in subject.written() {
-        if let Some(id) = type_id(&entry.name) {
-            shares(subject, entry, id, &tags, findings);
+pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let tags = machine_resources(subject);
+    for entry in subject.user_written_entries() {
+        if let Some(id) = slot_type_number(&entry.name) {
+            check_shares(subject, entry, id, &tags, findings);
         }
-        quoted_ids(subject, entry, findings);
+        check_quoted_ids(subject, entry, findings);
     }
 }
 
 /// Ids of a resource between quotes, which are a part of them (`parse_user_resource_config`, ResAttributes.cpp).
-fn quoted_ids(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
-    let name = bare_name(&entry.name);
+fn check_quoted_ids(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    let name = unqualified_name(&entry.name);
     let is_named = |start: &[u8]| caseless::starts_with(name, start);
     let is_list = is_named(b"OFFLINE_MACHINE_RESOURCE_")
         || is_named(b"MACHINE_RESOURCE_")
@@ -35,19 +35,25 @@ fn quoted_ids(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>)
     let message =
         format!("{}: the quotes are a part of the names: the first is {}", entry.name, first.as_bstr());
     let fix = "write names without quotes, with commas or blanks between them";
-    findings.push(subject.finding("resource-names", &entry.current, None, message, Some(fix.to_owned())));
+    findings.push(subject.make_finding(
+        "resource-names",
+        &entry.current,
+        None,
+        message,
+        Some(fix.to_owned()),
+    ));
 }
 
 /// The number in `SLOT_TYPE_<n>`.
-fn type_id(name: &[u8]) -> Option<u32> {
-    let name = bare_name(name);
+fn slot_type_number(name: &[u8]) -> Option<u32> {
+    let name = unqualified_name(name);
     let start = b"SLOT_TYPE_";
     let digits = name.get(start.len()..).filter(|_| caseless::starts_with(name, start))?;
     digits.iter().all(u8::is_ascii_digit).then(|| digits.to_str().ok()?.parse().ok()).flatten()
 }
 
 /// The resources that the configuration gives the machine. GPUs are looked for on every machine.
-fn tags(subject: &Subject<'_>) -> Vec<String> {
+fn machine_resources(subject: &LintSubject<'_>) -> Vec<String> {
     let starts = [&b"MACHINE_RESOURCE_INVENTORY_"[..], b"MACHINE_RESOURCE_"];
     let named = subject.config.set.entries().filter_map(|entry| {
         let start = starts.iter().find(|start| caseless::starts_with(&entry.name, start))?;
@@ -56,7 +62,13 @@ fn tags(subject: &Subject<'_>) -> Vec<String> {
     named.chain(["GPUs".to_owned()]).collect()
 }
 
-fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findings: &mut Vec<Finding>) {
+fn check_shares(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    id: u32,
+    tags: &[String],
+    findings: &mut Vec<Finding>,
+) {
     let raw = &entry.current.raw;
     let Ok(value) = subject.view.expand_raw(&entry.name, raw) else {
         return;
@@ -68,11 +80,11 @@ fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findin
     let whole = (0, raw.len());
     let part = |span: &std::ops::Range<usize>| if *raw == *value { (span.start, span.end) } else { whole };
     let mut tell = |part: (usize, usize), message: String, fix: Option<String>| {
-        findings.push(subject.finding("slot-type", &entry.current, Some(part), message, fix));
+        findings.push(subject.make_finding("slot-type", &entry.current, Some(part), message, fix));
     };
-    for (span, name) in Shares::ignored(text, tags) {
+    for (span, name) in SlotTypeShares::ignored_items(text, tags) {
         let message = format!("the machine has no resource {name}: this share is ignored");
-        tell(part(&span), message, Some(resource_meant(&name, tags)));
+        tell(part(&span), message, Some(suggest_resource(&name, tags)));
     }
     let is_own_disk = |name: &BStr| {
         let upper = name.to_ascii_uppercase();
@@ -81,19 +93,19 @@ fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findin
     let has_own_disks = subject.view.names().any(is_own_disk);
     let count = subject.view.int(&format!("NUM_SLOTS_TYPE_{id}")).ok().flatten();
     let count = count.map_or(1, |setting| setting.value).max(1);
-    for span in Shares::items(text) {
+    for span in SlotTypeShares::item_spans(text) {
         // One item by itself; only the line end separates items in a list that has one.
         let (item, place) = (format!("{}\n", &text[span.clone()]), part(&span));
-        match Shares::parse(&item, tags, Quirks::None) {
+        match SlotTypeShares::parse(&item, tags, QuirkMode::Manual) {
             Err(error) => {
                 let fix = match &error.kind {
-                    ShareErrorKind::Unknown(name) => Some(resource_meant(name, tags)),
+                    ShareListErrorKind::Unknown(name) => Some(suggest_resource(name, tags)),
                     _ => None,
                 };
                 tell(place, format!("{}: {error}; no slot of the type is made", entry.name), fix);
             }
             Ok(shares) => {
-                let Some((what, percent)) = too_much(&shares, count, has_own_disks) else {
+                let Some((what, percent)) = oversubscribed_resource(&shares, count, has_own_disks) else {
                     continue;
                 };
                 let times = if count > 1 { format!(" for {count} slots") } else { String::new() };
@@ -108,7 +120,11 @@ fn shares(subject: &Subject<'_>, entry: &Entry, id: u32, tags: &[String], findin
 }
 
 /// The resource of which the slots of a type take more than everything, and how much.
-fn too_much(shares: &Shares, count: i64, has_own_disks: bool) -> Option<(BString, f64)> {
+fn oversubscribed_resource(
+    shares: &SlotTypeShares,
+    count: i64,
+    has_own_disks: bool,
+) -> Option<(BString, f64)> {
     let named =
         [("cpus", shares.cpus), ("memory", shares.memory), ("swap", shares.swap), ("disk", shares.disk)];
     let custom = shares.custom.iter().map(|custom| (custom.tag.as_str(), custom.share));
@@ -116,16 +132,16 @@ fn too_much(shares: &Shares, count: i64, has_own_disks: bool) -> Option<(BString
     let named = named.into_iter().filter(|(what, _)| !(has_own_disks && *what == "disk"));
     named.chain(custom).find_map(|(what, share)| match share {
         // `33.4%` for three is rounded down, not refused.
-        Share::Fraction(part) if part * count as f64 > 1.005 => {
+        ResourceShare::Fraction(part) if part * count as f64 > 1.005 => {
             Some((what.into(), part * count as f64 * 100.0))
         }
         _ => None,
     })
 }
 
-fn resource_meant(name: &str, tags: &[String]) -> String {
+fn suggest_resource(name: &str, tags: &[String]) -> String {
     let known = ["cpus", "memory", "ram", "disk", "swap"].into_iter().chain(tags.iter().map(String::as_str));
-    match similar::nearest(name, known) {
+    match similar_names::nearest(name, known) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("define it as MACHINE_RESOURCE_{name}, or remove it"),
     }

@@ -2,58 +2,63 @@
 
 use bstr::ByteSlice;
 
-use super::scope::Scope;
-use crate::config::Subject;
-use crate::transforms::{Runner, lint as lint_transform};
-use htc_base::text::{bare_name, caseless};
+use super::lint_scope::LintScope;
+use crate::config::LintSubject;
+use crate::transforms::{TransformRunner, lint as lint_transform};
+use htc_base::text::{caseless, unqualified_name};
 use htc_config::finding::Finding;
-use htc_config::macro_set::Entry;
-use htc_transform::{LoadError, Transform};
+use htc_config::macro_set::MacroEntry;
+use htc_transform::{Transform, TransformLoadError};
 
 /// Whether a parameter holds a route or a transform.
-fn is_body(name: &[u8]) -> bool {
-    let name = bare_name(name);
+fn is_route_or_transform(name: &[u8]) -> bool {
+    let name = unqualified_name(name);
     ["JOB_ROUTER_ROUTE_", "JOB_ROUTER_TRANSFORM_", "JOB_TRANSFORM_"]
         .iter()
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
 }
 
 /// How often a word stands in a text, whatever its case.
-fn count(text: &[u8], word: &str) -> usize {
+fn count_word(text: &[u8], word: &str) -> usize {
     let word = word.as_bytes();
     text.windows(word.len().max(1)).filter(|part| caseless::eq(part, word)).count()
 }
 
 /// The transform of an entry; of one whose condition is bad the other statements are looked at as if it were good.
-fn read(subject: &Subject<'_>, entry: &Entry, label: &str, findings: &mut Vec<Finding>) -> Option<Transform> {
+fn read_transform(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    label: &str,
+    findings: &mut Vec<Finding>,
+) -> Option<Transform> {
     let raw = &entry.current.raw;
-    let LoadError::Requirements { reason, span, text, .. } =
-        match Transform::from_knob(label, raw, subject.dialect()) {
+    let TransformLoadError::Requirements { reason, span, text, .. } =
+        match Transform::from_parameter(label, raw, subject.dialect()) {
             Ok(transform) => return Some(transform),
             Err(error) => error,
         };
     let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
     let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
-    findings.push(subject.finding("transform", &entry.current, part, message, None));
-    Transform::from_knob(label, &without(raw, &text)?, subject.dialect()).ok()
+    findings.push(subject.make_finding("transform", &entry.current, part, message, None));
+    Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
 }
 
 /// The bodies of routes and transforms, by the transform language's own rules.
-pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Finding>) {
+pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut Vec<Finding>) {
     let bodies: Vec<u8> = subject
         .config
         .set
         .entries()
-        .filter(|entry| is_body(&entry.name))
+        .filter(|entry| is_route_or_transform(&entry.name))
         .flat_map(|entry| [entry.raw().as_bytes(), b"\n"].concat())
         .collect();
-    for entry in subject.written().filter(|entry| !entry.raw().is_empty()) {
-        let name = bare_name(&entry.name);
+    for entry in subject.user_written_entries().filter(|entry| !entry.raw().is_empty()) {
+        let name = unqualified_name(&entry.name);
         let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
         let runner = match () {
             () if caseless::ends_with(name, b"_NAMES") => continue,
-            () if is("JOB_ROUTER_ROUTE_") || is("JOB_ROUTER_TRANSFORM_") => Runner::Router,
-            () if is("JOB_TRANSFORM_") => Runner::Schedd,
+            () if is("JOB_ROUTER_ROUTE_") || is("JOB_ROUTER_TRANSFORM_") => TransformRunner::Router,
+            () if is("JOB_TRANSFORM_") => TransformRunner::Schedd,
             () => continue,
         };
         let raw = &entry.current.raw;
@@ -62,12 +67,12 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
             continue;
         }
         let label = name.to_str_lossy();
-        let Some(transform) = read(subject, entry, &label, findings) else { continue };
+        let Some(transform) = read_transform(subject, entry, &label, findings) else { continue };
         for told in lint_transform(&transform, runner, Some(&subject.view), subject.world) {
             // Macros pass from one transform of a chain to the next, and from files that are not seen here.
             let name = told.message.split(' ').next().unwrap_or_default();
-            let elsewhere = count(&bodies, name) > count(raw, name);
-            if matches!(told.rule, "undefined" | "unused") && (!scope.complete || elsewhere) {
+            let elsewhere = count_word(&bodies, name) > count_word(raw, name);
+            if matches!(told.rule, "undefined" | "unused") && (!scope.is_complete || elsewhere) {
                 continue;
             }
             let span = told.line.span(told.at.0, told.at.1);
@@ -78,14 +83,14 @@ pub(super) fn lint(subject: &Subject<'_>, scope: Scope, findings: &mut Vec<Findi
             });
             if !covered {
                 let fix = Some(told.fix).filter(|fix| !fix.is_empty());
-                findings.push(subject.finding(told.rule, &entry.current, Some(part), told.message, fix));
+                findings.push(subject.make_finding(told.rule, &entry.current, Some(part), told.message, fix));
             }
         }
     }
 }
 
 /// `raw` with a condition that is as long as `condition` and always holds in its place, so that all else keeps its own.
-fn without(raw: &[u8], condition: &[u8]) -> Option<Vec<u8>> {
+fn replace_condition(raw: &[u8], condition: &[u8]) -> Option<Vec<u8>> {
     let at = raw.find(condition).filter(|_| !condition.is_empty())?;
     let mut changed = raw.to_vec();
     changed[at..at + condition.len()].fill(b' ');

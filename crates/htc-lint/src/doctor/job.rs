@@ -2,39 +2,39 @@
 
 use bstr::BString;
 
-use super::check::Check;
-use htc_base::process::Identity;
-use htc_base::quirks::Quirks;
+use super::check::DoctorCheck;
+use htc_base::process::ProcessIdentity;
+use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_classad::ClassAd;
-use htc_config::{CommandPolicy, Config, Who};
+use htc_config::{CommandPolicy, Config, LookupContext};
 use htc_os::identity;
-use htc_runner::hook_environment::{ConfigChoice, DaemonEnvironment};
-use htc_runner::starter::{Request, Script, plan, rehearse};
-use htc_starter::Overrides;
-use htc_starter::not_done::With;
+use htc_runner::hook_environment::{ConfigSelection, DaemonEnvironment};
+use htc_runner::starter::{RehearsalScript, RunRequest, plan, rehearse};
+use htc_starter::JobOverrides;
+use htc_starter::unsupported::AccessPointRole;
 
 /// Whether a job would start. `account` is that of HTCondor's daemons, where there is one beside the caller's: as root an account
 /// is needed that is not root.
-pub fn rehearsed(
-    choice: &ConfigChoice,
+pub fn rehearse_job(
+    choice: &ConfigSelection,
     world: &dyn World,
-    account: Option<&Identity>,
-    quirks: Quirks,
-) -> Option<Check> {
-    let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
-    let (config, _) = Config::load(world, &who, &choice.load_options(CommandPolicy::BOUNDED)).ok()?;
+    account: Option<&ProcessIdentity>,
+    quirks: QuirkMode,
+) -> Option<DoctorCheck> {
+    let who = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
+    let (config, _) = Config::load(world, &who, &choice.load_options(CommandPolicy::BOUNDED_RUN)).ok()?;
     let view = config.view(world);
     let uid = account.map_or_else(identity::effective_uid, |identity| identity.uid);
-    let owner = identity::by_uid(uid)?.name.to_string();
-    let request = Request {
+    let owner = identity::account_by_uid(uid)?.name.to_string();
+    let request = RunRequest {
         world,
         quirks,
-        environment: DaemonEnvironment::of_program(world, choice),
-        ad: job(&owner),
+        environment: DaemonEnvironment::from_program(world, choice),
+        ad: rehearsal_job_ad(&owner),
         machine: None,
-        overrides: Overrides::default(),
-        with: With::Nobody,
+        overrides: JobOverrides::default(),
+        role: AccessPointRole::Absent,
         helper: ("/proc/self/exe".into(), vec![BString::from("htc-starter-run")]),
         spool: None,
         log: None,
@@ -46,29 +46,29 @@ pub fn rehearsed(
         hook_timeout: None,
         timeout: None,
         orphan_grace: None,
-        private: None,
+        private_directory: None,
         fallback_execute: std::env::temp_dir(),
-        skew_us: 0,
+        clock_skew_us: 0,
     };
     let planned = match plan(request, &view) {
         Ok(planned) => planned,
-        Err(error) => return Some(Check::fails("jobs", error.told(), "correct it")),
+        Err(error) => return Some(DoctorCheck::failed("jobs", error.user_message(), "correct it")),
     };
-    let rehearsed = rehearse(planned.machine, &planned.job, &Script::default(), world);
-    let story = rehearsed.story;
+    let rehearsed = rehearse(planned.machine, &planned.context, &RehearsalScript::default(), world);
+    let story = rehearsed.preview;
     let missing = || story.missing.first().map(|program| format!("there is no '{program}' on this machine"));
     let why = story.refused.map(|refused| refused.reason).or_else(missing);
     Some(match why {
         Some(why) => {
             let found = format!("a job of {owner}'s is not started: {why}");
-            Check::fails("jobs", found, "correct what it names; htc-starter-run --dry-run tells more")
+            DoctorCheck::failed("jobs", found, "correct what it names; htc-starter-run --dry-run tells more")
         }
-        None => Check::good("jobs", format!("a job of {owner}'s would start")),
+        None => DoctorCheck::passed("jobs", format!("a job of {owner}'s would start")),
     })
 }
 
 /// It brings the image that SINGULARITY_JOB may want of it, so that only the configuration is to blame.
-fn job(owner: &str) -> ClassAd {
+fn rehearsal_job_ad(owner: &str) -> ClassAd {
     let mut ad = ClassAd::new();
     for (name, value) in [
         ("Cmd", "/bin/true"),

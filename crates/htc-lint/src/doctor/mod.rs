@@ -2,15 +2,15 @@
 //! is changed, and nothing is run but what a run would ask at its start.
 
 mod check;
+mod directories;
 mod disk;
-mod examine;
+mod doctor_input;
 mod hooks;
 mod job;
 mod machine;
-mod patient;
-mod places;
+mod run_checks;
 
-pub use check::{Check, Standing};
-pub use examine::examine;
-pub use job::rehearsed;
-pub use patient::Patient;
+pub use check::{CheckStatus, DoctorCheck};
+pub use doctor_input::DoctorInput;
+pub use job::rehearse_job;
+pub use run_checks::run_all_checks;

@@ -2,60 +2,69 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::transforms::finding::Lint;
+use crate::transforms::finding::TransformLinter;
 use htc_base::text::space::trim;
-use htc_classad::{Dialect, Expr, ParseError, traps};
-use htc_transform::Line;
-use htc_transform::pattern;
-use htc_transform::scope_use::find_scope;
-use htc_transform::{Attribute, Command, CommandError, Keyword, Pattern, command_hint};
+use htc_classad::{Dialect, Expr, ParseError, pitfalls};
+use htc_transform::RuleLine;
+use htc_transform::attribute_pattern;
+use htc_transform::scope_reference::find_scope;
+use htc_transform::{
+    AttributePattern, CommandAttribute, CommandKeyword, CommandSyntaxError, TransformCommand, command_hint,
+};
 
 /// What has to stand behind a command.
-fn wanted(keyword: Keyword) -> &'static str {
+fn expected_arguments(keyword: CommandKeyword) -> &'static str {
     match keyword {
-        Keyword::Copy | Keyword::Rename => "give an attribute or /regex/ and a new name",
-        Keyword::Delete => "give one attribute or /regex/",
-        Keyword::Default | Keyword::EvalSet | Keyword::Set => "give an attribute and a value",
-        Keyword::EvalMacro => "give a macro and an expression",
-        Keyword::Name => "give a name",
-        Keyword::Requirements => "give an expression",
-        Keyword::Transform => "give what to iterate over",
-        Keyword::Universe => "give a universe",
+        CommandKeyword::Copy | CommandKeyword::Rename => "give an attribute or /regex/ and a new name",
+        CommandKeyword::Delete => "give one attribute or /regex/",
+        CommandKeyword::Default | CommandKeyword::EvalSet | CommandKeyword::Set => {
+            "give an attribute and a value"
+        }
+        CommandKeyword::EvalMacro => "give a macro and an expression",
+        CommandKeyword::Name => "give a name",
+        CommandKeyword::Requirements => "give an expression",
+        CommandKeyword::Transform => "give what to iterate over",
+        CommandKeyword::Universe => "give a universe",
     }
 }
 
-impl Lint<'_> {
-    pub(super) fn not_a_command(&mut self, line: &Line, error: &CommandError) {
+impl TransformLinter<'_> {
+    pub(super) fn report_not_a_command(&mut self, line: &RuleLine, error: &CommandSyntaxError) {
         let text = line.text.as_bstr();
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());
         let (at, fix) = match error {
-            CommandError::UnknownKeyword(word) => ((0, word_end), command_hint(word).unwrap_or_default()),
-            CommandError::NoArgument(keyword) | CommandError::OneArgument(keyword) => {
-                ((0, text.len()), wanted(*keyword).to_owned())
+            CommandSyntaxError::UnknownKeyword(word) => {
+                ((0, word_end), command_hint(word).unwrap_or_default())
             }
-            CommandError::BadPattern => (
+            CommandSyntaxError::NoArgument(keyword) | CommandSyntaxError::OneArgument(keyword) => {
+                ((0, text.len()), expected_arguments(*keyword).to_owned())
+            }
+            CommandSyntaxError::BadPattern => (
                 (word_end, text.len()),
                 "a pattern is /regex/ with flags i, m, U or g directly behind it, then a blank".to_owned(),
             ),
         };
-        self.fails("command", (line, at), format!("{error}, the transform fails"), fix);
+        self.report_error("command", (line, at), format!("{error}, the transform fails"), fix);
     }
 
-    pub(super) fn command(&mut self, line: &Line, command: &Command, depth: usize) {
+    pub(super) fn lint_command(&mut self, line: &RuleLine, command: &TransformCommand, depth: usize) {
         let value_at = (command.value_at, line.text.len());
-        if matches!(command.keyword, Keyword::Name | Keyword::Requirements | Keyword::Universe) {
+        if matches!(
+            command.keyword,
+            CommandKeyword::Name | CommandKeyword::Requirements | CommandKeyword::Universe
+        ) {
             let message = format!("this is no {0} statement, it does nothing", command.keyword.name());
             let fix = format!("put nothing between {} and what it says", command.keyword.name());
-            self.warn("statement", (line, (0, line.text.len())), message, fix);
+            self.report_warning("statement", (line, (0, line.text.len())), message, fix);
             return;
         }
         match &command.attribute {
             None => {}
-            Some(Attribute::Pattern(found)) => {
-                self.pattern(line, command, found);
-                self.written.clear();
+            Some(CommandAttribute::Pattern(found)) => {
+                self.lint_pattern(line, command, found);
+                self.unread_sets.clear();
             }
-            Some(Attribute::Name { name, trailing }) => {
+            Some(CommandAttribute::Name { name, trailing }) => {
                 let at = (command.attribute_at, command.attribute_at + name.len());
                 if let Some(character) = trailing {
                     let character = char::from(*character);
@@ -63,30 +72,30 @@ impl Lint<'_> {
                         "25.14 makes the '{character}' part of the name, as a NUL byte; the output is cut there"
                     );
                     let place = (at.1, at.1 + 1);
-                    self.warn(
+                    self.report_warning(
                         "trailing",
                         (line, place),
                         message,
                         format!("put a blank before '{character}'"),
                     );
                 }
-                self.attribute((line, at), command, name);
-                self.overwritten((line, at), command, name, depth);
+                self.lint_attribute_name((line, at), command, name);
+                self.lint_overwritten_set((line, at), command, name, depth);
             }
         }
-        if matches!(command.keyword, Keyword::Copy | Keyword::Rename)
+        if matches!(command.keyword, CommandKeyword::Copy | CommandKeyword::Rename)
             && !command.value.contains(&b'$')
-            && !may_be_name(command)
+            && !can_be_attribute_name(command)
         {
             let message = format!("'{}' is no attribute name, nothing is done", command.value);
             let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
-            self.warn("new-name", (line, value_at), message, fix);
+            self.report_warning("new-name", (line, value_at), message, fix);
         }
-        self.expression(line, command);
+        self.lint_expression(line, command);
     }
 
     /// References of a new name to groups that the pattern does not have.
-    fn groups(&mut self, line: &Line, command: &Command, groups: usize) {
+    fn lint_group_references(&mut self, line: &RuleLine, command: &TransformCommand, groups: usize) {
         for (at, pair) in command.value.windows(2).enumerate() {
             let number = usize::from(pair[1].wrapping_sub(b'0'));
             if pair[0] == b'\\' && number < 10 && number > groups {
@@ -97,18 +106,24 @@ impl Lint<'_> {
                         .to_owned(),
                     last => format!("'\\0' is all that matched, the last group is '\\{last}'"),
                 };
-                self.warn("regex", (line, place), message, fix);
+                self.report_warning("regex", (line, place), message, fix);
                 return;
             }
         }
     }
 
-    fn attribute(&mut self, place: (&Line, (usize, usize)), command: &Command, name: &BString) {
-        if name.contains(&b'$') && command.keyword != Keyword::EvalMacro {
+    fn lint_attribute_name(
+        &mut self,
+        place: (&RuleLine, (usize, usize)),
+        command: &TransformCommand,
+        name: &BString,
+    ) {
+        if name.contains(&b'$') && command.keyword != CommandKeyword::EvalMacro {
             let message = "macros are not expanded in the attribute's name";
             let fix = "write the name itself, or use a pattern with COPY and RENAME";
-            self.warn("name-macro", place, message, fix);
-        } else if command.keyword != Keyword::EvalMacro && !pattern::is_attribute_name(name) {
+            self.report_warning("name-macro", place, message, fix);
+        } else if command.keyword != CommandKeyword::EvalMacro && !attribute_pattern::is_attribute_name(name)
+        {
             let starts = name.first() == Some(&b'/');
             let message = format!("'{name}' is no attribute name; what is stored cannot be read back");
             let fix = if starts {
@@ -116,156 +131,169 @@ impl Lint<'_> {
             } else {
                 "use letters, digits and '_'"
             };
-            self.warn("name", place, message, fix);
+            self.report_warning("name", place, message, fix);
         }
     }
 
-    fn pattern(&mut self, line: &Line, command: &Command, found: &Pattern) {
+    fn lint_pattern(&mut self, line: &RuleLine, command: &TransformCommand, found: &AttributePattern) {
         let place = (line, (command.attribute_at, command.attribute_at + found.regex.len() + 2));
-        match pattern::compile(found) {
+        match attribute_pattern::compile_pattern(found) {
             Err(error) => {
                 let message = format!("{error}; the statement is ignored");
-                self.warn("regex", place, message, "correct the regular expression");
+                self.report_warning("regex", place, message, "correct the regular expression");
             }
-            Ok(regex) if command.keyword != Keyword::Delete => self.groups(line, command, regex.groups()),
+            Ok(regex) if command.keyword != CommandKeyword::Delete => {
+                self.lint_group_references(line, command, regex.groups())
+            }
             Ok(_) => {}
         }
         if found.anchored {
             let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
             let fix =
                 "write '^' where that is meant, and leave the 'g' out: every attribute that matches is taken";
-            self.warn("regex", place, message, fix);
+            self.report_warning("regex", place, message, fix);
         }
         if found.regex.ends_with(b"\\") {
             let message = "'\\/' does not escape, the pattern ends at its slash";
-            self.warn("regex", place, message, "write '.' or '\\x2f' for a slash");
+            self.report_warning("regex", place, message, "write '.' or '\\x2f' for a slash");
         }
     }
 
     /// A SET whose attribute is set again before anything could have looked at it.
-    fn overwritten(
+    fn lint_overwritten_set(
         &mut self,
-        (line, at): (&Line, (usize, usize)),
-        command: &Command,
+        (line, at): (&RuleLine, (usize, usize)),
+        command: &TransformCommand,
         name: &BString,
         depth: usize,
     ) {
         let key = name.to_ascii_lowercase();
         // A macro may read any attribute.
         if command.value.contains(&b'$') {
-            self.written.clear();
+            self.unread_sets.clear();
         }
         // The value of DELETE is the attribute itself.
-        let read = if command.keyword == Keyword::Delete { &b""[..] } else { &command.value };
+        let read = if command.keyword == CommandKeyword::Delete { &b""[..] } else { &command.value };
         for word in read.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')) {
-            self.written.remove(&word.to_ascii_lowercase());
+            self.unread_sets.remove(&word.to_ascii_lowercase());
         }
         match command.keyword {
-            Keyword::Set | Keyword::EvalSet | Keyword::Delete => {
-                if let Some((before, place, at_depth)) = self.written.remove(&key)
+            CommandKeyword::Set | CommandKeyword::EvalSet | CommandKeyword::Delete => {
+                if let Some((before, place, at_depth)) = self.unread_sets.remove(&key)
                     && at_depth == depth
                 {
                     let message = format!("dead statement: {name} is changed again on line {}", line.number);
-                    self.warn("dead", (&before, place), message, "remove one of the two");
+                    self.report_warning("dead", (&before, place), message, "remove one of the two");
                 }
-                if command.keyword != Keyword::Delete {
-                    self.written.insert(key, (line.clone(), at, depth));
+                if command.keyword != CommandKeyword::Delete {
+                    self.unread_sets.insert(key, (line.clone(), at, depth));
                 }
             }
-            Keyword::Default => {
-                if let Some((before, ..)) = self.written.get(&key) {
+            CommandKeyword::Default => {
+                if let Some((before, ..)) = self.unread_sets.get(&key) {
                     let message = format!("dead statement: {name} was set on line {}", before.number);
-                    self.warn("dead", (line, at), message, "remove it, or put it before the SET");
+                    self.report_warning("dead", (line, at), message, "remove it, or put it before the SET");
                 }
             }
             _ => {
-                self.written.remove(&key);
+                self.unread_sets.remove(&key);
             }
         }
     }
 
-    fn expression(&mut self, line: &Line, command: &Command) {
+    fn lint_expression(&mut self, line: &RuleLine, command: &TransformCommand) {
         let constant = !command.value.contains(&b'$');
-        let (old, new) = (Dialect::of(self.world).old(), Dialect::of(self.world));
+        let (old, new) = (Dialect::of_world(self.world).old(), Dialect::of_world(self.world));
         // How far it is read, and how.
         let parsed = match command.keyword {
-            Keyword::Set | Keyword::Default if constant => {
+            CommandKeyword::Set | CommandKeyword::Default if constant => {
                 Expr::parse_with(&command.value, old).map(|_| (command.value.len(), old))
             }
-            Keyword::EvalSet | Keyword::EvalMacro if constant => {
+            CommandKeyword::EvalSet | CommandKeyword::EvalMacro if constant => {
                 Expr::parse_prefix(&command.value, new).map(|(_, end)| (end, new))
             }
             _ => {
-                self.quoting(line, command);
+                self.lint_missing_quote(line, command);
                 return;
             }
         };
         let (end, dialect) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => {
-                if !self.quoting(line, command) {
-                    self.no_expression(line, command, &error);
+                if !self.lint_missing_quote(line, command) {
+                    self.report_invalid_expression(line, command, &error);
                 }
                 return;
             }
         };
         let offset = command.value_at;
-        self.single_quotes(line, command);
-        self.traps(line, &command.value[..end], offset, dialect);
+        self.lint_single_quotes(line, command);
+        self.lint_expression_traps(line, &command.value[..end], offset, dialect);
         if !trim(&command.value[end..]).is_empty() {
             let at = (offset + end, line.text.len());
             let message = "reads as far as it parses, the rest is ignored without a word";
-            self.warn("rest-ignored", (line, at), message, "remove it, or join it with an operator");
+            self.report_warning(
+                "rest-ignored",
+                (line, at),
+                message,
+                "remove it, or join it with an operator",
+            );
         }
         if let Some(target) = find_scope(&command.value, "target")
-            && matches!(command.keyword, Keyword::EvalSet | Keyword::EvalMacro)
+            && matches!(command.keyword, CommandKeyword::EvalSet | CommandKeyword::EvalMacro)
         {
             let at = (offset + target, offset + target + 7);
             let message = "TARGET. is undefined here, there is one ad";
-            self.warn("scope", (line, at), message, "write the attribute's name without 'TARGET.'");
+            self.report_warning("scope", (line, at), message, "write the attribute's name without 'TARGET.'");
         }
     }
 
-    fn no_expression(&mut self, line: &Line, command: &Command, error: &ParseError) {
+    fn report_invalid_expression(&mut self, line: &RuleLine, command: &TransformCommand, error: &ParseError) {
         let (offset, value) = (command.value_at, &command.value);
         let (start, end) = (error.span.start as usize, error.span.end as usize);
         let (at, fix) = match value.find(b" #") {
             Some(hash) => {
                 ((offset + hash + 1, line.text.len()), "put the remark on a line of its own".to_owned())
             }
-            None => ((offset + start, offset + end), said_right(value)),
+            None => ((offset + start, offset + end), suggest_expression(value)),
         };
         let message = format!("{error}; {} does nothing", command.keyword.name());
-        self.warn("expression", (line, at), message, fix);
+        self.report_warning("expression", (line, at), message, fix);
     }
 
     /// What an expression says that is rarely meant: `'a'` for a string, functions that do not exist. It stands at an
     /// offset of the line.
-    pub(super) fn traps(&mut self, line: &Line, text: &[u8], offset: usize, dialect: Dialect) {
-        for trap in traps::find(text, dialect) {
+    pub(super) fn lint_expression_traps(
+        &mut self,
+        line: &RuleLine,
+        text: &[u8],
+        offset: usize,
+        dialect: Dialect,
+    ) {
+        for trap in pitfalls::find(text, dialect) {
             let at = (offset + trap.span.start as usize, offset + trap.span.end as usize);
-            self.warn("trap", (line, at), trap.message, trap.hint);
+            self.report_warning("trap", (line, at), trap.message, trap.hint);
         }
     }
 
     /// A name in single quotes in place of a text.
-    fn single_quotes(&mut self, line: &Line, command: &Command) {
+    fn lint_single_quotes(&mut self, line: &RuleLine, command: &TransformCommand) {
         let value = &command.value;
         if value.len() > 1 && value.starts_with(b"'") && value.ends_with(b"'") {
             let message = "single quotes make an attribute's name, not a string";
             let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
             let at = (command.value_at, line.text.len());
-            self.warn("quotes", (line, at), message, fix);
+            self.report_warning("quotes", (line, at), message, fix);
         }
     }
 
     /// A quotation mark that is missing from a value which cannot be read, or not yet; whether one is.
-    fn quoting(&mut self, line: &Line, command: &Command) -> bool {
-        use Keyword::{Default, EvalMacro, EvalSet, Set};
+    fn lint_missing_quote(&mut self, line: &RuleLine, command: &TransformCommand) -> bool {
+        use CommandKeyword::{Default, EvalMacro, EvalSet, Set};
         if !matches!(command.keyword, Set | Default | EvalSet | EvalMacro) {
             return false;
         }
-        self.single_quotes(line, command);
+        self.lint_single_quotes(line, command);
         // In the old syntax a backslash escapes nothing but a quotation mark.
         let escapes = matches!(command.keyword, EvalSet | EvalMacro);
         let (mut open, mut at) = (false, 0);
@@ -281,16 +309,16 @@ impl Lint<'_> {
         if open {
             let message = format!("a quotation mark is missing; {} does nothing", command.keyword.name());
             let at = (command.value_at, line.text.len());
-            self.warn("quotes", (line, at), message, "add it");
+            self.report_warning("quotes", (line, at), message, "add it");
         }
         open
     }
 }
 
 /// Whether the new name of COPY or RENAME can be one.
-fn may_be_name(command: &Command) -> bool {
-    if !matches!(command.attribute, Some(Attribute::Pattern(_))) {
-        return pattern::is_attribute_name(&command.value);
+fn can_be_attribute_name(command: &TransformCommand) -> bool {
+    if !matches!(command.attribute, Some(CommandAttribute::Pattern(_))) {
+        return attribute_pattern::is_attribute_name(&command.value);
     }
     // Groups stand for a part of a name.
     let (mut name, mut at) = (Vec::new(), 0);
@@ -299,11 +327,11 @@ fn may_be_name(command: &Command) -> bool {
         name.push(if is_group { b'x' } else { byte });
         at += 1 + usize::from(is_group);
     }
-    pattern::is_attribute_name(&name)
+    attribute_pattern::is_attribute_name(&name)
 }
 
 /// What to write in place of a text that is no expression.
-fn said_right(value: &BString) -> String {
+fn suggest_expression(value: &BString) -> String {
     if !value.contains(&b'"') && value.len() < 80 {
         return format!("correct the expression; a text stands in quotes: \"{value}\"");
     }

@@ -1,46 +1,51 @@
 //! The `if` lines of a transform, as far as they can be followed without an ad.
 
 use htc_base::text::space::trim;
-use htc_transform::Line;
+use htc_transform::RuleLine;
 
 /// The `if` lines of a text, as far as they are constant.
 #[derive(Default)]
-pub(super) struct Conditions {
-    open: Vec<Open>,
+pub(super) struct ConstantConditions {
+    open: Vec<OpenIf>,
 }
 
-struct Open {
-    line: Line,
+struct OpenIf {
+    line: RuleLine,
     /// What is known of the branch we are in.
-    branch: Option<bool>,
+    branch_value: Option<bool>,
     /// Whether some branch before was certainly taken.
-    taken: bool,
+    earlier_branch_taken: bool,
     /// Whether there was an else.
-    last: bool,
+    has_else: bool,
 }
 
-impl Conditions {
+impl ConstantConditions {
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
 
-    pub(super) fn is_dead(&self) -> bool {
-        self.open.iter().any(|open| open.branch == Some(false))
+    pub(super) fn is_unreachable(&self) -> bool {
+        self.open.iter().any(|open| open.branch_value == Some(false))
     }
 
-    pub(super) fn open(&self) -> Option<Line> {
+    pub(super) fn outermost_if(&self) -> Option<RuleLine> {
         self.open.first().map(|open| open.line.clone())
     }
 
     /// Follows one line; a message when it stands where it may not.
-    pub(super) fn line(&mut self, line: &Line) -> Option<&'static str> {
+    pub(super) fn follow_line(&mut self, line: &RuleLine) -> Option<&'static str> {
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());
-        let condition = constant(trim(&text[word_end..]));
+        let condition = evaluate_constant(trim(&text[word_end..]));
         match text[..word_end].to_ascii_lowercase().as_slice() {
             b"if" => {
                 let taken = condition == Some(true);
-                self.open.push(Open { line: line.clone(), branch: condition, taken, last: false });
+                self.open.push(OpenIf {
+                    line: line.clone(),
+                    branch_value: condition,
+                    earlier_branch_taken: taken,
+                    has_else: false,
+                });
                 None
             }
             b"endif" => self.open.pop().is_none().then_some("endif without matching if"),
@@ -53,21 +58,21 @@ impl Conditions {
                         "elif without matching if"
                     });
                 };
-                if open.last {
+                if open.has_else {
                     return Some(if is_else {
                         "else is not allowed after else"
                     } else {
                         "elif is not allowed after else"
                     });
                 }
-                open.last = is_else;
-                open.branch = match (open.taken, is_else, open.branch) {
+                open.has_else = is_else;
+                open.branch_value = match (open.earlier_branch_taken, is_else, open.branch_value) {
                     (true, ..) => Some(false),
                     (false, true, Some(false)) => Some(true),
                     (false, true, _) => None,
                     (false, false, _) => condition,
                 };
-                open.taken |= open.branch == Some(true);
+                open.earlier_branch_taken |= open.branch_value == Some(true);
                 None
             }
         }
@@ -75,7 +80,7 @@ impl Conditions {
 }
 
 /// The value of a condition that is a plain word or number.
-fn constant(condition: &[u8]) -> Option<bool> {
+fn evaluate_constant(condition: &[u8]) -> Option<bool> {
     match condition.to_ascii_lowercase().as_slice() {
         b"true" | b"yes" | b"t" | b"1" => Some(true),
         b"false" | b"no" | b"f" | b"0" => Some(false),

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use htc_base::world::World;
-use htc_transform::Line;
+use htc_transform::RuleLine;
 
 /// Who will run the transform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Runner {
+pub enum TransformRunner {
     /// `condor_transform_ads` and `htc-router-translate transform --rules`.
     #[default]
     Tool,
@@ -28,13 +28,13 @@ pub enum Severity {
 
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct TransformFinding {
     /// A stable name of the rule that found it.
     pub rule: &'static str,
     /// How bad.
     pub severity: Severity,
     /// The line.
-    pub line: Line,
+    pub line: RuleLine,
     /// The place within the line.
     pub at: (usize, usize),
     /// What is wrong.
@@ -45,7 +45,7 @@ pub struct Finding {
     pub inside_if: bool,
 }
 
-impl Finding {
+impl TransformFinding {
     /// Whether the transform fails here for every ad.
     pub fn is_fatal(&self) -> bool {
         self.severity == Severity::Error && !self.inside_if
@@ -53,46 +53,54 @@ impl Finding {
 }
 
 /// The state of one look through a transform.
-pub(super) struct Lint<'a> {
-    pub(super) runner: Runner,
+pub(super) struct TransformLinter<'a> {
+    pub(super) runner: TransformRunner,
     pub(super) world: &'a dyn World,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<TransformFinding>,
     pub(super) inside_if: bool,
     /// Attributes set so far and not looked at since: name in lower case, where.
-    pub(super) written: BTreeMap<Vec<u8>, (Line, (usize, usize), usize)>,
+    pub(super) unread_sets: BTreeMap<Vec<u8>, (RuleLine, (usize, usize), usize)>,
 }
 
-impl Lint<'_> {
+impl TransformLinter<'_> {
     /// Notes what does something else than it seems to, at a place in a line.
-    pub(super) fn warn(
+    pub(super) fn report_warning(
         &mut self,
         rule: &'static str,
-        place: (&Line, (usize, usize)),
+        place: (&RuleLine, (usize, usize)),
         message: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        self.add((rule, Severity::Warning), place, message.into(), fix.into());
+        self.add_finding((rule, Severity::Warning), place, message.into(), fix.into());
     }
 
     /// Notes what makes the transform fail.
-    pub(super) fn fails(
+    pub(super) fn report_error(
         &mut self,
         rule: &'static str,
-        place: (&Line, (usize, usize)),
+        place: (&RuleLine, (usize, usize)),
         message: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        self.add((rule, Severity::Error), place, message.into(), fix.into());
+        self.add_finding((rule, Severity::Error), place, message.into(), fix.into());
     }
 
-    fn add(
+    fn add_finding(
         &mut self,
         (rule, severity): (&'static str, Severity),
-        (line, at): (&Line, (usize, usize)),
+        (line, at): (&RuleLine, (usize, usize)),
         message: String,
         fix: String,
     ) {
         let inside_if = self.inside_if;
-        self.findings.push(Finding { rule, severity, line: line.clone(), at, message, fix, inside_if });
+        self.findings.push(TransformFinding {
+            rule,
+            severity,
+            line: line.clone(),
+            at,
+            message,
+            fix,
+            inside_if,
+        });
     }
 }

@@ -3,22 +3,22 @@
 use bstr::{BString, ByteSlice};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::transforms::finding::{Finding, Severity};
+use crate::transforms::finding::{Severity, TransformFinding};
 use htc_base::text::caseless;
-use htc_base::text::similar::nearest;
+use htc_base::text::similar_names::nearest;
 use htc_classad::{AttrName, Dialect, Expr};
 use htc_config::MacroSource;
-use htc_config::reference::{Function, next_reference};
-use htc_transform::Line;
-use htc_transform::PLATFORM;
+use htc_config::macro_reference::{MacroFunction, next_reference};
+use htc_transform::PLATFORM_NAMES;
+use htc_transform::RuleLine;
 use htc_transform::Transform;
-use htc_transform::{Append, Directive, Statement, statement};
-use htc_transform::{Attribute, Keyword};
+use htc_transform::{AssignmentOperator, ConfigDirective, TransformStatement, statement};
+use htc_transform::{CommandAttribute, CommandKeyword};
 
 /// A name and where it stands.
-struct Named {
+struct MacroOccurrence {
     name: BString,
-    line: Line,
+    line: RuleLine,
     at: (usize, usize),
     /// Number of the statement, for what comes before what.
     order: usize,
@@ -28,90 +28,96 @@ struct Named {
     replaces: bool,
 }
 
-impl Named {
+impl MacroOccurrence {
     /// A warning that points at it.
-    fn warning(&self, rule: &'static str, message: String, fix: String) -> Finding {
+    fn warning_here(&self, rule: &'static str, message: String, fix: String) -> TransformFinding {
         warning(rule, (&self.line, self.at), message, fix)
     }
 }
 
-fn warning(rule: &'static str, (line, at): (&Line, (usize, usize)), message: String, fix: String) -> Finding {
+fn warning(
+    rule: &'static str,
+    (line, at): (&RuleLine, (usize, usize)),
+    message: String,
+    fix: String,
+) -> TransformFinding {
     let line = line.clone();
-    Finding { rule, severity: Severity::Warning, line, at, message, fix, inside_if: false }
+    TransformFinding { rule, severity: Severity::Warning, line, at, message, fix, inside_if: false }
 }
 
 /// All macros of a transform.
 #[derive(Default)]
-pub(super) struct Uses {
+pub(super) struct MacroUses {
     /// How expressions are read.
     dialect: Dialect,
-    defined: Vec<Named>,
-    read: Vec<Named>,
-    odd: Vec<Finding>,
+    defined: Vec<MacroOccurrence>,
+    read: Vec<MacroOccurrence>,
+    doubtful_references: Vec<TransformFinding>,
     /// Names that an `if defined` asks for.
-    asked: FxHashSet<AttrName>,
+    defined_tests: FxHashSet<AttrName>,
     /// Attributes that were set to expressions which are no literals, and where.
     expressions: FxHashMap<AttrName, u32>,
     includes: bool,
 }
 
 /// How many doubtful references are told of one transform.
-const MOST_ODD: usize = 100;
+const MAX_DOUBTFUL_REFERENCES: usize = 100;
 
-impl Uses {
+impl MacroUses {
     pub(super) fn collect(transform: &Transform, dialect: Dialect) -> Self {
-        let mut uses = Uses { dialect, ..Uses::default() };
+        let mut uses = MacroUses { dialect, ..MacroUses::default() };
         let mut block: Option<BString> = None;
         let mut depth: usize = 0;
         if let Some(iteration) = &transform.envelope.iteration {
-            uses.iteration(&iteration.line, &iteration.arguments);
+            uses.record_iteration_variables(&iteration.line, &iteration.arguments);
         }
         for (order, (line, statement)) in transform.statements().enumerate() {
             if let Some(tag) = &block {
-                if statement::ends_block(&line.text, tag) {
+                if statement::is_block_end(&line.text, tag) {
                     block = None;
                 } else {
-                    uses.scan(line, 0, None);
+                    uses.scan_line(line, 0, None);
                 }
                 continue;
             }
             match &statement {
-                Statement::Assign(assignment) => {
+                TransformStatement::Assign(assignment) => {
                     let at = (0, assignment.name.len());
-                    let replaces = depth == 0 && !matches!(assignment.append, Append::With(..));
-                    uses.define(&assignment.name, line, at, (order, replaces));
-                    uses.scan_to(line, (0, assignment.name.len()), Some(order));
-                    if assignment.append == Append::Block {
+                    let replaces =
+                        depth == 0 && !matches!(assignment.operator, AssignmentOperator::Append(..));
+                    uses.record_definition(&assignment.name, line, at, (order, replaces));
+                    uses.scan_range(line, (0, assignment.name.len()), Some(order));
+                    if assignment.operator == AssignmentOperator::Block {
                         block = Some(assignment.value.clone());
                     } else {
-                        uses.scan(line, assignment.value_at, None);
+                        uses.scan_line(line, assignment.value_at, None);
                     }
                 }
-                Statement::Command(Ok(command)) => {
-                    if let (Keyword::EvalMacro, Some(Attribute::Name { name, .. })) =
+                TransformStatement::Command(Ok(command)) => {
+                    if let (CommandKeyword::EvalMacro, Some(CommandAttribute::Name { name, .. })) =
                         (command.keyword, &command.attribute)
                     {
                         let at = (command.attribute_at, command.attribute_at + name.len());
-                        uses.define(name, line, at, (order, depth == 0));
+                        uses.record_definition(name, line, at, (order, depth == 0));
                     }
-                    uses.scan(line, command.value_at, Some(order));
-                    if let Some(Attribute::Name { name, .. }) = &command.attribute {
-                        uses.expression(command.keyword, name, &command.value, line.number);
+                    uses.scan_line(line, command.value_at, Some(order));
+                    if let Some(CommandAttribute::Name { name, .. }) = &command.attribute {
+                        uses.record_expression(command.keyword, name, &command.value, line.number);
                     }
                 }
-                Statement::Condition => {
+                TransformStatement::Condition => {
                     let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
-                    match htc_transform::iterate::words(text).next().unwrap_or_default() {
+                    match htc_transform::iterate::split_words(text).next().unwrap_or_default() {
                         word if word.eq_ignore_ascii_case(b"if") => depth += 1,
                         word if word.eq_ignore_ascii_case(b"endif") => depth = depth.saturating_sub(1),
                         _ => {}
                     }
-                    uses.condition(&line.text);
-                    uses.scan(line, 0, Some(order));
+                    uses.record_defined_test(&line.text);
+                    uses.scan_line(line, 0, Some(order));
                 }
-                Statement::Directive(directive) => {
-                    uses.includes |= matches!(directive, Directive::Include { .. });
-                    uses.scan(line, 0, Some(order));
+                TransformStatement::Directive(directive) => {
+                    uses.includes |= matches!(directive, ConfigDirective::Include { .. });
+                    uses.scan_line(line, 0, Some(order));
                 }
                 _ => {}
             }
@@ -120,12 +126,15 @@ impl Uses {
     }
 
     /// What an attribute is set to, where that is known.
-    fn expression(&mut self, keyword: Keyword, name: &[u8], value: &[u8], line: u32) {
+    fn record_expression(&mut self, keyword: CommandKeyword, name: &[u8], value: &[u8], line: u32) {
         let literal = match keyword {
-            Keyword::Set if !value.contains(&b'$') => {
+            CommandKeyword::Set if !value.contains(&b'$') => {
                 Expr::parse_with(value, self.dialect.old()).is_ok_and(|expr| expr.as_literal().is_some())
             }
-            Keyword::Set | Keyword::EvalSet | Keyword::Delete | Keyword::Rename => true,
+            CommandKeyword::Set
+            | CommandKeyword::EvalSet
+            | CommandKeyword::Delete
+            | CommandKeyword::Rename => true,
             _ => return,
         };
         if literal {
@@ -135,19 +144,33 @@ impl Uses {
         }
     }
 
-    fn define(&mut self, name: &[u8], line: &Line, at: (usize, usize), (order, replaces): (usize, bool)) {
+    fn record_definition(
+        &mut self,
+        name: &[u8],
+        line: &RuleLine,
+        at: (usize, usize),
+        (order, replaces): (usize, bool),
+    ) {
         let own = if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name };
         let (name, line) = (own.into(), line.clone());
-        self.defined.push(Named { name, line, at, order, has_default: false, plain: true, replaces });
+        self.defined.push(MacroOccurrence {
+            name,
+            line,
+            at,
+            order,
+            has_default: false,
+            plain: true,
+            replaces,
+        });
     }
 
     /// Variables of TRANSFORM count as defined before everything.
-    fn iteration(&mut self, line: &Line, arguments: &[u8]) {
-        if let Ok(parsed) = htc_transform::iterate::parse(arguments, |_| Some(1)) {
+    fn record_iteration_variables(&mut self, line: &RuleLine, arguments: &[u8]) {
+        if let Ok(parsed) = htc_transform::iterate::parse_arguments(arguments, |_| Some(1)) {
             for name in parsed.variables {
-                self.asked.insert(name[..].into());
+                self.defined_tests.insert(name[..].into());
                 let line = line.clone();
-                self.defined.push(Named {
+                self.defined.push(MacroOccurrence {
                     name,
                     line,
                     at: (0, 0),
@@ -160,20 +183,20 @@ impl Uses {
         }
     }
 
-    fn condition(&mut self, text: &[u8]) {
-        let mut words =
-            htc_transform::iterate::words(text).skip_while(|word| !word.eq_ignore_ascii_case(b"defined"));
+    fn record_defined_test(&mut self, text: &[u8]) {
+        let mut words = htc_transform::iterate::split_words(text)
+            .skip_while(|word| !word.eq_ignore_ascii_case(b"defined"));
         if let (Some(_), Some(name)) = (words.next(), words.next()) {
-            self.asked.insert(name.into());
+            self.defined_tests.insert(name.into());
         }
     }
 
-    fn scan(&mut self, line: &Line, from: usize, order: Option<usize>) {
-        self.scan_to(line, (from, line.text.len()), order);
+    fn scan_line(&mut self, line: &RuleLine, from: usize, order: Option<usize>) {
+        self.scan_range(line, (from, line.text.len()), order);
     }
 
     /// Finds the references of a text. `order` is the line's if they are looked up when it is reached, not when a macro is used.
-    fn scan_to(&mut self, line: &Line, (from, to): (usize, usize), order: Option<usize>) {
+    fn scan_range(&mut self, line: &RuleLine, (from, to): (usize, usize), order: Option<usize>) {
         let text = &line.text[..to];
         let mut at = from;
         // The first of equal references stands for all: a line may hold a million.
@@ -182,36 +205,44 @@ impl Uses {
             let place = (found.dollar, found.end);
             let body = found.body(text);
             let (name, default) = match found.function {
-                Function::Env | Function::Eval => {
+                MacroFunction::Env | MacroFunction::Eval => {
                     at = found.body;
-                    self.function(line, found.function, body, place);
+                    self.check_function(line, found.function, body, place);
                     continue;
                 }
-                Function::Plain => found.name_and_default(text),
+                MacroFunction::Plain => found.name_and_default(text),
                 _ => {
-                    self.function(line, found.function, body, place);
+                    self.check_function(line, found.function, body, place);
                     (body.split(|&b| b == b',').next().unwrap_or_default(), None)
                 }
             };
-            let plain = found.function == Function::Plain;
+            let plain = found.function == MacroFunction::Plain;
             let has_default = default.is_some_and(|default| !default.is_empty());
             let order = order.unwrap_or(usize::MAX);
             let name = BString::from(name.trim());
             if seen.insert((name[..].into(), has_default)) {
                 let line = line.clone();
-                self.read.push(Named { name, line, at: place, order, has_default, plain, replaces: false });
+                self.read.push(MacroOccurrence {
+                    name,
+                    line,
+                    at: place,
+                    order,
+                    has_default,
+                    plain,
+                    replaces: false,
+                });
             }
             at = if plain { found.dollar + 2 } else { found.end };
         }
-        self.not_references(line, from, to);
+        self.check_invalid_references(line, from, to);
     }
 
     /// `$(` that is no reference, although it looks like one.
-    fn not_references(&mut self, line: &Line, from: usize, to: usize) {
+    fn check_invalid_references(&mut self, line: &RuleLine, from: usize, to: usize) {
         let text = &line.text[..to];
         let mut at = from;
         while let Some(dollar) = text.get(at..).and_then(|rest| rest.find(b"$(")).map(|offset| at + offset)
-            && self.odd.len() < MOST_ODD
+            && self.doubtful_references.len() < MAX_DOUBTFUL_REFERENCES
         {
             at = dollar + 2;
             if dollar > 0 && text[dollar - 1] == b'$' {
@@ -225,7 +256,7 @@ impl Uses {
             }
             let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
                 let message = "no ')' follows, this stays in the text as it is";
-                self.odd("reference", (line, (dollar, to)), message, "close it with ')'".into());
+                self.report_doubtful("reference", (line, (dollar, to)), message, "close it with ')'".into());
                 continue;
             };
             let body = &text[dollar + 2..close - 1];
@@ -245,16 +276,16 @@ impl Uses {
                     "use letters, digits, '_', '.' and '/'".into(),
                 )
             };
-            self.odd("reference", (line, (dollar, close)), message, fix);
+            self.report_doubtful("reference", (line, (dollar, close)), message, fix);
         }
     }
 
-    fn function(&mut self, line: &Line, function: Function, body: &[u8], at: (usize, usize)) {
+    fn check_function(&mut self, line: &RuleLine, function: MacroFunction, body: &[u8], at: (usize, usize)) {
         if body.contains(&b'(') {
             let message = "the body of a function ends at the first ')', this is cut short";
             let fix = "put the inner text into a macro of its own and name that macro here";
-            self.odd("function-body", (line, at), message, fix.into());
-        } else if matches!(function, Function::Int | Function::Real | Function::String)
+            self.report_doubtful("function-body", (line, at), message, fix.into());
+        } else if matches!(function, MacroFunction::Int | MacroFunction::Real | MacroFunction::String)
             && caseless::starts_with(body.trim(), b"MY.")
         {
             let name = body.split(|b| b",:".contains(b)).next().unwrap_or_default().trim().as_bstr();
@@ -262,47 +293,57 @@ impl Uses {
             if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
                 let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
                 let fix = format!("use $EVAL({name}), or EVALMACRO before");
-                self.odd("function-ad", (line, at), &message, fix);
+                self.report_doubtful("function-ad", (line, at), &message, fix);
             }
         }
     }
 
-    fn odd(&mut self, rule: &'static str, place: (&Line, (usize, usize)), message: &str, fix: String) {
-        self.odd.push(warning(rule, place, message.to_owned(), fix));
+    fn report_doubtful(
+        &mut self,
+        rule: &'static str,
+        place: (&RuleLine, (usize, usize)),
+        message: &str,
+        fix: String,
+    ) {
+        self.doubtful_references.push(warning(rule, place, message.to_owned(), fix));
     }
 
     /// What is wrong.
-    pub(super) fn findings(mut self, knobs: Option<&dyn MacroSource>) -> Vec<Finding> {
-        let mut findings = std::mem::take(&mut self.odd);
-        let mut by_name: FxHashMap<AttrName, Vec<&Named>> = FxHashMap::default();
+    pub(super) fn findings(mut self, knobs: Option<&dyn MacroSource>) -> Vec<TransformFinding> {
+        let mut findings = std::mem::take(&mut self.doubtful_references);
+        let mut by_name: FxHashMap<AttrName, Vec<&MacroOccurrence>> = FxHashMap::default();
         for defined in &self.defined {
             by_name.entry(defined.name[..].into()).or_default().push(defined);
         }
-        findings.extend(self.undefined(&by_name, knobs));
+        findings.extend(self.find_undefined(&by_name, knobs));
         // A name that is put together is read by nobody knows whom.
         let indirect =
             self.includes || self.read.iter().any(|read| read.name.contains(&b'$') || read.name.is_empty());
         if !indirect {
-            findings.extend(self.dead(&by_name));
-            findings.extend(self.unused());
+            findings.extend(self.find_overwritten(&by_name));
+            findings.extend(self.find_unused());
         }
         findings
     }
 
-    fn is_asked(&self, name: &[u8]) -> bool {
-        self.asked.contains(&AttrName::from(name))
+    fn is_tested_with_defined(&self, name: &[u8]) -> bool {
+        self.defined_tests.contains(&AttrName::from(name))
     }
 
     /// Names that are read before they have a value.
-    fn undefined(
+    fn find_undefined(
         &self,
-        by_name: &FxHashMap<AttrName, Vec<&Named>>,
+        by_name: &FxHashMap<AttrName, Vec<&MacroOccurrence>>,
         knobs: Option<&dyn MacroSource>,
-    ) -> Vec<Finding> {
+    ) -> Vec<TransformFinding> {
         let mut findings = Vec::new();
         for read in self.read.iter().filter(|read| read.plain && !read.has_default && !self.includes) {
             let name = &read.name;
-            if name.is_empty() || known(name) || self.is_asked(name) || name.contains(&b'$') {
+            if name.is_empty()
+                || is_predefined(name)
+                || self.is_tested_with_defined(name)
+                || name.contains(&b'$')
+            {
                 continue;
             }
             let all = by_name.get(&AttrName::from(&name[..])).map_or(&[][..], Vec::as_slice);
@@ -317,7 +358,10 @@ impl Uses {
                     "move the assignment up".to_owned(),
                 ),
                 None => {
-                    let near = nearest(name, by_name.keys().take(MOST_ODD).map(|name| name.as_bytes()));
+                    let near = nearest(
+                        name,
+                        by_name.keys().take(MAX_DOUBTFUL_REFERENCES).map(|name| name.as_bytes()),
+                    );
                     let fix = match near.map(<[u8]>::as_bstr) {
                         Some(near) => format!("did you mean $({near})?"),
                         None => format!(
@@ -327,18 +371,21 @@ impl Uses {
                     (format!("{name} is never defined, this expands to nothing"), fix)
                 }
             };
-            findings.push(read.warning("undefined", message, fix));
+            findings.push(read.warning_here("undefined", message, fix));
         }
         findings
     }
 
     /// Assignments whose value is replaced before anybody reads it.
-    fn dead(&self, by_name: &FxHashMap<AttrName, Vec<&Named>>) -> Vec<Finding> {
+    fn find_overwritten(
+        &self,
+        by_name: &FxHashMap<AttrName, Vec<&MacroOccurrence>>,
+    ) -> Vec<TransformFinding> {
         let mut findings = Vec::new();
         // When each name is read, in order; what a macro's text reads is read nobody knows when.
         let mut orders: FxHashMap<AttrName, Vec<usize>> = FxHashMap::default();
         for read in &self.read {
-            orders.entry(own_name(&read.name)).or_default().push(read.order);
+            orders.entry(strip_xform_prefix(&read.name)).or_default().push(read.order);
         }
         orders.values_mut().for_each(|orders| orders.sort_unstable());
         for all in by_name.values() {
@@ -350,56 +397,60 @@ impl Uses {
                     orders.last() == Some(&usize::MAX)
                         || orders.get(next).is_some_and(|&order| order <= after.order)
                 });
-                if !dead || read || self.is_asked(name) || name.contains(&b'$') {
+                if !dead || read || self.is_tested_with_defined(name) || name.contains(&b'$') {
                     continue;
                 }
                 let number = after.line.number;
                 let message = format!(
                     "dead statement: {name} is given another value on line {number} before it is read"
                 );
-                findings.push(before.warning("dead", message, "remove one of the two".to_owned()));
+                findings.push(before.warning_here("dead", message, "remove one of the two".to_owned()));
             }
         }
         findings
     }
 
     /// Names that nobody reads.
-    fn unused(&self) -> Vec<Finding> {
-        let read: FxHashSet<AttrName> = self.read.iter().map(|read| own_name(&read.name)).collect();
+    fn find_unused(&self) -> Vec<TransformFinding> {
+        let read: FxHashSet<AttrName> = self.read.iter().map(|read| strip_xform_prefix(&read.name)).collect();
         let is_meant = |name: &[u8]| {
             name.contains(&b'$') || name.contains(&b'.') || matches!(name.first(), Some(b'+' | b'-'))
         };
-        let is_read = |name: &[u8]| self.is_asked(name) || read.contains(&AttrName::from(name));
+        let is_read = |name: &[u8]| self.is_tested_with_defined(name) || read.contains(&AttrName::from(name));
         let mut findings = Vec::new();
         for defined in &self.defined {
             let name = &defined.name;
-            if is_meant(name) || is_read(name) || is_route_knob(name) || Keyword::parse(name).is_some() {
+            if is_meant(name)
+                || is_read(name)
+                || is_route_macro(name)
+                || CommandKeyword::parse(name).is_some()
+            {
                 continue;
             }
             let message = format!("{name} is set and never read");
             let fix = format!("remove it, or write 'SET {name} ...' if an attribute was meant");
-            findings.push(defined.warning("unused", message, fix));
+            findings.push(defined.warning_here("unused", message, fix));
         }
         findings
     }
 }
 
 /// A name without the prefix that a transform may put before its own.
-fn own_name(name: &[u8]) -> AttrName {
+fn strip_xform_prefix(name: &[u8]) -> AttrName {
     AttrName::from(if caseless::starts_with(name, b"XFORM.") { &name[6..] } else { name })
 }
 
 /// Names that need no definition.
-fn known(name: &[u8]) -> bool {
+fn is_predefined(name: &[u8]) -> bool {
     let built_in = ["IsLinux", "IsWindows", "Iterating", "IsClusterAd", "LateMaterialization"];
     let turning = ["Step", "Row", "ItemIndex", "XFormId", "RulesFile", "DOLLAR"];
     let is = |list: &[&str]| list.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-    is(&built_in) || is(&turning) || is(&PLATFORM) || caseless::starts_with(name, b"MY.")
+    is(&built_in) || is(&turning) || is(&PLATFORM_NAMES) || caseless::starts_with(name, b"MY.")
 }
 
 /// Macros that the job router reads from a route itself.
-fn is_route_knob(name: &[u8]) -> bool {
-    const KNOBS: [&str; 16] = [
+fn is_route_macro(name: &[u8]) -> bool {
+    const ROUTE_MACROS: [&str; 16] = [
         "GridResource",
         "MaxJobs",
         "MaxIdleJobs",
@@ -418,7 +469,7 @@ fn is_route_knob(name: &[u8]) -> bool {
         "UserSchedd",
     ];
     // A rules file may define whole transforms for -jobtransforms and -jobroute.
-    const TRANSFORMS: [&[u8]; 2] = [b"JOB_TRANSFORM_", b"JOB_ROUTER_"];
-    KNOBS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
-        || TRANSFORMS.iter().any(|prefix| caseless::starts_with(name, prefix))
+    const TRANSFORM_PREFIXES: [&[u8]; 2] = [b"JOB_TRANSFORM_", b"JOB_ROUTER_"];
+    ROUTE_MACROS.iter().any(|knob| name.eq_ignore_ascii_case(knob.as_bytes()))
+        || TRANSFORM_PREFIXES.iter().any(|prefix| caseless::starts_with(name, prefix))
 }

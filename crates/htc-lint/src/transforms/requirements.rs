@@ -2,24 +2,25 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::transforms::finding::{Lint, Runner};
+use crate::transforms::finding::{TransformLinter, TransformRunner};
 use htc_base::job::Universe;
 use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value, explain, references};
-use htc_transform::Line;
+use htc_transform::RuleLine;
 use htc_transform::Transform;
-use htc_transform::pattern;
-use htc_transform::scope_use::find_scope;
+use htc_transform::attribute_pattern;
+use htc_transform::scope_reference::find_scope;
 
-impl Lint<'_> {
-    pub(super) fn requirements(&mut self, transform: &Transform) {
-        self.superseded(transform);
+impl TransformLinter<'_> {
+    pub(super) fn lint_requirements(&mut self, transform: &Transform) {
+        self.lint_superseded(transform);
         let Some(requirements) = &transform.envelope.requirements else { return };
         let (line, at) = (&requirements.line, requirements.at);
         let end = at + requirements.text.len();
-        self.traps(line, &requirements.text, at, Dialect::of(self.world).old());
-        let scopes: &[&str] = if self.runner == Runner::Router { &["target", "my"] } else { &["target"] };
+        self.lint_expression_traps(line, &requirements.text, at, Dialect::of_world(self.world).old());
+        let scopes: &[&str] =
+            if self.runner == TransformRunner::Router { &["target", "my"] } else { &["target"] };
         for scope in scopes {
             if let Some(offset) = find_scope(&requirements.text, scope) {
                 let word = scope.to_uppercase();
@@ -27,25 +28,25 @@ impl Lint<'_> {
                     format!("{word}. is undefined in the requirements of a transform, which see one ad");
                 let place = (at + offset, at + offset + scope.len() + 1);
                 let fix = format!("write the attribute's name without '{word}.'");
-                self.warn("scope", (line, place), message, fix);
+                self.report_warning("scope", (line, place), message, fix);
             }
         }
-        self.universes(line, &requirements.expr, (at, end));
-        if references::of(&requirements.expr).is_empty() {
+        self.lint_universe_comparison(line, &requirements.expr, (at, end));
+        if references::mentioned_attributes(&requirements.expr).is_empty() {
             if !may_be_true(&requirements.expr, self.world) {
                 let message = "these requirements can never be true, the transform is never applied";
                 let fix = "remove the line or the transform";
-                self.warn("never", (line, (at, end)), message, fix);
+                self.report_warning("never", (line, (at, end)), message, fix);
             }
-        } else if let Some(reason) = never(&requirements.expr, self.world) {
+        } else if let Some(reason) = explain_never_true(&requirements.expr, self.world) {
             let message = format!("these requirements can never be true: {reason}");
-            self.warn("never", (line, (at, end)), message, "correct the condition");
+            self.report_warning("never", (line, (at, end)), message, "correct the condition");
         }
     }
 
     /// `Universe is vanilla`: two names that no job has, which is true where both are missing.
-    fn universes(&mut self, line: &Line, expr: &Expr, (start, end): (usize, usize)) {
-        let names = references::of(expr);
+    fn lint_universe_comparison(&mut self, line: &RuleLine, expr: &Expr, (start, end): (usize, usize)) {
+        let names = references::mentioned_attributes(expr);
         let words = names.iter().filter(|name| Universe::from_name(name.as_bytes()).is_some());
         let universe = names.iter().filter(|name| caseless::eq(name.as_bytes(), b"Universe"));
         for name in words.chain(universe) {
@@ -60,19 +61,19 @@ impl Lint<'_> {
                 }
                 None => "the attribute is called JobUniverse".to_owned(),
             };
-            self.warn("universe", (line, found), message, fix);
+            self.report_warning("universe", (line, found), message, fix);
         }
     }
 
     /// NAME, REQUIREMENTS and UNIVERSE may stand anywhere and more than once; the last of each counts.
-    fn superseded(&mut self, transform: &Transform) {
+    fn lint_superseded(&mut self, transform: &Transform) {
         let lines = &transform.envelope.lines;
         for (at, (keyword, line)) in lines.iter().enumerate() {
             if let Some((_, last)) = lines[at + 1..].iter().rev().find(|(other, _)| other == keyword) {
                 let message =
                     format!("dead statement: only the last {keyword} counts, on line {}", last.number);
                 let whole = (0, line.text.len());
-                self.warn("dead", (line, whole), message, "remove it, or join the two");
+                self.report_warning("dead", (line, whole), message, "remove it, or join the two");
             }
         }
     }
@@ -98,21 +99,21 @@ fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
 }
 
 /// Why a condition can never be true, as far as that can be seen from comparisons with constants.
-fn never(expr: &Expr, world: &dyn World) -> Option<String> {
+fn explain_never_true(expr: &Expr, world: &dyn World) -> Option<String> {
     let ways = explain::disjuncts(expr);
     if ways.len() > 1 {
-        let reasons: Option<Vec<String>> = ways.iter().map(|way| never(way, world)).collect();
+        let reasons: Option<Vec<String>> = ways.iter().map(|way| explain_never_true(way, world)).collect();
         return Some(reasons?.join(", and "));
     }
-    let mut known: Vec<Comparison> = Vec::new();
+    let mut known: Vec<ConstantComparison> = Vec::new();
     for term in explain::conjuncts(expr) {
-        if references::of(&term).is_empty() {
+        if references::mentioned_attributes(&term).is_empty() {
             if !may_be_true(&term, world) {
                 return Some(format!("`{}` is not true", term.unparse_old()));
             }
             continue;
         }
-        let Some(comparison) = Comparison::of(&term, world) else { continue };
+        let Some(comparison) = ConstantComparison::from_term(&term, world) else { continue };
         let other = known.iter().find(|known| known.excludes(&comparison));
         if let Some(other) = other {
             return Some(format!("`{}` and `{}` exclude each other", other.text, comparison.text));
@@ -123,7 +124,7 @@ fn never(expr: &Expr, world: &dyn World) -> Option<String> {
 }
 
 /// A comparison of an attribute with a constant.
-struct Comparison {
+struct ConstantComparison {
     name: BString,
     sign: &'static str,
     value: Value,
@@ -131,7 +132,7 @@ struct Comparison {
 }
 
 /// The comparisons as they print, with the one that says the same with its sides exchanged.
-const SIGNS: [(&str, &str); 8] = [
+const MIRRORED_OPERATORS: [(&str, &str); 8] = [
     (" == ", " == "),
     (" != ", " != "),
     (" =?= ", " =?= "),
@@ -142,47 +143,50 @@ const SIGNS: [(&str, &str); 8] = [
     (" > ", " < "),
 ];
 
-impl Comparison {
-    fn of(term: &Expr, world: &dyn World) -> Option<Self> {
+impl ConstantComparison {
+    fn from_term(term: &Expr, world: &dyn World) -> Option<Self> {
         let text = term.without_parentheses().unparse_old();
-        let (at, sign, mirrored) =
-            SIGNS.iter().find_map(|(sign, mirrored)| Some((text.find(sign)?, *sign, *mirrored)))?;
+        let (at, sign, mirrored) = MIRRORED_OPERATORS
+            .iter()
+            .find_map(|(sign, mirrored)| Some((text.find(sign)?, *sign, *mirrored)))?;
         let (left, right) = (&text[..at], &text[at + sign.len()..]);
         let constant = |text: &[u8]| {
-            let expr = Expr::parse_with(text, Dialect::of(world).old()).ok()?;
+            let expr = Expr::parse_with(text, Dialect::of_world(world).old()).ok()?;
             let value = Context::new(world).my(&ClassAd::new()).eval(&expr);
             let is_sign = matches!(text.first(), Some(b'-' | b'+' | b' '));
-            (expr.as_literal().is_some() || (is_sign && references::of(&expr).is_empty())).then_some(value)
+            (expr.as_literal().is_some() || (is_sign && references::mentioned_attributes(&expr).is_empty()))
+                .then_some(value)
         };
         let name = |text: &[u8]| {
             let own = if caseless::starts_with(text, b"MY.") { &text[3..] } else { text };
-            pattern::is_attribute_name(own).then(|| BString::from(own))
+            attribute_pattern::is_attribute_name(own).then(|| BString::from(own))
         };
         let (name, sign, value) = match (name(left), constant(right)) {
             (Some(name), Some(value)) => (name, sign, value),
             _ => (name(right)?, mirrored, constant(left)?),
         };
-        Some(Comparison { name, sign: sign.trim(), value, text })
+        Some(ConstantComparison { name, sign: sign.trim(), value, text })
     }
 
     /// Whether it is false or undefined wherever the other is true.
-    fn excludes(&self, other: &Comparison) -> bool {
+    fn excludes(&self, other: &ConstantComparison) -> bool {
         if !caseless::eq(&self.name, &other.name) {
             return false;
         }
-        if self.wants_undefined() || other.wants_undefined() {
-            let wants_value = |one: &Comparison| !matches!(one.sign, "=?=" | "=!=") || one.wants_other();
+        if self.requires_undefined() || other.requires_undefined() {
+            let wants_value =
+                |one: &ConstantComparison| !matches!(one.sign, "=?=" | "=!=") || one.requires_other_value();
             return wants_value(self) || wants_value(other);
         }
-        let is = |one: &Comparison| matches!(one.sign, "==" | "=?=");
-        let is_not = |one: &Comparison| matches!(one.sign, "!=" | "=!=");
-        match (number(&self.value), number(&other.value)) {
+        let is = |one: &ConstantComparison| matches!(one.sign, "==" | "=?=");
+        let is_not = |one: &ConstantComparison| matches!(one.sign, "!=" | "=!=");
+        match (as_number(&self.value), as_number(&other.value)) {
             (Some(a), Some(b)) => match (is_not(self), is_not(other)) {
                 (true, true) => false,
                 (true, false) => is(other) && a == b,
                 (false, true) => is(self) && a == b,
                 (false, false) => {
-                    let (low, high) = (self.bounds(a), other.bounds(b));
+                    let (low, high) = (self.value_bounds(a), other.value_bounds(b));
                     let (from, to) = (low.0.max(high.0), low.1.min(high.1));
                     let open = |sign| matches!(sign, "<" | ">");
                     from > to || (from == to && (open(self.sign) || open(other.sign)))
@@ -200,12 +204,12 @@ impl Comparison {
         }
     }
 
-    fn wants_undefined(&self) -> bool {
+    fn requires_undefined(&self) -> bool {
         self.sign == "=?=" && self.value == Value::Undefined
     }
 
     /// `=?=` with a value, or `=!= undefined`.
-    fn wants_other(&self) -> bool {
+    fn requires_other_value(&self) -> bool {
         match self.sign {
             "=?=" => self.value != Value::Undefined,
             "=!=" => self.value == Value::Undefined,
@@ -214,7 +218,7 @@ impl Comparison {
     }
 
     /// Where the attribute's value lies.
-    fn bounds(&self, value: f64) -> (f64, f64) {
+    fn value_bounds(&self, value: f64) -> (f64, f64) {
         match self.sign {
             "<" | "<=" => (f64::NEG_INFINITY, value),
             ">" | ">=" => (value, f64::INFINITY),
@@ -224,7 +228,7 @@ impl Comparison {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the reference compares so, too")]
-fn number(value: &Value) -> Option<f64> {
+fn as_number(value: &Value) -> Option<f64> {
     match value {
         Value::Int(value) => Some(*value as f64),
         Value::Real(value) => Some(*value).filter(|value| !value.is_nan()),
@@ -241,7 +245,8 @@ mod tests {
     fn conditions_that_exclude_themselves_are_seen_and_others_are_not() {
         let world = RealWorld::new();
         let is_never = |text: &str| {
-            never(&Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).unwrap(), &world).is_some()
+            explain_never_true(&Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).unwrap(), &world)
+                .is_some()
         };
         for text in [
             "A == 1 && A == 2",

@@ -10,52 +10,52 @@ use std::time::{Duration, Instant};
 
 use nix::libc;
 
-use super::hierarchy::{Hierarchy, hierarchies};
-use super::usage::Counts;
-use super::v1::V1;
-use super::v2::V2;
-use super::version::{Limited, Version, number};
+use super::hierarchy::{Hierarchy, mounted_hierarchies};
+use super::usage::GroupUsage;
+use super::v1::CgroupV1;
+use super::v2::CgroupV2;
+use super::version::{CgroupVersion, LimitedResource, read_number};
 use crate::{child, process_table};
-use htc_base::process::GroupSpec;
+use htc_base::process::ControlGroupSpec;
 
 /// How long a group whose processes have been killed is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How much of the processes that the machine can have a job may have, in percent: what systemd gives a unit.
-const PART_OF_PROCESSES: u64 = 15;
+const PROCESS_LIMIT_PERCENT: u64 = 15;
 
 /// The group of one job.
-pub struct Group {
-    parts: Vec<Part>,
+pub struct ControlGroup {
+    in_hierarchies: Vec<HierarchyDirectories>,
 }
 
 /// Its directories in one hierarchy.
-struct Part {
-    version: &'static dyn Version,
+struct HierarchyDirectories {
+    version: &'static dyn CgroupVersion,
     controllers: Vec<String>,
     /// Outermost first: limits stand in the first, processes in the last.
-    made: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     /// Groups around it that were not there before, outermost first; they go with the last of those in them.
-    around: Vec<PathBuf>,
+    created_parents: Vec<PathBuf>,
 }
 
-impl Part {
-    fn outer(&self) -> &Path {
-        self.made.first().map_or(Path::new(""), PathBuf::as_path)
+impl HierarchyDirectories {
+    fn limit_directory(&self) -> &Path {
+        self.directories.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
-    fn inner(&self) -> &Path {
-        self.made.last().map_or(Path::new(""), PathBuf::as_path)
+    fn process_directory(&self) -> &Path {
+        self.directories.last().map_or(Path::new(""), PathBuf::as_path)
     }
 
-    fn has(&self, controller: &str) -> bool {
+    fn has_controller(&self, controller: &str) -> bool {
         self.controllers.iter().any(|name| name == controller)
     }
 }
 
 /// Something that was to be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum GroupSetting {
     /// Memory, in bytes.
     Memory,
     /// Memory kept for it, in bytes.
@@ -72,173 +72,185 @@ pub enum Rule {
 
 /// What became of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Set {
+pub struct GroupSettingResult {
     /// Which.
-    pub rule: Rule,
+    pub setting: GroupSetting,
     /// What was to be.
     pub wanted: u64,
     /// What the kernel says it is; or why there is no such limit.
-    pub is: Result<u64, String>,
+    pub actual: Result<u64, String>,
 }
 
 /// Why there is no group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoGroup {
+pub struct GroupCreationError {
     /// In one line.
-    pub why: String,
+    pub reason: String,
 }
 
-impl Group {
+impl ControlGroup {
     /// Makes the group in every hierarchy where that can be done and sets its limits; what could not be set is told with the
     /// others. One that stands there empty is made anew, so that counts begin at nothing; one in use is left to whoever uses it, and
     /// this one gets `other_name`. `note` hears of each directory before it is made.
     ///
     /// # Errors
     /// It can be made nowhere.
-    pub fn make(
-        spec: &GroupSpec,
+    pub fn create(
+        spec: &ControlGroupSpec,
         other_name: &str,
         note: &mut dyn FnMut(&Path),
-    ) -> Result<(Group, Vec<Set>), NoGroup> {
-        let mut found = hierarchies();
+    ) -> Result<(ControlGroup, Vec<GroupSettingResult>), GroupCreationError> {
+        let mut found = mounted_hierarchies();
         if found.is_empty() {
-            return Err(NoGroup { why: "no control groups are mounted".to_owned() });
+            return Err(GroupCreationError { reason: "no control groups are mounted".to_owned() });
         }
-        if spec.hidden.is_empty() {
+        if spec.hidden_devices.is_empty() {
             // Each hierarchy costs some fifty microseconds a job, and this one is there for what is hidden alone.
             found.retain(|hierarchy| hierarchy.controllers != ["devices"]);
         }
-        let there = there(&found, &spec.base, &spec.name);
-        let in_use = there.iter().any(|group| !members_below(group).is_empty());
+        let there = existing_groups(&found, &spec.parent_group, &spec.name);
+        let in_use = there.iter().any(|group| !processes_in_subtree(group).is_empty());
         let (name, stale) = match in_use {
-            true => (other_name, self::there(&found, &spec.base, other_name)),
+            true => (other_name, self::existing_groups(&found, &spec.parent_group, other_name)),
             false => (spec.name.as_str(), there),
         };
-        let mut group = Group { parts: Vec::new() };
+        let mut group = ControlGroup { in_hierarchies: Vec::new() };
         let mut first_failure = None;
         for hierarchy in found {
-            match make_in(&hierarchy, (&spec.base, name), &stale, note) {
-                Ok(part) => group.parts.push(part),
+            match create_in_hierarchy(&hierarchy, (&spec.parent_group, name), &stale, note) {
+                Ok(part) => group.in_hierarchies.push(part),
                 Err((path, error)) => {
                     first_failure.get_or_insert_with(|| format!("cannot make '{}': {error}", path.display()));
                 }
             }
         }
-        if group.parts.is_empty() {
-            return Err(NoGroup { why: first_failure.unwrap_or_default() });
+        if group.in_hierarchies.is_empty() {
+            return Err(GroupCreationError { reason: first_failure.unwrap_or_default() });
         }
-        let set = group.limit(spec);
-        group.delegate(spec);
+        let set = group.apply_limits(spec);
+        group.delegate_to_account(spec);
         Ok((group, set))
     }
 
-    fn part(&self, controller: &str) -> Option<&Part> {
-        self.parts.iter().find(|part| part.has(controller))
+    fn find_hierarchy_with(&self, controller: &str) -> Option<&HierarchyDirectories> {
+        self.in_hierarchies.iter().find(|part| part.has_controller(controller))
     }
 
-    fn limit(&self, spec: &GroupSpec) -> Vec<Set> {
-        let processes = spec.limits_processes.then(|| self.processes());
-        let swap = Limited::Swap { memory: spec.memory.unwrap_or(0) };
+    fn apply_limits(&self, spec: &ControlGroupSpec) -> Vec<GroupSettingResult> {
+        let processes = spec.limits_processes.then(|| self.process_limit());
+        let swap = LimitedResource::Swap { memory: spec.memory_limit.unwrap_or(0) };
         let wanted = [
-            (Rule::Memory, Limited::Memory, "memory", spec.memory),
-            (Rule::MemoryLow, Limited::MemoryLow, "memory", spec.memory_low),
-            (Rule::MemoryAndSwap, swap, "memory", spec.memory_and_swap),
-            (Rule::Cpu, Limited::Cpu, "cpu", Some(spec.cpu_weight).filter(|weight| *weight > 0)),
-            (Rule::Processes, Limited::Processes, "pids", processes),
+            (GroupSetting::Memory, LimitedResource::Memory, "memory", spec.memory_limit),
+            (GroupSetting::MemoryLow, LimitedResource::MemoryLow, "memory", spec.memory_low),
+            (GroupSetting::MemoryAndSwap, swap, "memory", spec.memory_and_swap_limit),
+            (
+                GroupSetting::Cpu,
+                LimitedResource::Cpu,
+                "cpu",
+                Some(spec.cpu_weight).filter(|weight| *weight > 0),
+            ),
+            (GroupSetting::Processes, LimitedResource::Processes, "pids", processes),
         ];
         let mut set = Vec::new();
         for (rule, limited, controller, value) in wanted {
             let Some(value) = value else { continue };
-            let is = match self.part(controller) {
+            let is = match self.find_hierarchy_with(controller) {
                 None => Err(format!("there is no controller '{controller}'")),
-                Some(part) => match part.version.limit(part.outer(), limited, value) {
+                Some(part) => match part.version.set_limit(part.limit_directory(), limited, value) {
                     Ok(Some(is)) => Ok(is),
                     Ok(None) => Err("the kernel has no such limit here".to_owned()),
                     Err(error) => Err(error.to_string()),
                 },
             };
-            set.push(Set { rule, wanted: value, is });
+            set.push(GroupSettingResult { setting: rule, wanted: value, actual: is });
         }
-        for device in &spec.hidden {
+        for device in &spec.hidden_devices {
             let wanted = u64::from(device.0) << 32 | u64::from(device.1);
             let mut is = Err("there is no controller 'devices'".to_owned());
-            for part in &self.parts {
-                match part.version.hide(part.outer(), *device) {
+            for part in &self.in_hierarchies {
+                match part.version.deny_device(part.limit_directory(), *device) {
                     Ok(true) => is = Ok(wanted),
                     Ok(false) => {}
                     Err(error) => is = is.map_err(|_| error.to_string()),
                 }
             }
-            set.push(Set { rule: Rule::Device, wanted, is });
+            set.push(GroupSettingResult { setting: GroupSetting::Device, wanted, actual: is });
         }
         set
     }
 
     /// How many processes a job may have: a part of what the machine can have, or of what the group above may.
-    fn processes(&self) -> u64 {
-        let above = self.part("pids").and_then(|part| number(&part.outer().parent()?.join("pids.max")));
-        let all =
-            ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"].map(|path| number(Path::new(path)));
+    fn process_limit(&self) -> u64 {
+        let above = self
+            .find_hierarchy_with("pids")
+            .and_then(|part| read_number(&part.limit_directory().parent()?.join("pids.max")));
+        let all = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"]
+            .map(|path| read_number(Path::new(path)));
         let most = all.into_iter().chain([above]).flatten().min().unwrap_or(32_768);
-        (most.saturating_mul(PART_OF_PROCESSES) / 100).max(1)
+        (most.saturating_mul(PROCESS_LIMIT_PERCENT) / 100).max(1)
     }
 
     /// Lets the job's account make groups in its own.
-    fn delegate(&self, spec: &GroupSpec) {
+    fn delegate_to_account(&self, spec: &ControlGroupSpec) {
         let Some((uid, gid)) = spec.delegated_to else { return };
-        for part in &self.parts {
-            let files = part.version.delegated().iter().map(|name| part.outer().join(name));
-            for path in files.chain([part.outer().to_owned()]) {
+        for part in &self.in_hierarchies {
+            let files = part.version.delegated_files().iter().map(|name| part.limit_directory().join(name));
+            for path in files.chain([part.limit_directory().to_owned()]) {
                 drop(std::os::unix::fs::chown(path, Some(uid), Some(gid)));
             }
         }
     }
 
     /// The directories that the job's process enters.
-    pub fn entered(&self) -> Vec<PathBuf> {
-        self.parts.iter().map(|part| part.inner().to_owned()).collect()
+    pub fn process_directories(&self) -> Vec<PathBuf> {
+        self.in_hierarchies.iter().map(|part| part.process_directory().to_owned()).collect()
     }
 
     /// The processes in it and below it. All of them are in each hierarchy: only root could take one out of one.
     pub fn members(&self) -> Vec<i32> {
-        let mut all: Vec<i32> =
-            self.parts.iter().take(1).flat_map(|part| members_below(part.outer())).collect();
+        let mut all: Vec<i32> = self
+            .in_hierarchies
+            .iter()
+            .take(1)
+            .flat_map(|part| processes_in_subtree(part.limit_directory()))
+            .collect();
         all.sort_unstable();
         all.dedup();
         all
     }
 
     /// What it used.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for part in &self.parts {
-            part.version.count(part.outer(), &part.controllers, &mut counts);
+    pub fn usage(&self) -> GroupUsage {
+        let mut counts = GroupUsage::default();
+        for part in &self.in_hierarchies {
+            part.version.add_usage(part.limit_directory(), &part.controllers, &mut counts);
         }
         counts
     }
 
     /// Whether the kernel has killed in it for lack of memory. In version 2 all of a group is killed, so that the job's process
     /// has to have been (`has_been_oom_killed`).
-    pub fn killed_for_memory(&self, job_was_killed: bool) -> bool {
-        self.part("memory").is_some_and(|part| {
-            part.version.memory_kills(part.outer()) > 0 && (job_was_killed || !part.version.kills_all())
+    pub fn has_been_oom_killed(&self, job_was_killed: bool) -> bool {
+        self.find_hierarchy_with("memory").is_some_and(|part| {
+            part.version.oom_kill_count(part.limit_directory()) > 0
+                && (job_was_killed || !part.version.kills_whole_group())
         })
     }
 
     /// Sends a signal to every process in it. For SIGKILL nothing can be forked meanwhile where it can be frozen.
-    pub fn signal(&self, signal: i32) {
+    pub fn send_signal(&self, signal: i32) {
         if signal == libc::SIGKILL {
             return self.kill();
         }
         for pid in self.members() {
-            drop(child::send(pid, signal));
+            drop(child::send_signal(pid, signal));
         }
     }
 
     /// Kills everything in it.
     pub fn kill(&self) {
-        for part in &self.parts {
-            kill_in(part.version, part.outer());
+        for part in &self.in_hierarchies {
+            kill_subtree(part.version, part.limit_directory());
         }
     }
 
@@ -248,11 +260,11 @@ impl Group {
     /// A directory that stays, and why.
     pub fn remove(&mut self) -> Result<(), (PathBuf, io::Error)> {
         let mut failure = None;
-        for part in std::mem::take(&mut self.parts) {
-            if let Err(error) = remove_tree(part.version, part.outer()) {
-                failure.get_or_insert((part.outer().to_owned(), error));
+        for part in std::mem::take(&mut self.in_hierarchies) {
+            if let Err(error) = remove_group_tree(part.version, part.limit_directory()) {
+                failure.get_or_insert((part.limit_directory().to_owned(), error));
             }
-            for directory in part.around.iter().rev() {
+            for directory in part.created_parents.iter().rev() {
                 // Another job's group may be in it by now.
                 drop(fs::remove_dir(directory));
             }
@@ -261,7 +273,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         drop(self.remove());
     }
@@ -269,56 +281,61 @@ impl Drop for Group {
 
 /// Where groups are made in a hierarchy, the best first. Version 2: beside our own, as no group that holds processes has
 /// groups with controllers below it. Version 1: at the top, else below our own where only that is given to us.
-fn places(hierarchy: &Hierarchy) -> Vec<PathBuf> {
+fn candidate_parents(hierarchy: &Hierarchy) -> Vec<PathBuf> {
     match hierarchy.unified {
-        true if hierarchy.own == hierarchy.mounted => vec![hierarchy.mounted.clone()],
-        true => vec![hierarchy.own.parent().unwrap_or(&hierarchy.mounted).to_owned()],
-        false if hierarchy.own == hierarchy.mounted => vec![hierarchy.mounted.clone()],
-        false => vec![hierarchy.mounted.clone(), hierarchy.own.clone()],
+        true if hierarchy.own_group == hierarchy.mount_point => vec![hierarchy.mount_point.clone()],
+        true => vec![hierarchy.own_group.parent().unwrap_or(&hierarchy.mount_point).to_owned()],
+        false if hierarchy.own_group == hierarchy.mount_point => vec![hierarchy.mount_point.clone()],
+        false => vec![hierarchy.mount_point.clone(), hierarchy.own_group.clone()],
     }
 }
 
 /// The groups of this name that stand in these hierarchies, as both versions would have made them.
-fn there(hierarchies: &[Hierarchy], base: &str, name: &str) -> Vec<PathBuf> {
-    let places = hierarchies.iter().flat_map(places);
+fn existing_groups(hierarchies: &[Hierarchy], base: &str, name: &str) -> Vec<PathBuf> {
+    let places = hierarchies.iter().flat_map(candidate_parents);
     let groups = places
         .flat_map(|place| [name.to_owned(), format!("{name}.slice")].map(|name| place.join(base).join(name)));
     groups.filter(|group| group.is_dir()).collect()
 }
 
-fn make_in(
+fn create_in_hierarchy(
     hierarchy: &Hierarchy,
     (base, name): (&str, &str),
     stale: &[PathBuf],
     note: &mut dyn FnMut(&Path),
-) -> Result<Part, (PathBuf, io::Error)> {
-    let version: &'static dyn Version = if hierarchy.unified { &V2 } else { &V1 };
+) -> Result<HierarchyDirectories, (PathBuf, io::Error)> {
+    let version: &'static dyn CgroupVersion = if hierarchy.unified { &CgroupV2 } else { &CgroupV1 };
     let mut failure = None;
-    for place in places(hierarchy) {
+    for place in candidate_parents(hierarchy) {
         for stale in stale.iter().filter(|stale| stale.parent() == Some(&place.join(base))) {
-            drop(remove_tree(version, stale));
+            drop(remove_group_tree(version, stale));
         }
-        let around = missing(&place, base);
+        let around = missing_directories(&place, base);
         // Who is killed from here on has said what may be left.
-        note(&place.join(base).join(version.outermost(name)));
+        note(&place.join(base).join(version.outermost_name(name)));
         // What is around it may be removed by others between the two steps of making it.
-        let mut made = (0..10).map(|_| version.make(&place, base, name));
+        let mut made = (0..10).map(|_| version.create(&place, base, name));
         let gone =
             |made: &io::Result<_>| made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         match made.find(|made| !gone(made)).unwrap_or(Err(io::ErrorKind::NotFound.into())) {
             Ok(made) => {
-                return Ok(Part { version, controllers: hierarchy.controllers.clone(), made, around });
+                return Ok(HierarchyDirectories {
+                    version,
+                    controllers: hierarchy.controllers.clone(),
+                    directories: made,
+                    created_parents: around,
+                });
             }
             Err(error) => {
                 failure.get_or_insert((place.join(base).join(name), error));
             }
         }
     }
-    Err(failure.unwrap_or_else(|| (hierarchy.mounted.clone(), io::ErrorKind::NotFound.into())))
+    Err(failure.unwrap_or_else(|| (hierarchy.mount_point.clone(), io::ErrorKind::NotFound.into())))
 }
 
 /// The directories of the base that are not there yet, outermost first.
-fn missing(place: &Path, base: &str) -> Vec<PathBuf> {
+fn missing_directories(place: &Path, base: &str) -> Vec<PathBuf> {
     let mut path = place.to_owned();
     let mut all = Vec::new();
     for part in Path::new(base).components() {
@@ -330,7 +347,7 @@ fn missing(place: &Path, base: &str) -> Vec<PathBuf> {
 
 /// Visits all groups below one, the deepest first: each by a path that leads through the open directory around it, as a job can
 /// nest them deeper than the kernel takes paths.
-fn visit_below(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
+fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
     let open = |path: &Path| {
         fs::File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
     };
@@ -363,32 +380,32 @@ fn visit_below(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
 }
 
 /// The processes in a group and below it.
-fn members_below(group: &Path) -> Vec<i32> {
+fn processes_in_subtree(group: &Path) -> Vec<i32> {
     let read = |directory: &Path| fs::read(directory.join("cgroup.procs")).unwrap_or_default();
-    let mut members: Vec<i32> = process_table::numbers(&read(group)).collect();
+    let mut members: Vec<i32> = process_table::parse_numbers(&read(group)).collect();
     // What is gone has none.
-    drop(visit_below(group, &mut |inner| members.extend(process_table::numbers(&read(inner)))));
+    drop(visit_subgroups(group, &mut |inner| members.extend(process_table::parse_numbers(&read(inner)))));
     members
 }
 
 /// Kills everything in a group and below it, round by round: one that forks is found again.
-fn kill_in(version: &dyn Version, group: &Path) {
-    if version.kill(group) {
+fn kill_subtree(version: &dyn CgroupVersion, group: &Path) {
+    if version.kill_all(group) {
         return;
     }
     let own = std::process::id().cast_signed();
-    let frozen = version.freeze(group, true);
+    let frozen = version.set_frozen(group, true);
     for _ in 0..50 {
-        let members = members_below(group);
+        let members = processes_in_subtree(group);
         for pid in members.iter().filter(|pid| **pid > 0 && **pid != own) {
-            drop(child::send(*pid, libc::SIGKILL));
+            drop(child::send_signal(*pid, libc::SIGKILL));
         }
         if members.is_empty() || frozen {
             break;
         }
     }
     if frozen {
-        version.freeze(group, false);
+        version.set_frozen(group, false);
     }
 }
 
@@ -397,7 +414,7 @@ fn kill_in(version: &dyn Version, group: &Path) {
 ///
 /// # Errors
 /// It is no such directory, or stays.
-pub fn remove_left(directory: &Path, base: &str) -> io::Result<bool> {
+pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     if !directory.exists() {
         return Ok(false);
     }
@@ -405,43 +422,43 @@ pub fn remove_left(directory: &Path, base: &str) -> io::Result<bool> {
     if fs::canonicalize(directory)? != directory {
         return refuse("a link leads there");
     }
-    let found = hierarchies();
+    let found = mounted_hierarchies();
     let Some(hierarchy) = found.iter().find(|hierarchy| {
-        let inside = directory.strip_prefix(&hierarchy.mounted).ok();
+        let inside = directory.strip_prefix(&hierarchy.mount_point).ok();
         inside.is_some_and(|inside| {
-            !base.is_empty() && inside.parent().is_some_and(|parent| below(parent, base))
+            !base.is_empty() && inside.parent().is_some_and(|parent| is_within_base(parent, base))
         })
     }) else {
         return refuse("it lies in no control group below BASE_CGROUP");
     };
-    let version: &'static dyn Version = if hierarchy.unified { &V2 } else { &V1 };
-    remove_tree(version, directory).map(|()| true)
+    let version: &'static dyn CgroupVersion = if hierarchy.unified { &CgroupV2 } else { &CgroupV1 };
+    remove_group_tree(version, directory).map(|()| true)
 }
 
 /// Whether a place is that of the base, or within it.
-fn below(place: &Path, base: &str) -> bool {
+fn is_within_base(place: &Path, base: &str) -> bool {
     let base: Vec<_> = Path::new(base).components().collect();
     let parts: Vec<_> = place.components().collect();
     parts.windows(base.len().max(1)).any(|window| window == base)
 }
 
 /// Empties a group and removes it with all below it.
-pub(super) fn remove_tree(version: &dyn Version, group: &Path) -> io::Result<()> {
+pub(super) fn remove_group_tree(version: &dyn CgroupVersion, group: &Path) -> io::Result<()> {
     // Most have nothing below them.
     if fs::remove_dir(group).is_ok() {
         return Ok(());
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + REMOVAL_TIMEOUT;
     loop {
         let mut failure = None;
-        let visited = visit_below(group, &mut |inner| {
+        let visited = visit_subgroups(group, &mut |inner| {
             failure = failure.take().or(fs::remove_dir(inner).err());
         });
         match failure.or(visited.err()).or(fs::remove_dir(group).err()) {
             None => return Ok(()),
             Some(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Some(error) if Instant::now() >= until => return Err(error),
-            Some(_) => kill_in(version, group),
+            Some(_) => kill_subtree(version, group),
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -463,7 +480,8 @@ mod tests {
             open = fs::File::open(at.join(&part)).unwrap();
         }
         let mut removed = 0;
-        visit_below(home.path(), &mut |inner| removed += i32::from(fs::remove_dir(inner).is_ok())).unwrap();
+        visit_subgroups(home.path(), &mut |inner| removed += i32::from(fs::remove_dir(inner).is_ok()))
+            .unwrap();
         assert_eq!((removed, fs::read_dir(home.path()).unwrap().count()), (80, 0));
     }
 }

@@ -11,23 +11,23 @@ pub(super) struct Hierarchy {
     /// Its controllers; none for the tree of version 2 where all stand in version 1.
     pub(super) controllers: Vec<String>,
     /// Where its groups are looked for.
-    pub(super) mounted: PathBuf,
+    pub(super) mount_point: PathBuf,
     /// Our own group.
-    pub(super) own: PathBuf,
+    pub(super) own_group: PathBuf,
 }
 
 /// Controllers of version 1 that are of use. The others (cpuset, ...) have rules of their own and limit nothing here.
-const OF_USE: [&str; 7] = ["memory", "cpu", "cpuacct", "pids", "devices", "freezer", "blkio"];
+const USED_CONTROLLERS: [&str; 7] = ["memory", "cpu", "cpuacct", "pids", "devices", "freezer", "blkio"];
 
 /// The hierarchies of this machine that are of use.
-pub(super) fn hierarchies() -> Vec<Hierarchy> {
+pub(super) fn mounted_hierarchies() -> Vec<Hierarchy> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mounted| {
+    parse_mountinfo(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mounted| {
         fs::read_to_string(mounted.join("cgroup.controllers")).unwrap_or_default()
     })
 }
 
-fn parse(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<Hierarchy> {
+fn parse_mountinfo(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<Hierarchy> {
     let mut found: Vec<Hierarchy> = Vec::new();
     for line in mounts.lines() {
         let Some((before, after)) = line.split_once(" - ") else { continue };
@@ -40,7 +40,8 @@ fn parse(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<
         let (unified, controllers): (bool, Vec<String>) = match kind {
             "cgroup2" => (true, controllers(&mounted).split_ascii_whitespace().map(str::to_owned).collect()),
             "cgroup" => {
-                let of_use = options.split(',').filter(|option| OF_USE.contains(option)).map(str::to_owned);
+                let of_use =
+                    options.split(',').filter(|option| USED_CONTROLLERS.contains(option)).map(str::to_owned);
                 (false, of_use.collect())
             }
             _ => continue,
@@ -53,7 +54,7 @@ fn parse(mounts: &str, own: &str, controllers: impl Fn(&Path) -> String) -> Vec<
         // What is mounted may be a part of the tree.
         let inside = Path::new(own).strip_prefix(root).unwrap_or(Path::new(""));
         let own = mounted.join(inside.strip_prefix("/").unwrap_or(inside));
-        found.push(Hierarchy { unified, controllers, mounted, own });
+        found.push(Hierarchy { unified, controllers, mount_point: mounted, own_group: own });
     }
     found
 }
@@ -74,7 +75,7 @@ fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a st
 
 /// Whether 25.14 would use control groups here: the tree of version 2 at its place, or three hierarchies of version 1 at
 /// theirs (`hasCgroupV2`, `cgroup_v1_is_writeable`).
-pub fn reference_would() -> bool {
+pub fn reference_uses_cgroups() -> bool {
     let there = |path: &str| Path::new("/sys/fs/cgroup").join(path).exists();
     there("cgroup.procs") || ["memory", "cpu,cpuacct", "freezer"].into_iter().all(there)
 }
@@ -92,10 +93,10 @@ mod tests {
                       34 24 0:30 / /proc rw - proc proc rw\n\
                       35 24 0:29 / /elsewhere rw - cgroup2 cgroup2 rw\n";
         let own = "4:memory:/pod/me\n2:cpu,cpuacct:/\n0::/user.slice/a.scope\n";
-        let found = parse(mounts, own, |_| "pids io\n".to_owned());
+        let found = parse_mountinfo(mounts, own, |_| "pids io\n".to_owned());
         let shown: Vec<_> = found
             .iter()
-            .map(|one| (one.unified, one.controllers.join(","), one.own.display().to_string()))
+            .map(|one| (one.unified, one.controllers.join(","), one.own_group.display().to_string()))
             .collect();
         assert_eq!(
             shown,
@@ -105,6 +106,6 @@ mod tests {
                 (true, "pids,io".to_owned(), "/sys/fs/cgroup/unified/user.slice/a.scope".to_owned()),
             ]
         );
-        assert!(parse("nonsense\n", "", |_| String::new()).is_empty());
+        assert!(parse_mountinfo("nonsense\n", "", |_| String::new()).is_empty());
     }
 }

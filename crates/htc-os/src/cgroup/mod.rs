@@ -6,14 +6,14 @@
 
 mod group;
 mod hierarchy;
-mod preference;
+mod oom_score;
 mod usage;
 mod v1;
 mod v2;
 mod version;
 
-pub use group::remove_left;
-pub use group::{Group, NoGroup, Rule, Set};
-pub use hierarchy::reference_would;
-pub use preference::killed_first;
-pub use usage::Counts;
+pub use group::remove_leftover_group;
+pub use group::{ControlGroup, GroupCreationError, GroupSetting, GroupSettingResult};
+pub use hierarchy::reference_uses_cgroups;
+pub use oom_score::with_job_oom_score;
+pub use usage::GroupUsage;

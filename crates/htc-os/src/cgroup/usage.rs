@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Everything that is counted of a group and what is below it, as far as there are controllers for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct GroupUsage {
     /// Processor time in user mode.
     pub user: Option<Duration>,
     /// Processor time in the kernel.
@@ -12,7 +12,7 @@ pub struct Counts {
     /// Memory that cannot be written back to a file, in bytes.
     pub memory: Option<u64>,
     /// The largest use of memory, in bytes: caches count as well.
-    pub peak: Option<u64>,
+    pub peak_memory: Option<u64>,
     /// Caches and memory that has not been used for long, in bytes: what a peak is too large by at most.
     pub cache: u64,
     /// Bytes read from block devices.

@@ -5,100 +5,101 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::usage::Counts;
-use super::version::{Limited, Version, field, number, write, write_number};
+use super::usage::GroupUsage;
+use super::version::{CgroupVersion, LimitedResource, parse_field, read_number, write_file, write_number};
 
 /// Version 1.
-pub(super) struct V1;
+pub(super) struct CgroupV1;
 
 /// Clock ticks of the accounting in a second (`USER_HZ`).
-const TICKS: u64 = 100;
+const TICKS_PER_SECOND: u64 = 100;
 
-impl Version for V1 {
-    fn make(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<PathBuf>> {
+impl CgroupVersion for CgroupV1 {
+    fn create(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<PathBuf>> {
         fs::create_dir_all(parent.join(base))?;
         let group = parent.join(base).join(name);
         fs::create_dir(&group)?;
         Ok(vec![group])
     }
 
-    fn outermost(&self, name: &str) -> String {
+    fn outermost_name(&self, name: &str) -> String {
         name.to_owned()
     }
 
-    fn limit(&self, group: &Path, what: Limited, value: u64) -> io::Result<Option<u64>> {
+    fn set_limit(&self, group: &Path, what: LimitedResource, value: u64) -> io::Result<Option<u64>> {
         let file = match what {
-            Limited::Memory => "memory.limit_in_bytes",
-            Limited::Swap { .. } => "memory.memsw.limit_in_bytes",
-            Limited::Cpu => "cpu.shares",
-            Limited::Processes => "pids.max",
+            LimitedResource::Memory => "memory.limit_in_bytes",
+            LimitedResource::Swap { .. } => "memory.memsw.limit_in_bytes",
+            LimitedResource::Cpu => "cpu.shares",
+            LimitedResource::Processes => "pids.max",
             // `memory.soft_limit_in_bytes` means the opposite, and the reference leaves it alone.
-            Limited::MemoryLow => return Ok(None),
+            LimitedResource::MemoryLow => return Ok(None),
         };
         write_number(&group.join(file), value)
     }
 
-    fn hide(&self, group: &Path, (major, minor): (u32, u32)) -> io::Result<bool> {
+    fn deny_device(&self, group: &Path, (major, minor): (u32, u32)) -> io::Result<bool> {
         let file = group.join("devices.deny");
         match file.exists() {
-            true => write(&file, &format!("c {major}:{minor} rwm")).map(|()| true),
+            true => write_file(&file, &format!("c {major}:{minor} rwm")).map(|()| true),
             false => Ok(false),
         }
     }
 
-    fn freeze(&self, group: &Path, freeze: bool) -> bool {
-        write(&group.join("freezer.state"), if freeze { "FROZEN" } else { "THAWED" }).is_ok()
+    fn set_frozen(&self, group: &Path, freeze: bool) -> bool {
+        write_file(&group.join("freezer.state"), if freeze { "FROZEN" } else { "THAWED" }).is_ok()
     }
 
-    fn kill(&self, _: &Path) -> bool {
+    fn kill_all(&self, _: &Path) -> bool {
         false
     }
 
-    fn count(&self, group: &Path, controllers: &[String], counts: &mut Counts) {
+    fn add_usage(&self, group: &Path, controllers: &[String], counts: &mut GroupUsage) {
         // The files of other controllers lie in other hierarchies.
         let read = |name: &str| {
             let (controller, _) = name.split_once('.')?;
             let here = controllers.is_empty() || controllers.iter().any(|one| one == controller);
             here.then(|| fs::read_to_string(group.join(name)).ok()).flatten()
         };
-        let ticks = |count: u64| Duration::from_millis(count.saturating_mul(1000 / TICKS));
+        let ticks = |count: u64| Duration::from_millis(count.saturating_mul(1000 / TICKS_PER_SECOND));
         if let Some(text) = read("cpuacct.stat") {
-            counts.user = field(&text, "user").map(ticks);
-            counts.system = field(&text, "system").map(ticks);
+            counts.user = parse_field(&text, "user").map(ticks);
+            counts.system = parse_field(&text, "system").map(ticks);
         }
         if let Some(text) = read("memory.stat") {
-            counts.memory = field(&text, "total_rss").or_else(|| field(&text, "rss"));
-            counts.cache = field(&text, "total_cache").unwrap_or(0);
-            counts.peak = number(&group.join("memory.max_usage_in_bytes"));
+            counts.memory = parse_field(&text, "total_rss").or_else(|| parse_field(&text, "rss"));
+            counts.cache = parse_field(&text, "total_cache").unwrap_or(0);
+            counts.peak_memory = read_number(&group.join("memory.max_usage_in_bytes"));
         }
         if let Some(text) = read("blkio.throttle.io_service_bytes_recursive") {
-            (counts.read_bytes, counts.written_bytes) = (sum(&text, "Read"), sum(&text, "Write"));
+            (counts.read_bytes, counts.written_bytes) =
+                (sum_operations(&text, "Read"), sum_operations(&text, "Write"));
         }
         if let Some(text) = read("blkio.throttle.io_serviced_recursive") {
-            (counts.reads, counts.writes) = (sum(&text, "Read"), sum(&text, "Write"));
+            (counts.reads, counts.writes) = (sum_operations(&text, "Read"), sum_operations(&text, "Write"));
         }
         if let Some(text) = read("pids.events") {
-            counts.forks_refused = field(&text, "max").unwrap_or(0);
+            counts.forks_refused = parse_field(&text, "max").unwrap_or(0);
         }
     }
 
-    fn memory_kills(&self, group: &Path) -> u64 {
+    fn oom_kill_count(&self, group: &Path) -> u64 {
         let text = fs::read_to_string(group.join("memory.oom_control")).unwrap_or_default();
-        field(&text, "oom_kill").unwrap_or(0)
+        parse_field(&text, "oom_kill").unwrap_or(0)
     }
 
-    fn kills_all(&self) -> bool {
+    fn kills_whole_group(&self) -> bool {
         false
     }
 
-    fn delegated(&self) -> &'static [&'static str] {
+    fn delegated_files(&self) -> &'static [&'static str] {
         // The reference gives the directory away and no file in it.
         &[]
     }
 }
 
 /// The sum over all devices of one kind of operation: lines `8:0 Read 4096`.
-fn sum(text: &str, kind: &str) -> Option<u64> {
+fn sum_operations(text: &str, kind: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let mut words = line.split_ascii_whitespace();
         let (device, word, count) = (words.next()?, words.next()?, words.next()?);
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn operations_are_summed_over_devices() {
         let text = "8:0 Read 4096\n8:0 Write 1\n259:0 Read 5\nTotal 4102\n";
-        assert_eq!((sum(text, "Read"), sum(text, "Write")), (Some(4101), Some(1)));
-        assert_eq!(sum("Total 0\n", "Read"), Some(0));
+        assert_eq!((sum_operations(text, "Read"), sum_operations(text, "Write")), (Some(4101), Some(1)));
+        assert_eq!(sum_operations("Total 0\n", "Read"), Some(0));
     }
 }

@@ -14,17 +14,17 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::server::{LONGEST, check_length};
+use super::server::{MAX_REQUEST_LENGTH, check_length};
 use htc_os::identity;
 
 /// How long an answer may take.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends a request to `who` listens there, with the ad whose length it tells, and waits for the answer.
 ///
 /// # Errors
 /// Nobody listens there, or somebody that is neither root nor we; the answer is none.
-pub fn ask<A: DeserializeOwned>(
+pub fn send_request<A: DeserializeOwned>(
     socket: &Path,
     who: &str,
     request: &impl Serialize,
@@ -36,16 +36,16 @@ pub fn ask<A: DeserializeOwned>(
         let text = format!("uid {listener} listens there, who is neither root nor the caller");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
     text.extend_from_slice(ad);
     // Whoever refuses us may have answered and hung up before he has read all.
     let written = stream.write_all(&text);
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).map_err(patient)?;
+    stream.read_to_end(&mut answer).map_err(describe_timeout)?;
     if answer.is_empty() {
-        written.map_err(patient)?;
+        written.map_err(describe_timeout)?;
     }
     Ok(serde_json::from_slice(&answer)?)
 }
@@ -54,10 +54,10 @@ pub fn ask<A: DeserializeOwned>(
 ///
 /// # Errors
 /// Nobody listens there, or so many wait there that there is no room; the line is longer than anybody reads.
-pub fn tell(path: &Path, request: &impl Serialize) -> io::Result<()> {
+pub fn send_without_reply(path: &Path, request: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
-    if text.len() > LONGEST {
+    if text.len() > MAX_REQUEST_LENGTH {
         let why = format!("a request of {} bytes is too long", text.len());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
@@ -82,23 +82,23 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     let address = UnixAddr::new(socket)?;
     let stream = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     // A queue that nobody shortens is waited for as an answer is.
-    setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_PATIENCE.as_secs().cast_signed()))?;
+    setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_TIMEOUT.as_secs().cast_signed()))?;
     socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
         Errno::ECONNREFUSED => {
             let text = format!("nobody listens there any more: its {who} is gone");
             io::Error::new(io::ErrorKind::ConnectionRefused, text)
         }
-        errno => patient(errno.into()),
+        errno => describe_timeout(errno.into()),
     })?;
     Ok(UnixStream::from(stream))
 }
 
 /// That nobody answers, in words.
-fn patient(error: io::Error) -> io::Error {
+fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             let text =
-                format!("somebody listens there and has not answered for {} s", ANSWER_PATIENCE.as_secs());
+                format!("somebody listens there and has not answered for {} s", ANSWER_TIMEOUT.as_secs());
             io::Error::new(io::ErrorKind::TimedOut, text)
         }
         _ => error,

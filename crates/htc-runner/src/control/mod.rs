@@ -9,5 +9,5 @@
 mod client;
 mod server;
 
-pub use client::{ask, tell};
-pub use server::{Control, Heard, Said, bind, check_length, request};
+pub use client::{send_request, send_without_reply};
+pub use server::{ClientRequest, ControlSocket, RequestBytes, bind, check_length, parse_request};

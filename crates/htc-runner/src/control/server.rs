@@ -16,22 +16,22 @@ use nix::sys::stat::{Mode, fchmod};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use htc_base::time::Tick;
+use htc_base::time::MonotonicTime;
 use htc_os as os;
-use htc_os::{Interest, Reactor, Token, clock, identity};
+use htc_os::{Interest, Reactor, WatchToken, clock, identity};
 
 /// What an address of the kernel holds for a path, without the NUL.
-const LONGEST_PATH: usize = 107;
+const MAX_SOCKET_PATH_LENGTH: usize = 107;
 /// A request's line is no longer than this, in bytes.
-pub(super) const LONGEST: usize = 64 << 10;
+pub(super) const MAX_REQUEST_LENGTH: usize = 64 << 10;
 /// A job ad that comes with one is no longer than this, in bytes.
-const LONGEST_AD: usize = 4 << 20;
+const MAX_AD_LENGTH: usize = 4 << 20;
 /// So many clients are served at a time; others wait in the socket's own queue.
-const MOST_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 16;
 /// How long a client may take to say what it wants, and to take the answer: others wait for its place.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// When nobody can be let in (no descriptor is free), it is tried again after this.
-const AGAIN: Duration = Duration::from_secs(1);
+const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whoever can write the directory could put a socket of his own in the place of ours.
 fn check_directory(path: &Path) -> io::Result<()> {
@@ -62,27 +62,27 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
 
 /// What the socket itself has to know of a request.
 #[derive(Deserialize)]
-struct Frame {
+struct RequestHeader {
     /// How many bytes of an ad follow the line.
     #[serde(default)]
     ad_length: usize,
 }
 
 /// The line of a request and its ad, once all of it is there; or why it is none.
-fn whole(said: &[u8], ended: bool) -> Option<Heard> {
-    let bad = |why: &str| Some(Err(not_a_request(why)));
+fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
+    let bad = |why: &str| Some(Err(invalid_request_message(why)));
     let end = match memchr::memchr(b'\n', said) {
         Some(at) => at,
-        None if said.len() > LONGEST => return bad("it is too long"),
+        None if said.len() > MAX_REQUEST_LENGTH => return bad("it is too long"),
         None if ended => said.len(),
         None => return None,
     };
     let line = said[..end].trim_ascii();
-    let ad_length = match request::<Frame>(line) {
+    let ad_length = match parse_request::<RequestHeader>(line) {
         Ok(frame) => frame.ad_length,
         Err(error) => return Some(Err(error)),
     };
-    if ad_length > LONGEST_AD {
+    if ad_length > MAX_AD_LENGTH {
         return Some(Err(format!("a job ad of {ad_length} bytes is too long")));
     }
     let ad = said.get(end + 1..).unwrap_or_default();
@@ -93,7 +93,7 @@ fn whole(said: &[u8], ended: bool) -> Option<Heard> {
     }
 }
 
-fn not_a_request(why: &str) -> String {
+fn invalid_request_message(why: &str) -> String {
     format!("a request is one JSON object on a line: {why}")
 }
 
@@ -101,48 +101,48 @@ fn not_a_request(why: &str) -> String {
 ///
 /// # Errors
 /// It is none, in words for the client.
-pub fn request<R: DeserializeOwned>(line: &[u8]) -> Result<R, String> {
-    serde_json::from_slice(line).map_err(|error| not_a_request(&error.to_string()))
+pub fn parse_request<R: DeserializeOwned>(line: &[u8]) -> Result<R, String> {
+    serde_json::from_slice(line).map_err(|error| invalid_request_message(&error.to_string()))
 }
 
 /// A socket that is listened to.
-pub struct Control {
+pub struct ControlSocket {
     listener: UnixListener,
     /// While it is listened to; not while all places are taken.
-    token: Option<Token>,
+    token: Option<WatchToken>,
     /// When it is listened to again at the latest, where it is not.
-    again: Option<Tick>,
+    resume_at: Option<MonotonicTime>,
     /// Where it stands, if it goes with us.
     path: Option<PathBuf>,
     /// Who listens, as messages say it.
-    who: &'static str,
-    clients: BTreeMap<Token, Client>,
+    listener_name: &'static str,
+    clients: BTreeMap<WatchToken, ControlClient>,
 }
 
 /// Somebody who has not said all yet, or not taken all of the answer.
-struct Client {
+struct ControlClient {
     stream: UnixStream,
     uid: u32,
-    said: Vec<u8>,
+    received: Vec<u8>,
     /// What is left of the answer.
-    rest: Vec<u8>,
-    until: Tick,
+    unsent: Vec<u8>,
+    deadline: MonotonicTime,
 }
 
 /// The line of a request and the ad behind it; or why it is none, in words for the client.
-pub type Heard = Result<(Vec<u8>, Vec<u8>), String>;
+pub type RequestBytes = Result<(Vec<u8>, Vec<u8>), String>;
 
 /// A whole request.
-pub struct Said {
+pub struct ClientRequest {
     /// Whom to answer.
-    pub client: Token,
+    pub client: WatchToken,
     /// Whose process it is.
     pub uid: u32,
     /// The line of the request and its ad; or why it is none.
-    pub request: Heard,
+    pub request: RequestBytes,
 }
 
-impl Control {
+impl ControlSocket {
     /// Listens at `path`, as `who`. A socket that nobody listens at any more is replaced.
     ///
     /// # Errors
@@ -165,23 +165,23 @@ impl Control {
             }
             Err(_) => {}
         }
-        Self::at(bind(path)?, Some(path.to_owned()), who, reactor)
+        Self::from_listener(bind(path)?, Some(path.to_owned()), who, reactor)
     }
 
     /// Listens, as `who`, at the socket that whoever started us has left open under this number. What was asked before is heard.
     ///
     /// # Errors
     /// Nothing is open there, or no socket that is listened to.
-    pub fn inherited(number: i32, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
-        let descriptor = os::duplicate(number)?;
+    pub fn open_inherited(number: i32, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
+        let descriptor = os::duplicate_descriptor(number)?;
         if !getsockopt(&descriptor, AcceptConn)? {
             let text = "nobody listens at that socket: listen(2) comes before";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        Self::at(UnixListener::from(descriptor), None, who, reactor)
+        Self::from_listener(UnixListener::from(descriptor), None, who, reactor)
     }
 
-    fn at(
+    fn from_listener(
         listener: UnixListener,
         path: Option<PathBuf>,
         who: &'static str,
@@ -189,14 +189,21 @@ impl Control {
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let token = Some(reactor.watch(listener.as_fd(), Interest::Read)?);
-        Ok(Control { listener, token, again: None, path, who, clients: BTreeMap::new() })
+        Ok(ControlSocket {
+            listener,
+            token,
+            resume_at: None,
+            path,
+            listener_name: who,
+            clients: BTreeMap::new(),
+        })
     }
 
     /// Something can be read or written: the whole request of a client, if it is complete now. What the first of those who come
     /// in has said already is heard at once, as a signal would be.
-    pub fn readable(&mut self, token: Token, reactor: &mut Reactor) -> Option<Said> {
+    pub fn handle_readiness(&mut self, token: WatchToken, reactor: &mut Reactor) -> Option<ClientRequest> {
         let token = if Some(token) == self.token { self.accept(reactor)? } else { token };
-        let Client { stream, said, rest, uid, .. } = self.clients.get_mut(&token)?;
+        let ControlClient { stream, received: said, unsent: rest, uid, .. } = self.clients.get_mut(&token)?;
         if !rest.is_empty() {
             match stream.write(rest) {
                 Ok(count) if count < rest.len() => drop(rest.drain(..count)),
@@ -223,27 +230,30 @@ impl Control {
             self.drop_client(token, reactor);
             return None;
         }
-        let request = whole(said, ended)?;
-        Some(Said { client: token, uid, request })
+        let request = parse_complete_request(said, ended)?;
+        Some(ClientRequest { client: token, uid, request })
     }
 
     /// Lets in who waits, as far as there are places; the first of them.
-    fn accept(&mut self, reactor: &mut Reactor) -> Option<Token> {
+    fn accept(&mut self, reactor: &mut Reactor) -> Option<WatchToken> {
         let mut first = None;
-        while self.clients.len() < MOST_CLIENTS {
+        while self.clients.len() < MAX_CLIENTS {
             let accepted = self.listener.accept().and_then(|(mut stream, _)| {
                 stream.set_nonblocking(true)?;
                 let uid = getsockopt(&stream, PeerCredentials)?.uid();
                 if uid != 0 && uid != identity::effective_uid() {
                     // The mode of the socket keeps others out; who got a descriptor from somewhere is told.
-                    let error = format!("only root and the account of the {} may ask", self.who);
+                    let error = format!("only root and the account of the {} may ask", self.listener_name);
                     let answer = serde_json::json!({ "ok": false, "error": error });
                     let _ = stream.write_all(format!("{answer}\n").as_bytes());
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
                 let token = reactor.watch(stream.as_fd(), Interest::Read)?;
-                let until = clock::tick().plus(PATIENCE);
-                Ok((token, Client { stream, uid, said: Vec::new(), rest: Vec::new(), until }))
+                let until = clock::monotonic_now().plus(CLIENT_TIMEOUT);
+                Ok((
+                    token,
+                    ControlClient { stream, uid, received: Vec::new(), unsent: Vec::new(), deadline: until },
+                ))
             });
             match accepted {
                 Ok((token, client)) => {
@@ -254,7 +264,7 @@ impl Control {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // He still waits: looking at once would never end.
                 Err(_) => {
-                    self.again = Some(clock::tick().plus(AGAIN));
+                    self.resume_at = Some(clock::monotonic_now().plus(ACCEPT_RETRY_INTERVAL));
                     break;
                 }
             }
@@ -265,44 +275,45 @@ impl Control {
         first
     }
 
-    /// When [`Control::look`] is to be called next.
-    pub fn next_look(&self) -> Option<Tick> {
-        self.clients.values().map(|client| client.until).chain(self.again).min()
+    /// When [`ControlSocket::check_timeouts`] is to be called next.
+    pub fn next_deadline(&self) -> Option<MonotonicTime> {
+        self.clients.values().map(|client| client.deadline).chain(self.resume_at).min()
     }
 
     /// Hangs up on those who have taken too long, and lets others in.
-    pub fn look(&mut self, now: Tick, reactor: &mut Reactor) {
-        let late = |(token, client): (&Token, &Client)| (client.until <= now).then_some(*token);
-        let late: Vec<Token> = self.clients.iter().filter_map(late).collect();
+    pub fn check_timeouts(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
+        let late =
+            |(token, client): (&WatchToken, &ControlClient)| (client.deadline <= now).then_some(*token);
+        let late: Vec<WatchToken> = self.clients.iter().filter_map(late).collect();
         for token in late {
             self.drop_client(token, reactor);
         }
-        if self.again.is_some_and(|again| again <= now) {
-            self.again = None;
-            self.listen(reactor);
+        if self.resume_at.is_some_and(|again| again <= now) {
+            self.resume_at = None;
+            self.resume_listening(reactor);
         }
     }
 
-    fn listen(&mut self, reactor: &mut Reactor) {
-        if self.token.is_none() && self.again.is_none() && self.clients.len() < MOST_CLIENTS {
+    fn resume_listening(&mut self, reactor: &mut Reactor) {
+        if self.token.is_none() && self.resume_at.is_none() && self.clients.len() < MAX_CLIENTS {
             self.token = reactor.watch(self.listener.as_fd(), Interest::Read).ok();
             if self.token.is_none() {
-                self.again = Some(clock::tick().plus(AGAIN));
+                self.resume_at = Some(clock::monotonic_now().plus(ACCEPT_RETRY_INTERVAL));
             }
         }
     }
 
     /// Answers and hangs up, as soon as the client has taken all of it.
-    pub fn answer(&mut self, token: Token, answer: &impl Serialize, reactor: &mut Reactor) {
+    pub fn answer(&mut self, token: WatchToken, answer: &impl Serialize, reactor: &mut Reactor) {
         let mut text = serde_json::to_vec(answer).unwrap_or_default();
         text.push(b'\n');
-        if let Some(Client { stream, .. }) = self.clients.get_mut(&token) {
+        if let Some(ControlClient { stream, .. }) = self.clients.get_mut(&token) {
             let mut sent = 0;
             while sent < text.len() {
                 match stream.write(&text[sent..]) {
                     Ok(count) if count > 0 => sent += count,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        return self.answer_later(token, text.split_off(sent), reactor);
+                        return self.queue_answer(token, text.split_off(sent), reactor);
                     }
                     // A client that has gone does not want it.
                     Ok(_) | Err(_) => break,
@@ -312,25 +323,25 @@ impl Control {
         self.drop_client(token, reactor);
     }
 
-    fn answer_later(&mut self, token: Token, rest: Vec<u8>, reactor: &mut Reactor) {
+    fn queue_answer(&mut self, token: WatchToken, rest: Vec<u8>, reactor: &mut Reactor) {
         reactor.unwatch(token);
         if let Some(mut client) = self.clients.remove(&token)
             && let Ok(token) = reactor.watch(client.stream.as_fd(), Interest::Write)
         {
-            (client.rest, client.until) = (rest, clock::tick().plus(PATIENCE));
+            (client.unsent, client.deadline) = (rest, clock::monotonic_now().plus(CLIENT_TIMEOUT));
             self.clients.insert(token, client);
         }
-        self.listen(reactor);
+        self.resume_listening(reactor);
     }
 
-    fn drop_client(&mut self, token: Token, reactor: &mut Reactor) {
+    fn drop_client(&mut self, token: WatchToken, reactor: &mut Reactor) {
         reactor.unwatch(token);
         self.clients.remove(&token);
-        self.listen(reactor);
+        self.resume_listening(reactor);
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             let _ = std::fs::remove_file(path);
@@ -344,10 +355,11 @@ impl Drop for Control {
 /// The path is longer.
 pub fn check_length(path: &Path) -> io::Result<()> {
     let length = path.as_os_str().len();
-    if length <= LONGEST_PATH {
+    if length <= MAX_SOCKET_PATH_LENGTH {
         return Ok(());
     }
-    let text =
-        format!("the path has {length} bytes, and a socket's may have {LONGEST_PATH}: take a shorter one");
+    let text = format!(
+        "the path has {length} bytes, and a socket's may have {MAX_SOCKET_PATH_LENGTH}: take a shorter one"
+    );
     Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }

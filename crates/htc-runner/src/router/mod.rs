@@ -3,30 +3,30 @@
 //! | file | subject |
 //! |---|---|
 //! | `hooks` | one call of a router hook, to its end |
-//! | `directory` | a directory of job ads as a queue |
+//! | `job_directory` | a directory of job ads as a queue |
 //! | `submission` | one copy submitted through a command |
 //! | `spool` | files of sandboxed jobs |
-//! | `one_by_one` | jobs routed one by one, without a queue |
+//! | `single_job_router` | jobs routed one by one, without a queue |
 //! | `options` | what such a run is given |
-//! | `live` | the router over such a directory |
-//! | `shutdown` | DAEMON_SHUTDOWN |
-//! | `tokens` | token files that are made for copies |
+//! | `live_router` | the router over such a directory |
+//! | `shutdown_conditions` | DAEMON_SHUTDOWN |
+//! | `token_files` | token files that are made for copies |
 //! | `simulate` | jobs over time with a manual clock |
 
-mod directory;
 mod hooks;
-mod live;
-mod one_by_one;
+mod job_directory;
+mod live_router;
 mod options;
-mod shutdown;
+mod shutdown_conditions;
+mod single_job_router;
 mod spool;
 mod submission;
-pub mod token;
-mod tokens;
+mod token_files;
+pub mod token_signing;
 
-pub use directory::Directory;
-pub use hooks::{Called, HookRunner, NoHook};
-pub use live::{Ended, Failure, RunError, run};
-pub use one_by_one::{OneByOne, Outcome, Told};
-pub use options::{Options, Until};
-pub use shutdown::STATUS as SHUTDOWN_STATUS;
+pub use hooks::{CompletedHook, HookRunner, NoHookReason};
+pub use job_directory::JobDirectory;
+pub use live_router::{RouterRunError, RouterRunOutcome, RoutingFailure, run};
+pub use options::{RouterOptions, StopConditions};
+pub use shutdown_conditions::EXIT_STATUS as SHUTDOWN_STATUS;
+pub use single_job_router::{RoutingNotice, RoutingOutcome, SingleJobRouter};

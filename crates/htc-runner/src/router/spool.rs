@@ -7,58 +7,61 @@ use bstr::{BString, ByteSlice};
 
 use crate::hook_call::HookCall;
 use htc_base::job::JobId;
-use htc_base::process::{ChildSpec, Identity, Session, Stdio};
-use htc_base::time::Tick;
+use htc_base::process::{ChildSpec, ProcessIdentity, SessionMode, Stdio};
+use htc_base::time::MonotonicTime;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
-use htc_router::translate::remap;
+use htc_router::translate::remap_file_name;
 
 /// How much of what goes wrong is kept, in bytes.
-const COMPLAINT: usize = 4 << 10;
+const MAX_STDERR: usize = 4 << 10;
 /// Below the queue's directory.
 const SPOOL: &str = "spool";
 /// A schedd spreads its directories over so many.
-const SPREAD: i32 = 10_000;
+const DIRECTORY_BUCKETS: i32 = 10_000;
 /// What no file stands for.
-const NOTHING: &[u8] = b"/dev/null";
+const NULL_DEVICE: &[u8] = b"/dev/null";
 /// Copies pairs of paths, and nothing but files and directories: what is something else is not waited for.
-const COPY: &str = r#"while [ "$#" -gt 1 ]; do
+const COPY_SCRIPT: &str = r#"while [ "$#" -gt 1 ]; do
   if [ ! -f "$1" ] && [ ! -d "$1" ]; then echo "'$1' is no file" >&2; exit 1; fi
   cp -RL -- "$1" "$2" || exit 1
   shift 2
 done"#;
 
 /// Files on their way.
-pub(super) struct Copying {
+pub(super) struct SpoolCopy {
     /// Of which source.
     pub source: JobId,
     /// The job whose spool it is.
     pub copy: JobId,
     /// The way.
-    pub way: Way,
+    pub direction: CopyDirection,
     /// When it is given up.
-    pub deadline: Option<Tick>,
+    pub deadline: Option<MonotonicTime>,
     /// Whether it was.
-    pub late: bool,
+    pub timed_out: bool,
 }
 
 /// Which way files go.
-pub(super) enum Way {
+pub(super) enum CopyDirection {
     /// Into the spool; then the job with this ad is submitted, and the proxy that was copied for it is removed.
-    In(Box<ClassAd>, Option<PathBuf>),
+    IntoSpool(Box<ClassAd>, Option<PathBuf>),
     /// Out of it, begun in this second; then the copy is done with.
-    Out(i64),
+    OutOfSpool(i64),
 }
 
 /// The directory of a job's files.
-pub(super) fn directory(queue: &Path, id: JobId) -> PathBuf {
+pub(super) fn job_spool_directory(queue: &Path, id: JobId) -> PathBuf {
     let JobId { cluster, proc } = id;
-    let place = queue.join(SPOOL).join((cluster % SPREAD).to_string()).join((proc % SPREAD).to_string());
+    let place = queue
+        .join(SPOOL)
+        .join((cluster % DIRECTORY_BUCKETS).to_string())
+        .join((proc % DIRECTORY_BUCKETS).to_string());
     place.join(format!("cluster{cluster}.proc{proc}.subproc0"))
 }
 
 /// All such directories of a queue, with the jobs whose they are.
-pub(super) fn directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
+pub(super) fn job_spool_directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     let below = |path: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
@@ -69,11 +72,11 @@ pub(super) fn directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     let jobs = below(&queue.join(SPOOL)).into_iter().flat_map(|place| below(&place));
     let found = jobs.flat_map(|place| below(&place)).filter_map(|path| id_of(&path).map(|id| (path, id)));
     // Only what stands where it belongs.
-    found.filter(|(path, id)| *path == directory(queue, *id)).collect()
+    found.filter(|(path, id)| *path == job_spool_directory(queue, *id)).collect()
 }
 
-fn string(ad: &ClassAd, name: &str, world: &dyn World) -> Option<BString> {
-    Context::new(world).my(ad).string(name).filter(|text| !text.is_empty() && text.as_slice() != NOTHING)
+fn file_attribute(ad: &ClassAd, name: &str, world: &dyn World) -> Option<BString> {
+    Context::new(world).my(ad).string(name).filter(|text| !text.is_empty() && text.as_slice() != NULL_DEVICE)
 }
 
 fn is_url(file: &[u8]) -> bool {
@@ -81,48 +84,50 @@ fn is_url(file: &[u8]) -> bool {
 }
 
 /// The last part of a path; a directory of which the content is meant keeps its slash.
-fn last(path: &[u8]) -> &[u8] {
+fn last_path_component(path: &[u8]) -> &[u8] {
     let trimmed = path.strip_suffix(b"/").unwrap_or(path);
     let start = trimmed.rfind_byte(b'/').map_or(0, |slash| slash + 1);
     &path[start..]
 }
 
-fn files(list_of: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn split_file_list(list_of: &[u8]) -> impl Iterator<Item = &[u8]> {
     list_of.split(|byte| *byte == b',').map(|file| file.trim()).filter(|file| !file.is_empty())
 }
 
 /// Whether an attribute that says that a file is to be transferred does not say no.
-fn wanted(ad: &ClassAd, name: &str, world: &dyn World) -> bool {
+fn is_transfer_wanted(ad: &ClassAd, name: &str, world: &dyn World) -> bool {
     Context::new(world).my(ad).boolean(name).unwrap_or(true)
 }
 
 /// What goes into the spool: from (as in the ad, relative to Iwd), and to.
-pub(super) fn inputs(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
+pub(super) fn input_copies(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
     let mut names: Vec<BString> = Vec::new();
-    names.extend(string(ad, "Cmd", world).filter(|_| wanted(ad, "TransferExecutable", world)));
-    names.extend(string(ad, "In", world).filter(|_| wanted(ad, "TransferIn", world)));
-    names.extend(string(ad, "x509userproxy", world));
-    let listed = string(ad, "TransferInput", world).unwrap_or_default();
-    names.extend(files(&listed).map(BString::from));
+    names.extend(
+        file_attribute(ad, "Cmd", world).filter(|_| is_transfer_wanted(ad, "TransferExecutable", world)),
+    );
+    names.extend(file_attribute(ad, "In", world).filter(|_| is_transfer_wanted(ad, "TransferIn", world)));
+    names.extend(file_attribute(ad, "x509userproxy", world));
+    let listed = file_attribute(ad, "TransferInput", world).unwrap_or_default();
+    names.extend(split_file_list(&listed).map(BString::from));
     let pairs = names.iter().filter(|name| !is_url(name)).map(|name| {
         let from = name.to_path_lossy().into_owned();
         match name.ends_with(b"/") {
             true => (from.join("."), spool.to_owned()),
-            false => (from, spool.join(last(name).to_path_lossy())),
+            false => (from, spool.join(last_path_component(name).to_path_lossy())),
         }
     });
     pairs.collect()
 }
 
 /// Makes the ad that of a job whose files have been spooled.
-pub(super) fn spooled(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn World) {
+pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn World) {
     use std::os::unix::ffi::OsStrExt;
     let undefined = || Expr::parse(b"undefined").ok();
     if let Some(iwd) = ad.get("Iwd").or_else(undefined) {
         ad.insert("SUBMIT_Iwd", iwd);
     }
     ad.set("Iwd", BString::from(spool.as_os_str().as_bytes()));
-    let rules = string(ad, "TransferOutputRemaps", world);
+    let rules = file_attribute(ad, "TransferOutputRemaps", world);
     let part = |urls: bool| -> BString {
         let text: &[u8] = rules.as_ref().map_or(b"", |rules| rules.as_slice());
         let all = text.split(|byte| *byte == b';').map(|rule| rule.trim());
@@ -144,13 +149,14 @@ pub(super) fn spooled(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn Worl
         ("UserLog", None),
         ("x509userproxy", None),
     ] {
-        let Some(old) = string(ad, name, world) else { continue };
-        if transfer.is_some_and(|transfer| !wanted(ad, transfer, world)) {
+        let Some(old) = file_attribute(ad, name, world) else { continue };
+        if transfer.is_some_and(|transfer| !is_transfer_wanted(ad, transfer, world)) {
             continue;
         }
-        let base = |file: &[u8]| if is_url(file) { file.to_vec() } else { last(file).to_vec() };
+        let base =
+            |file: &[u8]| if is_url(file) { file.to_vec() } else { last_path_component(file).to_vec() };
         let new: BString = match name {
-            "TransferInput" => bstr::join(",", files(&old).map(base)).into(),
+            "TransferInput" => bstr::join(",", split_file_list(&old).map(base)).into(),
             _ => base(&old).into(),
         };
         if new != old {
@@ -166,17 +172,17 @@ pub(super) fn spooled(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn Worl
 }
 
 /// What goes back: from the spool, and to where the source wants it.
-pub(super) fn outputs(copy: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
-    let home = string(copy, "SUBMIT_Iwd", world).unwrap_or_default();
-    let rules = string(copy, "SUBMIT_TransferOutputRemaps", world).unwrap_or_default();
-    let listed = string(copy, "SpooledOutputFiles", world)
-        .or_else(|| string(copy, "TransferOutput", world))
+pub(super) fn output_copies(copy: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
+    let home = file_attribute(copy, "SUBMIT_Iwd", world).unwrap_or_default();
+    let rules = file_attribute(copy, "SUBMIT_TransferOutputRemaps", world).unwrap_or_default();
+    let listed = file_attribute(copy, "SpooledOutputFiles", world)
+        .or_else(|| file_attribute(copy, "TransferOutput", world))
         .unwrap_or_default();
-    let mut names: Vec<BString> = files(&listed).map(BString::from).collect();
-    names.extend(["Out", "Err"].into_iter().filter_map(|name| string(copy, name, world)));
+    let mut names: Vec<BString> = split_file_list(&listed).map(BString::from).collect();
+    names.extend(["Out", "Err"].into_iter().filter_map(|name| file_attribute(copy, name, world)));
     let pairs = names.iter().filter(|name| !is_url(name)).map(|name| {
-        let there = last(name);
-        let mapped = remap(&rules, there, &mut |_| {}).unwrap_or_else(|| name.clone());
+        let there = last_path_component(name);
+        let mapped = remap_file_name(&rules, there, &mut |_| {}).unwrap_or_else(|| name.clone());
         let name = there.strip_suffix(b"/").unwrap_or(there);
         (spool.join(name.to_path_lossy()), home.to_path_lossy().join(mapped.to_path_lossy()))
     });
@@ -185,24 +191,24 @@ pub(super) fn outputs(copy: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(P
 }
 
 /// The child that copies, as the owner where one is given.
-pub(super) fn child_spec(
+pub(super) fn copy_child_spec(
     pairs: &[(PathBuf, PathBuf)],
     directory: &Path,
-    identity: Option<Identity>,
+    identity: Option<ProcessIdentity>,
     world: &dyn World,
 ) -> ChildSpec {
     use std::os::unix::ffi::OsStrExt;
     let mut spec = ChildSpec::new("/bin/sh");
-    spec.argv = ["sh", "-c", COPY, "sh"].map(BString::from).to_vec();
+    spec.argv = ["sh", "-c", COPY_SCRIPT, "sh"].map(BString::from).to_vec();
     for (from, to) in pairs {
         spec.argv.extend([from, to].map(|path| BString::from(path.as_os_str().as_bytes())));
     }
     spec.env = vec!["PATH=/usr/bin:/bin".into(), "LC_ALL=C".into()];
     spec.cwd = Some(directory.to_owned());
-    spec.dies_with_us = true;
+    spec.dies_with_parent = true;
     spec.identity = identity;
-    spec.stdio = [Stdio::Null, Stdio::Null, Stdio::Capture { limit: COMPLAINT }];
-    spec.session = Session::Own;
-    spec.ancestor = Some(HookCall::marker(world.now(), world.random()));
+    spec.stdio = [Stdio::Null, Stdio::Null, Stdio::Capture { limit: MAX_STDERR }];
+    spec.session = SessionMode::NewSession;
+    spec.ancestor_stamp = Some(HookCall::new_family_marker(world.now(), world.random()));
     spec
 }

@@ -15,10 +15,10 @@ use nix::libc;
 
 use crate::starter::{all_secrets, sends_kerberos};
 use htc_base::job::attr;
-use htc_base::process::Identity;
+use htc_base::process::ProcessIdentity;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
-use htc_config::View;
+use htc_config::ConfigView;
 
 /// Files that are laid down.
 #[derive(Debug)]
@@ -28,10 +28,10 @@ pub struct HookCredentials {
 }
 
 /// What the names of the directories begin with.
-const NAME: &str = "_condor_creds.cluster";
+const DIRECTORY_PREFIX: &str = "_condor_creds.cluster";
 /// What is appended to the name of a file beside a directory, which is locked as long as its shadow lives: a real shadow has none,
 /// so that nobody takes its credentials away.
-const LOCK: &str = ".htc-lock";
+const LOCK_SUFFIX: &str = ".htc-lock";
 
 impl HookCredentials {
     /// Lays down what the job needs, for `owner` to read, in the directory of its shadow below SPOOL; `None` if it needs
@@ -39,10 +39,10 @@ impl HookCredentials {
     ///
     /// # Errors
     /// The credentials are not there, or cannot be laid down.
-    pub fn lay(
+    pub fn create(
         ad: &ClassAd,
-        owner: Option<&Identity>,
-        view: &View<'_>,
+        owner: Option<&ProcessIdentity>,
+        view: &ConfigView<'_>,
         world: &dyn World,
     ) -> Result<Option<Self>, String> {
         let services = Context::new(world).my(ad).string("OAuthServicesNeeded").unwrap_or_default();
@@ -50,30 +50,32 @@ impl HookCredentials {
             return Ok(None);
         }
         let spool = view.string("SPOOL").map_err(|error| error.to_string())?.ok_or("SPOOL is not set")?;
-        let directory = spool.value.to_path_lossy().join(name(ad, world));
+        let directory = spool.value.to_path_lossy().join(directory_name(ad, world));
         let failed = |error: io::Error| format!("'{}' (SPOOL): {error}", directory.display());
         let lock = make(&directory).map_err(failed)?;
         let made = HookCredentials { directory, _lock: lock };
         let secrets = all_secrets(ad, &made.directory, view, world)?;
-        let laid =
-            secrets.iter().try_for_each(|secret| secret.lay(0o400, owner)).and_then(|()| made.give(owner));
+        let laid = secrets
+            .iter()
+            .try_for_each(|secret| secret.write_target(0o400, owner))
+            .and_then(|()| made.grant_access(owner));
         laid.map_err(|error| format!("'{}': {error}", made.directory.display()))?;
         Ok(Some(made))
     }
 
     /// The variable that names the directory.
-    pub(super) fn variable(&self) -> (BString, BString) {
+    pub(super) fn environment_variable(&self) -> (BString, BString) {
         ("_CONDOR_CREDS".into(), self.directory.as_os_str().as_bytes().into())
     }
 
     /// The hook has ended; what could not be removed is said.
-    pub(super) fn take_away(self) -> Option<String> {
+    pub(super) fn remove(self) -> Option<String> {
         let error = fs::remove_dir_all(&self.directory).err()?;
         Some(format!("the credentials '{}' cannot be removed: {error}", self.directory.display()))
     }
 
     /// The directory stays ours, so that nobody puts anything into it; its owner may go through.
-    fn give(&self, owner: Option<&Identity>) -> io::Result<()> {
+    fn grant_access(&self, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         let Some(owner) = owner else { return Ok(()) };
         fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o750))?;
         chown(&self.directory, None, Some(owner.gid))
@@ -84,13 +86,13 @@ impl Drop for HookCredentials {
     fn drop(&mut self) {
         // However the call came to its end: nothing stays. The lock goes last: as long as it is there somebody cleans up.
         if fs::remove_dir_all(&self.directory).is_ok() || !self.directory.exists() {
-            drop(fs::remove_file(lock_of(&self.directory)));
+            drop(fs::remove_file(lock_path(&self.directory)));
         }
     }
 }
 
 /// Removes the credentials of hooks whose shadows were killed, of our account; each with what kept it from being removed.
-pub fn clean_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()>)> {
+pub fn remove_abandoned_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let own = nix::unistd::geteuid().as_raw();
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     let mut cleaned = Vec::new();
@@ -100,15 +102,18 @@ pub fn clean_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()>)> {
             let is_ours = |path: &Path| {
                 path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.uid() == own)
             };
-            let Some(of) = name.strip_suffix(LOCK).filter(|of| of.starts_with(NAME) && is_ours(&lock)) else {
+            let Some(of) = name
+                .strip_suffix(LOCK_SUFFIX)
+                .filter(|of| of.starts_with(DIRECTORY_PREFIX) && is_ours(&lock))
+            else {
                 continue;
             };
             let directory = lock.with_file_name(of);
-            match take_lock(&lock) {
+            match acquire_lock(&lock) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => cleaned.push((directory, Err(error))),
                 Ok(_held) => {
-                    let gone = remove(&directory).and_then(|()| fs::remove_file(&lock));
+                    let gone = remove_directory(&directory).and_then(|()| fs::remove_file(&lock));
                     cleaned.push((directory, gone));
                 }
             }
@@ -118,10 +123,10 @@ pub fn clean_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()>)> {
 }
 
 /// `_condor_creds.clusterN.procN`, in a directory of the cluster's last four digits.
-fn name(ad: &ClassAd, world: &dyn World) -> PathBuf {
+fn directory_name(ad: &ClassAd, world: &dyn World) -> PathBuf {
     let int = |name: &str| Context::new(world).my(ad).int(name);
     let (cluster, proc) = (int(attr::CLUSTER_ID).unwrap_or(1), int(attr::PROC_ID).unwrap_or(0));
-    PathBuf::from(format!("{}/{NAME}{cluster}.proc{proc}", cluster % 10_000))
+    PathBuf::from(format!("{}/{DIRECTORY_PREFIX}{cluster}.proc{proc}", cluster % 10_000))
 }
 
 /// Makes it, and what it lies in. One that is there is of a shadow that was killed.
@@ -129,22 +134,22 @@ fn make(directory: &Path) -> io::Result<Flock<File>> {
     if let Some(above) = directory.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(above)?;
     }
-    let lock = take_lock(&lock_of(directory)).map_err(|error| match error.kind() {
+    let lock = acquire_lock(&lock_path(directory)).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::other("a job of the same number is being prepared"),
         _ => error,
     })?;
-    remove(directory)?;
+    remove_directory(directory)?;
     fs::DirBuilder::new().mode(0o700).create(directory)?;
     Ok(lock)
 }
 
-fn lock_of(directory: &Path) -> PathBuf {
+fn lock_path(directory: &Path) -> PathBuf {
     let mut name = directory.as_os_str().to_owned();
-    name.push(LOCK);
+    name.push(LOCK_SUFFIX);
     name.into()
 }
 
-fn take_lock(path: &Path) -> io::Result<Flock<File>> {
+fn acquire_lock(path: &Path) -> io::Result<Flock<File>> {
     let mut options = File::options();
     let file = options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)?;
     let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
@@ -153,7 +158,7 @@ fn take_lock(path: &Path) -> io::Result<Flock<File>> {
     if held.ino() == there.ino() { Ok(lock) } else { Err(Errno::EWOULDBLOCK.into()) }
 }
 
-fn remove(directory: &Path) -> io::Result<()> {
+fn remove_directory(directory: &Path) -> io::Result<()> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -1,14 +1,14 @@
 //! Plays the access point's part for one job: runs its starters one after the other, calls its hook, keeps its log.
 //!
-//! [`run`] drives [`htc_starter::shadow::Shadow`] with a starter of [`crate::starter`] for each run.
+//! [`run`] drives [`htc_starter::shadow::Shadow`] with a starter of [`crate::starter::run_starter`] for each run.
 
-mod companion;
 mod credentials;
 mod hook;
-mod knobs;
-mod play;
+mod observer;
+mod policy_parameters;
+mod shadow_run;
 
-pub use credentials::{HookCredentials, clean_credentials};
-pub use hook::{Found, find};
-pub use knobs::PolicyKnobs;
-pub use play::{CredentialsOf, Outcome, Play, run};
+pub use credentials::{HookCredentials, remove_abandoned_credentials};
+pub use hook::{ShadowHookSettings, find_shadow_hook};
+pub use policy_parameters::PolicyParameters;
+pub use shadow_run::{HookCredentialsProvider, ShadowRunInputs, ShadowRunOutcome, run};

@@ -1,13 +1,13 @@
 //! Benchmarks live: programs like those of cron, run when the machine asks for them.
 
-use super::live::Live;
-use crate::cron::{CronMoment, CronRunner};
+use super::live_execution_point::LiveExecutionPoint;
+use crate::cron::{CronRunner, CronStepInputs};
 use htc_os as os;
 use htc_os::clock;
 use htc_slot::cron_schedule::CronEvent;
-use htc_slot::{Event, Shutdown};
+use htc_slot::{ShutdownMode, StartdEvent};
 
-impl Live<'_> {
+impl LiveExecutionPoint<'_> {
     /// The configuration was read, for the first time or again.
     pub(super) fn configure_benchmarks(&mut self) {
         let settings = self.machine.benchmark_settings().clone();
@@ -20,65 +20,66 @@ impl Live<'_> {
     fn with_benchmarks<T>(
         &mut self,
         may_start: bool,
-        act: impl FnOnce(&mut CronRunner, &mut CronMoment<'_>) -> T,
+        act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T,
     ) -> T {
         let (reactor, world) = (&mut self.reactor, &*self.options.world);
-        let at = &mut CronMoment { reactor, now: clock::now(), may_start: &|_| may_start, world };
+        let at = &mut CronStepInputs { reactor, now: clock::now(), may_start: &|_| may_start, world };
         act(&mut self.benchmarks, at)
     }
 
     /// All are to run. None of them begins while cron jobs run, and none of those while benchmarks do
     /// (`StartdCronJobMgr::ShouldStartBenchmarks`).
     pub(super) fn run_benchmarks(&mut self) {
-        self.benchmarks_asked = true;
-        self.benchmark_step(CronEvent::Demanded);
+        self.awaits_benchmarks = true;
+        self.handle_benchmark_event(CronEvent::RunOnDemand);
     }
 
     /// Cron jobs that ran have ended.
-    pub(super) fn benchmarks_may_start(&mut self) {
-        if self.benchmarks_asked {
-            self.benchmark_step(CronEvent::MayStart);
+    pub(super) fn start_waiting_benchmarks(&mut self) {
+        if self.awaits_benchmarks {
+            self.handle_benchmark_event(CronEvent::ConditionsChanged);
         }
     }
 
-    fn benchmark_step(&mut self, event: CronEvent) {
-        let quiet = self.cron.alive() == 0;
-        self.with_benchmarks(quiet, |benchmarks, at| benchmarks.step(event, at));
-        self.benchmarks_told();
+    fn handle_benchmark_event(&mut self, event: CronEvent) {
+        let quiet = self.cron.running_count() == 0;
+        self.with_benchmarks(quiet, |benchmarks, at| benchmarks.handle_event(event, at));
+        self.report_benchmarks();
     }
 
     /// Takes an event of a benchmark in; gives back those of others.
-    pub(super) fn take_benchmarks(&mut self, event: os::Event) -> Option<os::Event> {
-        if self.benchmarks.alive() == 0 {
+    pub(super) fn take_benchmark_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
+        if self.benchmarks.running_count() == 0 {
             return Some(event);
         }
-        let quiet = self.cron.alive() == 0;
-        let rest = self.with_benchmarks(quiet, |benchmarks, at| benchmarks.take(event, at));
-        self.benchmarks_told();
+        let quiet = self.cron.running_count() == 0;
+        let rest = self.with_benchmarks(quiet, |benchmarks, at| benchmarks.take_reactor_event(event, at));
+        self.report_benchmarks();
         rest
     }
 
     /// Kills those that are told to end and do not, and ends them all when the execution point ends.
-    pub(super) fn look_at_benchmarks(&mut self, ends: Option<Shutdown>) {
-        if self.benchmarks.next_wake().is_some_and(|wake| wake <= clock::tick()) {
-            self.benchmark_step(CronEvent::TimePasses);
+    pub(super) fn check_benchmarks(&mut self, ends: Option<ShutdownMode>) {
+        if self.benchmarks.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
+            self.handle_benchmark_event(CronEvent::Tick);
         }
-        if ends.is_some() && self.benchmarks.alive() > 0 {
-            self.benchmark_step(CronEvent::ShutDown { fast: ends == Some(Shutdown::Fast) });
+        if ends.is_some() && self.benchmarks.running_count() > 0 {
+            self.handle_benchmark_event(CronEvent::ShutDown { fast: ends == Some(ShutdownMode::Fast) });
         }
     }
 
-    fn benchmarks_told(&mut self) {
-        let told: Vec<_> = self.benchmarks.told().collect();
-        let (changed, _) = self.tell_cron(told);
+    fn report_benchmarks(&mut self) {
+        let told: Vec<_> = self.benchmarks.take_notices().collect();
+        let (changed, _) = self.report_cron_notices(told);
         if changed {
-            self.waiting.push_back(Event::Benchmarked(Box::new(self.benchmarks.ads().clone())));
+            self.waiting_events
+                .push_back(StartdEvent::BenchmarksPublished(Box::new(self.benchmarks.ads().clone())));
         }
-        if self.benchmarks_asked && !self.benchmarks.schedule().is_busy() {
-            self.benchmarks_asked = false;
-            self.waiting.push_back(Event::BenchmarksEnded);
-            self.cron_step(CronEvent::MayStart);
+        if self.awaits_benchmarks && !self.benchmarks.schedule().is_busy() {
+            self.awaits_benchmarks = false;
+            self.waiting_events.push_back(StartdEvent::BenchmarksEnded);
+            self.handle_cron_event(CronEvent::ConditionsChanged);
         }
-        self.pass_on();
+        self.process_waiting_events();
     }
 }

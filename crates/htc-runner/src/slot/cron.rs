@@ -2,17 +2,17 @@
 
 use bstr::ByteSlice;
 
-use super::live::Live;
-use super::running_hook::STDERR_SHOWN;
-use crate::cron::{CronMoment, CronNotice, CronRunner};
-use crate::events::{Event as StreamEvent, Kind, exit_words};
+use super::live_execution_point::LiveExecutionPoint;
+use super::running_hook::MAX_STDERR_SHOWN;
+use crate::cron::{CronNotice, CronRunner, CronStepInputs};
+use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind, describe_exit};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::cron_job::CronJob;
 use htc_os as os;
 use htc_os::clock;
 use htc_slot::cron_schedule::{CronEvent, CronNote};
-use htc_slot::{CronSettings, Event, Shutdown, SlotKey};
+use htc_slot::{CronSettings, ShutdownMode, SlotKey, StartdEvent};
 
 /// Whether a job's CONDITION permits it to start now; `daemon` is there when any job has one. No cron job starts while the
 /// machine is measured.
@@ -21,7 +21,7 @@ fn may_start(job: &CronJob, daemon: Option<&ClassAd>, world: &dyn World) -> bool
     Context::new(world).my(daemon).eval(condition).truth() == Some(true)
 }
 
-impl Live<'_> {
+impl LiveExecutionPoint<'_> {
     /// What conditions are evaluated in, if there are any.
     fn condition_ad(&self) -> Option<ClassAd> {
         self.has_conditions().then(|| self.machine.daemon_ad())
@@ -32,12 +32,12 @@ impl Live<'_> {
     }
 
     /// Has the cron jobs do something.
-    fn with_cron<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronMoment<'_>) -> T) -> T {
+    fn with_cron<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T) -> T {
         let (daemon, world) = (self.condition_ad(), self.options.world.clone());
-        let measured = self.benchmarks.alive() > 0;
+        let measured = self.benchmarks.running_count() > 0;
         let may_start = |job: &CronJob| !measured && may_start(job, daemon.as_ref(), &*world);
         let reactor = &mut self.reactor;
-        let at = &mut CronMoment { reactor, now: clock::now(), may_start: &may_start, world: &*world };
+        let at = &mut CronStepInputs { reactor, now: clock::now(), may_start: &may_start, world: &*world };
         act(&mut self.cron, at)
     }
 
@@ -45,117 +45,117 @@ impl Live<'_> {
     pub(super) fn configure_cron(&mut self) {
         let CronSettings { jobs, max_load, auto_publish, .. } = self.machine.cron_settings().clone();
         self.with_cron(|cron, at| cron.configure(jobs, max_load, auto_publish, at));
-        self.cron_told();
+        self.report_cron();
     }
 
-    pub(super) fn cron_step(&mut self, event: CronEvent) {
-        self.with_cron(|cron, at| cron.step(event, at));
-        self.cron_told();
+    pub(super) fn handle_cron_event(&mut self, event: CronEvent) {
+        self.with_cron(|cron, at| cron.handle_event(event, at));
+        self.report_cron();
     }
 
     /// Takes an event of a cron job in; gives back those of others.
-    pub(super) fn take_cron(&mut self, event: os::Event) -> Option<os::Event> {
-        if self.cron.alive() == 0 {
+    pub(super) fn take_cron_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
+        if self.cron.running_count() == 0 {
             return Some(event);
         }
-        let rest = self.with_cron(|cron, at| cron.take(event, at));
-        let ended = self.cron_told();
+        let rest = self.with_cron(|cron, at| cron.take_reactor_event(event, at));
+        let ended = self.report_cron();
         if ended && self.has_conditions() {
             // What it published last may be what another job waits for.
-            self.cron_step(CronEvent::MayStart);
+            self.handle_cron_event(CronEvent::ConditionsChanged);
         }
-        if ended && self.cron.alive() == 0 {
-            self.benchmarks_may_start();
+        if ended && self.cron.running_count() == 0 {
+            self.start_waiting_benchmarks();
         }
         rest
     }
 
     /// Starts and signals cron jobs that are due, and ends them all when the execution point ends.
-    pub(super) fn look_at_cron(&mut self) {
-        if self.cron.next_wake().is_some_and(|wake| wake <= clock::tick()) {
-            self.cron_step(CronEvent::TimePasses);
+    pub(super) fn check_cron(&mut self) {
+        if self.cron.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
+            self.handle_cron_event(CronEvent::Tick);
         }
-        self.look_at_benchmarks(None);
-        let ends = self.machine.shutdown();
-        if ends > self.cron_ends {
-            self.look_at_benchmarks(ends);
-            self.cron_ends = ends;
-            self.cron_step(CronEvent::ShutDown { fast: ends == Some(Shutdown::Fast) });
+        self.check_benchmarks(None);
+        let ends = self.machine.shutdown_mode();
+        if ends > self.cron_shutdown {
+            self.check_benchmarks(ends);
+            self.cron_shutdown = ends;
+            self.handle_cron_event(CronEvent::ShutDown { fast: ends == Some(ShutdownMode::Fast) });
         }
     }
 
     /// A job of the slot begins or ends: resource monitors count for it.
-    pub(super) fn tell_monitors(&mut self, slot: SlotKey, begins: bool) {
+    pub(super) fn notify_monitors(&mut self, slot: SlotKey, begins: bool) {
         if self.machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {
             return;
         }
         let Some(ad) = self.machine.live_ad(slot).cloned() else { return };
         let world = self.options.world.clone();
         if begins {
-            self.cron.ads_mut().job_begins(&ad, &*world);
+            self.cron.ads_mut().begin_job_usage(&ad, &*world);
         } else {
-            self.cron.ads_mut().job_ends(&ad, &*world);
+            self.cron.ads_mut().end_job_usage(&ad, &*world);
         }
-        self.waiting.push_back(Event::Cron(Box::new(self.cron.ads().clone())));
+        self.waiting_events.push_back(StartdEvent::CronPublished(Box::new(self.cron.ads().clone())));
     }
 
     /// Tells what happened, and the slots what they publish from now on; whether a run has ended.
-    fn cron_told(&mut self) -> bool {
-        let told: Vec<CronNotice> = self.cron.told().collect();
-        let (changed, ended) = self.tell_cron(told);
+    fn report_cron(&mut self) -> bool {
+        let told: Vec<CronNotice> = self.cron.take_notices().collect();
+        let (changed, ended) = self.report_cron_notices(told);
         if changed {
-            self.step(Event::Cron(Box::new(self.cron.ads().clone())));
+            self.step(StartdEvent::CronPublished(Box::new(self.cron.ads().clone())));
         }
         ended
     }
 
     /// Tells what happened; whether what they publish has changed, and whether a run has ended.
-    pub(super) fn tell_cron(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
+    pub(super) fn report_cron_notices(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
         let (mut changed, mut ended) = (false, false);
         for told in told {
             let event = |kind, name: &[u8]| StreamEvent::new(clock::now(), kind).cron(name.to_str_lossy());
             match told {
                 CronNotice::Started { name, pid } => {
                     let pid = u32::try_from(pid).unwrap_or(0);
-                    self.tell(event(Kind::CronStart, &name).pid(pid));
+                    self.report(event(RunnerEventKind::CronStart, &name).pid(pid));
                 }
                 CronNotice::NotStarted { name, reason } => {
                     let reason = format!("cannot be started: {reason}");
-                    self.tell(event(Kind::CronFailed, &name).reason(reason));
+                    self.report(event(RunnerEventKind::CronFailed, &name).reason(reason));
                 }
                 CronNotice::Published { job, block } => {
-                    for bad in &block.bad {
+                    for bad in &block.bad_lines {
                         let text = format!("Can't insert '{}' into '{job}' ClassAd", bad.line);
-                        self.tell(event(Kind::CronFailed, &job).reason(text));
+                        self.report(event(RunnerEventKind::CronFailed, &job).reason(text));
                     }
                     if let Some(attributes) = block.attributes {
                         changed = true;
                         let text = format!("{}: {attributes} attributes", block.name);
-                        self.tell(event(Kind::CronPublished, &job).reason(text));
+                        self.report(event(RunnerEventKind::CronPublished, &job).reason(text));
                     }
                 }
                 CronNotice::Ended { name, exit, stderr, .. } => {
                     ended = true;
-                    self.tell(event(Kind::CronEnd, &name).exit(exit_words(exit)));
-                    let said = stderr[..stderr.len().min(STDERR_SHOWN)].to_str_lossy();
+                    self.report(event(RunnerEventKind::CronEnd, &name).exit(describe_exit(exit)));
+                    let said = stderr[..stderr.len().min(MAX_STDERR_SHOWN)].to_str_lossy();
                     for line in said.lines().filter(|line| !line.trim().is_empty()) {
-                        self.tell(event(Kind::CronStderr, &name).reason(line));
+                        self.report(event(RunnerEventKind::CronStderr, &name).reason(line));
                     }
                 }
                 CronNotice::Dropped { name } => {
                     changed = true;
                     let text = "it is no longer listed, or has another mode: it is ended, and what it published goes";
-                    self.tell(event(Kind::CronFailed, &name).reason(text));
+                    self.report(event(RunnerEventKind::CronFailed, &name).reason(text));
                 }
                 CronNotice::TooLarge { name } => {
                     let text = "a block of more than 4 MiB without a line of '-': the rest of it is dropped";
-                    self.tell(event(Kind::CronFailed, &name).reason(text));
+                    self.report(event(RunnerEventKind::CronFailed, &name).reason(text));
                 }
                 CronNotice::Note(CronNote::NeverFits { name }) => {
                     let text = "its JOB_LOAD is above STARTD_CRON_MAX_JOB_LOAD: it never starts";
-                    self.tell(event(Kind::CronFailed, &name).reason(text));
+                    self.report(event(RunnerEventKind::CronFailed, &name).reason(text));
                 }
-                CronNotice::Note(_) | CronNotice::Unended { .. } | CronNotice::Signalled { .. } => {}
+                CronNotice::Note(_) | CronNotice::UnterminatedLine { .. } | CronNotice::Signalled { .. } => {}
             }
         }
         (changed, ended)

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
 
-use crate::starter::{is_gone, is_held};
-use htc_base::quirks::{Quirk, Quirks};
-use htc_os::tree;
-use htc_starter::starter_of;
+use crate::starter::{is_starter_alive, is_starter_gone};
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_os::directory_tree;
+use htc_starter::starter_pid_from_name;
 
 /// Makes sure that the directories that jobs and hooks need are there.
 ///
@@ -30,7 +30,7 @@ pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(
 }
 
 /// What a starter needs for the directory of a job and the files in it, in bytes.
-const LEAST_ROOM: u64 = 256 * 1024;
+const MIN_FREE_BYTES: u64 = 256 * 1024;
 
 /// Whether a starter can make the directory of a job in EXECUTE. On a full disk each job that is fetched would be lost at once,
 /// until the queue is empty, which is what 25.14 does.
@@ -38,10 +38,10 @@ const LEAST_ROOM: u64 = 256 * 1024;
 /// # Errors
 /// One sentence: what is in the way.
 pub fn check_room(execute: &Path) -> Result<(), String> {
-    check_room_of(execute, LEAST_ROOM)
+    check_free_bytes(execute, MIN_FREE_BYTES)
 }
 
-fn check_room_of(execute: &Path, least: u64) -> Result<(), String> {
+fn check_free_bytes(execute: &Path, least: u64) -> Result<(), String> {
     let name = execute.display();
     let status = statvfs(execute).map_err(|errno| format!("EXECUTE: '{name}': {errno}"))?;
     let root = nix::unistd::geteuid().is_root();
@@ -58,11 +58,12 @@ fn check_room_of(execute: &Path, least: u64) -> Result<(), String> {
 }
 
 /// Removes what a starter that was killed could not remove; returns warnings.
-pub(super) fn remove_left_by(execute: &Path, pid: u32) -> Vec<String> {
-    let of_it = |name: &str| starter_of(name).is_some_and(|starter| u32::try_from(starter) == Ok(pid));
+pub(super) fn remove_leftovers_of(execute: &Path, pid: u32) -> Vec<String> {
+    let of_it =
+        |name: &str| starter_pid_from_name(name).is_some_and(|starter| u32::try_from(starter) == Ok(pid));
     let Ok(entries) = std::fs::read_dir(execute) else { return Vec::new() };
     let left = entries.flatten().filter(|entry| of_it(&entry.file_name().to_string_lossy()));
-    left.flat_map(|entry| tree::remove_tree(&entry.path()))
+    left.flat_map(|entry| directory_tree::remove_tree(&entry.path()))
         .map(|left| format!("cannot remove '{}': {}", left.path.display(), left.error))
         .collect()
 }
@@ -70,23 +71,24 @@ pub(super) fn remove_left_by(execute: &Path, pid: u32) -> Vec<String> {
 /// Removes what starters that are gone have left (`cleanup_execute_dirs`); returns warnings.
 ///
 /// 25.14 removes everything in EXECUTE, whoever it belongs to (quirk `execute-emptied`).
-pub fn clean_execute(execute: &Path, quirks: Quirks) -> Vec<String> {
+pub fn clean_execute(execute: &Path, quirks: QuirkMode) -> Vec<String> {
     let mut warnings = Vec::new();
     let Ok(entries) = std::fs::read_dir(execute) else { return warnings };
     let mut kept: Vec<PathBuf> = Vec::new();
     let mut used: Vec<(PathBuf, i32)> = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = starter_of(&name);
-        let gone = ours.is_some_and(|pid| is_gone(&entry.path(), pid) && !is_held(execute, pid));
-        if !gone && !quirks.has(Quirk::ExecuteEmptied) {
+        let ours = starter_pid_from_name(&name);
+        let gone =
+            ours.is_some_and(|pid| is_starter_gone(&entry.path(), pid) && !is_starter_alive(execute, pid));
+        if !gone && !quirks.reproduces(Quirk::ExecuteEmptied) {
             match ours {
                 Some(pid) => used.push((entry.path(), pid)),
                 None => kept.push(entry.path()),
             }
             continue;
         }
-        for left in tree::remove_tree(&entry.path()) {
+        for left in directory_tree::remove_tree(&entry.path()) {
             warnings.push(format!("cannot remove '{}': {}", left.path.display(), left.error));
         }
     }
@@ -116,8 +118,8 @@ mod tests {
     #[test]
     fn a_full_execute_directory_is_noticed_before_a_job_is_fetched() {
         let execute = tempfile::tempdir().unwrap();
-        assert_eq!(check_room_of(execute.path(), 0), Ok(()));
-        let full = check_room_of(execute.path(), u64::MAX).unwrap_err();
+        assert_eq!(check_free_bytes(execute.path(), 0), Ok(()));
+        let full = check_free_bytes(execute.path(), u64::MAX).unwrap_err();
         assert!(full.contains("is full: "), "{full}");
         let gone = check_room(&execute.path().join("no")).unwrap_err();
         assert!(gone.contains("No such file"), "{gone}");
@@ -129,7 +131,7 @@ mod tests {
         for name in ["dir_12", "dir_12.1", "dir_123", "dir_13"] {
             std::fs::create_dir_all(execute.path().join(name).join("scratch")).unwrap();
         }
-        assert_eq!(remove_left_by(execute.path(), 12), Vec::<String>::new());
+        assert_eq!(remove_leftovers_of(execute.path(), 12), Vec::<String>::new());
         let mut names: Vec<_> =
             std::fs::read_dir(execute.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
         names.sort();

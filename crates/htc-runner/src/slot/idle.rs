@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 use nix::sys::stat::major;
 
-use htc_config::View;
+use htc_config::ConfigView;
 
 /// What is known when nobody has ever typed.
-const FOR_EVER: i64 = i32::MAX as i64;
+const NEVER_USED_SECONDS: i64 = i32::MAX as i64;
 /// Where logins are written down.
-const LOGINS: [&str; 2] = ["/var/run/utmp", "/var/adm/utmp"];
+const UTMP_PATHS: [&str; 2] = ["/var/run/utmp", "/var/adm/utmp"];
 
 /// Seconds since the last input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,22 +37,22 @@ pub struct InputDevices {
     directory: PathBuf,
     logins: Vec<PathBuf>,
     /// What the terminals last said, and when: the last one to log out takes his terminal along.
-    last: Option<(i64, i64)>,
+    last_terminal_input: Option<(i64, i64)>,
 }
 
 impl InputDevices {
     /// `console` is CONSOLE_DEVICES, `all_terminals` is STARTD_HAS_BAD_UTMP.
     pub fn new(console: Vec<String>, all_terminals: bool) -> Self {
-        let logins = LOGINS.map(PathBuf::from).to_vec();
+        let logins = UTMP_PATHS.map(PathBuf::from).to_vec();
         let bare = |name: String| {
             name.strip_prefix("/dev/").filter(|bare| !bare.is_empty()).map(str::to_owned).unwrap_or(name)
         };
         let console = console.into_iter().map(bare).collect();
-        InputDevices { console, all_terminals, directory: "/dev".into(), logins, last: None }
+        InputDevices { console, all_terminals, directory: "/dev".into(), logins, last_terminal_input: None }
     }
 
     /// As the configuration names them.
-    pub fn read(view: &View<'_>) -> Self {
+    pub fn read(view: &ConfigView<'_>) -> Self {
         let devices = view.list("CONSOLE_DEVICES").ok().flatten();
         let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
         let all_terminals = view.boolean("STARTD_HAS_BAD_UTMP").ok().flatten();
@@ -60,7 +60,7 @@ impl InputDevices {
     }
 
     /// The devices of the console that nobody is ever seen at, each with why.
-    pub fn dead(&self) -> Vec<(&str, &'static str)> {
+    pub fn unused_console_devices(&self) -> Vec<(&str, &'static str)> {
         let why = |name: &str| match name {
             "" => Some("it is no name"),
             _ if name.starts_with("unix:") => Some("a socket of a display tells nobody's input"),
@@ -72,30 +72,35 @@ impl InputDevices {
     }
 
     /// Looks at them.
-    pub(super) fn look(&mut self, now: i64) -> IdleTimes {
+    pub(super) fn measure_idle(&mut self, now: i64) -> IdleTimes {
         let terminals = match self.all_terminals {
-            true => self.all_terminals(now),
-            false => self.terminals_of_logins(now),
+            true => self.idle_of_all_terminals(now),
+            false => self.idle_of_login_terminals(now),
         };
-        let console = self.console.iter().map(|name| self.device(name, now)).min();
+        let console = self.console.iter().map(|name| self.idle_of_device(name, now)).min();
         // What condor_kbdd has never told counts as told at the beginning of the epoch.
-        let keyboard = [Some(terminals), console, Some(now)].into_iter().flatten().min().unwrap_or(FOR_EVER);
+        let keyboard =
+            [Some(terminals), console, Some(now)].into_iter().flatten().min().unwrap_or(NEVER_USED_SECONDS);
         IdleTimes { keyboard, console }
     }
 
-    fn terminals_of_logins(&mut self, now: i64) -> i64 {
-        let Some(text) = self.logins.iter().find_map(|path| fs::read(path).ok()) else { return FOR_EVER };
-        let lines = text.chunks_exact(size_of::<libc::utmpx>()).filter_map(line_of_login);
-        match lines.map(|line| self.device(&line, now)).min() {
+    fn idle_of_login_terminals(&mut self, now: i64) -> i64 {
+        let Some(text) = self.logins.iter().find_map(|path| fs::read(path).ok()) else {
+            return NEVER_USED_SECONDS;
+        };
+        let lines = text.chunks_exact(size_of::<libc::utmpx>()).filter_map(login_terminal);
+        match lines.map(|line| self.idle_of_device(&line, now)).min() {
             Some(idle) => {
-                self.last = Some((now, idle));
+                self.last_terminal_input = Some((now, idle));
                 idle
             }
-            None => self.last.map_or(FOR_EVER, |(at, idle)| (now - at + idle).max(0)),
+            None => {
+                self.last_terminal_input.map_or(NEVER_USED_SECONDS, |(at, idle)| (now - at + idle).max(0))
+            }
         }
     }
 
-    fn all_terminals(&self, now: i64) -> i64 {
+    fn idle_of_all_terminals(&self, now: i64) -> i64 {
         let names = |directory: &Path| -> Vec<String> {
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -103,11 +108,11 @@ impl InputDevices {
         let plain = names(&self.directory);
         let plain = plain.into_iter().filter(|name| name.starts_with("tty") || name.starts_with("pty"));
         let unix98 = names(&self.directory.join("pts")).into_iter().map(|name| format!("pts/{name}"));
-        plain.chain(unix98).map(|name| self.device(&name, now)).min().unwrap_or(FOR_EVER)
+        plain.chain(unix98).map(|name| self.idle_of_device(&name, now)).min().unwrap_or(NEVER_USED_SECONDS)
     }
 
     /// By the access time; one that is not there, and what is no more than another name of /dev/null, was never used.
-    fn device(&self, name: &str, now: i64) -> i64 {
+    fn idle_of_device(&self, name: &str, now: i64) -> i64 {
         if name.is_empty() || name.starts_with("unix:") {
             return now;
         }
@@ -129,7 +134,7 @@ impl InputDevices {
 }
 
 /// The terminal of a record of `utmp`, if it is of a login.
-fn line_of_login(record: &[u8]) -> Option<String> {
+fn login_terminal(record: &[u8]) -> Option<String> {
     let kind = offset_of!(libc::utmpx, ut_type);
     let kind = i16::from_ne_bytes([*record.get(kind)?, *record.get(kind + 1)?]);
     if kind != libc::USER_PROCESS {
@@ -178,30 +183,34 @@ mod tests {
         }
         let logins = [login("pts/3", libc::USER_PROCESS), login("tty1", libc::LOGIN_PROCESS), vec![7; 5]];
         fs::write(home.path().join("utmp"), logins.concat()).unwrap();
-        assert_eq!(devices.look(1000), IdleTimes { keyboard: 100, console: Some(500) });
+        assert_eq!(devices.measure_idle(1000), IdleTimes { keyboard: 100, console: Some(500) });
         // The last one has logged out: his terminal rests since.
         fs::write(home.path().join("utmp"), "").unwrap();
-        assert_eq!(devices.look(1050), IdleTimes { keyboard: 150, console: Some(550) });
+        assert_eq!(devices.measure_idle(1050), IdleTimes { keyboard: 150, console: Some(550) });
         used(&home.path().join("mouse"), 2000);
-        assert_eq!(devices.look(1060), IdleTimes { keyboard: 0, console: Some(0) });
+        assert_eq!(devices.measure_idle(1060), IdleTimes { keyboard: 0, console: Some(0) });
     }
 
     #[test]
     fn without_logins_and_devices_nobody_has_ever_typed() {
         let (home, mut devices) = place(&[], false);
-        assert_eq!(devices.look(1_800_000_000), IdleTimes { keyboard: 1_800_000_000, console: None });
+        assert_eq!(devices.measure_idle(1_800_000_000), IdleTimes { keyboard: 1_800_000_000, console: None });
         used(&home.path().join("pts/0"), 700);
         used(&home.path().join("ptyp1"), 800);
         let (_, mut all) = place(&[], true);
         all.directory = home.path().to_owned();
-        assert_eq!(all.look(1000), IdleTimes { keyboard: 200, console: None });
+        assert_eq!(all.measure_idle(1000), IdleTimes { keyboard: 200, console: None });
     }
 
     #[test]
     fn what_is_null_by_another_name_was_never_used() {
         let devices = InputDevices::new(vec!["zero".into(), "unix:0".into()], false);
         assert_eq!(
-            [devices.device("zero", 77), devices.device("unix:0", 77), devices.device("", 77)],
+            [
+                devices.idle_of_device("zero", 77),
+                devices.idle_of_device("unix:0", 77),
+                devices.idle_of_device("", 77)
+            ],
             [77; 3]
         );
     }

@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use htc_base::quirks::Quirks;
-use htc_base::text::similar::nearest;
+use htc_base::quirks::QuirkMode;
+use htc_base::text::similar_names::nearest;
 use htc_base::world::World;
-use htc_classad::references::{self, Names};
+use htc_classad::references::{self, AttrNames};
 use htc_classad::{AttrName, ClassAd, Dialect};
 use htc_config::Config;
-use htc_slot::{Clause, ExecutionPoint, Offer, SlotKey, consider_ad, job_id, policy_knob};
+use htc_slot::{
+    EvaluatedCondition, ExecutionPoint, SlotKey, SlotVerdict, job_id, judge_job_by_ad, policy_parameter,
+};
 
 /// What one slot would say to one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Considered {
+pub struct SlotDecision {
     /// The slot.
     pub slot: String,
     /// The job as `cluster.proc`.
@@ -25,21 +27,21 @@ pub struct Considered {
     /// In one line.
     pub reason: String,
     /// The conditions that are not true.
-    pub details: Vec<Detail>,
+    pub details: Vec<UnmetCondition>,
 }
 
 /// A condition that is not true, and where it was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Detail {
+pub struct UnmetCondition {
     /// The condition.
     #[serde(flatten)]
-    pub clause: Clause,
+    pub clause: EvaluatedCondition,
     /// File and line; empty for slots of a pool.
     pub place: String,
 }
 
 /// Slots that can be asked.
-pub enum AskedSlots {
+pub enum CandidateSlots {
     /// Those of a configuration.
     Configured {
         /// The machine at rest.
@@ -54,96 +56,101 @@ pub enum AskedSlots {
         commander: &'static str,
     },
     /// Those of a pool, by their names.
-    Ads(Vec<(String, ClassAd)>, Quirks),
+    Ads(Vec<(String, ClassAd)>, QuirkMode),
 }
 
-impl AskedSlots {
+impl CandidateSlots {
     /// Their names.
     pub fn names(&self) -> Vec<String> {
         match self {
-            AskedSlots::Configured { machine, keys, .. } => {
+            CandidateSlots::Configured { machine, keys, .. } => {
                 keys.iter().map(|key| machine.slot_id(*key).unwrap_or("?").to_owned()).collect()
             }
-            AskedSlots::Ads(ads, _) => ads.iter().map(|(name, _)| name.clone()).collect(),
+            CandidateSlots::Ads(ads, _) => ads.iter().map(|(name, _)| name.clone()).collect(),
         }
     }
 
     /// How jobs are read: as the configuration of the slots says.
     pub fn dialect(&self) -> Dialect {
-        let is_strict = matches!(self, AskedSlots::Configured { config, .. } if config.is_strict());
+        let is_strict = matches!(self, CandidateSlots::Configured { config, .. } if config.is_strict());
         Dialect::new_syntax().strict(is_strict)
     }
 
     /// What each of them says to a job, in their order.
-    pub fn consider(&self, job: &ClassAd, world: &dyn World) -> Vec<Considered> {
+    pub fn consider(&self, job: &ClassAd, world: &dyn World) -> Vec<SlotDecision> {
         let id = job_id(job, world);
         let told = |(at, slot): (usize, String)| {
-            let Offer { accepted, mut reason, details, unfit_to_claim } = self.offer(at, job, world)?;
+            let SlotVerdict {
+                accepted,
+                mut reason,
+                untrue_conditions: details,
+                claim_unfit_reason: unfit_to_claim,
+            } = self.offer(at, job, world)?;
             if let Some(unfit) = unfit_to_claim {
                 reason += &format!("; whoever claims it for the job is refused: {}", unfit.reason);
             }
-            let placed = |clause: Clause| {
-                let place = self.place(at, &clause.attribute, world);
-                Detail { clause, place }
+            let placed = |clause: EvaluatedCondition| {
+                let place = self.attribute_place(at, &clause.attribute, world);
+                UnmetCondition { clause, place }
             };
             let details = details.into_iter().map(placed).collect();
-            Some(Considered { slot, job: id.clone(), accepted, reason, details })
+            Some(SlotDecision { slot, job: id.clone(), accepted, reason, details })
         };
         self.names().into_iter().enumerate().filter_map(told).collect()
     }
 
-    fn offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<Offer> {
+    fn offer(&self, at: usize, job: &ClassAd, world: &dyn World) -> Option<SlotVerdict> {
         match self {
-            AskedSlots::Configured { machine, keys, fetching, .. } => {
-                let offer = machine.consider(keys[at], job)?;
-                Some(if fetching.contains(&keys[at].number) { offer } else { offer.to_a_claim() })
+            CandidateSlots::Configured { machine, keys, fetching, .. } => {
+                let offer = machine.judge_job(keys[at], job)?;
+                Some(if fetching.contains(&keys[at].number) { offer } else { offer.into_claim_verdict() })
             }
-            AskedSlots::Ads(ads, quirks) => Some(consider_ad(&ads[at].1, job, world, *quirks)),
+            CandidateSlots::Ads(ads, quirks) => Some(judge_job_by_ad(&ads[at].1, job, world, *quirks)),
         }
     }
 
     /// Where an attribute of a slot was set.
-    fn place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
-        let AskedSlots::Configured { machine, keys, config, commander, .. } = self else {
+    fn attribute_place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
+        let CandidateSlots::Configured { machine, keys, config, commander, .. } = self else {
             return String::new();
         };
-        let type_id = machine.type_id(keys[at]).unwrap_or(0);
-        let knob = policy_knob::of_attribute(attribute);
-        policy_knob::place(config, world, (type_id, knob), &|_, _| (*commander).to_owned())
+        let type_id = machine.slot_type_id(keys[at]).unwrap_or(0);
+        let knob = policy_parameter::parameter_for_attribute(attribute);
+        policy_parameter::parameter_origin(config, world, (type_id, knob), &|_, _| (*commander).to_owned())
     }
 }
 
 /// The names that slots have or ask for.
 #[derive(Clone, Debug, Default)]
-pub struct KnownNames(Names);
+pub struct KnownAttributes(AttrNames);
 
-impl KnownNames {
+impl KnownAttributes {
     /// What ads have, and what their expressions ask for.
-    pub fn know<'a>(&mut self, ads: impl IntoIterator<Item = &'a ClassAd>) {
+    pub fn add_ads<'a>(&mut self, ads: impl IntoIterator<Item = &'a ClassAd>) {
         for (attribute, expr) in ads.into_iter().flat_map(ClassAd::iter) {
             self.0.insert(attribute.into());
-            self.0.extend(references::every(&expr));
+            self.0.extend(references::all_names(&expr));
         }
     }
 
     /// Those of these attributes that no slot has and no expression of theirs or of the jobs asks for, each with the name that may
     /// have been meant.
-    pub fn unasked<'n>(
+    pub fn unreferenced_names<'n>(
         &self,
         names: impl Iterator<Item = &'n str>,
         jobs: &[ClassAd],
     ) -> Vec<(&'n str, Option<String>)> {
         let mut known = self.0.clone();
         for (_, expr) in jobs.iter().flat_map(ClassAd::iter) {
-            known.extend(references::every(&expr));
+            known.extend(references::all_names(&expr));
         }
         let unknown = names.filter(|name| !known.contains(&AttrName::from(*name)));
-        unknown.map(|name| (name, meant(name, &known))).collect()
+        unknown.map(|name| (name, nearest_name(name, &known))).collect()
     }
 }
 
 /// The known name that is most like another one.
-fn meant(name: &str, known: &Names) -> Option<String> {
+fn nearest_name(name: &str, known: &AttrNames) -> Option<String> {
     let known: Vec<String> =
         known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
     let lower: Vec<String> = known.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -172,18 +179,18 @@ pub struct OfferChange {
 }
 
 /// What each slot that either has says to these jobs, before and after.
-pub fn changes(
-    before: &AskedSlots,
-    after: &AskedSlots,
+pub fn offer_changes(
+    before: &CandidateSlots,
+    after: &CandidateSlots,
     jobs: &[ClassAd],
     world: &dyn World,
 ) -> Vec<OfferChange> {
     let mut seen = BTreeSet::new();
     let names = before.names().into_iter().chain(after.names()).filter(|name| seen.insert(name.clone()));
-    let (places_before, places_after) = (places(before), places(after));
+    let (places_before, places_after) = (first_slot_indexes(before), first_slot_indexes(after));
     let changed = |slot: String| {
-        let (one, refused_before) = answers(before, places_before.get(&slot), jobs, world);
-        let (other, refused_after) = answers(after, places_after.get(&slot), jobs, world);
+        let (one, refused_before) = accepted_jobs(before, places_before.get(&slot), jobs, world);
+        let (other, refused_after) = accepted_jobs(after, places_after.get(&slot), jobs, world);
         let count = |taken: &[bool]| taken.iter().filter(|taken| **taken).count();
         let (before, after, differs) = (count(&one), count(&other), one != other);
         OfferChange { slot, jobs: jobs.len(), before, after, refused_before, refused_after, differs }
@@ -192,14 +199,14 @@ pub fn changes(
 }
 
 /// Where each name stands first.
-fn places(slots: &AskedSlots) -> BTreeMap<String, usize> {
+fn first_slot_indexes(slots: &CandidateSlots) -> BTreeMap<String, usize> {
     // Of several values of a key the last is kept.
     slots.names().into_iter().enumerate().rev().map(|(at, name)| (name, at)).collect()
 }
 
 /// Which jobs a slot takes, and the clauses by which it refuses others; none where there is no such slot.
-fn answers(
-    slots: &AskedSlots,
+fn accepted_jobs(
+    slots: &CandidateSlots,
     at: Option<&usize>,
     jobs: &[ClassAd],
     world: &dyn World,
@@ -207,7 +214,7 @@ fn answers(
     let mut clauses = BTreeMap::new();
     let taken = jobs.iter().map(|job| {
         let Some(offer) = at.and_then(|at| slots.offer(*at, job, world)) else { return false };
-        for clause in &offer.details {
+        for clause in &offer.untrue_conditions {
             *clauses.entry(format!("{}: {}", clause.attribute, clause.text)).or_default() += 1;
         }
         offer.accepted
@@ -224,9 +231,9 @@ mod tests {
         ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).unwrap()
     }
 
-    fn pool(start: &str) -> AskedSlots {
+    fn pool(start: &str) -> CandidateSlots {
         let slot = ad(&format!("[ Cpus = 2; START = {start}; Requirements = START ]"));
-        AskedSlots::Ads(vec![("slot1@here".to_owned(), slot)], Quirks::None)
+        CandidateSlots::Ads(vec![("slot1@here".to_owned(), slot)], QuirkMode::Manual)
     }
 
     #[test]
@@ -237,24 +244,27 @@ mod tests {
             ad("[ ClusterId = 1; ProcId = 1; Owner = \"eve\" ]"),
         ];
         let before = pool("TARGET.Owner == \"ana\"");
-        let said: Vec<Considered> = jobs.iter().flat_map(|job| before.consider(job, &world)).collect();
+        let said: Vec<SlotDecision> = jobs.iter().flat_map(|job| before.consider(job, &world)).collect();
         assert_eq!(
             said.iter().map(|it| (&*it.job, it.accepted)).collect::<Vec<_>>(),
             [("1.0", true), ("1.1", false)]
         );
         assert_eq!((&*said[1].details[0].clause.attribute, &*said[1].details[0].place), ("START", ""));
-        let [change] = &changes(&before, &pool("true"), &jobs, &world)[..] else { panic!("one slot") };
+        let [change] = &offer_changes(&before, &pool("true"), &jobs, &world)[..] else { panic!("one slot") };
         assert_eq!((change.before, change.after, change.differs), (1, 2, true));
         assert_eq!(change.refused_before.values().sum::<usize>(), 1);
-        assert!(!changes(&before, &before, &jobs, &world)[0].differs);
+        assert!(!offer_changes(&before, &before, &jobs, &world)[0].differs);
     }
 
     #[test]
     fn names_that_nobody_asks_for_are_told_with_what_was_meant() {
-        let mut known = KnownNames::default();
-        known.know(&[ad("[ HasJava = true; START = TARGET.Owner == \"ana\" ]")]);
+        let mut known = KnownAttributes::default();
+        known.add_ads(&[ad("[ HasJava = true; START = TARGET.Owner == \"ana\" ]")]);
         let jobs = [ad("[ Requirements = TARGET.HasGPU ]")];
         let names = ["hasjava", "Owner", "HasGPU", "HasJav"];
-        assert_eq!(known.unasked(names.into_iter(), &jobs), [("HasJav", Some("HasJava".to_owned()))]);
+        assert_eq!(
+            known.unreferenced_names(names.into_iter(), &jobs),
+            [("HasJav", Some("HasJava".to_owned()))]
+        );
     }
 }

@@ -10,22 +10,22 @@ use nix::libc;
 use nix::sys::stat::Mode;
 
 use crate::events::EventStream;
-use htc_os::{Interest, Reactor, Token};
+use htc_os::{Interest, Reactor, WatchToken};
 
 /// A line is no longer than this; a longer one comes in pieces.
-const LONGEST: usize = 1 << 20;
+const MAX_LINE_LENGTH: usize = 1 << 20;
 
 /// A FIFO in the private directory of one starter.
 #[derive(Debug)]
-pub(super) struct Relay {
+pub(super) struct EventRelay {
     path: PathBuf,
     file: File,
-    token: Token,
+    token: WatchToken,
     /// The beginning of a line whose end has not come.
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
-impl Relay {
+impl EventRelay {
     /// Makes it. Its end for reading is open before the starter runs, and one for writing stays open with it, so that it is
     /// readable only when there is something to read.
     pub(super) fn open(directory: &Path, reactor: &mut Reactor) -> io::Result<Self> {
@@ -34,32 +34,33 @@ impl Relay {
         let mut options = File::options();
         let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
         let token = reactor.watch(file.as_fd(), Interest::Read)?;
-        Ok(Relay { path, file, token, begun: Vec::new() })
+        Ok(EventRelay { path, file, token, partial_line: Vec::new() })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn token(&self) -> Token {
+    pub(super) fn token(&self) -> WatchToken {
         self.token
     }
 
     /// Passes on the whole lines that have come.
-    pub(super) fn pass_on(&mut self, events: &mut EventStream) {
+    pub(super) fn relay_lines(&mut self, events: &mut EventStream) {
         let mut piece = [0; 16 * 1024];
         while let Ok(count) = (&self.file).read(&mut piece)
             && count > 0
         {
-            self.begun.extend_from_slice(&piece[..count]);
-            let end = match memchr::memrchr(b'\n', &self.begun) {
+            self.partial_line.extend_from_slice(&piece[..count]);
+            let end = match memchr::memrchr(b'\n', &self.partial_line) {
                 Some(end) => end + 1,
-                None if self.begun.len() > LONGEST => self.begun.len(),
+                None if self.partial_line.len() > MAX_LINE_LENGTH => self.partial_line.len(),
                 None => continue,
             };
-            let rest = self.begun.split_off(end);
-            for line in std::mem::replace(&mut self.begun, rest).split_inclusive(|byte| *byte == b'\n') {
-                events.relay(line.to_vec());
+            let rest = self.partial_line.split_off(end);
+            for line in std::mem::replace(&mut self.partial_line, rest).split_inclusive(|byte| *byte == b'\n')
+            {
+                events.relay_json_lines(line.to_vec());
             }
         }
     }

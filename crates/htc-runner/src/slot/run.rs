@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use nix::libc;
 
-use super::image_cache::ImageCache;
-use super::live::{Live, Outcome};
-use super::measure::Measure;
+use super::control_protocol;
+use super::image_cache::ImageCachePoll;
+use super::last_verdicts::LastVerdicts;
+use super::live_execution_point::{ExecutionPointOutcome, LiveExecutionPoint};
+use super::machine_sampler::MachineSampler;
 use super::notices;
-use super::options::Options;
-use super::requests;
+use super::options::ExecutionPointSetup;
 use super::running_hook::RunningHook;
-use super::sleep::Sleep;
-use super::verdicts::Verdicts;
-use crate::control::Control;
-use crate::cron::{CronRunner, CronSurroundings};
-use crate::events::{Event as StreamEvent, EventStream, Kind};
+use super::sleep_progress::SleepProgress;
+use crate::control::ControlSocket;
+use crate::cron::{CronContext, CronRunner};
+use crate::events::{EventStream, RunnerEvent as StreamEvent, RunnerEventKind};
 use htc_hook::cron_job::CronManager;
 use htc_os as os;
-use htc_os::{Reactor, Stream, clock};
-use htc_slot::{Action, Event, ExecutionPoint, Record, Shutdown, SlotHook};
+use htc_os::{OutputStream, Reactor, clock};
+use htc_slot::{ExecutionPoint, JournalRecord, ShutdownMode, SlotHookType, StartdAction, StartdEvent};
 
 /// So long FETCH_WORK is called for one slot after the other before anybody else is listened to.
-const FETCHES_AT_ONCE: Duration = Duration::from_millis(20);
+const FETCH_BATCH_TIME: Duration = Duration::from_millis(20);
 /// While starters cannot run, their configuration is looked at again so often.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const CONFIG_RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The signals that the runner knows: graceful end twice, fast end, new configuration; and two that a daemon of HTCondor takes
 /// without doing anything, of which it would die otherwise.
 pub(super) const SIGNALS: [i32; 6] =
@@ -35,7 +35,7 @@ pub(super) const SIGNALS: [i32; 6] =
 
 /// Why an execution point cannot run.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum ExecutionPointError {
     /// Its control socket cannot be made.
     #[error("cannot listen at '{}'", .0.display())]
     Listen(PathBuf, #[source] io::Error),
@@ -50,20 +50,20 @@ pub enum RunError {
 /// It cannot listen where it is to, or wait for anything.
 pub fn run(
     machine: ExecutionPoint,
-    options: Options,
-    measure: Measure,
+    options: ExecutionPointSetup,
+    measure: MachineSampler,
     events: &mut EventStream,
-) -> Result<Outcome, RunError> {
+) -> Result<ExecutionPointOutcome, ExecutionPointError> {
     let mut reactor = Reactor::new(&SIGNALS)?;
     let control = match &options.control {
         Some(path) => Some(
-            Control::open(path, requests::WHO, &mut reactor)
-                .map_err(|error| RunError::Listen(path.clone(), error))?,
+            ControlSocket::open(path, control_protocol::LISTENER_NAME, &mut reactor)
+                .map_err(|error| ExecutionPointError::Listen(path.clone(), error))?,
         ),
         None => None,
     };
     let runner = |manager| {
-        CronRunner::new(CronSurroundings {
+        CronRunner::new(CronContext {
             manager,
             environment: options.environment.for_hooks(options.quirks),
             directory: options.log_directory.clone().unwrap_or_else(|| ".".into()),
@@ -72,108 +72,112 @@ pub fn run(
         })
     };
     let (cron, benchmarks) = (runner(CronManager::Startd), runner(CronManager::Benchmarks));
-    let mut live = Live {
+    let mut live = LiveExecutionPoint {
         machine,
         reactor,
         options,
         control,
         events,
         hooks: BTreeMap::new(),
-        fetches: VecDeque::new(),
+        waiting_fetches: VecDeque::new(),
         starters: BTreeMap::new(),
-        seen: Default::default(),
+        starter_snapshots: Default::default(),
         cron,
         benchmarks,
-        benchmarks_asked: false,
-        image_cache: ImageCache::new(),
-        cron_ends: None,
-        waiting: VecDeque::new(),
-        told_of_work: BTreeSet::new(),
-        verdicts: Verdicts::default(),
-        reload_asked: false,
+        awaits_benchmarks: false,
+        image_cache: ImageCachePoll::new(),
+        cron_shutdown: None,
+        waiting_events: VecDeque::new(),
+        warned_attributes: BTreeSet::new(),
+        verdicts: LastVerdicts::default(),
+        reload_requested: false,
         refusals: Vec::new(),
         early_signals: Vec::new(),
-        sleep: Sleep::default(),
-        held: None,
-        measure,
-        outcome: Outcome::default(),
-        unable: None,
+        sleep: SleepProgress::default(),
+        hold_reason: None,
+        sampler: measure,
+        outcome: ExecutionPointOutcome::default(),
+        starter_problem: None,
         end_reason: None,
     };
-    live.all()?;
-    Ok(Outcome { unable: live.unable, ..live.outcome })
+    live.run_to_end()?;
+    Ok(ExecutionPointOutcome { starter_problem: live.starter_problem, ..live.outcome })
 }
 
-impl Live<'_> {
-    fn all(&mut self) -> io::Result<()> {
-        let mut end = self.options.timeout.map(|after| clock::tick().plus(after));
-        self.tell(StreamEvent::new(clock::now(), Kind::Start));
-        self.settle_the_last_run()?;
-        self.measured();
+impl LiveExecutionPoint<'_> {
+    fn run_to_end(&mut self) -> io::Result<()> {
+        let mut end = self.options.timeout.map(|after| clock::monotonic_now().plus(after));
+        self.report(StreamEvent::new(clock::now(), RunnerEventKind::Start));
+        self.settle_last_run()?;
+        self.feed_measurements();
         self.configure_cron();
         self.configure_benchmarks();
-        self.step(Event::Start);
+        self.step(StartdEvent::Start);
         for signal in std::mem::take(&mut self.early_signals) {
-            self.signal(signal);
+            self.handle_signal(signal);
         }
-        self.look_at_cron();
-        self.call_fetches();
-        while self.end_reason.is_none() || self.cron.alive() + self.benchmarks.alive() > 0 {
+        self.check_cron();
+        self.call_waiting_fetches();
+        while self.end_reason.is_none() || self.cron.running_count() + self.benchmarks.running_count() > 0 {
             let wakes = [
                 self.machine.next_wake(),
                 end,
-                self.hooks.values().map(RunningHook::next_look).min(),
+                self.hooks.values().map(RunningHook::next_check).min(),
                 self.cron.next_wake(),
                 self.benchmarks.next_wake(),
-                self.events.next_flush(clock::tick()),
-                self.unable.as_ref().map(|_| clock::tick().plus(LOOK_AGAIN)),
-                self.control.as_ref().and_then(Control::next_look),
-                self.sleep.wakes(),
-                self.image_cache.wakes(self.machine.image_cache_settings()),
-                self.fetches.front().map(|_| clock::tick()),
+                self.events.next_flush(clock::monotonic_now()),
+                self.starter_problem.as_ref().map(|_| clock::monotonic_now().plus(CONFIG_RECHECK_INTERVAL)),
+                self.control.as_ref().and_then(ControlSocket::next_deadline),
+                self.sleep.wake_time(),
+                self.image_cache.next_wake(self.machine.image_cache_settings()),
+                self.waiting_fetches.front().map(|_| clock::monotonic_now()),
             ];
-            let event = self.reactor.next(wakes.into_iter().flatten().min())?;
+            let event = self.reactor.next_event(wakes.into_iter().flatten().min())?;
             self.events.flush();
-            if end.take_if(|end| clock::tick() >= *end).is_some() {
+            if end.take_if(|end| clock::monotonic_now() >= *end).is_some() {
                 self.outcome.timed_out = true;
                 self.warn(None, "the time given with --timeout is over: all jobs are killed");
-                self.step(Event::Shutdown(Shutdown::Fast));
+                self.step(StartdEvent::Shutdown(ShutdownMode::Fast));
             }
-            if let Some(event) = self.take_cron(event).and_then(|event| self.take_benchmarks(event)) {
-                self.handle(event);
+            if let Some(event) =
+                self.take_cron_event(event).and_then(|event| self.take_benchmark_event(event))
+            {
+                self.handle_reactor_event(event);
             }
-            self.look_at_hooks();
-            if let Some(woke) = self.sleep.look() {
+            self.check_running_hooks();
+            if let Some(woke) = self.sleep.take_wake_event() {
                 self.step(woke);
             }
-            self.look_at_image_cache();
+            self.poll_image_cache();
             if let Some(control) = &mut self.control {
-                control.look(clock::tick(), &mut self.reactor);
+                control.check_timeouts(clock::monotonic_now(), &mut self.reactor);
             }
-            if self.unable.is_some() && (self.options.check)().is_ok() {
-                self.unable = None;
-                self.step(Event::Unable(None));
+            if self.starter_problem.is_some() && (self.options.starter_config_check)().is_ok() {
+                self.starter_problem = None;
+                self.step(StartdEvent::StarterProblem(None));
             }
-            if self.machine.next_wake().is_some_and(|wake| wake <= clock::tick()) {
-                self.measured();
-                self.step(Event::Tick);
+            if self.machine.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
+                self.feed_measurements();
+                self.step(StartdEvent::Tick);
             }
-            self.look_at_cron();
-            self.call_fetches();
+            self.check_cron();
+            self.call_waiting_fetches();
         }
         // What still runs are hooks that nobody waits for any more: they are given a moment, then killed.
         self.reactor.kill_all(Duration::ZERO);
-        self.drain();
+        self.report_shutdown();
         Ok(())
     }
 
     /// Reports what is left of the children that were killed at the end.
-    fn drain(&mut self) {
+    fn report_shutdown(&mut self) {
         for (_, hook) in std::mem::take(&mut self.hooks) {
-            let event =
-                StreamEvent::new(clock::now(), Kind::HookEnd).slot(hook.slot).hook(hook.name).pid(hook.pid);
-            self.events.tell(&event.reason("killed, since everything ends"));
-            self.note_done(Record::HookEnds { run: hook.run.0 });
+            let event = StreamEvent::new(clock::now(), RunnerEventKind::HookEnd)
+                .slot(hook.slot)
+                .hook(hook.name)
+                .pid(hook.pid);
+            self.events.report(&event.reason("killed, since everything ends"));
+            self.write_record_or_warn(JournalRecord::HookEnds { run: hook.run.0 });
         }
         let outcome = &self.outcome;
         let jobs = match outcome.jobs {
@@ -186,56 +190,56 @@ impl Live<'_> {
             failed => format!(", {failed} failed"),
         };
         let text = format!("{}; {jobs}{failed}", self.end_reason.take().unwrap_or_default());
-        self.tell(StreamEvent::new(clock::now(), Kind::Stop).reason(text));
+        self.report(StreamEvent::new(clock::now(), RunnerEventKind::Stop).reason(text));
     }
 
-    fn look_at_image_cache(&mut self) {
+    fn poll_image_cache(&mut self) {
         let (options, settings) = (&self.options, self.machine.image_cache_settings());
         let environment = || options.environment.for_hooks(options.quirks);
-        let known = self.image_cache.look(settings, environment, (&mut self.reactor, &*options.world));
+        let known = self.image_cache.poll(settings, environment, (&mut self.reactor, &*options.world));
         if let Some(known) = known {
             self.step(known);
         }
     }
 
-    fn measured(&mut self) {
-        if let Some(mut measured) = self.measure.take() {
-            for event in self.seen.job_updates(&self.starters) {
+    fn feed_measurements(&mut self) {
+        if let Some(mut measured) = self.sampler.take_sample() {
+            for event in self.starter_snapshots.read_job_updates(&self.starters) {
                 self.step(event);
             }
-            measured.jobs = self.seen.usages(&self.starters, &mut self.reactor);
-            self.step(Event::Measured(Box::new(measured)));
+            measured.jobs = self.starter_snapshots.measure_usage(&self.starters, &mut self.reactor);
+            self.step(StartdEvent::MeasurementsTaken(Box::new(measured)));
         }
     }
 
     /// Gives the machine an event and does what it asks for, until it asks for nothing.
-    pub(super) fn step(&mut self, event: Event) {
+    pub(super) fn step(&mut self, event: StartdEvent) {
         // A mistake that was made meanwhile would lose each job that is accepted now.
-        if self.unable.is_none()
-            && let Err(reason) = (self.options.check)()
+        if self.starter_problem.is_none()
+            && let Err(reason) = (self.options.starter_config_check)()
         {
-            self.unable = Some(reason.clone());
-            self.waiting.push_back(Event::Unable(Some(reason)));
+            self.starter_problem = Some(reason.clone());
+            self.waiting_events.push_back(StartdEvent::StarterProblem(Some(reason)));
         }
-        self.waiting.push_back(event);
-        self.pass_on();
+        self.waiting_events.push_back(event);
+        self.process_waiting_events();
     }
 
     /// Gives the machine what waits for it.
-    pub(super) fn pass_on(&mut self) {
-        while let Some(event) = self.waiting.pop_front() {
+    pub(super) fn process_waiting_events(&mut self) {
+        while let Some(event) = self.waiting_events.pop_front() {
             let actions = self.machine.step(clock::now(), event);
             // What is accepted is owed to its queue from here on, whatever the step does with it.
             for action in &actions {
-                if let Action::Accept { accepted, slot, ad } = action {
-                    self.note_accepted(*accepted, *slot, ad);
+                if let StartdAction::AcceptJob { accepted, slot, ad } = action {
+                    self.record_accepted_job(*accepted, *slot, ad);
                 }
             }
             for action in actions {
-                self.act(action);
+                self.perform_action(action);
             }
         }
-        if std::mem::take(&mut self.reload_asked)
+        if std::mem::take(&mut self.reload_requested)
             && let Err(error) = self.reload()
         {
             self.warn(None, &format!("the old configuration stays: {error}"));
@@ -243,52 +247,58 @@ impl Live<'_> {
     }
 
     /// Calls FETCH_WORK for those slots that want it, as long as nobody waits for too long.
-    fn call_fetches(&mut self) {
-        let until = clock::tick().plus(FETCHES_AT_ONCE);
-        while let Some(call) = self.fetches.pop_front() {
+    fn call_waiting_fetches(&mut self) {
+        let until = clock::monotonic_now().plus(FETCH_BATCH_TIME);
+        while let Some(call) = self.waiting_fetches.pop_front() {
             self.run_hook(call);
-            self.pass_on();
-            if clock::tick() >= until {
+            self.process_waiting_events();
+            if clock::monotonic_now() >= until {
                 return;
             }
         }
     }
 
-    fn act(&mut self, action: Action) {
+    fn perform_action(&mut self, action: StartdAction) {
         match action {
-            Action::RunHook(call) if call.hook == SlotHook::FetchWork => self.fetches.push_back(call),
-            Action::RunHook(call) => self.run_hook(call),
-            Action::RunBenchmarks => self.run_benchmarks(),
-            Action::Accept { .. } => {}
-            Action::GiveUp(accepted) => self.note_done(Record::GivenUp { accepted: accepted.0 }),
-            Action::SpawnStarter(call) => self.spawn_starter(call),
-            Action::SignalStarter { starter, signal, reason } => self.tell_starter(starter, signal, reason),
-            Action::Tell(notice) => {
-                self.note_claim(&notice);
-                self.verdicts.remember(&notice);
-                self.refusals.extend(notice.refusal().map(str::to_owned));
-                let event = notices::event(&self.machine, clock::now(), notice);
-                self.tell(event);
+            StartdAction::RunHook(call) if call.hook == SlotHookType::FetchWork => {
+                self.waiting_fetches.push_back(call)
             }
-            Action::Sleep { state, known } => {
-                let sleeper = self.options.sleeper.as_ref().filter(|_| known);
+            StartdAction::RunHook(call) => self.run_hook(call),
+            StartdAction::RunBenchmarks => self.run_benchmarks(),
+            StartdAction::AcceptJob { .. } => {}
+            StartdAction::GiveUpJob(accepted) => {
+                self.write_record_or_warn(JournalRecord::GivenUp { accepted: accepted.0 })
+            }
+            StartdAction::SpawnStarter(call) => self.spawn_starter(call),
+            StartdAction::SignalStarter { starter, signal, reason } => {
+                self.signal_starter(starter, signal, reason)
+            }
+            StartdAction::Notify(notice) => {
+                self.record_claim(&notice);
+                self.verdicts.remember(&notice);
+                self.refusals.extend(notice.refusal_text().map(str::to_owned));
+                let event = notices::notice_to_event(&self.machine, clock::now(), notice);
+                self.report(event);
+            }
+            StartdAction::Sleep { state, known } => {
+                let sleeper = self.options.sleep_method.as_ref().filter(|_| known);
                 let command = sleeper.and_then(|sleeper| sleeper.command(state));
                 let command = command.ok_or_else(|| format!("there is no way to {}", state.name()));
-                self.sleep = Sleep::begin(command, &self.environment(), &mut self.reactor);
+                self.sleep = SleepProgress::begin(command, &self.environment(), &mut self.reactor);
             }
-            Action::Reconfigure => self.reload_asked = true,
-            Action::Finished { reason, restarts } => {
+            StartdAction::Reconfigure => self.reload_requested = true,
+            StartdAction::Finished { reason, restarts } => {
                 self.outcome.restarts = restarts;
                 self.end_reason = Some(reason);
             }
         }
     }
 
-    fn handle(&mut self, event: os::Event) {
+    fn handle_reactor_event(&mut self, event: os::ReactorEvent) {
         match event {
-            os::Event::Exited { child, exit, .. } if self.sleep.ended(child, exit) => {}
-            os::Event::Exited { child, exit, stdout, stderr, .. } => {
-                if let Some(told) = self.image_cache.told(child, exit, &stdout.bytes) {
+            os::ReactorEvent::Exited { child, exit, .. } if self.sleep.handle_exit(child, exit) => {}
+            os::ReactorEvent::Exited { child, exit, stdout, stderr, .. } => {
+                if let Some(told) = self.image_cache.take_answer(child, exit, &stdout.bytes) {
                     self.step(told);
                 } else if let Some(hook) = self.hooks.remove(&child) {
                     self.hook_ended(hook, exit, stdout, &stderr);
@@ -296,37 +306,39 @@ impl Live<'_> {
                     self.starter_ended(running, exit, &stdout.bytes);
                 }
             }
-            os::Event::Signal(signal) => self.signal(signal),
-            os::Event::Piece { child, stream: Stream::Stderr, bytes } => {
+            os::ReactorEvent::Signal(signal) => self.handle_signal(signal),
+            os::ReactorEvent::Piece { child, stream: OutputStream::Stderr, bytes } => {
                 if let Some(hook) = self.hooks.get_mut(&child) {
-                    hook.complains(&bytes);
+                    hook.collect_stderr(&bytes);
                 }
             }
-            os::Event::Readable(token) => {
+            os::ReactorEvent::Readable(token) => {
                 let relays = self.starters.values_mut().filter_map(|running| running.relay.as_mut());
                 match relays.into_iter().find(|relay| relay.token() == token) {
-                    Some(relay) => relay.pass_on(self.events),
-                    None => self.requested(token),
+                    Some(relay) => relay.relay_lines(self.events),
+                    None => self.handle_control_socket(token),
                 }
             }
-            os::Event::Piece { .. } | os::Event::Timeout => {}
+            os::ReactorEvent::Piece { .. } | os::ReactorEvent::Timeout => {}
         }
     }
 
     /// Reads the configuration again; the old one stays when that fails.
     pub(super) fn reload(&mut self) -> Result<(), String> {
-        let (settings, warnings) = (self.options.reload)()?;
-        self.tell(StreamEvent::new(clock::now(), Kind::Note).reason("the configuration was read again"));
+        let (settings, warnings) = (self.options.config_reloader)()?;
+        self.report(
+            StreamEvent::new(clock::now(), RunnerEventKind::Note).reason("the configuration was read again"),
+        );
         for warning in warnings {
             self.warn(None, &warning);
         }
-        self.step(Event::Reconfigure(Box::new(settings)));
+        self.step(StartdEvent::Reconfigure(Box::new(settings)));
         self.configure_cron();
         self.configure_benchmarks();
         Ok(())
     }
 
-    fn signal(&mut self, signal: i32) {
+    fn handle_signal(&mut self, signal: i32) {
         match signal {
             libc::SIGHUP => {
                 if let Err(error) = self.reload() {
@@ -336,13 +348,14 @@ impl Live<'_> {
             libc::SIGUSR1 | libc::SIGUSR2 => {}
             libc::SIGQUIT => {
                 self.outcome.signal = Some(signal);
-                self.step(Event::Shutdown(Shutdown::Fast));
+                self.step(StartdEvent::Shutdown(ShutdownMode::Fast));
             }
             _ => {
                 // The second request for a graceful end is a request for a fast one.
-                let how = if self.outcome.signal.is_some() { Shutdown::Fast } else { Shutdown::Graceful };
+                let how =
+                    if self.outcome.signal.is_some() { ShutdownMode::Fast } else { ShutdownMode::Graceful };
                 self.outcome.signal = Some(signal);
-                self.step(Event::Shutdown(how));
+                self.step(StartdEvent::Shutdown(how));
             }
         }
     }

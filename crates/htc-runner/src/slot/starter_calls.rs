@@ -9,97 +9,103 @@ use std::path::{Path, PathBuf};
 use bstr::BString;
 use nix::libc;
 
-use super::execute::remove_left_by;
-use super::live::Live;
-use super::orders;
-use super::relay::Relay;
-use super::starters::{self, Ended, Running};
-use crate::events::{Event as StreamEvent, Kind, exit_words, full_text};
-use crate::starter::has_left;
+use super::execute::remove_leftovers_of;
+use super::live_execution_point::LiveExecutionPoint;
+use super::relay::EventRelay;
+use super::running_starter::{self, RunningStarter, StarterJobEnd};
+use super::starter_orders;
+use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind, describe_exit, error_with_causes};
+use crate::starter::has_leftovers;
 use htc_base::process::Exit;
 use htc_base::text::arguments::join_v2_raw;
-use htc_os::{ChildId, Whom, clock};
-use htc_slot::{Event, Record, StarterCall, StarterId, StarterSignal, VacateReason};
+use htc_os::{ChildId, SignalScope, clock};
+use htc_slot::{JournalRecord, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason};
 
 /// What goes to and fro between a starter and its slot.
 #[derive(Default)]
-struct Links {
+struct StarterChannels {
     /// It tells its events here, if to us.
-    relay: Option<Relay>,
+    relay: Option<EventRelay>,
     /// It hears here; it alone keeps it.
     socket: Option<UnixListener>,
 }
 
-impl Live<'_> {
+impl LiveExecutionPoint<'_> {
     /// Starts a starter, once that is noted.
-    pub(super) fn spawn_starter(&mut self, call: StarterCall) {
+    pub(super) fn spawn_starter(&mut self, call: StarterLaunch) {
         let slot_name = self.slot_name(call.slot);
-        let directory = match starters::prepare(&self.options.private, &call) {
+        let directory = match running_starter::prepare(&self.options.private_directory, &call) {
             Ok(directory) => directory,
             Err(error) => {
-                let place = self.options.private.display();
+                let place = self.options.private_directory.display();
                 let reason = format!("no directory for the starter can be made in '{place}': {error}");
-                return self.not_spawned(&call, reason);
+                return self.report_spawn_failure(&call, reason);
             }
         };
         let mut environment = self.environment();
-        let mut links = Links::default();
+        let mut links = StarterChannels::default();
         if !self.options.starter.foreign {
-            links = self.links(&directory, &slot_name);
-            environment = environment.with([
+            links = self.open_channels(&directory, &slot_name);
+            environment = environment.with_variables([
                 ("_HTC_STARTER_DIR".into(), directory.as_os_str().as_bytes().into()),
                 ("_HTC_STARTER_OPTIONS".into(), self.starter_options(&slot_name, &links)),
             ]);
         }
         if let Some(execute) = &call.execute {
             let execute = execute.as_os_str().as_bytes().into();
-            environment = environment.with([("_CONDOR_EXECUTE".into(), execute)]);
+            environment = environment.with_variables([("_CONDOR_EXECUTE".into(), execute)]);
         }
-        let mut spec = starters::spec(&self.options.starter, &call, environment.entries(), self.marker());
-        spec.kept.extend(links.socket.as_ref().map(AsRawFd::as_raw_fd));
-        let spawned = self.note_starter(&call, &slot_name);
-        let spawned = spawned.and_then(|()| self.reactor.spawn(spec).map_err(|error| full_text(&error)));
+        let mut spec = running_starter::starter_child_spec(
+            &self.options.starter,
+            &call,
+            environment.entries(),
+            self.new_family_marker(),
+        );
+        spec.inherited_descriptors.extend(links.socket.as_ref().map(AsRawFd::as_raw_fd));
+        let spawned = self.record_starter_begin(&call, &slot_name);
+        let spawned =
+            spawned.and_then(|()| self.reactor.spawn(spec).map_err(|error| error_with_causes(&error)));
         match spawned {
-            Ok(child) => self.spawned(child, call, (slot_name, directory, links.relay)),
+            Ok(child) => self.register_starter(child, call, (slot_name, directory, links.relay)),
             Err(error) => {
                 if let Some(relay) = links.relay {
                     relay.close(&mut self.reactor);
                 }
                 let _ = std::fs::remove_dir_all(&directory);
-                self.note_done(Record::StarterEnds { starter: call.starter.0, done: None });
+                self.write_record_or_warn(JournalRecord::StarterEnds { starter: call.starter.0, done: None });
                 let path = self.options.starter.path.display().to_string();
                 let reason = if error.contains(&path) { error } else { format!("{path}: {error}") };
-                self.not_spawned(&call, reason);
+                self.report_spawn_failure(&call, reason);
             }
         }
     }
 
-    fn not_spawned(&mut self, call: &StarterCall, reason: String) {
+    fn report_spawn_failure(&mut self, call: &StarterLaunch, reason: String) {
         self.outcome.jobs += u64::from(!call.backfill);
         self.outcome.failed += u64::from(!call.backfill);
-        self.waiting.push_front(Event::StarterFailed { starter: call.starter, reason });
+        self.waiting_events.push_front(StartdEvent::StarterFailed { starter: call.starter, reason });
     }
 
     /// How a starter of ours tells its events and hears what its slot wants, as far as that can be had.
-    fn links(&mut self, directory: &Path, slot_name: &str) -> Links {
-        let mut links = Links::default();
+    fn open_channels(&mut self, directory: &Path, slot_name: &str) -> StarterChannels {
+        let mut links = StarterChannels::default();
         let say = |live: &mut Self, what: &str, error: io::Error| {
             live.warn(Some(slot_name.to_owned()), &format!("{what}: {error}"));
         };
         if self.options.relays_events {
-            match Relay::open(directory, &mut self.reactor) {
+            match EventRelay::open(directory, &mut self.reactor) {
                 Ok(relay) => links.relay = Some(relay),
                 Err(error) => say(self, "the starter's events are not told", error),
             }
         }
-        match orders::open(directory) {
+        match starter_orders::open(directory) {
             Ok(socket) => links.socket = Some(socket),
             Err(error) => say(self, "the starter gets signals and no reasons", error),
         }
         links
     }
 
-    fn starter_options(&self, slot_name: &str, links: &Links) -> BString {
+    fn starter_options(&self, slot_name: &str, links: &StarterChannels) -> BString {
         let mut options = self.options.starter_options.clone();
         // For events alone. On a machine with one processor 25.14 does not tell the starter its slot (s03).
         options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
@@ -113,19 +119,20 @@ impl Live<'_> {
         options
     }
 
-    fn spawned(
+    fn register_starter(
         &mut self,
         child: ChildId,
-        call: StarterCall,
-        (slot_name, directory, relay): (String, PathBuf, Option<Relay>),
+        call: StarterLaunch,
+        (slot_name, directory, relay): (String, PathBuf, Option<EventRelay>),
     ) {
         let pid = self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0);
-        let event = StreamEvent::new(clock::now(), Kind::Starter).slot(&slot_name).job(&call.job).pid(pid);
-        self.tell(event);
+        let event =
+            StreamEvent::new(clock::now(), RunnerEventKind::Starter).slot(&slot_name).job(&call.job).pid(pid);
+        self.report(event);
         self.outcome.jobs += u64::from(!call.backfill);
-        self.note_starter_runs(&call, pid);
+        self.record_starter_process(&call, pid);
         let (starter, slot) = (call.starter, call.slot);
-        let running = Running {
+        let running = RunningStarter {
             backfill: call.backfill,
             starter,
             accepted: call.accepted,
@@ -135,16 +142,16 @@ impl Live<'_> {
             pid,
             directory,
             execute: call.execute,
-            requested: self.machine.is_requested(slot),
+            requested: self.machine.is_claimed_by_schedd(slot),
             relay,
         };
         self.starters.insert(child, running);
-        self.tell_monitors(slot, true);
-        self.waiting.push_front(Event::StarterSpawned { starter, pid });
+        self.notify_monitors(slot, true);
+        self.waiting_events.push_front(StartdEvent::StarterSpawned { starter, pid });
     }
 
     /// Tells a starter what its slot wants: ours by an order, another by the signals of a startd.
-    pub(super) fn tell_starter(
+    pub(super) fn signal_starter(
         &mut self,
         starter: StarterId,
         signal: StarterSignal,
@@ -152,11 +159,11 @@ impl Live<'_> {
     ) {
         let found = self.starters.iter().find(|(_, running)| running.starter == starter);
         let Some((&child, running)) = found else { return };
-        let reason = self.held.take().or(reason);
+        let reason = self.hold_reason.take().or(reason);
         if !self.options.starter.foreign
-            && let Some(order) = orders::order(signal, reason.as_ref())
+            && let Some(order) = starter_orders::order_for_signal(signal, reason.as_ref())
         {
-            match orders::tell(&running.directory, &order) {
+            match starter_orders::send_order(&running.directory, &order) {
                 Ok(()) => return,
                 // It is at its end.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -167,64 +174,66 @@ impl Live<'_> {
             }
         }
         let (number, whom) = match signal {
-            StarterSignal::Soft => (libc::SIGTERM, Whom::Process),
-            StarterSignal::Hard => (libc::SIGQUIT, Whom::Process),
-            StarterSignal::Kill => (libc::SIGKILL, Whom::Family),
-            StarterSignal::Suspend => (libc::SIGTSTP, Whom::Process),
-            StarterSignal::Continue => (libc::SIGCONT, Whom::Process),
+            StarterSignal::Soft => (libc::SIGTERM, SignalScope::Process),
+            StarterSignal::Hard => (libc::SIGQUIT, SignalScope::Process),
+            StarterSignal::Kill => (libc::SIGKILL, SignalScope::Family),
+            StarterSignal::Suspend => (libc::SIGTSTP, SignalScope::Process),
+            StarterSignal::Continue => (libc::SIGCONT, SignalScope::Process),
         };
-        self.reactor.kill(child, number, whom);
+        self.reactor.send_signal(child, number, whom);
     }
 
     /// A starter has ended.
-    pub(super) fn starter_ended(&mut self, mut running: Running, exit: Exit, output: &[u8]) {
+    pub(super) fn starter_ended(&mut self, mut running: RunningStarter, exit: Exit, output: &[u8]) {
         let now = clock::now();
         if let Some(mut relay) = running.relay.take() {
-            relay.pass_on(self.events);
+            relay.relay_lines(self.events);
             relay.close(&mut self.reactor);
         }
-        let ended = starters::ended(output, exit, self.options.starter.foreign);
-        if !ended.succeeded() && !running.backfill {
+        let ended = running_starter::parse_job_end(output, exit, self.options.starter.foreign);
+        if !ended.has_succeeded() && !running.backfill {
             self.outcome.failed += 1;
         }
-        let event =
-            StreamEvent::new(now, Kind::Starter).slot(&running.slot_name).job(&running.job).pid(running.pid);
-        self.tell(event.exit(exit_words(exit)));
-        let mut event = StreamEvent::new(now, Kind::Job)
+        let event = StreamEvent::new(now, RunnerEventKind::Starter)
+            .slot(&running.slot_name)
+            .job(&running.job)
+            .pid(running.pid);
+        self.report(event.exit(describe_exit(exit)));
+        let mut event = StreamEvent::new(now, RunnerEventKind::Job)
             .slot(&running.slot_name)
             .job(&running.job)
             .exit(ended.to_string())
-            .verdict(if ended.succeeded() { "succeeded" } else { "failed" });
-        if ended == Ended::NotStarted
-            && let Some(why) = starters::why(output)
+            .verdict(if ended.has_succeeded() { "succeeded" } else { "failed" });
+        if ended == StarterJobEnd::NotStarted
+            && let Some(why) = running_starter::job_end_reason(output)
         {
             event = event.reason(why);
         }
         if !running.backfill {
-            self.tell(event);
+            self.report(event);
         }
         // A starter that was killed could not remove the job's directory.
         if let Some(execute) = &running.execute
             && let Ok(pid) = i32::try_from(running.pid)
-            && (matches!(exit, Exit::Signal { .. }) || has_left(execute, pid))
+            && (matches!(exit, Exit::Signal { .. }) || has_leftovers(execute, pid))
         {
             let world = self.options.world.clone();
             for one in self.options.cleaner.clean(execute, Some(pid), true, &*world) {
                 self.warn(Some(running.slot_name.clone()), &one.line);
             }
-            for warning in remove_left_by(execute, running.pid) {
+            for warning in remove_leftovers_of(execute, running.pid) {
                 self.warn(Some(running.slot_name.clone()), &warning);
             }
         }
         // One that was killed has told nobody what became of its job.
         let done = running.accepted.filter(|_| matches!(exit, Exit::Code(_))).map(|accepted| accepted.0);
-        self.note_done(Record::StarterEnds { starter: running.starter.0, done });
+        self.write_record_or_warn(JournalRecord::StarterEnds { starter: running.starter.0, done });
         // Until that is noted, what stands in it tells whether it came to an end by itself.
         let _ = std::fs::remove_dir_all(&running.directory);
-        self.tell_monitors(running.slot, false);
-        if running.requested && !matches!(ended, Ended::NotStarted | Ended::Lost) {
-            self.step(Event::FinalUpdate { starter: running.starter });
+        self.notify_monitors(running.slot, false);
+        if running.requested && !matches!(ended, StarterJobEnd::NotStarted | StarterJobEnd::Lost) {
+            self.step(StartdEvent::FinalUpdate { starter: running.starter });
         }
-        self.step(Event::StarterExited { starter: running.starter, exit });
+        self.step(StartdEvent::StarterExited { starter: running.starter, exit });
     }
 }

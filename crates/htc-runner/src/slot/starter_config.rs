@@ -7,32 +7,37 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 
-use crate::hook_environment::ConfigChoice;
-use crate::starter::check_knobs;
-use htc_config::load::Attempt;
+use crate::hook_environment::ConfigSelection;
+use crate::starter::check_parameters;
+use htc_config::load::LoadAttempt;
 use htc_config::macro_set::SourceKind;
-use htc_config::{CommandPolicy, Config, Who};
+use htc_config::{CommandPolicy, Config, LookupContext};
 use htc_os::RealWorld;
 
 /// By which a changed file is known: device, inode, size, and times in nanoseconds.
-type Stamp = Option<[i128; 5]>;
+type FileStamp = Option<[i128; 5]>;
 
 /// The configuration as starters see it.
 pub struct StarterConfig {
-    choice: ConfigChoice,
+    choice: ConfigSelection,
     world: Rc<RealWorld>,
     /// Whether the knobs of our own starter are looked at, too.
-    knobs: bool,
+    checks_starter_parameters: bool,
     /// The files that were read, or would be if they were there.
-    files: Vec<(PathBuf, Stamp)>,
-    verdict: Result<(), String>,
+    files: Vec<(PathBuf, FileStamp)>,
+    result: Result<(), String>,
 }
 
 impl StarterConfig {
     /// The configuration as it is now; `knobs` says whether those of our own starter are looked at, too.
-    pub fn new(choice: ConfigChoice, world: &Rc<RealWorld>, knobs: bool) -> Self {
-        let mut this =
-            StarterConfig { choice, world: world.clone(), knobs, files: Vec::new(), verdict: Ok(()) };
+    pub fn new(choice: ConfigSelection, world: &Rc<RealWorld>, knobs: bool) -> Self {
+        let mut this = StarterConfig {
+            choice,
+            world: world.clone(),
+            checks_starter_parameters: knobs,
+            files: Vec::new(),
+            result: Ok(()),
+        };
         this.read();
         this
     }
@@ -45,22 +50,24 @@ impl StarterConfig {
         if self.files.iter().any(|(path, seen)| stamp(path) != *seen) {
             self.read();
         }
-        self.verdict.clone()
+        self.result.clone()
     }
 
     fn read(&mut self) {
         let world = &*self.world;
-        let who = Who { subsystem: "STARTER".into(), local_name: "".into() };
+        let who = LookupContext { subsystem: "STARTER".into(), local_name: "".into() };
         let before = self.paths_now();
-        let Attempt { config, error, .. } =
-            Config::attempt(world, &who, &self.choice.load_options(CommandPolicy::BOUNDED));
-        self.verdict = match error {
+        let LoadAttempt { config, error, .. } =
+            Config::load_partially(world, &who, &self.choice.load_options(CommandPolicy::BOUNDED_RUN));
+        self.result = match error {
             Some(error) => Err(error.to_string()),
-            None if self.knobs => check_knobs(&config.view(world), world).map_err(|error| error.told()),
+            None if self.checks_starter_parameters => {
+                check_parameters(&config.view(world), world).map_err(|error| error.user_message())
+            }
             None => Ok(()),
         };
         let mut paths = paths(&config, world);
-        if self.verdict.is_err() {
+        if self.result.is_err() {
             // What stands behind a mistake was not read.
             paths.extend(before);
         }
@@ -89,7 +96,7 @@ fn paths(config: &Config, world: &RealWorld) -> Vec<PathBuf> {
     paths
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn stamp(path: &Path) -> FileStamp {
     let metadata = std::fs::metadata(path).ok()?;
     let time = |seconds: i64, nanoseconds: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     Some([

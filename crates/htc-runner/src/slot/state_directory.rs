@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use htc_os::identity;
 
 /// Its name; behind it stands the local name of the daemon, if there is one.
-const NAME: &str = "htc-slot-run";
+const DIRECTORY_NAME: &str = "htc-slot-run";
 
 /// The directory of an execution point with this LOG and local name.
 pub fn state_directory(log: &Path, local_name: Option<&str>) -> PathBuf {
     match local_name {
-        Some(local_name) => log.join(format!("{NAME}.{}", local_name.replace('/', "_"))),
-        None => log.join(NAME),
+        Some(local_name) => log.join(format!("{DIRECTORY_NAME}.{}", local_name.replace('/', "_"))),
+        None => log.join(DIRECTORY_NAME),
     }
 }
 

@@ -3,15 +3,15 @@
 use bstr::BString;
 
 use super::file_transfer;
-use htc_base::process::Identity;
-use htc_base::quirks::Quirks;
+use htc_base::process::ProcessIdentity;
+use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
-use htc_config::View;
+use htc_config::ConfigView;
 use htc_os::identity;
-use htc_starter::Refusal;
-use htc_starter::account::{self, Asking};
-use htc_starter::not_done::With;
+use htc_starter::JobRefusal;
+use htc_starter::account::{self, AccountInputs};
+use htc_starter::unsupported::AccessPointRole;
 
 /// The account that a job's log and its SHADOW_PREPARE_JOB belong to; `None` is our own.
 ///
@@ -19,10 +19,10 @@ use htc_starter::not_done::With;
 /// We are root, and the ad names nobody else: nothing is done as root for who wrote an ad.
 pub fn queue_owner(
     ad: &ClassAd,
-    view: &View<'_>,
+    view: &ConfigView<'_>,
     slot: &[u8],
-    quirks: Quirks,
-) -> Result<Option<Identity>, Refusal> {
+    quirks: QuirkMode,
+) -> Result<Option<ProcessIdentity>, JobRefusal> {
     let world = view.world();
     if world.effective_uid() != 0 {
         return Ok(None);
@@ -30,19 +30,29 @@ pub fn queue_owner(
     if let Some(owner) = file_transfer::named_owner(ad, world) {
         return Ok(Some(owner));
     }
-    let chosen = account::choose(&Asking { ad, view, slot, with: With::Nobody, quirks })?;
-    Ok(Some(identity::of_account(&chosen.account)))
+    let chosen = account::choose_account(&AccountInputs {
+        ad,
+        view,
+        slot,
+        access_point: AccessPointRole::Absent,
+        quirks,
+    })?;
+    Ok(Some(identity::identity_of_account(&chosen.account)))
 }
 
 /// An account with PrimaryUnixGroup of the job's ad as its group, which has to be one of its own (`new_group` of `uids.cpp`).
 ///
 /// # Errors
 /// The name of the group where it is not.
-pub fn in_primary_group(identity: Identity, ad: &ClassAd, world: &dyn World) -> Result<Identity, BString> {
+pub fn in_primary_group(
+    identity: ProcessIdentity,
+    ad: &ClassAd,
+    world: &dyn World,
+) -> Result<ProcessIdentity, BString> {
     let Some(name) = Context::new(world).my(ad).string("PrimaryUnixGroup") else { return Ok(identity) };
-    match identity::group_by_name(&name) {
+    match identity::group_id_by_name(&name) {
         Some(gid) if gid == identity.gid || identity.groups.contains(&gid) => {
-            Ok(Identity { gid, ..identity })
+            Ok(ProcessIdentity { gid, ..identity })
         }
         _ => Err(name),
     }
@@ -75,7 +85,7 @@ pub enum CondorIdsError {
 ///
 /// # Errors
 /// It is no pair of numbers, or the first is no account's.
-pub fn condor_ids(view: &View<'_>, world: &dyn World) -> Result<Option<(u32, u32)>, CondorIdsError> {
+pub fn condor_ids(view: &ConfigView<'_>, world: &dyn World) -> Result<Option<(u32, u32)>, CondorIdsError> {
     let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
     let configured = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
     let (text, of) = match of_environment {
@@ -85,7 +95,7 @@ pub fn condor_ids(view: &View<'_>, world: &dyn World) -> Result<Option<(u32, u32
             None => return Ok(None),
         },
     };
-    let Some((uid, gid)) = two_numbers(&text) else { return Err(CondorIdsError::Malformed { text, of }) };
+    let Some((uid, gid)) = parse_uid_gid(&text) else { return Err(CondorIdsError::Malformed { text, of }) };
     match world.account_by_uid(uid) {
         Some(_) => Ok(Some((uid, gid))),
         None => Err(CondorIdsError::Unknown { text, of, uid }),
@@ -93,7 +103,7 @@ pub fn condor_ids(view: &View<'_>, world: &dyn World) -> Result<Option<(u32, u32
 }
 
 /// `UID.GID`, with whatever stands behind that.
-fn two_numbers(text: &str) -> Option<(u32, u32)> {
+fn parse_uid_gid(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| -> Option<u32> {
         let text = text.trim_start();
         let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
@@ -105,11 +115,11 @@ fn two_numbers(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
-pub fn condor_identity(view: &View<'_>, world: &dyn World) -> Option<Identity> {
+pub fn condor_identity(view: &ConfigView<'_>, world: &dyn World) -> Option<ProcessIdentity> {
     match condor_ids(view, world) {
         Ok(Some((0, _))) | Err(_) => None,
-        Ok(Some((uid, gid))) => Some(identity::of_ids(uid, gid)),
-        Ok(None) => world.account_by_name(b"condor").map(|account| identity::of_account(&account)),
+        Ok(Some((uid, gid))) => Some(identity::identity_of_ids(uid, gid)),
+        Ok(None) => world.account_by_name(b"condor").map(|account| identity::identity_of_account(&account)),
     }
 }
 
@@ -119,9 +129,9 @@ mod tests {
 
     #[test]
     fn ids_of_daemons_are_read_as_25_14_reads_them() {
-        assert_eq!(two_numbers(" 12. 34x"), Some((12, 34)));
+        assert_eq!(parse_uid_gid(" 12. 34x"), Some((12, 34)));
         for text in ["abc", "99999", "12.", ".12", "12x.3", "12 .3", "-1.2", ""] {
-            assert_eq!(two_numbers(text), None, "{text}");
+            assert_eq!(parse_uid_gid(text), None, "{text}");
         }
     }
 }

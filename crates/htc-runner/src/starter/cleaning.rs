@@ -9,46 +9,53 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::probe::Probing;
+use super::probe::RuntimeProbe;
 use super::state_file;
 use super::{volume, volume_group};
 use htc_base::process::Exit;
 use htc_base::world::World;
-use htc_os::{cgroup, clock, mounts, process_table, tree};
-use htc_starter::container::{self, ContainerKnobs};
+use htc_os::{cgroup, clock, directory_tree, mounts, process_table};
+use htc_starter::container::{self, ContainerParameters};
 use htc_starter::logical_volume::LogicalVolume;
 use htc_starter::volume_group::VolumeGroup;
-use htc_starter::{Left, container_of_recovery, is_container_of, starter_of, unfinished};
+use htc_starter::{
+    LeftoverRecord, container_from_recovery_file, find_unfinished_job, is_container_of_starter,
+    starter_pid_from_name,
+};
 
 /// What the clocks of processes and files may differ by.
-const A_MOMENT: Duration = Duration::from_secs(2);
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
 /// What the cleaning needs of the configuration.
 #[derive(Clone, Debug, Default)]
-pub struct Cleaner {
+pub struct ExecuteCleaner {
     /// The words of the DOCKER knob; empty where there is none.
     pub docker: Vec<BString>,
     /// BASE_CGROUP.
-    pub base: BString,
+    pub base_cgroup: BString,
     /// The volume group that starters make of a file.
     pub group: Option<VolumeGroup>,
 }
 
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct CleanupFinding {
     /// What was done, or could not be.
     pub line: String,
     /// Whether something stays.
-    pub stays: bool,
+    pub remains: bool,
     /// The ad of the job that the line is about, where it is about one.
     pub ad: Option<String>,
 }
 
-impl Cleaner {
+impl ExecuteCleaner {
     /// Reads what it needs.
-    pub fn new(knobs: &ContainerKnobs, base: BString, group: Option<VolumeGroup>) -> Self {
-        Cleaner { docker: container::docker_program(knobs).unwrap_or_default(), base, group }
+    pub fn new(knobs: &ContainerParameters, base: BString, group: Option<VolumeGroup>) -> Self {
+        ExecuteCleaner {
+            docker: container::docker_program(knobs).unwrap_or_default(),
+            base_cgroup: base,
+            group,
+        }
     }
 
     /// Cleans EXECUTE of what starters that are gone have left; `only` those of this one. Directories are left to the caller where
@@ -59,209 +66,226 @@ impl Cleaner {
         only: Option<i32>,
         keeps_directories: bool,
         world: &dyn World,
-    ) -> Vec<Cleaned> {
-        let mut cleaning = Cleaning { by: self, world, told: Vec::new() };
+    ) -> Vec<CleanupFinding> {
+        let mut cleaning = CleanupRun { cleaner: self, world, findings: Vec::new() };
         cleaning.clean(execute, only, keeps_directories);
-        cleaning.told
+        cleaning.findings
     }
 }
 
 /// A cleaning under way.
-struct Cleaning<'a> {
-    by: &'a Cleaner,
+struct CleanupRun<'a> {
+    cleaner: &'a ExecuteCleaner,
     world: &'a dyn World,
-    told: Vec<Cleaned>,
+    findings: Vec<CleanupFinding>,
 }
 
-impl Cleaning<'_> {
-    fn done(&mut self, line: String) {
-        self.told.push(Cleaned { line, stays: false, ad: None });
+impl CleanupRun<'_> {
+    fn report_done(&mut self, line: String) {
+        self.findings.push(CleanupFinding { line, remains: false, ad: None });
     }
 
-    fn stays(&mut self, line: String) {
-        self.told.push(Cleaned { line, stays: true, ad: None });
+    fn report_left(&mut self, line: String) {
+        self.findings.push(CleanupFinding { line, remains: true, ad: None });
     }
 
     fn clean(&mut self, execute: &Path, only: Option<i32>, keeps_directories: bool) {
         let mut seen = Vec::new();
         let own = fs::canonicalize(execute).unwrap_or_else(|_| execute.to_owned());
-        for directory in [execute, Path::new(state_file::OF_ROOT)] {
-            for (path, pid) in state_file::all_in(directory) {
+        for directory in [execute, Path::new(state_file::ROOT_DIRECTORY)] {
+            for (path, pid) in state_file::list_state_files(directory) {
                 if only.is_some_and(|only| only != pid) {
                     continue;
                 }
                 match state_file::read(&path, pid) {
                     Ok(None) => seen.push(pid),
-                    Ok(Some(records)) if only.is_none() && is_of_none(&records) => {
-                        self.of_nobody((&path, pid), &records);
+                    Ok(Some(records)) if only.is_none() && is_directory_gone(&records) => {
+                        self.clean_orphaned_starter((&path, pid), &records);
                     }
-                    Ok(Some(records)) if is_of(&records, &own) => {
-                        let before = self.told.len();
-                        let gone = self.of_records(pid, &records);
-                        if gone && self.told[before..].iter().all(|one| !one.stays) {
+                    Ok(Some(records)) if is_about_directory(&records, &own) => {
+                        let before = self.findings.len();
+                        let gone = self.clean_recorded_starter(pid, &records);
+                        if gone && self.findings[before..].iter().all(|one| !one.remains) {
                             state_file::remove(&path);
                         }
                     }
                     // It was killed before it had made anything.
                     Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
-                    Err(error) => self.stays(format!("'{}' is not used: {error}", path.display())),
+                    Err(error) => self.report_left(format!("'{}' is not used: {error}", path.display())),
                 }
             }
         }
         if only.is_none() {
-            state_file::remove_lone_locks(Path::new(state_file::OF_ROOT));
-            self.of_group();
+            state_file::remove_orphaned_locks(Path::new(state_file::ROOT_DIRECTORY));
+            self.clean_volume_group();
         }
-        self.of_directories(&own, only, (&seen, keeps_directories));
+        self.clean_directories(&own, only, (&seen, keeps_directories));
     }
 
     /// The volume group on a file that a starter which was killed has left, where the configuration names that file.
-    fn of_group(&mut self) {
-        let Some(group) = self.by.group.as_ref().filter(|_| self.world.effective_uid() == 0) else { return };
+    fn clean_volume_group(&mut self) {
+        let Some(group) = self.cleaner.group.as_ref().filter(|_| self.world.effective_uid() == 0) else {
+            return;
+        };
         let file = group.file.display();
         match volume_group::remove_left(group) {
             Ok(false) => {}
-            Ok(true) => self.done(format!("removed the volume group '{}' on '{file}'", group.name)),
+            Ok(true) => self.report_done(format!("removed the volume group '{}' on '{file}'", group.name)),
             Err(why) => {
-                self.stays(format!("cannot remove the volume group '{}' on '{file}': {why}", group.name));
+                self.report_left(format!(
+                    "cannot remove the volume group '{}' on '{file}': {why}",
+                    group.name
+                ));
             }
         }
     }
 
     /// Cleans up behind a starter whose EXECUTE is gone as well. Its job belongs to a queue that nobody here knows; what cannot be
     /// cleaned with this configuration may be with another.
-    fn of_nobody(&mut self, (path, pid): (&Path, i32), records: &[Left]) {
-        let mut alone = Cleaning { told: Vec::new(), ..*self };
-        let gone = alone.of_records(pid, records);
-        if gone && alone.told.iter().all(|one| !one.stays) {
+    fn clean_orphaned_starter(&mut self, (path, pid): (&Path, i32), records: &[LeftoverRecord]) {
+        let mut alone = CleanupRun { findings: Vec::new(), ..*self };
+        let gone = alone.clean_recorded_starter(pid, records);
+        if gone && alone.findings.iter().all(|one| !one.remains) {
             state_file::remove(path);
         }
-        self.told.extend(alone.told.into_iter().filter(|one| !one.stays && one.ad.is_none()));
+        self.findings.extend(alone.findings.into_iter().filter(|one| !one.remains && one.ad.is_none()));
     }
 
     /// Cleans up behind a starter; false where it lives, and keeps what it has.
-    fn of_records(&mut self, pid: i32, records: &[Left]) -> bool {
+    fn clean_recorded_starter(&mut self, pid: i32, records: &[LeftoverRecord]) -> bool {
         let starter = records.iter().find_map(|record| match record {
-            Left::Starter { pid: of, started, uid, .. } if *of == pid => Some((*started, *uid)),
+            LeftoverRecord::Starter { pid: of, started, uid, .. } if *of == pid => Some((*started, *uid)),
             _ => None,
         });
         // A starter that lives holds its file; this is one whose lock has been removed.
-        if starter.is_some_and(|(started, _)| lives_on(pid, started)) {
+        if starter.is_some_and(|(started, _)| is_still_alive(pid, started)) {
             return false;
         }
-        if let Some(job) = unfinished(records) {
-            self.told.push(Cleaned { line: job.line, stays: false, ad: Some(job.ad) });
+        if let Some(job) = find_unfinished_job(records) {
+            self.findings.push(CleanupFinding { line: job.line, remains: false, ad: Some(job.ad) });
         }
         for record in records {
-            let Left::Process { pid, started } = record else { continue };
-            let there = process_table::read(*pid).filter(|one| one.started == *started && !one.is_zombie());
+            let LeftoverRecord::Process { pid, started } = record else { continue };
+            let there = process_table::read_process(*pid)
+                .filter(|one| one.start_ticks == *started && !one.is_zombie());
             if there.is_some() {
                 kill_tree(*pid);
-                self.done(format!("killed process {pid} of a job, with what it had started"));
+                self.report_done(format!("killed process {pid} of a job, with what it had started"));
             }
         }
         for record in records {
-            if let (Left::TrackingGroup { gid }, Some((since, uid))) = (record, starter) {
+            if let (LeftoverRecord::TrackingGroup { gid }, Some((since, uid))) = (record, starter) {
                 self.kill_tracked(*gid, since, uid);
             }
         }
         self.remove_groups(records);
         for record in records {
             match record {
-                Left::Container { name } => self.remove_container(pid, name),
-                Left::Volume { group, name } => self.remove_volume(pid, (group, name)),
-                Left::Pull { image, own } => self.remove_half_pulled((image, own)),
+                LeftoverRecord::Container { name } => self.remove_container(pid, name),
+                LeftoverRecord::Volume { group, name } => self.remove_volume(pid, (group, name)),
+                LeftoverRecord::Pull { image, own } => self.remove_partial_image((image, own)),
                 _ => {}
             }
         }
         if let Some((started, uid)) = starter {
-            let marked = process_table::marked_by(pid, started, uid);
+            let marked = process_table::find_by_ancestor_marker(pid, started, uid);
             for process in &marked {
                 kill_tree(*process);
             }
             if !marked.is_empty() {
-                self.done(format!("killed {} processes that a job had hidden", marked.len()));
+                self.report_done(format!("killed {} processes that a job had hidden", marked.len()));
             }
         }
         true
     }
 
     /// One line for what is one group in several hierarchies.
-    fn remove_groups(&mut self, records: &[Left]) {
+    fn remove_groups(&mut self, records: &[LeftoverRecord]) {
         let mut removed = Vec::new();
         for record in records {
-            let Left::Group { directory } = record else { continue };
-            match cgroup::remove_left(directory, &self.by.base.to_str_lossy()) {
+            let LeftoverRecord::Group { directory } = record else { continue };
+            match cgroup::remove_leftover_group(directory, &self.cleaner.base_cgroup.to_str_lossy()) {
                 Ok(true) => removed.push(directory.display()),
                 Ok(false) => {}
                 Err(error) => {
                     let shown = directory.display();
-                    self.stays(format!("cannot remove the control group '{shown}': {error}"));
+                    self.report_left(format!("cannot remove the control group '{shown}': {error}"));
                 }
             }
         }
         match removed.as_slice() {
             [] => {}
-            [one] => self.done(format!("removed the control group '{one}'")),
+            [one] => self.report_done(format!("removed the control group '{one}'")),
             [one, others @ ..] => {
-                self.done(format!("removed the control group '{one}' and {} more of its name", others.len()));
+                self.report_done(format!(
+                    "removed the control group '{one}' and {} more of its name",
+                    others.len()
+                ));
             }
         }
     }
 
     fn remove_container(&mut self, starter: i32, name: &str) {
-        if !is_container_of(name, starter) {
-            return self.stays(format!("'{name}' is no container of the starter {starter}"));
+        if !is_container_of_starter(name, starter) {
+            return self.report_left(format!("'{name}' is no container of the starter {starter}"));
         }
-        if self.by.docker.is_empty() {
-            return self.stays(format!("the container '{name}' may still be there: DOCKER is not set"));
+        if self.cleaner.docker.is_empty() {
+            return self.report_left(format!("the container '{name}' may still be there: DOCKER is not set"));
         }
-        match Probing::ourselves(self.world).one(&container::label_call(&self.by.docker, name)) {
+        match RuntimeProbe::with_own_environment(self.world)
+            .run_single_query(&container::has_label_call(&self.cleaner.docker, name))
+        {
             Ok((Some(Exit::Code(0)), answer)) if answer.trim() == b"True" => {}
-            Ok((Some(_), answer)) if no_such(&answer) => return,
+            Ok((Some(_), answer)) if says_not_found(&answer) => return,
             Ok((Some(Exit::Code(0)), _)) => {
-                return self.stays(format!("the container '{name}' does not bear the label of HTCondor"));
+                return self
+                    .report_left(format!("the container '{name}' does not bear the label of HTCondor"));
             }
-            _ => return self.stays(format!("docker cannot be asked for the container '{name}'")),
+            _ => return self.report_left(format!("docker cannot be asked for the container '{name}'")),
         }
-        match Probing::ourselves(self.world).one(&container::remove_call(&self.by.docker, name)) {
-            Ok((Some(Exit::Code(0)), _)) => self.done(format!("removed the container '{name}'")),
-            Ok((Some(_), answer)) if no_such(&answer) => {}
-            _ => self.stays(format!("cannot remove the container '{name}'")),
+        match RuntimeProbe::with_own_environment(self.world)
+            .run_single_query(&container::remove_call(&self.cleaner.docker, name))
+        {
+            Ok((Some(Exit::Code(0)), _)) => self.report_done(format!("removed the container '{name}'")),
+            Ok((Some(_), answer)) if says_not_found(&answer) => {}
+            _ => self.report_left(format!("cannot remove the container '{name}'")),
         }
     }
 
     /// An image that was not there when it began to be pulled, and that never became one of ours. One that has our name by
     /// now belongs to the images that are kept for further jobs.
-    fn remove_half_pulled(&mut self, (image, own): (&str, &str)) {
-        if self.by.docker.is_empty() || image.starts_with('-') {
-            return self.stays(format!("the image '{image}' may still be there: docker cannot be asked"));
+    fn remove_partial_image(&mut self, (image, own): (&str, &str)) {
+        if self.cleaner.docker.is_empty() || image.starts_with('-') {
+            return self
+                .report_left(format!("the image '{image}' may still be there: docker cannot be asked"));
         }
-        let Ok((Some(Exit::Code(0)), answer)) =
-            Probing::ourselves(self.world).one(&container::all_images_call(&self.by.docker))
+        let Ok((Some(Exit::Code(0)), answer)) = RuntimeProbe::with_own_environment(self.world)
+            .run_single_query(&container::list_all_images_call(&self.cleaner.docker))
         else {
-            return self.stays(format!("docker cannot be asked for the image '{image}'"));
+            return self.report_left(format!("docker cannot be asked for the image '{image}'"));
         };
         let images = container::parse_images(&answer);
         let is_there = |name: &str| images.iter().any(|one| one.name == name);
         if !is_there(image) || is_there(own) {
             return;
         }
-        match Probing::ourselves(self.world).one(&container::untag_call(&self.by.docker, image)) {
+        match RuntimeProbe::with_own_environment(self.world)
+            .run_single_query(&container::untag_call(&self.cleaner.docker, image))
+        {
             Ok((Some(Exit::Code(0)), _)) => {
-                self.done(format!("removed the image '{image}', which was being pulled for a job"));
+                self.report_done(format!("removed the image '{image}', which was being pulled for a job"));
             }
-            _ => self.stays(format!("cannot remove the image '{image}', which was being pulled")),
+            _ => self.report_left(format!("cannot remove the image '{image}', which was being pulled")),
         }
     }
 
-    fn of_directories(&mut self, execute: &Path, only: Option<i32>, (in_use, keeps): (&[i32], bool)) {
+    fn clean_directories(&mut self, execute: &Path, only: Option<i32>, (in_use, keeps): (&[i32], bool)) {
         for entry in fs::read_dir(execute).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(pid) = starter_of(&name) else { continue };
+            let Some(pid) = starter_pid_from_name(&name) else { continue };
             let path = entry.path();
-            let of_gone = || only.is_some() || is_gone(&path, pid);
+            let of_gone = || only.is_some() || is_starter_gone(&path, pid);
             if only.is_some_and(|only| only != pid) || in_use.contains(&pid) || !of_gone() {
                 continue;
             }
@@ -270,7 +294,7 @@ impl Cleaning<'_> {
                 self.unmount(&path);
             }
             if name.ends_with(".recover") && kind.is_some_and(|kind| kind.is_file()) {
-                self.of_recovery(pid, &path);
+                self.clean_recovery_file(pid, &path);
             }
             if name.ends_with(".left.lock") && !path.with_extension("").exists() {
                 // A starter that was killed while it removed the two.
@@ -279,68 +303,70 @@ impl Cleaning<'_> {
             if name.ends_with(".disk") {
                 match volume::detach(&path) {
                     Ok(0) => {}
-                    Ok(_) => self.done(format!("detached the loop device of '{}'", path.display())),
-                    Err(why) => self.stays(format!("'{}': {why}", path.display())),
+                    Ok(_) => self.report_done(format!("detached the loop device of '{}'", path.display())),
+                    Err(why) => self.report_left(format!("'{}': {why}", path.display())),
                 }
             }
             if keeps || name.ends_with(".left") || name.ends_with(".left.lock") {
                 continue;
             }
-            let remains = tree::remove_tree(&path);
+            let remains = directory_tree::remove_tree(&path);
             if remains.is_empty() {
-                self.done(format!("removed '{}'", path.display()));
+                self.report_done(format!("removed '{}'", path.display()));
             }
             for left in remains {
-                self.stays(format!("cannot remove '{}': {}", left.path.display(), left.error));
+                self.report_left(format!("cannot remove '{}': {}", left.path.display(), left.error));
             }
         }
     }
 
     /// The file that 25.14 writes as well; whoever owns it can only have named a container of that starter that bears the label.
-    fn of_recovery(&mut self, pid: i32, path: &Path) {
-        let Ok(text) = htc_os::files::read_plain(path, 64 * 1024) else { return };
-        if let Some(name) = container_of_recovery(&text) {
+    fn clean_recovery_file(&mut self, pid: i32, path: &Path) {
+        let Ok(text) = htc_os::files::read_regular_file(path, 64 * 1024) else { return };
+        if let Some(name) = container_from_recovery_file(&text) {
             self.remove_container(pid, &name);
             // It was told of its state file.
-            self.told.dedup();
+            self.findings.dedup();
         }
     }
 
     /// A logical volume, once nothing is mounted from it; one that is not there is gone already.
     fn remove_volume(&mut self, starter: i32, (group, name): (&str, &str)) {
-        let Some(volume) = LogicalVolume::left(group, name, starter) else {
-            return self.stays(format!("'{group}/{name}' is no volume of the starter {starter}"));
+        let Some(volume) = LogicalVolume::from_leftover(group, name, starter) else {
+            return self.report_left(format!("'{group}/{name}' is no volume of the starter {starter}"));
         };
         // 25.14 looks for the device that encrypts, too.
         let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
-        let volume = volume.encrypting(encrypted);
-        let device = volume.device();
+        let volume = volume.with_encryption(encrypted);
+        let device = volume.mounted_device();
         let of_it = |mount: &&mounts::Mount| mount.source.to_path_lossy() == device.as_path();
-        for mount in mounts::list().iter().filter(of_it) {
-            self.told_of_mount(&mount.target, mounts::unmount(mount));
+        for mount in mounts::list_mounts().iter().filter(of_it) {
+            self.report_unmount(&mount.target, mounts::unmount(mount));
         }
         if fs::symlink_metadata(&device).is_err() {
             return;
         }
         match volume::remove_logical(&volume) {
-            Ok(()) => self.done(format!("removed the logical volume '{group}/{name}'")),
-            Err(why) => self.stays(format!("cannot remove the logical volume '{group}/{name}': {why}")),
+            Ok(()) => self.report_done(format!("removed the logical volume '{group}/{name}'")),
+            Err(why) => self.report_left(format!("cannot remove the logical volume '{group}/{name}': {why}")),
         }
     }
 
     /// Kills what is in a group that only one job's processes had: an account's own, and not older than the starter.
     fn kill_tracked(&mut self, gid: u32, since: u64, uid: u32) {
-        let tracked: Vec<i32> = process_table::pids()
+        let tracked: Vec<i32> = process_table::all_pids()
             .filter(|pid| {
-                process_table::owner(*pid) == Some(uid) && process_table::groups(*pid).contains(&gid)
+                process_table::owner_uid(*pid) == Some(uid)
+                    && process_table::supplementary_groups(*pid).contains(&gid)
             })
             .filter(|pid| {
-                process_table::read(*pid).is_some_and(|one| one.started >= since && !one.is_zombie())
+                process_table::read_process(*pid)
+                    .is_some_and(|one| one.start_ticks >= since && !one.is_zombie())
             })
             .collect();
         tracked.iter().copied().for_each(kill_tree);
         if !tracked.is_empty() {
-            self.done(format!(
+            self.report_done(format!(
                 "killed {} processes of the group {gid}, which a job had for itself",
                 tracked.len()
             ));
@@ -350,32 +376,32 @@ impl Cleaning<'_> {
     /// Takes away what is mounted on a directory and below it.
     fn unmount(&mut self, below: &Path) {
         for (target, result) in mounts::unmount_below(below) {
-            self.told_of_mount(&target, result);
+            self.report_unmount(&target, result);
         }
     }
 
-    fn told_of_mount(&mut self, target: &Path, result: nix::Result<()>) {
+    fn report_unmount(&mut self, target: &Path, result: nix::Result<()>) {
         let target = target.display();
         match result {
-            Ok(()) => self.done(format!("unmounted '{target}'")),
-            Err(errno) => self.stays(format!("cannot unmount '{target}': {errno}")),
+            Ok(()) => self.report_done(format!("unmounted '{target}'")),
+            Err(errno) => self.report_left(format!("cannot unmount '{target}': {errno}")),
         }
     }
 }
 
 /// Whether a starter has left something in EXECUTE, or says so: asked of each, and there may be hundreds at work beside it.
-pub fn has_left(execute: &Path, starter: i32) -> bool {
+pub fn has_leftovers(execute: &Path, starter: i32) -> bool {
     let top = format!("dir_{starter}");
     let state = state_file::name_of(starter);
     let recovery = format!("{top}.recover");
     [top.as_str(), &state, &recovery].iter().any(|name| fs::symlink_metadata(execute.join(name)).is_ok())
-        || Path::new(state_file::OF_ROOT).join(state).exists()
+        || Path::new(state_file::ROOT_DIRECTORY).join(state).exists()
 }
 
 /// Whether the starter that made a directory in EXECUTE, or something beside it, is gone: its process has ended, whether anybody has
 /// waited for that or not, or its number is that of another by now.
-pub fn is_gone(path: &Path, pid: i32) -> bool {
-    let Some(process) = process_table::read(pid).filter(|one| !one.is_zombie()) else { return true };
+pub fn is_starter_gone(path: &Path, pid: i32) -> bool {
+    let Some(process) = process_table::read_process(pid).filter(|one| !one.is_zombie()) else { return true };
     let Ok(status) = fs::symlink_metadata(path) else { return true };
     // A process does not make what is older than itself. A clock that was set makes it look younger: whoever works there is no other.
     let works_there = || {
@@ -383,16 +409,16 @@ pub fn is_gone(path: &Path, pid: i32) -> bool {
         path.parent().is_some_and(|execute| at.is_ok_and(|at| at.starts_with(execute)))
     };
     let made = status.created().or_else(|_| status.modified());
-    match (made, process.started_at()) {
-        (Ok(made), Some(started)) => made + A_MOMENT < started && !works_there(),
+    match (made, process.start_time()) {
+        (Ok(made), Some(started)) => made + CLOCK_TOLERANCE < started && !works_there(),
         _ => false,
     }
 }
 
 /// Whether a state file is about this execute directory.
-fn is_of(records: &[Left], execute: &Path) -> bool {
+fn is_about_directory(records: &[LeftoverRecord], execute: &Path) -> bool {
     records.iter().any(|record| match record {
-        Left::Starter { directory, .. } => directory
+        LeftoverRecord::Starter { directory, .. } => directory
             .parent()
             .and_then(|parent| fs::canonicalize(parent).ok())
             .is_some_and(|parent| parent == execute),
@@ -401,19 +427,21 @@ fn is_of(records: &[Left], execute: &Path) -> bool {
 }
 
 /// Whether the execute directory that a state file is about is not there any more.
-fn is_of_none(records: &[Left]) -> bool {
+fn is_directory_gone(records: &[LeftoverRecord]) -> bool {
     records.iter().any(|record| match record {
-        Left::Starter { directory, .. } => directory.parent().is_some_and(|parent| !parent.exists()),
+        LeftoverRecord::Starter { directory, .. } => {
+            directory.parent().is_some_and(|parent| !parent.exists())
+        }
         _ => false,
     })
 }
 
-fn no_such(answer: &[u8]) -> bool {
+fn says_not_found(answer: &[u8]) -> bool {
     answer.to_ascii_lowercase().contains_str("no such")
 }
 
 /// How long what was killed is waited for: it may still be in the kernel.
-const DEATH: Duration = Duration::from_secs(2);
+const KILL_WAIT: Duration = Duration::from_secs(2);
 
 /// Kills a process and all below it, and waits until they are gone.
 pub fn kill_tree(pid: i32) {
@@ -421,19 +449,20 @@ pub fn kill_tree(pid: i32) {
     for member in &members {
         let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*member), nix::sys::signal::SIGKILL);
     }
-    let until = clock::tick().plus(DEATH);
-    let lives = |pid: &i32| process_table::read(*pid).is_some_and(|one| !one.is_zombie());
-    while clock::tick() < until && members.iter().any(lives) {
+    let until = clock::monotonic_now().plus(KILL_WAIT);
+    let lives = |pid: &i32| process_table::read_process(*pid).is_some_and(|one| !one.is_zombie());
+    while clock::monotonic_now() < until && members.iter().any(lives) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// Whether a process is still there after a moment: one that was killed lets go of its files before it is gone, and stands in the table
 /// until somebody has waited for it.
-fn lives_on(pid: i32, started: u64) -> bool {
-    let lives = || process_table::read(pid).is_some_and(|one| one.started == started && !one.is_zombie());
-    let until = clock::tick().plus(DEATH);
-    while lives() && clock::tick() < until {
+fn is_still_alive(pid: i32, started: u64) -> bool {
+    let lives =
+        || process_table::read_process(pid).is_some_and(|one| one.start_ticks == started && !one.is_zombie());
+    let until = clock::monotonic_now().plus(KILL_WAIT);
+    while lives() && clock::monotonic_now() < until {
         std::thread::sleep(Duration::from_millis(1));
     }
     lives()
@@ -447,10 +476,10 @@ mod tests {
     fn a_directory_belongs_to_the_process_that_may_have_made_it() {
         let place = tempfile::tempdir().unwrap();
         let own = std::process::id().cast_signed();
-        assert!(!is_gone(place.path(), own));
+        assert!(!is_starter_gone(place.path(), own));
         // Made long before this process was.
-        assert!(is_gone(Path::new("/usr/bin"), own));
-        assert!(is_gone(&place.path().join("no"), own));
+        assert!(is_starter_gone(Path::new("/usr/bin"), own));
+        assert!(is_starter_gone(&place.path().join("no"), own));
     }
 
     #[test]
@@ -458,11 +487,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = child.id().cast_signed();
-        let zombie = || process_table::read(pid).is_some_and(|one| one.is_zombie());
+        let zombie = || process_table::read_process(pid).is_some_and(|one| one.is_zombie());
         while !zombie() {
             std::thread::yield_now();
         }
-        assert!(is_gone(place.path(), pid));
+        assert!(is_starter_gone(place.path(), pid));
         child.wait().unwrap();
     }
 }

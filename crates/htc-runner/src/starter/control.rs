@@ -11,24 +11,24 @@ use bstr::{BString, ByteSlice};
 use nix::unistd::{Uid, User};
 use serde::{Deserialize, Serialize};
 
-use crate::control::{self, Control, Said};
+use crate::control::{self, ClientRequest, ControlSocket};
 use htc_base::job::HoldCode;
-use htc_base::text::similar::nearest;
+use htc_base::text::similar_names::nearest;
 use htc_os::Reactor;
-use htc_starter::{Request, Vacate};
+use htc_starter::{StarterCommand, StarterVacateReason};
 
 /// Who listens, as messages say it.
-const WHO: &str = "starter";
+const LISTENER_NAME: &str = "starter";
 
 /// What can be asked for.
-pub const COMMANDS: [&str; 9] =
+pub const ORDER_COMMANDS: [&str; 9] =
     ["soft", "hard", "suspend", "continue", "hold", "release", "remove", "update", "status"];
 
 /// What a client asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Order {
-    /// One of [`COMMANDS`].
+pub struct StarterOrder {
+    /// One of [`ORDER_COMMANDS`].
     pub command: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct Order {
 
 /// What comes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct StarterReply {
     /// Whether it was done, or is being done.
     pub ok: bool,
     /// Why not.
@@ -57,15 +57,20 @@ pub struct Reply {
     pub state: Option<String>,
 }
 
-impl Reply {
+impl StarterReply {
     /// An answer to what was done or refused.
-    pub fn of(result: Result<(), String>) -> Self {
-        Reply { ok: result.is_ok(), error: result.err(), ..Reply::default() }
+    pub fn from_result(result: Result<(), String>) -> Self {
+        StarterReply { ok: result.is_ok(), error: result.err(), ..StarterReply::default() }
     }
 
     /// An answer to `status`.
     pub fn status(job: &str, state: &str) -> Self {
-        Reply { ok: true, job: Some(job.to_owned()), state: Some(state.to_owned()), ..Reply::default() }
+        StarterReply {
+            ok: true,
+            job: Some(job.to_owned()),
+            state: Some(state.to_owned()),
+            ..StarterReply::default()
+        }
     }
 }
 
@@ -73,24 +78,24 @@ impl Reply {
 ///
 /// # Errors
 /// Nobody listens there, or somebody that is neither root nor we; the answer is none.
-pub fn ask(socket: &Path, order: &Order) -> io::Result<Reply> {
-    control::ask(socket, WHO, order, b"")
+pub fn send_order(socket: &Path, order: &StarterOrder) -> io::Result<StarterReply> {
+    control::send_request(socket, LISTENER_NAME, order, b"")
 }
 
 /// Listens for orders at a path, or with `fd:N` at the socket that is open under that number.
 ///
 /// # Errors
-/// As [`Control::open`] and [`Control::inherited`].
-pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<Control> {
+/// As [`ControlSocket::open`] and [`ControlSocket::open_inherited`].
+pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<ControlSocket> {
     match socket.as_os_str().as_bytes().strip_prefix(b"fd:").map(|number| number.to_str()) {
         Some(number) => {
             let text = "expected fd:N with the number of an open descriptor, such as fd:3";
             let number = number.ok().and_then(|number| number.parse().ok());
             let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, text))?;
-            Control::inherited(number, WHO, reactor)
+            ControlSocket::open_inherited(number, LISTENER_NAME, reactor)
         }
         // The starter changes its directory.
-        None => Control::open(&std::path::absolute(socket)?, WHO, reactor),
+        None => ControlSocket::open(&std::path::absolute(socket)?, LISTENER_NAME, reactor),
     }
 }
 
@@ -98,13 +103,13 @@ pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<Control> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
     /// Something that is the starter's own business, whoever else looks on.
-    Starter(Request),
+    StarterRequest(StarterCommand),
     /// The job is held.
-    Hold(Vacate),
+    Hold(StarterVacateReason),
     /// It is removed.
     Remove(BString),
     /// It goes back; true: at once.
-    Vacate(Option<Vacate>, bool),
+    Vacate(Option<StarterVacateReason>, bool),
     /// A held job is released.
     Release(BString),
     /// How does it do?
@@ -116,10 +121,10 @@ impl ControlCommand {
     ///
     /// # Errors
     /// An unknown command, or a code that is none, in words for the client.
-    pub fn read(order: &Order, uid: u32) -> Result<ControlCommand, String> {
-        if !COMMANDS.contains(&order.command.as_str()) {
-            let near = nearest(order.command.to_ascii_lowercase(), COMMANDS).map_or_else(
-                || format!("there are {}", COMMANDS.join(", ")),
+    pub fn read(order: &StarterOrder, uid: u32) -> Result<ControlCommand, String> {
+        if !ORDER_COMMANDS.contains(&order.command.as_str()) {
+            let near = nearest(order.command.to_ascii_lowercase(), ORDER_COMMANDS).map_or_else(
+                || format!("there are {}", ORDER_COMMANDS.join(", ")),
                 |near| format!("did you mean {near}?"),
             );
             return Err(format!("there is no command '{}'; {near}", order.command));
@@ -142,17 +147,17 @@ impl ControlCommand {
                 if !(1..1000).contains(&code) {
                     return Err(format!("{code} is no code of a hold: these are 1 to 999"));
                 }
-                ControlCommand::Hold(Vacate { reason: told("via condor_hold"), code, subcode })
+                ControlCommand::Hold(StarterVacateReason { reason: told("via condor_hold"), code, subcode })
             }
             "remove" => ControlCommand::Remove(told("via condor_rm")),
             "release" => ControlCommand::Release(told("via condor_release")),
-            "suspend" => ControlCommand::Starter(Request::Suspend),
-            "continue" => ControlCommand::Starter(Request::Continue),
-            "update" => ControlCommand::Starter(Request::Update),
+            "suspend" => ControlCommand::StarterRequest(StarterCommand::Suspend),
+            "continue" => ControlCommand::StarterRequest(StarterCommand::Continue),
+            "update" => ControlCommand::StarterRequest(StarterCommand::Update),
             "status" => ControlCommand::Status,
             word => {
                 let given = order.reason.is_some() || order.code.is_some();
-                let vacate = given.then(|| Vacate {
+                let vacate = given.then(|| StarterVacateReason {
                     reason: order.reason.as_deref().unwrap_or("Job vacated by schedd").into(),
                     code: order.code.unwrap_or(HoldCode::ScheddVacate.number()),
                     subcode,
@@ -166,15 +171,17 @@ impl ControlCommand {
     ///
     /// # Errors
     /// A release: it holds no jobs.
-    pub(super) fn request(self) -> Result<Request, String> {
+    pub(super) fn into_request(self) -> Result<StarterCommand, String> {
         Ok(match self {
-            ControlCommand::Starter(request) => request,
-            ControlCommand::Hold(vacate) => Request::Hold(Some(vacate)),
-            ControlCommand::Remove(reason) => {
-                Request::Remove(Some(Vacate { reason, code: HoldCode::JobRemoved.number(), subcode: 0 }))
-            }
-            ControlCommand::Vacate(vacate, false) => Request::Graceful(vacate),
-            ControlCommand::Vacate(vacate, true) => Request::Fast(vacate),
+            ControlCommand::StarterRequest(request) => request,
+            ControlCommand::Hold(vacate) => StarterCommand::Hold(Some(vacate)),
+            ControlCommand::Remove(reason) => StarterCommand::Remove(Some(StarterVacateReason {
+                reason,
+                code: HoldCode::JobRemoved.number(),
+                subcode: 0,
+            })),
+            ControlCommand::Vacate(vacate, false) => StarterCommand::Graceful(vacate),
+            ControlCommand::Vacate(vacate, true) => StarterCommand::Fast(vacate),
             ControlCommand::Release(_) => {
                 return Err("only a job in a queue can be released: --as shadow".to_owned());
             }
@@ -187,9 +194,9 @@ impl ControlCommand {
 ///
 /// # Errors
 /// It is no order, in words for the client.
-pub fn command_of(said: Said) -> Result<ControlCommand, String> {
+pub fn parse_client_command(said: ClientRequest) -> Result<ControlCommand, String> {
     let (line, _) = said.request?;
-    ControlCommand::read(&control::request(&line)?, said.uid)
+    ControlCommand::read(&control::parse_request(&line)?, said.uid)
 }
 
 #[cfg(test)]
@@ -197,19 +204,23 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<ControlCommand, String> {
-        ControlCommand::read(&control::request(text.as_bytes())?, 0)
+        ControlCommand::read(&control::parse_request(text.as_bytes())?, 0)
     }
 
     #[test]
     fn orders_have_the_words_of_the_tools_that_give_them() {
         let hold = |reason: &str, code, subcode| {
-            Ok(ControlCommand::Hold(Vacate { reason: reason.into(), code, subcode }))
+            Ok(ControlCommand::Hold(StarterVacateReason { reason: reason.into(), code, subcode }))
         };
         assert_eq!(read(r#"{"command": "hold"}"#), hold("via condor_hold (by user root)", 1, 0));
         let own = r#"{"command": "hold", "reason": "no disk", "code": 26, "subcode": -3}"#;
         assert_eq!(read(own), hold("no disk (by user root)", 26, -3));
         assert_eq!(read(r#"{"command": "soft"}"#), Ok(ControlCommand::Vacate(None, false)));
-        let vacate = Vacate { reason: "off we go".into(), code: HoldCode::ScheddVacate.number(), subcode: 0 };
+        let vacate = StarterVacateReason {
+            reason: "off we go".into(),
+            code: HoldCode::ScheddVacate.number(),
+            subcode: 0,
+        };
         assert_eq!(
             read(r#"{"command": "hard", "reason": "off we go"}"#),
             Ok(ControlCommand::Vacate(Some(vacate), true))

@@ -14,48 +14,48 @@ use std::time::Duration;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::secrets::{self, Secret};
+use super::credential_files::{self, CredentialFile};
 use htc_base::job::{HoldCode, attr};
-use htc_base::process::Identity;
-use htc_base::quirks::{Quirk, Quirks};
-use htc_base::time::Tick;
+use htc_base::process::ProcessIdentity;
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::time::MonotonicTime;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
-use htc_config::View;
-use htc_os::identity::acting_as;
-use htc_os::tree::remove_tree;
-use htc_starter::not_done::With;
-use htc_starter::{Tokens, Vacate};
+use htc_config::ConfigView;
+use htc_os::directory_tree::remove_tree;
+use htc_os::identity::run_as;
+use htc_starter::unsupported::AccessPointRole;
+use htc_starter::{JobCredentials, StarterVacateReason};
 
 /// The directory in the scratch directory.
-const DIRECTORY: &str = ".condor_creds";
+const CREDENTIALS_DIRECTORY: &str = ".condor_creds";
 
 /// SEC_CREDENTIAL_REFRESH, where nothing sets it, in seconds.
-const REFRESH: i64 = 300;
+const DEFAULT_REFRESH_SECONDS: i64 = 300;
 
 /// Why there are none.
 #[derive(Clone, Debug)]
-pub struct Lack {
+pub struct CredentialError {
     /// In words.
     pub why: String,
     /// The access point's: its shadow holds the job.
-    pub holds: bool,
+    pub holds_job: bool,
 }
 
 /// What the credentials of a job are read with.
-pub(super) struct Reading<'a> {
+pub(super) struct CredentialReader<'a> {
     /// The job.
     pub ad: &'a ClassAd,
     /// Where it will run.
     pub scratch: &'a Path,
     /// Who of a pool is played.
-    pub with: With,
+    pub role: AccessPointRole,
     /// The name of the account that it runs as.
     pub login: &'a [u8],
     /// The configuration.
-    pub view: &'a View<'a>,
+    pub view: &'a ConfigView<'a>,
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// Where ads are evaluated.
     pub world: &'a dyn World,
 }
@@ -64,120 +64,130 @@ pub(super) struct Reading<'a> {
 #[derive(Clone, Debug)]
 pub struct Credentials {
     directory: Option<PathBuf>,
-    tokens: Vec<Secret>,
+    tokens: Vec<CredentialFile>,
     /// The Kerberos cache: where it is laid. It is brought anew only when its source is another.
-    cache: Option<Secret>,
+    cache: Option<CredentialFile>,
     is_cache_refreshed: bool,
     /// Whether the job loses those that it has when they cannot be brought anew.
-    goes_unrefreshed: bool,
+    is_removed_if_stale: bool,
     interval: Option<Duration>,
-    next: Option<Tick>,
-    holds: bool,
+    next_refresh: Option<MonotonicTime>,
+    holds_job: bool,
 }
 
 /// What came of the search for credentials.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FoundCredentials {
     /// The credentials.
     pub credentials: Option<Credentials>,
     /// What the job is told of them.
-    pub tokens: Tokens,
+    pub tokens: JobCredentials,
     /// With what its shadow holds the job.
-    pub held: Option<Vacate>,
+    pub hold: Option<StarterVacateReason>,
     /// What a user should know.
     pub warnings: Vec<String>,
 }
 
-impl Reading<'_> {
+impl CredentialReader<'_> {
     fn string(&self, name: &str) -> Option<BString> {
         Context::new(self.world).my(self.ad).string(name)
     }
 
     /// Looks for those that the job needs.
-    pub(super) fn find(&self) -> Found {
+    pub(super) fn find(&self) -> FoundCredentials {
         match self.read() {
-            Ok(None) => Found::default(),
+            Ok(None) => FoundCredentials::default(),
             Ok(Some(credentials)) => {
-                let tokens = credentials.told();
-                Found { tokens, credentials: Some(credentials), ..Found::default() }
+                let tokens = credentials.to_tokens();
+                FoundCredentials { tokens, credentials: Some(credentials), ..FoundCredentials::default() }
             }
-            Err(Lack { why, holds }) => Found {
+            Err(CredentialError { why, holds_job: holds }) => FoundCredentials {
                 credentials: None,
                 warnings: vec![format!(
                     "no credentials for the job (OAuthServicesNeeded, SendCredential): {why}"
                 )],
-                tokens: Tokens { missing: Some(why), ..Tokens::default() },
-                held: holds.then(not_available),
+                tokens: JobCredentials { missing: Some(why), ..JobCredentials::default() },
+                hold: holds.then(unavailable_hold),
             },
         }
     }
 
     /// Those that the job needs; `None` if it needs none. They lack where there is no directory of credentials, or none of
     /// the user in it, or one that others may read or write.
-    fn read(&self) -> Result<Option<Credentials>, Lack> {
+    fn read(&self) -> Result<Option<Credentials>, CredentialError> {
         let services = self.string("OAuthServicesNeeded");
-        let sends = secrets::sends_kerberos(self.ad, self.world);
-        match self.with {
-            With::Shadow if services.is_some() || sends => self.of_shadow(services, sends).map(Some),
+        let sends = credential_files::sends_kerberos(self.ad, self.world);
+        match self.role {
+            AccessPointRole::Shadow if services.is_some() || sends => {
+                self.read_as_shadow(services, sends).map(Some)
+            }
             // A starter without one gives a Kerberos credential only beside tokens.
-            With::Nobody | With::Schedd if services.is_some() => self.of_starter().map(Some),
-            With::Shadow | With::Nobody | With::Schedd => Ok(None),
+            AccessPointRole::Absent | AccessPointRole::Schedd if services.is_some() => {
+                self.read_as_starter().map(Some)
+            }
+            AccessPointRole::Shadow | AccessPointRole::Absent | AccessPointRole::Schedd => Ok(None),
         }
     }
 
-    fn made(&self, directory: Option<PathBuf>, tokens: Vec<Secret>, cache: Option<Secret>) -> Credentials {
+    fn make_credentials(
+        &self,
+        directory: Option<PathBuf>,
+        tokens: Vec<CredentialFile>,
+        cache: Option<CredentialFile>,
+    ) -> Credentials {
         let setting = self.view.int("SEC_CREDENTIAL_REFRESH").ok().flatten();
-        let seconds = setting.map_or(REFRESH, |setting| setting.value);
+        let seconds = setting.map_or(DEFAULT_REFRESH_SECONDS, |setting| setting.value);
         let interval = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs);
-        let stale = self.quirks.has(Quirk::KerberosBesideTokensStale) && directory.is_some();
+        let stale = self.quirks.reproduces(Quirk::KerberosBesideTokensStale) && directory.is_some();
         Credentials {
             directory,
             tokens,
             cache,
             is_cache_refreshed: !stale,
             // A shadow that has none sends nothing, and what is there stays.
-            goes_unrefreshed: self.quirks.has(Quirk::TokensGoneUnrefreshed) && self.with != With::Shadow,
+            is_removed_if_stale: self.quirks.reproduces(Quirk::TokensGoneUnrefreshed)
+                && self.role != AccessPointRole::Shadow,
             interval,
-            next: None,
-            holds: self.with == With::Shadow,
+            next_refresh: None,
+            holds_job: self.role == AccessPointRole::Shadow,
         }
     }
 
-    fn of_shadow(&self, services: Option<BString>, sends: bool) -> Result<Credentials, Lack> {
-        let directory = services.as_ref().map(|_| self.scratch.join(DIRECTORY));
+    fn read_as_shadow(&self, services: Option<BString>, sends: bool) -> Result<Credentials, CredentialError> {
+        let directory = services.as_ref().map(|_| self.scratch.join(CREDENTIALS_DIRECTORY));
         let tokens = match (&services, &directory) {
             (Some(services), Some(directory)) => {
                 let owner = self.string(attr::OWNER).or_else(|| self.user()).unwrap_or_default();
-                secrets::tokens(services, &owner, directory, self.view)
-                    .map_err(|why| Lack { why, holds: true })?
+                credential_files::tokens(services, &owner, directory, self.view)
+                    .map_err(|why| CredentialError { why, holds_job: true })?
             }
             _ => Vec::new(),
         };
         let cache = sends.then(|| self.kerberos_cache()).transpose();
-        let cache = cache.map_err(|why| Lack { why, holds: false })?;
-        Ok(self.made(directory, tokens, cache))
+        let cache = cache.map_err(|why| CredentialError { why, holds_job: false })?;
+        Ok(self.make_credentials(directory, tokens, cache))
     }
 
-    fn of_starter(&self) -> Result<Credentials, Lack> {
-        let directory = self.scratch.join(DIRECTORY);
-        let tokens = secrets::all(self.ad, &directory, self.view, self.world);
-        let tokens = tokens.map_err(|why| Lack { why, holds: false })?;
-        Ok(self.made(Some(directory), tokens, None))
+    fn read_as_starter(&self) -> Result<Credentials, CredentialError> {
+        let directory = self.scratch.join(CREDENTIALS_DIRECTORY);
+        let tokens = credential_files::read_all_credentials(self.ad, &directory, self.view, self.world);
+        let tokens = tokens.map_err(|why| CredentialError { why, holds_job: false })?;
+        Ok(self.make_credentials(Some(directory), tokens, None))
     }
 
     fn user(&self) -> Option<BString> {
-        Some(secrets::before_at(&self.string(attr::USER)?).into())
+        Some(credential_files::user_without_domain(&self.string(attr::USER)?).into())
     }
 
     /// The cache that the credmon of the machine has made for the account.
-    fn kerberos_cache(&self) -> Result<Secret, String> {
-        let top = secrets::kerberos_directory(self.view)?;
+    fn kerberos_cache(&self) -> Result<CredentialFile, String> {
+        let top = credential_files::kerberos_directory(self.view)?;
         let name = BString::from([self.login, b".cc"].concat());
-        if !secrets::is_name(&name) || self.login.is_empty() {
+        if !credential_files::is_file_name(&name) || self.login.is_empty() {
             return Err(format!("'{}' is no name of a file", BStr::new(&name)));
         }
         let name = name.to_path_lossy();
-        Secret::read(top.join(&name), self.scratch.join(&name), false).map_err(|why| {
+        CredentialFile::read(top.join(&name), self.scratch.join(&name), false).map_err(|why| {
             format!("{why}; in a pool the starter has its credmon make one of what the access point sends")
         })
     }
@@ -185,11 +195,11 @@ impl Reading<'_> {
 
 impl Credentials {
     /// What the job is told of them.
-    fn told(&self) -> Tokens {
+    fn to_tokens(&self) -> JobCredentials {
         let path = |path: &Path| BString::from(path.as_os_str().as_bytes());
-        Tokens {
+        JobCredentials {
             directory: self.directory.as_deref().map(path),
-            cache: self.cache.as_ref().map(|cache| path(&cache.to)),
+            cache: self.cache.as_ref().map(|cache| path(&cache.target)),
             missing: None,
         }
     }
@@ -200,17 +210,17 @@ impl Credentials {
     }
 
     /// When they are looked at next.
-    pub fn due(&self) -> Option<Tick> {
-        self.next
+    pub fn next_refresh(&self) -> Option<MonotonicTime> {
+        self.next_refresh
     }
 
     /// Lays them down as the job's account.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn lay(&mut self, identity: Option<&Identity>, now: Tick) -> io::Result<()> {
-        self.next = self.interval.map(|interval| now.plus(interval));
-        acting_as(identity, || {
+    pub fn write_files(&mut self, identity: Option<&ProcessIdentity>, now: MonotonicTime) -> io::Result<()> {
+        self.next_refresh = self.interval.map(|interval| now.plus(interval));
+        run_as(identity, || {
             if let Some(directory) = &self.directory {
                 let made = fs::DirBuilder::new().mode(0o700).create(directory);
                 made.or_else(|error| match error.kind() {
@@ -218,7 +228,7 @@ impl Credentials {
                     _ => Err(error),
                 })?;
             }
-            self.tokens.iter().chain(&self.cache).try_for_each(|secret| secret.lay(0o600, None))
+            self.tokens.iter().chain(&self.cache).try_for_each(|secret| secret.write_target(0o600, None))
         })?
     }
 
@@ -226,38 +236,42 @@ impl Credentials {
     ///
     /// # Errors
     /// Some cannot be read; the job keeps those that it has (quirk `tokens-gone-unrefreshed`).
-    pub fn refresh(&mut self, identity: Option<&Identity>, now: Tick) -> Result<(), Lack> {
-        self.next = self.interval.map(|interval| now.plus(interval));
+    pub fn refresh(
+        &mut self,
+        identity: Option<&ProcessIdentity>,
+        now: MonotonicTime,
+    ) -> Result<(), CredentialError> {
+        self.next_refresh = self.interval.map(|interval| now.plus(interval));
         let mut fresh = self.tokens.clone();
-        let read = fresh.iter_mut().try_for_each(Secret::again);
+        let read = fresh.iter_mut().try_for_each(CredentialFile::reread);
         if let Err(why) = read {
-            if let Some(directory) = self.directory.as_ref().filter(|_| self.goes_unrefreshed) {
+            if let Some(directory) = self.directory.as_ref().filter(|_| self.is_removed_if_stale) {
                 // `cred_dir_deleter`; what stays of it is told at the end.
-                drop(acting_as(identity, || take_away(directory)));
+                drop(run_as(identity, || remove_credential(directory)));
             }
-            return Err(Lack { why, holds: self.holds });
+            return Err(CredentialError { why, holds_job: self.holds_job });
         }
         self.tokens = fresh;
-        let mine = |why: String| Lack { why, holds: false };
+        let mine = |why: String| CredentialError { why, holds_job: false };
         if let (Some(cache), true) = (&mut self.cache, self.is_cache_refreshed) {
-            cache.again_if_changed().map_err(mine)?;
+            cache.reread_if_changed().map_err(mine)?;
         }
-        self.lay(identity, now).map_err(|error| mine(error.to_string()))
+        self.write_files(identity, now).map_err(|error| mine(error.to_string()))
     }
 
     /// Takes them away, wherever the scratch directory is left or moved; what stays is said. What the job has copied
     /// elsewhere goes with the scratch directory.
-    pub fn take_away(&mut self, identity: Option<&Identity>) -> Vec<String> {
-        self.next = None;
+    pub fn remove_files(&mut self, identity: Option<&ProcessIdentity>) -> Vec<String> {
+        self.next_refresh = None;
         let paths: Vec<PathBuf> =
-            self.directory.iter().chain(self.cache.as_ref().map(|cache| &cache.to)).cloned().collect();
-        let gone = acting_as(identity, || paths.iter().flat_map(|path| take_away(path)).collect());
+            self.directory.iter().chain(self.cache.as_ref().map(|cache| &cache.target)).cloned().collect();
+        let gone = run_as(identity, || paths.iter().flat_map(|path| remove_credential(path)).collect());
         gone.unwrap_or_else(|error| vec![error.to_string()])
     }
 }
 
 /// Removes a directory of credentials or one of them, also out of a directory that the job has closed.
-fn take_away(path: &Path) -> Vec<String> {
+fn remove_credential(path: &Path) -> Vec<String> {
     let mut left = remove(path);
     if !left.is_empty()
         && let Some(above) = path.parent()
@@ -286,11 +300,15 @@ fn remove(path: &Path) -> Vec<String> {
 }
 
 /// HoldReason of a job whose access point has no credentials for it (`CONDOR_getcreds`).
-const NOT_AVAILABLE: &str = "Job credentials are not available";
+const NOT_AVAILABLE_REASON: &str = "Job credentials are not available";
 
 /// What the shadow holds such a job with.
-pub(super) fn not_available() -> Vacate {
-    Vacate { reason: NOT_AVAILABLE.into(), code: HoldCode::CorruptedCredential as i64, subcode: 0 }
+pub(super) fn unavailable_hold() -> StarterVacateReason {
+    StarterVacateReason {
+        reason: NOT_AVAILABLE_REASON.into(),
+        code: HoldCode::CorruptedCredential as i64,
+        subcode: 0,
+    }
 }
 
 #[cfg(test)]
@@ -303,7 +321,7 @@ mod tests {
     fn tokens_that_cannot_be_brought_anew_stay_and_in_a_pool_go_until_they_can() {
         for goes_unrefreshed in [false, true] {
             let home = tempfile::tempdir().unwrap();
-            let (from, directory) = (home.path().join("x"), home.path().join(DIRECTORY));
+            let (from, directory) = (home.path().join("x"), home.path().join(CREDENTIALS_DIRECTORY));
             let write = |text: &str| {
                 fs::write(&from, text).unwrap();
                 fs::set_permissions(&from, fs::Permissions::from_mode(0o600)).unwrap();
@@ -312,16 +330,16 @@ mod tests {
             let to = directory.join("x.use");
             let mut credentials = Credentials {
                 directory: Some(directory),
-                tokens: vec![Secret::read(from.clone(), to.clone(), false).unwrap()],
+                tokens: vec![CredentialFile::read(from.clone(), to.clone(), false).unwrap()],
                 cache: None,
                 is_cache_refreshed: true,
-                goes_unrefreshed,
+                is_removed_if_stale: goes_unrefreshed,
                 interval: None,
-                next: None,
-                holds: false,
+                next_refresh: None,
+                holds_job: false,
             };
-            let now = clock::tick();
-            credentials.lay(None, now).unwrap();
+            let now = clock::monotonic_now();
+            credentials.write_files(None, now).unwrap();
             fs::remove_file(&from).unwrap();
             assert!(credentials.refresh(None, now).is_err());
             assert_eq!(to.exists(), !goes_unrefreshed);

@@ -11,21 +11,21 @@ use std::time::Duration;
 use bstr::{BString, ByteSlice};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
-use super::job::Job;
-use htc_base::time::Tick;
+use super::execution_context::ExecutionContext;
+use htc_base::time::MonotonicTime;
 use htc_base::world::World;
 use htc_classad::ClassAd;
-use htc_os::{Interest, Reactor, Token, clock};
+use htc_os::{Interest, Reactor, WatchToken, clock};
 use htc_starter::container::{DockerUsage, host_ports, ports_request};
 
 /// Where docker listens unless DOCKER_HOST names another socket.
-const SOCKET: &str = "/var/run/docker.sock";
+const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 /// When it is asked first.
-const FIRST: Duration = Duration::from_secs(2);
+const FIRST_QUERY_DELAY: Duration = Duration::from_secs(2);
 /// An answer that takes longer is not waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// A longer answer is none.
-const LONGEST: usize = 4 << 20;
+const MAX_ANSWER_LENGTH: usize = 4 << 20;
 
 /// The container that is looked at.
 pub(super) struct DockerWatch<'w> {
@@ -35,18 +35,18 @@ pub(super) struct DockerWatch<'w> {
     job: ClassAd,
     world: &'w dyn World,
     polling: Duration,
-    next: Tick,
+    next_query: MonotonicTime,
     wants_ports: bool,
-    asking: Option<Asking>,
+    query: Option<DockerQuery>,
     pub(super) usage: Option<DockerUsage>,
 }
 
 /// A question that has not been answered yet.
-struct Asking {
+struct DockerQuery {
     stream: UnixStream,
-    token: Token,
+    token: WatchToken,
     about_ports: bool,
-    until: Tick,
+    deadline: MonotonicTime,
     answer: Vec<u8>,
 }
 
@@ -55,9 +55,13 @@ impl<'w> DockerWatch<'w> {
     ///
     /// # Errors
     /// Docker cannot be asked, in words.
-    pub(super) fn new(container: BString, job: &Job, world: &'w dyn World) -> Result<Self, String> {
+    pub(super) fn new(
+        container: BString,
+        job: &ExecutionContext,
+        world: &'w dyn World,
+    ) -> Result<Self, String> {
         let socket = match job.environment.iter().find(|(name, _)| name == "DOCKER_HOST") {
-            None => PathBuf::from(SOCKET),
+            None => PathBuf::from(DEFAULT_SOCKET),
             Some((_, host)) => match host.strip_prefix(b"unix://") {
                 Some(path) => path.to_path_lossy().into_owned(),
                 None => return Err(format!("DOCKER_HOST ({host}) is no unix socket")),
@@ -68,28 +72,28 @@ impl<'w> DockerWatch<'w> {
             container,
             job: job.ad.clone(),
             world,
-            polling: job.polling,
-            next: clock::tick().plus(FIRST),
+            polling: job.polling_interval,
+            next_query: clock::monotonic_now().plus(FIRST_QUERY_DELAY),
             wants_ports: true,
-            asking: None,
+            query: None,
             usage: None,
         })
     }
 
     /// When docker is to be asked next, or is not waited for any more.
-    pub(super) fn until(&self) -> Tick {
-        self.asking.as_ref().map_or(self.next, |asking| asking.until)
+    pub(super) fn next_deadline(&self) -> MonotonicTime {
+        self.query.as_ref().map_or(self.next_query, |asking| asking.deadline)
     }
 
     /// Its time may have come.
-    pub(super) fn ask(&mut self, now: Tick, reactor: &mut Reactor) {
-        if let Some(asking) = self.asking.take_if(|asking| asking.until <= now) {
+    pub(super) fn query_if_due(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
+        if let Some(asking) = self.query.take_if(|asking| asking.deadline <= now) {
             reactor.unwatch(asking.token);
         }
-        if self.asking.is_some() || self.next > now {
+        if self.query.is_some() || self.next_query > now {
             return;
         }
-        self.next = now.plus(self.polling);
+        self.next_query = now.plus(self.polling);
         let ports = match self.wants_ports {
             true => ports_request(&self.container, &self.job, self.world),
             false => None,
@@ -101,37 +105,37 @@ impl<'w> DockerWatch<'w> {
     /// Asks for ports, else for what is used.
     fn send(&mut self, ports: Option<Vec<u8>>, reactor: &mut Reactor) {
         let about_ports = ports.is_some();
-        let request = ports.unwrap_or_else(|| DockerUsage::request(&self.container));
+        let request = ports.unwrap_or_else(|| DockerUsage::stats_request(&self.container));
         // A docker that does not answer is asked again.
-        let Ok(stream) = ask(&self.socket, &request) else { return };
+        let Ok(stream) = connect_and_send(&self.socket, &request) else { return };
         let Ok(token) = reactor.watch(stream.as_fd(), Interest::Read) else { return };
-        let until = clock::tick().plus(PATIENCE);
-        self.asking = Some(Asking { stream, token, about_ports, until, answer: Vec::new() });
+        let until = clock::monotonic_now().plus(QUERY_TIMEOUT);
+        self.query = Some(DockerQuery { stream, token, about_ports, deadline: until, answer: Vec::new() });
     }
 
     /// Whether docker's answer comes there.
-    pub(super) fn hears(&self, token: Token) -> bool {
-        self.asking.as_ref().is_some_and(|asking| asking.token == token)
+    pub(super) fn is_answer_socket(&self, token: WatchToken) -> bool {
+        self.query.as_ref().is_some_and(|asking| asking.token == token)
     }
 
     /// Docker's answer, or a part of it, is there; where the services of the container are reached, once that is known.
-    pub(super) fn hear(&mut self, reactor: &mut Reactor) -> Option<ClassAd> {
-        let asking = self.asking.as_mut()?;
+    pub(super) fn read_answer(&mut self, reactor: &mut Reactor) -> Option<ClassAd> {
+        let asking = self.query.as_mut()?;
         let mut buffer = [0; 1 << 16];
         let over = match asking.stream.read(&mut buffer) {
             Ok(count) => {
                 asking.answer.extend_from_slice(&buffer[..count]);
-                count == 0 || asking.answer.len() > LONGEST
+                count == 0 || asking.answer.len() > MAX_ANSWER_LENGTH
             }
             Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
         };
-        let asking = self.asking.take_if(|_| over)?;
+        let asking = self.query.take_if(|_| over)?;
         reactor.unwatch(asking.token);
         if !asking.about_ports {
             let usage = DockerUsage::parse(&asking.answer);
             // One that was cut off, or is no answer at all, says nothing of the container.
             if usage != DockerUsage::default() {
-                self.usage = Some(usage.after(self.usage));
+                self.usage = Some(usage.with_earlier_peak(self.usage));
             }
             return None;
         }
@@ -142,8 +146,8 @@ impl<'w> DockerWatch<'w> {
     }
 
     /// The container has ended: what it used in the end.
-    pub(super) fn leave(self, reactor: &mut Reactor) -> Option<DockerUsage> {
-        if let Some(asking) = self.asking {
+    pub(super) fn into_final_usage(self, reactor: &mut Reactor) -> Option<DockerUsage> {
+        if let Some(asking) = self.query {
             reactor.unwatch(asking.token);
         }
         self.usage
@@ -151,7 +155,7 @@ impl<'w> DockerWatch<'w> {
 }
 
 /// Connects, without waiting for anybody, and asks.
-fn ask(path: &Path, request: &[u8]) -> io::Result<UnixStream> {
+fn connect_and_send(path: &Path, request: &[u8]) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;

@@ -5,43 +5,44 @@ use std::os::unix::fs::symlink;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-use super::live::Live;
-use super::state_file::OF_ROOT;
-use crate::events::Kind;
+use super::run_state::RunState;
+use super::state_file::ROOT_DIRECTORY;
+use crate::events::RunnerEventKind;
 use htc_os::files;
-use htc_os::identity::acting_as;
-use htc_os::namespace_init::{Said, parse};
+use htc_os::identity::run_as;
+use htc_os::namespace_init::{NamespaceJobStatus, parse_status_file};
 use htc_os::process_table;
-use htc_os::tracking::TrackingGroup;
-use htc_starter::{JobProcess, KnownBy, Left, StartFailure};
+use htc_os::tracking_group::TrackingGroup;
+use htc_starter::{FamilyTracking, JobProcess, LeftoverRecord, StartFailure};
 
 /// What the reference's `OsProc::StartJob` says when the process cannot be tracked.
-const NOT_REGISTERED: &str = "Create_Process failed to register the job with the ProcD";
+const NOT_REGISTERED_REASON: &str = "Create_Process failed to register the job with the ProcD";
 
-impl Live<'_> {
+impl RunState<'_> {
     /// Takes a group that only this job's processes are to have.
     pub(super) fn take_tracking(
         &mut self,
         process: &JobProcess,
     ) -> Result<Option<TrackingGroup>, Vec<StartFailure>> {
-        let Some(range) = process.isolation.tracking.clone().filter(|_| self.job.identity.is_some()) else {
+        let Some(range) = process.isolation.tracking.clone().filter(|_| self.context.identity.is_some())
+        else {
             return Ok(None);
         };
         let (least, most) = (*range.start(), *range.end());
-        let why = match TrackingGroup::take(range, OF_ROOT.as_ref()) {
+        let why = match TrackingGroup::acquire(range, ROOT_DIRECTORY.as_ref()) {
             Ok(Some(group)) => {
-                self.note_left(&Left::TrackingGroup { gid: group.gid });
+                self.write_state_record(&LeftoverRecord::TrackingGroup { gid: group.gid });
                 return Ok(Some(group));
             }
             Ok(None) => format!("all groups from {least} to {most} are in use"),
-            Err(error) => format!("no group can be taken in '{OF_ROOT}': {error}"),
+            Err(error) => format!("no group can be taken in '{ROOT_DIRECTORY}': {error}"),
         };
         self.warn(format!("the job cannot have a group of its own (USE_GID_PROCESS_TRACKING): {why}"));
-        Err(vec![StartFailure::exception(NOT_REGISTERED).after_event()])
+        Err(vec![StartFailure::exception(NOT_REGISTERED_REASON).after_event()])
     }
 
     /// Makes the link by which we are the first process of a PID namespace.
-    pub(super) fn link_init(&mut self, process: &JobProcess) {
+    pub(super) fn make_init_link(&mut self, process: &JobProcess) {
         let Some(link) = &process.isolation.init_link else { return };
         let make = || {
             drop(std::fs::remove_file(link));
@@ -51,28 +52,31 @@ impl Live<'_> {
         };
         // With the rights of whoever the directory belongs to: a hook of the job may have put another in its place.
         let nested = link.parent().is_some_and(|parent| parent.ends_with("htcondor"));
-        let owner = if nested { self.job.sandbox.daemon() } else { self.job.sandbox.owner.as_ref() };
-        if let Err(error) = acting_as(owner, make).flatten() {
+        let owner =
+            if nested { self.context.sandbox.outer_owner() } else { self.context.sandbox.owner.as_ref() };
+        if let Err(error) = run_as(owner, make).flatten() {
             self.warn(format!("cannot make '{}': {error}", link.display()));
         }
     }
 
     /// How the job ended, as the first process of its PID namespace wrote it with the job's rights.
-    pub(super) fn said_by_init(&self, process: &JobProcess) -> Option<Said> {
+    pub(super) fn read_init_status(&self, process: &JobProcess) -> Option<NamespaceJobStatus> {
         let path = process.isolation.status_file.as_ref()?;
-        let text = acting_as(self.job.identity.as_ref(), || files::read_plain(path, 64)).ok()?;
-        parse(&text.ok()?)
+        let text = run_as(self.context.identity.as_ref(), || files::read_regular_file(path, 64)).ok()?;
+        parse_status_file(&text.ok()?)
     }
 
     /// Kills whatever a dedicated account runs, but our own hooks and what they have started.
-    pub(super) fn kill_account(&mut self) {
-        let daemons = self.job.sandbox.condor.as_ref().map(|condor| condor.uid);
+    pub(super) fn kill_account_processes(&mut self) {
+        let daemons = self.context.sandbox.condor.as_ref().map(|condor| condor.uid);
         let own = nix::unistd::geteuid().as_raw();
-        let Some(uid) = self.job.dedicated.filter(|uid| *uid != own && Some(*uid) != daemons) else { return };
+        let Some(uid) = self.context.dedicated_uid.filter(|uid| *uid != own && Some(*uid) != daemons) else {
+            return;
+        };
         let job = self.process.as_ref().map(|process| process.child);
         let others: Vec<i32> = self
             .reactor
-            .children()
+            .child_ids()
             .filter(|child| Some(*child) != job)
             .collect::<Vec<_>>()
             .into_iter()
@@ -84,9 +88,9 @@ impl Live<'_> {
             .collect();
         // What was forked while the last round ran is found by the next.
         for _ in 0..50 {
-            let found: Vec<i32> = process_table::pids()
-                .filter(|pid| process_table::owner(*pid) == Some(uid) && !spared.contains(pid))
-                .filter(|pid| process_table::read(*pid).is_some_and(|one| !one.is_zombie()))
+            let found: Vec<i32> = process_table::all_pids()
+                .filter(|pid| process_table::owner_uid(*pid) == Some(uid) && !spared.contains(pid))
+                .filter(|pid| process_table::read_process(*pid).is_some_and(|one| !one.is_zombie()))
                 .collect();
             if found.is_empty() {
                 return;
@@ -98,12 +102,12 @@ impl Live<'_> {
     }
 
     /// Tells programs what the job's family is known by where something may be missed.
-    pub(super) fn note_known_by(&mut self, process: &JobProcess, grouped: bool) {
-        let known_by = process.isolation.known_by(grouped);
-        if known_by == KnownBy::Marks && !process.script {
-            let line = format!("the job's processes are known by {}", known_by.line());
-            let event = self.event(Kind::Job).verdict("tracked").reason(line);
-            self.stream.note(&event);
+    pub(super) fn report_tracking_method(&mut self, process: &JobProcess, grouped: bool) {
+        let known_by = process.isolation.family_tracking(grouped);
+        if known_by == FamilyTracking::ProcessMarks && !process.script {
+            let line = format!("the job's processes are known by {}", known_by.description());
+            let event = self.event(RunnerEventKind::Job).verdict("tracked").reason(line);
+            self.stream.report_as_json(&event);
         }
     }
 }

@@ -2,91 +2,91 @@
 
 use nix::libc;
 
-use super::child;
-use super::group::JobGroup;
-use super::live::Live;
-use super::running::{Own, Running};
-use crate::events::full_text;
+use super::control_group::JobControlGroup;
+use super::job_child;
+use super::run_state::RunState;
+use super::running_process::{ProcessResources, RunningProcess};
+use crate::events::error_with_causes;
 use crate::hook_call::HookCall;
-use htc_base::process::{ChildSpec, Exit, Identity, Session, Stdio, Usage};
+use htc_base::process::{ChildSpec, Exit, ProcessIdentity, ProcessUsage, SessionMode, Stdio};
 use htc_base::quirks::Quirk;
-use htc_base::time::Now;
-use htc_os::namespace_init::Said;
-use htc_os::terminal::Terminal;
-use htc_os::{ChildId, SpawnError, Stage, Whom, cgroup, strerror};
-use htc_starter::{Account, Event, JobProcess, KnownBy, StartFailure, process};
+use htc_base::time::ClockReading;
+use htc_os::namespace_init::NamespaceJobStatus;
+use htc_os::terminal::TerminalGuard;
+use htc_os::{ChildId, SignalScope, SpawnError, SpawnStage, cgroup, strerror};
+use htc_starter::{FamilyTracking, JobProcess, ProcessAccount, StartFailure, StarterEvent, process};
 
-impl Live<'_> {
-    pub(super) fn start(&mut self, now: Now, process: &JobProcess) {
-        let mut own = Own::default();
+impl RunState<'_> {
+    pub(super) fn start(&mut self, now: ClockReading, process: &JobProcess) {
+        let mut own = ProcessResources::default();
         match self.try_start(now, process, &mut own) {
             Ok(child) => {
                 let pid = self.pid(child);
-                self.note_child(child);
-                self.note_known_by(process, own.group.is_some());
-                self.process = Some(Running {
+                self.record_child(child);
+                self.report_tracking_method(process, own.group.is_some());
+                self.process = Some(RunningProcess {
                     child,
                     pid,
                     usage: Default::default(),
                     proportional_kib: None,
-                    own,
+                    resources: own,
                     attempt: Box::new(process.clone()),
                     next_look: None,
                 });
-                if process.account == Account::Daemon {
+                if process.account == ProcessAccount::Daemon {
                     self.watch_container();
                 }
-                self.events.push_back(Event::ProcessStarted { pid });
+                self.events.push_back(StarterEvent::ProcessStarted { pid });
             }
-            Err(failures) => self.failed(own, failures),
+            Err(failures) => self.report_start_failure(own, failures),
         }
     }
 
     /// There is no process. It may have been taken for started, and then its program could not be executed: it had to wait for the
     /// other end of a FIFO, or for the first process of its PID namespace.
-    pub(super) fn failed(&mut self, own: Own, failures: Vec<StartFailure>) {
+    pub(super) fn report_start_failure(&mut self, own: ProcessResources, failures: Vec<StartFailure>) {
         self.drop_group(own.group);
-        self.events.push_back(Event::ProcessFailed(failures));
+        self.events.push_back(StarterEvent::ProcessFailed(failures));
     }
 
     fn try_start(
         &mut self,
-        now: Now,
+        now: ClockReading,
         process: &JobProcess,
-        own: &mut Own,
+        own: &mut ProcessResources,
     ) -> Result<ChildId, Vec<StartFailure>> {
-        if process.account == Account::Daemon {
+        if process.account == ProcessAccount::Daemon {
             return self.start_container(process);
         }
-        let mounts = self.job.sandbox.mounts(&process.mounts).map_err(|error| {
+        let mounts = self.context.sandbox.make_mount_sources(&process.mounts).map_err(|error| {
             vec![StartFailure::silent(format!("cannot make the directories of MOUNT_UNDER_SCRATCH: {error}"))]
         })?;
-        let mut identity = self.job.identity.clone();
+        let mut identity = self.context.identity.clone();
         let nothing =
-            child::writes_through_nothing(&process.files, identity.as_ref(), &self.job.sandbox.scratch);
+            job_child::has_dangling_output(&process.files, identity.as_ref(), &self.context.sandbox.scratch);
         if nothing || !process.failures.is_empty() {
             self.check_files(process, identity.as_ref())?;
             return Err(process.failures.clone());
         }
 
-        let ancestor = HookCall::marker(now, self.world.random());
+        let ancestor = HookCall::new_family_marker(now, self.world.random());
         own.tracking = self.take_tracking(process)?;
         let tracking = own.tracking.as_ref().map(|group| group.gid);
         if let Some(identity) = &mut identity {
             identity.groups.extend(tracking);
         }
-        self.link_init(process);
+        self.make_init_link(process);
         own.group = self.make_group(process);
-        let mut spec = child::spec(process, &self.job.environment, identity.as_ref());
-        spec.ancestor = Some(ancestor);
+        let mut spec = job_child::job_child_spec(process, &self.context.environment, identity.as_ref());
+        spec.ancestor_stamp = Some(ancestor);
         spec.mounts = mounts;
-        spec.cgroups = own.group.as_ref().map(JobGroup::entered).unwrap_or_default();
-        if spec.session == Session::Foreground {
-            self.terminal = Some(Terminal::lend());
+        spec.cgroups = own.group.as_ref().map(JobControlGroup::directories).unwrap_or_default();
+        if spec.session == SessionMode::ForegroundGroup {
+            self.terminal = Some(TerminalGuard::save());
         }
         spec.namespaces = process.isolation.namespaces;
         spec.tracking_group = tracking;
-        let error = match self.spawn_as_it_may_be(process, &mut spec, own) {
+        let error = match self.spawn_with_fallback(process, &mut spec, own) {
             Ok(child) => return Ok(child),
             Err(error) => error,
         };
@@ -97,8 +97,8 @@ impl Live<'_> {
                 target.display()
             ));
         }
-        if !matches!(error.stage, Stage::Stdin | Stage::Stdout | Stage::Stderr) {
-            return Err(child::failure(process, &error));
+        if !matches!(error.stage, SpawnStage::Stdin | SpawnStage::Stdout | SpawnStage::Stderr) {
+            return Err(job_child::start_failures(process, &error));
         }
         self.check_files(process, identity.as_ref())?;
         for stdio in &mut spec.stdio {
@@ -106,37 +106,40 @@ impl Live<'_> {
                 *truncate = false;
             }
         }
-        self.reactor.spawn(spec).map_err(|error| child::failure(process, &error))
+        self.reactor.spawn(spec).map_err(|error| job_child::start_failures(process, &error))
     }
 
     /// Makes the child, without control group or PID namespace where the kernel refuses it those.
-    fn spawn_as_it_may_be(
+    fn spawn_with_fallback(
         &mut self,
         process: &JobProcess,
         spec: &mut ChildSpec,
-        own: &mut Own,
+        own: &mut ProcessResources,
     ) -> Result<ChildId, SpawnError> {
-        let affinity = if process.script { Vec::new() } else { self.job.affinity.clone() };
+        let affinity = if process.script { Vec::new() } else { self.context.affinity.clone() };
         loop {
             // The kernel kills it before others when memory is short.
-            let spawn = || cgroup::killed_first(|| self.reactor.spawn(spec.clone()));
-            let error = match child::bound(&affinity, spawn) {
+            let spawn = || cgroup::with_job_oom_score(|| self.reactor.spawn(spec.clone()));
+            let error = match job_child::with_cpu_affinity(&affinity, spawn) {
                 Ok(child) => return Ok(child),
                 Err(error) => error,
             };
             match error.stage {
-                Stage::Cgroup if !spec.cgroups.is_empty() => {
-                    self.warn(format!("the job runs without its control group: {}", full_text(&error)));
+                SpawnStage::Cgroup if !spec.cgroups.is_empty() => {
+                    self.warn(format!(
+                        "the job runs without its control group: {}",
+                        error_with_causes(&error)
+                    ));
                     self.drop_group(own.group.take());
                     spec.cgroups.clear();
                 }
-                Stage::Namespace if spec.namespaces.processes => {
+                SpawnStage::Namespace if spec.namespaces.private_pids => {
                     self.warn(format!(
                         "the job runs without a PID namespace (USE_PID_NAMESPACES), known by its group or {}: {}",
-                        KnownBy::Marks.line(),
-                        full_text(&error)
+                        FamilyTracking::ProcessMarks.description(),
+                        error_with_causes(&error)
                     ));
-                    spec.namespaces.processes = false;
+                    spec.namespaces.private_pids = false;
                 }
                 _ => return Err(error),
             }
@@ -147,34 +150,36 @@ impl Live<'_> {
     fn check_files(
         &self,
         process: &JobProcess,
-        identity: Option<&Identity>,
+        identity: Option<&ProcessIdentity>,
     ) -> Result<(), Vec<StartFailure>> {
-        let failures = child::open_failures(&process.files, identity, &self.job.sandbox.scratch);
+        let failures = job_child::open_failures(&process.files, identity, &self.context.sandbox.scratch);
         failures.ok().filter(|failures| !failures.is_empty()).map_or(Ok(()), Err)
     }
 
     pub(super) fn process_ended(
         &mut self,
-        mut process: Running,
+        mut process: RunningProcess,
         exit: Exit,
-        usage: &Usage,
+        usage: &ProcessUsage,
         left_behind: usize,
     ) {
-        let inside = match self.said_by_init(&process.attempt) {
-            Some(Said::ExecFailed(errno)) if !self.job.quirks.has(Quirk::PidnsExecFailureIsSuccess) => {
+        let inside = match self.read_init_status(&process.attempt) {
+            Some(NamespaceJobStatus::ExecFailed(errno))
+                if !self.context.quirks.reproduces(Quirk::PidnsExecFailureIsSuccess) =>
+            {
                 let text = strerror(errno);
-                let failure = process::execute_failed(&process.attempt, "", errno, &text);
-                return self.failed(process.own, vec![failure]);
+                let failure = process::execute_failure(&process.attempt, "", errno, &text);
+                return self.report_start_failure(process.resources, vec![failure]);
             }
-            Some(Said::Exited(status)) => Exit::from_raw(status),
+            Some(NamespaceJobStatus::Exited(status)) => Exit::from_raw(status),
             // It was killed before it could write, or has nothing to write of.
             _ => process.attempt.isolation.status_file.is_some().then_some(exit),
         };
-        self.kill_account();
-        let group = process.own.group.as_mut();
-        let (escaped, out_of_memory) = group.map_or((0, false), |group| group.last_look(exit));
-        let mut total = process.measured();
-        total.docker = self.leave_container();
+        self.kill_account_processes();
+        let group = process.resources.group.as_mut();
+        let (escaped, out_of_memory) = group.map_or((0, false), |group| group.take_final_sample(exit));
+        let mut total = process.measured_usage();
+        total.docker = self.stop_watching_container();
         self.terminal = None;
         total.out_of_memory = out_of_memory;
         let left_behind = left_behind.max(escaped);
@@ -187,15 +192,20 @@ impl Live<'_> {
         total.max_image_kib = total.max_image_kib.max(total.resident_kib);
         // What we killed ourselves was not left behind.
         total.processes = if self.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
-        self.drop_group(process.own.group.take());
-        let identity = self.job.identity.as_ref();
-        let core = child::take_core(&self.job.iwd, process.pid, &self.job.id, identity);
+        self.drop_group(process.resources.group.take());
+        let identity = self.context.identity.as_ref();
+        let core = job_child::rename_core_file(&self.context.iwd, process.pid, &self.context.id, identity);
         // Looked for whether there is a wrapper or not: a job may tell in the same way (c09 029).
-        let wrapper_failure =
-            child::wrapper_failure(&self.job.sandbox.scratch, self.job.wrapper_reader.as_ref());
-        let java = process.attempt.java.then(|| child::java_records(&self.job.sandbox.scratch, identity));
-        let ended = Event::ProcessEnded { exit, inside, usage: total, core, wrapper_failure, java };
-        self.with_disk(ended);
+        let wrapper_failure = job_child::read_wrapper_error(
+            &self.context.sandbox.scratch,
+            self.context.wrapper_reader.as_ref(),
+        );
+        let java = process
+            .attempt
+            .java
+            .then(|| job_child::take_java_records(&self.context.sandbox.scratch, identity));
+        let ended = StarterEvent::ProcessEnded { exit, inside, usage: total, core, wrapper_failure, java };
+        self.queue_with_disk_usage(ended);
     }
 
     pub(super) fn signal_job(&mut self, number: i32) {
@@ -206,21 +216,21 @@ impl Live<'_> {
         if let Some(process) = &self.process
             && number != 0
         {
-            self.reactor.kill(process.child, number, Whom::Process);
+            self.reactor.send_signal(process.child, number, SignalScope::Process);
         }
     }
 
     pub(super) fn signal_family(&mut self, number: i32) {
         if number == libc::SIGKILL {
-            self.kill_account();
+            self.kill_account_processes();
         }
         if let Some(process) = &self.process {
             if number == libc::SIGSTOP {
                 // Before its family is looked for: it may have been executed just now (SuspendJobAtExec; c12 056).
-                self.reactor.kill(process.child, number, Whom::Process);
+                self.reactor.send_signal(process.child, number, SignalScope::Process);
             }
-            self.reactor.kill(process.child, number, Whom::Family);
-            if let Some(group) = &process.own.group {
+            self.reactor.send_signal(process.child, number, SignalScope::Family);
+            if let Some(group) = &process.resources.group {
                 group.signal(number);
             }
         }

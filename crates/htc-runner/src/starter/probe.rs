@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::child;
-use crate::hook_environment::{ConfigChoice, DaemonEnvironment};
-use htc_base::process::{ChildSpec, Exit, Identity, Session, Stdio};
-use htc_base::quirks::Quirks;
+use super::job_child;
+use crate::hook_environment::{ConfigSelection, DaemonEnvironment};
+use htc_base::process::{ChildSpec, Exit, ProcessIdentity, SessionMode, Stdio};
+use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_classad::Value;
 use htc_classad::format::long;
 use htc_os as os;
 use htc_os::{Reactor, clock};
-use htc_starter::container::{Actor, Capabilities, ContainerKnobs, Probe, ToolCall, Variables};
-use htc_starter::{JavaKnobs, StartFailure};
+use htc_starter::container::{
+    Capabilities, CapabilityProbe, ContainerParameters, ToolAccount, ToolCall, ToolEnvironment,
+};
+use htc_starter::{JavaParameters, StartFailure};
 
 /// How much of an answer is kept, in bytes.
 const OUTPUT_LIMIT: usize = 1 << 20;
@@ -25,25 +27,29 @@ const OUTPUT_LIMIT: usize = 1 << 20;
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// Who asks.
-pub struct Probing<'a> {
+pub struct RuntimeProbe<'a> {
     /// With what environment, `NAME=value`.
     environment: Vec<BString>,
     /// The account that tries images and plugins; `None` is our own.
-    daemon: Option<&'a Identity>,
+    daemon: Option<&'a ProcessIdentity>,
     world: &'a dyn World,
 }
 
-impl<'a> Probing<'a> {
+impl<'a> RuntimeProbe<'a> {
     /// Somebody with this environment, less what our programs tell one another.
-    pub fn new(environment: &DaemonEnvironment, daemon: Option<&'a Identity>, world: &'a dyn World) -> Self {
+    pub fn new(
+        environment: &DaemonEnvironment,
+        daemon: Option<&'a ProcessIdentity>,
+        world: &'a dyn World,
+    ) -> Self {
         let own = environment.variables().iter().filter(|(name, _)| !name.starts_with_str("_HTC_"));
-        let environment = own.map(|(name, value)| child::entry(name, value)).collect();
-        Probing { environment, daemon, world }
+        let environment = own.map(|(name, value)| job_child::environment_entry(name, value)).collect();
+        RuntimeProbe { environment, daemon, world }
     }
 
     /// Somebody with our own.
-    pub(super) fn ourselves(world: &'a dyn World) -> Self {
-        Probing::new(&DaemonEnvironment::of_program(world, &ConfigChoice::default()), None, world)
+    pub(super) fn with_own_environment(world: &'a dyn World) -> Self {
+        RuntimeProbe::new(&DaemonEnvironment::from_program(world, &ConfigSelection::default()), None, world)
     }
 
     /// Asks the runtimes of containers, one question after the other. The second is the setting at which 25.14 would end.
@@ -52,30 +58,30 @@ impl<'a> Probing<'a> {
     /// The system can wait for nobody.
     pub fn capabilities(
         &self,
-        knobs: &ContainerKnobs,
-        quirks: Quirks,
+        knobs: &ContainerParameters,
+        quirks: QuirkMode,
     ) -> io::Result<(Capabilities, Option<StartFailure>)> {
         let namespace = std::fs::metadata("/proc/self/ns/user").ok().map(|status| status.ino());
-        let mut probe = Probe::new(knobs, namespace, quirks, self.world);
+        let mut probe = CapabilityProbe::new(knobs, namespace, quirks, self.world);
         let (mut exit, mut output) = (None, Vec::new());
         let mut reactor = None;
-        while let Some(call) = probe.next(exit, &output) {
+        while let Some(call) = probe.next_call(exit, &output) {
             let reactor = match &mut reactor {
                 Some(reactor) => reactor,
                 None => reactor.insert(Reactor::new(&[])?),
             };
-            (exit, output) = self.ask(reactor, &call)?;
+            (exit, output) = self.run_query(reactor, &call)?;
         }
-        Ok(probe.finish())
+        Ok(probe.into_capabilities())
     }
 
     /// What the machine's java is, as `CondorJavaInfo` of HTCondor's LIB tells it; nothing where there is no answer.
     ///
     /// # Errors
     /// The system can wait for nobody.
-    pub fn java(&self, knobs: &JavaKnobs) -> io::Result<Capabilities> {
-        let Some(question) = knobs.question() else { return Ok(Capabilities::new()) };
-        let (exit, output) = self.one(&question)?;
+    pub fn java(&self, knobs: &JavaParameters) -> io::Result<Capabilities> {
+        let Some(question) = knobs.probe_command() else { return Ok(Capabilities::new()) };
+        let (exit, output) = self.run_single_query(&question)?;
         if exit != Some(Exit::Code(0)) {
             return Ok(Capabilities::new());
         }
@@ -99,28 +105,28 @@ impl<'a> Probing<'a> {
             env: self.environment.clone(),
             identity: self.daemon.cloned(),
             stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Null],
-            session: Session::Own,
-            reads_on: true,
+            session: SessionMode::NewSession,
+            discards_excess_output: true,
             ..ChildSpec::new(path.to_path_lossy())
         };
         let mut reactor = Reactor::new(&[])?;
         let child = match reactor.spawn(spec) {
             Ok(child) => child,
-            Err(error) => return Ok(Err(crate::events::full_text(&error))),
+            Err(error) => return Ok(Err(crate::events::error_with_causes(&error))),
         };
-        let mut until = clock::tick().plus(limit);
+        let mut until = clock::monotonic_now().plus(limit);
         let mut late = false;
         loop {
-            match reactor.next(Some(until))? {
-                os::Event::Exited { child: ended, stdout, .. } if ended == child && !late => {
+            match reactor.next_event(Some(until))? {
+                os::ReactorEvent::Exited { child: ended, stdout, .. } if ended == child && !late => {
                     return Ok(Ok(stdout.bytes));
                 }
-                os::Event::Exited { child: ended, .. } if ended == child => break,
-                os::Event::Timeout if late => break,
-                os::Event::Timeout => {
+                os::ReactorEvent::Exited { child: ended, .. } if ended == child => break,
+                os::ReactorEvent::Timeout if late => break,
+                os::ReactorEvent::Timeout => {
                     late = true;
-                    reactor.kill(child, nix::libc::SIGKILL, os::Whom::Family);
-                    until = clock::tick().plus(KILL_WAIT);
+                    reactor.send_signal(child, nix::libc::SIGKILL, os::SignalScope::Family);
+                    until = clock::monotonic_now().plus(KILL_WAIT);
                 }
                 _ => {}
             }
@@ -131,36 +137,40 @@ impl<'a> Probing<'a> {
         )))
     }
 
-    fn ask(&self, reactor: &mut Reactor, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
+    fn run_query(&self, reactor: &mut Reactor, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
         let name = call.argv.first().cloned().unwrap_or_default();
-        let Some(program) = child::program(&name, self.world) else { return Ok((None, Vec::new())) };
+        let Some(program) = job_child::find_program(&name, self.world) else { return Ok((None, Vec::new())) };
         let spec = ChildSpec {
             argv: call.argv.clone(),
-            env: match &call.variables {
-                Variables::These(these) => these.clone(),
-                Variables::Own | Variables::OwnWithHome(_) => self.environment.clone(),
+            env: match &call.environment {
+                ToolEnvironment::Explicit(these) => these.clone(),
+                ToolEnvironment::Inherited | ToolEnvironment::InheritedWithHome(_) => {
+                    self.environment.clone()
+                }
             },
-            identity: self.daemon.filter(|_| call.actor == Actor::Daemon).cloned(),
+            identity: self.daemon.filter(|_| call.actor == ToolAccount::Daemon).cloned(),
             stdio: [Stdio::Null, Stdio::Capture { limit: OUTPUT_LIMIT }, Stdio::Stdout],
-            session: Session::Own,
-            reads_on: true,
+            session: SessionMode::NewSession,
+            discards_excess_output: true,
             ..ChildSpec::new(program)
         };
         let Ok(child) = reactor.spawn(spec) else { return Ok((None, Vec::new())) };
-        let until = clock::tick().plus(call.limit);
+        let until = clock::monotonic_now().plus(call.limit);
         loop {
-            match reactor.next(Some(until))? {
-                os::Event::Exited { child: ended, exit, stdout, .. } if ended == child => {
+            match reactor.next_event(Some(until))? {
+                os::ReactorEvent::Exited { child: ended, exit, stdout, .. } if ended == child => {
                     return Ok((Some(exit), stdout.bytes));
                 }
-                os::Event::Timeout => reactor.kill(child, nix::libc::SIGKILL, os::Whom::Family),
+                os::ReactorEvent::Timeout => {
+                    reactor.send_signal(child, nix::libc::SIGKILL, os::SignalScope::Family)
+                }
                 _ => {}
             }
         }
     }
 
     /// One call.
-    pub(super) fn one(&self, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
-        self.ask(&mut Reactor::new(&[])?, call)
+    pub(super) fn run_single_query(&self, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
+        self.run_query(&mut Reactor::new(&[])?, call)
     }
 }

@@ -5,21 +5,23 @@ use std::time::Duration;
 
 use nix::libc;
 
-use super::child;
-use super::companion::{self, Seen};
 use super::credentials::Credentials;
 use super::docker_socket::DockerWatch;
-use super::job::Job;
-use super::live::{Asked, Beside, Live};
+use super::execution_context::ExecutionContext;
+use super::job_child;
 use super::notice;
+use super::observer::{self, StarterObservation};
+use super::run_state::{ControlInputs, EndRequest, RunState};
 use super::state_file::StateFile;
-use crate::events::{EventStream, Kind};
+use crate::events::{EventStream, RunnerEventKind};
 use crate::hook_limits;
-use htc_base::time::{Now, Tick};
+use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::World;
 use htc_os as os;
 use htc_os::{Reactor, clock};
-use htc_starter::{Action, Event, Left, Notice, Request, Standing, Starter};
+use htc_starter::{
+    JobOutcome, LeftoverRecord, Starter, StarterAction, StarterCommand, StarterEvent, StarterNotice,
+};
 
 /// The signals that a starter answers to; give them to [`Reactor::new`].
 pub const SIGNALS: &[i32] = &[
@@ -35,24 +37,24 @@ pub const SIGNALS: &[i32] = &[
 ];
 
 /// How long processes that have been killed are waited for at the end.
-const LAST_WAIT: Duration = Duration::from_secs(5);
+const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// After `--timeout` the job is asked to end; this later it has to.
-const AFTER_TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT_GRACE: Duration = Duration::from_secs(10);
 
 /// What came of a job.
 #[derive(Debug)]
-pub struct Finished {
+pub struct StarterOutcome {
     /// Exit status of a starter as the reference has it.
     pub status: u8,
     /// How it stands with the job.
-    pub standing: Standing,
+    pub standing: JobOutcome,
     /// The job's ad with its outcome merged in; `None` when it was not started.
     pub outcome: Option<Vec<u8>>,
     /// The ad of `-job-output-ad`, empty when there is none: the reference's own bytes.
     pub result: Vec<u8>,
     /// Why that ad is not in its file.
-    pub unwritten: Option<String>,
+    pub unwritten_reason: Option<String>,
     /// Why it was not started, if it was not.
     pub not_started: Option<String>,
     /// Whether `--timeout` ended it.
@@ -67,202 +69,227 @@ pub struct Finished {
 ///
 /// # Errors
 /// The reactor cannot wait any more; all else is told to the machine or to the stream.
-pub fn run_with<'a>(
+pub fn run_starter<'a>(
     mut machine: Starter<'_>,
-    job: Job,
+    job: ExecutionContext,
     world: &'a dyn World,
     (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
-    beside: Beside<'a>,
-) -> io::Result<Finished> {
-    let mut live = Live { doing: machine.state(), ..Live::new(job, world, (reactor, stream), beside) };
+    beside: ControlInputs<'a>,
+) -> io::Result<StarterOutcome> {
+    let mut live =
+        RunState { stage: machine.state(), ..RunState::new(job, world, (reactor, stream), beside) };
     let (status, standing, outcome) = loop {
         while let Some(event) = live.events.pop_front() {
             let now = live.now();
-            live.show(now, companion::of_event(&event));
+            live.notify_observer(now, observer::observation_of_event(&event));
             let actions = machine.step(now, event);
-            live.enter(machine.state());
+            live.enter_stage(machine.state());
             for action in actions {
-                live.show(now, companion::of_action(&action));
+                live.notify_observer(now, observer::observation_of_action(&action));
                 live.carry_out(now, action);
             }
         }
         if let Some(finished) = live.finished.take() {
             break finished;
         }
-        live.look_at_new();
+        live.sample_new_process();
         live.wait()?;
     };
     live.wait_for_calls()?;
-    live.reactor.kill_all(LAST_WAIT);
-    Ok(Finished {
+    live.reactor.kill_all(KILL_WAIT);
+    Ok(StarterOutcome {
         status,
         standing,
         outcome,
         result: live.result,
-        unwritten: live.unwritten,
+        unwritten_reason: live.unwritten_reason,
         not_started: live.not_started,
         timed_out: live.timed_out,
-        requested: live.asked != Asked::Nothing,
-        state: live.state,
+        requested: live.end_request != EndRequest::NotRequested,
+        state: live.state_file,
     })
 }
 
-impl Live<'_> {
+impl RunState<'_> {
     /// Waits for the next thing to happen and puts it into the queue.
     fn wait(&mut self) -> io::Result<()> {
-        let Beside { companion, control, parent } = &self.beside;
+        let ControlInputs { observer: companion, control, parent } = &self.inputs;
         let deadlines = [
-            self.looking.as_ref().map(|_| clock::tick()),
-            self.docker.as_ref().map(DockerWatch::until),
-            control.as_ref().and_then(|control| control.next_look()),
+            self.disk_scan.as_ref().map(|_| clock::monotonic_now()),
+            self.docker.as_ref().map(DockerWatch::next_deadline),
+            control.as_ref().and_then(|control| control.next_deadline()),
             companion.as_ref().and_then(|companion| companion.wake_at()),
             self.wake_at,
-            self.next_look(),
+            self.next_sample(),
             self.timeout_at,
             parent.as_ref().map(|parent| parent.check_at()),
-            self.stream.next_flush(clock::tick()),
-            self.tools_until(),
-            self.mover_until(),
-            self.job.credentials.as_ref().and_then(Credentials::due),
+            self.stream.next_flush(clock::monotonic_now()),
+            self.runtime_calls_deadline(),
+            self.transfer_child_deadline(),
+            self.context.credentials.as_ref().and_then(Credentials::next_refresh),
         ];
-        let event = self.reactor.next(deadlines.into_iter().flatten().min())?;
+        let event = self.reactor.next_event(deadlines.into_iter().flatten().min())?;
         self.stream.flush();
         match event {
-            os::Event::Exited { child, exit, usage, stdout, stderr, left_behind, not_executed, .. } => {
-                if self.calls.contains_key(&child) {
-                    self.past_start = true;
+            os::ReactorEvent::Exited {
+                child,
+                exit,
+                usage,
+                stdout,
+                stderr,
+                left_behind,
+                not_executed,
+                ..
+            } => {
+                if self.hook_calls.contains_key(&child) {
+                    self.child_has_ended = true;
                     self.call_ended(child, exit, stdout, stderr);
-                } else if self.mover_ended(child, exit, &stdout, &stderr) {
-                } else if self.tools.iter().any(|tool| tool.child == child) {
-                    self.tool_ended(child, exit, stdout);
+                } else if self.transfer_child_ended(child, exit, &stdout, &stderr) {
+                } else if self.runtime_calls.iter().any(|tool| tool.child == child) {
+                    self.runtime_call_ended(child, exit, stdout);
                 } else if self.process.as_ref().is_some_and(|process| process.child == child)
                     && let Some(process) = self.process.take()
                 {
-                    self.past_start = true;
+                    self.child_has_ended = true;
                     match not_executed {
                         Some(error) => {
-                            let failures = child::failure(&process.attempt, &error);
-                            self.failed(process.own, failures);
+                            let failures = job_child::start_failures(&process.attempt, &error);
+                            self.report_start_failure(process.resources, failures);
                         }
                         None => self.process_ended(process, exit, &usage, left_behind.len()),
                     }
                 }
             }
-            os::Event::Signal(number) => self.signal(number),
-            os::Event::Timeout => self.timeout(),
-            os::Event::Readable(token) => match &mut self.docker {
-                Some(docker) if docker.hears(token) => {
-                    let ports = docker.hear(self.reactor);
-                    self.events.extend(ports.map(|ports| Event::Services(Box::new(ports))));
+            os::ReactorEvent::Signal(number) => self.handle_signal(number),
+            os::ReactorEvent::Timeout => self.handle_timeout(),
+            os::ReactorEvent::Readable(token) => match &mut self.docker {
+                Some(docker) if docker.is_answer_socket(token) => {
+                    let ports = docker.read_answer(self.reactor);
+                    self.events.extend(ports.map(|ports| StarterEvent::ServicePorts(Box::new(ports))));
                 }
-                _ => self.ordered(token),
+                _ => self.handle_control_socket(token),
             },
-            os::Event::Piece { .. } => {}
+            os::ReactorEvent::Piece { .. } => {}
         }
-        self.look_on();
-        if self.beside.parent.as_mut().is_some_and(|parent| parent.is_gone(clock::tick())) {
-            self.beside.parent = None;
-            let who = if self.job.private.is_some() { "htc-slot-run" } else { "whoever started this" };
+        self.advance_disk_scan();
+        if self.inputs.parent.as_mut().is_some_and(|parent| parent.is_gone(clock::monotonic_now())) {
+            self.inputs.parent = None;
+            let who = if self.context.private_directory.is_some() {
+                "htc-slot-run"
+            } else {
+                "whoever started this"
+            };
             self.warn(format!("{who} is gone: ending the job"));
-            self.signal(libc::SIGQUIT);
+            self.handle_signal(libc::SIGQUIT);
         }
         Ok(())
     }
 
-    fn timeout(&mut self) {
-        let now = clock::tick();
-        let due = |at: Option<Tick>| at.is_some_and(|at| at <= now);
+    fn handle_timeout(&mut self) {
+        let now = clock::monotonic_now();
+        let due = |at: Option<MonotonicTime>| at.is_some_and(|at| at <= now);
         if due(self.wake_at) {
             self.wake_at = None;
-            self.events.push_back(Event::Timeout);
+            self.events.push_back(StarterEvent::Timeout);
         }
-        self.look_if_due(now);
-        self.kill_slow_tools(now);
+        self.sample_if_due(now);
+        self.kill_slow_runtime_calls(now);
         if let Some(docker) = &mut self.docker {
-            docker.ask(now, self.reactor);
+            docker.query_if_due(now, self.reactor);
         }
-        self.kill_slow_mover(now);
+        self.kill_slow_plugin(now);
         self.refresh_credentials(now);
-        if let Some(control) = &mut self.beside.control {
-            control.look(now, self.reactor);
+        if let Some(control) = &mut self.inputs.control {
+            control.check_timeouts(now, self.reactor);
         }
         let moment = self.now();
-        self.show(moment, Some(Seen::Time));
+        self.notify_observer(moment, Some(StarterObservation::WakeTime));
         if due(self.timeout_at) {
-            let request = if self.timed_out { Request::Fast(None) } else { Request::Graceful(None) };
+            let request =
+                if self.timed_out { StarterCommand::Fast(None) } else { StarterCommand::Graceful(None) };
             // Again and again: what does not end at the first may at the second.
-            self.timeout_at = Some(now.plus(AFTER_TIMEOUT));
+            self.timeout_at = Some(now.plus(TIMEOUT_GRACE));
             if !self.timed_out {
-                let event = self.event(Kind::Warning).reason("--timeout has passed: ending the job");
-                self.stream.tell(&event);
+                let event =
+                    self.event(RunnerEventKind::Warning).reason("--timeout has passed: ending the job");
+                self.stream.report(&event);
             }
             self.timed_out = true;
-            self.asked = self.asked.max(Asked::Otherwise);
-            self.events.push_back(Event::Asked(request));
+            self.end_request = self.end_request.max(EndRequest::Other);
+            self.events.push_back(StarterEvent::Requested(request));
         }
     }
 
-    fn carry_out(&mut self, now: Now, action: Action) {
+    fn carry_out(&mut self, now: ClockReading, action: StarterAction) {
         match action {
-            Action::MakeScratch { files } => self.make_scratch(&files),
-            Action::OpenLog => {
+            StarterAction::MakeScratch { files } => self.make_scratch(&files),
+            StarterAction::OpenLog => {
                 self.open_log();
                 self.write_visa();
-                self.job.hook_limits =
-                    hook_limits::of_starter(&self.job.sandbox.scratch, self.job.hook_stack);
+                self.context.hook_limits =
+                    hook_limits::starter_limits(&self.context.sandbox.scratch, self.context.hook_stack);
             }
-            Action::WriteFile(file) => self.write_file(&file),
-            Action::Call(call) => self.call(now, call),
-            Action::RunTool(call, tool) => self.run_tool(call, *tool),
-            Action::OpenFiles(files) => self.open_files(&files),
-            Action::MakeDirectory { path, mode } => self.make_directory(&path, mode),
-            Action::Remember { container } => self.remember(&container),
-            Action::Pulling { image, own } => {
-                self.note_left(&Left::Pull { image: image.to_string(), own: own.to_string() });
+            StarterAction::WriteFile(file) => self.write_file(&file),
+            StarterAction::Call(call) => self.start_hook_call(now, call),
+            StarterAction::RunTool(call, tool) => self.start_runtime_call(call, *tool),
+            StarterAction::OpenFiles(files) => self.open_files(&files),
+            StarterAction::MakeDirectory { path, mode } => self.make_directory(&path, mode),
+            StarterAction::RememberContainer { container } => self.write_recovery_file(&container),
+            StarterAction::RememberPull { image, own } => {
+                self.write_state_record(&LeftoverRecord::Pull {
+                    image: image.to_string(),
+                    own: own.to_string(),
+                });
             }
-            Action::DockerConfig(config) => self.docker_config(config.as_deref()),
-            Action::StartProcess(process) => self.start(now, &process),
-            Action::Transfer(way) => self.transfer(way),
-            Action::AbortTransfer => self.abort_transfer(),
-            Action::Manifest { directory, name, content } => self.write_manifest(&directory, name, content),
-            Action::Measure => {
+            StarterAction::DockerConfig(config) => self.write_docker_config(config.as_deref()),
+            StarterAction::StartProcess(process) => self.start(now, &process),
+            StarterAction::Transfer(way) => self.transfer(way),
+            StarterAction::AbortTransfer => self.abort_transfer(),
+            StarterAction::Manifest { directory, name, content } => {
+                self.write_manifest(&directory, name, content)
+            }
+            StarterAction::Measure => {
                 self.sample();
-                let usage = self.measured();
-                self.with_disk(Event::Measured(usage));
+                let usage = self.measured_usage();
+                self.queue_with_disk_usage(StarterEvent::Measured(usage));
             }
-            Action::SignalJob(number) => self.signal_job(number),
-            Action::KillFamily => {
+            StarterAction::SignalJob(number) => self.signal_job(number),
+            StarterAction::KillFamily => {
                 self.killed = true;
                 self.signal_family(libc::SIGKILL);
             }
-            Action::StopFamily => self.signal_family(libc::SIGSTOP),
-            Action::ContinueFamily => self.signal_family(libc::SIGCONT),
-            Action::KillCall(call) => self.kill_call(call),
-            Action::KillCalls => self.kill_calls(),
-            Action::WakeAt(at) => self.wake_at = at,
-            Action::WriteUpdateAd(bytes) => self.write_update(&bytes),
-            Action::WriteResultAd(bytes) => self.write_result(bytes),
-            Action::Log(event) => self.log(now, &event),
-            Action::Tell(notice) => self.tell(notice),
-            Action::RemoveScratch => self.remove_scratch(),
-            Action::Finish { status, standing, outcome } => self.finished = Some((status, standing, outcome)),
+            StarterAction::StopFamily => self.signal_family(libc::SIGSTOP),
+            StarterAction::ContinueFamily => self.signal_family(libc::SIGCONT),
+            StarterAction::KillCall(call) => self.kill_call(call),
+            StarterAction::KillCalls => self.kill_calls(),
+            StarterAction::WakeAt(at) => self.wake_at = at,
+            StarterAction::WriteUpdateAd(bytes) => self.write_update(&bytes),
+            StarterAction::WriteResultAd(bytes) => self.write_result(bytes),
+            StarterAction::Log(event) => self.log(now, &event),
+            StarterAction::Report(notice) => self.report_notice(notice),
+            StarterAction::RemoveScratch => self.remove_scratch(),
+            StarterAction::Finish { status, job_outcome: standing, outcome_ad: outcome } => {
+                self.finished = Some((status, standing, outcome))
+            }
         }
     }
 
-    fn tell(&mut self, notice: Notice) {
-        if let Notice::NotStarted { reason } = &notice {
+    fn report_notice(&mut self, notice: StarterNotice) {
+        if let StarterNotice::NotStarted { reason } = &notice {
             self.not_started.get_or_insert_with(|| reason.clone());
         }
         let subject = match &notice {
-            Notice::Quirk { quirk, .. } => Some(quirk.id()),
-            Notice::Once { subject, .. } => Some(*subject),
+            StarterNotice::Quirk { quirk, .. } => Some(quirk.id()),
+            StarterNotice::WarningOnce { subject, .. } => Some(*subject),
             _ => None,
         };
-        if subject.is_some_and(|subject| !notice::is_news(self.job.private.as_deref(), subject)) {
+        if subject.is_some_and(|subject| {
+            !notice::is_first_report(self.context.private_directory.as_deref(), subject)
+        }) {
             return;
         }
-        if let Some(event) = notice::event(self.event(Kind::Warning), notice) {
-            self.stream.tell(&event);
+        if let Some(event) = notice::notice_to_event(self.event(RunnerEventKind::Warning), notice) {
+            self.stream.report(&event);
         }
     }
 }

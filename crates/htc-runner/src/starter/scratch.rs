@@ -3,23 +3,26 @@
 use std::io;
 
 use super::control::ControlCommand;
-use super::credentials::not_available;
-use super::live::Live;
-use htc_base::time::Tick;
+use super::credentials::unavailable_hold;
+use super::run_state::RunState;
+use htc_base::time::MonotonicTime;
 use htc_os::clock;
 use htc_starter::logical_volume::LogicalVolume;
-use htc_starter::{Event, File, Left};
+use htc_starter::{LeftoverRecord, ScratchFile, StarterEvent};
 
-impl Live<'_> {
-    pub(super) fn make_scratch(&mut self, all: &[File]) {
+impl RunState<'_> {
+    pub(super) fn make_scratch(&mut self, all: &[ScratchFile]) {
         let ad = all.iter().find(|file| file.name == ".job.ad").map_or(&[][..], |file| &file.bytes);
         self.begin_state(ad);
-        let volume = self.job.sandbox.volume.as_ref().and_then(|volume| volume.logical.clone());
+        let volume = self.context.sandbox.volume.as_ref().and_then(|volume| volume.logical.clone());
         let is_encrypted = volume.as_ref().is_some_and(|volume| volume.encrypted);
         if let Some(LogicalVolume { group, name, .. }) = volume {
-            self.note_left(&Left::Volume { group: group.to_string(), name: name.to_string() });
+            self.write_state_record(&LeftoverRecord::Volume {
+                group: group.to_string(),
+                name: name.to_string(),
+            });
         }
-        let event = match self.job.sandbox.make() {
+        let event = match self.context.sandbox.make() {
             Ok(no_volume) => {
                 let encrypted = is_encrypted && no_volume.is_none();
                 if let Some(why) = no_volume {
@@ -28,16 +31,16 @@ impl Live<'_> {
                     ));
                 }
                 all.iter().for_each(|file| self.write_file(file));
-                match self.lay_credentials() {
-                    Ok(()) => Event::ScratchMade { encrypted },
-                    Err(error) => Event::ScratchFailed {
+                match self.write_credentials() {
+                    Ok(()) => StarterEvent::ScratchMade { encrypted },
+                    Err(error) => StarterEvent::ScratchFailed {
                         no_execute: false,
                         reason: format!("cannot lay the job's tokens into its scratch directory: {error}"),
                     },
                 }
             }
-            Err(failure) => Event::ScratchFailed {
-                no_execute: self.job.sandbox.top.parent().is_some_and(|execute| !execute.exists()),
+            Err(failure) => StarterEvent::ScratchFailed {
+                no_execute: self.context.sandbox.top.parent().is_some_and(|execute| !execute.exists()),
                 reason: format!(
                     "cannot make the scratch directory '{}': {}",
                     failure.path.display(),
@@ -46,25 +49,25 @@ impl Live<'_> {
             },
         };
         // The file of updates is there from the start, empty (s32 case 08).
-        if matches!(event, Event::ScratchMade { .. }) {
+        if matches!(event, StarterEvent::ScratchMade { .. }) {
             self.write_update(b"");
         }
         self.events.push_back(event);
     }
 
-    fn lay_credentials(&mut self) -> io::Result<()> {
-        let identity = self.job.identity.clone();
-        match &mut self.job.credentials {
-            Some(credentials) => credentials.lay(identity.as_ref(), clock::tick()),
+    fn write_credentials(&mut self) -> io::Result<()> {
+        let identity = self.context.identity.clone();
+        match &mut self.context.credentials {
+            Some(credentials) => credentials.write_files(identity.as_ref(), clock::monotonic_now()),
             None => Ok(()),
         }
     }
 
     /// Brings them anew where it is time to.
-    pub(super) fn refresh_credentials(&mut self, now: Tick) {
-        let identity = self.job.identity.clone();
-        let Some(credentials) = &mut self.job.credentials else { return };
-        if credentials.due().is_none_or(|due| due > now) {
+    pub(super) fn refresh_credentials(&mut self, now: MonotonicTime) {
+        let identity = self.context.identity.clone();
+        let Some(credentials) = &mut self.context.credentials else { return };
+        if credentials.next_refresh().is_none_or(|due| due > now) {
             return;
         }
         let Err(lack) = credentials.refresh(identity.as_ref(), now) else { return };
@@ -73,24 +76,24 @@ impl Live<'_> {
             lack.why
         ));
         // Nobody can be asked to hold a job that is about to leave, or has left.
-        if lack.holds && self.beside.companion.is_some() {
-            drop(self.obey(ControlCommand::Vacate(Some(not_available()), true)));
+        if lack.holds_job && self.inputs.observer.is_some() {
+            drop(self.carry_out_order(ControlCommand::Vacate(Some(unavailable_hold()), true)));
         }
     }
 
     /// Removes the directory with all that is laid beside the job's own.
     pub(super) fn remove_scratch(&mut self) {
         self.close_scratch();
-        self.take_credentials_away();
-        self.docker_config(None);
-        let remains = self.job.sandbox.remove();
-        self.events.push_back(Event::ScratchRemoved { remains });
+        self.remove_credentials();
+        self.write_docker_config(None);
+        let remains = self.context.sandbox.remove();
+        self.events.push_back(StarterEvent::ScratchRemoved { remains });
     }
 
-    fn take_credentials_away(&mut self) {
-        let identity = self.job.identity.clone();
-        let Some(credentials) = &mut self.job.credentials else { return };
-        for left in credentials.take_away(identity.as_ref()) {
+    fn remove_credentials(&mut self) {
+        let identity = self.context.identity.clone();
+        let Some(credentials) = &mut self.context.credentials else { return };
+        for left in credentials.remove_files(identity.as_ref()) {
             self.warn(format!("the job's credentials cannot be taken away: {left}"));
         }
     }

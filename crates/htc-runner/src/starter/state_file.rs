@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use crate::journal::{JournalError, JournalFile};
 use htc_os::process_table;
-use htc_starter::Left;
+use htc_starter::LeftoverRecord;
 
 /// Where state files stand when EXECUTE is not root's alone, as where it belongs to the account `condor`.
-pub(super) const OF_ROOT: &str = "/run/htc-hooks";
+pub(super) const ROOT_DIRECTORY: &str = "/run/htc-hooks";
 
 /// Behind the name of the slot's directory.
-const SUFFIX: &str = ".left";
+const FILE_SUFFIX: &str = ".left";
 
 /// So many starters of one number are told apart.
-const MOST_OF_A_NUMBER: u32 = 100;
+const MAX_FILES_PER_PID: u32 = 100;
 
 /// The state file of this starter.
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub struct StateFile {
     path: PathBuf,
     journal: JournalFile,
     /// It stays when we end: what came of the job has not been told.
-    kept: bool,
+    keeps_file: bool,
     /// It stays when we end, as something does that it names.
-    remains: bool,
+    has_leftovers: bool,
     /// It could not be written, which has been told.
-    torn: bool,
+    is_broken: bool,
 }
 
 impl StateFile {
@@ -40,26 +40,28 @@ impl StateFile {
         let execute = top.parent().and_then(|execute| fs::metadata(execute).ok());
         if root
             && execute.is_some_and(|execute| execute.mode() & 0o022 != 0)
-            && let Ok(file) = Self::among_all(Path::new(OF_ROOT))
+            && let Ok(file) = Self::create_in_shared_directory(Path::new(ROOT_DIRECTORY))
         {
             return Ok(file);
         }
         let mut path = OsString::from(top);
-        path.push(SUFFIX);
+        path.push(FILE_SUFFIX);
         let path = PathBuf::from(path);
-        match JournalFile::open::<Left>(&path) {
-            Err(JournalError::Unsafe { .. }) if root => Self::among_all(Path::new(OF_ROOT)),
-            opened => opened.map(|(journal, _)| StateFile::begun(path, journal)),
+        match JournalFile::open::<LeftoverRecord>(&path) {
+            Err(JournalError::Unsafe { .. }) if root => {
+                Self::create_in_shared_directory(Path::new(ROOT_DIRECTORY))
+            }
+            opened => opened.map(|(journal, _)| StateFile::from_journal(path, journal)),
         }
     }
 
-    fn begun(path: PathBuf, journal: JournalFile) -> Self {
-        StateFile { path, journal, kept: false, remains: false, torn: false }
+    fn from_journal(path: PathBuf, journal: JournalFile) -> Self {
+        StateFile { path, journal, keeps_file: false, has_leftovers: false, is_broken: false }
     }
 
     /// Begins it in a directory where those of all EXECUTE directories stand, and of other PID namespaces: another starter of the
     /// same number may have one there, or may have left one that is still needed.
-    fn among_all(directory: &Path) -> Result<Self, JournalError> {
+    fn create_in_shared_directory(directory: &Path) -> Result<Self, JournalError> {
         // Where it cannot be made that is what is told.
         drop(fs::DirBuilder::new().mode(0o700).create(directory));
         let pid = std::process::id().cast_signed();
@@ -67,12 +69,14 @@ impl StateFile {
         loop {
             let path = match number {
                 0 => directory.join(name_of(pid)),
-                _ => directory.join(format!("dir_{pid}.{number}{SUFFIX}")),
+                _ => directory.join(format!("dir_{pid}.{number}{FILE_SUFFIX}")),
             };
-            match JournalFile::open::<Left>(&path) {
-                Ok((journal, before)) if before.records.is_empty() => return Ok(Self::begun(path, journal)),
-                Ok(_) | Err(JournalError::Held { .. }) if number < MOST_OF_A_NUMBER => number += 1,
-                opened => return opened.map(|(journal, _)| Self::begun(path, journal)),
+            match JournalFile::open::<LeftoverRecord>(&path) {
+                Ok((journal, before)) if before.records.is_empty() => {
+                    return Ok(Self::from_journal(path, journal));
+                }
+                Ok(_) | Err(JournalError::InUse { .. }) if number < MAX_FILES_PER_PID => number += 1,
+                opened => return opened.map(|(journal, _)| Self::from_journal(path, journal)),
             }
         }
     }
@@ -80,28 +84,28 @@ impl StateFile {
 
 impl StateFile {
     /// Writes one record.
-    pub(super) fn note(&mut self, left: &Left) -> Result<(), JournalError> {
+    pub(super) fn append_record(&mut self, left: &LeftoverRecord) -> Result<(), JournalError> {
         let noted = self.journal.append(left);
         // One failure tells of all.
-        if noted.is_err() && std::mem::replace(&mut self.torn, true) { Ok(()) } else { noted }
+        if noted.is_err() && std::mem::replace(&mut self.is_broken, true) { Ok(()) } else { noted }
     }
 
     /// Something that it names could not be removed: whoever cleans tries again.
-    pub(super) fn remains(&mut self) {
-        self.remains = true;
+    pub(super) fn mark_leftovers(&mut self) {
+        self.has_leftovers = true;
     }
 
     /// What came of the job could not be told: the file stays, and whoever cleans up tells it.
-    pub fn keep(mut self, ad: &[u8]) {
+    pub fn keep_file(mut self, ad: &[u8]) {
         let ad = String::from_utf8_lossy(ad).into_owned();
-        self.kept = self.journal.append(&Left::Untold { ad }).is_ok();
+        self.keeps_file = self.journal.append(&LeftoverRecord::Untold { ad }).is_ok();
     }
 }
 
 impl Drop for StateFile {
     /// Nothing is left, and what came of the job has been told.
     fn drop(&mut self) {
-        if self.kept || (self.remains && self.journal.append(&Left::Reported).is_ok()) {
+        if self.keeps_file || (self.has_leftovers && self.journal.append(&LeftoverRecord::Reported).is_ok()) {
             return;
         }
         remove(&self.path);
@@ -118,14 +122,17 @@ pub(super) fn remove(path: &Path) {
 
 /// The first name of the state file of a starter.
 pub(super) fn name_of(starter: i32) -> String {
-    format!("dir_{starter}{SUFFIX}")
+    format!("dir_{starter}{FILE_SUFFIX}")
 }
 
 /// Removes locks whose files are gone: of starters that were killed while they removed the two.
-pub(super) fn remove_lone_locks(directory: &Path) {
+pub(super) fn remove_orphaned_locks(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let of_gone = || htc_starter::starter_of(&name).is_some_and(|pid| process_table::read(pid).is_none());
+        let of_gone = || {
+            htc_starter::starter_pid_from_name(&name)
+                .is_some_and(|pid| process_table::read_process(pid).is_none())
+        };
         let path = entry.path();
         if name.ends_with(".left.lock") && of_gone() && !path.with_extension("").exists() {
             drop(fs::remove_file(path));
@@ -134,45 +141,45 @@ pub(super) fn remove_lone_locks(directory: &Path) {
 }
 
 /// The state files of our account in a directory, with the starters that they are of. Others have theirs, and may put anything there.
-pub(super) fn all_in(directory: &Path) -> Vec<(PathBuf, i32)> {
+pub(super) fn list_state_files(directory: &Path) -> Vec<(PathBuf, i32)> {
     let own = nix::unistd::geteuid().as_raw();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let entries = entries.filter(|entry| entry.metadata().is_ok_and(|status| status.uid() == own));
     let of_starter = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.to_owned();
-        let pid = htc_starter::starter_of(&name).filter(|_| name.ends_with(SUFFIX))?;
+        let pid = htc_starter::starter_pid_from_name(&name).filter(|_| name.ends_with(FILE_SUFFIX))?;
         Some((path, pid))
     };
     entries.filter_map(|entry| of_starter(entry.path())).collect()
 }
 
 /// Reads the state file of a starter if that is gone; nothing for one that is in use.
-pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<Left>>> {
-    let is_gone = || process_table::read(starter).is_none_or(|one| one.is_zombie());
+pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<LeftoverRecord>>> {
+    let is_gone = || process_table::read_process(starter).is_none_or(|one| one.is_zombie());
     // Another cleaner may have been here; opening it would make it anew.
     if !path.exists() {
         return Ok(None);
     }
-    match JournalFile::open::<Left>(path) {
+    match JournalFile::open::<LeftoverRecord>(path) {
         Ok((_, journal)) => Ok(Some(journal.records)),
         // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter. What process has
         // a number in another PID namespace cannot be seen from here.
-        Err(JournalError::Held { .. }) if is_gone() => {
-            let elsewhere = |record: &Left| matches!(record, Left::Starter { pid_namespace: Some(of), .. } if Some(*of) != pid_namespace());
+        Err(JournalError::InUse { .. }) if is_gone() => {
+            let elsewhere = |record: &LeftoverRecord| matches!(record, LeftoverRecord::Starter { pid_namespace: Some(of), .. } if Some(*of) != pid_namespace());
             Ok(peek(path)?.filter(|records| !records.iter().any(elsewhere)))
         }
-        Err(JournalError::Held { .. }) => Ok(None),
-        Err(error) => gone(error),
+        Err(JournalError::InUse { .. }) => Ok(None),
+        Err(error) => none_if_not_found(error),
     }
 }
 
 /// What stands in a file that is locked.
-fn peek(path: &Path) -> io::Result<Option<Vec<Left>>> {
-    JournalFile::peek(path).map(|journal| Some(journal.records)).or_else(gone)
+fn peek(path: &Path) -> io::Result<Option<Vec<LeftoverRecord>>> {
+    JournalFile::peek(path).map(|journal| Some(journal.records)).or_else(none_if_not_found)
 }
 
 /// Nothing, where the starter has ended, and removed its file, meanwhile.
-fn gone(error: JournalError) -> io::Result<Option<Vec<Left>>> {
+fn none_if_not_found(error: JournalError) -> io::Result<Option<Vec<LeftoverRecord>>> {
     match error {
         JournalError::System { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(None),
         error => Err(io::Error::other(error)),
@@ -185,9 +192,9 @@ pub(super) fn pid_namespace() -> Option<u64> {
 }
 
 /// Whether a starter holds its state file, wherever it runs.
-pub fn is_held(execute: &Path, starter: i32) -> bool {
+pub fn is_starter_alive(execute: &Path, starter: i32) -> bool {
     let held = |directory: &Path| matches!(read(&directory.join(name_of(starter)), starter), Ok(None));
-    [execute, Path::new(OF_ROOT)]
+    [execute, Path::new(ROOT_DIRECTORY)]
         .iter()
         .any(|directory| directory.join(name_of(starter)).exists() && held(directory))
 }
@@ -209,25 +216,25 @@ mod tests {
         let name = |file: &StateFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
         let pid = std::process::id();
         // One that is in use, in another PID namespace.
-        let mut first = StateFile::among_all(home.path()).unwrap();
+        let mut first = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&first), format!("dir_{pid}.left"));
-        let second = StateFile::among_all(home.path()).unwrap();
+        let second = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&second), format!("dir_{pid}.1.left"));
         drop(second);
         // One that was killed, of another EXECUTE.
-        first.journal.append(&Left::Stage { name: "run".into() }).unwrap();
+        first.journal.append(&LeftoverRecord::Stage { name: "run".into() }).unwrap();
         let StateFile { path, journal, .. } = &mut first;
         let records = |path: &Path| peek(path).unwrap().unwrap().len();
         let kept = records(path);
         let place = path.clone();
-        *journal = JournalFile::open::<Left>(&home.path().join("other")).unwrap().0;
-        let third = StateFile::among_all(home.path()).unwrap();
+        *journal = JournalFile::open::<LeftoverRecord>(&home.path().join("other")).unwrap().0;
+        let third = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&third), format!("dir_{pid}.1.left"));
         assert_eq!((records(&place), kept), (1, 1));
-        assert_eq!(all_in(home.path()).len(), 2);
+        assert_eq!(list_state_files(home.path()).len(), 2);
         drop(third);
         drop(first);
-        assert!(all_in(home.path()).is_empty());
+        assert!(list_state_files(home.path()).is_empty());
     }
 
     #[test]
@@ -236,8 +243,8 @@ mod tests {
         let gone = 4_194_002;
         for (pid_namespace, there) in [(Some(1), false), (super::pid_namespace(), true), (None, true)] {
             let path = home.path().join(name_of(gone));
-            let (mut journal, _) = JournalFile::open::<Left>(&path).unwrap();
-            let starter = Left::Starter {
+            let (mut journal, _) = JournalFile::open::<LeftoverRecord>(&path).unwrap();
+            let starter = LeftoverRecord::Starter {
                 pid: gone,
                 started: 1,
                 directory: home.path().join("x"),
@@ -246,7 +253,7 @@ mod tests {
             };
             journal.append(&starter).unwrap();
             assert_eq!(read(&path, gone).unwrap().is_some(), there);
-            assert_eq!(is_held(home.path(), gone), !there);
+            assert_eq!(is_starter_alive(home.path(), gone), !there);
             drop(journal);
             assert!(read(&path, gone).unwrap().is_some());
             remove(&path);
@@ -262,9 +269,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(name_of(4_194_003));
         fs::write(&path, "x").unwrap();
-        assert_eq!(all_in(home.path()).len(), 1);
+        assert_eq!(list_state_files(home.path()).len(), 1);
         std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
-        assert_eq!(all_in(home.path()).len(), 0);
+        assert_eq!(list_state_files(home.path()).len(), 0);
     }
 
     #[test]
@@ -272,12 +279,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut file = StateFile::new(&home.path().join("dir_7")).unwrap();
         let path = file.path.clone();
-        file.journal.append(&Left::Job { id: "1.0".into(), ad: String::new() }).unwrap();
-        file.remains = true;
+        file.journal.append(&LeftoverRecord::Job { id: "1.0".into(), ad: String::new() }).unwrap();
+        file.has_leftovers = true;
         drop(file);
-        let records = JournalFile::open::<Left>(&path).unwrap().1.records;
+        let records = JournalFile::open::<LeftoverRecord>(&path).unwrap().1.records;
         assert_eq!(records.len(), 2);
-        assert!(htc_starter::unfinished(&records).is_none());
+        assert!(htc_starter::find_unfinished_job(&records).is_none());
     }
 
     #[test]
@@ -288,7 +295,7 @@ mod tests {
         for pid in [gone, own] {
             fs::write(lock(pid), "").unwrap();
         }
-        remove_lone_locks(home.path());
+        remove_orphaned_locks(home.path());
         assert!(!lock(gone).exists() && lock(own).exists());
     }
 }

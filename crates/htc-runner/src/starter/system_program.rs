@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::child;
-use super::probe::Probing;
+use super::job_child;
+use super::probe::RuntimeProbe;
 use htc_base::process::Exit;
 use htc_os::RealWorld;
 use htc_starter::container::ToolCall;
@@ -22,15 +22,17 @@ pub(super) fn path_of(program: &str, world: &RealWorld) -> Result<PathBuf, Strin
     // They belong to root, whose PATH a service may not have.
     let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
     let of_system = || place.into_iter().find(|path| path.exists());
-    child::program(&program.into(), world).or_else(of_system).ok_or_else(|| format!("there is no {program}"))
+    job_child::find_program(&program.into(), world)
+        .or_else(of_system)
+        .ok_or_else(|| format!("there is no {program}"))
 }
 
 /// Runs a program of the system and returns what it printed.
 pub(super) fn run(program: &str, words: impl IntoIterator<Item = BString>) -> Result<BString, String> {
     let world = RealWorld::new();
     let path = path_of(program, &world)?;
-    let call = ToolCall::of_system(BString::from(path.as_os_str().as_bytes()), words);
-    match Probing::ourselves(&world).one(&call) {
+    let call = ToolCall::for_system_program(BString::from(path.as_os_str().as_bytes()), words);
+    match RuntimeProbe::with_own_environment(&world).run_single_query(&call) {
         Ok((Some(Exit::Code(0)), output)) => Ok(output.into()),
         Ok((Some(exit), output)) => Err(format!("{program} {exit}: {}", output.trim().as_bstr())),
         Ok((None, _)) => Err(format!("{program} cannot be executed")),

@@ -10,34 +10,36 @@ use std::path::{Path, PathBuf};
 
 use bstr::{BString, ByteSlice};
 
-use super::child::is_dangling;
-use crate::event_log::{EventLog, EventLogKnobs, places_of_locks};
-use htc_base::process::Identity;
-use htc_base::quirks::{Decided, Quirk, Quirks};
-use htc_base::time::Now;
+use super::job_child::is_dangling;
+use crate::event_log::{EventLog, EventLogParameters, lock_directory};
+use htc_base::process::ProcessIdentity;
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
+use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
-use htc_config::{ValueError, View};
+use htc_config::{ConfigView, ValueError};
 use htc_os::clock;
 use htc_os::file_lock::FileLock;
-use htc_os::identity::acting_as;
-use htc_starter::{JobInfo, LogEvent};
-use htc_user_log::{Body, EventTime, FormatOptions, JobEvent, Share, Terminated, UsageTime, nodes_mask};
+use htc_os::identity::run_as;
+use htc_starter::{JobInfo, JobLogEvent};
+use htc_user_log::{
+    CpuTime, EventBody, EventTime, FormatOptions, JobEvent, RunUsage, TerminatedEvent, dagman_nodes_mask,
+};
 
 /// A log that a job asks for. Nothing is written before it has been opened.
 #[derive(Debug)]
 pub struct UserLog {
     /// The log that is named first.
-    own: LogFile,
+    main_log: UserLogFile,
     /// The log of the DAGMan that has submitted the job.
-    nodes: Option<LogFile>,
+    nodes_log: Option<UserLogFile>,
     id: (i32, i32, i32),
     options: FormatOptions,
     address: BString,
     /// Whether others are locked out while an event is written, and where those locks stand.
     locking: Option<Option<PathBuf>>,
     /// The log of all jobs, which gets each event first.
-    global: Option<EventLog>,
+    event_log: Option<EventLog>,
     /// Why that could not be written, and whether somebody knows it.
     complaint: Option<String>,
     has_complained: bool,
@@ -46,9 +48,9 @@ pub struct UserLog {
 
 /// One file of a job's log.
 #[derive(Debug)]
-struct LogFile {
+struct UserLogFile {
     path: PathBuf,
-    form: Form,
+    format: LogFormat,
     /// Numbers of the events that it gets, or `None` for all events and what the ad wants beside them.
     mask: Option<Vec<i64>>,
     /// True if each event is written through to the disk.
@@ -56,7 +58,7 @@ struct LogFile {
     file: Option<fs::File>,
 }
 
-impl LogFile {
+impl UserLogFile {
     /// Opens it, with the directories above it.
     fn open(&mut self) -> io::Result<()> {
         if self.path.as_os_str().is_empty() {
@@ -76,22 +78,22 @@ impl LogFile {
         Ok(())
     }
 
-    fn has(&self, event: &JobEvent) -> bool {
+    fn accepts_event(&self, event: &JobEvent) -> bool {
         self.mask.as_ref().is_none_or(|mask| mask.contains(&i64::from(event.number)))
     }
 
     fn print(&self, event: &JobEvent, options: FormatOptions) -> Vec<u8> {
-        match self.form {
-            Form::Text => event.text(options),
-            Form::Xml => event.xml(),
-            Form::Json => event.json(),
+        match self.format {
+            LogFormat::Text => event.to_text(options),
+            LogFormat::Xml => event.to_xml(),
+            LogFormat::Json => event.to_json(),
         }
     }
 
     /// Appends bytes, whole, with one write; nothing while it is not open.
     fn append(&mut self, bytes: &[u8], locking: Option<&Option<PathBuf>>) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        let _lock = locking.map(|place| FileLock::of(&self.path, file, place.as_deref())).transpose()?;
+        let _lock = locking.map(|place| FileLock::acquire(&self.path, file, place.as_deref())).transpose()?;
         file.write_all(bytes)?;
         if self.fsync { file.sync_data() } else { Ok(()) }
     }
@@ -99,7 +101,7 @@ impl LogFile {
 
 /// What the configuration and the command line say of logs.
 #[derive(Clone, Debug, Default)]
-pub struct LogSettings {
+pub struct UserLogSettings {
     /// DEFAULT_USERLOG_FORMAT_OPTIONS.
     pub options: BString,
     /// ENABLE_USERLOG_LOCKING, with the place of the locks.
@@ -107,54 +109,54 @@ pub struct LogSettings {
     /// ENABLE_USERLOG_FSYNC.
     pub fsync: bool,
     /// EVENT_LOG and what belongs to it.
-    pub global: Option<EventLogKnobs>,
+    pub event_log: Option<EventLogParameters>,
     /// The log that `--log` names, whatever the job's ad says.
-    pub named: Option<PathBuf>,
+    pub path_override: Option<PathBuf>,
 }
 
-impl LogSettings {
+impl UserLogSettings {
     /// Reads them.
     ///
     /// # Errors
     /// A value that is none.
-    pub fn read(view: &View<'_>, named: Option<PathBuf>) -> Result<Self, ValueError> {
+    pub fn read(view: &ConfigView<'_>, named: Option<PathBuf>) -> Result<Self, ValueError> {
         let boolean = |name: &str| -> Result<bool, ValueError> {
             Ok(view.boolean(name)?.is_some_and(|setting| setting.value))
         };
         let options = view.string("DEFAULT_USERLOG_FORMAT_OPTIONS")?.map(|setting| setting.value);
         let locking = match boolean("ENABLE_USERLOG_LOCKING")? {
-            true => Some(places_of_locks(view)?),
+            true => Some(lock_directory(view)?),
             false => None,
         };
-        Ok(LogSettings {
+        Ok(UserLogSettings {
             options: options.unwrap_or_default(),
             locking,
             fsync: boolean("ENABLE_USERLOG_FSYNC")?,
-            global: EventLogKnobs::read(view)?,
-            named,
+            event_log: EventLogParameters::read(view)?,
+            path_override: named,
         })
     }
 }
 
 /// The log of a job that does not want one (`UNIX_NULL_FILE`).
-const NO_LOG: &str = "/dev/null";
+const NULL_LOG: &str = "/dev/null";
 
 /// The attribute that names the log of a queue.
-const OF_QUEUE: &str = "UserLog";
+const QUEUE_LOG_ATTRIBUTE: &str = "UserLog";
 /// The attribute that names the log of DAGMan.
-const OF_NODES: &str = "DAGManNodesLog";
+const NODES_LOG_ATTRIBUTE: &str = "DAGManNodesLog";
 /// The bit of UserLogUseXML that asks for JSON.
-const JSON: i64 = 2;
+const JSON_BIT: i64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum LogFormat {
     Text,
     Xml,
     Json,
 }
 
 /// What a job's log is known by.
-pub struct Opening<'a> {
+pub struct UserLogInputs<'a> {
     /// The job's ad as it was read.
     pub ad: &'a ClassAd,
     /// The job.
@@ -162,86 +164,92 @@ pub struct Opening<'a> {
     /// The scratch directory, where a relative Iwd lies.
     pub scratch: &'a Path,
     /// What is configured.
-    pub settings: &'a LogSettings,
+    pub settings: &'a UserLogSettings,
     /// The account of daemons, which writes the log of all jobs; `None` is our own.
-    pub daemon: Option<Identity>,
+    pub daemon: Option<ProcessIdentity>,
     /// What stands for the starter's address: `<host:port>` of nobody.
     pub address: BString,
     /// Deviations.
-    pub quirks: Quirks,
+    pub quirks: QuirkMode,
     /// What expressions are evaluated in.
     pub world: &'a dyn World,
 }
 
 impl UserLog {
     /// The log that the ad asks for; `None` if it asks for none.
-    pub fn asked_for(opening: &Opening<'_>) -> Option<UserLog> {
-        Self::named(opening, "StarterUserLog", "StarterUserLogUseXML")
+    pub fn for_starter(opening: &UserLogInputs<'_>) -> Option<UserLog> {
+        Self::from_attribute(opening, "StarterUserLog", "StarterUserLogUseXML")
     }
 
     /// The log of schedd and shadow that the ad asks for. They write the log of all jobs for a job without one, too.
-    pub fn of_queue(opening: &Opening<'_>) -> Option<UserLog> {
+    pub fn for_queue(opening: &UserLogInputs<'_>) -> Option<UserLog> {
         let only_global = || {
-            opening.settings.global.as_ref()?;
-            let named = Some(PathBuf::from(NO_LOG));
-            let settings = LogSettings { named, ..opening.settings.clone() };
-            let opening = Opening {
+            opening.settings.event_log.as_ref()?;
+            let named = Some(PathBuf::from(NULL_LOG));
+            let settings = UserLogSettings { path_override: named, ..opening.settings.clone() };
+            let opening = UserLogInputs {
                 settings: &settings,
                 daemon: opening.daemon.clone(),
                 address: opening.address.clone(),
                 ..*opening
             };
-            Self::named(&opening, OF_QUEUE, "UserLogUseXML")
+            Self::from_attribute(&opening, QUEUE_LOG_ATTRIBUTE, "UserLogUseXML")
         };
-        Self::named(opening, OF_QUEUE, "UserLogUseXML").or_else(only_global)
+        Self::from_attribute(opening, QUEUE_LOG_ATTRIBUTE, "UserLogUseXML").or_else(only_global)
     }
 
-    fn named(opening: &Opening<'_>, attribute: &str, xml: &str) -> Option<UserLog> {
-        let of_queue = attribute == OF_QUEUE;
+    fn from_attribute(opening: &UserLogInputs<'_>, attribute: &str, xml: &str) -> Option<UserLog> {
+        let of_queue = attribute == QUEUE_LOG_ATTRIBUTE;
         let context = || Context::new(opening.world).my(opening.ad);
         let of_option =
-            opening.settings.named.as_ref().map(|path| BString::from(path.as_os_str().as_bytes()));
+            opening.settings.path_override.as_ref().map(|path| BString::from(path.as_os_str().as_bytes()));
         let path_of = |name: BString| match name.is_empty() {
             true => PathBuf::new(),
             false => directory(opening, of_queue).join(name.to_path_lossy()),
         };
         let own = of_option.or_else(|| context().string(attribute));
-        let nodes = context().string(OF_NODES).filter(|name| of_queue && !name.is_empty());
+        let nodes = context().string(NODES_LOG_ATTRIBUTE).filter(|name| of_queue && !name.is_empty());
         // A job may have the log of its DAGMan alone.
         let path = match (own, &nodes) {
             (None, None) => return None,
-            (None, Some(_)) => PathBuf::from(NO_LOG),
+            (None, Some(_)) => PathBuf::from(NULL_LOG),
             (Some(name), _) => path_of(name),
         };
         let options = FormatOptions::parse(&opening.settings.options);
-        let words = !opening.quirks.has(Quirk::UserlogFormatWordsIgnored);
+        let words = !opening.quirks.reproduces(Quirk::UserlogFormatWordsIgnored);
         // The log of a queue may have the one form or the other; that of a starter alone only the first.
         let bits = context().int(xml).filter(|_| of_queue).unwrap_or(0);
         let form = match context().boolean(xml) {
-            _ if bits & JSON != 0 => Form::Json,
-            Some(true) => Form::Xml,
-            _ if words && options.xml => Form::Xml,
-            _ if words && options.json => Form::Json,
-            _ => Form::Text,
+            _ if bits & JSON_BIT != 0 => LogFormat::Json,
+            Some(true) => LogFormat::Xml,
+            _ if words && options.xml => LogFormat::Xml,
+            _ if words && options.json => LogFormat::Json,
+            _ => LogFormat::Text,
         };
         // Those of a log have 32 bits.
         let number = |number: i64| number as i32;
         let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
-        let global = opening.settings.global.clone();
+        let global = opening.settings.event_log.clone();
         let nodes = nodes.map(|name| {
-            let mask = nodes_mask(opening.ad, opening.world);
+            let mask = dagman_nodes_mask(opening.ad, opening.world);
             // With a mask it is never XML.
-            let form = if mask.is_some() && form == Form::Xml { Form::Text } else { form };
-            LogFile { path: path_of(name), form, mask, fsync: true, file: None }
+            let form = if mask.is_some() && form == LogFormat::Xml { LogFormat::Text } else { form };
+            UserLogFile { path: path_of(name), format: form, mask, fsync: true, file: None }
         });
         Some(UserLog {
-            own: LogFile { path, form, mask: None, fsync: opening.settings.fsync, file: None },
-            nodes,
+            main_log: UserLogFile {
+                path,
+                format: form,
+                mask: None,
+                fsync: opening.settings.fsync,
+                file: None,
+            },
+            nodes_log: nodes,
             id,
             options,
             address: opening.address.clone(),
             locking: opening.settings.locking.clone(),
-            global: global.map(|knobs| EventLog::new(knobs, opening.daemon.clone(), clock::now())),
+            event_log: global.map(|knobs| EventLog::new(knobs, opening.daemon.clone(), clock::now())),
             complaint: None,
             has_complained: false,
             ad: opening.ad.clone(),
@@ -253,36 +261,36 @@ impl UserLog {
     ///
     /// # Errors
     /// Those of the file system; the job runs all the same.
-    pub fn open(&mut self, identity: Option<&Identity>) -> io::Result<()> {
-        let logs = [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten();
-        let wanted = logs.filter(|log| log.path != Path::new(NO_LOG));
+    pub fn open(&mut self, identity: Option<&ProcessIdentity>) -> io::Result<()> {
+        let logs = [Some(&mut self.main_log), self.nodes_log.as_mut()].into_iter().flatten();
+        let wanted = logs.filter(|log| log.path != Path::new(NULL_LOG));
         let open_all = || {
             // One that cannot be opened does not keep the other from being opened.
             let results: Vec<io::Result<()>> = wanted.map(|log| log.open()).collect();
             results.into_iter().collect()
         };
-        acting_as(identity, open_all)?
+        run_as(identity, open_all)?
     }
 
     /// Returns the path of the job's own log.
     pub fn path(&self) -> &Path {
-        &self.own.path
+        &self.main_log.path
     }
 
     /// Appends one event, whole, with one write; nothing as long as the log is not open.
     ///
     /// # Errors
     /// Those of the write.
-    pub fn write(&mut self, now: Now, event: &LogEvent, world: &dyn World) -> io::Result<()> {
+    pub fn write(&mut self, now: ClockReading, event: &JobLogEvent, world: &dyn World) -> io::Result<()> {
         let event = self.event(now, self.body(event), world);
         let ad = self.ad.clone();
         self.write_global(&event, &ad, now, world);
-        self.own.append(&self.own.print(&event, self.options), self.locking.as_ref())
+        self.main_log.append(&self.main_log.print(&event, self.options), self.locking.as_ref())
     }
 
     /// The log of all jobs comes first; where it cannot be written the job's own still is.
-    fn write_global(&mut self, event: &JobEvent, ad: &ClassAd, now: Now, world: &dyn World) {
-        let Some(global) = &mut self.global else { return };
+    fn write_global(&mut self, event: &JobEvent, ad: &ClassAd, now: ClockReading, world: &dyn World) {
+        let Some(global) = &mut self.event_log else { return };
         if let Err(error) = global.write(event, ad, now, world) {
             let path = global.path().display();
             self.complaint =
@@ -291,7 +299,7 @@ impl UserLog {
     }
 
     /// What is wrong with the log of all jobs, once.
-    pub fn complaint(&mut self) -> Option<String> {
+    pub fn take_complaint(&mut self) -> Option<String> {
         let complaint = self.complaint.take().filter(|_| !self.has_complained);
         self.has_complained |= complaint.is_some();
         complaint
@@ -301,23 +309,23 @@ impl UserLog {
     ///
     /// # Errors
     /// Those of the write.
-    pub fn write_of_queue(
+    pub fn write_queue_event(
         &mut self,
-        now: Now,
-        body: Body,
+        now: ClockReading,
+        body: EventBody,
         ad: &ClassAd,
         world: &dyn World,
     ) -> io::Result<()> {
         let event = self.event(now, body, world);
         self.write_global(&event, ad, now, world);
         let mut written = Ok(());
-        for log in [Some(&mut self.own), self.nodes.as_mut()].into_iter().flatten() {
-            if !log.has(&event) {
+        for log in [Some(&mut self.main_log), self.nodes_log.as_mut()].into_iter().flatten() {
+            if !log.accepts_event(&event) {
                 continue;
             }
             let mut bytes = log.print(&event, self.options);
             if log.mask.is_none()
-                && let Some(more) = event.information(ad, world)
+                && let Some(more) = event.job_ad_information_event(ad, world)
             {
                 bytes.extend(log.print(&more, self.options));
             }
@@ -326,34 +334,34 @@ impl UserLog {
         written
     }
 
-    fn event(&self, now: Now, body: Body, world: &dyn World) -> JobEvent {
-        let time = EventTime::at(now.wall_us, self.options, &world.zone(now.epoch()));
+    fn event(&self, now: ClockReading, body: EventBody, world: &dyn World) -> JobEvent {
+        let time = EventTime::from_micros(now.wall_us, self.options, &world.zone(now.epoch()));
         let mut event = JobEvent::new(self.id.0, self.id.1, time, body);
         event.subproc = self.id.2;
         event
     }
 
-    fn body(&self, event: &LogEvent) -> Body {
+    fn body(&self, event: &JobLogEvent) -> EventBody {
         match event {
-            LogEvent::Execute => Body::Execute {
+            JobLogEvent::Execute => EventBody::Execute {
                 host: self.address.clone(),
                 slot_name: BString::default(),
                 properties: Vec::new(),
             },
-            LogEvent::Evicted { .. } => Body::Evicted(Box::default()),
-            LogEvent::Terminated { exit, cpu, .. } => {
-                let local = UsageTime { user: cpu.0.cast_signed(), system: cpu.1.cast_signed() };
-                Body::Terminated(Box::new(Terminated {
-                    ending: (*exit).into(),
-                    run: Share { local, ..Share::default() },
-                    total: Share::default(),
+            JobLogEvent::Evicted { .. } => EventBody::Evicted(Box::default()),
+            JobLogEvent::Terminated { exit, cpu, .. } => {
+                let local = CpuTime { user: cpu.0.cast_signed(), system: cpu.1.cast_signed() };
+                EventBody::Terminated(Box::new(TerminatedEvent {
+                    termination: (*exit).into(),
+                    run: RunUsage { local, ..RunUsage::default() },
+                    total: RunUsage::default(),
                     resources: None,
                 }))
             }
-            LogEvent::Suspended { processes } => Body::Suspended((*processes).into()),
-            LogEvent::Continued => Body::Unsuspended,
+            JobLogEvent::Suspended { processes } => EventBody::Suspended((*processes).into()),
+            JobLogEvent::Continued => EventBody::Unsuspended,
             // This log has no hold codes, in no form (`LocalUserLog::logStarterError`).
-            LogEvent::Error { failure, critical } => Body::RemoteError {
+            JobLogEvent::Error { failure, critical } => EventBody::RemoteError {
                 daemon: "starter".into(),
                 host: self.address.clone(),
                 message: failure.text.clone(),
@@ -366,14 +374,14 @@ impl UserLog {
 }
 
 /// Whether the log of a starter's job without a directory is looked for in the root; `None` for others.
-pub(super) fn looked_for_in_root(iwd: &[u8], quirks: Quirks) -> Option<Decided> {
+pub(super) fn log_in_root_decision(iwd: &[u8], quirks: QuirkMode) -> Option<QuirkDecision> {
     iwd.is_empty().then(|| quirks.decide(Quirk::EmptyIwdLogInRoot))
 }
 
 /// Where a relative name of the log lies.
-fn directory(opening: &Opening<'_>, of_queue: bool) -> PathBuf {
+fn directory(opening: &UserLogInputs<'_>, of_queue: bool) -> PathBuf {
     let iwd = &opening.job.iwd;
-    if !of_queue && looked_for_in_root(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {
+    if !of_queue && log_in_root_decision(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {
         return PathBuf::from("/");
     }
     opening.scratch.join(iwd.to_path_lossy())

@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::plan_places::address;
+use super::plan_paths::placeholder_address;
 use htc_base::job::attr;
-use htc_base::quirks::Quirks;
-use htc_base::time::Now;
+use htc_base::quirks::QuirkMode;
+use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::format::long;
 use htc_classad::{ClassAd, Context};
@@ -25,15 +25,15 @@ pub struct Visa {
 
 impl Visa {
     /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by.
-    pub fn asked_for(ad: &ClassAd, quirks: Quirks, world: &dyn World) -> Option<Visa> {
+    pub fn from_job_ad(ad: &ClassAd, quirks: QuirkMode, world: &dyn World) -> Option<Visa> {
         Context::new(world).my(ad).boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
-        let id = |name: &str| job_info::id(ad, name, quirks, world);
+        let id = |name: &str| job_info::job_id_part(ad, name, quirks, world);
         let (cluster, proc) = (id(attr::CLUSTER_ID)?, id(attr::PROC_ID)?);
         let mut ad = ad.clone();
         ad.set("VisaDaemonType", "STARTER");
         ad.set("VisaDaemonPID", i64::from(std::process::id()));
         ad.set("VisaHostname", world.full_host().as_str());
-        ad.set("VisaIpAddr", address(world));
+        ad.set("VisaIpAddr", placeholder_address(world));
         Some(Visa { ad, name: format!("jobad.{cluster}.{proc}") })
     }
 
@@ -41,7 +41,7 @@ impl Visa {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn write(&self, directory: &Path, now: Now) -> io::Result<()> {
+    pub fn write(&self, directory: &Path, now: ClockReading) -> io::Result<()> {
         let mut ad = self.ad.clone();
         ad.set("VisaTimestamp", now.epoch());
         let create = |name: &str| {

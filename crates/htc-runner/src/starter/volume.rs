@@ -16,55 +16,55 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::NamedTempFile;
 
 use super::system_program::{path_of, run, run_words};
-use super::volume_group::LaidGroup;
-use htc_os::files::Directory;
+use super::volume_group::FileVolumeGroup;
+use htc_os::files::HeldDirectory;
 use htc_os::{RealWorld, mounts};
-use htc_starter::logical_volume::{LogicalVolume, VolumeKnobs};
+use htc_starter::logical_volume::{LogicalVolume, VolumeParameters};
 
 /// What a file system takes for itself beside what is written into it, in bytes.
-const OVERHEAD: u64 = 4 << 20;
+const FILE_SYSTEM_OVERHEAD: u64 = 4 << 20;
 /// The blocks of a file system.
-const BLOCK: u64 = 4096;
+const BLOCK_SIZE: u64 = 4096;
 
 /// The bytes of a key.
 const KEY_SIZE: u64 = 32;
 
 /// What a job's directory is to be.
 #[derive(Clone, Debug)]
-pub struct Limited {
+pub struct ScratchVolume {
     /// How many bytes can be written into it.
     pub bytes: u64,
     /// The logical volume that it is then.
     pub logical: Option<LogicalVolume>,
     /// The group that was made for it.
-    laid: Rc<RefCell<Option<LaidGroup>>>,
+    created_group: Rc<RefCell<Option<FileVolumeGroup>>>,
 }
 
-impl Limited {
+impl ScratchVolume {
     /// A directory of so many bytes, which may be a logical volume.
     pub fn new(bytes: u64, logical: Option<LogicalVolume>) -> Self {
-        Limited { bytes, logical, laid: Rc::default() }
+        ScratchVolume { bytes, logical, created_group: Rc::default() }
     }
 
     /// Makes the file system, and mounts it over a directory.
     ///
     /// # Errors
     /// In words; nothing of it stays.
-    pub(super) fn make(&self, top: &Path, directory: &Directory) -> Result<(), String> {
-        let Some(volume) = &self.logical else { return make(top, directory, self.bytes) };
+    pub(super) fn make(&self, top: &Path, directory: &HeldDirectory) -> Result<(), String> {
+        let Some(volume) = &self.logical else { return make_image_volume(top, directory, self.bytes) };
         if let Some(group) = &volume.on_file {
-            *self.laid.borrow_mut() = Some(LaidGroup::lay(group)?);
+            *self.created_group.borrow_mut() = Some(FileVolumeGroup::create(group)?);
         }
         let made = make_logical(volume, directory);
         if made.is_err() {
             drop(remove_logical(volume));
-            drop(self.take_group_down());
+            drop(self.remove_created_group());
         }
         made
     }
 
-    fn take_group_down(&self) -> Result<(), String> {
-        self.laid.borrow_mut().take().map_or(Ok(()), |laid| laid.take_down())
+    fn remove_created_group(&self) -> Result<(), String> {
+        self.created_group.borrow_mut().take().map_or(Ok(()), |laid| laid.take_down())
     }
 
     /// Takes it away with all that is in it.
@@ -72,31 +72,33 @@ impl Limited {
     /// # Errors
     /// It cannot be unmounted, or not be removed.
     pub(super) fn remove(&self, top: &Path) -> io::Result<()> {
-        let Some(volume) = self.logical.as_ref().filter(|_| is_mounted(top)) else { return remove(top) };
-        unmount(top)?;
+        let Some(volume) = self.logical.as_ref().filter(|_| is_mounted(top)) else {
+            return remove_image_volume(top);
+        };
+        unmount_image_volume(top)?;
         fs::remove_dir(top)?;
-        remove_logical(volume).and_then(|()| self.take_group_down()).map_err(io::Error::other)
+        remove_logical(volume).and_then(|()| self.remove_created_group()).map_err(io::Error::other)
     }
 }
 
 fn is_mounted(top: &Path) -> bool {
-    mounts::list().iter().any(|mount| mount.target == top)
+    mounts::list_mounts().iter().any(|mount| mount.target == top)
 }
 
-fn make_logical(volume: &LogicalVolume, directory: &Directory) -> Result<(), String> {
+fn make_logical(volume: &LogicalVolume, directory: &HeldDirectory) -> Result<(), String> {
     let key = volume.encrypted.then(random_key).transpose()?;
     let key = key.as_ref().map_or(&b""[..], |key| key.path().as_os_str().as_bytes());
-    for words in volume.making(key) {
+    for words in volume.create_commands(key) {
         run_words(&words)?;
     }
-    let device = volume.device();
+    let device = volume.mounted_device();
     let options = Some("barrier=0,discard");
     mount_over(&device, directory, options)
         .map_err(|errno| format!("cannot mount '{}': {errno}", device.display()))
 }
 
 /// Mounts a device over a directory that nobody can have put another into the place of.
-fn mount_over(device: &Path, directory: &Directory, options: Option<&str>) -> nix::Result<()> {
+fn mount_over(device: &Path, directory: &HeldDirectory, options: Option<&str>) -> nix::Result<()> {
     let target = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
     mount(Some(device), &target, Some("ext4"), flags, options)
@@ -117,16 +119,16 @@ fn random_key() -> Result<NamedTempFile, String> {
 /// In words: that of the volume itself counts.
 pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
     let encrypted = volume.encrypted && fs::symlink_metadata(volume.encrypted_device()).is_ok();
-    let volume = volume.clone().encrypting(encrypted);
+    let volume = volume.clone().with_encryption(encrypted);
     let mut removed = Ok(());
-    for words in volume.removing() {
+    for words in volume.remove_commands() {
         removed = run_words(&words).map(drop);
     }
     removed
 }
 
 /// The file beside a job's directory that holds its file system.
-pub(super) fn image_of(top: &Path) -> PathBuf {
+pub(super) fn image_path(top: &Path) -> PathBuf {
     let mut path = top.as_os_str().to_owned();
     path.push(".disk");
     path.into()
@@ -136,9 +138,9 @@ pub(super) fn image_of(top: &Path) -> PathBuf {
 ///
 /// # Errors
 /// In words; nothing of it stays.
-fn make(top: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
-    let image = image_of(top);
-    let made = try_make(&image, directory, bytes);
+fn make_image_volume(top: &Path, directory: &HeldDirectory, bytes: u64) -> Result<(), String> {
+    let image = image_path(top);
+    let made = try_make_image_volume(&image, directory, bytes);
     if made.is_err() {
         drop(detach(&image));
         drop(fs::remove_file(&image));
@@ -146,16 +148,16 @@ fn make(top: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
     made
 }
 
-fn try_make(image: &Path, directory: &Directory, bytes: u64) -> Result<(), String> {
+fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) -> Result<(), String> {
     let at =
         |verb: &str, error: &dyn std::fmt::Display| format!("cannot {verb} '{}': {error}", image.display());
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(image).map_err(|error| at("make", &error))?;
     // Its blocks are taken when they are written.
-    let size = (bytes / 16).saturating_mul(17).saturating_add(OVERHEAD);
+    let size = (bytes / 16).saturating_mul(17).saturating_add(FILE_SYSTEM_OVERHEAD);
     // Whole blocks: of an odd end losetup complains where the device's name should stand alone.
-    file.set_len(size - size % BLOCK).map_err(|error| at("make", &error))?;
+    file.set_len(size - size % BLOCK_SIZE).map_err(|error| at("make", &error))?;
     drop(file);
     let name = BString::from(image.as_os_str().as_bytes());
     let quiet = ["-q", "-F", "-m", "0", "-O", "^has_journal"].map(BString::from);
@@ -172,17 +174,17 @@ fn try_make(image: &Path, directory: &Directory, bytes: u64) -> Result<(), Strin
 ///
 /// # Errors
 /// It cannot be unmounted, or its file not be removed.
-fn remove(top: &Path) -> io::Result<()> {
-    let image = image_of(top);
+fn remove_image_volume(top: &Path) -> io::Result<()> {
+    let image = image_path(top);
     if fs::symlink_metadata(&image).is_err() {
         return Ok(());
     }
-    unmount(top)?;
+    unmount_image_volume(top)?;
     drop(detach(&image));
     fs::remove_file(&image)
 }
 
-fn unmount(top: &Path) -> io::Result<()> {
+fn unmount_image_volume(top: &Path) -> io::Result<()> {
     let flags = MntFlags::MNT_DETACH | MntFlags::from_bits_retain(libc::UMOUNT_NOFOLLOW);
     match umount2(top, flags) {
         // Nothing is mounted there.
@@ -225,12 +227,12 @@ fn devices_of(image: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// In words: no such volume group or pool, a program that is not there.
-pub fn look_for_volumes(knobs: Option<&VolumeKnobs>) -> Result<(), String> {
+pub fn check_volume_support(knobs: Option<&VolumeParameters>) -> Result<(), String> {
     let Some(knobs) = knobs else { return path_of("mkfs.ext4", &RealWorld::new()).map(drop) };
     for program in ["lvcreate", "lvremove", "mke2fs"] {
         path_of(program, &RealWorld::new())?;
     }
-    match knobs.asking() {
+    match knobs.check_command() {
         Ok(words) => run_words(&words).map(drop),
         Err(group) => {
             for program in ["losetup", "pvcreate", "vgcreate"] {

@@ -15,22 +15,22 @@ use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 use nix::libc;
 
 use super::system_program::run_words;
-use htc_starter::volume_group::{VolumeGroup, loops};
+use htc_starter::volume_group::{VolumeGroup, parse_loops};
 
 /// A group that is there, and that nobody else uses.
 #[derive(Debug)]
-pub(super) struct LaidGroup {
+pub(super) struct FileVolumeGroup {
     group: VolumeGroup,
     device: BString,
     _lock: Flock<File>,
 }
 
-impl LaidGroup {
+impl FileVolumeGroup {
     /// Makes it.
     ///
     /// # Errors
     /// In words; nothing of it stays. A file that is there and is not of a starter that was killed is not touched, where 25.14 takes it.
-    pub(super) fn lay(group: &VolumeGroup) -> Result<Self, String> {
+    pub(super) fn create(group: &VolumeGroup) -> Result<Self, String> {
         let there = |path: &Path| fs::symlink_metadata(path).is_ok();
         if there(&group.file) && !there(&lock_of(&group.file)) {
             return Err(format!(
@@ -39,7 +39,7 @@ impl LaidGroup {
             ));
         }
         let was_there = there(&group.file);
-        let laid = lock(&group.file).and_then(|lock| Self::on(group, lock));
+        let laid = lock(&group.file).and_then(|lock| Self::create_on_file(group, lock));
         if laid.is_err() && !was_there {
             // A lock says that the file beside it is ours: it never stays alone.
             drop(fs::remove_file(&group.file));
@@ -48,11 +48,11 @@ impl LaidGroup {
         laid
     }
 
-    fn on(group: &VolumeGroup, lock: Flock<File>) -> Result<Self, String> {
+    fn create_on_file(group: &VolumeGroup, lock: Flock<File>) -> Result<Self, String> {
         let is_new = make_file(group).map_err(|why| format!("'{}': {why}", group.file.display()))?;
         let device = match device_of(&group.file)? {
             Some(device) => Ok(device),
-            None => run_words(&group.attaching()).map(|said| said.trim().as_bstr().to_owned()),
+            None => run_words(&group.attach_command()).map(|said| said.trim().as_bstr().to_owned()),
         };
         let device = match device {
             Ok(device) if !device.is_empty() => device,
@@ -60,12 +60,12 @@ impl LaidGroup {
                 return Err(other.err().unwrap_or_else(|| "losetup has named no device".to_owned()));
             }
         };
-        let laid = LaidGroup { group: group.clone(), device, _lock: lock };
+        let laid = FileVolumeGroup { group: group.clone(), device, _lock: lock };
         // What one that was killed has left.
         if !is_new {
             laid.clear();
         }
-        for words in laid.group.making(&laid.device) {
+        for words in laid.group.create_commands(&laid.device) {
             if let Err(why) = run_words(&words) {
                 drop(laid.take_down());
                 return Err(why);
@@ -76,9 +76,9 @@ impl LaidGroup {
 
     /// Removes what is on the device. A group of that name which stands elsewhere is somebody's, and stays.
     fn clear(&self) {
-        let said = run_words(&VolumeGroup::asking(&self.device));
+        let said = run_words(&VolumeGroup::find_group_command(&self.device));
         let is_there = said.is_ok_and(|said| said.trim() == self.group.name.as_slice());
-        for words in self.group.clearing(&self.device) {
+        for words in self.group.remove_group_commands(&self.device) {
             if is_there || words.first().is_some_and(|program| program == "pvremove") {
                 drop(run_words(&words));
             }
@@ -91,7 +91,7 @@ impl LaidGroup {
     /// In words.
     pub(super) fn take_down(&self) -> Result<(), String> {
         self.clear();
-        run_words(&VolumeGroup::detaching(&self.device))?;
+        run_words(&VolumeGroup::detach_command(&self.device))?;
         fs::remove_file(&self.group.file).map_err(|error| error.to_string())?;
         drop(fs::remove_file(lock_of(&self.group.file)));
         Ok(())
@@ -113,7 +113,7 @@ pub(super) fn remove_left(group: &VolumeGroup) -> Result<bool, String> {
         drop(fs::remove_file(lock_of(&group.file)));
         return Ok(true);
     };
-    LaidGroup { group: group.clone(), device, _lock: lock }.take_down().map(|()| true)
+    FileVolumeGroup { group: group.clone(), device, _lock: lock }.take_down().map(|()| true)
 }
 
 fn lock_of(file: &Path) -> PathBuf {
@@ -156,10 +156,10 @@ fn make_file(group: &VolumeGroup) -> Result<bool, String> {
 /// The loop device that a file is behind.
 fn device_of(file: &Path) -> Result<Option<BString>, String> {
     let own = fs::metadata(file).map_err(|error| error.to_string())?;
-    let listed = run_words(&VolumeGroup::listing())?;
+    let listed = run_words(&VolumeGroup::list_loops_command())?;
     let is_it = |behind: &[u8]| {
         fs::metadata(OsStr::from_bytes(behind))
             .is_ok_and(|status| (status.dev(), status.ino()) == (own.dev(), own.ino()))
     };
-    Ok(loops(&listed).find(|(_, behind)| is_it(behind)).map(|(device, _)| device.into()))
+    Ok(parse_loops(&listed).find(|(_, behind)| is_it(behind)).map(|(device, _)| device.into()))
 }

@@ -8,15 +8,15 @@ use std::path::Path;
 
 use bstr::{BString, ByteSlice};
 
-use htc_base::process::Identity;
-use htc_hook::transfer::{Catalogue, Kind, Seen, SenderFiles};
-use htc_os::identity::acting_as;
+use htc_base::process::ProcessIdentity;
+use htc_hook::transfer::{DirectorySnapshot, SenderFileInfo, SenderFileKind, SenderFiles};
+use htc_os::identity::run_as;
 
 /// The file system itself.
-pub(super) struct Disk;
+pub(super) struct DiskFiles;
 
-impl SenderFiles for Disk {
-    fn look(&self, path: &[u8]) -> Result<Seen, i32> {
+impl SenderFiles for DiskFiles {
+    fn stat(&self, path: &[u8]) -> Result<SenderFileInfo, i32> {
         let path = path.to_path_lossy();
         let (status, link) = (|| {
             let status = fs::symlink_metadata(&path)?;
@@ -27,14 +27,20 @@ impl SenderFiles for Disk {
         })()
         .map_err(errno)?;
         let kind = match status.file_type() {
-            kind if kind.is_dir() => Kind::Directory,
-            kind if kind.is_socket() || kind.is_fifo() => Kind::Other,
-            _ => Kind::File,
+            kind if kind.is_dir() => SenderFileKind::Directory,
+            kind if kind.is_socket() || kind.is_fifo() => SenderFileKind::Other,
+            _ => SenderFileKind::File,
         };
-        Ok(Seen { kind, link, mode: status.mode() & 0o7777, size: status.len(), modified: modified(&status) })
+        Ok(SenderFileInfo {
+            kind,
+            link,
+            mode: status.mode() & 0o7777,
+            size: status.len(),
+            modified: modification_nanoseconds(&status),
+        })
     }
 
-    fn names(&self, directory: &[u8]) -> Result<Vec<BString>, i32> {
+    fn list_directory(&self, directory: &[u8]) -> Result<Vec<BString>, i32> {
         let entries = fs::read_dir(directory.to_path_lossy()).map_err(errno)?;
         Ok(entries.flatten().map(|entry| entry.file_name().into_vec().into()).collect())
     }
@@ -45,7 +51,7 @@ pub(super) fn errno(error: io::Error) -> i32 {
     error.raw_os_error().unwrap_or(nix::libc::EIO)
 }
 
-fn modified(status: &fs::Metadata) -> i64 {
+fn modification_nanoseconds(status: &fs::Metadata) -> i64 {
     status.mtime().saturating_mul(1_000_000_000).saturating_add(status.mtime_nsec())
 }
 
@@ -53,13 +59,17 @@ fn modified(status: &fs::Metadata) -> i64 {
 ///
 /// # Errors
 /// The directory cannot be read.
-pub fn catalogue(directory: &Path, reader: Option<&Identity>) -> io::Result<Catalogue> {
-    acting_as(reader, || {
-        let mut all = Catalogue::new();
+pub fn read_catalogue(directory: &Path, reader: Option<&ProcessIdentity>) -> io::Result<DirectorySnapshot> {
+    run_as(reader, || {
+        let mut all = DirectorySnapshot::new();
         for entry in fs::read_dir(directory)?.flatten() {
             // As the listing later sees it: links followed.
             if let Ok(status) = fs::metadata(entry.path()) {
-                all.push((entry.file_name().into_vec().into(), modified(&status), status.len()));
+                all.push((
+                    entry.file_name().into_vec().into(),
+                    modification_nanoseconds(&status),
+                    status.len(),
+                ));
             }
         }
         Ok(all)

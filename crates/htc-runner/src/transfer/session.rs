@@ -7,41 +7,41 @@ use std::collections::VecDeque;
 
 use bstr::BString;
 
-use htc_base::quirks::Quirks;
-use htc_classad::{ClassAd, Outside};
+use htc_base::quirks::QuirkMode;
+use htc_classad::{ClassAd, EvalWorld};
 use htc_hook::transfer::{
-    Ended, Failure, ListPlugins, PluginCall, Plugins, Side, TransferResult, TransferTask, Transferred,
-    UrlFile, url,
+    FailureSide, MultiFilePluginSettings, PluginCall, PluginExit, TransferFailure, TransferOutcome,
+    TransferPlugins, TransferTask, TransferTaskResult, UrlFile, url,
 };
 use htc_os::strerror;
 
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum TransferStep {
     /// Have a helper carry this.
-    Carry(Box<TransferTask>),
+    ExecuteTask(Box<TransferTask>),
     /// Ask this plugin of the configuration what it can do.
-    Ask(BString),
+    QueryPlugin(BString),
     /// Call a plugin.
-    Invoke(Box<PluginCall>),
+    InvokePlugin(Box<PluginCall>),
     /// Nothing: it is over.
-    Done(Box<Transferred>),
+    Done(Box<TransferOutcome>),
 }
 
 /// What came of a step.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum TransferStepResult {
     /// Of a helper; the error is why there is no answer.
-    Carried(Result<TransferResult, String>),
+    TaskExecuted(Result<TransferTaskResult, String>),
     /// What a plugin printed; the error is why it did not.
-    Asked(Result<Vec<u8>, String>),
+    PluginQueried(Result<Vec<u8>, String>),
     /// How a call ended, and what the plugin wrote.
-    Invoked(Ended, Option<Vec<u8>>),
+    PluginInvoked(PluginExit, Option<Vec<u8>>),
 }
 
 /// Where a session has got to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum TransferStage {
     /// What goes to URLs is found out.
     Listing,
     /// Plugins are asked and called.
@@ -60,32 +60,32 @@ pub struct KnownPlugins {
     /// The job's attributes for them.
     pub data: Vec<(String, BString)>,
     /// How those that take a list are treated.
-    pub lists: ListPlugins,
+    pub lists: MultiFilePluginSettings,
 }
 
 /// One transfer.
 pub struct TransferSession {
     task: TransferTask,
     scratch: BString,
-    stage: Stage,
+    stage: TransferStage,
     /// Whether plugins come before the copies.
     uploads: bool,
     /// Plugins of the configuration that have not been asked.
-    unasked: VecDeque<BString>,
+    unqueried_plugins: VecDeque<BString>,
     /// Plugins of the job: (path, methods).
     own: Vec<(BString, BString)>,
-    plugins: Plugins,
+    plugins: TransferPlugins,
     files: Vec<UrlFile>,
     calls: VecDeque<PluginCall>,
     running: Option<PluginCall>,
-    asking: Option<BString>,
+    queried_plugin: Option<BString>,
     /// Attributes for plugins.
     data: Vec<(String, BString)>,
-    quirks: Quirks,
-    failure: Option<Failure>,
+    quirks: QuirkMode,
+    failure: Option<TransferFailure>,
     /// The result of the copies.
-    copied: Option<TransferResult>,
-    done: Transferred,
+    copied: Option<TransferTaskResult>,
+    outcome: TransferOutcome,
 }
 
 impl TransferSession {
@@ -95,23 +95,23 @@ impl TransferSession {
         scratch: BString,
         uploads: bool,
         known: KnownPlugins,
-        quirks: Quirks,
+        quirks: QuirkMode,
     ) -> Self {
         let KnownPlugins { configured, own, data, lists } = known;
-        let stage = if uploads { Stage::Listing } else { Stage::Copying };
+        let stage = if uploads { TransferStage::Listing } else { TransferStage::Copying };
         TransferSession {
-            done: Transferred::nothing(task.way),
+            outcome: TransferOutcome::empty(task.way),
             task,
             scratch,
             stage,
             uploads,
-            unasked: configured.into(),
+            unqueried_plugins: configured.into(),
             own,
-            plugins: Plugins::new(lists),
+            plugins: TransferPlugins::new(lists),
             files: Vec::new(),
             calls: VecDeque::new(),
             running: None,
-            asking: None,
+            queried_plugin: None,
             data,
             quirks,
             failure: None,
@@ -120,83 +120,87 @@ impl TransferSession {
     }
 
     /// The first step.
-    pub fn begin(&mut self) -> Step {
-        let task = TransferTask { only_urls: self.stage == Stage::Listing, ..self.task.clone() };
-        Step::Carry(Box::new(task))
+    pub fn begin(&mut self) -> TransferStep {
+        let task = TransferTask { only_urls: self.stage == TransferStage::Listing, ..self.task.clone() };
+        TransferStep::ExecuteTask(Box::new(task))
     }
 
     /// The step after what came of the last one.
-    pub fn next(&mut self, answer: Answer, world: &dyn Outside) -> Step {
+    pub fn next(&mut self, answer: TransferStepResult, world: &dyn EvalWorld) -> TransferStep {
         match answer {
-            Answer::Carried(Err(reason)) => {
-                self.failure = Some(Failure::of_helper(self.task.way, &reason));
+            TransferStepResult::TaskExecuted(Err(reason)) => {
+                self.failure = Some(TransferFailure::from_helper(self.task.way, &reason));
                 return self.finish();
             }
-            Answer::Carried(Ok(carried)) => return self.carried(carried),
-            Answer::Asked(printed) => {
-                let path = self.asking.take().unwrap_or_default();
+            TransferStepResult::TaskExecuted(Ok(carried)) => return self.after_task(carried),
+            TransferStepResult::PluginQueried(printed) => {
+                let path = self.queried_plugin.take().unwrap_or_default();
                 let added = printed
                     .map_err(|reason| format!("the transfer plugin '{path}' is not used: {reason}"))
-                    .and_then(|printed| self.plugins.add_system(&path, &printed, world));
-                self.done.warnings.extend(added.err());
+                    .and_then(|printed| self.plugins.add_configured_plugin(&path, &printed, world));
+                self.outcome.warnings.extend(added.err());
             }
-            Answer::Invoked(ended, written) => self.invoked(&ended, written.as_deref(), world),
+            TransferStepResult::PluginInvoked(ended, written) => {
+                self.record_plugin_result(&ended, written.as_deref(), world)
+            }
         }
-        self.plugin()
+        self.plugin_step()
     }
 
-    fn carried(&mut self, carried: TransferResult) -> Step {
+    fn after_task(&mut self, carried: TransferTaskResult) -> TransferStep {
         let way = self.task.way;
         for path in &carried.unread {
-            self.done.warnings.push(format!("cannot read the directory '{path}': it is transferred empty"));
+            self.outcome
+                .warnings
+                .push(format!("cannot read the directory '{path}': it is transferred empty"));
         }
         for path in &carried.left_out {
-            self.done.warnings.push(format!("'{path}' leads to no file: it is not transferred"));
+            self.outcome.warnings.push(format!("'{path}' leads to no file: it is not transferred"));
         }
-        if self.stage == Stage::Copying {
-            self.done.stored.clone_from(&carried.stored);
-            let failed = Failure::of_carried(way, &carried, self.task.limit, &strerror);
+        if self.stage == TransferStage::Copying {
+            self.outcome.stored.clone_from(&carried.stored);
+            let failed = TransferFailure::from_task_result(way, &carried, self.task.limit, &strerror);
             self.failure = self.failure.take().or(failed);
         }
         // What could not be sent keeps nobody from fetching what could.
-        let receives = self.failure.as_ref().is_none_or(|failure| failure.at == Side::Sender);
+        let receives = self.failure.as_ref().is_none_or(|failure| failure.side == FailureSide::Sender);
         let fetches = way.is_input() && receives;
-        if self.stage == Stage::Copying {
+        if self.stage == TransferStage::Copying {
             self.copied = Some(carried.clone());
         }
-        if !carried.urls.is_empty() && (fetches || self.stage == Stage::Listing) {
+        if !carried.urls.is_empty() && (fetches || self.stage == TransferStage::Listing) {
             let file = |(url, local): &(BString, BString)| UrlFile { url: url.clone(), local: local.clone() };
             self.files = carried.urls.iter().map(file).collect();
-            self.stage = Stage::Plugins;
-            return self.plugin();
+            self.stage = TransferStage::Plugins;
+            return self.plugin_step();
         }
         match self.stage {
-            Stage::Listing => self.copy(),
-            Stage::Plugins | Stage::Copying => self.finish(),
+            TransferStage::Listing => self.copy_step(),
+            TransferStage::Plugins | TransferStage::Copying => self.finish(),
         }
     }
 
-    fn copy(&mut self) -> Step {
-        self.stage = Stage::Copying;
-        Step::Carry(Box::new(TransferTask { only_urls: false, ..self.task.clone() }))
+    fn copy_step(&mut self) -> TransferStep {
+        self.stage = TransferStage::Copying;
+        TransferStep::ExecuteTask(Box::new(TransferTask { only_urls: false, ..self.task.clone() }))
     }
 
     /// The next plugin to be asked or called.
-    fn plugin(&mut self) -> Step {
-        if let Some(path) = self.unasked.pop_front() {
-            self.asking = Some(path.clone());
-            return Step::Ask(path);
+    fn plugin_step(&mut self) -> TransferStep {
+        if let Some(path) = self.unqueried_plugins.pop_front() {
+            self.queried_plugin = Some(path.clone());
+            return TransferStep::QueryPlugin(path);
         }
         if !self.files.is_empty() {
             for (path, methods) in &self.own {
-                self.plugins.add_job(path, methods);
+                self.plugins.add_job_plugin(path, methods);
             }
             let files = std::mem::take(&mut self.files);
             let data = |name: &str| {
                 let found = self.data.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
                 found.map(|(_, value)| value.clone())
             };
-            match self.plugins.calls(&files, &self.scratch, self.uploads, &data) {
+            match self.plugins.plan_calls(&files, &self.scratch, self.uploads, &data) {
                 Ok(calls) => self.calls = calls.into(),
                 Err((subcode, text)) => self.fail(subcode, &text, false),
             }
@@ -204,21 +208,21 @@ impl TransferSession {
         match self.calls.pop_front() {
             Some(call) => {
                 self.running = Some(call.clone());
-                Step::Invoke(Box::new(call))
+                TransferStep::InvokePlugin(Box::new(call))
             }
-            None if self.uploads => self.copy(),
+            None if self.uploads => self.copy_step(),
             None => self.finish(),
         }
     }
 
-    fn invoked(&mut self, ended: &Ended, written: Option<&[u8]>, world: &dyn Outside) {
+    fn record_plugin_result(&mut self, ended: &PluginExit, written: Option<&[u8]>, world: &dyn EvalWorld) {
         let Some(call) = self.running.take() else { return };
         // What a plugin that failed leaves was not there when the list was made.
         let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
         self.task.except.extend(beside.map(|path| url::base_name(path).into()));
-        let end = call.judge(ended, written, (self.quirks, world));
-        self.done.tally.add_results(&end.results, world);
-        self.done.results.extend(end.results);
+        let end = call.interpret_exit(ended, written, (self.quirks, world));
+        self.outcome.tally.add_plugin_results(&end.results, world);
+        self.outcome.results.extend(end.results);
         if let Some((subcode, text, again)) = end.failure {
             self.fail(subcode, &text, again);
         }
@@ -227,21 +231,21 @@ impl TransferSession {
     /// Several plugins may fail: of input the last one's codes count, of output the first one's. The sender's word on
     /// input counts before both.
     fn fail(&mut self, subcode: i64, text: &[u8], again: bool) {
-        let failure = Failure::of_plugin(self.task.way, subcode, text, again);
+        let failure = TransferFailure::from_plugin(self.task.way, subcode, text, again);
         match &mut self.failure {
             Some(_) if !self.task.way.is_input() => {}
-            Some(known) if known.at == Side::Sender => {}
+            Some(known) if known.side == FailureSide::Sender => {}
             known => *known = Some(failure),
         }
     }
 
-    fn finish(&mut self) -> Step {
-        let mut done = self.done.clone();
+    fn finish(&mut self) -> TransferStep {
+        let mut done = self.outcome.clone();
         done.failure = self.failure.take();
         if let Some(copied) = &self.copied {
-            done.tally.add_carried(self.task.way, copied, done.failure.is_some());
+            done.tally.add_task_result(self.task.way, copied, done.failure.is_some());
         }
-        Step::Done(Box::new(done))
+        TransferStep::Done(Box::new(done))
     }
 }
 

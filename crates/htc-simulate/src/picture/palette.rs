@@ -23,13 +23,13 @@ pub(super) fn colour(name: &str) -> (usize, &'static str) {
 }
 
 /// Longer texts are cut: a label is one.
-const LONGEST: usize = 200;
+const MAX_TEXT_CHARS: usize = 200;
 
 /// A text as it may stand in markup: nothing in it is markup, no control character is left.
-pub fn escaped(text: &str) -> String {
+pub fn escape_markup(text: &str) -> String {
     let mut out = String::new();
     for (at, c) in text.chars().enumerate() {
-        if at >= LONGEST {
+        if at >= MAX_TEXT_CHARS {
             out.push_str("...");
             break;
         }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn nothing_in_a_name_is_markup() {
-        assert_eq!(escaped("<script>\0&\"'"), "&lt;script&gt;?&amp;&quot;&#39;");
-        assert!(escaped(&"x".repeat(10 << 20)).len() < 300);
+        assert_eq!(escape_markup("<script>\0&\"'"), "&lt;script&gt;?&amp;&quot;&#39;");
+        assert!(escape_markup(&"x".repeat(10 << 20)).len() < 300);
     }
 }

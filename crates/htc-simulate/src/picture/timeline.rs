@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::palette::{COLOURS, colour, escaped};
+use super::palette::{COLOURS, colour, escape_markup};
 
 /// One stay in a state, in seconds from the start.
 #[derive(Clone, Copy, Debug)]
-pub struct Stay<'a> {
+pub struct LaneStay<'a> {
     /// `State/Activity`.
     pub name: &'a str,
     /// From when.
@@ -27,37 +27,37 @@ pub enum MarkKind {
 
 /// One slot.
 #[derive(Clone, Debug, Default)]
-pub struct Lane<'a> {
+pub struct SlotLane<'a> {
     /// What it is called.
     pub name: &'a str,
     /// Where it was.
-    pub stays: Vec<Stay<'a>>,
+    pub stays: Vec<LaneStay<'a>>,
     /// Marks, in seconds from the start.
     pub marks: Vec<(f64, MarkKind)>,
 }
 
 /// Several slots in one row.
 #[derive(Clone, Debug)]
-pub struct Bundle<'a> {
+pub struct LaneBundle<'a> {
     /// The first and the last.
     pub names: (&'a str, &'a str),
     /// Their lanes.
-    pub lanes: Vec<Lane<'a>>,
+    pub lanes: Vec<SlotLane<'a>>,
 }
 
-const LEFT: f64 = 150.0;
-const WIDTH: f64 = 1050.0;
+const LEFT_MARGIN: f64 = 150.0;
+const TIMELINE_WIDTH: f64 = 1050.0;
 /// More rows than this are bundled.
-const MOST_ROWS: usize = 60;
+const MAX_ROWS: usize = 60;
 const COLUMNS: usize = 525;
 /// A mark of a bundle stands for all of its kind in so much of the width.
 const MARK_WIDTH: f64 = 7.0;
 /// In characters: what there is room for.
-const LONGEST_LABEL: usize = 20;
+const MAX_LABEL_CHARS: usize = 20;
 
 /// Draws it. `length` is in seconds, `start` says what the clock showed; more lanes than fit are bundled.
-pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
-    let per_row = lanes.len().div_ceil(MOST_ROWS).max(1);
+pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
+    let per_row = lanes.len().div_ceil(MAX_ROWS).max(1);
     let row = if lanes.len() <= 12 {
         26.0
     } else if lanes.len() <= 40 {
@@ -70,9 +70,9 @@ pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String)
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {height}\" width=\"{0}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"{0}\" height=\"{height}\" fill=\"#fff\"/>\n",
-        LEFT + WIDTH + 50.0
+        LEFT_MARGIN + TIMELINE_WIDTH + 50.0
     );
-    axis(&mut out, (rows as f64).mul_add(row, 34.0), length, when);
+    draw_axis(&mut out, (rows as f64).mul_add(row, 34.0), length, when);
     let mut lanes = lanes;
     for at in 0..rows {
         let rest = lanes.split_off(per_row.min(lanes.len()));
@@ -80,66 +80,66 @@ pub fn timeline(lanes: Vec<Lane<'_>>, length: f64, when: &dyn Fn(f64) -> String)
         let y = 34.0 + at as f64 * row;
         let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
         // Cut before it is escaped: half of an entity would spoil the picture.
-        let label = escaped(&label(first.name, last.name));
+        let label = escape_markup(&row_label(first.name, last.name));
         let _ = writeln!(
             out,
             "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}<title>{} to {}</title></text>",
-            LEFT - 6.0,
+            LEFT_MARGIN - 6.0,
             y + row * 0.7,
             label,
-            escaped(first.name),
-            escaped(last.name)
+            escape_markup(first.name),
+            escape_markup(last.name)
         );
         if per_row == 1 {
-            exact(&mut out, first, (y, row), length);
+            draw_lane(&mut out, first, (y, row), length);
         } else {
-            shares(
+            draw_bundle(
                 &mut out,
-                &Bundle { names: (first.name, last.name), lanes: of_row.clone() },
+                &LaneBundle { names: (first.name, last.name), lanes: of_row.clone() },
                 (y, row),
                 length,
             );
         }
     }
-    legend(&mut out, 34.0 + rows as f64 * row + 30.0, per_row);
+    draw_legend(&mut out, 34.0 + rows as f64 * row + 30.0, per_row);
     out.push_str("</svg>\n");
     out
 }
 
 /// One slot's name, or the first and the last of a bundle as far as there is room.
-fn label(first: &str, last: &str) -> String {
-    let both = first.len().saturating_add(last.len()) < LONGEST_LABEL;
+fn row_label(first: &str, last: &str) -> String {
+    let both = first.len().saturating_add(last.len()) < MAX_LABEL_CHARS;
     match first == last {
-        true => shortened(first),
+        true => shorten_label(first),
         false if both => format!("{first} - {last}"),
-        false => shortened(first) + " ...",
+        false => shorten_label(first) + " ...",
     }
 }
 
-fn shortened(label: &str) -> String {
-    if label.chars().count() <= LONGEST_LABEL {
+fn shorten_label(label: &str) -> String {
+    if label.chars().count() <= MAX_LABEL_CHARS {
         label.to_owned()
     } else {
-        label.chars().take(LONGEST_LABEL - 2).chain("..".chars()).collect()
+        label.chars().take(MAX_LABEL_CHARS - 2).chain("..".chars()).collect()
     }
 }
 
-fn axis(out: &mut String, bottom: f64, length: f64, when: &dyn Fn(f64) -> String) {
+fn draw_axis(out: &mut String, bottom: f64, length: f64, when: &dyn Fn(f64) -> String) {
     for tick in 0..=6 {
         let at = length * f64::from(tick) / 6.0;
-        let x = LEFT + WIDTH * f64::from(tick) / 6.0;
+        let x = LEFT_MARGIN + TIMELINE_WIDTH * f64::from(tick) / 6.0;
         let _ = writeln!(
             out,
             "<line x1=\"{x:.1}\" y1=\"28\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"#ccc\"/>\
              <text x=\"{x:.1}\" y=\"20\" text-anchor=\"middle\" fill=\"#444\">{}</text>",
-            escaped(&when(at))
+            escape_markup(&when(at))
         );
     }
 }
 
 /// One lane: each stay a rectangle; those narrower than a pixel are drawn as a pixel where nothing else is.
-fn exact(out: &mut String, lane: &Lane<'_>, (y, row): (f64, f64), length: f64) {
-    let x = |at: f64| LEFT + WIDTH * at / length;
+fn draw_lane(out: &mut String, lane: &SlotLane<'_>, (y, row): (f64, f64), length: f64) {
+    let x = |at: f64| LEFT_MARGIN + TIMELINE_WIDTH * at / length;
     for stay in &lane.stays {
         let (_, fill) = colour(stay.name);
         let width = (x(stay.to) - x(stay.from)).max(0.6);
@@ -149,25 +149,25 @@ fn exact(out: &mut String, lane: &Lane<'_>, (y, row): (f64, f64), length: f64) {
             x(stay.from),
             y + 1.0,
             row - 2.0,
-            escaped(lane.name),
-            escaped(stay.name)
+            escape_markup(lane.name),
+            escape_markup(stay.name)
         );
     }
-    marks(out, lane, (y, row), length);
+    draw_marks(out, lane, (y, row), length);
 }
 
 /// What a mark looks like, and where it stands in a row.
-fn look(kind: MarkKind, (y, row): (f64, f64)) -> (&'static str, f64) {
+fn mark_style(kind: MarkKind, (y, row): (f64, f64)) -> (&'static str, f64) {
     match kind {
         MarkKind::Preempted => ("#b00020", y),
         MarkKind::Refused => ("#e08e00", y + row - 4.0),
     }
 }
 
-fn marks(out: &mut String, lane: &Lane<'_>, place: (f64, f64), length: f64) {
+fn draw_marks(out: &mut String, lane: &SlotLane<'_>, place: (f64, f64), length: f64) {
     for (at, kind) in &lane.marks {
-        let x = LEFT + WIDTH * at / length;
-        let (fill, top) = look(*kind, place);
+        let x = LEFT_MARGIN + TIMELINE_WIDTH * at / length;
+        let (fill, top) = mark_style(*kind, place);
         let _ = writeln!(
             out,
             "<path d=\"M {x:.1} {:.1} l -3 -5 h 6 z\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"/>",
@@ -177,35 +177,36 @@ fn marks(out: &mut String, lane: &Lane<'_>, place: (f64, f64), length: f64) {
 }
 
 /// Marks of a bundle: one for all of a kind that would lie upon one another, and how many there are in all.
-fn marks_of_all(out: &mut String, bundle: &Bundle<'_>, place: (f64, f64), length: f64) {
+fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64), length: f64) {
     for (kind, what) in
         [(MarkKind::Preempted, "a job had to leave"), (MarkKind::Refused, "refused or no answer")]
     {
         let all = bundle.lanes.iter().flat_map(|lane| &lane.marks).filter(|(_, it)| *it == kind);
-        let places: Vec<u32> = all.map(|(at, _)| (WIDTH * at / length / MARK_WIDTH) as u32).collect();
+        let places: Vec<u32> =
+            all.map(|(at, _)| (TIMELINE_WIDTH * at / length / MARK_WIDTH) as u32).collect();
         let apart: BTreeSet<u32> = places.iter().copied().collect();
         if apart.is_empty() {
             continue;
         }
-        let (fill, top) = look(kind, place);
+        let (fill, top) = mark_style(kind, place);
         let mut path = String::new();
         for at in apart {
-            let x = LEFT + (f64::from(at) + 0.5) * MARK_WIDTH;
+            let x = LEFT_MARGIN + (f64::from(at) + 0.5) * MARK_WIDTH;
             let _ = write!(path, "M{x:.1} {:.1}l-3-5h6z", top + 5.0);
         }
         let (first, last) = bundle.names;
         let _ = writeln!(
             out,
             "<path d=\"{path}\" fill=\"{fill}\" stroke=\"#fff\" stroke-width=\"0.5\"><title>{} to {}: {what} {} times</title></path>",
-            escaped(first),
-            escaped(last),
+            escape_markup(first),
+            escape_markup(last),
             places.len()
         );
     }
 }
 
 /// Many lanes in one row: in each column the states have their share of the height.
-fn shares(out: &mut String, bundle: &Bundle<'_>, (y, row): (f64, f64), length: f64) {
+fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, (y, row): (f64, f64), length: f64) {
     let mut grid = vec![[0.0f64; COLOURS.len()]; COLUMNS];
     let width = length / COLUMNS as f64;
     for stay in bundle.lanes.iter().flat_map(|lane| &lane.stays) {
@@ -218,7 +219,7 @@ fn shares(out: &mut String, bundle: &Bundle<'_>, (y, row): (f64, f64), length: f
         }
     }
     let whole = width * bundle.lanes.len() as f64;
-    let step = WIDTH / COLUMNS as f64;
+    let step = TIMELINE_WIDTH / COLUMNS as f64;
     for (number, (_, fill, _)) in COLOURS.iter().enumerate().take(COLOURS.len() - 1) {
         // One path a colour: as small as a picture of a thousand slots can be.
         let mut path = String::new();
@@ -229,18 +230,18 @@ fn shares(out: &mut String, bundle: &Bundle<'_>, (y, row): (f64, f64), length: f
             let below: f64 = shares[..number].iter().sum();
             let top = y + 1.0 + (row - 2.0) * (below / whole).min(1.0);
             let high = ((row - 2.0) * shares[number] / whole).min(row - 2.0);
-            let x = LEFT + column as f64 * step;
+            let x = LEFT_MARGIN + column as f64 * step;
             let _ = write!(path, "M{x:.1} {top:.2}h{step:.1}v{high:.2}h-{step:.1}z");
         }
         if !path.is_empty() {
             let _ = writeln!(out, "<path d=\"{path}\" fill=\"{fill}\"/>");
         }
     }
-    marks_of_all(out, bundle, (y, row), length);
+    draw_bundle_marks(out, bundle, (y, row), length);
 }
 
-fn legend(out: &mut String, y: f64, per_row: usize) {
-    let mut x = LEFT;
+fn draw_legend(out: &mut String, y: f64, per_row: usize) {
+    let mut x = LEFT_MARGIN;
     for (_, fill, text) in COLOURS.iter().take(COLOURS.len() - 1) {
         let _ = writeln!(
             out,
@@ -258,18 +259,18 @@ fn legend(out: &mut String, y: f64, per_row: usize) {
         "<path d=\"M {0:.1} {1:.1} l -3 -5 h 6 z\" fill=\"#b00020\"/><text x=\"{2:.1}\" y=\"{1:.1}\">a job had to leave</text>\
          <path d=\"M {3:.1} {1:.1} l -3 -5 h 6 z\" fill=\"#e08e00\"/><text x=\"{4:.1}\" y=\"{1:.1}\">a job was refused, or an \
          answer was none</text>",
-        LEFT + 6.0,
+        LEFT_MARGIN + 6.0,
         y,
-        LEFT + 14.0,
-        LEFT + 140.0,
-        LEFT + 148.0
+        LEFT_MARGIN + 14.0,
+        LEFT_MARGIN + 140.0,
+        LEFT_MARGIN + 148.0
     );
     if per_row > 1 {
         let _ = writeln!(
             out,
             "<text x=\"{:.1}\" y=\"{y:.1}\">each row is {per_row} slots: the height of a colour is its share, a mark \
              stands for any of them</text>",
-            LEFT + 420.0
+            LEFT_MARGIN + 420.0
         );
     }
 }
@@ -292,9 +293,9 @@ mod tests {
         for name in
             ["<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<", "<script>alert(1)</script>", "a\0b", "\"'&&&&", "", &huge]
         {
-            let stays = vec![Stay { name: "Claimed/Busy", from: 0.0, to: 5.0 }];
-            let lane = Lane { name, stays, marks: vec![(1.0, MarkKind::Preempted)] };
-            let picture = timeline(vec![lane], 10.0, &|_| String::new());
+            let stays = vec![LaneStay { name: "Claimed/Busy", from: 0.0, to: 5.0 }];
+            let lane = SlotLane { name, stays, marks: vec![(1.0, MarkKind::Preempted)] };
+            let picture = draw_timeline(vec![lane], 10.0, &|_| String::new());
             assert!(is_well_formed(&picture), "{name:.40}");
             assert!(!picture.contains("<script") && !picture.contains('\0') && picture.len() < 20_000);
         }
@@ -303,33 +304,33 @@ mod tests {
     #[test]
     fn a_thousand_slots_are_bundled_and_ten_are_not() {
         let lanes = |count: usize| {
-            let stay = |to| vec![Stay { name: "Claimed/Busy", from: 0.0, to }];
+            let stay = |to| vec![LaneStay { name: "Claimed/Busy", from: 0.0, to }];
             (0..count)
-                .map(|at| Lane { name: "slot", stays: stay(at as f64 + 1.0), marks: Vec::new() })
+                .map(|at| SlotLane { name: "slot", stays: stay(at as f64 + 1.0), marks: Vec::new() })
                 .collect()
         };
         let names = |picture: &str| picture.matches("text-anchor=\"end\"").count();
-        assert_eq!(names(&timeline(lanes(10), 1000.0, &|_| String::new())), 10);
-        let large = timeline(lanes(1000), 1000.0, &|_| String::new());
-        assert!((50..=MOST_ROWS).contains(&names(&large)), "{}", names(&large));
+        assert_eq!(names(&draw_timeline(lanes(10), 1000.0, &|_| String::new())), 10);
+        let large = draw_timeline(lanes(1000), 1000.0, &|_| String::new());
+        assert!((50..=MAX_ROWS).contains(&names(&large)), "{}", names(&large));
         assert!(large.len() < 4 << 20, "{}", large.len());
     }
 
     #[test]
     fn a_bundle_shows_the_marks_of_its_slots_once_where_they_fall_together() {
-        let lanes = |marks: usize| -> Vec<Lane<'_>> {
+        let lanes = |marks: usize| -> Vec<SlotLane<'_>> {
             let marks = |lane: usize| match lane {
                 0 => (0..marks).map(|at| (500.0 + at as f64 / 1000.0, MarkKind::Preempted)).collect(),
                 1 => vec![(900.0, MarkKind::Preempted), (100.0, MarkKind::Refused)],
                 _ => Vec::new(),
             };
-            (0..600).map(|at| Lane { name: "slot", stays: Vec::new(), marks: marks(at) }).collect()
+            (0..600).map(|at| SlotLane { name: "slot", stays: Vec::new(), marks: marks(at) }).collect()
         };
         let drawn = |picture: &str| picture.matches("l-3-5h6z").count();
-        let picture = timeline(lanes(1), 1000.0, &|_| String::new());
+        let picture = draw_timeline(lanes(1), 1000.0, &|_| String::new());
         assert_eq!(drawn(&picture), 3);
         assert!(picture.contains("slot to slot: a job had to leave 2 times"));
-        let crowded = timeline(lanes(2000), 1000.0, &|_| String::new());
+        let crowded = draw_timeline(lanes(2000), 1000.0, &|_| String::new());
         assert_eq!(drawn(&crowded), 3);
         assert!(crowded.contains("a job had to leave 2001 times"));
     }

@@ -1,20 +1,20 @@
 //! Makes the machine's `Settings` from a configuration and what was measured: how many slots, what each has and
 //! publishes, its policy and its hooks.
 
-mod attributes;
-mod cron;
-mod hooks;
-mod knobs;
-mod layout;
-mod limits;
-mod machine;
-mod odd;
-mod policy;
-mod resources;
-mod settings;
+mod build_settings;
+mod cron_jobs;
+mod hook_paths;
+mod machine_attributes;
+mod machine_resources;
+mod parameters;
+mod plan_slots;
+mod resource_limits;
+mod slot_attributes;
+mod slot_policy;
+mod suspicious_values;
 
-pub use knobs::ConfigureError;
-pub use layout::{SlotsAskedFor, slots_asked_for};
-pub use machine::Surroundings;
-pub use policy::policy_of;
-pub use settings::{Configured, configure};
+pub use build_settings::{SettingsWithWarnings, configure};
+pub use machine_attributes::HostMeasurements;
+pub use parameters::ConfigureError;
+pub use plan_slots::{RequestedSlots, requested_slots};
+pub use slot_policy::read_slot_policy;

@@ -11,19 +11,19 @@ fn job(name: &str, mode: CronMode, period: i64, change: impl Fn(&mut CronJob)) -
 }
 
 /// A manager whose programs take a fixed time, on a clock of tenths of seconds.
-struct Play {
+struct ManagerSimulation {
     schedule: CronSchedule,
     takes: BTreeMap<&'static str, u64>,
-    ends: Vec<(u64, CronRun)>,
+    ends: Vec<(u64, CronRunId)>,
     starts: Vec<(u64, String)>,
     signals: Vec<(u64, String, i32)>,
     fails: bool,
     at: u64,
 }
 
-impl Play {
-    fn new(quirks: Quirks, takes: &[(&'static str, u64)]) -> Self {
-        Play {
+impl ManagerSimulation {
+    fn new(quirks: QuirkMode, takes: &[(&'static str, u64)]) -> Self {
+        ManagerSimulation {
             schedule: CronSchedule::new(quirks),
             takes: takes.iter().copied().collect(),
             ends: Vec::new(),
@@ -34,8 +34,8 @@ impl Play {
         }
     }
 
-    fn now(&self) -> Now {
-        Now { wall_us: 0, monotonic_us: self.at * 100_000 }
+    fn now(&self) -> ClockReading {
+        ClockReading { wall_us: 0, monotonic_us: self.at * 100_000 }
     }
 
     fn step(&mut self, event: CronEvent) {
@@ -44,7 +44,7 @@ impl Play {
             let actions = self.schedule.step(self.now(), events.remove(0), &|job| job.name != "WAITS");
             for action in actions {
                 match action {
-                    CronAction::Start { run, .. } if self.fails => events.push(CronEvent::NotStarted(run)),
+                    CronAction::Start { run, .. } if self.fails => events.push(CronEvent::StartFailed(run)),
                     CronAction::Start { name, run } => {
                         let takes = self.takes.get(name.to_string().as_str()).copied().unwrap_or(0);
                         self.ends.push((self.at + takes, run));
@@ -65,7 +65,7 @@ impl Play {
     }
 
     /// Lets so many tenths of a second pass.
-    fn pass(&mut self, tenths: u64) {
+    fn advance(&mut self, tenths: u64) {
         let until = self.at + tenths;
         loop {
             self.ends.sort();
@@ -77,7 +77,7 @@ impl Play {
                 let run = self.ends.remove(0).1;
                 self.step(CronEvent::Ended(run));
             } else {
-                self.step(CronEvent::TimePasses);
+                self.step(CronEvent::Tick);
             }
         }
         self.at = until;
@@ -105,9 +105,9 @@ fn every_mode_runs_when_it_did_in_the_recording() {
         job("WFE", CronMode::WaitForExit, 2, none),
         job("DEM", CronMode::OnDemand, 0, none),
     ];
-    let mut play = Play::new(Quirks::Reference, &[("SLOW", 70), ("SLOWK", 70), ("WFE", 10)]);
+    let mut play = ManagerSimulation::new(QuirkMode::Reference, &[("SLOW", 70), ("SLOWK", 70), ("WFE", 10)]);
     play.configure(&jobs, 10.0);
-    play.pass(149);
+    play.advance(149);
     assert_eq!(play.starts("PER"), [0, 30, 60, 90, 120]);
     assert_eq!(play.starts("SLOW"), [0, 80], "the first tick after the end");
     assert_eq!(play.starts("SLOWK"), [0, 20, 40, 60, 80, 100, 120, 140], "ended and begun at each tick");
@@ -117,29 +117,29 @@ fn every_mode_runs_when_it_did_in_the_recording() {
     play.configure(&jobs, 10.0);
     assert_eq!((play.starts("SHOTR"), play.starts("SHOT")), (vec![0, 149], vec![0]));
     // The list is changed: what is not on it is killed and gone; PER keeps its old period, as recorded.
-    play.pass(11);
+    play.advance(11);
     let changed = [job("PER", CronMode::Periodic, 1, none), job("NEWJOB", CronMode::OneShot, 0, none)];
     play.starts.clear();
     play.signals.clear();
-    play.pass(15);
+    play.advance(15);
     play.configure(&changed, 10.0);
     assert_eq!(play.schedule.jobs().count(), 2);
     assert!(play.signals.iter().any(|(_, _, signal)| *signal == SIGKILL), "{:?}", play.signals);
     assert_eq!(play.starts("NEWJOB"), [175]);
-    play.pass(70);
+    play.advance(70);
     assert_eq!(play.starts("PER"), [175, 205, 235]);
 }
 
 #[test]
 fn a_new_period_counts_from_the_reconfig_on() {
-    let mut play = Play::new(Quirks::None, &[]);
+    let mut play = ManagerSimulation::new(QuirkMode::Manual, &[]);
     play.configure(&[job("PER", CronMode::Periodic, 3, |_| {})], 1.0);
-    play.pass(45);
+    play.advance(45);
     play.configure(&[job("PER", CronMode::Periodic, 1, |_| {})], 1.0);
-    play.pass(20);
+    play.advance(20);
     assert_eq!(play.starts("PER"), [0, 30, 45, 55, 65]);
     play.configure(&[job("PER", CronMode::Periodic, 5, |_| {})], 1.0);
-    play.pass(60);
+    play.advance(60);
     assert_eq!(play.starts("PER")[5..], [115], "the rest of the new period is waited for");
 }
 
@@ -150,9 +150,9 @@ fn the_load_admits_two_at_a_time_as_recorded() {
     let jobs: Vec<CronJob> = [("A", 0.1), ("B", 0.1), ("C", 0.1), ("D", 0.5)]
         .map(|(name, load)| job(name, CronMode::Periodic, 2, heavy(load)))
         .into();
-    let mut play = Play::new(Quirks::Reference, &[("A", 31), ("B", 31), ("C", 31)]);
+    let mut play = ManagerSimulation::new(QuirkMode::Reference, &[("A", 31), ("B", 31), ("C", 31)]);
     play.configure(&jobs, 0.2);
-    play.pass(125);
+    play.advance(125);
     assert_eq!(
         (play.starts("A"), play.starts("B"), play.starts("C"), play.starts("D")),
         (vec![0, 40, 80, 124], vec![0, 62, 111], vec![31, 93], vec![])
@@ -161,15 +161,15 @@ fn the_load_admits_two_at_a_time_as_recorded() {
 
 #[test]
 fn a_job_that_ignores_the_signal_is_killed_a_second_later() {
-    let mut play = Play::new(Quirks::None, &[("STUBBORN", 1000)]);
+    let mut play = ManagerSimulation::new(QuirkMode::Manual, &[("STUBBORN", 1000)]);
     play.configure(&[job("STUBBORN", CronMode::Periodic, 2, |job| job.kill = true)], 1.0);
-    play.pass(35);
+    play.advance(35);
     let expected = [(20, "STUBBORN".to_owned(), SIGTERM), (30, "STUBBORN".to_owned(), SIGKILL)];
     assert_eq!(play.signals, expected);
     assert_eq!(play.starts("STUBBORN"), [0, 30], "begun again at once");
     play.step(CronEvent::ShutDown { fast: false });
     assert_eq!(play.signals.last().unwrap().2, SIGTERM);
-    play.pass(100);
+    play.advance(100);
     assert_eq!(play.starts("STUBBORN").len(), 2, "nothing starts any more");
 }
 
@@ -180,34 +180,34 @@ fn reconfig_hangs_up_after_the_first_block_and_runs_again_what_wants_it() {
         job("HUP", CronMode::WaitForExit, 0, |job| job.reconfig = true),
         job("AGAIN", CronMode::OneShot, 0, again),
     ];
-    for (quirks, expected) in [(Quirks::None, vec![0, 50]), (Quirks::Reference, vec![0, 20])] {
-        let mut play = Play::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
+    for (quirks, expected) in [(QuirkMode::Manual, vec![0, 50]), (QuirkMode::Reference, vec![0, 20])] {
+        let mut play = ManagerSimulation::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
         play.configure(&jobs, 1.0);
-        play.pass(10);
+        play.advance(10);
         play.configure(&[jobs[0].clone()], 1.0);
         assert!(play.signals.iter().all(|signal| signal.2 != SIGHUP), "nothing printed yet");
-        play = Play::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
+        play = ManagerSimulation::new(quirks, &[("HUP", 1000), ("AGAIN", 50)]);
         play.configure(&jobs, 1.0);
         let run = play.ends[0].1;
         play.step(CronEvent::Published(run));
-        play.pass(20);
+        play.advance(20);
         play.configure(&jobs, 1.0);
         assert_eq!(play.signals, [(20, "HUP".to_owned(), SIGHUP)]);
-        play.pass(60);
+        play.advance(60);
         assert_eq!(play.starts("AGAIN"), expected, "{quirks:?}");
     }
 }
 
 #[test]
 fn a_failed_start_is_the_last_one_in_the_reference_only() {
-    for (quirks, wakes) in [(Quirks::None, true), (Quirks::Reference, false)] {
-        let mut play = Play::new(quirks, &[]);
+    for (quirks, wakes) in [(QuirkMode::Manual, true), (QuirkMode::Reference, false)] {
+        let mut play = ManagerSimulation::new(quirks, &[]);
         play.fails = true;
         let jobs = [job("WFE", CronMode::WaitForExit, 2, |_| {}), job("SHOT", CronMode::OneShot, 0, |_| {})];
         play.configure(&jobs, 1.0);
         assert_eq!(play.schedule.next_wake().is_some(), wakes);
         play.fails = false;
-        play.pass(20);
+        play.advance(20);
         assert_eq!(play.starts("WFE").len(), usize::from(wakes));
         play.configure(&jobs, 1.0);
         assert_eq!(play.starts("SHOT").len(), usize::from(wakes));
@@ -216,11 +216,11 @@ fn a_failed_start_is_the_last_one_in_the_reference_only() {
 
 #[test]
 fn a_condition_keeps_a_job_ready() {
-    let mut schedule = CronSchedule::new(Quirks::None);
+    let mut schedule = CronSchedule::new(QuirkMode::Manual);
     let jobs = vec![job("WAITS", CronMode::Periodic, 5, |_| {})];
     let configured = CronEvent::Configured { jobs, max_load: 1.0 };
-    let told = schedule.step(Now::at_epoch(0), configured, &|_| false);
-    assert_eq!(told, [CronAction::Note(CronNote::Waits { name: "WAITS".into(), for_load: false })]);
-    let started = schedule.step(Now::at_epoch(1), CronEvent::MayStart, &|_| true);
+    let told = schedule.step(ClockReading::from_epoch(0), configured, &|_| false);
+    assert_eq!(told, [CronAction::Note(CronNote::Waiting { name: "WAITS".into(), for_load: false })]);
+    let started = schedule.step(ClockReading::from_epoch(1), CronEvent::ConditionsChanged, &|_| true);
     assert!(matches!(&started[..], [CronAction::Start { .. }]));
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::knobs::ContainerKnobs;
-use super::singularity::test_line;
-use super::tool::{Actor, LIMIT, ToolCall, Variables};
-use super::version::Version;
-use crate::failure::StartFailure;
+use super::parameters::ContainerParameters;
+use super::singularity::first_error_line;
+use super::tool::{DEFAULT_TIMEOUT, ToolAccount, ToolCall, ToolEnvironment};
+use super::version::RuntimeVersion;
+use crate::start_failure::StartFailure;
 use htc_base::process::Exit;
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::Value;
 
@@ -22,24 +22,24 @@ use htc_classad::Value;
 pub type Capabilities = Vec<(&'static str, Value)>;
 
 /// How long the calls around docker's test image may take.
-const TEST_LIMIT: Duration = Duration::from_secs(20);
+const TEST_IMAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What the test programs end with when they could be run.
-const WORKED: Exit = Exit::Code(37);
+const TEST_SUCCESS_EXIT: Exit = Exit::Code(37);
 
-/// The questions, one after the other. Give each answer to [`Probe::next`] until it asks no more.
-pub struct Probe<'a> {
-    knobs: &'a ContainerKnobs,
+/// The questions, one after the other. Give each answer to [`CapabilityProbe::next_call`] until it asks no more.
+pub struct CapabilityProbe<'a> {
+    knobs: &'a ContainerParameters,
     world: &'a dyn World,
-    quirks: Quirks,
+    quirks: QuirkMode,
     /// Our own user namespace, as the kernel numbers it.
     namespace: Option<u64>,
-    step: Step,
+    step: ProbeStep,
     contained: bool,
     may_retry: bool,
     sandbox: bool,
     sif: bool,
-    version: Version,
+    version: RuntimeVersion,
     complaint: BString,
     docker_worked: bool,
     found: Capabilities,
@@ -48,7 +48,7 @@ pub struct Probe<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum ProbeStep {
     Begin,
     DockerVersion,
     DockerInfo,
@@ -63,94 +63,103 @@ enum Step {
     Done,
 }
 
-impl<'a> Probe<'a> {
+impl<'a> CapabilityProbe<'a> {
     /// Nothing asked yet.
     pub fn new(
-        knobs: &'a ContainerKnobs,
+        knobs: &'a ContainerParameters,
         namespace: Option<u64>,
-        quirks: Quirks,
+        quirks: QuirkMode,
         world: &'a dyn World,
     ) -> Self {
-        Probe {
+        CapabilityProbe {
             knobs,
             world,
             quirks,
             namespace,
-            step: Step::Begin,
+            step: ProbeStep::Begin,
             contained: true,
             may_retry: false,
             sandbox: false,
             sif: false,
-            version: Version::default(),
+            version: RuntimeVersion::default(),
             complaint: BString::default(),
             docker_worked: false,
             found: Capabilities::new(),
-            limit: LIMIT,
+            limit: DEFAULT_TIMEOUT,
             failure: None,
         }
     }
 
     /// What was found out, and the setting at which 25.14 would have ended before it told anything.
-    pub fn finish(self) -> (Capabilities, Option<StartFailure>) {
+    pub fn into_capabilities(self) -> (Capabilities, Option<StartFailure>) {
         (self.found, self.failure)
     }
 
     /// The next question, given how the last one ended (`None`: not at all) and what it wrote.
-    pub fn next(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
+    pub fn next_call(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
         let success = exit == Some(Exit::Code(0));
         match self.step {
-            Step::Begin => self.docker(Step::DockerVersion, &["-v"]).or_else(|| self.begin_singularity()),
-            Step::DockerVersion if success && is_docker(output) => self.docker(Step::DockerInfo, &["info"]),
-            Step::DockerInfo if success => match self.knobs.flag("DOCKER_PERFORM_TEST") {
-                Ok(true) => self.load_test(),
-                Ok(false) => self.docker(Step::DockerVersionAgain, &["-v"]),
-                Err(failure) => self.failed(failure),
+            ProbeStep::Begin => self
+                .docker_call(ProbeStep::DockerVersion, &["-v"])
+                .or_else(|| self.query_singularity_version()),
+            ProbeStep::DockerVersion if success && is_docker_version(output) => {
+                self.docker_call(ProbeStep::DockerInfo, &["info"])
+            }
+            ProbeStep::DockerInfo if success => match self.knobs.boolean("DOCKER_PERFORM_TEST") {
+                Ok(true) => self.load_test_image(),
+                Ok(false) => self.docker_call(ProbeStep::DockerVersionAgain, &["-v"]),
+                Err(failure) => self.stop_with_failure(failure),
             },
             // Its status is not looked at, only that it says something.
-            Step::DockerLoad if !output.is_empty() => self.run_test(),
-            Step::DockerRun => {
-                self.docker_worked = exit == Some(WORKED);
-                let image = self.text("DOCKER_TEST_IMAGE_NAME");
-                self.docker_briefly(Step::DockerRemove, &[b"rmi", &image])
+            ProbeStep::DockerLoad if !output.is_empty() => self.run_test_container(),
+            ProbeStep::DockerRun => {
+                self.docker_worked = exit == Some(TEST_SUCCESS_EXIT);
+                let image = self.text_parameter("DOCKER_TEST_IMAGE_NAME");
+                self.docker_test_call(ProbeStep::DockerRemove, &[b"rmi", &image])
             }
-            Step::DockerRemove if self.docker_worked => self.docker(Step::DockerVersionAgain, &["-v"]),
-            Step::DockerVersionAgain => {
-                self.found_docker(success, output);
-                self.begin_singularity()
+            ProbeStep::DockerRemove if self.docker_worked => {
+                self.docker_call(ProbeStep::DockerVersionAgain, &["-v"])
             }
-            Step::DockerVersion | Step::DockerInfo | Step::DockerLoad | Step::DockerRemove => {
-                self.begin_singularity()
+            ProbeStep::DockerVersionAgain => {
+                self.record_docker(success, output);
+                self.query_singularity_version()
             }
-            Step::SingularityVersion if success => {
-                self.version = Version::parse(output);
-                self.first_try()
+            ProbeStep::DockerVersion
+            | ProbeStep::DockerInfo
+            | ProbeStep::DockerLoad
+            | ProbeStep::DockerRemove => self.query_singularity_version(),
+            ProbeStep::SingularityVersion if success => {
+                self.version = RuntimeVersion::parse(output);
+                self.begin_singularity_tests()
             }
-            Step::Sandbox | Step::Sif | Step::Namespace => self.tried(exit, output),
-            Step::SingularityVersion | Step::Done => {
-                self.step = Step::Done;
+            ProbeStep::Sandbox | ProbeStep::Sif | ProbeStep::Namespace => {
+                self.on_singularity_test_ended(exit, output)
+            }
+            ProbeStep::SingularityVersion | ProbeStep::Done => {
+                self.step = ProbeStep::Done;
                 None
             }
         }
     }
 
-    fn text(&self, name: &str) -> BString {
+    fn text_parameter(&self, name: &str) -> BString {
         self.knobs.text(name).cloned().unwrap_or_default()
     }
 
     /// An exception of 25.14, which finds out nothing more then.
-    fn failed(&mut self, failure: StartFailure) -> Option<ToolCall> {
+    fn stop_with_failure(&mut self, failure: StartFailure) -> Option<ToolCall> {
         self.failure = Some(failure);
-        self.step = Step::Done;
+        self.step = ProbeStep::Done;
         None
     }
 
     /// A call of DOCKER, if that is there.
-    fn docker(&mut self, step: Step, words: &[&str]) -> Option<ToolCall> {
+    fn docker_call(&mut self, step: ProbeStep, words: &[&str]) -> Option<ToolCall> {
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-        self.docker_briefly(step, &words).map(|call| ToolCall { limit: LIMIT, ..call })
+        self.docker_test_call(step, &words).map(|call| ToolCall { limit: DEFAULT_TIMEOUT, ..call })
     }
 
-    fn docker_briefly(&mut self, step: Step, words: &[&[u8]]) -> Option<ToolCall> {
+    fn docker_test_call(&mut self, step: ProbeStep, words: &[&[u8]]) -> Option<ToolCall> {
         let knob = self.knobs.text("DOCKER")?;
         let (mut program, path) = match knob.strip_prefix(b"sudo ") {
             Some(path) => (vec![BString::from("/usr/bin/sudo")], path.trim_start()),
@@ -161,36 +170,36 @@ impl<'a> Probe<'a> {
         }
         program.push(path.into());
         self.step = step;
-        let call = ToolCall::new(&program, words.iter().copied().map(BString::from), Actor::Starter);
-        Some(ToolCall { limit: TEST_LIMIT, ..call })
+        let call = ToolCall::new(&program, words.iter().copied().map(BString::from), ToolAccount::Starter);
+        Some(ToolCall { limit: TEST_IMAGE_TIMEOUT, ..call })
     }
 
-    fn load_test(&mut self) -> Option<ToolCall> {
-        let image = self.text("DOCKER_TEST_IMAGE_PATH");
-        if image.is_empty() || self.text("DOCKER_TEST_IMAGE_NAME").is_empty() {
-            return self.begin_singularity();
+    fn load_test_image(&mut self) -> Option<ToolCall> {
+        let image = self.text_parameter("DOCKER_TEST_IMAGE_PATH");
+        if image.is_empty() || self.text_parameter("DOCKER_TEST_IMAGE_NAME").is_empty() {
+            return self.query_singularity_version();
         }
-        self.docker_briefly(Step::DockerLoad, &[b"load", b"-i", &image])
+        self.docker_test_call(ProbeStep::DockerLoad, &[b"load", b"-i", &image])
     }
 
     /// The test container. 25.14 takes whatever PATH has as `docker`.
-    fn run_test(&mut self) -> Option<ToolCall> {
-        let image = self.text("DOCKER_TEST_IMAGE_NAME");
+    fn run_test_container(&mut self) -> Option<ToolCall> {
+        let image = self.text_parameter("DOCKER_TEST_IMAGE_NAME");
         let words: [&[u8]; 4] = [b"run", b"--rm=true", &image, b"/exit_37"];
-        let mut call = self.docker_briefly(Step::DockerRun, &words)?;
-        if self.quirks.has(Quirk::DockerTestFromPath) {
+        let mut call = self.docker_test_call(ProbeStep::DockerRun, &words)?;
+        if self.quirks.reproduces(Quirk::DockerTestFromPath) {
             call.argv = [&b"docker"[..]].iter().chain(&words).map(|word| BString::from(*word)).collect();
         }
         Some(call)
     }
 
-    fn found_docker(&mut self, success: bool, output: &[u8]) {
+    fn record_docker(&mut self, success: bool, output: &[u8]) {
         let mut add = |name, value: Value| self.found.push((name, value));
         add("HasDocker", true.into());
         add("HasDockerURL", true.into());
         add("HasContainer", true.into());
         let version = output.lines().next().unwrap_or_default();
-        if success && is_docker(output) {
+        if success && is_docker_version(output) {
             add("DockerVersion", version.into());
             if version.contains_str("20.10.4,") {
                 add("HasDocker", false.into());
@@ -199,68 +208,70 @@ impl<'a> Probe<'a> {
         }
     }
 
-    fn begin_singularity(&mut self) -> Option<ToolCall> {
-        self.step = Step::SingularityVersion;
+    fn query_singularity_version(&mut self) -> Option<ToolCall> {
+        self.step = ProbeStep::SingularityVersion;
         let program = self.knobs.text("SINGULARITY").cloned()?;
         if self.world.stat(program.to_path_lossy().as_ref()).is_err() {
-            self.step = Step::Done;
+            self.step = ProbeStep::Done;
             return None;
         }
-        Some(ToolCall::new(&[program], ["--version"], Actor::Starter))
+        Some(ToolCall::new(&[program], ["--version"], ToolAccount::Starter))
     }
 
-    fn first_try(&mut self) -> Option<ToolCall> {
+    fn begin_singularity_tests(&mut self) -> Option<ToolCall> {
         let (set, _) = self.knobs.pid_namespaces(self.world);
         self.contained = set.unwrap_or(true);
         self.may_retry = set.is_none();
-        match self.knobs.number("SINGULARITY_TEST_SANDBOX_TIMEOUT") {
+        match self.knobs.integer("SINGULARITY_TEST_SANDBOX_TIMEOUT") {
             Ok(seconds) => self.limit = Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
-            Err(failure) => return self.failed(failure),
+            Err(failure) => return self.stop_with_failure(failure),
         }
-        Some(self.attempt(Step::Sandbox))
+        Some(self.singularity_test_call(ProbeStep::Sandbox))
     }
 
-    fn attempt(&mut self, step: Step) -> ToolCall {
+    fn singularity_test_call(&mut self, step: ProbeStep) -> ToolCall {
         self.step = step;
         let (image, command) = match step {
-            Step::Sif => ([self.text("LIBEXEC").as_slice(), b"/exit_37.sif"].concat(), "/exit_37"),
-            Step::Namespace => (self.text("SINGULARITY_TEST_SANDBOX").into(), "/get_user_ns"),
-            _ => (self.text("SINGULARITY_TEST_SANDBOX").into(), "/exit_37"),
+            ProbeStep::Sif => {
+                ([self.text_parameter("LIBEXEC").as_slice(), b"/exit_37.sif"].concat(), "/exit_37")
+            }
+            ProbeStep::Namespace => (self.text_parameter("SINGULARITY_TEST_SANDBOX").into(), "/get_user_ns"),
+            _ => (self.text_parameter("SINGULARITY_TEST_SANDBOX").into(), "/exit_37"),
         };
         let contained: &[&str] = if self.contained { &["-C"] } else { &["--contain", "--ipc", "--cleanenv"] };
         let mut words = vec![BString::from("exec")];
         words.extend(contained.iter().map(|word| BString::from(*word)));
         words.extend([BString::from(image), command.into()]);
         ToolCall {
-            variables: Variables::These(Vec::new()),
+            environment: ToolEnvironment::Explicit(Vec::new()),
             limit: self.limit,
-            ..ToolCall::new(&[self.text("SINGULARITY")], words, Actor::Daemon)
+            ..ToolCall::new(&[self.text_parameter("SINGULARITY")], words, ToolAccount::Daemon)
         }
     }
 
     /// One of the three tries ended. The first one without success is made once more without PID namespaces.
-    fn tried(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
-        let worked = exit == Some(WORKED);
+    fn on_singularity_test_ended(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
+        let worked = exit == Some(TEST_SUCCESS_EXIT);
         if !worked {
-            let mut lines = output.lines().map(|line| BString::from(test_line(line).trim()));
+            let mut lines = output.lines().map(|line| BString::from(first_error_line(line).trim()));
             if let Some(line) = lines.rfind(|line| !line.is_empty()) {
                 self.complaint = line;
             }
         }
         match self.step {
-            Step::Sandbox if !worked && self.may_retry => {
+            ProbeStep::Sandbox if !worked && self.may_retry => {
                 self.may_retry = false;
                 self.contained = false;
-                Some(self.attempt(Step::Sandbox))
+                Some(self.singularity_test_call(ProbeStep::Sandbox))
             }
-            Step::Sandbox => {
+            ProbeStep::Sandbox => {
                 self.sandbox = worked;
                 self.may_retry = false;
-                Some(self.attempt(Step::Sif))
+                Some(self.singularity_test_call(ProbeStep::Sif))
             }
-            Step::Sif => {
+            ProbeStep::Sif => {
                 self.sif = worked;
-                Some(self.attempt(Step::Namespace))
+                Some(self.singularity_test_call(ProbeStep::Namespace))
             }
             _ => {
                 let theirs = output.lines().next().and_then(|line| line.to_str().ok()?.trim().parse().ok());
@@ -268,14 +279,14 @@ impl<'a> Probe<'a> {
                     let differs = theirs.unwrap_or(0u64) != own;
                     self.found.push(("SingularityUserNamespaces", differs.into()));
                 }
-                self.found_singularity();
-                self.step = Step::Done;
+                self.record_singularity();
+                self.step = ProbeStep::Done;
                 None
             }
         }
     }
 
-    fn found_singularity(&mut self) {
+    fn record_singularity(&mut self) {
         let (sandbox, sif, contained) = (self.sandbox, self.sif, self.contained);
         let mut add = |name, value: Value| self.found.push((name, value));
         if sandbox || sif {
@@ -298,12 +309,12 @@ impl<'a> Probe<'a> {
             }
             add("SingularityOfflineReason", reason.into());
         }
-        add("SingularityVersion", self.version.line().into());
+        add("SingularityVersion", self.version.first_line().into());
     }
 }
 
 /// Whether `docker -v` speaks as docker does: one line of a sensible length, and not another program of that name.
-fn is_docker(output: &[u8]) -> bool {
+fn is_docker_version(output: &[u8]) -> bool {
     let mut lines = output.lines();
     let first = lines.next().unwrap_or_default();
     lines.next().is_none() && (16..=1024).contains(&first.len()) && !output.contains_str("Jansens")
@@ -316,25 +327,25 @@ mod tests {
 
     /// Plays the questions against answers by the last word of each call.
     fn play(
-        knobs: &ContainerKnobs,
+        knobs: &ContainerParameters,
         answer: impl Fn(&[BString]) -> (u8, &'static str),
     ) -> (Vec<String>, Vec<String>) {
         let world = RealWorld::new();
-        let mut probe = Probe::new(knobs, Some(7), Quirks::None, &world);
+        let mut probe = CapabilityProbe::new(knobs, Some(7), QuirkMode::Manual, &world);
         let mut asked = Vec::new();
         let (mut exit, mut output) = (None, "");
-        while let Some(call) = probe.next(exit, output.as_bytes()) {
+        while let Some(call) = probe.next_call(exit, output.as_bytes()) {
             let (code, text) = answer(&call.argv);
             asked.push(call.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             (exit, output) = (Some(Exit::Code(code)), text);
         }
-        let (found, failure) = probe.finish();
+        let (found, failure) = probe.into_capabilities();
         assert_eq!(failure, None);
         (asked, found.iter().map(|(name, value)| format!("{name} = {}", value.unparse())).collect())
     }
 
-    fn knobs() -> ContainerKnobs {
-        ContainerKnobs::default()
+    fn knobs() -> ContainerParameters {
+        ContainerParameters::default()
             .with("LIBEXEC", "/le")
             .with("SINGULARITY_TEST_SANDBOX", "/le/box")
             .with("SINGULARITY", "/bin/sh")
@@ -371,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_docker_whose_test_container_does_not_run_is_none() {
-        let knobs = ContainerKnobs::default()
+        let knobs = ContainerParameters::default()
             .with("DOCKER", "/bin/sh")
             .with("DOCKER_TEST_IMAGE_NAME", "t")
             .with("DOCKER_TEST_IMAGE_PATH", "/le/t");

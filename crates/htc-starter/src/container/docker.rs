@@ -8,29 +8,29 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::docker_credentials::{docker_config, sends_docker_credentials};
-use super::knobs::ContainerKnobs;
+use super::docker_credentials::{docker_config_directory, wants_docker_credentials};
+use super::inputs::ContainerInputs;
+use super::parameters::ContainerParameters;
 use super::plan::ContainerPlan;
-use super::surroundings::Inputs;
-use super::tool::{Actor, LONG, ToolCall, Variables};
-use crate::failure::StartFailure;
+use super::tool::{PULL_TIMEOUT, ToolAccount, ToolCall, ToolEnvironment};
+use crate::start_failure::StartFailure;
 use htc_base::job::attr;
 
 /// What our images are tagged with, before the user.
-const OWN: &str = "htcondor.org/";
+const OWN_IMAGE_PREFIX: &str = "htcondor.org/";
 
 /// The words that every call of docker begins with: DOCKER, or sudo and the program behind it.
 ///
 /// # Errors
 /// DOCKER is not set.
-pub fn docker_program(knobs: &ContainerKnobs) -> Result<Vec<BString>, StartFailure> {
+pub fn docker_program(knobs: &ContainerParameters) -> Result<Vec<BString>, StartFailure> {
     let knob = knobs.text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
     let invalid = || StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."));
-    docker_words(knob).ok_or_else(invalid)
+    parse_docker_parameter(knob).ok_or_else(invalid)
 }
 
 /// The words of a value of DOCKER; `None` for sudo alone.
-pub fn docker_words(knob: &[u8]) -> Option<Vec<BString>> {
+pub fn parse_docker_parameter(knob: &[u8]) -> Option<Vec<BString>> {
     match knob.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
         Some(b"") => None,
         Some(program) => Some(vec!["/usr/bin/sudo".into(), program.into()]),
@@ -39,26 +39,29 @@ pub fn docker_words(knob: &[u8]) -> Option<Vec<BString>> {
 }
 
 /// Asks whether a container bears the label that all of ours have.
-pub fn label_call(program: &[BString], container: &str) -> ToolCall {
+pub fn has_label_call(program: &[BString], container: &str) -> ToolCall {
     let format = "{{index .Config.Labels \"org.htcondorproject\"}}";
     ToolCall {
-        limit: CLEANING,
-        ..ToolCall::new(program, ["inspect", "--format", format, container], Actor::Starter)
+        limit: CLEANUP_TIMEOUT,
+        ..ToolCall::new(program, ["inspect", "--format", format, container], ToolAccount::Starter)
     }
 }
 
 /// Removes a container that another starter has left.
 pub fn remove_call(program: &[BString], container: &str) -> ToolCall {
-    ToolCall { limit: CLEANING, ..ToolCall::new(program, ["rm", "-f", "-v", container], Actor::Starter) }
+    ToolCall {
+        limit: CLEANUP_TIMEOUT,
+        ..ToolCall::new(program, ["rm", "-f", "-v", container], ToolAccount::Starter)
+    }
 }
 
 /// Removes an image by this name.
 pub fn untag_call(program: &[BString], image: &str) -> ToolCall {
-    ToolCall { limit: CLEANING, ..ToolCall::new(program, ["rmi", image], Actor::Starter) }
+    ToolCall { limit: CLEANUP_TIMEOUT, ..ToolCall::new(program, ["rmi", image], ToolAccount::Starter) }
 }
 
 /// How long docker may take for that.
-const CLEANING: Duration = Duration::from_secs(20);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The names of one job's container and image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +75,9 @@ pub struct DockerNames {
     /// What named the image.
     pub image_from: &'static str,
     /// The name under which it counts as present.
-    pub own: BString,
+    pub own_image: BString,
     /// Whether images of others count (DOCKER_TRUST_LOCAL_IMAGES).
-    pub trusting: bool,
+    pub trusts_local_images: bool,
     /// Why there is no such name, which is found out when docker has told its images.
     pub fault: Option<StartFailure>,
     /// The directory of docker's configuration, where the job sends credentials.
@@ -86,16 +89,16 @@ impl DockerNames {
     ///
     /// # Errors
     /// No DOCKER, no image.
-    pub fn find(inputs: &Inputs<'_>) -> Result<Self, StartFailure> {
+    pub fn from_inputs(inputs: &ContainerInputs<'_>) -> Result<Self, StartFailure> {
         let named = ["DockerImage", "ContainerImage"];
         let mut found = named.iter().filter_map(|name| inputs.job_string(name).map(|image| (image, *name)));
         let Some((image, image_from)) = found.next() else {
             let text = "Neither DockerImage nor ContainerImage defined in job ad, unable to start job.";
             return Err(StartFailure::silent(text));
         };
-        let program = docker_program(inputs.knobs())?;
+        let program = docker_program(inputs.parameters())?;
         let image = with_tag(image.strip_prefix(b"docker://").unwrap_or(&image));
-        let (trusting, fault) = match inputs.flag("DOCKER_TRUST_LOCAL_IMAGES") {
+        let (trusting, fault) = match inputs.plain_boolean_parameter("DOCKER_TRUST_LOCAL_IMAGES") {
             Ok(trusting) => (trusting, None),
             Err(failure) => (false, Some(failure)),
         };
@@ -105,86 +108,95 @@ impl DockerNames {
         let fault = fault.or_else(|| (!trusting && user.is_empty()).then(nobody));
         let own = match trusting {
             true => image.clone(),
-            false => [OWN.as_bytes(), &user, b"/", &image].concat().into(),
+            false => [OWN_IMAGE_PREFIX.as_bytes(), &user, b"/", &image].concat().into(),
         };
-        let job = inputs.about.job;
-        let (slot, pid) = (inputs.about.slot, inputs.about.starter_pid);
+        let job = inputs.job_inputs.job;
+        let (slot, pid) = (inputs.job_inputs.slot, inputs.job_inputs.starter_pid);
         let container = format!("HTCJob{}_{}_{slot}_PID{pid}", job.cluster, job.proc).into();
-        let sends = sends_docker_credentials(inputs.about.ad, inputs.about.world);
-        let config = sends.then(|| docker_config(&inputs.place.slot_directory));
-        Ok(DockerNames { program, container, image, image_from, own, trusting, fault, config })
+        let sends = wants_docker_credentials(inputs.job_inputs.ad, inputs.job_inputs.world);
+        let config = sends.then(|| docker_config_directory(&inputs.host.slot_directory));
+        Ok(DockerNames {
+            program,
+            container,
+            image,
+            image_from,
+            own_image: own,
+            trusts_local_images: trusting,
+            fault,
+            config,
+        })
     }
 
     /// A short call about the container or image.
-    pub fn call<W: Into<BString>>(&self, words: impl IntoIterator<Item = W>) -> ToolCall {
-        ToolCall::new(&self.program, words, Actor::Starter)
+    pub fn short_call<W: Into<BString>>(&self, words: impl IntoIterator<Item = W>) -> ToolCall {
+        ToolCall::new(&self.program, words, ToolAccount::Starter)
     }
 
     /// `pull`: its complaints are kept for the message.
-    pub fn pull(&self, inputs: &Inputs<'_>) -> ToolCall {
+    pub fn pull_call(&self, inputs: &ContainerInputs<'_>) -> ToolCall {
         let words: [BString; 3] = ["pull".into(), "-q".into(), self.image.clone()];
-        self.long(words.to_vec(), inputs)
+        self.long_call(words.to_vec(), inputs)
     }
 
     /// A call with the rights of the daemons, whose errors go to a file in the scratch directory.
-    fn long(&self, words: Vec<BString>, inputs: &Inputs<'_>) -> ToolCall {
+    fn long_call(&self, words: Vec<BString>, inputs: &ContainerInputs<'_>) -> ToolCall {
         ToolCall {
-            variables: Variables::OwnWithHome(inputs.place.daemon_home.clone()),
-            limit: LONG,
-            errors: Some(inputs.about.scratch.join(ERRORS)),
+            environment: ToolEnvironment::InheritedWithHome(inputs.host.daemon_home.clone()),
+            limit: PULL_TIMEOUT,
+            errors: Some(inputs.job_inputs.scratch.join(STDERR_FILE)),
             directory: Some("/".into()),
-            more: self.config.iter().map(|path| variable(path)).collect(),
-            ..ToolCall::new(&self.program, words, Actor::Daemon)
+            extra_variables: self.config.iter().map(|path| config_variable(path)).collect(),
+            ..ToolCall::new(&self.program, words, ToolAccount::Daemon)
         }
     }
 
     /// The call that makes the planned container.
-    pub fn create_call(&self, plan: &ContainerPlan, inputs: &Inputs<'_>) -> ToolCall {
+    pub fn create_call(&self, plan: &ContainerPlan, inputs: &ContainerInputs<'_>) -> ToolCall {
         let words = plan.line.words();
-        self.long(words[self.program.len().min(words.len())..].to_vec(), inputs)
+        self.long_call(words[self.program.len().min(words.len())..].to_vec(), inputs)
     }
 
     /// `tag`: makes the image ours, and says when it was used last.
-    pub fn tag(&self) -> ToolCall {
-        self.call([BString::from("tag"), self.image.clone(), self.own.clone()])
+    pub fn tag_call(&self) -> ToolCall {
+        self.short_call([BString::from("tag"), self.image.clone(), self.own_image.clone()])
     }
 
     /// The question what machines the image is for.
-    pub fn architecture(&self) -> ToolCall {
+    pub fn architecture_call(&self) -> ToolCall {
         let words = ["inspect", "--format", "{{.Architecture}}"].map(BString::from);
-        self.call(words.into_iter().chain([self.image.clone()]))
+        self.short_call(words.into_iter().chain([self.image.clone()]))
     }
 
     /// `rm`, with what it holds.
-    pub fn remove(&self) -> ToolCall {
-        self.call([BString::from("rm"), "-f".into(), "-v".into(), self.container.clone()])
+    pub fn remove_container_call(&self) -> ToolCall {
+        self.short_call([BString::from("rm"), "-f".into(), "-v".into(), self.container.clone()])
     }
 
     /// `kill --signal`.
-    pub fn kill(&self, signal: i32) -> ToolCall {
+    pub fn kill_call(&self, signal: i32) -> ToolCall {
         let signal = BString::from(signal.to_string());
-        self.call([BString::from("kill"), "--signal".into(), signal, self.container.clone()])
+        self.short_call([BString::from("kill"), "--signal".into(), signal, self.container.clone()])
     }
 
     /// `pause` or `unpause`.
-    pub fn pause(&self, pause: bool) -> ToolCall {
-        self.call([BString::from(if pause { "pause" } else { "unpause" }), self.container.clone()])
+    pub fn pause_call(&self, pause: bool) -> ToolCall {
+        self.short_call([BString::from(if pause { "pause" } else { "unpause" }), self.container.clone()])
     }
 
     /// The words of the process that stands for the job: its standard files are the job's.
-    pub fn start(&self) -> Vec<BString> {
+    pub fn start_command(&self) -> Vec<BString> {
         let words = [BString::from("start"), "-a".into(), self.container.clone()];
         self.program.iter().cloned().chain(words).collect()
     }
 }
 
 /// Where docker looks for its configuration.
-fn variable(directory: &Path) -> BString {
+fn config_variable(directory: &Path) -> BString {
     [b"DOCKER_CONFIG=", directory.as_os_str().as_bytes()].concat().into()
 }
 
 /// The file that gets what `pull` and `create` complain of.
-const ERRORS: &str = ".docker_stderror";
+const STDERR_FILE: &str = ".docker_stderror";
 
 /// `:latest` where an image has neither tag nor digest. A colon of a registry's port is no tag.
 fn with_tag(image: &[u8]) -> BString {
@@ -196,21 +208,21 @@ fn with_tag(image: &[u8]) -> BString {
 }
 
 /// The image that is known under one of our names.
-pub(super) fn real_name(own: &[u8], trusting: bool) -> Option<BString> {
+pub(super) fn original_image_name(own: &[u8], trusting: bool) -> Option<BString> {
     if trusting {
         return Some(own.into());
     }
-    let (_, image) = own.strip_prefix(OWN.as_bytes())?.split_once_str("/")?;
+    let (_, image) = own.strip_prefix(OWN_IMAGE_PREFIX.as_bytes())?.split_once_str("/")?;
     Some(image.into())
 }
 
 /// Whether a name is one of ours.
-pub(super) fn is_own(name: &[u8]) -> bool {
-    name.starts_with(OWN.as_bytes())
+pub(super) fn is_own_image(name: &[u8]) -> bool {
+    name.starts_with(OWN_IMAGE_PREFIX.as_bytes())
 }
 
 /// Whether an image made for that machine runs here. One that does not say it does; only x86-64 is told apart.
-pub(crate) fn fits(architecture: &[u8]) -> bool {
+pub(crate) fn is_architecture_compatible(architecture: &[u8]) -> bool {
     let architecture = architecture.lines().next().unwrap_or_default().trim();
     !cfg!(target_arch = "x86_64") || architecture.is_empty() || architecture == b"amd64"
 }
@@ -235,16 +247,19 @@ mod tests {
 
     #[test]
     fn our_name_of_an_image_holds_the_image() {
-        assert_eq!(real_name(b"htcondor.org/alice_at_x/reg:5000/a:1", false), Some("reg:5000/a:1".into()));
-        assert_eq!(real_name(b"alpine:3", false), None);
-        assert_eq!(real_name(b"alpine:3", true), Some("alpine:3".into()));
+        assert_eq!(
+            original_image_name(b"htcondor.org/alice_at_x/reg:5000/a:1", false),
+            Some("reg:5000/a:1".into())
+        );
+        assert_eq!(original_image_name(b"alpine:3", false), None);
+        assert_eq!(original_image_name(b"alpine:3", true), Some("alpine:3".into()));
     }
 
     #[test]
     fn an_image_that_does_not_say_for_which_machine_it_is_fits() {
-        assert!(fits(b"") && fits(b"\n"));
+        assert!(is_architecture_compatible(b"") && is_architecture_compatible(b"\n"));
         if cfg!(target_arch = "x86_64") {
-            assert!(fits(b"amd64\n") && !fits(b"arm64\n"));
+            assert!(is_architecture_compatible(b"amd64\n") && !is_architecture_compatible(b"arm64\n"));
         }
     }
 }

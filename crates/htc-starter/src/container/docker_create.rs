@@ -8,63 +8,67 @@ use std::path::PathBuf;
 use bstr::{BString, ByteSlice};
 
 use super::docker::DockerNames;
-use super::plan::{CommandLine, ContainerPlan, Limit, Mount, Runtime};
-use super::surroundings::Inputs;
-use crate::expression::{self, shown};
-use crate::failure::StartFailure;
+use super::inputs::ContainerInputs;
+use super::plan::{AnnotatedCommandLine, ContainerLimit, ContainerMount, ContainerPlan, ContainerRuntime};
+use crate::expression::{self, describe_setting};
 use crate::nvidia::nvidia_devices;
+use crate::start_failure::StartFailure;
 use htc_base::job::attr;
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
 
 /// The longest name of a machine that docker takes.
-const LONGEST_HOST: usize = 63;
+const MAX_HOST_NAME_LEN: usize = 63;
 
 /// Plans the container. `command` is the job's, empty for none; `arguments` what follows it; `environment` the job's.
 ///
 /// # Errors
 /// A network that the slot does not offer, a port that is none, extra arguments that cannot be read; nobody to run as.
-pub fn create(
-    inputs: &Inputs<'_>,
+pub fn plan_docker_container(
+    inputs: &ContainerInputs<'_>,
     names: &DockerNames,
     command: &[BString],
     environment: Environment,
 ) -> Result<ContainerPlan, StartFailure> {
-    let mut line = CommandLine::default();
+    let mut line = AnnotatedCommandLine::default();
     // Before all else, as 25.14 does: a condition without a truth value ends it first (`buildExtraVolumes`).
-    let (volumes, directories) = volumes(inputs, &mut line)?;
+    let (volumes, directories) = collect_volumes(inputs, &mut line)?;
     let mut limits = Vec::new();
     line.add(names.program.iter().cloned(), "DOCKER");
     line.add(["create"], "the container is made first and started then");
-    processors(inputs, &mut line, &mut limits);
-    memory(inputs, &mut line, &mut limits);
+    add_cpu_limits(inputs, &mut line, &mut limits);
+    add_memory_limits(inputs, &mut line, &mut limits);
     let capabilities = ["--cap-drop=all", "--cap-add=SYS_PTRACE", "--security-opt", "no-new-privileges"];
     const CAPABILITIES: &str = "DOCKER_DROP_ALL_CAPABILITIES";
-    optional((CAPABILITIES, inputs.truth(CAPABILITIES, true)?), &capabilities, &mut line);
-    let flag = |knob: &'static str| inputs.flag(knob).map(|set| (knob, set));
-    optional(flag("DOCKER_RUN_UNDER_INIT")?, &["--init"], &mut line);
+    add_optional_words(
+        (CAPABILITIES, inputs.boolean_parameter(CAPABILITIES, true)?),
+        &capabilities,
+        &mut line,
+    );
+    let flag = |knob: &'static str| inputs.plain_boolean_parameter(knob).map(|set| (knob, set));
+    add_optional_words(flag("DOCKER_RUN_UNDER_INIT")?, &["--init"], &mut line);
     line.add(
         ["--name".into(), names.container.clone()],
         "ClusterId, ProcId, the slot and the starter's process",
     );
     line.add(["--label=org.htcondorproject=True"], "containers of HTCondor are known by it");
-    optional(flag("DOCKER_LOG_DRIVER_NONE")?, &["--log-driver", "none"], &mut line);
+    add_optional_words(flag("DOCKER_LOG_DRIVER_NONE")?, &["--log-driver", "none"], &mut line);
     for entry in environment.entries() {
         line.add(["-e".into(), entry], "the job's environment");
     }
     let mounts = add_volumes(volumes, &mut line);
-    devices(inputs, &mut line)?;
-    line.add(["--workdir".into(), inputs.about.job.iwd.clone()], "Iwd");
-    user(inputs, &mut line)?;
-    network(inputs, &mut line)?;
-    ports(inputs, &mut line)?;
-    pull_policy(inputs, &mut line);
-    extra_arguments(inputs, &mut line)?;
-    shared_memory(inputs, &mut line, &mut limits)?;
+    add_gpu_devices(inputs, &mut line)?;
+    line.add(["--workdir".into(), inputs.job_inputs.job.iwd.clone()], "Iwd");
+    add_user(inputs, &mut line)?;
+    add_network(inputs, &mut line)?;
+    add_service_ports(inputs, &mut line)?;
+    add_pull_policy(inputs, &mut line);
+    add_extra_arguments(inputs, &mut line)?;
+    add_shared_memory(inputs, &mut line, &mut limits)?;
     let mut words = command.iter().cloned();
     let program = words.next().filter(|command| !command.is_empty());
-    let overrides = inputs.job_truth("DockerOverrideEntrypoint");
+    let overrides = inputs.job_boolean("DockerOverrideEntrypoint");
     match program {
         Some(program) if overrides => {
             line.add(["--entrypoint".into(), program], "DockerOverrideEntrypoint, Cmd");
@@ -78,83 +82,99 @@ pub fn create(
     }
     line.add(words, "Arguments");
     Ok(ContainerPlan {
-        runtime: Runtime::Docker,
+        runtime: ContainerRuntime::Docker,
         image: names.image.clone(),
         line,
-        test: None,
+        test_command: None,
         mounts,
         environment,
         limits,
         directories,
-        removes: Some(names.container.clone()),
+        container_to_remove: Some(names.container.clone()),
     })
 }
 
-fn limit(of: &'static str, value: impl Into<BString>, because: &'static str, limits: &mut Vec<Limit>) {
-    limits.push(Limit { of, value: value.into(), because: because.into() });
+fn add_limit(
+    of: &'static str,
+    value: impl Into<BString>,
+    because: &'static str,
+    limits: &mut Vec<ContainerLimit>,
+) {
+    limits.push(ContainerLimit { resource: of, value: value.into(), because: because.into() });
 }
 
-fn processors(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) {
-    if !inputs.place.processors.is_empty() {
-        let list: Vec<String> = inputs.place.processors.iter().map(usize::to_string).collect();
+fn add_cpu_limits(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+    limits: &mut Vec<ContainerLimit>,
+) {
+    if !inputs.host.processors.is_empty() {
+        let list: Vec<String> = inputs.host.processors.iter().map(usize::to_string).collect();
         let list = list.join(",");
         line.add([format!("--cpuset-cpus={list}")], "ENFORCE_CPU_AFFINITY");
-        return limit("processors", list, "ENFORCE_CPU_AFFINITY", limits);
+        return add_limit("processors", list, "ENFORCE_CPU_AFFINITY", limits);
     }
     let cpus = inputs.machine().int(attr::CPUS);
     let shares = 100i64.saturating_mul(cpus.unwrap_or(1));
     let because = if cpus.is_some() { "Cpus of the slot" } else { "no slot: as for one processor" };
     line.add([format!("--cpu-shares={shares}")], because);
-    limit("cpu shares", shares.to_string(), because, limits);
+    add_limit("cpu shares", shares.to_string(), because, limits);
 }
 
-fn memory(inputs: &Inputs<'_>, line: &mut CommandLine, limits: &mut Vec<Limit>) {
+fn add_memory_limits(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+    limits: &mut Vec<ContainerLimit>,
+) {
     match inputs.machine().int(attr::MEMORY) {
         Some(memory) => {
             line.add([format!("--memory={memory}m")], "Memory of the slot");
-            limit("memory", format!("{memory}m"), "Memory of the slot", limits);
+            add_limit("memory", format!("{memory}m"), "Memory of the slot", limits);
         }
-        None => line.pass("Memory", "there is no slot that says how much: no --memory"),
+        None => line.add_unused("Memory", "there is no slot that says how much: no --memory"),
     }
 }
 
 /// `/dev/shm`, where the knob is an integer for this slot and job.
-fn shared_memory(
-    inputs: &Inputs<'_>,
-    line: &mut CommandLine,
-    limits: &mut Vec<Limit>,
+fn add_shared_memory(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+    limits: &mut Vec<ContainerLimit>,
 ) -> Result<(), StartFailure> {
-    const KNOB: &str = "DOCKER_SHM_SIZE";
-    let Some(setting) = inputs.knobs().setting(KNOB) else {
-        line.pass(KNOB, "is not set");
+    const PARAMETER: &str = "DOCKER_SHM_SIZE";
+    let Some(setting) = inputs.parameters().setting(PARAMETER) else {
+        line.add_unused(PARAMETER, "is not set");
         return Ok(());
     };
-    let size = expression::whole(inputs.about, KNOB, setting, i64::MIN)?.to_string();
-    line.add(["--shm-size".to_owned(), size.clone()], KNOB);
-    limit("shared memory", size, KNOB, limits);
+    let size = expression::eval_integer(inputs.job_inputs, PARAMETER, setting, i64::MIN)?.to_string();
+    line.add(["--shm-size".to_owned(), size.clone()], PARAMETER);
+    add_limit("shared memory", size, PARAMETER, limits);
     Ok(())
 }
 
 /// Words that a knob decides about.
-fn optional((knob, set): (&'static str, bool), words: &[&str], line: &mut CommandLine) {
+fn add_optional_words((knob, set): (&'static str, bool), words: &[&str], line: &mut AnnotatedCommandLine) {
     match set {
         true => line.add(words.iter().copied(), knob),
-        false => line.pass(knob, "is false"),
+        false => line.add_unused(knob, "is false"),
     }
 }
 
 /// Specifications of mounts, and what asks for each.
-type Volumes = Vec<(BString, String)>;
+type VolumeSpecs = Vec<(BString, String)>;
 
 /// What is seen inside: the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, what the administrator names; and the directories that
 /// have to be made for that.
-fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Volumes, Vec<PathBuf>), StartFailure> {
-    let mut all = Volumes::new();
+fn collect_volumes(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+) -> Result<(VolumeSpecs, Vec<PathBuf>), StartFailure> {
+    let mut all = VolumeSpecs::new();
     let twice = |directory: &[u8]| BString::from([directory, b":", directory].concat());
     all.push((twice(inputs.slot_directory()), "the scratch directory".into()));
-    all.push((twice(&inputs.about.job.iwd), "Iwd".into()));
+    all.push((twice(&inputs.job_inputs.job.iwd), "Iwd".into()));
     let mut directories = Vec::new();
-    for (directory, from) in inputs.under_scratch() {
+    for (directory, from) in inputs.mount_under_scratch() {
         // `dirscat`: one slash between them and one at the end.
         let inside = directory.trim_start_with(|letter| letter == '/').trim_end_with(|letter| letter == '/');
         let outside = [inputs.scratch().as_bytes(), b"/", inside, b"/"].concat();
@@ -162,43 +182,46 @@ fn volumes(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(Volumes, Vec<
         all.push(([outside.as_slice(), b":", &directory].concat().into(), from.into()));
     }
     let mut unset = Vec::new();
-    for volume in inputs.knobs().volumes() {
+    for volume in inputs.parameters().volumes() {
         let knob = format!("DOCKER_VOLUME_DIR_{}", volume.name);
         let Some(directory) = &volume.directory else {
-            line.pass(knob.clone(), "DOCKER_MOUNT_VOLUMES names it, and it is not set");
+            line.add_unused(knob.clone(), "DOCKER_MOUNT_VOLUMES names it, and it is not set");
             unset.push(knob);
             continue;
         };
         let spec = if directory.contains(&b':') { directory.clone() } else { twice(directory) };
         let condition = format!("{knob}_MOUNT_IF");
         let wanted = match &volume.mount_if {
-            Some(setting) => expression::truth(inputs.about, &condition, setting, false)?,
+            Some(setting) => expression::eval_boolean(inputs.job_inputs, &condition, setting, false)?,
             None => true,
         };
         match wanted {
             true => all.push((spec, knob)),
-            false => line.pass(condition, "is not true for this job"),
+            false => line.add_unused(condition, "is not true for this job"),
         }
     }
-    const NAMES: &str = "DOCKER_MOUNT_VOLUMES";
-    if let (false, Some(names)) = (unset.is_empty(), inputs.knobs().setting(NAMES)) {
-        let line =
-            format!("{}: not mounted, for they are not set: {}", shown(NAMES, names), unset.join(", "));
-        inputs.remark(NAMES, line);
+    const VOLUMES_PARAMETER: &str = "DOCKER_MOUNT_VOLUMES";
+    if let (false, Some(names)) = (unset.is_empty(), inputs.parameters().setting(VOLUMES_PARAMETER)) {
+        let line = format!(
+            "{}: not mounted, for they are not set: {}",
+            describe_setting(VOLUMES_PARAMETER, names),
+            unset.join(", ")
+        );
+        inputs.add_setting_remark(VOLUMES_PARAMETER, line);
     }
     Ok((all, directories))
 }
 
 /// Adds them to the command line, equal ones once.
-fn add_volumes(all: Volumes, line: &mut CommandLine) -> Vec<Mount> {
-    let mut mounts: Vec<Mount> = Vec::new();
+fn add_volumes(all: VolumeSpecs, line: &mut AnnotatedCommandLine) -> Vec<ContainerMount> {
+    let mut mounts: Vec<ContainerMount> = Vec::new();
     let mut seen: Vec<BString> = Vec::new();
     for (spec, from) in all {
         if seen.contains(&spec) {
             continue;
         }
         let (source, target) = spec.split_once_str(":").unwrap_or((&spec, &spec));
-        mounts.push(Mount {
+        mounts.push(ContainerMount {
             source: Some(source.into()),
             target: target.split_str(":").next().unwrap_or_default().into(),
             because: from.clone().into(),
@@ -210,10 +233,13 @@ fn add_volumes(all: Volumes, line: &mut CommandLine) -> Vec<Mount> {
 }
 
 /// The devices of the GPUs that are assigned.
-fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+fn add_gpu_devices(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+) -> Result<(), StartFailure> {
     let assigned = inputs.machine().string("AssignedGPUs").unwrap_or_default();
     if assigned.is_empty() {
-        line.pass("AssignedGPUs", "the slot has none: no --device");
+        line.add_unused("AssignedGPUs", "the slot has none: no --device");
         return Ok(());
     }
     let mut add = |device: String| line.add(["--device".to_owned(), device], "AssignedGPUs");
@@ -226,8 +252,8 @@ fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
         }
         return Ok(());
     }
-    let any = inputs.flag("DOCKER_MAP_ALL_GPUS")?;
-    let known = nvidia_devices(inputs.about.world);
+    let any = inputs.plain_boolean_parameter("DOCKER_MAP_ALL_GPUS")?;
+    let known = nvidia_devices(inputs.job_inputs.world);
     for gpu in list::split(&assigned) {
         if let Some((_, minor)) = known.iter().find(|(uuid, _)| any || uuid.starts_with(gpu)) {
             add(format!("/dev/nvidia{minor}"));
@@ -237,8 +263,8 @@ fn devices(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
 }
 
 /// The job's account, never root.
-fn user(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
-    let account = inputs.place.account.as_ref().filter(|account| account.uid != 0 && account.gid != 0);
+fn add_user(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) -> Result<(), StartFailure> {
+    let account = inputs.host.account.as_ref().filter(|account| account.uid != 0 && account.gid != 0);
     let Some(account) = account else {
         return Err(StartFailure::silent("Failed to get userid to run docker job"));
     };
@@ -249,12 +275,12 @@ fn user(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure>
     Ok(())
 }
 
-fn network(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+fn add_network(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) -> Result<(), StartFailure> {
     const ATTRIBUTE: &str = "DockerNetworkType";
     let wanted = inputs.job_string(ATTRIBUTE).unwrap_or_default();
     match wanted.as_slice() {
-        b"" => line.pass(ATTRIBUTE, "the job has none: the runtime's own network"),
-        b"nat" => line.pass(ATTRIBUTE, "'nat' is what the runtime does by itself"),
+        b"" => line.add_unused(ATTRIBUTE, "the job has none: the runtime's own network"),
+        b"nat" => line.add_unused(ATTRIBUTE, "'nat' is what the runtime does by itself"),
         b"host" => {
             line.add(["--network=host"], ATTRIBUTE);
             return Ok(());
@@ -278,17 +304,20 @@ fn network(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailu
     Ok(())
 }
 
-fn host_name(inputs: &Inputs<'_>) -> BString {
+fn host_name(inputs: &ContainerInputs<'_>) -> BString {
     let owner = inputs.job().string(attr::OWNER).unwrap_or_else(|| "unknown".into());
     let number = |name: &str| inputs.job().int(name).unwrap_or(1);
     let machine = inputs.machine().string(attr::MACHINE).unwrap_or_else(|| "host".into());
     let ids = format!("-{}.{}-", number(attr::CLUSTER_ID), number(attr::PROC_ID));
     let mut name = [owner.as_slice(), ids.as_bytes(), &machine].concat();
-    name.truncate(LONGEST_HOST);
+    name.truncate(MAX_HOST_NAME_LEN);
     name.into()
 }
 
-fn ports(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
+fn add_service_ports(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+) -> Result<(), StartFailure> {
     const ATTRIBUTE: &str = "ContainerServiceNames";
     let services = inputs.job_string(ATTRIBUTE).unwrap_or_default();
     for service in list::split(&services) {
@@ -303,29 +332,32 @@ fn ports(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure
     Ok(())
 }
 
-fn pull_policy(inputs: &Inputs<'_>, line: &mut CommandLine) {
+fn add_pull_policy(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) {
     const ATTRIBUTE: &str = "DockerPullPolicy";
     match inputs.job_string(ATTRIBUTE).filter(|policy| !policy.is_empty()) {
         Some(policy) if policy.eq_ignore_ascii_case(b"always") => line.add(["--pull", "always"], ATTRIBUTE),
         Some(policy) => {
             let why = format!("'{policy}' is not known: only 'always' is");
-            inputs.remark_of_job(format!("{ATTRIBUTE}: {why}; an image is pulled if it is missing"));
-            line.pass(ATTRIBUTE, why);
+            inputs.add_job_remark(format!("{ATTRIBUTE}: {why}; an image is pulled if it is missing"));
+            line.add_unused(ATTRIBUTE, why);
         }
-        None => line.pass(ATTRIBUTE, "the job has none"),
+        None => line.add_unused(ATTRIBUTE, "the job has none"),
     }
 }
 
-fn extra_arguments(inputs: &Inputs<'_>, line: &mut CommandLine) -> Result<(), StartFailure> {
-    const KNOB: &str = "DOCKER_EXTRA_ARGUMENTS";
-    let Some(setting) = inputs.knobs().setting(KNOB) else {
-        line.pass(KNOB, "is not set");
+fn add_extra_arguments(
+    inputs: &ContainerInputs<'_>,
+    line: &mut AnnotatedCommandLine,
+) -> Result<(), StartFailure> {
+    const PARAMETER: &str = "DOCKER_EXTRA_ARGUMENTS";
+    let Some(setting) = inputs.parameters().setting(PARAMETER) else {
+        line.add_unused(PARAMETER, "is not set");
         return Ok(());
     };
     let words = arguments::parse_v1_raw_or_v2_quoted(&setting.value).map_err(|error| {
         StartFailure::silent(format!("docker: failed to parse extra arguments: {error}"))
-            .standing_at(Some(&setting.origin))
+            .with_origin(Some(&setting.origin))
     })?;
-    line.add(words, KNOB);
+    line.add(words, PARAMETER);
     Ok(())
 }

@@ -8,31 +8,31 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::surroundings::Inputs;
-use super::tool::{Actor, ToolCall, Variables};
-use crate::failure::StartFailure;
+use super::inputs::ContainerInputs;
+use super::tool::{ToolAccount, ToolCall, ToolEnvironment};
+use crate::start_failure::StartFailure;
 use htc_base::job::HoldCode;
 use htc_base::process::Exit;
 use htc_base::world::World;
-use htc_classad::format::json::{self, Layout};
+use htc_classad::format::json::{self, JsonLayout};
 use htc_classad::{ClassAd, Context, Dialect};
 
 /// How long the program may take.
-const LIMIT: Duration = Duration::from_secs(120);
+const PRODUCER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The directory of docker's configuration: beside that of the job, which cannot write there. 25.14 has it in /tmp.
-pub fn docker_config(slot_directory: &Path) -> PathBuf {
+pub fn docker_config_directory(slot_directory: &Path) -> PathBuf {
     let mut path = slot_directory.as_os_str().to_owned();
     path.push(".docker");
     path.into()
 }
 
 /// Whether the job wants credentials to be sent.
-pub(crate) fn sends_docker_credentials(job: &ClassAd, world: &dyn World) -> bool {
+pub(crate) fn wants_docker_credentials(job: &ClassAd, world: &dyn World) -> bool {
     Context::new(world).my(job).boolean("DockerSendCredentials").unwrap_or(false)
 }
 
-fn failed(text: impl Into<BString>) -> StartFailure {
+fn credentials_failure(text: impl Into<BString>) -> StartFailure {
     StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0)
 }
 
@@ -40,22 +40,23 @@ fn failed(text: impl Into<BString>) -> StartFailure {
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn producer_call(inputs: &Inputs<'_>) -> Result<ToolCall, StartFailure> {
-    let program = inputs.knobs().text("DOCKER_PAT_PRODUCER").filter(|program| !program.is_empty());
-    let program = program.ok_or_else(|| failed("No DOCKER_PAT_PRODUCER configured on the access point"))?;
-    let path = inputs.about.world.env("PATH".as_ref()).unwrap_or_default();
-    let mut variables = vec![entry("PATH", path.as_encoded_bytes())];
-    variables.extend(inputs.about.home.map(|home| entry("HOME", home)));
+pub(crate) fn producer_call(inputs: &ContainerInputs<'_>) -> Result<ToolCall, StartFailure> {
+    let program = inputs.parameters().text("DOCKER_PAT_PRODUCER").filter(|program| !program.is_empty());
+    let program = program
+        .ok_or_else(|| credentials_failure("No DOCKER_PAT_PRODUCER configured on the access point"))?;
+    let path = inputs.job_inputs.world.env("PATH".as_ref()).unwrap_or_default();
+    let mut variables = vec![environment_entry("PATH", path.as_encoded_bytes())];
+    variables.extend(inputs.job_inputs.home.map(|home| environment_entry("HOME", home)));
     Ok(ToolCall {
-        limit: LIMIT,
-        variables: Variables::These(variables),
-        errors: Some(inputs.about.scratch.join(".docker_stderror")),
+        limit: PRODUCER_TIMEOUT,
+        environment: ToolEnvironment::Explicit(variables),
+        errors: Some(inputs.job_inputs.scratch.join(".docker_stderror")),
         directory: Some("/".into()),
-        ..ToolCall::new(std::slice::from_ref(program), [""; 0], Actor::Daemon)
+        ..ToolCall::new(std::slice::from_ref(program), [""; 0], ToolAccount::Daemon)
     })
 }
 
-fn entry(name: &str, value: &[u8]) -> BString {
+fn environment_entry(name: &str, value: &[u8]) -> BString {
     [name.as_bytes(), b"=", value].concat().into()
 }
 
@@ -63,7 +64,7 @@ fn entry(name: &str, value: &[u8]) -> BString {
 ///
 /// # Errors
 /// It failed, or printed no ad.
-pub(crate) fn config_of(
+pub(crate) fn config_from_producer(
     exit: Option<Exit>,
     output: &[u8],
     world: &dyn World,
@@ -72,17 +73,21 @@ pub(crate) fn config_of(
     let said = || Context::new(world).my(&ad).string("HTCondorError");
     match exit {
         Some(Exit::Code(0)) if ad.is_empty() => {
-            Err(failed("Cannot parse json emitted by docker pat producer"))
+            Err(credentials_failure("Cannot parse json emitted by docker pat producer"))
         }
-        Some(Exit::Code(0)) => said().map_or_else(|| Ok(config(&ad)), |text| Err(failed(text))),
-        _ => Err(failed(said().unwrap_or_else(|| "Cannot parse output of docker pat producer".into()))),
+        Some(Exit::Code(0)) => {
+            said().map_or_else(|| Ok(config_from_ad(&ad)), |text| Err(credentials_failure(text)))
+        }
+        _ => Err(credentials_failure(
+            said().unwrap_or_else(|| "Cannot parse output of docker pat producer".into()),
+        )),
     }
 }
 
 /// An ad as docker's configuration; one without attributes where nobody sends any.
-pub(crate) fn config(ad: &ClassAd) -> Vec<u8> {
+pub(crate) fn config_from_ad(ad: &ClassAd) -> Vec<u8> {
     let mut text = Vec::new();
-    json::push(ad, Layout::Indented, &mut text);
+    json::push(ad, JsonLayout::Indented, &mut text);
     text
 }
 
@@ -94,7 +99,8 @@ mod tests {
     #[test]
     fn what_the_access_points_program_says_is_dockers_configuration_or_why_the_job_is_held() {
         let world = RealWorld::new();
-        let of = |code: u8, output: &str| config_of(Some(Exit::Code(code)), output.as_bytes(), &world);
+        let of =
+            |code: u8, output: &str| config_from_producer(Some(Exit::Code(code)), output.as_bytes(), &world);
         let text = of(0, "{\"auths\": {\"r.example\": {\"auth\": \"c2VjcmV0\"}}}\n").unwrap();
         let read: serde_json::Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(read["auths"]["r.example"]["auth"], "c2VjcmV0");

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 use bstr::{BString, ByteSlice};
 
-use super::docker::{DockerNames, is_own, real_name};
-use super::tool::{Actor, ToolCall};
+use super::docker::{DockerNames, is_own_image, original_image_name};
+use super::tool::{ToolAccount, ToolCall};
 
 /// One image under one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct DockerImage {
     /// `repository:tag`.
     pub name: BString,
     /// The beginning of its digest.
@@ -23,29 +23,29 @@ pub struct Image {
 }
 
 /// The question for all images.
-pub fn images_call(names: &DockerNames) -> ToolCall {
-    all_images_call(&names.program)
+pub fn list_images_call(names: &DockerNames) -> ToolCall {
+    list_all_images_call(&names.program)
 }
 
 /// The same where there is no job.
-pub fn all_images_call(program: &[BString]) -> ToolCall {
+pub fn list_all_images_call(program: &[BString]) -> ToolCall {
     let words = ["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"];
-    ToolCall::new(program, words, Actor::Starter)
+    ToolCall::new(program, words, ToolAccount::Starter)
 }
 
 /// Its answer.
-pub fn parse_images(output: &[u8]) -> Vec<Image> {
+pub fn parse_images(output: &[u8]) -> Vec<DockerImage> {
     let mut images = Vec::new();
     for line in output.lines() {
         let mut words = line.splitn(3, |byte| *byte == b' ');
         if let (Some(name), Some(id), Some(size)) = (words.next(), words.next(), words.next())
             && name != b"<none>"
         {
-            images.push(Image {
+            images.push(DockerImage {
                 name: name.into(),
                 id: id.into(),
                 tagged: BString::default(),
-                bytes: bytes_of(size),
+                bytes: parse_size(size),
             });
         }
     }
@@ -53,7 +53,7 @@ pub fn parse_images(output: &[u8]) -> Vec<Image> {
 }
 
 /// A size such as `7.38MB`, of which whole units count (`convert_number_with_suffix`); 0 for what is none.
-fn bytes_of(size: &[u8]) -> u64 {
+fn parse_size(size: &[u8]) -> u64 {
     let digits = size.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number: u64 =
         std::str::from_utf8(&size[..digits]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -70,9 +70,9 @@ fn bytes_of(size: &[u8]) -> u64 {
 
 /// What the images that are tagged as ours take together, in MiB (`imageCacheUsed`, DockerCachedImageSizeMb). One that has several
 /// of our names counts once.
-pub fn cached_mib(images: &[Image]) -> i64 {
+pub fn image_cache_mib(images: &[DockerImage]) -> i64 {
     const MIB: u64 = 1 << 20;
-    let mut ours: Vec<&Image> = images.iter().filter(|image| is_own(&image.name)).collect();
+    let mut ours: Vec<&DockerImage> = images.iter().filter(|image| is_own_image(&image.name)).collect();
     ours.sort_by(|a, b| a.id.cmp(&b.id));
     ours.dedup_by(|a, b| a.id == b.id);
     let bytes = ours.iter().fold(0_u64, |sum, image| sum.saturating_add(image.bytes));
@@ -80,13 +80,13 @@ pub fn cached_mib(images: &[Image]) -> i64 {
 }
 
 /// The question when they were tagged last.
-pub fn tags_call(names: &DockerNames, images: &[Image]) -> ToolCall {
+pub fn last_tagged_call(names: &DockerNames, images: &[DockerImage]) -> ToolCall {
     let words = ["inspect", "--format", "{{.Id}} {{.Metadata.LastTagTime}}"].map(BString::from);
-    names.call(words.into_iter().chain(images.iter().map(|image| image.id.clone())))
+    names.short_call(words.into_iter().chain(images.iter().map(|image| image.id.clone())))
 }
 
 /// Its answer, put into the images.
-pub(crate) fn parse_tags(output: &[u8], images: &mut [Image]) {
+pub(crate) fn parse_last_tagged(output: &[u8], images: &mut [DockerImage]) {
     for line in output.lines() {
         let Some((id, tagged)) = line.split_once_str(" ") else { continue };
         let Some((_, digest)) = id.split_once_str(":") else { continue };
@@ -98,28 +98,28 @@ pub(crate) fn parse_tags(output: &[u8], images: &mut [Image]) {
 
 /// The images that go, one after the other, until there is room for one more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pruning {
-    left: VecDeque<BString>,
+pub struct ImagePruning {
+    candidates: VecDeque<BString>,
     needed: i64,
-    step: Step,
+    step: PruneStep,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum PruneStep {
     /// Nothing asked yet, or all done with the last one.
-    Next,
+    Idle,
     /// `rmi` of a name; it may fail.
     Removing { name: BString, own: Option<BString> },
     /// `images -q`: whether the name is still there.
-    Looking { name: BString, own: Option<BString> },
+    CheckingName { name: BString, own: Option<BString> },
     /// The image itself stays: our name is given back.
     Retagging,
 }
 
-impl Pruning {
+impl ImagePruning {
     /// What has to go for `image` with room for `limit` of ours (DOCKER_IMAGE_CACHE_SIZE).
-    pub fn plan(images: &[Image], image: &[u8], limit: i64) -> Self {
-        let mut ours: Vec<&Image> = images.iter().filter(|image| is_own(&image.name)).collect();
+    pub fn plan_pruning(images: &[DockerImage], image: &[u8], limit: i64) -> Self {
+        let mut ours: Vec<&DockerImage> = images.iter().filter(|image| is_own_image(&image.name)).collect();
         ours.sort_by(|a, b| a.id.cmp(&b.id));
         ours.dedup_by(|a, b| a.id == b.id);
         let room = limit.max(0) - 1;
@@ -128,41 +128,41 @@ impl Pruning {
         let needed = if present || count < room { 0 } else { count - room };
         ours.sort_by(|a, b| a.tagged.cmp(&b.tagged));
         let left = ours.into_iter().map(|image| image.name.clone()).collect();
-        Pruning { left, needed, step: Step::Next }
+        ImagePruning { candidates: left, needed, step: PruneStep::Idle }
     }
 
     /// The next call, given what the last one wrote and whether it ended well; `None` when there is room.
-    pub fn next(&mut self, names: &DockerNames, output: &[u8], success: bool) -> Option<ToolCall> {
+    pub fn next_call(&mut self, names: &DockerNames, output: &[u8], success: bool) -> Option<ToolCall> {
         let call = |words: [&str; 2], name: &BString| {
             let words = words.iter().filter(|word| !word.is_empty()).map(|word| BString::from(*word));
-            names.call(words.chain([name.clone()]))
+            names.short_call(words.chain([name.clone()]))
         };
-        match std::mem::replace(&mut self.step, Step::Next) {
-            Step::Removing { name, own } => {
-                self.step = Step::Looking { name: name.clone(), own };
+        match std::mem::replace(&mut self.step, PruneStep::Idle) {
+            PruneStep::Removing { name, own } => {
+                self.step = PruneStep::CheckingName { name: name.clone(), own };
                 return Some(call(["images", "-q"], &name));
             }
-            Step::Looking { name, own } => {
+            PruneStep::CheckingName { name, own } => {
                 let gone = success && output.is_empty();
                 match (gone, own) {
                     (true, None) => {
-                        if let Some(real) = real_name(&name, names.trusting) {
-                            self.step = Step::Removing { name: real.clone(), own: Some(name) };
+                        if let Some(real) = original_image_name(&name, names.trusts_local_images) {
+                            self.step = PruneStep::Removing { name: real.clone(), own: Some(name) };
                             return Some(call(["rmi", ""], &real));
                         }
                     }
                     (true, Some(_)) => self.needed -= 1,
                     (false, Some(own)) => {
-                        self.step = Step::Retagging;
-                        return Some(names.call([BString::from("tag"), name, own]));
+                        self.step = PruneStep::Retagging;
+                        return Some(names.short_call([BString::from("tag"), name, own]));
                     }
                     (false, None) => {}
                 }
             }
-            Step::Retagging | Step::Next => {}
+            PruneStep::Retagging | PruneStep::Idle => {}
         }
-        let name = self.left.pop_front().filter(|_| self.needed > 0)?;
-        self.step = Step::Removing { name: name.clone(), own: None };
+        let name = self.candidates.pop_front().filter(|_| self.needed > 0)?;
+        self.step = PruneStep::Removing { name: name.clone(), own: None };
         Some(call(["rmi", ""], &name))
     }
 }
@@ -177,18 +177,18 @@ mod tests {
             container: "C".into(),
             image: "alpine:3".into(),
             image_from: "DockerImage",
-            own: "htcondor.org/a/alpine:3".into(),
-            trusting: false,
+            own_image: "htcondor.org/a/alpine:3".into(),
+            trusts_local_images: false,
             fault: None,
             config: None,
         }
     }
 
-    fn images() -> Vec<Image> {
+    fn images() -> Vec<DockerImage> {
         let mut images = parse_images(
             b"htcondor.org/a/x:1 aa 7MB\nhtcondor.org/b/x:1 aa 7MB\n<none> bb 1\nhtcondor.org/a/y:1 cc 1MB\nplain:1 dd 1MB\nshort\n",
         );
-        parse_tags(b"sha256:aaff 2026-01-02\nsha256:ccff 2026-01-01\nnothing\n", &mut images);
+        parse_last_tagged(b"sha256:aaff 2026-01-02\nsha256:ccff 2026-01-01\nnothing\n", &mut images);
         images
     }
 
@@ -203,27 +203,27 @@ mod tests {
 
     #[test]
     fn only_our_images_count_each_once_and_in_whole_units() {
-        let sized = |size: &str| bytes_of(size.as_bytes());
+        let sized = |size: &str| parse_size(size.as_bytes());
         assert_eq!([sized("7.38MB"), sized("104kB"), sized("2GB")], [7 << 20, 104 << 10, 2 << 30]);
         assert_eq!([sized("512B"), sized("MB"), sized("")], [512, 0, 0]);
-        assert_eq!(cached_mib(&images()), 8);
+        assert_eq!(image_cache_mib(&images()), 8);
         assert_eq!(
-            cached_mib(&parse_images(b"htcondor.org/a/x:1 aa 400kB\nhtcondor.org/a/y:1 bb 200kB\n")),
+            image_cache_mib(&parse_images(b"htcondor.org/a/x:1 aa 400kB\nhtcondor.org/a/y:1 bb 200kB\n")),
             1
         );
     }
 
     #[test]
     fn the_oldest_of_ours_goes_first_and_by_both_names() {
-        let mut pruning = Pruning::plan(&images(), b"alpine:3", 2);
+        let mut pruning = ImagePruning::plan_pruning(&images(), b"alpine:3", 2);
         let names = names();
         let mut said = Vec::new();
-        let mut call = pruning.next(&names, b"", true);
+        let mut call = pruning.next_call(&names, b"", true);
         while let Some(made) = call {
             said.push(made.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             // The image itself is still used by somebody: its name of ours comes back.
             let stays = made.argv.last().is_some_and(|name| name == "y:1") && made.argv[1] == "images";
-            call = pruning.next(&names, if stays { b"cc\n" } else { b"" }, true);
+            call = pruning.next_call(&names, if stays { b"cc\n" } else { b"" }, true);
         }
         let expected = [
             "rmi htcondor.org/a/y:1",
@@ -241,7 +241,10 @@ mod tests {
 
     #[test]
     fn nothing_goes_for_an_image_that_is_there_or_while_there_is_room() {
-        assert_eq!(Pruning::plan(&images(), b"plain:1", 1).next(&names(), b"", true), None);
-        assert_eq!(Pruning::plan(&images(), b"alpine:3", 8).next(&names(), b"", true), None);
+        assert_eq!(ImagePruning::plan_pruning(&images(), b"plain:1", 1).next_call(&names(), b"", true), None);
+        assert_eq!(
+            ImagePruning::plan_pruning(&images(), b"alpine:3", 8).next_call(&names(), b"", true),
+            None
+        );
     }
 }

@@ -7,20 +7,20 @@ use bstr::{BString, ByteSlice};
 use super::docker::DockerNames;
 use super::tool::ToolCall;
 use htc_base::process::Exit;
-use htc_base::quirks::{Quirk, Quirks};
+use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect};
 
 /// One line an attribute; only the error comes from outside and is escaped by docker.
-const FORMAT: &str = "ContainerId=\"{{.Id}}\"\nPid={{.State.Pid}}\nName=\"{{.Name}}\"\nRunning={{.State.Running}}\n\
+const INSPECT_FORMAT: &str = "ContainerId=\"{{.Id}}\"\nPid={{.State.Pid}}\nName=\"{{.Name}}\"\nRunning={{.State.Running}}\n\
                       ExitCode={{.State.ExitCode}}\nStartedAt=\"{{.State.StartedAt}}\"\n\
                       FinishedAt=\"{{.State.FinishedAt}}\"\nDockerError={{json .State.Error}}\n\
                       OOMKilled=\"{{.State.OOMKilled}}\"";
 
 /// The question.
-pub fn state_call(names: &DockerNames) -> ToolCall {
-    let words = ["inspect", "--format", FORMAT].map(BString::from);
-    names.call(words.into_iter().chain([names.container.clone()]))
+pub fn inspect_state_call(names: &DockerNames) -> ToolCall {
+    let words = ["inspect", "--format", INSPECT_FORMAT].map(BString::from);
+    names.short_call(words.into_iter().chain([names.container.clone()]))
 }
 
 /// What is known of a container.
@@ -39,12 +39,12 @@ pub struct ContainerState {
 impl ContainerState {
     /// Reads the answer; `None` if it is not whole.
     pub fn parse(output: &[u8], world: &dyn World) -> Option<Self> {
-        let wanted = FORMAT.lines().count();
+        let wanted = INSPECT_FORMAT.lines().count();
         let mut ad = ClassAd::new();
         let mut read = 0;
         for line in output.lines().filter(|line| line.contains(&b'=')) {
             if read < wanted {
-                ad.insert_line_with(&single_quoted(line), Dialect::of(world)).ok()?;
+                ad.insert_line_with(&replace_inner_quotes(line), Dialect::of_world(world)).ok()?;
             }
             read += 1;
         }
@@ -62,10 +62,10 @@ impl ContainerState {
 
     /// How the job ended, by the exit code. 25.14 takes 255 for a signal 127, which is none (quirk
     /// `docker-255-is-success`).
-    pub fn exit(&self, quirks: Quirks) -> Option<Exit> {
+    pub fn job_exit(&self, quirks: QuirkMode) -> Option<Exit> {
         let code = self.code?;
         Some(match code {
-            255 if quirks.has(Quirk::Docker255IsSuccess) => Exit::Code(0),
+            255 if quirks.reproduces(Quirk::Docker255IsSuccess) => Exit::Code(0),
             255 => Exit::Code(255),
             129..=254 => Exit::Signal { number: i32::try_from(code - 128).unwrap_or(0), core_dumped: false },
             _ => Exit::Code((code & 0xff) as u8),
@@ -74,7 +74,7 @@ impl ContainerState {
 }
 
 /// A line with the double quotes inside its value made single ones: what is in quotes must not end there.
-fn single_quoted(line: &[u8]) -> BString {
+fn replace_inner_quotes(line: &[u8]) -> BString {
     let mut line = BString::from(line);
     let Some(first) = line.find_byte(b'"') else { return line };
     let last = line.len() - 1;
@@ -99,19 +99,19 @@ mod tests {
     #[test]
     fn exit_codes_above_128_are_signals_but_255_is_an_exit_code() {
         let world = RealWorld::new();
-        let exit = |code: i64, quirks: Quirks| {
+        let exit = |code: i64, quirks: QuirkMode| {
             ContainerState::parse(answer(code, "\"\"", "false").as_bytes(), &world)
                 .unwrap()
-                .exit(quirks)
+                .job_exit(quirks)
                 .unwrap()
         };
         let signal = |number: i32| Exit::Signal { number, core_dumped: false };
-        assert_eq!(exit(0, Quirks::None), Exit::Code(0));
-        assert_eq!(exit(128, Quirks::None), Exit::Code(128));
-        assert_eq!(exit(137, Quirks::None), signal(9));
-        assert_eq!(exit(143, Quirks::None), signal(15));
-        assert_eq!(exit(255, Quirks::None), Exit::Code(255));
-        assert_eq!(exit(255, Quirks::Reference), Exit::Code(0));
+        assert_eq!(exit(0, QuirkMode::Manual), Exit::Code(0));
+        assert_eq!(exit(128, QuirkMode::Manual), Exit::Code(128));
+        assert_eq!(exit(137, QuirkMode::Manual), signal(9));
+        assert_eq!(exit(143, QuirkMode::Manual), signal(15));
+        assert_eq!(exit(255, QuirkMode::Manual), Exit::Code(255));
+        assert_eq!(exit(255, QuirkMode::Reference), Exit::Code(0));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 
 /// Bytes in what the network attributes count.
-const NETWORK_MB: f64 = 1_000_000.0;
-const NANOSECONDS: u64 = 1_000_000_000;
+const BYTES_PER_NETWORK_MB: f64 = 1_000_000.0;
+const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
 /// What a container uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct DockerUsage {
 
 impl DockerUsage {
     /// The question.
-    pub fn request(container: &[u8]) -> Vec<u8> {
+    pub fn stats_request(container: &[u8]) -> Vec<u8> {
         [&b"GET /containers/"[..], container, b"/stats?stream=0 HTTP/1.0\r\n\r\n"].concat()
     }
 
@@ -55,7 +55,7 @@ impl DockerUsage {
 
     /// The newest counts, and the most memory of both.
     #[must_use]
-    pub fn after(self, earlier: Option<DockerUsage>) -> Self {
+    pub fn with_earlier_peak(self, earlier: Option<DockerUsage>) -> Self {
         DockerUsage { memory: self.memory.max(earlier.map_or(0, |earlier| earlier.memory)), ..self }
     }
 
@@ -68,10 +68,10 @@ impl DockerUsage {
         ad.set("ResidentSetSize", whole(self.memory / 1024));
         ad.set("MemoryUsage", whole(self.memory / (1024 * 1024)));
         ad.set("ImageSize", whole(self.memory / (1024 * 1024)));
-        ad.set("NetworkInputMb", self.received as f64 / NETWORK_MB);
-        ad.set("NetworkOutputMb", self.sent as f64 / NETWORK_MB);
-        ad.set("RemoteUserCpu", whole(self.user / NANOSECONDS));
-        ad.set("RemoteSysCpu", whole(self.system / NANOSECONDS));
+        ad.set("NetworkInputMb", self.received as f64 / BYTES_PER_NETWORK_MB);
+        ad.set("NetworkOutputMb", self.sent as f64 / BYTES_PER_NETWORK_MB);
+        ad.set("RemoteUserCpu", whole(self.user / NANOSECONDS_PER_SECOND));
+        ad.set("RemoteSysCpu", whole(self.system / NANOSECONDS_PER_SECOND));
     }
 }
 
@@ -84,14 +84,14 @@ fn number_after(text: &[u8], name: &str) -> Option<u64> {
 }
 
 /// The services that a job names.
-fn services(job: &ClassAd, world: &dyn World) -> Vec<BString> {
+fn service_names(job: &ClassAd, world: &dyn World) -> Vec<BString> {
     let names = Context::new(world).my(job).string("ContainerServiceNames").unwrap_or_default();
     list::split(&names).map(BString::from).collect()
 }
 
 /// The question for the ports, where a job has services.
 pub fn ports_request(container: &[u8], job: &ClassAd, world: &dyn World) -> Option<Vec<u8>> {
-    if services(job, world).is_empty() {
+    if service_names(job, world).is_empty() {
         return None;
     }
     Some([&b"GET /containers/"[..], container, b"/json HTTP/1.0\r\n\r\n"].concat())
@@ -109,7 +109,7 @@ pub fn host_ports(answer: &[u8], job: &ClassAd, world: &dyn World) -> Option<Cla
         }
     }
     let mut ad = ClassAd::new();
-    for service in services(job, world) {
+    for service in service_names(job, world) {
         let inside = Context::new(world).my(job).int(format!("{service}_ContainerPort"));
         if let Some(outside) = inside.and_then(|inside| known.get(&inside)) {
             ad.set(format!("{service}_HostPort").as_str(), *outside);
@@ -119,9 +119,9 @@ pub fn host_ports(answer: &[u8], job: &ClassAd, world: &dyn World) -> Option<Cla
 }
 
 /// The same of a container that has ended: nobody answers there any more.
-pub(crate) fn no_host_ports(job: &ClassAd, world: &dyn World) -> ClassAd {
+pub(crate) fn undefined_host_ports(job: &ClassAd, world: &dyn World) -> ClassAd {
     let mut ad = ClassAd::new();
-    for service in services(job, world) {
+    for service in service_names(job, world) {
         if let Ok(undefined) = Expr::parse(b"undefined") {
             ad.insert(format!("{service}_HostPort").as_str(), undefined);
         }
@@ -160,7 +160,7 @@ mod tests {
         let ports = host_ports(answer, &job, &world).unwrap();
         assert_eq!(long::print(&ports), b"web_HostPort = 49153\n");
         assert_eq!(
-            long::print(&no_host_ports(&job, &world)),
+            long::print(&undefined_host_ports(&job, &world)),
             b"db_HostPort = undefined\nweb_HostPort = undefined\n"
         );
         assert_eq!(host_ports(b"{}", &job, &world), None);

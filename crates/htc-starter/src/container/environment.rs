@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 
 use bstr::{BString, ByteSlice};
 
-use super::surroundings::Inputs;
-use super::version::Version;
+use super::inputs::ContainerInputs;
+use super::version::RuntimeVersion;
 use htc_base::quirks::Quirk;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
 
 /// Variables of the runtime that a job may set: what it needs to pull an image of its own.
-const ALLOWED: [&str; 4] = [
+const ALLOWED_VARIABLES: [&str; 4] = [
     "APPTAINER_DOCKER_USERNAME",
     "APPTAINER_DOCKER_PASSWORD",
     "SINGULARITY_DOCKER_USERNAME",
@@ -21,10 +21,10 @@ const ALLOWED: [&str; 4] = [
 ];
 
 /// Removes HOME, which the runtime refuses, and everything by which a job could change its own container.
-pub(super) fn clean(inputs: &Inputs<'_>, environment: &mut Environment) {
+pub(super) fn remove_forbidden_variables(inputs: &ContainerInputs<'_>, environment: &mut Environment) {
     environment.remove("HOME");
-    let mut allowed: BTreeSet<BString> = ALLOWED.iter().map(|name| BString::from(*name)).collect();
-    let more = inputs.knobs().text("SINGULARITY_ALLOWED_JOB_ENV_VARS");
+    let mut allowed: BTreeSet<BString> = ALLOWED_VARIABLES.iter().map(|name| BString::from(*name)).collect();
+    let more = inputs.parameters().text("SINGULARITY_ALLOWED_JOB_ENV_VARS");
     allowed.extend(more.into_iter().flat_map(|names| list::split(names)).map(BString::from));
     let of_runtime = |name: &&BString| name.starts_with(b"APPTAINER_") || name.starts_with(b"SINGULARITY_");
     let set: Vec<BString> = environment.iter().map(|(name, _)| name).filter(of_runtime).cloned().collect();
@@ -34,15 +34,20 @@ pub(super) fn clean(inputs: &Inputs<'_>, environment: &mut Environment) {
 }
 
 /// Values that name the directory of the slot name the target directory inside; outside they stay.
-pub(super) fn retarget(inputs: &Inputs<'_>, version: &Version, target: &[u8], environment: &mut Environment) {
+pub(super) fn retarget_scratch_paths(
+    inputs: &ContainerInputs<'_>,
+    version: &RuntimeVersion,
+    target: &[u8],
+    environment: &mut Environment,
+) {
     let (slot, scratch) = (inputs.slot_directory(), inputs.scratch());
-    let elsewhere = inputs.about.job.iwd.as_bstr() != scratch;
+    let elsewhere = inputs.job_inputs.job.iwd.as_bstr() != scratch;
     let mut outside = environment.get("_CONDOR_SCRATCH_DIR").cloned().unwrap_or_default();
     if elsewhere {
         // `replace_str`: each time it stands there.
         let inside = scratch.replace(slot, "/condor_scratch");
         environment.set("_CONDOR_SCRATCH_DIR", inside.clone());
-        if inputs.about.quirks.has(Quirk::OutsideScratchInside) {
+        if inputs.job_inputs.quirks.reproduces(Quirk::OutsideScratchInside) {
             outside = inside.into();
         }
     }
@@ -51,19 +56,23 @@ pub(super) fn retarget(inputs: &Inputs<'_>, version: &Version, target: &[u8], en
     for (name, value) in entries {
         if let Some(at) = value.find(slot) {
             let moved = [&value[..at], target, &value[at + slot.len()..]].concat();
-            environment.set([version.prefix().as_bytes(), name.as_slice()].concat(), moved);
+            environment.set([version.variable_prefix().as_bytes(), name.as_slice()].concat(), moved);
         }
     }
     environment.set("_CONDOR_SCRATCH_DIR_OUTSIDE_CONTAINER", outside);
 }
 
 /// What the starter sets for the runtime itself, and every variable once more under the name by which it gets inside.
-pub(super) fn convert(inputs: &Inputs<'_>, version: &Version, environment: &mut Environment) {
+pub(super) fn convert_for_runtime(
+    inputs: &ContainerInputs<'_>,
+    version: &RuntimeVersion,
+    environment: &mut Environment,
+) {
     let scratch = inputs.scratch();
     for directory in ["CACHEDIR", "TMPDIR"] {
-        environment.set(format!("{}_{directory}", version.word()), scratch);
+        environment.set(format!("{}_{directory}", version.product_name()), scratch);
     }
-    let prefix = version.prefix();
+    let prefix = version.variable_prefix();
     let plain = |(name, _): &(&BString, &[u8])| !name.starts_with(prefix.as_bytes());
     let entries: Vec<(BString, BString)> =
         environment.iter().filter(plain).map(|(name, value)| (name.clone(), value.into())).collect();

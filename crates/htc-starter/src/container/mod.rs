@@ -9,7 +9,6 @@
 //! Reference: `singularity.cpp`, `docker_proc.cpp`, `docker-api.cpp`; recordings c20 to c24 and c37.
 
 mod capability;
-mod choice;
 mod docker;
 mod docker_create;
 mod docker_credentials;
@@ -17,32 +16,41 @@ mod docker_images;
 mod docker_state;
 mod docker_usage;
 mod environment;
-mod knobs;
+mod inputs;
+mod parameters;
 mod plan;
 mod rehearsal;
+mod runtime_choice;
 mod singularity;
 mod singularity_binds;
-mod surroundings;
 mod tool;
 mod version;
 
-pub use capability::{Capabilities, Probe};
-pub use choice::{Choice, choose};
-pub(super) use docker::fits as docker_fits;
-pub use docker::{DockerNames, docker_program, docker_words, label_call, remove_call, untag_call};
-pub use docker_create::create;
-pub use docker_credentials::docker_config;
-pub(super) use docker_credentials::{config, config_of, producer_call};
-pub(super) use docker_images::parse_tags;
-pub use docker_images::{Image, Pruning, all_images_call, cached_mib, images_call, parse_images, tags_call};
-pub use docker_state::{ContainerState, state_call};
-pub(super) use docker_usage::no_host_ports;
+pub use capability::{Capabilities, CapabilityProbe};
+pub(super) use docker::is_architecture_compatible as docker_fits;
+pub use docker::{
+    DockerNames, docker_program, has_label_call, parse_docker_parameter, remove_call, untag_call,
+};
+pub use docker_create::plan_docker_container;
+pub use docker_credentials::docker_config_directory;
+pub(super) use docker_credentials::{config_from_ad, config_from_producer, producer_call};
+pub(super) use docker_images::parse_last_tagged;
+pub use docker_images::{
+    DockerImage, ImagePruning, image_cache_mib, last_tagged_call, list_all_images_call, list_images_call,
+    parse_images,
+};
+pub use docker_state::{ContainerState, inspect_state_call};
+pub(super) use docker_usage::undefined_host_ports;
 pub use docker_usage::{DockerUsage, host_ports, ports_request};
-pub use knobs::{ContainerKnobs, Volume, on_path};
-pub use plan::{CommandLine, ContainerPlan, Limit, Mount, Passed, Piece, Runtime};
+pub use inputs::{ContainerHost, ContainerInputs, SettingRemark, SettingRemarks};
+pub use parameters::{ContainerParameters, DockerVolume, on_path};
+pub use plan::{
+    AnnotatedCommandLine, AnnotatedWords, ContainerLimit, ContainerMount, ContainerPlan, ContainerRuntime,
+    UnusedContainerSetting,
+};
 pub use rehearsal::rehearsed_answer;
-pub(super) use singularity::version_failed;
-pub use singularity::{singularity, test_call, test_failure, version_call};
-pub use surroundings::{Inputs, Remark, Remarks, Surroundings};
-pub use tool::{Actor, ToolCall, Variables};
-pub use version::Version;
+pub use runtime_choice::{RuntimeChoice, choose_runtime};
+pub(super) use singularity::version_failure;
+pub use singularity::{plan_singularity_process, test_call, test_failure, version_call};
+pub use tool::{ToolAccount, ToolCall, ToolEnvironment};
+pub use version::RuntimeVersion;

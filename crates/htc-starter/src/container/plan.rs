@@ -9,7 +9,7 @@ use htc_base::text::environment::Environment;
 
 /// What a job runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runtime {
+pub enum ContainerRuntime {
     /// Nothing: a process of the machine.
     Plain,
     /// A container of docker, or of what takes its words.
@@ -22,28 +22,28 @@ pub enum Runtime {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerPlan {
     /// The runtime.
-    pub runtime: Runtime,
+    pub runtime: ContainerRuntime,
     /// The image, as the runtime gets it.
     pub image: BString,
     /// The command line: of the job itself, or of the container that is made for it.
-    pub line: CommandLine,
+    pub line: AnnotatedCommandLine,
     /// The command line that tries the image before the job is started.
-    pub test: Option<Vec<BString>>,
+    pub test_command: Option<Vec<BString>>,
     /// What is visible inside.
-    pub mounts: Vec<Mount>,
+    pub mounts: Vec<ContainerMount>,
     /// The environment: of the runtime's process (singularity), or inside (docker).
     pub environment: Environment,
     /// What the runtime is told to limit.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<ContainerLimit>,
     /// Directories to be made below the scratch directory, open to all.
     pub directories: Vec<PathBuf>,
     /// The container that has to be removed at any end.
-    pub removes: Option<BString>,
+    pub container_to_remove: Option<BString>,
 }
 
 /// One directory of the machine inside a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
+pub struct ContainerMount {
     /// Where it lies outside; `None`: somewhere of the runtime's own below the scratch directory.
     pub source: Option<BString>,
     /// Where it is seen inside.
@@ -54,9 +54,9 @@ pub struct Mount {
 
 /// A limit that the runtime is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct ContainerLimit {
     /// Of what: `cpu shares`, `memory`, ...
-    pub of: &'static str,
+    pub resource: &'static str,
     /// How much, in the runtime's words.
     pub value: BString,
     /// What led to it.
@@ -65,14 +65,14 @@ pub struct Limit {
 
 /// A command line that knows why each of its words is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CommandLine {
-    pieces: Vec<Piece>,
-    passed: Vec<Passed>,
+pub struct AnnotatedCommandLine {
+    pieces: Vec<AnnotatedWords>,
+    unused: Vec<UnusedContainerSetting>,
 }
 
 /// Words that stand together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct AnnotatedWords {
     /// The words.
     pub words: Vec<BString>,
     /// The attribute, knob or rule that they come from.
@@ -81,7 +81,7 @@ pub struct Piece {
 
 /// An attribute or knob that was looked at and changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct UnusedContainerSetting {
     /// Its name.
     pub name: Cow<'static, str>,
     /// Why nothing came of it.
@@ -95,7 +95,7 @@ impl ContainerPlan {
     }
 }
 
-impl CommandLine {
+impl AnnotatedCommandLine {
     /// Adds words.
     pub fn add<W: Into<BString>>(
         &mut self,
@@ -104,13 +104,13 @@ impl CommandLine {
     ) {
         let words: Vec<BString> = words.into_iter().map(Into::into).collect();
         if !words.is_empty() {
-            self.pieces.push(Piece { words, because: because.into() });
+            self.pieces.push(AnnotatedWords { words, because: because.into() });
         }
     }
 
     /// Notes what was looked at and not used.
-    pub fn pass(&mut self, name: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) {
-        self.passed.push(Passed { name: name.into(), why: why.into() });
+    pub fn add_unused(&mut self, name: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) {
+        self.unused.push(UnusedContainerSetting { name: name.into(), why: why.into() });
     }
 
     /// All words.
@@ -119,12 +119,12 @@ impl CommandLine {
     }
 
     /// The words with their reasons.
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn annotated_words(&self) -> &[AnnotatedWords] {
         &self.pieces
     }
 
     /// What was looked at and not used.
-    pub fn passed(&self) -> &[Passed] {
-        &self.passed
+    pub fn unused_settings(&self) -> &[UnusedContainerSetting] {
+        &self.unused
     }
 }

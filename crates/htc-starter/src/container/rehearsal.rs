@@ -19,7 +19,7 @@ pub fn rehearsed_answer(call: &ToolCall, machine: &ClassAd, job: Exit, world: &d
     let last = |from_end: usize| call.argv.iter().rev().nth(from_end).map_or(&b""[..], |word| word);
     if last(0) == b"--version" && call.argv.len() == 2 {
         let said = Context::new(world).my(machine).string("SingularityVersion");
-        return said.map_or_else(|| version_by_name(&call.argv[0], world).into(), Vec::from);
+        return said.map_or_else(|| version_from_program_name(&call.argv[0], world).into(), Vec::from);
     }
     if last(1).starts_with(b"ContainerId=") {
         let code = match job {
@@ -44,7 +44,7 @@ pub fn rehearsed_answer(call: &ToolCall, machine: &ClassAd, job: Exit, world: &d
     Vec::new()
 }
 
-fn version_by_name(program: &BString, world: &dyn World) -> &'static str {
+fn version_from_program_name(program: &BString, world: &dyn World) -> &'static str {
     let path = program.to_path_lossy();
     let real = world.real_path(path.as_ref()).unwrap_or_else(|_| path.into_owned());
     match real.file_name().is_some_and(|name| name.to_string_lossy().starts_with("singularity")) {

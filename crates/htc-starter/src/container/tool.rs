@@ -11,9 +11,9 @@ pub struct ToolCall {
     /// Its words; the first is the program's path.
     pub argv: Vec<BString>,
     /// Whose rights it has.
-    pub actor: Actor,
+    pub actor: ToolAccount,
     /// Its environment.
-    pub variables: Variables,
+    pub environment: ToolEnvironment,
     /// When it is killed and counts as failed.
     pub limit: Duration,
     /// A file that gets its standard error, made with the job's rights; else that is mixed into its output.
@@ -21,19 +21,19 @@ pub struct ToolCall {
     /// Where it begins; `None`: where the starter is.
     pub directory: Option<PathBuf>,
     /// Variables beside those, `NAME=value`.
-    pub more: Vec<BString>,
+    pub extra_variables: Vec<BString>,
 }
 
 impl ToolCall {
     /// Whether it may run so long that somebody has to know of it when the starter is killed meanwhile.
     pub fn is_long(&self) -> bool {
-        self.limit >= LONG
+        self.limit >= PULL_TIMEOUT
     }
 }
 
 /// Whose rights a call has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Actor {
+pub enum ToolAccount {
     /// The starter's own.
     Starter,
     /// Those of the account of daemons.
@@ -44,43 +44,43 @@ pub enum Actor {
 
 /// The environment of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Variables {
+pub enum ToolEnvironment {
     /// The starter's own.
-    Own,
+    Inherited,
     /// The starter's own with the HOME of the account of daemons.
-    OwnWithHome(Option<BString>),
+    InheritedWithHome(Option<BString>),
     /// These, `NAME=value`.
-    These(Vec<BString>),
+    Explicit(Vec<BString>),
 }
 
 /// How long the reference waits for most of them (`default_timeout`).
-pub(super) const LIMIT: Duration = Duration::from_secs(120);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long pulling an image may take, or trying one that is pulled for it: the reference sets no limit.
-pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
+pub(super) const PULL_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl ToolCall {
     /// A program of the system with these words.
-    pub fn of_system(program: BString, words: impl IntoIterator<Item = BString>) -> Self {
-        ToolCall::new(&[program], words, Actor::Starter)
+    pub fn for_system_program(program: BString, words: impl IntoIterator<Item = BString>) -> Self {
+        ToolCall::new(&[program], words, ToolAccount::Starter)
     }
 
     /// A short question.
     pub(crate) fn new<W: Into<BString>>(
         program: &[BString],
         words: impl IntoIterator<Item = W>,
-        actor: Actor,
+        actor: ToolAccount,
     ) -> Self {
         let mut argv = program.to_vec();
         argv.extend(words.into_iter().map(Into::into));
         ToolCall {
             argv,
             actor,
-            variables: Variables::Own,
-            limit: LIMIT,
+            environment: ToolEnvironment::Inherited,
+            limit: DEFAULT_TIMEOUT,
             errors: None,
             directory: None,
-            more: Vec::new(),
+            extra_variables: Vec::new(),
         }
     }
 }

@@ -4,25 +4,25 @@ use bstr::{BStr, BString, ByteSlice};
 
 /// What `--version` said: its first line decides how variables are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Version(BString);
+pub struct RuntimeVersion(BString);
 
-impl Version {
+impl RuntimeVersion {
     /// From what the program wrote.
     pub fn parse(output: &[u8]) -> Self {
-        Version(output.lines().next().unwrap_or_default().into())
+        RuntimeVersion(output.lines().next().unwrap_or_default().into())
     }
 
     /// The line itself.
-    pub fn line(&self) -> &BStr {
+    pub fn first_line(&self) -> &BStr {
         self.0.as_bstr()
     }
 
-    pub(super) fn word(&self) -> &'static str {
+    pub(super) fn product_name(&self) -> &'static str {
         if self.0.contains_str("apptainer") { "APPTAINER" } else { "SINGULARITY" }
     }
 
     /// What stands in front of variables that get inside.
-    pub fn prefix(&self) -> &'static str {
+    pub fn variable_prefix(&self) -> &'static str {
         if self.0.contains_str("apptainer") { "APPTAINERENV_" } else { "SINGULARITYENV_" }
     }
 }

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 
 use bstr::BString;
 
-use crate::failure::StartFailure;
-use htc_config::{ValueError, View};
+use crate::start_failure::StartFailure;
+use htc_config::{ConfigView, ValueError};
 
 /// The knobs about namespaces and tracking groups.
 #[derive(Clone, Debug)]
-pub struct IsolationKnobs {
+pub struct IsolationParameters {
     /// USE_PID_NAMESPACES.
     pub processes: bool,
     /// USE_PID_NAMESPACE_INIT: the job is not itself the first process of its namespace.
@@ -24,10 +24,10 @@ pub struct IsolationKnobs {
     pub tracking: Option<(i64, i64)>,
 }
 
-impl Default for IsolationKnobs {
+impl Default for IsolationParameters {
     /// The reference's defaults.
     fn default() -> Self {
-        IsolationKnobs {
+        IsolationParameters {
             processes: false,
             init: true,
             no_network: false,
@@ -38,12 +38,12 @@ impl Default for IsolationKnobs {
     }
 }
 
-impl IsolationKnobs {
+impl IsolationParameters {
     /// Reads all but the truth values, which end 25.14 at different times.
     ///
     /// # Errors
     /// A number that is none.
-    pub fn read(view: &View<'_>, tracked: bool) -> Result<Self, ValueError> {
+    pub fn read(view: &ConfigView<'_>, tracked: bool) -> Result<Self, ValueError> {
         let gid = |name: &str| -> Result<i64, ValueError> {
             Ok(view.int(name)?.map_or(0, |setting| setting.value))
         };
@@ -52,15 +52,15 @@ impl IsolationKnobs {
             false => None,
         };
         let libexec = view.string("LIBEXEC")?.map(|setting| setting.value);
-        Ok(IsolationKnobs {
+        Ok(IsolationParameters {
             libexec: libexec.filter(|path| !path.is_empty()),
             tracking,
-            ..IsolationKnobs::default()
+            ..IsolationParameters::default()
         })
     }
 
     /// The groups that jobs are tracked by.
-    pub(crate) fn groups(&self) -> Result<Option<RangeInclusive<u32>>, StartFailure> {
+    pub(crate) fn tracking_gids(&self) -> Result<Option<RangeInclusive<u32>>, StartFailure> {
         let Some((least, most)) = self.tracking else { return Ok(None) };
         let wrong = |text: String| Err(StartFailure::exception(text).after_event());
         for (name, value) in [("MIN_TRACKING_GID", least), ("MAX_TRACKING_GID", most)] {
@@ -82,8 +82,8 @@ mod tests {
     use super::*;
 
     fn groups(least: i64, most: i64) -> Result<Option<RangeInclusive<u32>>, String> {
-        let knobs = IsolationKnobs { tracking: Some((least, most)), ..IsolationKnobs::default() };
-        knobs.groups().map_err(|failure| failure.text.to_string())
+        let knobs = IsolationParameters { tracking: Some((least, most)), ..IsolationParameters::default() };
+        knobs.tracking_gids().map_err(|failure| failure.text.to_string())
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use bstr::{BString, ByteSlice};
 
-use crate::container::{Actor, ToolCall};
+use crate::container::{ToolAccount, ToolCall};
 use htc_base::text::{arguments, list};
 use htc_base::world::World;
-use htc_config::{ValueError, View};
+use htc_config::{ConfigView, ValueError};
 
 /// What the configuration says about java; a knob that is set to nothing is not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JavaKnobs {
+pub struct JavaParameters {
     /// JAVA.
     pub program: Option<BString>,
     /// JAVA_CLASSPATH_ARGUMENT.
@@ -22,16 +22,16 @@ pub struct JavaKnobs {
     pub extra: Option<BString>,
 }
 
-impl JavaKnobs {
+impl JavaParameters {
     /// Reads them all.
     ///
     /// # Errors
     /// An expansion without end.
-    pub fn read(view: &View<'_>) -> Result<Self, ValueError> {
+    pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let text = |name: &str| {
             Ok::<_, ValueError>(view.string(name)?.map(|set| set.value).filter(|text| !text.is_empty()))
         };
-        Ok(JavaKnobs {
+        Ok(JavaParameters {
             program: text("JAVA")?,
             argument: text("JAVA_CLASSPATH_ARGUMENT")?,
             separator: text("JAVA_CLASSPATH_SEPARATOR")?,
@@ -41,13 +41,13 @@ impl JavaKnobs {
     }
 
     /// The question what the virtual machine is (`java_detect`); `None`: it cannot be asked.
-    pub fn question(&self) -> Option<ToolCall> {
-        let line = self.line(&[])?.ok()?;
-        Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], Actor::Starter))
+    pub fn probe_command(&self) -> Option<ToolCall> {
+        let line = self.command_line(&[])?.ok()?;
+        Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], ToolAccount::Starter))
     }
 
     /// Whether a directory of the class path has the class that answers it.
-    pub fn can_tell(&self, world: &dyn World) -> bool {
+    pub fn has_probe_class(&self, world: &dyn World) -> bool {
         let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
         let mut directories = list::split(default).map(|directory| directory.to_path_lossy().into_owned());
         self.program.is_some()
@@ -58,7 +58,7 @@ impl JavaKnobs {
     ///
     /// # Errors
     /// Extra arguments that cannot be read.
-    pub fn line(&self, jars: &[BString]) -> Option<Result<Vec<BString>, arguments::ArgumentError>> {
+    pub fn command_line(&self, jars: &[BString]) -> Option<Result<Vec<BString>, arguments::ArgumentError>> {
         let mut line = vec![self.program.clone()?];
         line.push(self.argument.clone().unwrap_or_else(|| "-classpath".into()));
         let separator = self.separator.as_ref().map_or(b':', |text| text[0]);
@@ -76,10 +76,10 @@ mod tests {
 
     #[test]
     fn the_class_path_has_the_first_character_of_the_separator_and_at_least_a_dot() {
-        let knobs = JavaKnobs { program: Some("/usr/bin/java".into()), ..JavaKnobs::default() };
-        let line = |knobs: &JavaKnobs| knobs.line(&["a.jar".into()]).unwrap().unwrap();
+        let knobs = JavaParameters { program: Some("/usr/bin/java".into()), ..JavaParameters::default() };
+        let line = |knobs: &JavaParameters| knobs.command_line(&["a.jar".into()]).unwrap().unwrap();
         assert_eq!(line(&knobs), ["/usr/bin/java", "-classpath", ".:a.jar"]);
-        let given = JavaKnobs {
+        let given = JavaParameters {
             argument: Some("-cp".into()),
             separator: Some("; ".into()),
             class_path: Some("/one, /two".into()),
@@ -87,7 +87,7 @@ mod tests {
             ..knobs
         };
         assert_eq!(line(&given), ["/usr/bin/java", "-cp", "/one;/two;a.jar", "-Xa", "-Db=c d"]);
-        assert!(JavaKnobs { extra: Some("\"x".into()), ..given }.line(&[]).unwrap().is_err());
-        assert!(JavaKnobs::default().line(&[]).is_none());
+        assert!(JavaParameters { extra: Some("\"x".into()), ..given }.command_line(&[]).unwrap().is_err());
+        assert!(JavaParameters::default().command_line(&[]).is_none());
     }
 }

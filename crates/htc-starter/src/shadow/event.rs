@@ -5,26 +5,26 @@ use bstr::BString;
 use htc_base::job::HoldCode;
 use htc_base::process::Exit;
 use htc_classad::ClassAd;
-use htc_hook::transfer::{Transferred, Way};
+use htc_hook::transfer::{TransferKind, TransferOutcome};
 use htc_hook::user_policy;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum ShadowEvent {
     /// Begin.
     Begin,
     /// SHADOW_PREPARE_JOB has ended.
-    HookEnded(HookEnd),
+    HookEnded(ShadowHookResult),
     /// The starter begins to move files.
-    Transfer(Way),
+    Transfer(TransferKind),
     /// It has moved them.
-    Transferred(Box<Transferred>),
+    Transferred(Box<TransferOutcome>),
     /// The job is about to run, in this directory.
     Executing(BString),
     /// An update of the starter, after which a shadow evaluates periodic policies.
     Updated(Box<ClassAd>),
     /// Attributes that are known when a run begins or has ended.
-    Known(Box<ClassAd>),
+    AttributesKnown(Box<ClassAd>),
     /// The job's process has ended; its starter goes on.
     JobEnded,
     /// The job was stopped, so many processes.
@@ -34,49 +34,49 @@ pub enum Event {
     /// The starter tells of an error, or only a message.
     Error {
         /// What it says, with a hold code or 0 for none.
-        why: Why,
+        why: HoldOrVacateReason,
         /// False: a message.
         critical: bool,
     },
     /// The starter has ended.
-    Ended(Ended),
-    /// A user asks for something that [`super::Shadow::refuses`] does not.
-    Ordered(Order),
+    Ended(StarterEnd),
+    /// A user asks for something that [`super::Shadow::refusal_reason`] does not.
+    UserRequested(UserRequest),
     /// The time of the last `WakeAt` has come.
     Timeout,
 }
 
 /// How SHADOW_PREPARE_JOB ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HookEnd {
+pub enum ShadowHookResult {
     /// Its status, and what it printed.
     Exited(Exit, Vec<u8>),
     /// It could not be executed.
-    Unexecuted,
+    NotExecuted,
     /// There are no credentials for it.
     NoCredentials,
     /// It ran longer than the shadow waits.
     TimedOut,
     /// This program is to end: the job stays in the queue.
-    Abandoned,
+    Interrupted,
 }
 
 /// How a starter ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct StarterEnd {
     /// How its job did; `None`: it was not started, or not to its end.
     pub exit: Option<Exit>,
     /// Whether somebody had asked for its end.
-    pub asked: bool,
+    pub end_requested: bool,
     /// Why it was not started, where nobody was told.
     pub reason: Option<String>,
     /// Whether nothing more is to be run: a person ends this.
-    pub last: bool,
+    pub is_last_run: bool,
 }
 
 /// Why a job is held or vacated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Why {
+pub struct HoldOrVacateReason {
     /// HoldReason or VacateReason.
     pub reason: BString,
     /// Its code.
@@ -85,10 +85,10 @@ pub struct Why {
     pub subcode: i64,
 }
 
-impl Why {
+impl HoldOrVacateReason {
     /// A reason without subcode.
     pub fn new(reason: impl Into<BString>, code: i64) -> Self {
-        Why { reason: reason.into(), code, subcode: 0 }
+        HoldOrVacateReason { reason: reason.into(), code, subcode: 0 }
     }
 
     /// Both codes as events have them.
@@ -98,23 +98,23 @@ impl Why {
     }
 }
 
-impl From<user_policy::Why> for Why {
-    fn from(why: user_policy::Why) -> Self {
-        Why { reason: why.reason, code: why.code as i64, subcode: why.subcode }
+impl From<user_policy::PolicyReason> for HoldOrVacateReason {
+    fn from(why: user_policy::PolicyReason) -> Self {
+        HoldOrVacateReason { reason: why.reason, code: why.code as i64, subcode: why.subcode }
     }
 }
 
 /// What a user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum UserRequest {
     /// Hold the job.
-    Hold(Why),
+    Hold(HoldOrVacateReason),
     /// Remove it, for this reason.
     Remove(BString),
     /// Send it back; it is run again.
     Vacate {
         /// Why.
-        why: Why,
+        why: HoldOrVacateReason,
         /// At once: the shadow does not wait to hear how the job ends.
         fast: bool,
     },
@@ -122,9 +122,12 @@ pub enum Order {
     Release(BString),
 }
 
-impl Order {
+impl UserRequest {
     /// A vacate as a schedd asks for it.
     pub fn vacate(fast: bool) -> Self {
-        Order::Vacate { why: Why::new("Job vacated by schedd", HoldCode::ScheddVacate.number()), fast }
+        UserRequest::Vacate {
+            why: HoldOrVacateReason::new("Job vacated by schedd", HoldCode::ScheddVacate.number()),
+            fast,
+        }
     }
 }

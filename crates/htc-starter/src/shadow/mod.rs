@@ -8,24 +8,24 @@
 //!       -> 005 and done | 004 and again | 021 004 012 and held -> released and again | 009 and gone
 //! ```
 //!
-//! In the local universe ([`Setup::local`]) there is no shadow: the starter logs and decides, the schedd holds and removes.
+//! In the local universe ([`ShadowSetup`]) there is no shadow: the starter logs and decides, the schedd holds and removes.
 //!
 //! Reference: `baseshadow.cpp`, `remoteresource.cpp`, `condor_user_policy.cpp`, `qmgmt.cpp`.
 
 mod dataflow;
-mod ending;
 mod event;
-mod local;
-mod machine;
-mod matched;
-mod ordered;
+mod local_universe;
+mod match_expansion;
 mod queue;
-mod reason;
-mod rounded;
+mod rounding;
+mod run_end;
 mod running;
+mod state_machine;
+mod transfer_error;
 mod updates;
+mod user_requests;
 
-pub use event::{Ended, Event, HookEnd, Order, Why};
-pub use machine::{Action, Ask, Hook, Setup, Shadow, Until};
-pub use matched::{Matched, NotExpanded, matched};
-pub use reason::improved;
+pub use event::{HoldOrVacateReason, ShadowEvent, ShadowHookResult, StarterEnd, UserRequest};
+pub use match_expansion::{ExpansionError, MatchedAd, expand_for_slot};
+pub use state_machine::{JobEndRequest, RunLimit, Shadow, ShadowAction, ShadowHook, ShadowSetup};
+pub use transfer_error::improve_reason;

@@ -4,71 +4,79 @@ use std::time::Duration;
 
 use bstr::{BString, ByteSlice};
 
-use super::event::{HookEnd, Why};
-use super::machine::{Action, Hook, Phase, Run, Shadow, Until};
-use super::matched::{Matched, matched};
+use super::event::{HoldOrVacateReason, ShadowHookResult};
+use super::match_expansion::{MatchedAd, expand_for_slot};
+use super::state_machine::{CurrentRun, RunLimit, Shadow, ShadowAction, ShadowHook, ShadowPhase};
 use htc_base::job::{HoldCode, JobStatus, attr};
 use htc_base::text::list;
-use htc_base::time::Now;
-use htc_base::world::Frozen;
+use htc_base::time::ClockReading;
+use htc_base::world::FrozenClockWorld;
 use htc_classad::{ClassAd, Context, Dialect, Value};
 use htc_hook::HookType;
-use htc_hook::reply::{self, PrepareReader};
+use htc_hook::hook_output::{self, PrepareStatusReader};
 use htc_hook::transfer::TransferRequest;
 use htc_hook::user_policy;
-use htc_user_log::{Body, EventKind};
+use htc_user_log::{EventBody, EventKind};
 
 /// A job that came to nothing is started again after this long, doubled each time.
-const PAUSE: Duration = Duration::from_secs(1);
+const FIRST_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// At most this long.
-const LONGEST_PAUSE: u32 = 6;
+const MAX_RETRY_PAUSE: u32 = 6;
 
 impl Shadow<'_> {
-    pub(super) fn frozen(&self, now: Now) -> Frozen<'_> {
-        Frozen { world: self.setup.world, now }
+    pub(super) fn world_at(&self, now: ClockReading) -> FrozenClockWorld<'_> {
+        FrozenClockWorld { world: self.setup.world, now }
     }
 
-    pub(super) fn begin(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.phase != Phase::New {
+    pub(super) fn begin(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
+        if self.phase != ShadowPhase::New {
             return;
         }
-        if self.int("NumShadowStarts").unwrap_or(0) == 0 {
-            let notes = |name: &str| self.string(name).unwrap_or_default();
-            let body = Body::Submit {
+        if self.job_int("NumShadowStarts").unwrap_or(0) == 0 {
+            let notes = |name: &str| self.job_string(name).unwrap_or_default();
+            let body = EventBody::Submit {
                 host: self.setup.address.clone(),
                 log_notes: notes("SubmitEventNotes"),
                 user_notes: notes("SubmitEventUserNotes"),
-                structure: self.submit_structure(),
+                structure: self.submit_event_attributes(),
             };
             Self::log(body, out);
         }
-        self.tell_of_rounding(out);
-        self.round();
-        if self.int("QDate").is_none() {
+        self.report_rounding_errors(out);
+        self.round_ad();
+        if self.job_int("QDate").is_none() {
             self.ad.set("QDate", now.epoch());
         }
         self.set_status(now, JobStatus::IDLE);
-        if let Some((size, most)) = self.too_much_input(now) {
+        if let Some((size, most)) = self.excess_input_size(now) {
             let reason = format!(
                 "TransferInputSizeMB ({size}) is greater than MAX_TRANSFER_INPUT_MB ({most}) at submit time"
             );
-            self.count("NumSystemHolds");
-            return self.hold(now, Why::new(reason, HoldCode::MaxTransferInputSizeExceeded.number()), out);
+            self.increment("NumSystemHolds");
+            return self.hold_job(
+                now,
+                HoldOrVacateReason::new(reason, HoldCode::MaxTransferInputSizeExceeded.number()),
+                out,
+            );
         }
-        if let Some(group) = &self.setup.no_group {
+        if let Some(group) = &self.setup.missing_group {
             let reason = format!("Cannot install primary group {group} from supplemental groups.");
-            return self.hold(now, Why::new(reason, HoldCode::CannotSwitchPrimaryGroup.number()), out);
+            return self.hold_job(
+                now,
+                HoldOrVacateReason::new(reason, HoldCode::CannotSwitchPrimaryGroup.number()),
+                out,
+            );
         }
         if self.ad.contains("JobMaxRetries") && !self.ad.contains("OnExitRemove") {
             let text = "JobMaxRetries alone does nothing: condor_submit makes OnExitRemove of max_retries";
-            out.push(Action::Tell(text.to_owned()));
+            out.push(ShadowAction::Report(text.to_owned()));
         }
-        self.start(now, out);
+        self.start_shadow(now, out);
     }
 
     /// Returns the attributes that event 000 has beside its notes (`Scheduler::WriteSubmitToUserLog`).
-    fn submit_structure(&self) -> ClassAd {
-        let named = self.string("SubmitEventNotesAttrs").unwrap_or_default();
+    fn submit_event_attributes(&self) -> ClassAd {
+        let named = self.job_string("SubmitEventNotesAttrs").unwrap_or_default();
         let names = list::split(&named).chain([&b"DAGNodeName"[..], b"JobBatchName"]);
         let mut structure = ClassAd::new();
         for name in names {
@@ -81,101 +89,122 @@ impl Shadow<'_> {
     }
 
     /// The size that condor_submit has found, if it is above the limit.
-    fn too_much_input(&self, now: Now) -> Option<(i64, i64)> {
-        let size = self.int("TransferInputSizeMB")?;
+    fn excess_input_size(&self, now: ClockReading) -> Option<(i64, i64)> {
+        let size = self.job_int("TransferInputSizeMB")?;
         let knob = || {
             let text = self.setup.knobs.get(b"MAX_TRANSFER_INPUT_MB")?;
-            let expr = htc_classad::Expr::parse_with(&text, Dialect::of(self.setup.world)).ok()?;
-            Context::new(&self.frozen(now)).my(&self.ad).eval(&expr).as_int()
+            let expr = htc_classad::Expr::parse_with(&text, Dialect::of_world(self.setup.world)).ok()?;
+            Context::new(&self.world_at(now)).my(&self.ad).eval(&expr).as_int()
         };
-        let most = self.int("MaxTransferInputMB").or_else(knob).filter(|most| *most >= 0)?;
+        let most = self.job_int("MaxTransferInputMB").or_else(knob).filter(|most| *most >= 0)?;
         (size > most).then_some((size, most))
     }
 
     /// A shadow begins: its hook, if it has one.
-    pub(super) fn start(&mut self, now: Now, out: &mut Vec<Action>) {
+    pub(super) fn start_shadow(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         self.runs += 1;
-        self.this_run = Run::new(self.moved_before());
+        self.this_run = CurrentRun::new(self.earlier_transfer_stats());
         // What was told of another run is no news of this one (`RemoteResource::setJobAd`).
         if self.ad.contains("ExecuteDirWasEncrypted") {
             self.ad.set("ExecuteDirWasEncrypted", Value::Undefined);
         }
-        if self.setup.no_log {
+        if self.setup.log_unavailable {
             return self.hold_without_log(now, out);
         }
-        match matched(&self.ad, self.setup.slot_ad.as_ref(), &self.frozen(now)) {
-            Ok(Matched { given, kept }) => {
-                self.given = given;
+        match expand_for_slot(&self.ad, self.setup.slot_ad.as_ref(), &self.world_at(now)) {
+            Ok(MatchedAd { run_attributes: given, queue_attributes: kept }) => {
+                self.run_overrides = given;
                 self.ad.update(&kept);
             }
             Err(missing) => {
-                self.count("NumSystemHolds");
-                return self.hold(now, Why::new(missing.to_string(), HoldCode::Unspecified.number()), out);
+                self.increment("NumSystemHolds");
+                return self.hold_job(
+                    now,
+                    HoldOrVacateReason::new(missing.to_string(), HoldCode::Unspecified.number()),
+                    out,
+                );
             }
         }
-        self.starts(now);
+        self.record_start(now);
         if !self.setup.local {
-            self.count_input();
+            self.count_input_files();
         }
-        if let Some(iwd) = self.string(attr::IWD)
+        if let Some(iwd) = self.job_string(attr::IWD)
             && let Err(error) = self.setup.world.stat(&iwd.to_path_lossy())
         {
             let errno = i64::from(error.raw_os_error().unwrap_or(2));
             let why = error.to_string();
             let why = why.split(" (os error").next().unwrap_or_default();
             let reason = format!("Cannot access initial working directory {iwd}: {why}");
-            self.count_time(now);
-            self.tell_of_transfers();
-            return self.hold(
+            self.add_wall_clock_time(now);
+            self.publish_transfer_stats();
+            return self.hold_job(
                 now,
-                Why { subcode: errno, ..Why::new(reason, HoldCode::IwdError.number()) },
+                HoldOrVacateReason {
+                    subcode: errno,
+                    ..HoldOrVacateReason::new(reason, HoldCode::IwdError.number())
+                },
                 out,
             );
         }
-        if self.skipped(now, out) {
+        if self.skip_if_up_to_date(now, out) {
             return;
         }
         match self.setup.hook.clone() {
             Some(hook) => {
-                self.phase = Phase::Hook;
-                out.push(Action::Call(hook));
+                self.phase = ShadowPhase::Hook;
+                out.push(ShadowAction::CallHook(hook));
             }
-            None => self.run(now, out),
+            None => self.run_starter(now, out),
         }
     }
 
     /// SHADOW_PREPARE_JOB: what it printed goes into the ad; a status below 300 holds the job, others send it back.
-    pub(super) fn hook_ended(&mut self, now: Now, end: HookEnd, out: &mut Vec<Action>) {
-        if self.phase != Phase::Hook {
+    pub(super) fn on_hook_ended(
+        &mut self,
+        now: ClockReading,
+        end: ShadowHookResult,
+        out: &mut Vec<ShadowAction>,
+    ) {
+        if self.phase != ShadowPhase::Hook {
             return;
         }
         let (exit, printed) = match end {
-            HookEnd::Exited(exit, printed) => (exit, printed),
-            HookEnd::Unexecuted => return self.excepted(now, b"Job hook execution failed", out),
-            HookEnd::NoCredentials => {
-                return self.excepted(now, b"Submit-side job hook execution failed", out);
+            ShadowHookResult::Exited(exit, printed) => (exit, printed),
+            ShadowHookResult::NotExecuted => {
+                return self.on_shadow_exception(now, b"Job hook execution failed", out);
             }
-            HookEnd::TimedOut => return self.excepted(now, b"Submit-side job hook execution timed out", out),
-            HookEnd::Abandoned => {
-                self.count_time(now);
-                return self.again(now, true, out);
+            ShadowHookResult::NoCredentials => {
+                return self.on_shadow_exception(now, b"Submit-side job hook execution failed", out);
+            }
+            ShadowHookResult::TimedOut => {
+                return self.on_shadow_exception(now, b"Submit-side job hook execution timed out", out);
+            }
+            ShadowHookResult::Interrupted => {
+                self.add_wall_clock_time(now);
+                return self.requeue(now, true, out);
             }
         };
-        let read = reply::ad_prefix(&printed, Dialect::of(self.setup.world));
-        let said = reply::prepare_status(exit, &read.ad, PrepareReader::Shadow, &self.frozen(now));
-        let path = self.setup.hook.as_ref().map(|hook: &Hook| hook.path.clone()).unwrap_or_default();
+        let read = hook_output::parse_ad_prefix(&printed, Dialect::of_world(self.setup.world));
+        let said = hook_output::read_prepare_status(
+            exit,
+            &read.ad,
+            PrepareStatusReader::Shadow,
+            &self.world_at(now),
+        );
+        let path = self.setup.hook.as_ref().map(|hook: &ShadowHook| hook.path.clone()).unwrap_or_default();
         if said.status == 0 {
             self.ad.update(&read.ad);
-            read.ad.names().for_each(|name| drop(self.given.remove(name)));
-            return self.run(now, out);
+            read.ad.names().for_each(|name| drop(self.run_overrides.remove(name)));
+            return self.run_starter(now, out);
         }
-        let text = said.text(HookType::ShadowPrepareJob.name(), &path);
-        out.push(Action::Tell(text.to_string()));
+        let text = said.log_message(HookType::ShadowPrepareJob.name(), &path);
+        out.push(ShadowAction::Report(text.to_string()));
         if said.status < 300 {
-            self.count_time(now);
-            return self.hold(
+            self.add_wall_clock_time(now);
+            return self.hold_job(
                 now,
-                Why {
+                HoldOrVacateReason {
                     reason: text,
                     code: HoldCode::HookShadowPrepareJobFailure.number(),
                     subcode: said.status,
@@ -183,12 +212,12 @@ impl Shadow<'_> {
                 out,
             );
         }
-        self.excepted(now, &text, out);
+        self.on_shadow_exception(now, &text, out);
     }
 
     /// The shadow gives up before there is a starter: event 007, and the job is idle again (`BaseShadow::log_except`).
-    fn excepted(&mut self, now: Now, message: &[u8], out: &mut Vec<Action>) {
-        self.count_time(now);
+    fn on_shadow_exception(&mut self, now: ClockReading, message: &[u8], out: &mut Vec<ShadowAction>) {
+        self.add_wall_clock_time(now);
         let line: BString = message.replace(b"\n", b"|").replace(b"\r", b" ").into();
         let lines = vec![
             "Shadow exception!".into(),
@@ -196,36 +225,36 @@ impl Shadow<'_> {
             "\t0  -  Run Bytes Sent By Job".into(),
             "\t0  -  Run Bytes Received By Job".into(),
         ];
-        Self::log(Body::Other { number: EventKind::ShadowException as u16, lines }, out);
+        Self::log(EventBody::Other { number: EventKind::ShadowException as u16, lines }, out);
         self.ad.set("LastShadowException", line);
         let reason = [b"Shadow Exception: ", message].concat();
-        self.note_vacate(now, Why::new(reason, HoldCode::ShadowException.number()));
-        self.again(now, true, out);
+        self.record_vacate(now, HoldOrVacateReason::new(reason, HoldCode::ShadowException.number()));
+        self.requeue(now, true, out);
     }
 
-    fn run(&mut self, now: Now, out: &mut Vec<Action>) {
-        self.phase = Phase::Running;
+    fn run_starter(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
+        self.phase = ShadowPhase::Running;
         if !self.setup.local {
-            self.begins_activation();
+            self.begin_activation();
         }
-        let ad = self.given();
-        out.push(Action::Run(Box::new(ad)));
+        let ad = self.run_ad();
+        out.push(ShadowAction::RunStarter(Box::new(ad)));
         self.set_policy_alarm(now, out);
     }
 
     /// What the queue notes of a job that has a slot (`mark_job_running`, `add_shadow_birthdate`).
-    fn starts(&mut self, now: Now) {
+    fn record_start(&mut self, now: ClockReading) {
         self.this_run.started = Some(now);
         self.set_status(now, JobStatus::RUNNING);
-        if self.int("JobStartDate").is_none() {
+        if self.job_int("JobStartDate").is_none() {
             self.ad.set("JobStartDate", now.epoch());
         }
-        if let Some(last) = self.int("JobCurrentStartDate") {
+        if let Some(last) = self.job_int("JobCurrentStartDate") {
             self.ad.set("JobLastStartDate", last);
         }
         self.ad.set("JobCurrentStartDate", now.epoch());
-        self.count("NumShadowStarts");
-        self.ad.set("JobRunCount", self.int("NumShadowStarts").unwrap_or(1));
+        self.increment("NumShadowStarts");
+        self.ad.set("JobRunCount", self.job_int("NumShadowStarts").unwrap_or(1));
         self.ad.set("ShadowBday", now.epoch());
         self.ad.set("LastSuspensionTime", 0i64);
         self.ad.set("CurrentHosts", 1i64);
@@ -237,13 +266,13 @@ impl Shadow<'_> {
     }
 
     /// Notes how many files of each protocol are to be transferred (`UniShadow::checkInputFileTransfer`).
-    fn count_input(&mut self) {
-        let counts = TransferRequest::input_counts(&self.ad, self.setup.world);
+    fn count_input_files(&mut self) {
+        let counts = TransferRequest::count_input_by_protocol(&self.ad, self.setup.world);
         self.ad.set("TransferInputFileCounts", counts);
     }
 
     /// What a shadow sets when it begins (`RemoteResource::setJobAd`, `activateClaim`).
-    fn begins_activation(&mut self) {
+    fn begin_activation(&mut self) {
         self.ad.set("JobCurrentReconnectAttempt", Value::Undefined);
         for name in ["RemoteSysCpu", "RemoteUserCpu"] {
             self.ad.set(name, 0.0);
@@ -251,44 +280,51 @@ impl Shadow<'_> {
     }
 
     /// When policies are looked at next.
-    pub(super) fn set_policy_alarm(&mut self, now: Now, out: &mut Vec<Action>) {
+    pub(super) fn set_policy_alarm(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.setup.interval > 0 {
-            let at = now.tick().plus(Duration::from_secs(self.setup.interval.unsigned_abs()));
-            out.push(Action::WakeAt(Some(at)));
+            let at = now.monotonic().plus(Duration::from_secs(self.setup.interval.unsigned_abs()));
+            out.push(ShadowAction::WakeAt(Some(at)));
         }
     }
 
     /// The job is held.
-    pub(super) fn hold(&mut self, now: Now, why: Why, out: &mut Vec<Action>) {
+    pub(super) fn hold_job(
+        &mut self,
+        now: ClockReading,
+        why: HoldOrVacateReason,
+        out: &mut Vec<ShadowAction>,
+    ) {
         let (code, subcode) = why.codes();
-        Self::log(Body::Held { reason: why.reason.clone(), code, subcode }, out);
-        let Why { reason, code, subcode } = why;
-        out.push(Action::Tell(format!("the job is held (code {code}, subcode {subcode}): {reason}")));
+        Self::log(EventBody::Held { reason: why.reason.clone(), code, subcode }, out);
+        let HoldOrVacateReason { reason, code, subcode } = why;
+        out.push(ShadowAction::Report(format!("the job is held (code {code}, subcode {subcode}): {reason}")));
         self.set_status(now, JobStatus::HELD);
         self.ad.set("HoldReason", reason);
         self.ad.set("HoldReasonCode", code);
         self.ad.set("HoldReasonSubCode", subcode);
-        self.count("NumHolds");
-        self.count_by("NumHoldsByReason", name_of_code(code));
+        self.increment("NumHolds");
+        self.increment_nested("NumHoldsByReason", hold_code_name(code));
         self.leave_slot();
-        match self.setup.until {
-            Until::Done if self.setup.controlled || (self.may_be_released() && self.setup.interval > 0) => {
-                self.phase = Phase::Held;
+        match self.setup.run_limit {
+            RunLimit::UntilDone
+                if self.setup.controlled || (self.can_be_released() && self.setup.interval > 0) =>
+            {
+                self.phase = ShadowPhase::Held;
                 self.set_policy_alarm(now, out);
             }
             _ => self.finish(out),
         }
     }
 
-    fn may_be_released(&self) -> bool {
+    fn can_be_released(&self) -> bool {
         self.ad.contains("PeriodicRelease")
             || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE").is_some()
             || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
     }
 
     /// Counts in a nested ad.
-    pub(super) fn count_by(&mut self, attribute: &str, name: &str) {
-        let nested = self.context().eval_attr(attribute);
+    pub(super) fn increment_nested(&mut self, attribute: &str, name: &str) {
+        let nested = self.job_context().eval_attr(attribute);
         let mut nested = match &nested {
             htc_classad::Value::Ad(ad) => (**ad).clone(),
             _ => htc_classad::ClassAd::new(),
@@ -310,84 +346,89 @@ impl Shadow<'_> {
                 self.ad.remove(name);
             }
         }
-        self.round();
+        self.round_ad();
     }
 
     /// The job is idle: run again, or not. One that came to nothing waits a while.
-    pub(super) fn again(&mut self, now: Now, vain: bool, out: &mut Vec<Action>) {
+    pub(super) fn requeue(&mut self, now: ClockReading, vain: bool, out: &mut Vec<ShadowAction>) {
         self.set_status(now, JobStatus::IDLE);
         self.leave_slot();
-        let goes_on = match self.setup.until {
-            Until::Done | Until::Held => true,
-            Until::Runs(most) => self.runs < most,
+        let goes_on = match self.setup.run_limit {
+            RunLimit::UntilDone | RunLimit::UntilHeld => true,
+            RunLimit::Runs(most) => self.runs < most,
         };
         if !goes_on {
-            self.tell_of_tries(vain, out);
+            self.report_retries(vain, out);
             return self.finish(out);
         }
-        let ran = self.this_run.started.map_or(PAUSE, |started| now.tick().since(started.tick()));
+        let ran = self
+            .this_run
+            .started
+            .map_or(FIRST_RETRY_PAUSE, |started| now.monotonic().since(started.monotonic()));
         let pause = match vain {
-            true => PAUSE * (1 << self.vain.min(LONGEST_PAUSE)),
+            true => FIRST_RETRY_PAUSE * (1 << self.failed_runs.min(MAX_RETRY_PAUSE)),
             // Without an end in sight no job is run more often than once in that time: a schedd does not either.
-            false if !matches!(self.setup.until, Until::Runs(_)) => PAUSE.saturating_sub(ran),
+            false if !matches!(self.setup.run_limit, RunLimit::Runs(_)) => {
+                FIRST_RETRY_PAUSE.saturating_sub(ran)
+            }
             // One that was not run at all would go round within one step.
-            false if self.is_skipped() => PAUSE,
+            false if self.was_skipped() => FIRST_RETRY_PAUSE,
             false => Duration::ZERO,
         };
-        self.vain = if vain { self.vain + 1 } else { 0 };
+        self.failed_runs = if vain { self.failed_runs + 1 } else { 0 };
         if pause.is_zero() {
-            return self.start(now, out);
+            return self.start_shadow(now, out);
         }
-        let until = now.tick().plus(pause);
-        self.phase = Phase::Idle { until };
-        out.push(Action::WakeAt(Some(until)));
+        let until = now.monotonic().plus(pause);
+        self.phase = ShadowPhase::Idle { until };
+        out.push(ShadowAction::WakeAt(Some(until)));
     }
 
     /// A job that stays in the queue would be run again by a pool.
-    fn tell_of_tries(&self, vain: bool, out: &mut Vec<Action>) {
+    fn report_retries(&self, vain: bool, out: &mut Vec<ShadowAction>) {
         if vain || self.setup.local {
             return;
         }
-        let done = self.int("NumJobCompletions").unwrap_or(0);
+        let done = self.job_int("NumJobCompletions").unwrap_or(0);
         let tries =
-            self.int("JobMaxRetries").map(|most| format!(", try {done} of {}", most.saturating_add(1)));
+            self.job_int("JobMaxRetries").map(|most| format!(", try {done} of {}", most.saturating_add(1)));
         let tries = tries.unwrap_or_default();
         let text = format!(
             "the job stays in the queue (OnExitRemove is not true{tries}): --until done runs it again"
         );
-        out.push(Action::Tell(text));
+        out.push(ShadowAction::Report(text));
     }
 
     /// Policies are looked at, or a pause is over.
-    pub(super) fn timeout(&mut self, now: Now, out: &mut Vec<Action>) {
+    pub(super) fn on_timeout(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         match self.phase {
-            Phase::Running => self.periodic(now, out),
-            Phase::Idle { until } if until <= now.tick() => self.start(now, out),
-            Phase::Idle { until } => out.push(Action::WakeAt(Some(until))),
-            Phase::Held => self.held_policy(now, out),
-            Phase::New | Phase::Hook | Phase::Finished => {}
+            ShadowPhase::Running => self.evaluate_periodic_policy(now, out),
+            ShadowPhase::Idle { until } if until <= now.monotonic() => self.start_shadow(now, out),
+            ShadowPhase::Idle { until } => out.push(ShadowAction::WakeAt(Some(until))),
+            ShadowPhase::Held => self.evaluate_held_policy(now, out),
+            ShadowPhase::New | ShadowPhase::Hook | ShadowPhase::Finished => {}
         }
     }
 
-    fn held_policy(&mut self, now: Now, out: &mut Vec<Action>) {
-        let frozen = self.frozen(now);
-        let released = user_policy::release(&self.ad, self.setup.knobs, &frozen);
+    fn evaluate_held_policy(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
+        let frozen = self.world_at(now);
+        let released = user_policy::release_reason(&self.ad, self.setup.knobs, &frozen);
         let removed = match released {
             Some(_) => None,
-            None => user_policy::periodic(&self.ad, self.setup.knobs, &frozen),
+            None => user_policy::evaluate_periodic(&self.ad, self.setup.knobs, &frozen),
         };
-        if let Some(user_policy::Fired::Remove(reason)) = removed {
-            return self.removed(now, &reason, out);
+        if let Some(user_policy::PolicyAction::Remove(reason)) = removed {
+            return self.remove_job(now, &reason, out);
         }
         match released {
-            Some(why) => self.release(now, why.reason, out),
+            Some(why) => self.release_job(now, why.reason, out),
             None => self.set_policy_alarm(now, out),
         }
     }
 
     /// A held job is idle again.
-    pub(super) fn release(&mut self, now: Now, reason: BString, out: &mut Vec<Action>) {
-        Self::log(Body::Released(reason.clone()), out);
+    pub(super) fn release_job(&mut self, now: ClockReading, reason: BString, out: &mut Vec<ShadowAction>) {
+        Self::log(EventBody::Released(reason.clone()), out);
         self.ad.set("ReleaseReason", reason);
         for (name, last) in [
             ("HoldReason", "LastHoldReason"),
@@ -399,18 +440,18 @@ impl Shadow<'_> {
                 self.ad.remove(name);
             }
         }
-        self.again(now, false, out);
+        self.requeue(now, false, out);
     }
 
     /// The job is gone.
-    pub(super) fn removed(&mut self, now: Now, reason: &BString, out: &mut Vec<Action>) {
-        out.push(Action::Tell(format!("the job is removed: {reason}")));
-        Self::log(Body::Aborted(reason.clone()), out);
+    pub(super) fn remove_job(&mut self, now: ClockReading, reason: &BString, out: &mut Vec<ShadowAction>) {
+        out.push(ShadowAction::Report(format!("the job is removed: {reason}")));
+        Self::log(EventBody::Aborted(reason.clone()), out);
         self.set_status(now, JobStatus::REMOVED);
         self.ad.set("RemoveReason", reason.clone());
         self.ad.set("JobFinishedHookDone", now.epoch());
         // A job without a log has no event that could be told twice.
-        if self.string("UserLog").is_some() {
+        if self.job_string("UserLog").is_some() {
             self.ad.set("JobAbortEventLogged", 1i64);
         }
         self.leave_slot();
@@ -419,7 +460,7 @@ impl Shadow<'_> {
 }
 
 /// The reference's name of a code, under which holds and vacates are counted.
-pub(super) fn name_of_code(code: i64) -> &'static str {
+pub(super) fn hold_code_name(code: i64) -> &'static str {
     let known = HoldCode::ALL.iter().find(|known| i64::from(**known as u16) == code);
     known.map_or("Unspecified", |known| known.name())
 }

@@ -2,62 +2,72 @@
 
 use bstr::BString;
 
-use super::event::Why;
-use super::machine::{Action, Ask, Fate, Phase, Shadow};
-use super::reason::{improved, protocol_of};
+use super::event::HoldOrVacateReason;
+use super::state_machine::{JobEndRequest, PendingFate, Shadow, ShadowAction, ShadowPhase};
+use super::transfer_error::{failed_protocol, improve_reason};
 use super::updates::NUM_JOB_STARTS;
 use htc_base::job::{HoldCode, JobStatus};
 use htc_base::text::list;
-use htc_base::time::Now;
+use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value, is_private, references};
-use htc_hook::transfer::{Transferred, Way};
-use htc_hook::user_policy::{self, Fired, Running};
-use htc_user_log::{Body, Transfer};
+use htc_hook::transfer::{TransferKind, TransferOutcome};
+use htc_hook::user_policy::{self, PolicyAction, RunningJobAction};
+use htc_user_log::{EventBody, FileTransferStep};
 
 /// What was moved, by protocol: in and out.
-const STATS: [&str; 2] = ["TransferInputStats", "TransferOutputStats"];
+const STATS_ATTRIBUTES: [&str; 2] = ["TransferInputStats", "TransferOutputStats"];
 
 impl Shadow<'_> {
-    pub(super) fn transfer(&mut self, now: Now, way: Way, out: &mut Vec<Action>) {
+    pub(super) fn on_transfer_started(
+        &mut self,
+        now: ClockReading,
+        way: TransferKind,
+        out: &mut Vec<ShadowAction>,
+    ) {
         let (step, names) = match way.is_input() {
             true => {
                 let names =
                     ["TransferInStarted", "JobCurrentStartTransferInputDate", "NumInputTransferStarts"];
-                (Transfer::InputStarted, names)
+                (FileTransferStep::InputStarted, names)
             }
             false => {
                 let names =
                     ["TransferOutStarted", "JobCurrentStartTransferOutputDate", "NumOutputTransferStarts"];
-                (Transfer::OutputStarted, names)
+                (FileTransferStep::OutputStarted, names)
             }
         };
         self.ad.set(names[0], now.epoch());
         self.ad.set(names[1], now.epoch());
-        self.count(names[2]);
+        self.increment(names[2]);
         let host = if way.is_input() { self.setup.address.clone() } else { BString::default() };
-        Self::log(Body::Transfer { step, host }, out);
+        Self::log(EventBody::Transfer { step, host }, out);
     }
 
-    pub(super) fn transferred(&mut self, now: Now, done: &Transferred, out: &mut Vec<Action>) {
-        let stats = STATS[usize::from(!done.way.is_input())];
+    pub(super) fn on_transferred(
+        &mut self,
+        now: ClockReading,
+        done: &TransferOutcome,
+        out: &mut Vec<ShadowAction>,
+    ) {
+        let stats = STATS_ATTRIBUTES[usize::from(!done.way.is_input())];
         let (step, finished, dated) = match done.way.is_input() {
             true => {
                 let (finished, dated) = ("TransferInFinished", "JobCurrentFinishTransferInputDate");
-                (Transfer::InputFinished, finished, dated)
+                (FileTransferStep::InputFinished, finished, dated)
             }
             false => {
                 let (finished, dated) = ("TransferOutFinished", "JobCurrentFinishTransferOutputDate");
-                (Transfer::OutputFinished, finished, dated)
+                (FileTransferStep::OutputFinished, finished, dated)
             }
         };
         self.ad.set(finished, now.epoch());
         self.ad.set(dated, if done.failure.is_some() { -1 } else { now.epoch() });
-        let is_checkpoint = matches!(done.way, Way::Checkpoint(_));
+        let is_checkpoint = matches!(done.way, TransferKind::Checkpoint(_));
         // The last transfer of a run counts, with what earlier runs moved.
         if !(is_checkpoint && done.failure.is_some()) {
-            let before = &self.this_run.moved[usize::from(!done.way.is_input())];
-            self.ad.set(stats, done.tally.stats(before, self.setup.world));
+            let before = &self.this_run.earlier_transfers[usize::from(!done.way.is_input())];
+            self.ad.set(stats, done.tally.to_stats_ad(before, self.setup.world));
         }
         let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
         let (name, of_run) = match done.way.is_input() {
@@ -67,52 +77,52 @@ impl Shadow<'_> {
         };
         // Of a run the last transfer counts, after checkpoints too (c31 o38).
         let earlier = std::mem::replace(of_run, bytes);
-        let total = self.context().real(name).unwrap_or(0.0);
+        let total = self.job_context().real(name).unwrap_or(0.0);
         self.ad.set(name, total - earlier as f64 + bytes as f64);
-        if let (Way::Output, Some(_)) = (done.way, &done.failure) {
-            self.note_end_without_output();
+        if let (TransferKind::Output, Some(_)) = (done.way, &done.failure) {
+            self.record_end_without_output();
         }
-        if done.way == Way::Output && done.failure.is_none() {
+        if done.way == TransferKind::Output && done.failure.is_none() {
             self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
         }
         if is_checkpoint {
             // It was not the job's end.
             self.this_run.end = ClassAd::new();
-            self.this_run.heard_end = false;
+            self.this_run.end_reported = false;
         }
         if is_checkpoint && done.failure.is_none() {
-            self.note_checkpoint(now);
+            self.record_checkpoint(now);
         }
         // A checkpoint that failed has no end of its own (c31 o39).
         if !(is_checkpoint && done.failure.is_some()) {
-            Self::log(Body::Transfer { step, host: BString::default() }, out);
+            Self::log(EventBody::Transfer { step, host: BString::default() }, out);
         }
     }
 
     /// The starter says how a job ended whose output it could not bring back (`BaseShadow::mockTerminateJob`).
-    fn note_end_without_output(&mut self) {
-        self.this_run.heard_end = true;
+    fn record_end_without_output(&mut self) {
+        self.this_run.end_reported = true;
         if !self.this_run.end.contains("ExitReason") {
             self.this_run.end.set("ExitReason", "Exited normally");
         }
     }
 
     /// What was moved in the runs so far.
-    pub(super) fn moved_before(&self) -> [ClassAd; 2] {
-        STATS.map(|name| match self.context().eval_attr(name) {
+    pub(super) fn earlier_transfer_stats(&self) -> [ClassAd; 2] {
+        STATS_ATTRIBUTES.map(|name| match self.job_context().eval_attr(name) {
             Value::Ad(ad) => (*ad).clone(),
             _ => ClassAd::new(),
         })
     }
 
     /// A shadow tells of transfers also where there were none (`BaseShadow::updateJobInQueue`).
-    pub(super) fn tell_of_transfers(&mut self) {
+    pub(super) fn publish_transfer_stats(&mut self) {
         for name in ["BytesRecvd", "BytesSent"] {
             if !self.ad.contains(name) {
                 self.ad.set(name, 0.0);
             }
         }
-        for name in STATS {
+        for name in STATS_ATTRIBUTES {
             if !self.ad.contains(name) {
                 self.ad.set(name, ClassAd::new());
             }
@@ -120,71 +130,73 @@ impl Shadow<'_> {
     }
 
     /// What the job did up to its checkpoint was not in vain (`notifySuccessfulPeriodicCheckpoint`).
-    fn note_checkpoint(&mut self, now: Now) {
-        let number = self.int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
+    fn record_checkpoint(&mut self, now: ClockReading) {
+        let number = self.job_int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
         self.ad.set("CheckpointNumber", number);
         let ended = self.this_run.exited.unwrap_or(now.epoch());
         let ran = self.this_run.executing.map_or(0, |began| ended - began);
-        self.ad.set("CommittedTime", self.int("CommittedTime").unwrap_or(0) + ran);
+        self.ad.set("CommittedTime", self.job_int("CommittedTime").unwrap_or(0) + ran);
         self.ad.set("JobLastCheckpointTime", ended);
         self.this_run.checkpoint = Some(ended);
         // It goes on at once.
         self.this_run.executing = Some(now.epoch());
     }
 
-    pub(super) fn executing(&mut self, now: Now, scratch: &BString, out: &mut Vec<Action>) {
+    pub(super) fn on_executing(&mut self, now: ClockReading, scratch: &BString, out: &mut Vec<ShadowAction>) {
         if self.this_run.executing.is_none() {
             let started = self.this_run.started.map_or(0, |started| started.epoch());
             self.ad.set("ActivationSetupDuration", now.epoch() - started);
         }
         self.this_run.executing = Some(now.epoch());
-        let execute = self.execute_event(scratch);
+        let execute = self.log_execute_event(scratch);
         // An ad beside the event says how often it ran before.
-        out.push(Action::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
+        out.push(ShadowAction::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
         self.this_run.starts_before = self.ad.get(NUM_JOB_STARTS);
-        self.count(NUM_JOB_STARTS);
+        self.increment(NUM_JOB_STARTS);
         self.ad.set("JobCurrentStartExecutingDate", now.epoch());
     }
 
-    fn execute_event(&self, scratch: &BString) -> Body {
+    fn log_execute_event(&self, scratch: &BString) -> EventBody {
         let host = self.setup.address.clone();
         if self.setup.local {
-            return Body::Execute { host, slot_name: BString::default(), properties: Vec::new() };
+            return EventBody::Execute { host, slot_name: BString::default(), properties: Vec::new() };
         }
         let mut told = ClassAd::new();
         told.set("CondorScratchDir", Value::from(scratch.clone()));
         if let Some(slot) = &self.setup.slot_ad {
-            let more = self.string("UserLogExecuteEventAttrs").unwrap_or_default();
-            tell_of_slot(slot, &more, self.setup.world, &mut told);
+            let more = self.job_string("UserLogExecuteEventAttrs").unwrap_or_default();
+            copy_slot_attributes(slot, &more, self.setup.world, &mut told);
         }
         let properties =
             told.sorted().into_iter().map(|(name, expr)| (BString::from(name), expr.unparse_old())).collect();
-        Body::Execute { host, slot_name: self.setup.slot.clone(), properties }
+        EventBody::Execute { host, slot_name: self.setup.slot.clone(), properties }
     }
 
     /// The job's process has ended (`recordActivationExitExecutionTime`).
-    pub(super) fn job_ended(&mut self, now: Now) {
+    pub(super) fn on_job_ended(&mut self, now: ClockReading) {
         if let (Some(executing), None, false) =
-            (self.this_run.executing, self.this_run.gone, self.this_run.deaf)
+            (self.this_run.executing, self.this_run.critical_error_code, self.this_run.sent_back_at_once)
         {
             self.this_run.exited = Some(now.epoch());
-            self.this_run.heard_end = true;
+            self.this_run.end_reported = true;
             self.ad.set("ActivationExecutionDuration", now.epoch() - executing);
         }
     }
 
-    pub(super) fn updated(&mut self, update: &ClassAd, out: &mut Vec<Action>) {
+    pub(super) fn on_updated(&mut self, update: &ClassAd, out: &mut Vec<ShadowAction>) {
         // How the job ended is told before the output is transferred, but after the PostCmd: of one that failed nobody hears it.
-        if self.this_run.gone == Some(HoldCode::PostScriptFailed as i64) {
+        if self.this_run.critical_error_code == Some(HoldCode::PostScriptFailed as i64) {
             return;
         }
         match self.setup.local {
             // The starter's own ad (`notifyJobExit`).
-            true => self.take_over_locally(update),
-            false => self.take_over(update),
+            true => self.apply_local_update(update),
+            false => self.apply_update(update),
         }
-        let Some(size) = self.int("ImageSize").filter(|_| self.this_run.executing.is_some()) else { return };
-        let measures = (size, self.int("MemoryUsage"), self.int("ResidentSetSize"));
+        let Some(size) = self.job_int("ImageSize").filter(|_| self.this_run.executing.is_some()) else {
+            return;
+        };
+        let measures = (size, self.job_int("MemoryUsage"), self.job_int("ResidentSetSize"));
         if self.this_run.image == Some(measures) {
             return;
         }
@@ -192,33 +204,38 @@ impl Shadow<'_> {
         if self.setup.local {
             return;
         }
-        let proportional = self.int("ProportionalSetSizeKb");
+        let proportional = self.job_int("ProportionalSetSizeKb");
         let (_, memory_usage, resident) = measures;
-        Self::log(Body::ImageSize { size, memory_usage, resident, proportional }, out);
+        Self::log(EventBody::ImageSize { size, memory_usage, resident, proportional }, out);
     }
 
-    pub(super) fn suspended(&mut self, now: Now, processes: Option<u32>, out: &mut Vec<Action>) {
+    pub(super) fn on_suspended_or_continued(
+        &mut self,
+        now: ClockReading,
+        processes: Option<u32>,
+        out: &mut Vec<ShadowAction>,
+    ) {
         match processes {
             Some(processes) => {
                 self.set_status(now, JobStatus::SUSPENDED);
-                self.count("TotalSuspensions");
+                self.increment("TotalSuspensions");
                 self.ad.set("LastSuspensionTime", now.epoch());
-                Self::log(Body::Suspended(processes.into()), out);
+                Self::log(EventBody::Suspended(processes.into()), out);
             }
             None => {
                 self.set_status(now, JobStatus::RUNNING);
-                self.count_suspension(now);
-                Self::log(Body::Unsuspended, out);
+                self.add_suspension_time(now);
+                Self::log(EventBody::Unsuspended, out);
             }
         }
     }
 
     /// The time that the job was suspended (`RemoteResource::recordResumeEvent`). A starter alone counts none.
-    fn count_suspension(&mut self, now: Now) {
+    fn add_suspension_time(&mut self, now: ClockReading) {
         if self.setup.local {
             return;
         }
-        let int = |name: &str| self.int(name).unwrap_or(0);
+        let int = |name: &str| self.job_int(name).unwrap_or(0);
         let since = int("LastSuspensionTime");
         let lasted = if since > 0 { now.epoch() - since } else { 0 };
         let (total, open) = (int("CumulativeSuspensionTime"), int("UncommittedSuspensionTime"));
@@ -230,13 +247,18 @@ impl Shadow<'_> {
     }
 
     /// An error of the starter: told at once, and what becomes of the job when it has ended.
-    pub(super) fn error(&mut self, why: Why, critical: bool, out: &mut Vec<Action>) {
-        if self.this_run.gone.is_some() {
+    pub(super) fn on_starter_error(
+        &mut self,
+        why: HoldOrVacateReason,
+        critical: bool,
+        out: &mut Vec<ShadowAction>,
+    ) {
+        if self.this_run.critical_error_code.is_some() {
             return;
         }
         // What a starter itself logs has no codes (`LocalUserLog::logStarterError`).
         let (code, subcode) = if self.setup.local { (0, 0) } else { why.codes() };
-        let body = Body::RemoteError {
+        let body = EventBody::RemoteError {
             critical,
             daemon: "starter".into(),
             host: if self.setup.local { self.setup.address.clone() } else { self.setup.slot.clone() },
@@ -247,78 +269,83 @@ impl Shadow<'_> {
         Self::log(body, out);
         // Of several the last that has a code counts in the local universe (`JICLocalSchedd::holdJob`), else the first.
         let last_counts = self.setup.local && why.code != 0;
-        let replaced = last_counts && matches!(self.this_run.fate, Some(Fate::Failed(_)));
+        let replaced = last_counts && matches!(self.this_run.fate, Some(PendingFate::Failed(_)));
         if !critical || self.this_run.fate.is_some() && !replaced {
             return;
         }
         if self.setup.local {
-            self.this_run.fate = Some(Fate::Failed(why));
+            self.this_run.fate = Some(PendingFate::Failed(why));
             return;
         }
-        let Why { reason, code, subcode } = why;
+        let HoldOrVacateReason { reason, code, subcode } = why;
         let text = [b"Error from ", &self.setup.slot[..], b": ", &reason].concat();
-        let (reason, code) = improved(&text, code, self.this_run.executing.is_some(), &self.setup.host);
-        self.this_run.protocol = protocol_of(&text, code);
+        let (reason, code) = improve_reason(&text, code, self.this_run.executing.is_some(), &self.setup.host);
+        self.this_run.failed_protocol = failed_protocol(&text, code);
         // An event without a code has no subcode either (`RemoteErrorEvent::toClassAd`).
         let (code, subcode) = if code == 0 { (HoldCode::StarterError.number(), 0) } else { (code, subcode) };
-        self.this_run.gone = Some(code);
-        self.this_run.fate = Some(Fate::Failed(Why { reason, code, subcode }));
+        self.this_run.critical_error_code = Some(code);
+        self.this_run.fate = Some(PendingFate::Failed(HoldOrVacateReason { reason, code, subcode }));
     }
 
     /// Policies of a job that runs. The first that fires ends it.
-    pub(super) fn periodic(&mut self, now: Now, out: &mut Vec<Action>) {
+    pub(super) fn evaluate_periodic_policy(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.this_run.fate.is_some() {
             return;
         }
-        let mut ad = self.ad_of_policy();
+        let mut ad = self.policy_ad();
         let before = Context::new(self.setup.world).my(&ad).real("RemoteWallClockTime").unwrap_or(0.0);
-        ad.set("RemoteWallClockTime", before + self.age(now) as f64);
-        let (fate, ask) = match user_policy::while_running(&ad, self.setup.knobs, &self.frozen(now)) {
-            Some(Running::Vacated { reason, code, subcode }) => {
-                (Fate::Vacate(Why { reason, code: code as i64, subcode }), Ask::Vacate)
-            }
-            Some(Running::Fired(Fired::Hold { reason, code, subcode })) => {
-                (Fate::Hold(Why { reason, code: code as i64, subcode }), Ask::Hold)
-            }
-            Some(Running::Fired(Fired::Remove(reason))) => (Fate::Remove(reason), Ask::Remove),
-            None => return self.set_policy_alarm(now, out),
-        };
+        ad.set("RemoteWallClockTime", before + self.run_age(now) as f64);
+        let (fate, ask) =
+            match user_policy::evaluate_while_running(&ad, self.setup.knobs, &self.world_at(now)) {
+                Some(RunningJobAction::Vacate { reason, code, subcode }) => (
+                    PendingFate::Vacate(HoldOrVacateReason { reason, code: code as i64, subcode }),
+                    JobEndRequest::Vacate,
+                ),
+                Some(RunningJobAction::HoldOrRemove(PolicyAction::Hold { reason, code, subcode })) => (
+                    PendingFate::Hold(HoldOrVacateReason { reason, code: code as i64, subcode }),
+                    JobEndRequest::Hold,
+                ),
+                Some(RunningJobAction::HoldOrRemove(PolicyAction::Remove(reason))) => {
+                    (PendingFate::Remove(reason), JobEndRequest::Remove)
+                }
+                None => return self.set_policy_alarm(now, out),
+            };
         // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
-        let ask = if self.setup.local && ask == Ask::Vacate { Ask::Requeue } else { ask };
+        let ask = if self.setup.local && ask == JobEndRequest::Vacate { JobEndRequest::Requeue } else { ask };
         self.this_run.fate = Some(fate);
-        out.push(Action::WakeAt(None));
-        self.ask(ask, out);
-        debug_assert!(self.phase == Phase::Running);
+        out.push(ShadowAction::WakeAt(None));
+        self.request_job_end(ask, out);
+        debug_assert!(self.phase == ShadowPhase::Running);
     }
 
     /// A shadow evaluates periodic policies at each update of its starter; one of the local universe at its interval alone
     /// (`RemoteResource::updateFromStarter`).
-    pub(super) fn policy_after_update(&mut self, now: Now, out: &mut Vec<Action>) {
-        if self.phase == Phase::Running && !self.setup.local && self.setup.interval > 0 {
-            self.periodic(now, out);
+    pub(super) fn evaluate_policy_after_update(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
+        if self.phase == ShadowPhase::Running && !self.setup.local && self.setup.interval > 0 {
+            self.evaluate_periodic_policy(now, out);
         }
     }
 
     /// How long the job runs as policies have it: since its shadow began, in the local universe since its first start
     /// (`getJobBirthday`).
-    fn age(&self, now: Now) -> i64 {
-        let first = self.int("JobStartDate").filter(|_| self.setup.local);
+    fn run_age(&self, now: ClockReading) -> i64 {
+        let first = self.job_int("JobStartDate").filter(|_| self.setup.local);
         let born = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
         born.map_or(0, |born| now.epoch() - born)
     }
 
     /// Asks the starter for the job's end: at once where neither the job nor the pool wants to be graceful
     /// (`jobWantsGracefulRemoval`).
-    pub(super) fn ask(&self, ask: Ask, out: &mut Vec<Action>) {
-        let wish = self.context().boolean("WantGracefulRemoval");
+    pub(super) fn request_job_end(&self, ask: JobEndRequest, out: &mut Vec<ShadowAction>) {
+        let wish = self.job_context().boolean("WantGracefulRemoval");
         let graceful = self.setup.local || wish.unwrap_or(self.setup.graceful);
-        out.push(if graceful { Action::Ask(ask) } else { Action::AskAtOnce(ask) });
+        out.push(if graceful { ShadowAction::RequestEnd(ask) } else { ShadowAction::RequestEndAtOnce(ask) });
     }
 }
 
 /// What the event of an execution tells of its slot: how much of each resource there is, which of it, and what it is like; and what the
 /// job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs` (compat_classad_util.cpp).
-fn tell_of_slot(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
+fn copy_slot_attributes(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
     let context = Context::new(world).my(slot);
     let copy = |name: &[u8], told: &mut ClassAd| {
         // What opens the claim is for nobody's eyes, whoever names it.

@@ -2,11 +2,11 @@
 //!
 //! Everything else that stands there is for the starter's own hooks.
 
-use super::machine::Shadow;
+use super::state_machine::Shadow;
 use htc_classad::{ClassAd, Context};
 
 /// Copied as they are.
-const COPIED: [&str; 34] = [
+const COPIED_ATTRIBUTES: [&str; 34] = [
     "JobVMCpuUtilization",
     "NetworkInputMb",
     "NetworkOutputMb",
@@ -43,7 +43,7 @@ const COPIED: [&str; 34] = [
     "VacateReasonSubCode",
 ];
 /// How the job ended: it comes into the queue when its shadow hears of the end, and so not where an error ended the shadow first.
-const ENDS: [&str; 9] = [
+const JOB_END_ATTRIBUTES: [&str; 9] = [
     "ExceptionHierarchy",
     "ExceptionName",
     "ExceptionType",
@@ -57,54 +57,54 @@ const ENDS: [&str; 9] = [
 /// How often the job was started.
 pub(super) const NUM_JOB_STARTS: &str = "NumJobStarts";
 /// The name that statistics of a starter have in the queue, beside those of the schedd's own.
-const OF_STARTER: &str = "Starter";
+const STARTER_PREFIX: &str = "Starter";
 /// Of which the largest counts that was told.
-const LARGEST: [&str; 3] = ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb"];
+const PEAK_ATTRIBUTES: [&str; 3] = ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb"];
 /// Of which the largest of this run counts.
-const OF_RUN: [&str; 2] = ["DiskUsage", "ScratchDirFileCount"];
+const PEAK_OF_RUN_ATTRIBUTES: [&str; 2] = ["DiskUsage", "ScratchDirFileCount"];
 /// Processor time of a run, which grows, and that of all runs.
-const GROWING: [(&str, &str); 2] =
+const CPU_TIME_ATTRIBUTES: [(&str, &str); 2] =
     [("RemoteSysCpu", "CumulativeRemoteSysCpu"), ("RemoteUserCpu", "CumulativeRemoteUserCpu")];
 
 impl Shadow<'_> {
     /// What the queue takes over from an update.
-    pub(super) fn take_over(&mut self, update: &ClassAd) {
-        for name in COPIED {
-            let source = name.strip_suffix(OF_STARTER).unwrap_or(name);
+    pub(super) fn apply_update(&mut self, update: &ClassAd) {
+        for name in COPIED_ATTRIBUTES {
+            let source = name.strip_suffix(STARTER_PREFIX).unwrap_or(name);
             if let Some(value) = update.get(source) {
                 self.ad.insert(name, value);
             }
         }
-        for name in ENDS {
+        for name in JOB_END_ATTRIBUTES {
             if let Some(value) = update.get(name) {
                 self.this_run.end.insert(name, value);
             }
         }
-        for name in LARGEST {
-            self.take_larger(name, update);
+        for name in PEAK_ATTRIBUTES {
+            self.apply_larger(name, update);
         }
-        for (at, name) in OF_RUN.into_iter().enumerate() {
+        for (at, name) in PEAK_OF_RUN_ATTRIBUTES.into_iter().enumerate() {
             let told = Context::new(self.setup.world).my(update).int(name);
-            if let Some(told) = told.filter(|told| *told > self.this_run.space[at]) {
-                self.this_run.space[at] = told;
+            if let Some(told) = told.filter(|told| *told > self.this_run.peak_disk[at]) {
+                self.this_run.peak_disk[at] = told;
                 self.ad.set(name, told);
             }
         }
-        self.take_memory(update);
-        for (at, (name, all)) in GROWING.into_iter().enumerate() {
-            self.take_time(at, (name, all), update);
+        self.apply_memory_usage(update);
+        for (at, (name, all)) in CPU_TIME_ATTRIBUTES.into_iter().enumerate() {
+            self.apply_cpu_time(at, (name, all), update);
         }
-        for (name, value) in update.iter().filter(|(name, _)| is_of_resources(name)) {
+        for (name, value) in update.iter().filter(|(name, _)| is_resource_attribute(name)) {
             self.ad.insert(name, value);
         }
     }
 
     /// What the queue takes over from the starter's own ad in the local universe: how the job ended only when it leaves the queue as done
     /// (`QmgrJobUpdater::updateJob`). Starts are counted in the queue alone.
-    pub(super) fn take_over_locally(&mut self, update: &ClassAd) {
+    pub(super) fn apply_local_update(&mut self, update: &ClassAd) {
         let starts = self.ad.get(NUM_JOB_STARTS);
         for (name, value) in update.iter() {
-            let of_end = ENDS.iter().any(|end| name.eq_ignore_ascii_case(end.as_bytes()));
+            let of_end = JOB_END_ATTRIBUTES.iter().any(|end| name.eq_ignore_ascii_case(end.as_bytes()));
             if of_end { &mut self.this_run.end } else { &mut self.ad }.insert(name, value);
         }
         if let Some(starts) = starts {
@@ -114,7 +114,7 @@ impl Shadow<'_> {
 
     /// The ad in which policies are evaluated: in the local universe that of the starter, which knows how the job ended, but not that
     /// its start was counted (`JICLocalSchedd::notifyJobPreSpawn`).
-    pub(super) fn ad_of_policy(&self) -> ClassAd {
+    pub(super) fn policy_ad(&self) -> ClassAd {
         let mut ad = self.ad.clone();
         if self.setup.local && self.this_run.executing.is_some() {
             match &self.this_run.starts_before {
@@ -126,30 +126,30 @@ impl Shadow<'_> {
         ad
     }
 
-    fn take_larger(&mut self, name: &str, update: &ClassAd) {
+    fn apply_larger(&mut self, name: &str, update: &ClassAd) {
         let Some(told) = Context::new(self.setup.world).my(update).int(name) else { return };
-        if self.int(name).is_none_or(|known| known < told) {
+        if self.job_int(name).is_none_or(|known| known < told) {
             self.ad.set(name, told);
         }
     }
 
     /// An expression stands for itself; of numbers the largest.
-    fn take_memory(&mut self, update: &ClassAd) {
+    fn apply_memory_usage(&mut self, update: &ClassAd) {
         let Some(told) = update.get("MemoryUsage") else { return };
         match told.as_literal() {
-            Some(_) => self.take_larger("MemoryUsage", update),
+            Some(_) => self.apply_larger("MemoryUsage", update),
             None => self.ad.insert("MemoryUsage", told),
         }
     }
 
     /// Counted in whole seconds, as far as it has grown.
-    fn take_time(&mut self, at: usize, (name, all): (&str, &str), update: &ClassAd) {
+    fn apply_cpu_time(&mut self, at: usize, (name, all): (&str, &str), update: &ClassAd) {
         let Some(told) = Context::new(self.setup.world).my(update).real(name) else { return };
-        let before = self.this_run.used[at] as f64;
+        let before = self.this_run.cpu_seconds[at] as f64;
         if told > before {
-            let sum = self.context().real(all).unwrap_or(0.0);
+            let sum = self.job_context().real(all).unwrap_or(0.0);
             self.ad.set(all, sum + told - before);
-            self.this_run.used[at] = told as i64;
+            self.this_run.cpu_seconds[at] = told as i64;
             self.ad.set(name, told);
         }
         // As condor_submit makes them.
@@ -162,7 +162,7 @@ impl Shadow<'_> {
 }
 
 /// What is told of the slot's resources and of a container's services.
-fn is_of_resources(name: &[u8]) -> bool {
+fn is_resource_attribute(name: &[u8]) -> bool {
     let taken_otherwise =
         [&b"MemoryUsage"[..], b"DiskUsage"].iter().any(|known| name.eq_ignore_ascii_case(known));
     let ends = [&b"Usage"[..], b"Provisioned", b"_HostPort"].iter().any(|end| name.ends_with(end));

@@ -13,10 +13,10 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, LineError};
 
 /// The longest record that is kept in memory, in bytes; of a longer one the beginning is dropped.
-const LONGEST: usize = 64 << 20;
+const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// How much is read at a time when going backwards.
-const BLOCK: usize = 256 << 10;
+const READ_BLOCK_BYTES: usize = 256 << 10;
 
 /// The record of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,12 +29,12 @@ pub struct HistoryRecord {
 
 impl HistoryRecord {
     /// The ad, and lines that are none of an ad.
-    pub fn ad(&self) -> (ClassAd, Vec<LineError>) {
+    pub fn to_ad(&self) -> (ClassAd, Vec<LineError>) {
         htc_classad::format::long::parse(&self.text)
     }
 
     /// The text of an attribute's value in its last line, whatever it is.
-    pub fn raw(&self, name: &[u8]) -> Option<&BStr> {
+    pub fn raw_value(&self, name: &[u8]) -> Option<&BStr> {
         let value = |line: &'_ [u8]| -> Option<(usize, usize)> {
             let equals = memchr::memchr(b'=', line)?;
             caseless::eq(line[..equals].trim(), name).then_some((equals + 1, line.len()))
@@ -74,7 +74,7 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
                     text.truncate(start);
                     return Some(Ok(HistoryRecord { text: text.into(), trailer: Some(trailer) }));
                 }
-                Ok(_) if text.len() > LONGEST => text.clear(),
+                Ok(_) if text.len() > MAX_RECORD_BYTES => text.clear(),
                 Ok(_) => {}
             }
         }
@@ -82,34 +82,34 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
 }
 
 /// Reads records from the end of a file to its start: the newest first.
-pub struct Backwards<R> {
+pub struct BackwardHistoryReader<R> {
     input: R,
     /// The bytes of the file from `start` on, as far as they have not been given out.
     buffer: Vec<u8>,
     start: u64,
 }
 
-impl<R: Read + Seek> Backwards<R> {
+impl<R: Read + Seek> BackwardHistoryReader<R> {
     /// A reader at the end of a file.
     ///
     /// # Errors
     /// When the input cannot be sought in.
     pub fn new(mut input: R) -> io::Result<Self> {
         let start = input.seek(SeekFrom::End(0))?;
-        Ok(Backwards { input, buffer: Vec::new(), start })
+        Ok(BackwardHistoryReader { input, buffer: Vec::new(), start })
     }
 
     /// Takes in the block before what is in memory; false at the start of the file.
-    fn more(&mut self) -> io::Result<bool> {
+    fn read_previous_block(&mut self) -> io::Result<bool> {
         if self.start == 0 {
             return Ok(false);
         }
-        let size = self.start.min(BLOCK as u64);
+        let size = self.start.min(READ_BLOCK_BYTES as u64);
         self.start -= size;
         self.input.seek(SeekFrom::Start(self.start))?;
         let mut block = Vec::new();
         self.input.by_ref().take(size).read_to_end(&mut block)?;
-        if self.buffer.len() > LONGEST {
+        if self.buffer.len() > MAX_RECORD_BYTES {
             self.buffer.clear();
         }
         block.append(&mut self.buffer);
@@ -133,7 +133,7 @@ impl<R: Read + Seek> Backwards<R> {
         memchr::memchr(b'\n', &self.buffer[at..]).map_or(self.buffer.len(), |end| at + end + 1)
     }
 
-    fn previous(&mut self) -> io::Result<Option<HistoryRecord>> {
+    fn previous_record(&mut self) -> io::Result<Option<HistoryRecord>> {
         loop {
             // The trailer of the record at the end, if it has one, and the trailer before that.
             let last =
@@ -142,7 +142,7 @@ impl<R: Read + Seek> Backwards<R> {
             let from = match self.trailer_before(limit) {
                 Some(at) => self.line_end(at),
                 None if self.start > 0 => {
-                    self.more()?;
+                    self.read_previous_block()?;
                     continue;
                 }
                 None => 0,
@@ -161,11 +161,11 @@ impl<R: Read + Seek> Backwards<R> {
     }
 }
 
-impl<R: Read + Seek> Iterator for Backwards<R> {
+impl<R: Read + Seek> Iterator for BackwardHistoryReader<R> {
     type Item = io::Result<HistoryRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.previous() {
+        match self.previous_record() {
             Ok(record) => record.map(Ok),
             Err(error) => {
                 (self.start, self.buffer) = (0, Vec::new());
@@ -176,7 +176,7 @@ impl<R: Read + Seek> Iterator for Backwards<R> {
 }
 
 /// The history files beside a history's own name, the newest first: `history`, `history.20261121T000000`, packed ones too.
-pub fn history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
+pub fn list_history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
     let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
     let mut names = world.list_dir(directory).unwrap_or_default();
     let prefix = [name.as_encoded_bytes(), b"."].concat();
@@ -201,25 +201,28 @@ mod tests {
             let text = &text[..cut];
             let mut forwards: Vec<_> = HistoryReader::new(text).map(Result::unwrap).collect();
             forwards.reverse();
-            let backwards: Vec<_> = Backwards::new(Cursor::new(text)).unwrap().map(Result::unwrap).collect();
+            let backwards: Vec<_> =
+                BackwardHistoryReader::new(Cursor::new(text)).unwrap().map(Result::unwrap).collect();
             assert_eq!(backwards, forwards, "cut at {cut}");
         }
     }
 
     #[test]
     fn records_longer_than_a_block_come_back_whole() {
-        let long = format!("A = \"{}\"\n*** Offset = 0\n", "x".repeat(BLOCK * 3));
+        let long = format!("A = \"{}\"\n*** Offset = 0\n", "x".repeat(READ_BLOCK_BYTES * 3));
         let text = [long.as_bytes(), b"B = 1\n***\n", long.as_bytes()].concat();
-        let sizes: Vec<usize> =
-            Backwards::new(Cursor::new(text)).unwrap().map(|record| record.unwrap().text.len()).collect();
-        assert_eq!(sizes, [BLOCK * 3 + 7, 6, BLOCK * 3 + 7]);
+        let sizes: Vec<usize> = BackwardHistoryReader::new(Cursor::new(text))
+            .unwrap()
+            .map(|record| record.unwrap().text.len())
+            .collect();
+        assert_eq!(sizes, [READ_BLOCK_BYTES * 3 + 7, 6, READ_BLOCK_BYTES * 3 + 7]);
     }
 
     #[test]
     fn the_last_line_of_a_name_counts() {
         let record = HistoryRecord { text: "a = 1\nA = 2 \nB=3".into(), trailer: None };
-        assert_eq!(record.raw(b"A").unwrap(), "2");
-        assert_eq!(record.raw(b"b").unwrap(), "3");
-        assert_eq!(record.raw(b"C"), None);
+        assert_eq!(record.raw_value(b"A").unwrap(), "2");
+        assert_eq!(record.raw_value(b"b").unwrap(), "3");
+        assert_eq!(record.raw_value(b"C"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::record::Record;
+use super::record::QueueLogRecord;
 use htc_base::job::JobId;
 use htc_classad::{ClassAd, Dialect, Value};
 
@@ -15,14 +15,14 @@ struct StoredAd {
     /// The attributes. Clusters are shared with the ads chained to them.
     ad: Arc<ClassAd>,
     /// When it entered, counted in ads.
-    entered: u64,
+    entry_number: u64,
 }
 
 /// The ads of a queue by their keys.
 #[derive(Clone, Debug, Default)]
 pub struct JobQueue {
     ads: FxHashMap<JobId, StoredAd>,
-    entered: u64,
+    entry_count: u64,
     /// How values are read.
     pub(super) dialect: Dialect,
 }
@@ -32,22 +32,22 @@ impl JobQueue {
     ///
     /// # Errors
     /// The value of a set that is no expression; the ad stays as it was.
-    pub fn apply(&mut self, record: Record<'_>) -> Result<(), htc_classad::ParseError> {
+    pub fn apply_record(&mut self, record: QueueLogRecord<'_>) -> Result<(), htc_classad::ParseError> {
         match record {
-            Record::New { key, .. } => {
-                self.entered += 1;
-                let stored = StoredAd { ad: Arc::default(), entered: self.entered };
+            QueueLogRecord::New { key, .. } => {
+                self.entry_count += 1;
+                let stored = StoredAd { ad: Arc::default(), entry_number: self.entry_count };
                 self.ads.insert(key, stored);
             }
-            Record::Destroy(key) => {
+            QueueLogRecord::Destroy(key) => {
                 self.ads.remove(&key);
             }
-            Record::Set { key, name, value } => {
+            QueueLogRecord::Set { key, name, value } => {
                 if let Some(stored) = self.ads.get_mut(&key) {
-                    Arc::make_mut(&mut stored.ad).insert_old(name, value, self.dialect)?;
+                    Arc::make_mut(&mut stored.ad).insert_old_syntax(name, value, self.dialect)?;
                 }
             }
-            Record::Delete { key, name } => {
+            QueueLogRecord::Delete { key, name } => {
                 // What a job deletes of its cluster's attributes is hidden from it, not gone.
                 let cluster = key.cluster_id();
                 let hidden =
@@ -57,16 +57,19 @@ impl JobQueue {
                     if hidden { ad.set(name, Value::Undefined) } else { drop(ad.remove(name)) }
                 }
             }
-            Record::Begin | Record::End | Record::Header { .. } | Record::Marker => {}
+            QueueLogRecord::Begin
+            | QueueLogRecord::End
+            | QueueLogRecord::Header { .. }
+            | QueueLogRecord::Marker => {}
         }
         Ok(())
     }
 
     /// Lets a job enter once more, behind all others: so a router's view has a job that it has edited in place.
-    pub fn enter_again(&mut self, key: JobId) {
-        self.entered += 1;
+    pub fn move_to_end(&mut self, key: JobId) {
+        self.entry_count += 1;
         if let Some(stored) = self.ads.get_mut(&key) {
-            stored.entered = self.entered;
+            stored.entry_number = self.entry_count;
         }
     }
 
@@ -81,16 +84,16 @@ impl JobQueue {
     }
 
     /// The ids of all jobs by number, as `condor_q` lists them.
-    pub fn jobs(&self) -> Vec<JobId> {
+    pub fn job_ids(&self) -> Vec<JobId> {
         let mut ids: Vec<JobId> = self.ads.keys().copied().filter(|id| id.is_job()).collect();
         ids.sort_unstable();
         ids
     }
 
     /// The ids of all jobs in the order in which they entered, which is the order in which a router looks at them.
-    pub fn jobs_as_entered(&self) -> Vec<JobId> {
+    pub fn job_ids_in_entry_order(&self) -> Vec<JobId> {
         let ids = self.ads.iter().filter(|(id, _)| id.is_job());
-        let order: BTreeMap<u64, JobId> = ids.map(|(id, stored)| (stored.entered, *id)).collect();
+        let order: BTreeMap<u64, JobId> = ids.map(|(id, stored)| (stored.entry_number, *id)).collect();
         order.into_values().collect()
     }
 }

@@ -15,7 +15,7 @@ mod job_queue;
 mod queue_log;
 mod record;
 
-pub use history::{Backwards, HistoryReader, HistoryRecord, history_files};
+pub use history::{BackwardHistoryReader, HistoryReader, HistoryRecord, list_history_files};
 pub use job_queue::JobQueue;
-pub use queue_log::{BadReason, BadRecord, QueueLogReader};
-pub use record::{Record, RecordError};
+pub use queue_log::{BadRecord, BadRecordReason, QueueLogReader};
+pub use record::{QueueLogRecord, RecordError};

@@ -1,7 +1,7 @@
 //! Reading a queue log piece by piece, while it is being written too (`ClassAdLogReader`, `ClassAdLogParser`).
 
 use super::job_queue::JobQueue;
-use super::record::{Record, RecordError};
+use super::record::{QueueLogRecord, RecordError};
 use htc_base::job::JobId;
 use htc_classad::{Dialect, ParseError};
 
@@ -12,12 +12,12 @@ pub struct BadRecord {
     /// Bytes before its line in the file.
     pub offset: u64,
     /// What is wrong.
-    pub reason: BadReason,
+    pub reason: BadRecordReason,
 }
 
 /// What is wrong with a record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BadReason {
+pub enum BadRecordReason {
     /// The line is none.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -33,34 +33,34 @@ pub enum BadReason {
 
 /// What came of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum LineOutcome {
     /// A transaction begins behind it.
-    Begin,
+    TransactionBegun,
     /// It counts when the transaction ends.
-    Kept,
+    Pending,
     /// It has been carried out.
-    Done,
+    Applied,
 }
 
 /// How many bad records are kept; more are only counted.
-const KEPT: usize = 20;
+const MAX_KEPT_BAD_RECORDS: usize = 20;
 
 /// Takes a queue log in pieces of any size. The queue shows what the last ended transaction left.
 #[derive(Clone, Debug, Default)]
 pub struct QueueLogReader {
     queue: JobQueue,
     /// An unfinished line.
-    partial: Vec<u8>,
+    partial_line: Vec<u8>,
     /// The lines of an unfinished transaction.
-    pending: Vec<u8>,
+    pending_lines: Vec<u8>,
     in_transaction: bool,
     /// Bytes of whole lines taken so far.
     offset: u64,
     pending_offset: u64,
     header: Option<(i64, i64)>,
-    bad: Vec<BadRecord>,
+    bad_records: Vec<BadRecord>,
     bad_count: u64,
-    records: u64,
+    record_count: u64,
 }
 
 impl QueueLogReader {
@@ -71,7 +71,7 @@ impl QueueLogReader {
 
     /// How values are read: in the mode of the configuration of whoever reads.
     #[must_use]
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
+    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
         self.queue.dialect = dialect;
         self
     }
@@ -97,27 +97,27 @@ impl QueueLogReader {
     }
 
     /// Records that were passed over: the first few, and how many in all.
-    pub fn bad(&self) -> (&[BadRecord], u64) {
-        (&self.bad, self.bad_count)
+    pub fn bad_records(&self) -> (&[BadRecord], u64) {
+        (&self.bad_records, self.bad_count)
     }
 
     /// How many records were carried out.
-    pub fn records(&self) -> u64 {
-        self.records
+    pub fn record_count(&self) -> u64 {
+        self.record_count
     }
 
     /// Takes the next piece.
     pub fn feed(&mut self, mut piece: &[u8]) {
-        if !self.partial.is_empty() {
+        if !self.partial_line.is_empty() {
             let Some(end) = memchr::memchr(b'\n', piece) else {
-                self.partial.extend_from_slice(piece);
+                self.partial_line.extend_from_slice(piece);
                 return;
             };
-            self.partial.extend_from_slice(&piece[..end]);
-            let line = std::mem::take(&mut self.partial);
-            if self.line(&line, &[]) == Line::Kept {
-                self.pending.extend_from_slice(&line);
-                self.pending.push(b'\n');
+            self.partial_line.extend_from_slice(&piece[..end]);
+            let line = std::mem::take(&mut self.partial_line);
+            if self.process_line(&line, &[]) == LineOutcome::Pending {
+                self.pending_lines.extend_from_slice(&line);
+                self.pending_lines.push(b'\n');
             }
             piece = &piece[end + 1..];
         }
@@ -125,72 +125,72 @@ impl QueueLogReader {
         // Where the lines of the transaction begin that stand in this piece: they are copied only if it ends in another.
         let mut from = 0;
         for end in memchr::memchr_iter(b'\n', piece) {
-            if self.line(&piece[start..end], &piece[from..start]) == Line::Begin {
+            if self.process_line(&piece[start..end], &piece[from..start]) == LineOutcome::TransactionBegun {
                 from = end + 1;
             }
             start = end + 1;
         }
         if self.in_transaction {
-            self.pending.extend_from_slice(&piece[from..start]);
+            self.pending_lines.extend_from_slice(&piece[from..start]);
         }
-        self.partial.extend_from_slice(&piece[start..]);
+        self.partial_line.extend_from_slice(&piece[start..]);
     }
 
     /// Takes a line. `before` are the lines of its transaction that are not in `pending`.
-    fn line(&mut self, line: &[u8], before: &[u8]) -> Line {
+    fn process_line(&mut self, line: &[u8], before: &[u8]) -> LineOutcome {
         let at = self.offset;
         self.offset += line.len() as u64 + 1;
         // Only the operation matters here: a transaction's records are read when it ends.
         match line.get(..3) {
             Some(b"105") => {
                 self.in_transaction = true;
-                self.pending.clear();
+                self.pending_lines.clear();
                 self.pending_offset = self.offset;
-                return Line::Begin;
+                return LineOutcome::TransactionBegun;
             }
             Some(b"106") => {
                 if std::mem::take(&mut self.in_transaction) {
-                    let mut pending = std::mem::take(&mut self.pending);
+                    let mut pending = std::mem::take(&mut self.pending_lines);
                     let mut at = self.pending_offset;
                     for lines in [&pending, before] {
                         let mut start = 0;
                         for end in memchr::memchr_iter(b'\n', lines) {
-                            self.record(&lines[start..end], at + start as u64);
+                            self.apply_record(&lines[start..end], at + start as u64);
                             start = end + 1;
                         }
                         at += lines.len() as u64;
                     }
                     pending.clear();
-                    self.pending = pending;
+                    self.pending_lines = pending;
                 }
             }
-            _ if self.in_transaction => return Line::Kept,
-            _ => self.record(line, at),
+            _ if self.in_transaction => return LineOutcome::Pending,
+            _ => self.apply_record(line, at),
         }
-        Line::Done
+        LineOutcome::Applied
     }
 
-    fn record(&mut self, line: &[u8], offset: u64) {
-        let done = match Record::parse(line) {
-            Ok(Record::Header { sequence, created }) => {
+    fn apply_record(&mut self, line: &[u8], offset: u64) {
+        let done = match QueueLogRecord::parse(line) {
+            Ok(QueueLogRecord::Header { sequence, created }) => {
                 self.header = Some((sequence, created));
                 Ok(())
             }
             Ok(record) => {
                 let key = match record {
-                    Record::Set { key, .. } => key,
-                    _ => JobId::HEADER,
+                    QueueLogRecord::Set { key, .. } => key,
+                    _ => JobId::QUEUE_LOG_HEADER,
                 };
-                self.queue.apply(record).map_err(|error| BadReason::Value { key, error })
+                self.queue.apply_record(record).map_err(|error| BadRecordReason::Value { key, error })
             }
             Err(error) => Err(error.into()),
         };
         match done {
-            Ok(()) => self.records += 1,
+            Ok(()) => self.record_count += 1,
             Err(reason) => {
                 self.bad_count += 1;
-                if self.bad.len() < KEPT {
-                    self.bad.push(BadRecord { offset, reason });
+                if self.bad_records.len() < MAX_KEPT_BAD_RECORDS {
+                    self.bad_records.push(BadRecord { offset, reason });
                 }
             }
         }
@@ -216,10 +216,10 @@ mod tests {
     #[test]
     fn values_are_read_in_the_mode_of_whoever_reads() {
         for strict in [false, true] {
-            let mut reader = QueueLogReader::new().dialect(Dialect::new_syntax().strict(strict));
+            let mut reader = QueueLogReader::new().with_dialect(Dialect::new_syntax().strict(strict));
             reader.feed(b"101 1.0 Job Machine\n103 1.0 X 010\n");
             let has = reader.queue().job(JobId::new(1, 0)).unwrap().contains("X");
-            assert_eq!((has, reader.bad().1), if strict { (true, 0) } else { (false, 1) });
+            assert_eq!((has, reader.bad_records().1), if strict { (true, 0) } else { (false, 1) });
         }
     }
 
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(job.get("JobStatus").unwrap().unparse(), "2");
         assert!(!job.contains("Cmd"));
         assert_eq!(reader.header(), Some((1, 17)));
-        let (bad, count) = reader.bad();
+        let (bad, count) = reader.bad_records();
         assert_eq!(count, 1);
         assert!(bad[0].to_string().contains("value of 1.0"), "{}", bad[0]);
     }
@@ -242,11 +242,11 @@ mod tests {
         for cut in 0..LOG.len() {
             let (a, b) = LOG.split_at(cut);
             let third = queue_of(&[a, &b[..b.len() / 2], &b[b.len() / 2..]]);
-            assert_eq!(third.bad(), whole.bad(), "cut at {cut}");
-            assert_eq!(third.records(), whole.records(), "cut at {cut}");
+            assert_eq!(third.bad_records(), whole.bad_records(), "cut at {cut}");
+            assert_eq!(third.record_count(), whole.record_count(), "cut at {cut}");
             let reader = queue_of(&[a, b]);
-            assert_eq!(reader.bad(), whole.bad(), "cut at {cut}");
-            assert_eq!(reader.queue().jobs(), whole.queue().jobs(), "cut at {cut}");
+            assert_eq!(reader.bad_records(), whole.bad_records(), "cut at {cut}");
+            assert_eq!(reader.queue().job_ids(), whole.queue().job_ids(), "cut at {cut}");
             let job = reader.queue().job(JobId::new(1, 0));
             assert_eq!(job, whole.queue().job(JobId::new(1, 0)), "cut at {cut}");
         }

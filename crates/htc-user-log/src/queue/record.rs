@@ -4,7 +4,7 @@ use htc_base::job::JobId;
 
 /// An operation on the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record<'a> {
+pub enum QueueLogRecord<'a> {
     /// 101: an ad begins.
     New {
         /// Its key.
@@ -65,7 +65,7 @@ pub enum RecordError {
 }
 
 /// The word a text begins with and what follows it.
-fn word(text: &[u8]) -> (&[u8], &[u8]) {
+fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let text = &text[start..];
     let end = text.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(text.len());
@@ -73,16 +73,16 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// `(empty)` stands for an empty word.
-fn type_word(word: &[u8]) -> &[u8] {
+fn parse_type_word(word: &[u8]) -> &[u8] {
     if word == b"(empty)" { b"" } else { word }
 }
 
-fn integer(word: &[u8]) -> Option<i64> {
+fn parse_integer(word: &[u8]) -> Option<i64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
 /// A key of the common form `12.3` without the checks that odd ones need.
-fn key(word: &[u8]) -> Result<JobId, RecordError> {
+fn parse_key(word: &[u8]) -> Result<JobId, RecordError> {
     let mut value = [0i32; 2];
     let mut part = 0;
     if word.len() <= 18 {
@@ -107,12 +107,12 @@ fn key(word: &[u8]) -> Result<JobId, RecordError> {
 
 /// A 103 as the schedd writes it, which nearly all records are: one blank between the parts. Whatever else it may be, the general
 /// way reads it.
-fn plain_set(line: &[u8]) -> Option<Record<'_>> {
+fn parse_plain_set(line: &[u8]) -> Option<QueueLogRecord<'_>> {
     /// So many digits are no number that could be too large.
-    const DIGITS: usize = 9;
+    const MAX_DIGITS: usize = 9;
     let number = |text: &[u8]| -> Option<(i32, usize)> {
-        let digits = text.iter().take(DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
-        if !(1..=DIGITS).contains(&digits) {
+        let digits = text.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=MAX_DIGITS).contains(&digits) {
             return None;
         }
         Some((text[..digits].iter().fold(0, |value, byte| value * 10 + i32::from(byte - b'0')), digits))
@@ -125,35 +125,43 @@ fn plain_set(line: &[u8]) -> Option<Record<'_>> {
     let rest = rest[digits..].strip_prefix(b" ")?;
     let blank = rest.iter().position(|byte| *byte <= b' ').filter(|at| *at > 0 && rest[*at] == b' ')?;
     let (name, value) = (&rest[..blank], &rest[blank + 1..]);
-    (*value.first()? > b' ').then_some(Record::Set { key: JobId { cluster, proc: sign * proc }, name, value })
+    (*value.first()? > b' ').then_some(QueueLogRecord::Set {
+        key: JobId { cluster, proc: sign * proc },
+        name,
+        value,
+    })
 }
 
-impl<'a> Record<'a> {
+impl<'a> QueueLogRecord<'a> {
     /// Reads a line without its end.
     ///
     /// # Errors
     /// Says what is missing.
     pub fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
-        if let Some(set) = plain_set(line) {
+        if let Some(set) = parse_plain_set(line) {
             return Ok(set);
         }
-        let (operation, rest) = word(line);
+        let (operation, rest) = split_word(line);
         let with_key = |rest| {
-            let (text, rest) = word(rest);
-            Ok((key(text)?, rest))
+            let (text, rest) = split_word(rest);
+            Ok((parse_key(text)?, rest))
         };
         let with_name = |rest| {
-            let (name, rest) = word(rest);
+            let (name, rest) = split_word(rest);
             if name.is_empty() { Err(RecordError::Name) } else { Ok((name, rest)) }
         };
         Ok(match operation {
             b"101" => {
                 let (key, rest) = with_key(rest)?;
-                let (my_type, rest) = word(rest);
-                let (target_type, _) = word(rest);
-                Record::New { key, my_type: type_word(my_type), target_type: type_word(target_type) }
+                let (my_type, rest) = split_word(rest);
+                let (target_type, _) = split_word(rest);
+                QueueLogRecord::New {
+                    key,
+                    my_type: parse_type_word(my_type),
+                    target_type: parse_type_word(target_type),
+                }
             }
-            b"102" => Record::Destroy(with_key(rest)?.0),
+            b"102" => QueueLogRecord::Destroy(with_key(rest)?.0),
             b"103" => {
                 let (key, rest) = with_key(rest)?;
                 let (name, rest) = with_name(rest)?;
@@ -163,21 +171,21 @@ impl<'a> Record<'a> {
                 if value.is_empty() {
                     return Err(RecordError::Value);
                 }
-                Record::Set { key, name, value }
+                QueueLogRecord::Set { key, name, value }
             }
             b"104" => {
                 let (key, rest) = with_key(rest)?;
-                Record::Delete { key, name: with_name(rest)?.0 }
+                QueueLogRecord::Delete { key, name: with_name(rest)?.0 }
             }
-            b"105" => Record::Begin,
-            b"106" => Record::End,
+            b"105" => QueueLogRecord::Begin,
+            b"106" => QueueLogRecord::End,
             b"107" => {
-                let (sequence, rest) = word(rest);
-                let (_, rest) = word(rest);
-                let sequence = integer(sequence).ok_or(RecordError::Value)?;
-                Record::Header { sequence, created: integer(word(rest).0).unwrap_or(0) }
+                let (sequence, rest) = split_word(rest);
+                let (_, rest) = split_word(rest);
+                let sequence = parse_integer(sequence).ok_or(RecordError::Value)?;
+                QueueLogRecord::Header { sequence, created: parse_integer(split_word(rest).0).unwrap_or(0) }
             }
-            b"999" => Record::Marker,
+            b"999" => QueueLogRecord::Marker,
             _ => return Err(RecordError::Operation),
         })
     }
@@ -190,18 +198,18 @@ mod tests {
     #[test]
     fn records_are_read_as_the_schedd_writes_them() {
         let id = JobId::new;
-        let set = Record::Set { key: id(1, -1), name: b"Cmd", value: b"\"/bin/sh  -c\" " };
-        assert_eq!(Record::parse(b"103 01.-1 Cmd \"/bin/sh  -c\" "), Ok(set));
-        let new = Record::New { key: id(0, 2), my_type: b"Owner", target_type: b"" };
-        assert_eq!(Record::parse(b"101 0.2 Owner (empty)"), Ok(new));
-        assert_eq!(Record::parse(b"105 "), Ok(Record::Begin));
-        assert_eq!(Record::parse(b"106 #done"), Ok(Record::End));
-        let header = Record::Header { sequence: 3, created: 1795217573 };
-        assert_eq!(Record::parse(b"107 3 CreationTimestamp 1795217573"), Ok(header));
-        assert_eq!(Record::parse(b"102 4294967296.0"), Err(RecordError::Key));
-        assert_eq!(Record::parse(b"103 1.0"), Err(RecordError::Name));
-        assert_eq!(Record::parse(b"103 1.0 A "), Err(RecordError::Value));
-        assert_eq!(Record::parse(b""), Err(RecordError::Operation));
+        let set = QueueLogRecord::Set { key: id(1, -1), name: b"Cmd", value: b"\"/bin/sh  -c\" " };
+        assert_eq!(QueueLogRecord::parse(b"103 01.-1 Cmd \"/bin/sh  -c\" "), Ok(set));
+        let new = QueueLogRecord::New { key: id(0, 2), my_type: b"Owner", target_type: b"" };
+        assert_eq!(QueueLogRecord::parse(b"101 0.2 Owner (empty)"), Ok(new));
+        assert_eq!(QueueLogRecord::parse(b"105 "), Ok(QueueLogRecord::Begin));
+        assert_eq!(QueueLogRecord::parse(b"106 #done"), Ok(QueueLogRecord::End));
+        let header = QueueLogRecord::Header { sequence: 3, created: 1795217573 };
+        assert_eq!(QueueLogRecord::parse(b"107 3 CreationTimestamp 1795217573"), Ok(header));
+        assert_eq!(QueueLogRecord::parse(b"102 4294967296.0"), Err(RecordError::Key));
+        assert_eq!(QueueLogRecord::parse(b"103 1.0"), Err(RecordError::Name));
+        assert_eq!(QueueLogRecord::parse(b"103 1.0 A "), Err(RecordError::Value));
+        assert_eq!(QueueLogRecord::parse(b""), Err(RecordError::Operation));
     }
 
     #[test]
@@ -209,7 +217,9 @@ mod tests {
         let general = |line: &[u8]| {
             // Two blanks are not plain.
             let text = [b"103  ", &line[4..]].concat();
-            Record::parse(&text).map(|record| format!("{record:?}")).map_err(|error| error.to_string())
+            QueueLogRecord::parse(&text)
+                .map(|record| format!("{record:?}"))
+                .map_err(|error| error.to_string())
         };
         for line in [
             "103 1.0 A 1",
@@ -234,7 +244,7 @@ mod tests {
             "103 1.0 A\r",
             "103 0001.00 A \"x y\"",
         ] {
-            let plain = Record::parse(line.as_bytes());
+            let plain = QueueLogRecord::parse(line.as_bytes());
             let plain = plain.map(|record| format!("{record:?}")).map_err(|error| error.to_string());
             assert_eq!(plain, general(line.as_bytes()), "{line:?}");
         }

@@ -5,13 +5,13 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use rustc_hash::FxHashMap;
 
-use super::Tool;
+use super::RouterInfoTool;
 use crate::classad::{ClassAd, Context};
 
-impl Tool<'_> {
+impl RouterInfoTool<'_> {
     /// The ads of all files. An ad whose id was there before takes the former one's place away: it stands where it was
     /// read (`ClassAdCollection::AddClassAd` destroys the former ad first).
-    pub(super) fn jobs(&self) -> io::Result<Vec<(String, ClassAd)>> {
+    pub(super) fn read_jobs(&self) -> io::Result<Vec<(String, ClassAd)>> {
         let mut jobs: Vec<Option<(String, ClassAd)>> = Vec::new();
         let mut places: FxHashMap<String, usize> = FxHashMap::default();
         for file in &self.options.job_files {
@@ -22,7 +22,7 @@ impl Tool<'_> {
                     Ok(file) => Box::new(file),
                     Err(_) => {
                         let text = format!("Can't open file of job ads: {}\n", file.to_string_lossy());
-                        self.program.tell(&text);
+                        self.program.write_stderr(&text);
                         continue;
                     }
                 }
@@ -31,14 +31,15 @@ impl Tool<'_> {
             let mut end = false;
             while !end {
                 let ad;
-                (ad, end) = next_ad(&mut reader)?;
+                (ad, end) = read_next_ad(&mut reader)?;
                 if ad.is_empty() {
                     continue;
                 }
                 let context = Context::new(self.world).my(&ad);
                 let (Some(cluster), Some(proc)) = (context.int("ClusterId"), context.int("ProcId")) else {
-                    self.program
-                        .tell("Skipping ad because it doesn't have a ClusterId and/or ProcId attribute\n");
+                    self.program.write_stderr(
+                        "Skipping ad because it doesn't have a ClusterId and/or ProcId attribute\n",
+                    );
                     continue;
                 };
                 let key = format!("{}.{}", cluster as i32, proc as i32);
@@ -54,7 +55,7 @@ impl Tool<'_> {
 
 /// What a line of a file of job ads is to the tool (`CondorQClassAdFileParseHelper::PreParse`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum JobLine {
+enum JobFileLine {
     Attribute,
     Skipped,
     Delimiter,
@@ -62,20 +63,20 @@ enum JobLine {
 
 /// Sorts a line. Its end has been taken off while an ad is read and is still there while the rest of a broken one is passed
 /// over, so a line of blanks, or one that ends in `\r\n`, is one thing here and another there.
-fn job_line(line: &[u8]) -> JobLine {
+fn classify_line(line: &[u8]) -> JobFileLine {
     let delimits: [&[u8]; 4] = [b"\n", b"...", b"***", b"-- "];
     if line.is_empty() || delimits.iter().any(|prefix| line.starts_with(prefix)) {
-        return JobLine::Delimiter;
+        return JobFileLine::Delimiter;
     }
     match line.iter().find(|byte| !matches!(byte, b' ' | b'\t')) {
-        Some(b'#' | b'\n') => JobLine::Skipped,
-        _ => JobLine::Attribute,
+        Some(b'#' | b'\n') => JobFileLine::Skipped,
+        _ => JobFileLine::Attribute,
     }
 }
 
 /// The next ad of a file, and whether the file has ended. A line that is no attribute ends the ad's attributes: what
 /// follows is passed over up to the next delimiter, comment or line of blanks (`InsertFromStream`, `OnParseError`).
-fn next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
+fn read_next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
     let mut ad = ClassAd::new();
     let mut broken = false;
     let mut line = Vec::new();
@@ -86,11 +87,11 @@ fn next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        match job_line(if broken { &line } else { text }) {
-            JobLine::Delimiter => return Ok((ad, false)),
-            JobLine::Skipped => broken = false,
-            JobLine::Attribute if broken => {}
-            JobLine::Attribute => broken = ad.insert_line(text).is_err(),
+        match classify_line(if broken { &line } else { text }) {
+            JobFileLine::Delimiter => return Ok((ad, false)),
+            JobFileLine::Skipped => broken = false,
+            JobFileLine::Attribute if broken => {}
+            JobFileLine::Attribute => broken = ad.insert_line(text).is_err(),
         }
     }
 }
@@ -103,7 +104,7 @@ mod tests {
         let mut reader = text.as_bytes();
         let mut ads = Vec::new();
         loop {
-            let (ad, end) = next_ad(&mut reader).unwrap();
+            let (ad, end) = read_next_ad(&mut reader).unwrap();
             ads.push(ad.iter().map(|(name, expr)| format!("{name}={expr} ")).collect());
             if end {
                 return ads;

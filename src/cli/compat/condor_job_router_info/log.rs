@@ -4,17 +4,20 @@ use std::io::{self, Write};
 
 use bstr::{BString, ByteSlice};
 
-use crate::cli::common::{Session as Program, stdout};
-use crate::router::note::{condition_line, empty_include, function_words};
-use crate::router::translate::{Part, Stage, Watcher};
+use crate::cli::common::{ProgramContext as Program, stdout};
+use crate::router::table_note::{condition_error_line, empty_include_line, function_message_text};
+use crate::router::translate::{TransformPosition, TransformProgress, TranslationWatcher};
 use crate::router::{Route, RouteState, RouteTable, limits, route};
-use crate::transform::{Event, Failure, Inclusion, Keyword, Line, Observer, ProblemKind, Reason, Transform};
+use crate::transform::{
+    CommandKeyword, FailedInclude, FailureReason, Observer, ProblemKind, RuleLine, Transform, TransformEvent,
+    TransformFailure,
+};
 
 /// Lines longer than this get an empty one in front.
 const LONG_LINE: usize = 150;
 
 /// What the daemon would log, on standard output.
-pub(super) struct Log {
+pub(super) struct DaemonLog {
     /// What is still to be printed.
     pub(super) out: Vec<u8>,
     /// Whether anything of the log is shown at all.
@@ -22,16 +25,16 @@ pub(super) struct Log {
     /// Lines are kept back while the configuration is read.
     pub(super) silent: bool,
     /// The lines that are kept back.
-    pub(super) kept: Vec<BString>,
+    pub(super) kept_lines: Vec<BString>,
 }
 
-impl Log {
-    pub(super) fn line(&mut self, text: &[u8]) {
+impl DaemonLog {
+    pub(super) fn write_line(&mut self, text: &[u8]) {
         if !self.loud {
             return;
         }
         if self.silent {
-            self.kept.push(text.into());
+            self.kept_lines.push(text.into());
             return;
         }
         let mut text = text;
@@ -46,9 +49,9 @@ impl Log {
     }
 
     /// A line that the daemon logs as an error: shown whatever the options are.
-    pub(super) fn error(&mut self, text: &[u8]) {
+    pub(super) fn write_error(&mut self, text: &[u8]) {
         let loud = std::mem::replace(&mut self.loud, true);
-        self.line(text);
+        self.write_line(text);
         self.loud = loud;
     }
 
@@ -66,14 +69,14 @@ pub(super) fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
     let mut text = b"JobRouter: Checking for candidate jobs. routing table is:\n\
         Route Name               Source      Submitted/Max        Idle/Max     Throttle\n"
         .to_vec();
-    for (at, route) in table.in_order() {
+    for (at, route) in table.routes_in_order() {
         let state = &states[at];
-        let (name, throttle) = (route.name.to_str_lossy(), limits::throttle_text(state.throttle));
+        let (name, throttle) = (route.name.to_str_lossy(), limits::format_throttle(state.throttle));
         let line = format!(
             "{name:<24} {name:<11} {:7}/{:7} {:7}/{:7} {:>8}\n",
             state.jobs,
             route.max_jobs,
-            state.idle(),
+            state.idle_jobs(),
             route.max_idle_jobs,
             throttle.to_str_lossy()
         );
@@ -83,16 +86,16 @@ pub(super) fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
 }
 
 /// What `-config` prints.
-pub(super) fn routes(table: &RouteTable) -> Vec<u8> {
+pub(super) fn routes_text(table: &RouteTable) -> Vec<u8> {
     let mut out = Vec::new();
-    for (kind, transforms) in [("Pre-Route", &table.pre), ("Post-Route", &table.post)] {
+    for (kind, transforms) in [("Pre-Route", &table.pre_transforms), ("Post-Route", &table.post_transforms)] {
         for transform in transforms {
             out.extend_from_slice(format!("{kind} Transform : {}\n", transform.name).as_bytes());
-            route::formatted(transform, None, &mut out);
+            route::format_transform(transform, None, &mut out);
             out.push(b'\n');
         }
     }
-    for (number, (_, route)) in table.in_order().enumerate() {
+    for (number, (_, route)) in table.routes_in_order().enumerate() {
         let Route { name, universe, max_jobs, max_idle_jobs, grid_resource, .. } = route;
         let requirements = route.requirements_text().as_bstr();
         let text = format!(
@@ -102,78 +105,78 @@ pub(super) fn routes(table: &RouteTable) -> Vec<u8> {
             number + 1
         );
         out.extend_from_slice(text.as_bytes());
-        route::formatted(&route.transform, Some(*universe), &mut out);
+        route::format_transform(&route.transform, Some(*universe), &mut out);
         out.push(b'\n');
     }
     out
 }
 
 /// The lines of `-log-steps`.
-pub(super) struct Steps<'a> {
-    pub(super) log: &'a mut Log,
+pub(super) struct StepLogger<'a> {
+    pub(super) log: &'a mut DaemonLog,
     pub(super) steps: bool,
     /// What the reference has noted last of the transform that runs (`MACRO_SET::errors`).
     pub(super) complaint: String,
     /// The lines of that transform.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<RuleLine>,
     pub(super) program: &'a Program,
 }
 
-impl Watcher for Steps<'_> {
-    fn stage(&mut self, part: Part, transform: &Transform, stage: Stage) {
+impl TranslationWatcher for StepLogger<'_> {
+    fn note_progress(&mut self, part: TransformPosition, transform: &Transform, stage: TransformProgress) {
         let name = &transform.name;
         let kind = match part {
-            Part::Pre => "pre-route transform",
-            Part::Route => "route",
-            Part::Post => "post-route transform",
+            TransformPosition::Pre => "pre-route transform",
+            TransformPosition::Route => "route",
+            TransformPosition::Post => "post-route transform",
         };
         match stage {
-            Stage::Skipped => {
+            TransformProgress::Skipped => {
                 let text = format!("JobRouter {kind} {name}: does not match job. skipping it.\n");
-                self.log.line(text.as_bytes());
+                self.log.write_line(text.as_bytes());
             }
-            Stage::Begins => {
+            TransformProgress::Begins => {
                 if self.steps {
-                    self.log.line(format!("\tApplying {kind}: {name}\n").as_bytes());
+                    self.log.write_line(format!("\tApplying {kind}: {name}\n").as_bytes());
                 }
                 self.lines = transform.lines().cloned().collect();
                 if transform.is_empty() {
-                    self.log.line(&empty_include(b"<Local>"));
+                    self.log.write_line(&empty_include_line(b"<Local>"));
                 }
             }
             // The reference says so after each transform, whether or not anything went wrong.
-            Stage::Ended => {
+            TransformProgress::Ended => {
                 let complaint = std::mem::take(&mut self.complaint);
-                self.log.line(format!("ERROR in transform {name} : {complaint}\n").as_bytes());
-                if part == Part::Route {
-                    self.log.line(format!("ERROR in route {name} : \n").as_bytes());
+                self.log.write_line(format!("ERROR in transform {name} : {complaint}\n").as_bytes());
+                if part == TransformPosition::Route {
+                    self.log.write_line(format!("ERROR in route {name} : \n").as_bytes());
                 }
             }
         }
     }
 
     fn log(&mut self, text: &str) {
-        self.log.line(text.as_bytes());
+        self.log.write_line(text.as_bytes());
     }
 
-    fn failed(&mut self, failure: &Failure) {
-        self.program.tell("Transform of ad  failed!\n");
-        if let Some(line) = condition_line(failure) {
-            self.log.error(&line);
+    fn note_failure(&mut self, failure: &TransformFailure) {
+        self.program.write_stderr("Transform of ad  failed!\n");
+        if let Some(line) = condition_error_line(failure) {
+            self.log.write_error(&line);
         }
         if let Some(inclusion) = &failure.inclusion {
-            let Inclusion { file, line, reason, .. } = &**inclusion;
+            let FailedInclude { file, line, reason, .. } = &**inclusion;
             self.complaint = format!("Error \"{file}\", Line {line}, Include Depth 1: {reason}\n");
             return;
         }
-        match (&failure.reason, failure.complaint()) {
-            (Reason::Unended(tag), _) => {
+        match (&failure.reason, failure.reference_message()) {
+            (FailureReason::UnendedBlock(tag), _) => {
                 self.complaint = format!("Found end-of-file while scanning for '@{tag}' in <Local>\n");
             }
-            (Reason::Unclosed, Some(text)) => {
+            (FailureReason::UnclosedIf, Some(text)) => {
                 self.complaint = format!("Error \"<Local>\", Line {}{text}\n", self.lines.len() + 1);
             }
-            (_, Some(text)) => self.complaint = self.placed("Error", &failure.line, &text),
+            (_, Some(text)) => self.complaint = self.with_place("Error", &failure.line, &text),
             _ => {}
         }
     }
@@ -183,29 +186,29 @@ impl Watcher for Steps<'_> {
     }
 }
 
-impl Steps<'_> {
+impl StepLogger<'_> {
     /// A message with its place, counted in lines without the envelope.
-    fn placed(&self, kind: &str, line: &Line, text: &[u8]) -> String {
+    fn with_place(&self, kind: &str, line: &RuleLine, text: &[u8]) -> String {
         let number = self.lines.iter().position(|known| known == line).map_or(0, |at| at + 1);
         format!("{kind} \"<Local>\", Line {number}{}\n", text.as_bstr())
     }
 }
 
-impl Observer for Steps<'_> {
+impl Observer for StepLogger<'_> {
     fn wants_steps(&self) -> bool {
         self.steps
     }
 
-    fn wants_reason(&self, _: &Line) -> bool {
+    fn wants_undefined_reason(&self, _: &RuleLine) -> bool {
         false
     }
 
-    fn event(&mut self, line: &Line, event: Event<'_>) {
-        if let Event::Problem(problem) = &event {
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
+        if let TransformEvent::Problem(problem) = &event {
             match &problem.kind {
                 ProblemKind::Function(text) => {
                     // The tool prints the message without what the library says around it.
-                    self.complaint = function_words(text).into();
+                    self.complaint = function_message_text(text).into();
                 }
                 // The tool takes a match that was given up for none, without a word.
                 ProblemKind::MatchLimit { .. } => {}
@@ -214,39 +217,41 @@ impl Observer for Steps<'_> {
                 | ProblemKind::DefaultOfUndefined(_) => {}
                 ProblemKind::Expression { keyword, attribute, .. } => {
                     let (name, text) = (keyword.name(), &problem.text);
-                    self.program.tell(&format!("ERROR: {name} {attribute} invalid expression : {text}\n"));
+                    self.program
+                        .write_stderr(&format!("ERROR: {name} {attribute} invalid expression : {text}\n"));
                 }
                 ProblemKind::Evaluate { keyword, attribute, .. } => {
                     let (name, text) = (keyword.name(), &problem.text);
-                    self.program.tell(&format!("ERROR: {name} {attribute} could not evaluate : {text}\n"));
+                    self.program
+                        .write_stderr(&format!("ERROR: {name} {attribute} could not evaluate : {text}\n"));
                 }
-                ProblemKind::Pattern { pattern, code, .. } => self.program.tell(&format!(
+                ProblemKind::Pattern { pattern, code, .. } => self.program.write_stderr(&format!(
                     "ERROR: Error compiling regex '{pattern}'. {code}. this entry will be ignored.\n"
                 )),
-                kind => self.program.tell(&format!("ERROR: {kind}\n")),
+                kind => self.program.write_stderr(&format!("ERROR: {kind}\n")),
             }
         }
-        if let Event::EmptyInclude(name) = &event {
-            self.log.line(&empty_include(name));
+        if let TransformEvent::EmptyInclude(name) = &event {
+            self.log.write_line(&empty_include_line(name));
         }
-        if let Event::Warning(text) = &event {
-            self.complaint = self.placed("Warning", line, &[&b": "[..], text].concat());
+        if let TransformEvent::Warning(text) = &event {
+            self.complaint = self.with_place("Warning", line, &[&b": "[..], text].concat());
         }
         if !self.steps {
             return;
         }
         match event {
-            Event::Command { keyword, attribute, text } => {
+            TransformEvent::Command { keyword, attribute, text } => {
                 let name = keyword.name().as_bytes();
                 match keyword {
-                    Keyword::Delete => self.log.print(&[name, b" ", attribute, b"\n"].concat()),
+                    CommandKeyword::Delete => self.log.print(&[name, b" ", attribute, b"\n"].concat()),
                     _ => self.log.print(&[name, b" ", attribute, b" to ", text, b"\n"].concat()),
                 }
             }
-            Event::Evaluated { keyword: Keyword::EvalMacro, attribute, text } => {
+            TransformEvent::Evaluated { keyword: CommandKeyword::EvalMacro, attribute, text } => {
                 self.log.print(&[b"          ", attribute, b" = ", text, b"\n"].concat());
             }
-            Event::Evaluated { attribute, text, .. } => {
+            TransformEvent::Evaluated { attribute, text, .. } => {
                 self.log.print(&[b"    SET ", attribute, b" to ", text, b"\n"].concat());
             }
             _ => {}

@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::common::{
-    ClockOptions, ConfigOptions, OutputOptions, Problem, QuirksOptions, Session as Program,
+    ClockOptions, ConfigOptions, OutputOptions, Problem, ProgramContext as Program, QuirksOptions,
 };
 use crate::cli::router_translate::rules::RulesOptions;
-use crate::config::{Config, MacroSource, View};
-use crate::os::{RealWorld, SharedMaps, overwritten};
+use crate::config::{Config, ConfigView, MacroSource};
+use crate::os::{RealWorld, SharedUserMaps, find_overwritten_input};
 use crate::runner::configured_world;
-use crate::transform::Session;
+use crate::transform::TransformSession;
 
 /// Which ads are transformed by what, and how they are written.
 #[derive(Args, Debug)]
-pub(in crate::cli::router_translate) struct Arguments {
+pub(in crate::cli::router_translate) struct TransformArguments {
     #[command(flatten)]
     pub(super) rules: RulesOptions,
     /// Set a macro before each ad, as NAME=VALUE of condor_transform_ads does
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::cli::common::assignment)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = crate::cli::common::parse_assignment)]
     pub(super) macros: Vec<(String, String)>,
     /// Read ads from FILE ('-' is standard input, which is read when no file is named)
     #[arg(long, visible_alias = "in", value_name = "FILE")]
@@ -59,9 +59,9 @@ pub(in crate::cli::router_translate) struct Arguments {
     pub(super) files: Vec<PathBuf>,
 }
 
-impl Arguments {
+impl TransformArguments {
     /// The world that is asked for, in the mode of the configuration and with its maps.
-    pub(super) fn world_of(&self, config: Option<&Config>, program: &Program) -> RealWorld {
+    pub(super) fn make_world(&self, config: Option<&Config>, program: &Program) -> RealWorld {
         match config {
             Some(config) => configured_world(self.clock.world(), config, &mut |text| program.warn(text)),
             None => self.clock.world(),
@@ -69,15 +69,19 @@ impl Arguments {
     }
 
     /// The same for another thread.
-    pub(super) fn world_with(&self, config: Option<&Config>, maps: SharedMaps) -> RealWorld {
-        self.clock.world().strict(config.is_some_and(Config::is_strict)).with_maps(maps)
+    pub(super) fn make_thread_world(&self, config: Option<&Config>, maps: SharedUserMaps) -> RealWorld {
+        self.clock.world().with_strict_mode(config.is_some_and(Config::is_strict)).with_shared_user_maps(maps)
     }
 
     /// What transforms are applied with.
-    pub(super) fn session<'w>(&self, world: &'w RealWorld, view: Option<&'w View<'w>>) -> Session<'w> {
-        let mut session = Session::new(world, view.map(|view| view as &dyn MacroSource));
+    pub(super) fn new_session<'w>(
+        &self,
+        world: &'w RealWorld,
+        view: Option<&'w ConfigView<'w>>,
+    ) -> TransformSession<'w> {
+        let mut session = TransformSession::new(world, view.map(|view| view as &dyn MacroSource));
         session.quirks = self.quirks.quirks;
-        session.commands = self.rules.commands();
+        session.commands = self.rules.command_policy();
         for (name, value) in &self.macros {
             session.macros.set(name.as_bytes(), value.as_str());
         }
@@ -86,7 +90,7 @@ impl Arguments {
     }
 
     /// The files of ads.
-    pub(super) fn inputs(&self) -> Vec<&Path> {
+    pub(super) fn input_files(&self) -> Vec<&Path> {
         let mut inputs: Vec<&Path> = self.ads.iter().chain(&self.files).map(PathBuf::as_path).collect();
         if inputs.is_empty() {
             inputs.push(Path::new("-"));
@@ -95,18 +99,18 @@ impl Arguments {
     }
 
     /// Refuses to write onto what is to be read.
-    pub(super) fn keep_inputs(&self) -> Result<(), Problem> {
-        let inputs = self.inputs();
+    pub(super) fn refuse_overwriting_inputs(&self) -> Result<(), Problem> {
+        let inputs = self.input_files();
         inputs
             .into_iter()
             .chain(self.rules.rules.iter().map(PathBuf::as_path))
-            .try_for_each(|path| self.keep(path))
+            .try_for_each(|path| self.refuse_overwriting(path))
     }
 
     /// Refuses to write onto one of them.
-    pub(super) fn keep(&self, input: &Path) -> Result<(), Problem> {
+    pub(super) fn refuse_overwriting(&self, input: &Path) -> Result<(), Problem> {
         let Some(out) = &self.out else { return Ok(()) };
-        match overwritten(out, [input]) {
+        match find_overwritten_input(out, [input]) {
             None => Ok(()),
             Some(input) => {
                 let input =

@@ -4,47 +4,47 @@ use std::io::{Read, Write};
 
 use anyhow::Context;
 
-use super::options::Arguments;
-use super::out::Out;
-use super::watch::{Note, Watch};
+use super::options::TransformArguments;
+use super::transform_output::TransformOutput;
+use super::transform_reporter::{TransformNote, TransformReporter};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context as Eval};
-use crate::cli::common::{Problem, Session as Program};
-use crate::cli::transform_report::Difference;
+use crate::cli::common::{Problem, ProgramContext as Program};
+use crate::cli::transform_report::AdDifference;
 use crate::config::Config;
-use crate::os::SharedMaps;
-use crate::transform::{Plan, Session, Transform};
+use crate::os::SharedUserMaps;
+use crate::transform::{IterationPlan, Transform, TransformSession};
 
 /// The work on all ads.
-pub(super) struct Run<'a, W> {
+pub(super) struct AdTransformer<'a, W> {
     pub(super) program: &'a Program,
-    pub(super) arguments: &'a Arguments,
+    pub(super) arguments: &'a TransformArguments,
     pub(super) config: Option<&'a Config>,
-    pub(super) maps: SharedMaps,
+    pub(super) maps: SharedUserMaps,
     pub(super) transforms: &'a mut [Transform],
-    pub(super) plan: Option<Plan>,
-    pub(super) writer: Out,
+    pub(super) plan: Option<IterationPlan>,
+    pub(super) writer: TransformOutput,
     pub(super) out: W,
-    pub(super) observer: Watch<'a>,
+    pub(super) observer: TransformReporter<'a>,
     pub(super) number: u64,
     pub(super) failed: usize,
     pub(super) malformed: usize,
 }
 
-impl<W: Write + Send> Run<'_, W> {
+impl<W: Write + Send> AdTransformer<'_, W> {
     /// Whether what is written and told of an ad depends on no other ad, so that several threads may work.
-    pub(super) fn is_independent(&self) -> bool {
-        let Arguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
+    pub(super) fn can_run_in_parallel(&self) -> bool {
+        let TransformArguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
         // Random numbers from a seed follow one another.
         let one_by_one = !(*trace || *diff || *xml || *new || output.json) && clock.seed.is_none();
-        one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::includes_nothing)
+        one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::has_no_includes)
     }
 
     /// Transforms the ads of a stream.
-    pub(super) fn all<R: Read>(
+    pub(super) fn transform_all<R: Read>(
         &mut self,
         reader: &mut AdReader<R>,
-        session: &mut Session<'_>,
+        session: &mut TransformSession<'_>,
     ) -> anyhow::Result<()> {
         let problem = Problem::cannot_read(&self.observer.input);
         loop {
@@ -56,7 +56,7 @@ impl<W: Write + Send> Run<'_, W> {
             self.malformed += record.errors.len();
             let is_refused = self.arguments.strict_input && !record.errors.is_empty();
             for error in record.errors {
-                self.observer.note(Note::Malformed(error))?;
+                self.observer.report_note(TransformNote::Malformed(error))?;
             }
             // Whoever keeps the notes tells why.
             if is_refused {
@@ -64,18 +64,18 @@ impl<W: Write + Send> Run<'_, W> {
             }
             self.number += 1;
             let mut ad = record.ad;
-            self.ad(&mut ad, session)?;
+            self.transform_ad(&mut ad, session)?;
             reader.reuse(ad);
         }
     }
 
-    fn ad(&mut self, ad: &mut ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
+    fn transform_ad(&mut self, ad: &mut ClassAd, session: &mut TransformSession<'_>) -> anyhow::Result<()> {
         match self.plan.take() {
-            None => self.apply(ad, session)?,
+            None => self.apply_transforms(ad, session)?,
             Some(plan) => {
                 let mut result = Ok(());
-                session.each_turn(&plan, |session| {
-                    result = self.apply(&mut ad.clone(), session);
+                session.run_for_each_item(&plan, |session| {
+                    result = self.apply_transforms(&mut ad.clone(), session);
                     result.is_ok()
                 });
                 self.plan = Some(plan);
@@ -86,17 +86,21 @@ impl<W: Write + Send> Run<'_, W> {
     }
 
     /// All transforms on one ad. What fails is told and the ad left out, as a job would not be routed or submitted.
-    fn apply(&mut self, ad: &mut ClassAd, session: &mut Session<'_>) -> anyhow::Result<()> {
+    fn apply_transforms(
+        &mut self,
+        ad: &mut ClassAd,
+        session: &mut TransformSession<'_>,
+    ) -> anyhow::Result<()> {
         let start = session.macros.mark();
         let before = self.arguments.diff.then(|| ad.clone());
         let mut applied = Vec::new();
         let mut failure = None;
         for transform in &*self.transforms {
-            if !session.matches(transform, ad) {
-                self.observer.skipped(transform, &Eval::new(session.world).my(ad));
+            if !session.meets_requirements(transform, ad) {
+                self.observer.record_skipped(transform, &Eval::new(session.world).my(ad));
                 continue;
             }
-            self.observer.begins(transform);
+            self.observer.begin_transform(transform);
             applied.push(&transform.name);
             if let Err(error) = session.apply(transform, ad, &mut self.observer) {
                 failure = Some(error);
@@ -106,11 +110,11 @@ impl<W: Write + Send> Run<'_, W> {
         session.macros.rewind(start);
         if let Some(failure) = &failure {
             self.failed += 1;
-            self.observer.failed(failure, self.number)?;
+            self.observer.report_failed(failure, self.number)?;
         }
-        let difference = before.map(|before| Difference::between(&before, ad));
-        if !self.writer.is_record() {
-            self.observer.tell(self.number, difference.as_ref());
+        let difference = before.map(|before| AdDifference::between(&before, ad));
+        if !self.writer.writes_records() {
+            self.observer.print_story(self.number, difference.as_ref());
         }
         if failure.is_none() {
             let told = self.observer.take_steps();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use htc_hooks::classad::flatten::{self, Flat};
+use htc_hooks::classad::flatten::{self, FlattenResult};
 use htc_hooks::classad::format::long;
-use htc_hooks::classad::references::{self, Names, Spelling};
+use htc_hooks::classad::references::{self, AttrNames, ReferenceSpelling};
 use htc_hooks::classad::{ClassAd, Context, Expr, Value};
 use htc_hooks::os::RealWorld;
 
@@ -61,8 +61,8 @@ pub(super) fn flattened(record: &Record) -> Result<Answer, String> {
         _ => flatten::inline(&expr, context),
     };
     Ok(match flat {
-        Some(Flat::Value(known)) => value(record, Some(known)),
-        Some(Flat::Expr(rest)) => {
+        Some(FlattenResult::Value(known)) => value(record, Some(known)),
+        Some(FlattenResult::Expr(rest)) => {
             record.answer(rest.unparse()).and("type", record.kind_of_result.as_str(), "expr")
         }
         None => record.answer(NOT_EVALUATED),
@@ -76,7 +76,7 @@ pub(super) fn refer(record: &Record) -> Result<Answer, String> {
         return Ok(record.answer(NOT_PARSED));
     };
     let world = world();
-    let joined = |names: Option<Names>| match names {
+    let joined = |names: Option<AttrNames>| match names {
         Some(names) => names.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         None => String::from("!fail"),
     };
@@ -86,8 +86,8 @@ pub(super) fn refer(record: &Record) -> Result<Answer, String> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     Ok(record.answer(format!(
         "{{\"external\": {}, \"external_full\": {}, \"internal\": {}, \"internal_full\": {}}}",
-        quoted(&external(Spelling::Base)),
-        quoted(&external(Spelling::Full)),
+        quoted(&external(ReferenceSpelling::Base)),
+        quoted(&external(ReferenceSpelling::Full)),
         quoted(&internal),
         quoted(&internal),
     )))

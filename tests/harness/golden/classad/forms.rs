@@ -1,8 +1,8 @@
 //! JSON, XML and lists of ads.
 
-use htc_hooks::classad::format::list::{ListForm, ListWriter, Order};
+use htc_hooks::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use htc_hooks::classad::format::{json, xml};
-use htc_hooks::classad::stream::{Delimiter, Form, ReferenceReader};
+use htc_hooks::classad::stream::{AdForm, Delimiter, ReferenceReader};
 use htc_hooks::classad::{ClassAd, Dialect};
 use serde::Deserialize;
 
@@ -14,9 +14,10 @@ pub(super) fn read(record: &Record) -> Answer {
     let ad = match (record.kind.as_str(), record.op.as_str()) {
         ("json", "in") => json::parse(text, Dialect::json()).ok(),
         ("json", _) => json::parse_prefix(text, Dialect::json()).ok().map(|(ad, _)| ad),
-        _ => {
-            xml::parse_prefix(text, Dialect::new_syntax()).ok().filter(|read| read.found).map(|read| read.ad)
-        }
+        _ => xml::parse_prefix(text, Dialect::new_syntax())
+            .ok()
+            .filter(|read| read.found_ad)
+            .map(|read| read.ad),
     };
     record.answer(ad.map_or_else(|| NOT_PARSED.to_vec(), |ad| ad.unparse().into()))
 }
@@ -26,10 +27,10 @@ pub(super) fn write(record: &Record) -> Result<Answer, String> {
     let ad = ClassAd::parse_new(record.text(), record.dialect()).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
     match record.op.as_str() {
-        "out_json" => json::push(&ad, json::Layout::Indented, &mut out),
-        "out_json_oneline" => json::push(&ad, json::Layout::OneLine, &mut out),
-        "out_xml" => xml::push(&ad, xml::Layout::Compact, &mut out),
-        _ => xml::push(&ad, xml::Layout::Spaced, &mut out),
+        "out_json" => json::push(&ad, json::JsonLayout::Indented, &mut out),
+        "out_json_oneline" => json::push(&ad, json::JsonLayout::OneLine, &mut out),
+        "out_xml" => xml::push(&ad, xml::XmlLayout::Compact, &mut out),
+        _ => xml::push(&ad, xml::XmlLayout::Spaced, &mut out),
     }
     Ok(record.answer(out))
 }
@@ -45,7 +46,7 @@ pub(super) fn list(record: &Record) -> Result<Answer, String> {
         Some("xml") => ListForm::Xml,
         other => return Err(format!("no such form: {other:?}")),
     };
-    let order = if record.hash_order == Some(1) { Order::Internal } else { Order::Sorted };
+    let order = if record.hash_order == Some(1) { AttributeOrder::Internal } else { AttributeOrder::Sorted };
     let mut writer = ListWriter::new(form, order);
     let mut out = Vec::new();
     for text in record.text().split(|byte| *byte == 0x1e) {
@@ -57,13 +58,14 @@ pub(super) fn list(record: &Record) -> Result<Answer, String> {
 }
 
 /// The numbers that the reference gives to forms.
-const NUMBERS: [Form; 6] = [Form::Long, Form::Xml, Form::Json, Form::New, Form::JsonLines, Form::NewLines];
+const NUMBERS: [AdForm; 6] =
+    [AdForm::Long, AdForm::Xml, AdForm::Json, AdForm::New, AdForm::JsonLines, AdForm::NewLines];
 
 /// A stream as the tools read it: ads up to the first that is empty or bad.
 pub(super) fn stream(record: &Record) -> Result<Answer, String> {
     let form = match record.fmt.as_deref() {
         Some("auto") | None => None,
-        Some(name) => Some(Form::from_name(name).ok_or_else(|| format!("no such form: {name}"))?),
+        Some(name) => Some(AdForm::from_name(name).ok_or_else(|| format!("no such form: {name}"))?),
     };
     let delimiter = match &record.delim {
         Some(Text(delimiter)) if delimiter != b"\n" => Delimiter::Prefix(delimiter.clone()),
@@ -72,7 +74,7 @@ pub(super) fn stream(record: &Record) -> Result<Answer, String> {
     let mut reader = ReferenceReader::new(record.text(), form, delimiter);
     let (mut ads, mut banners) = (Vec::new(), Vec::new());
     let last = loop {
-        let step = reader.step().map_err(|error| error.to_string())?;
+        let step = reader.next_outcome().map_err(|error| error.to_string())?;
         banners.push(step.banner.to_vec());
         if step.status <= 0 {
             break step;
@@ -103,12 +105,12 @@ pub(super) fn python_stream(record: &Record) -> Result<Answer, String> {
     let end = loop {
         rest = rest.trim_ascii_start();
         let form = match rest.first() {
-            Some(b'[' | b'/') if record.fmt.as_deref() == Some("Auto") => Form::New,
-            _ => Form::Long,
+            Some(b'[' | b'/') if record.fmt.as_deref() == Some("Auto") => AdForm::New,
+            _ => AdForm::Long,
         };
         let mut behind = rest;
         let mut reader = ReferenceReader::new(&mut behind, Some(form), Delimiter::Blank);
-        let step = reader.step().map_err(|error| error.to_string())?;
+        let step = reader.next_outcome().map_err(|error| error.to_string())?;
         let left = reader.unread().len() + behind.len();
         match step.status {
             1.. => ads.push(step.ad.unparse().to_vec()),

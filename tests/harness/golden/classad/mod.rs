@@ -8,7 +8,7 @@ mod print;
 
 use std::path::Path;
 
-use htc_hooks::classad::{ClassAd, Dialect, Mode, format::long};
+use htc_hooks::classad::{ClassAd, Dialect, LanguageMode, format::long};
 use serde::Deserialize;
 
 use super::{Case, Disagreement, Result, Text, Verdict};
@@ -68,7 +68,7 @@ impl Record {
     }
 
     fn dialect(&self) -> Dialect {
-        Dialect::new_syntax().mode(Mode { strict: self.is_strict(), utc_times: true })
+        Dialect::new_syntax().mode(LanguageMode { strict: self.is_strict(), utc_times: true })
     }
 
     /// An ad of the record: the new form when it begins with a bracket, else lines.

@@ -16,7 +16,7 @@ pub(super) fn one(record: &Record) -> Result<Answer, String> {
         _ => record.answer(long::print_with(
             &ad,
             &long::PrintOptions {
-                order: long::Order::Ad,
+                order: long::PrintOrder::Ad,
                 private: true,
                 quote_names: true,
                 ..Default::default()

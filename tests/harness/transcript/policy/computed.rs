@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use htc_hooks::classad::format::long;
-use htc_hooks::slot::{Event, ExecutionPoint};
-use htc_hooks::time::Now;
+use htc_hooks::slot::{ExecutionPoint, StartdEvent};
+use htc_hooks::time::ClockReading;
 
 use super::super::findings::Difference;
 use super::super::{Outcome, Result};
@@ -103,9 +103,9 @@ fn slots(fixture: &Fixture, case: &Path, outcome: &mut Outcome) -> Result<()> {
             return Ok(());
         }
     };
-    let now = Now::at_epoch(1_795_221_063);
+    let now = ClockReading::from_epoch(1_795_221_063);
     let mut machine = ExecutionPoint::new(settings, fixture.world.clone(), now);
-    drop(machine.step(now, Event::Start));
+    drop(machine.step(now, StartdEvent::Start));
     // Without slots nothing is left to be done here; a startd goes on.
     if machine.is_finished() != ended && machine.slots().next().is_some() {
         let word = |ended: bool| Some(if ended { "ended" } else { "still running" }.to_owned());

@@ -8,13 +8,13 @@ use std::rc::Rc;
 
 use bstr::ByteSlice;
 use htc_hooks::classad::format::long;
-use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::{
-    BenchmarkSettings, Limits, Settings, SleepState, SleepStates, Surroundings, configure,
+    BenchmarkSettings, ExitLimits, HostMeasurements, SleepState, SleepSupport, StartdSettings, configure,
 };
-use htc_hooks::world::{Adapter, World};
+use htc_hooks::world::{NetworkAdapter, World};
 
 use super::super::Result;
 use super::ads;
@@ -34,7 +34,7 @@ const NO_CLIENT: &str = "Backfill with daemons of root: the client cannot be sta
 pub struct Fixture {
     top: tempfile::TempDir,
     text: String,
-    around: Surroundings,
+    around: HostMeasurements,
     /// Load of the recorded machine.
     pub load: f64,
     pub world: Rc<RealWorld>,
@@ -130,11 +130,11 @@ impl Fixture {
     pub fn config(&self) -> Result<Config> {
         let path = self.local().join("condor_config");
         fs::write(&path, &self.text).map_err(|error| format!("{}: {error}", path.display()))?;
-        let who = Who { subsystem: "STARTD".into(), ..Who::default() };
+        let who = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
         let options = LoadOptions {
             file: Some(path),
             environment: false,
-            commands: CommandPolicy::BOUNDED,
+            commands: CommandPolicy::BOUNDED_RUN,
             ..LoadOptions::default()
         };
         let loaded = Config::load(&*self.world, &who, &options);
@@ -155,19 +155,20 @@ impl Fixture {
     }
 
     /// The slots that the configuration makes now.
-    pub fn settings(&self) -> Result<Settings> {
+    pub fn settings(&self) -> Result<StartdSettings> {
         let config = self.config()?;
-        let made = configure(&config, &*self.world, &self.around, Quirks::Reference, Limits::default());
+        let made =
+            configure(&config, &*self.world, &self.around, QuirkMode::Reference, ExitLimits::default());
         let mut settings = made.map(|configured| configured.settings).map_err(|error| error.to_string())?;
         if let Some(backfill) = &mut settings.backfill {
-            backfill.dead.as_reference &= !self.backfill;
+            backfill.dead_client.as_reference &= !self.backfill;
         }
         Ok(settings)
     }
 }
 
 /// What the recorded machine had, as an ad tells.
-fn measured(ad: &ads::Attributes) -> Surroundings {
+fn measured(ad: &ads::Attributes) -> HostMeasurements {
     let number = |name: &str, default: i64| {
         ad.get(name).and_then(|value| value.parse::<f64>().ok()).map_or(default, |number| number as i64)
     };
@@ -178,30 +179,30 @@ fn measured(ad: &ads::Attributes) -> Surroundings {
     let told = |name: &str| listed.split(',').any(|ability| ability == name) || STARTER.contains(&name);
     let abilities: String =
         ad.iter().filter(|(name, _)| told(name)).map(|(name, value)| format!("{name} = {value}\n")).collect();
-    Surroundings {
-        own_volumes: BTreeMap::new(),
+    HostMeasurements {
+        slot_volumes: BTreeMap::new(),
         address: "<127.0.0.1:9618?addrs=127.0.0.1-9618>".to_owned(),
-        adapter: ad.get("HardwareAddress").map(|_| Adapter {
-            hardware: text("HardwareAddress", ""),
-            mask: text("SubnetMask", ""),
-            ..Adapter::default()
+        adapter: ad.get("HardwareAddress").map(|_| NetworkAdapter {
+            hardware_address: text("HardwareAddress", ""),
+            subnet_mask: text("SubnetMask", ""),
+            ..NetworkAdapter::default()
         }),
-        no_execute: None,
+        execute_problem: None,
         disk_free: number("TotalDisk", 82_296_812),
         disk_total: number("DetectedDisk", 264_212_084),
         volume: text("ExecuteVolume", "65024"),
         rotational: Some(text("HasRotationalScratch", "true") == "true"),
         virtual_memory: number("TotalVirtualMemory", 24_683_672),
-        runtimes: Default::default(),
-        gpus: None,
-        sleep: SleepStates {
+        container_runtimes: Default::default(),
+        gpu_discovery_output: None,
+        sleep_support: SleepSupport {
             supported: text("HibernationSupportedStates", "")
                 .split(',')
-                .filter_map(SleepState::read)
+                .filter_map(SleepState::from_name)
                 .collect(),
             method: None,
         },
-        abilities: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
+        starter_ad: (!abilities.is_empty()).then(|| long::parse(abilities.as_bytes()).0),
     }
 }
 

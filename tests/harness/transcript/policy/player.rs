@@ -9,14 +9,14 @@ use htc_hooks::classad::format::long;
 use htc_hooks::classad::{ClassAd, Expr};
 use htc_hooks::hook::cron_output::CronOutput;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::slot::cron_ads::CronAds;
 use htc_hooks::slot::{
-    Action, BenchmarkSettings, ClaimCommand, ClaimRequest, Deactivation, DrainCompletion, DrainRequest,
-    DrainSpeed, Event, ExecutionPoint, HookCall, HookRun, Measured, Notice, Shutdown, SlotHook, SlotKey,
-    StarterId,
+    BenchmarkSettings, ClaimCommand, ClaimRequest, Deactivation, DrainCompletion, DrainRequest, DrainSpeed,
+    ExecutionPoint, HookCall, HookRunId, Measurements, ShutdownMode, SlotHookType, SlotKey, SlotNotice,
+    StartdAction, StartdEvent, StarterId,
 };
-use htc_hooks::time::{Now, Tick};
+use htc_hooks::time::{ClockReading, MonotonicTime};
 
 use super::super::Result;
 use super::fixture::Fixture;
@@ -62,17 +62,17 @@ struct Player<'a> {
     recording: &'a Recording,
     fixture: Fixture,
     machine: Option<ExecutionPoint>,
-    now: Now,
-    begun: Now,
+    now: ClockReading,
+    begun: ClockReading,
     cron: CronAds,
     benchmarks: BenchmarkSettings,
     benchmarked: CronAds,
     printed: BTreeMap<String, String>,
     outputs: BTreeMap<String, CronOutput>,
     starters: BTreeMap<String, StarterId>,
-    hooks: Vec<(Tick, HookRun, Vec<u8>)>,
+    hooks: Vec<(MonotonicTime, HookRunId, Vec<u8>)>,
     fetches: VecDeque<super::recording::Fetch>,
-    idle_since: Tick,
+    idle_since: MonotonicTime,
     pids: u32,
     /// Names of slots, also of those that are gone.
     names: BTreeMap<SlotKey, String>,
@@ -99,22 +99,22 @@ pub fn play<'a>(
 ) -> Result<Played> {
     let fixture = Fixture::lay(recording)?;
     let micros = (recording.epoch * 1e6).max(0.0);
-    let begun = Now { wall_us: micros as i64, monotonic_us: micros as u64 };
+    let begun = ClockReading { wall_us: micros as i64, monotonic_us: micros as u64 };
     let mut player = Player {
         recording,
         fixture,
         machine: None,
         now: begun,
         begun,
-        cron: CronAds::new(Quirks::Reference),
+        cron: CronAds::new(QuirkMode::Reference),
         benchmarks: BenchmarkSettings::default(),
-        benchmarked: CronAds::new(Quirks::Reference),
+        benchmarked: CronAds::new(QuirkMode::Reference),
         printed: BTreeMap::new(),
         outputs: BTreeMap::new(),
         starters: BTreeMap::new(),
         hooks: Vec::new(),
         fetches: recording.fetches.clone().into(),
-        idle_since: begun.tick(),
+        idle_since: begun.monotonic(),
         pids: 1000,
         names: BTreeMap::new(),
         jobs: BTreeMap::new(),
@@ -158,17 +158,17 @@ impl Player<'_> {
     }
 
     /// What comes next from outside, and when. The order is kept of what concerns one slot, and of what concerns all.
-    fn next(&self, queue: &VecDeque<Happening>) -> Option<(Tick, usize)> {
+    fn next(&self, queue: &VecDeque<Happening>) -> Option<(MonotonicTime, usize)> {
         const WINDOW: usize = 24;
         let mut seen: Vec<Option<&str>> = Vec::new();
-        let mut first: Option<(Tick, usize)> = None;
+        let mut first: Option<(MonotonicTime, usize)> = None;
         for (number, happening) in queue.iter().enumerate().take(WINDOW) {
             let about = happening.what.slot();
             if seen.contains(&about) {
                 continue;
             }
             seen.push(about);
-            let due = self.due(happening).max(self.now.tick());
+            let due = self.due(happening).max(self.now.monotonic());
             if first.is_none_or(|(earliest, _)| due < earliest) {
                 first = Some((due, number));
             }
@@ -177,7 +177,7 @@ impl Player<'_> {
     }
 
     /// When something that came from outside is to come here.
-    fn due(&self, happening: &Happening) -> Tick {
+    fn due(&self, happening: &Happening) -> MonotonicTime {
         let about = happening.what.slot();
         let behind = happening.after.iter().any(|(slot, count)| {
             about.is_none_or(|about| about == slot.as_str()) && self.count(slot) < *count
@@ -221,33 +221,33 @@ impl Player<'_> {
         self.played.states.get(slot).map_or(0, Vec::len)
     }
 
-    fn tick_of(&self, seconds: f64) -> Tick {
-        let at = self.begun.tick().0 as f64 + seconds * 1e6;
-        Tick(at.max(0.0) as u64)
+    fn tick_of(&self, seconds: f64) -> MonotonicTime {
+        let at = self.begun.monotonic().0 as f64 + seconds * 1e6;
+        MonotonicTime(at.max(0.0) as u64)
     }
 
     fn seconds(&self) -> f64 {
-        self.now.tick().since(self.begun.tick()).as_secs_f64()
+        self.now.monotonic().since(self.begun.monotonic()).as_secs_f64()
     }
 
-    fn advance(&mut self, to: Tick) {
-        if self.now.epoch() != self.now.plus(to.since(self.now.tick())).epoch() {
+    fn advance(&mut self, to: MonotonicTime) {
+        if self.now.epoch() != self.now.plus(to.since(self.now.monotonic())).epoch() {
             self.keep_ads();
         }
-        self.now = self.now.plus(to.since(self.now.tick()));
+        self.now = self.now.plus(to.since(self.now.monotonic()));
     }
 
     /// What is measured is told before anything else: only what really comes wakes the machine.
     fn measure(&mut self) {
-        let idle = i64::try_from(self.now.tick().since(self.idle_since).as_secs()).unwrap_or(0);
-        let measured = Measured {
+        let idle = i64::try_from(self.now.monotonic().since(self.idle_since).as_secs()).unwrap_or(0);
+        let measured = Measurements {
             load: self.fixture.load,
-            idle: Some(idle),
+            keyboard_idle: Some(idle),
             console_idle: Some(idle),
             virtual_memory: 24_683_672,
-            ..Measured::default()
+            ..Measurements::default()
         };
-        self.tell(Event::Measured(Box::new(measured)));
+        self.tell(StartdEvent::MeasurementsTaken(Box::new(measured)));
     }
 
     /// The ads as they are at the end of a second.
@@ -255,7 +255,7 @@ impl Player<'_> {
         let Some(machine) = &self.machine else { return };
         let wanted = self.recording.happenings.iter().any(|happening| {
             matches!(happening.what, What::Status(_))
-                && (self.tick_of(happening.at).0.abs_diff(self.now.tick().0)) < 8_000_000
+                && (self.tick_of(happening.at).0.abs_diff(self.now.monotonic().0)) < 8_000_000
         });
         if !wanted {
             return;
@@ -271,19 +271,19 @@ impl Player<'_> {
 
     /// What the machine waited for has come.
     fn own(&mut self) {
-        let tick = self.now.tick();
+        let tick = self.now.monotonic();
         let (due, rest): (Vec<_>, Vec<_>) = self.hooks.drain(..).partition(|(at, ..)| *at <= tick);
         self.hooks = rest;
         for (_, run, stdout) in due {
-            self.step(Event::HookEnded { run, stdout, cut: false });
+            self.step(StartdEvent::HookEnded { run, stdout, cut: false });
         }
         if self.machine.as_ref().and_then(ExecutionPoint::next_wake).is_some_and(|wake| wake <= tick) {
-            self.step(Event::Tick);
+            self.step(StartdEvent::Tick);
         }
     }
 
     fn happen(&mut self, happening: Happening) -> Result<()> {
-        let command = |slot: String, command: ClaimCommand| Event::Command { slot, command };
+        let command = |slot: String, command: ClaimCommand| StartdEvent::Command { slot, command };
         let what = happening.what.clone();
         let event = match happening.what {
             What::Start { since } => return self.start(happening.at - since),
@@ -291,7 +291,7 @@ impl Player<'_> {
                 self.fixture.add(&lines);
                 return Ok(());
             }
-            What::Reconfigure => Event::Reconfigure(Box::new(self.fixture.settings()?)),
+            What::Reconfigure => StartdEvent::Reconfigure(Box::new(self.fixture.settings()?)),
             What::Printed(changes) => {
                 for (name, value) in changes {
                     match value {
@@ -309,7 +309,7 @@ impl Player<'_> {
                 return Ok(());
             }
             What::Touched => {
-                self.idle_since = self.now.tick();
+                self.idle_since = self.now.monotonic();
                 return Ok(());
             }
             What::Status(_) => {
@@ -329,7 +329,7 @@ impl Player<'_> {
                 command(slot, ClaimCommand::Activate(Box::new(job)))
             }
             What::FinalUpdate { slot } => match self.starters.get(&slot) {
-                Some(&starter) => Event::FinalUpdate { starter },
+                Some(&starter) => StartdEvent::FinalUpdate { starter },
                 None => return Ok(()),
             },
             What::BenchmarksEnded => {
@@ -337,12 +337,12 @@ impl Player<'_> {
                     self.cron_output(&program, &stdout);
                 }
                 self.benchmarking = false;
-                self.step(Event::BenchmarksEnded);
+                self.step(StartdEvent::BenchmarksEnded);
                 self.print();
                 return Ok(());
             }
             What::ClientExited { .. } => match self.starters.remove(CLIENT) {
-                Some(starter) => Event::StarterExited { starter, exit: Exit::Code(0) },
+                Some(starter) => StartdEvent::StarterExited { starter, exit: Exit::Code(0) },
                 None => return Ok(()),
             },
             What::StarterExited { slot } => match self.starters.remove(&slot) {
@@ -352,7 +352,7 @@ impl Player<'_> {
                         self.monitored(key, false, &mut waiting);
                     }
                     waiting.into_iter().for_each(|event| self.step(event));
-                    Event::StarterExited { starter, exit: Exit::Code(0) }
+                    StartdEvent::StarterExited { starter, exit: Exit::Code(0) }
                 }
                 None => return Ok(()),
             },
@@ -362,7 +362,7 @@ impl Player<'_> {
                     if let Some(job) = self.jobs.get(&slot).filter(|_| !ad.contains("JobState")) {
                         self.learned.entry(*job).or_default().update(&ad);
                     }
-                    Event::JobUpdate { starter, ad: Box::new(ad) }
+                    StartdEvent::JobUpdate { starter, ad: Box::new(ad) }
                 }
                 None => return Ok(()),
             },
@@ -376,15 +376,15 @@ impl Player<'_> {
             ),
             What::Release { slot, waiting } => command(slot, ClaimCommand::Release { waiting }),
             What::Match { slot } => command(slot, ClaimCommand::Match),
-            What::Vacate { slot, fast } => Event::Vacate { slot, fast },
-            What::Suspend { slot, stop: true } => Event::Suspend { slot: Some(slot) },
-            What::Suspend { slot, stop: false } => Event::Continue { slot: Some(slot) },
-            What::Drain(words) => Event::Drain(Box::new(drain(&words))),
-            What::CancelDrain => Event::CancelDrain { id: None },
-            What::ShutDown(how) => Event::Shutdown(match self.end(how) {
-                "peaceful" => Shutdown::Peaceful,
-                "fast" => Shutdown::Fast,
-                _ => Shutdown::Graceful,
+            What::Vacate { slot, fast } => StartdEvent::Vacate { slot, fast },
+            What::Suspend { slot, stop: true } => StartdEvent::Suspend { slot: Some(slot) },
+            What::Suspend { slot, stop: false } => StartdEvent::Continue { slot: Some(slot) },
+            What::Drain(words) => StartdEvent::Drain(Box::new(drain(&words))),
+            What::CancelDrain => StartdEvent::CancelDrain { id: None },
+            What::ShutDown(how) => StartdEvent::Shutdown(match self.end(how) {
+                "peaceful" => ShutdownMode::Peaceful,
+                "fast" => ShutdownMode::Fast,
+                _ => ShutdownMode::Graceful,
             }),
         };
         let event = match self.verbs {
@@ -406,19 +406,19 @@ impl Player<'_> {
     fn start(&mut self, after: f64) -> Result<()> {
         self.fixture.measured_at(self.recording, self.seconds())?;
         let settings = self.fixture.settings()?;
-        self.cron = CronAds::new(Quirks::Reference);
+        self.cron = CronAds::new(QuirkMode::Reference);
         self.cron.configure(&settings.cron.jobs);
         self.benchmarked.configure(&settings.benchmarks.jobs);
         self.benchmarks = settings.benchmarks.clone();
         let world: Rc<dyn htc_hooks::world::World> = self.fixture.world.clone();
         let micros = (after * 1e6) as i64;
-        let began = Now { wall_us: self.now.wall_us - micros, ..self.now };
+        let began = ClockReading { wall_us: self.now.wall_us - micros, ..self.now };
         self.machine = Some(ExecutionPoint::new(settings, world, began));
         self.starters.clear();
         self.hooks.clear();
         self.asked_to_end = false;
         self.names.clear();
-        self.step(Event::Start);
+        self.step(StartdEvent::Start);
         self.print();
         Ok(())
     }
@@ -448,20 +448,20 @@ impl Player<'_> {
         let output = self
             .outputs
             .entry(program.to_owned())
-            .or_insert_with(|| CronOutput::new(&job.prefix, Quirks::Reference));
-        output.begin();
-        let mut blocks = output.take(stdout);
-        blocks.extend(output.finish());
+            .or_insert_with(|| CronOutput::new(&job.prefix, QuirkMode::Reference));
+        output.begin_run();
+        let mut blocks = output.push_output(stdout);
+        blocks.extend(output.finish_run());
         for block in blocks {
             let ads = if is_benchmark { &mut self.benchmarked } else { &mut self.cron };
             ads.publish(&job, &block, settings.auto_publish, self.now, &*self.fixture.world);
         }
         if is_benchmark {
             let ads = self.benchmarked.clone();
-            return self.step(Event::Benchmarked(Box::new(ads)));
+            return self.step(StartdEvent::BenchmarksPublished(Box::new(ads)));
         }
         let ads = self.cron.clone();
-        self.step(Event::Cron(Box::new(ads)));
+        self.step(StartdEvent::CronPublished(Box::new(ads)));
     }
 
     fn job(&self, job: Option<(i64, i64)>) -> Option<ClassAd> {
@@ -474,12 +474,12 @@ impl Player<'_> {
         Some(ad)
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: StartdEvent) {
         self.measure();
         self.tell(event);
     }
 
-    fn tell(&mut self, event: Event) {
+    fn tell(&mut self, event: StartdEvent) {
         let mut waiting = VecDeque::from([event]);
         while let Some(event) = waiting.pop_front() {
             let Some(machine) = &mut self.machine else { return };
@@ -489,47 +489,48 @@ impl Player<'_> {
         }
     }
 
-    fn act(&mut self, action: Action, waiting: &mut VecDeque<Event>) {
+    fn act(&mut self, action: StartdAction, waiting: &mut VecDeque<StartdEvent>) {
         if let Some(machine) = &self.machine {
             let names = machine.slots().map(|(key, id, ..)| (key, id.to_owned()));
             self.names.extend(names);
         }
         let names = &self.names;
         let id = |key: SlotKey| {
-            let parent = || names.get(&SlotKey::of(key.number)).map(|name| format!("{name}_{}", key.sub));
+            let parent =
+                || names.get(&SlotKey::from_number(key.number)).map(|name| format!("{name}_{}", key.sub));
             names.get(&key).cloned().or_else(parent).unwrap_or_default()
         };
         match action {
-            Action::Tell(Notice::State { slot, state, activity, .. }) => {
+            StartdAction::Notify(SlotNotice::StateChanged { slot, state, activity, .. }) => {
                 let change = (self.seconds(), format!("{state}/{activity}"));
                 let slot = id(slot);
                 self.played.states.entry(slot).or_default().push(change);
             }
-            Action::Tell(Notice::Warning { slot, text }) => {
+            StartdAction::Notify(SlotNotice::Warning { slot, text }) => {
                 let slot = slot.map(id).unwrap_or_default();
                 self.played.said.push(format!("+{:.3} {slot}: {text}", self.seconds()));
             }
-            Action::Finished { .. } => {
+            StartdAction::Finished { .. } => {
                 if !self.asked_to_end {
                     self.played.ends.push(self.seconds());
                 }
             }
-            Action::RunBenchmarks => self.benchmarking = true,
-            Action::Tell(_)
-            | Action::SignalStarter { .. }
-            | Action::Accept { .. }
-            | Action::Reconfigure
-            | Action::Sleep { .. }
-            | Action::GiveUp(_) => {}
-            Action::RunHook(call) => self.hook(call, waiting),
-            Action::SpawnStarter(call) => {
+            StartdAction::RunBenchmarks => self.benchmarking = true,
+            StartdAction::Notify(_)
+            | StartdAction::SignalStarter { .. }
+            | StartdAction::AcceptJob { .. }
+            | StartdAction::Reconfigure
+            | StartdAction::Sleep { .. }
+            | StartdAction::GiveUpJob(_) => {}
+            StartdAction::RunHook(call) => self.hook(call, waiting),
+            StartdAction::SpawnStarter(call) => {
                 self.pids += 1;
                 let name = if call.backfill { CLIENT.to_owned() } else { id(call.slot) };
                 self.starters.insert(name, call.starter);
                 if !call.backfill {
                     self.monitored(call.slot, true, waiting);
                 }
-                waiting.push_front(Event::StarterSpawned { starter: call.starter, pid: self.pids });
+                waiting.push_front(StartdEvent::StarterSpawned { starter: call.starter, pid: self.pids });
             }
         }
     }
@@ -540,28 +541,28 @@ impl Player<'_> {
     }
 
     /// Monitors of resources count a job's part from its begin to its end.
-    fn monitored(&mut self, slot: SlotKey, begins: bool, waiting: &mut VecDeque<Event>) {
+    fn monitored(&mut self, slot: SlotKey, begins: bool, waiting: &mut VecDeque<StartdEvent>) {
         let Some(machine) = &self.machine else { return };
         if machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {
             return;
         }
         let Some(ad) = machine.live_ad(slot) else { return };
         match begins {
-            true => self.cron.job_begins(ad, &*self.fixture.world),
-            false => self.cron.job_ends(ad, &*self.fixture.world),
+            true => self.cron.begin_job_usage(ad, &*self.fixture.world),
+            false => self.cron.end_job_usage(ad, &*self.fixture.world),
         }
-        waiting.push_back(Event::Cron(Box::new(self.cron.clone())));
+        waiting.push_back(StartdEvent::CronPublished(Box::new(self.cron.clone())));
     }
 
-    fn hook(&mut self, call: HookCall, waiting: &mut VecDeque<Event>) {
-        if call.hook != SlotHook::FetchWork {
-            waiting.push_back(Event::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
+    fn hook(&mut self, call: HookCall, waiting: &mut VecDeque<StartdEvent>) {
+        if call.hook != SlotHookType::FetchWork {
+            waiting.push_back(StartdEvent::HookEnded { run: call.run, stdout: Vec::new(), cut: false });
             return;
         }
         // Whoever comes first after the job was there gets it.
         let there = self.fetches.front().is_some_and(|fetch| fetch.at <= self.seconds() + 1.1);
         let stdout = if there { self.fetches.pop_front().map(|fetch| fetch.stdout) } else { None };
-        self.hooks.push((self.now.tick().plus(HOOK_TAKES), call.run, stdout.unwrap_or_default()));
+        self.hooks.push((self.now.monotonic().plus(HOOK_TAKES), call.run, stdout.unwrap_or_default()));
     }
 }
 
@@ -586,7 +587,7 @@ fn drain(words: &[String]) -> DrainRequest {
             DrainSpeed::Graceful
         },
         reason: after("-reason").unwrap_or_else(|| "by root".to_owned()),
-        by: "root".to_owned(),
+        requester: "root".to_owned(),
         completion: if has("-resume-on-completion") {
             DrainCompletion::Resume
         } else if has("-exit-on-completion") {
@@ -599,6 +600,6 @@ fn drain(words: &[String]) -> DrainRequest {
             DrainCompletion::Nothing
         },
         check: expr("-check"),
-        start: expr("-start"),
+        start_while_draining: expr("-start"),
     }
 }

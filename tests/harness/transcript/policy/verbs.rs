@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use htc_hooks::classad::ClassAd;
 use htc_hooks::classad::format::long;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::runner::slot::{Answer, Request};
-use htc_hooks::slot::{ClaimCommand, Event};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::runner::slot::{SlotControlAnswer, SlotControlRequest};
+use htc_hooks::slot::{ClaimCommand, StartdEvent};
 
 use super::super::Result;
 use super::happening::What;
@@ -38,14 +38,14 @@ impl Verbs {
     }
 
     /// The event that a verb is, instead of `direct`; that one where no verb says it.
-    pub fn event(&self, what: &What, direct: Event) -> Result<Event> {
+    pub fn event(&self, what: &What, direct: StartdEvent) -> Result<StartdEvent> {
         let Some(mut words) = what.words() else { return Ok(direct) };
-        if let Event::Command { command: ClaimCommand::Request(request), .. } = &direct {
+        if let StartdEvent::Command { command: ClaimCommand::Request(request), .. } = &direct {
             words.extend(["--schedd".to_owned(), request.schedd.to_string()]);
         }
         let ad = match &direct {
-            Event::Command { command: ClaimCommand::Request(request), .. } => Some(&request.job),
-            Event::Command { command: ClaimCommand::Activate(job), .. } => Some(&**job),
+            StartdEvent::Command { command: ClaimCommand::Request(request), .. } => Some(&request.job),
+            StartdEvent::Command { command: ClaimCommand::Activate(job), .. } => Some(&**job),
             _ => None,
         };
         let mut child = self.start(&words, ad)?;
@@ -56,7 +56,7 @@ impl Verbs {
         if !output.status.success() {
             return Err(format!("{words:?} ended with {}: {said}", output.status));
         }
-        let event = request.event(ad, "127.0.0.1", Quirks::Reference);
+        let event = request.into_event(ad, "127.0.0.1", QuirkMode::Reference);
         let event = event.map_err(|error| format!("{words:?}: {error}"))?;
         // A configuration that is read again is the runner's to read.
         Ok(event.unwrap_or(direct))
@@ -74,7 +74,7 @@ impl Verbs {
     }
 
     /// Hears one request, with its ad, and says that it is done.
-    fn hear(&self, child: &mut Child) -> Result<(Request, Vec<u8>)> {
+    fn hear(&self, child: &mut Child) -> Result<(SlotControlRequest, Vec<u8>)> {
         let begun = Instant::now();
         let stream = loop {
             match self.listener.accept() {
@@ -92,15 +92,19 @@ impl Verbs {
     }
 }
 
-fn heard(stream: &UnixStream) -> std::io::Result<(Request, Vec<u8>)> {
+fn heard(stream: &UnixStream) -> std::io::Result<(SlotControlRequest, Vec<u8>)> {
     stream.set_nonblocking(false)?;
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line)?;
-    let request: Request = serde_json::from_str(&line)?;
+    let request: SlotControlRequest = serde_json::from_str(&line)?;
     let mut ad = vec![0; request.ad_length];
     reader.read_exact(&mut ad)?;
-    let answer = serde_json::to_vec(&Answer { ok: true, request_id: Some(1), ..Answer::default() })?;
+    let answer = serde_json::to_vec(&SlotControlAnswer {
+        ok: true,
+        request_id: Some(1),
+        ..SlotControlAnswer::default()
+    })?;
     (&mut &*stream).write_all(&answer)?;
     Ok((request, ad))
 }

@@ -4,8 +4,8 @@ use htc_hooks::classad::ClassAd;
 use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
-use htc_hooks::quirks::Quirks;
-use htc_hooks::router::{self, Event};
+use htc_hooks::quirks::QuirkMode;
+use htc_hooks::router::{self, RouterEvent};
 use htc_hooks::runner::hook_environment::HookEnvironment;
 use htc_hooks::runner::router::HookRunner;
 
@@ -14,19 +14,19 @@ use super::session::{Running, Session, Stage};
 use super::units::Kind;
 
 impl Session<'_> {
-    pub(super) fn hook(&mut self, asked: router::Call, at: f64) -> Option<Event> {
-        let router::Call { source, hook, route, source_ad, copy_ad, in_place } = asked;
+    pub(super) fn hook(&mut self, asked: router::RouterHookCall, at: f64) -> Option<RouterEvent> {
+        let router::RouterHookCall { source, hook, route, source_ad, copy_ad, is_in_place: in_place } = asked;
         let runner = HookRunner {
             knobs: self.stage.view,
             world: self.stage.world,
             environment: HookEnvironment::default(),
             limit: None,
             directory: None,
-            quirks: Quirks::Reference,
+            quirks: QuirkMode::Reference,
         };
         let path = match runner.path(hook, &source_ad) {
             Ok(path) => path.to_string(),
-            Err(none) => return Some(Event::Hook(source, hook, none.into())),
+            Err(none) => return Some(RouterEvent::HookEnded(source, hook, none.into())),
         };
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let stdin = HookRunner::stdin(hook, &route, &source_ad, &copy_ad);

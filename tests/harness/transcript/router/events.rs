@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use htc_hooks::job::JobId;
-use htc_hooks::time::Now;
-use htc_hooks::user_log::{Body, EventTime, FormatOptions, JobEvent};
+use htc_hooks::time::ClockReading;
+use htc_hooks::user_log::{EventBody, EventTime, FormatOptions, JobEvent};
 use htc_hooks::world::World;
 
 use super::super::Outcome;
@@ -31,10 +31,14 @@ pub struct Told {
 
 impl Told {
     /// What is written for a body.
-    pub fn of(id: JobId, at: f64, body: Body) -> Self {
+    pub fn of(id: JobId, at: f64, body: EventBody) -> Self {
         let zone = htc_hooks::os::RealWorld::new().zone(0);
-        let time = EventTime::at(Now::at_epoch(at as i64).wall_us, FormatOptions::default(), &zone);
-        let text = JobEvent::new(id.cluster, id.proc, time, body).text(FormatOptions::default());
+        let time = EventTime::from_micros(
+            ClockReading::from_epoch(at as i64).wall_us,
+            FormatOptions::default(),
+            &zone,
+        );
+        let text = JobEvent::new(id.cluster, id.proc, time, body).to_text(FormatOptions::default());
         Told::read(&String::from_utf8_lossy(&text))
             .map_or_else(|| Told { id, at, text: "not an event".to_owned() }, |told| Told { at, ..told })
     }

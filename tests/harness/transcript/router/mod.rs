@@ -16,7 +16,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use htc_hooks::config::{CommandPolicy, Config, LoadOptions, Who};
+use htc_hooks::config::{CommandPolicy, Config, LoadOptions, LookupContext};
 use htc_hooks::os::RealWorld;
 
 use recording::Recording;
@@ -60,16 +60,16 @@ fn replay(directory: &Path, subject: &Subject, extra: i32, outcome: &mut Outcome
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())?;
     }
     let world = RealWorld::new();
-    let who = Who { subsystem: "JOB_ROUTER".into(), ..Who::default() };
+    let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions {
         file: Some(config),
         environment: false,
-        commands: CommandPolicy::BOUNDED,
+        commands: CommandPolicy::BOUNDED_RUN,
         ..LoadOptions::default()
     };
     let (config, _) = Config::load(&world, &who, &options).map_err(|error| error.to_string())?;
     let view = config.view(&world);
-    let period = htc_hooks::router::Knobs::load(&view, &mut |_| {}).polling_period.as_secs_f64();
+    let period = htc_hooks::router::RouterParameters::load(&view, &mut |_| {}).polling_period.as_secs_f64();
     let exceptions = Exceptions::load()?;
     let stage = Stage {
         subject,

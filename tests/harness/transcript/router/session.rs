@@ -6,19 +6,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use bstr::{BString, ByteSlice};
 use htc_hooks::classad::{ClassAd, Expr};
-use htc_hooks::config::View;
+use htc_hooks::config::ConfigView;
 use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::os::RealWorld;
 use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
-use htc_hooks::quirks::{Quirk, Quirks};
+use htc_hooks::quirks::{Quirk, QuirkMode};
 use htc_hooks::router::{
-    self, Action, CopyError, Event, HookAnswer, HookResult, Knobs, Queue, Reading, RouteTable, Router,
-    Surroundings, YieldError, hook_verdict,
+    self, CopyUpdateError, FinishedHookCall, QueueView, RouteLoadContext, RouteTable, Router, RouterAction,
+    RouterContext, RouterEvent, RouterHookResult, RouterParameters, YieldError, judge_hook_call,
 };
-use htc_hooks::time::Now;
-use htc_hooks::world::Frozen;
+use htc_hooks::time::ClockReading;
+use htc_hooks::world::FrozenClockWorld;
 
 use super::super::exceptions::{Allow, Exceptions};
 use super::super::findings::Difference;
@@ -35,7 +35,7 @@ pub(super) type Printed = RefCell<HashMap<(String, String), Option<Vec<u8>>>>;
 pub struct Stage<'a> {
     pub subject: &'a Subject,
     pub recording: &'a Recording,
-    pub view: &'a View<'a>,
+    pub view: &'a ConfigView<'a>,
     pub world: &'a RealWorld,
     pub exceptions: &'a Exceptions,
     /// What stands for `@LOCAL_DIR@`.
@@ -113,27 +113,32 @@ impl Queues {
 
 struct Mirror<'a>(&'a QueueLogReader);
 
-impl Queue for Mirror<'_> {
+impl QueueView for Mirror<'_> {
     fn job(&self, id: JobId) -> Option<ClassAd> {
         self.0.queue().job(id)
     }
 
     fn jobs(&self) -> Vec<JobId> {
-        self.0.queue().jobs_as_entered()
+        self.0.queue().job_ids_in_entry_order()
     }
 }
 
-pub fn now(at: f64) -> Now {
-    Now { wall_us: (at * 1e6) as i64, ..Now::at_epoch(at as i64) }
+pub fn now(at: f64) -> ClockReading {
+    ClockReading { wall_us: (at * 1e6) as i64, ..ClockReading::from_epoch(at as i64) }
 }
 
 pub fn fresh(stage: &Stage<'_>, at: f64) -> Router {
-    let knobs = Knobs::load(stage.view, &mut |_| {});
+    let knobs = RouterParameters::load(stage.view, &mut |_| {});
     let table = RouteTable::load(
-        Reading { view: stage.view, knobs: &knobs, world: stage.world, quirks: Quirks::Reference },
+        RouteLoadContext {
+            view: stage.view,
+            parameters: &knobs,
+            world: stage.world,
+            quirks: QuirkMode::Reference,
+        },
         &mut |_| {},
     );
-    Router::new(knobs, table, Quirks::Reference, now(at))
+    Router::new(knobs, table, QuirkMode::Reference, now(at))
 }
 
 impl<'a> Session<'a> {
@@ -237,7 +242,7 @@ impl<'a> Session<'a> {
             .map(|seen| {
                 let mut trial = ready.clone();
                 trial.show(seen);
-                trial.event(Event::Poll, at);
+                trial.event(RouterEvent::Poll, at);
                 trial.deliver(next - 0.05);
                 trial
             })
@@ -281,43 +286,46 @@ impl<'a> Session<'a> {
         {
             let call = self.running.remove(first);
             let kept = call.stdout.len().min(PIPE_BUFFER_MAX);
-            let answer = HookAnswer {
+            let answer = FinishedHookCall {
                 dialect: htc_hooks::classad::Dialect::new_syntax(),
                 hook: call.hook,
                 exit: call.exit,
                 stdout: &call.stdout[..kept],
-                cut: kept < call.stdout.len(),
-                source: &call.source_ad,
-                routed: (call.hook != HookType::TranslateJob).then_some(&call.copy_ad),
+                is_truncated: kept < call.stdout.len(),
+                source_ad: &call.source_ad,
+                routed_ad: (call.hook != HookType::TranslateJob).then_some(&call.copy_ad),
                 edit_in_place: call.in_place,
             };
-            let verdict = hook_verdict(&answer, Quirks::Reference);
-            self.event(Event::Hook(call.source, call.hook, HookResult::Ended(Box::new(verdict))), call.ends);
+            let verdict = judge_hook_call(&answer, QuirkMode::Reference);
+            self.event(
+                RouterEvent::HookEnded(call.source, call.hook, RouterHookResult::Ended(Box::new(verdict))),
+                call.ends,
+            );
         }
     }
 
     /// Periodic expressions are due.
     pub fn periodic(&mut self, at: f64) {
         self.deliver(at);
-        self.event(Event::Periodic, at);
+        self.event(RouterEvent::PeriodicExpressionsDue, at);
     }
 
-    fn event(&mut self, event: Event, at: f64) {
+    fn event(&mut self, event: RouterEvent, at: f64) {
         let mut events = std::collections::VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
             if self.is_dead {
                 return;
             }
             let actions = {
-                let frozen = Frozen { world: self.stage.world, now: now(at) };
-                let around = Surroundings {
+                let frozen = FrozenClockWorld { world: self.stage.world, now: now(at) };
+                let around = RouterContext {
                     queue: &Mirror(&self.queues.first),
                     copies: &Mirror(self.queues.copies()),
                     config: Some(self.stage.view),
-                    knobs: self.stage.view,
+                    parameters: self.stage.view,
                     world: &frozen,
                 };
-                self.router.step(now(at), event, &around)
+                self.router.handle_event(now(at), event, &around)
             };
             for action in actions {
                 events.extend(self.act(action, at));
@@ -325,7 +333,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn act(&mut self, action: Action, at: f64) -> Option<Event> {
+    fn act(&mut self, action: RouterAction, at: f64) -> Option<RouterEvent> {
         if self.is_dead {
             return None;
         }
@@ -333,39 +341,39 @@ impl<'a> Session<'a> {
             return unheard(&action);
         }
         match action {
-            Action::Log(text) => {
+            RouterAction::Log(text) => {
                 let said = said_in(&text);
                 let is_parted = |source: &str| self.parted.iter().any(|id| id.to_string() == source);
                 if let Some(said) = said.filter(|said| !is_parted(&said.source)) {
                     self.said.entry(said.source).or_default().push(said.text);
                 }
             }
-            Action::Stop(_) | Action::Quirk(_, Quirk::RouterAbortsNoUniverse) => {
+            RouterAction::Stop(_) | RouterAction::Quirk(_, Quirk::RouterAbortsNoUniverse) => {
                 self.is_dead = true;
                 self.running.clear();
             }
             // No file of a recording was there to be copied.
-            Action::Quirk(_, Quirk::ProxyCopyLeft) => {}
-            Action::Quirk(source, quirk) => self.part(source, quirk),
-            Action::Claim(id) => {
+            RouterAction::Quirk(_, Quirk::ProxyCopyLeft) => {}
+            RouterAction::Quirk(source, quirk) => self.part(source, quirk),
+            RouterAction::Claim(id) => {
                 let claimed = self.take(id, at, "claim", |kind| kind == Kind::Claim).is_some();
-                return Some(Event::Claimed(
+                return Some(RouterEvent::ClaimResult(
                     id,
                     claimed.then_some(()).ok_or_else(|| "not recorded".to_owned()),
                 ));
             }
-            Action::Submit(id, ad) => {
+            RouterAction::SubmitCopy(id, ad) => {
                 // What the schedd refused left nothing behind; the job is given back next.
                 let next = self.first(id, false).and_then(|unit| self.units()[unit].router);
                 let Some((_, Kind::Submit(copy))) = next else {
                     let job = self.router.job(id);
                     if let Some(proxy) = job.and_then(|job| self.router.lent_proxy(job, self.stage.world)) {
-                        return Some(Event::Unprepared(
+                        return Some(RouterEvent::SubmitNotPrepared(
                             id,
                             format!("failed to copy {proxy} to {proxy}.{id}."),
                         ));
                     }
-                    return Some(Event::Submitted(id, Err("refused".to_owned())));
+                    return Some(RouterEvent::SubmitResult(id, Err("refused".to_owned())));
                 };
                 let unit = self.take(id, at, "submission", |kind| matches!(kind, Kind::Submit(_)))?;
                 self.submitted(id, unit, &ad);
@@ -376,43 +384,49 @@ impl<'a> Session<'a> {
                     .is_some_and(|(_, code)| code.as_deref() == Some("16"));
                 let staged = format!("103 {copy} StageInFinish ");
                 if spooling && !self.units().iter().any(|unit| unit.text.contains_str(&staged)) {
-                    return Some(Event::NotSpooled(id, copy, "files not spooled".to_owned()));
+                    return Some(RouterEvent::SpoolFailed(id, copy, "files not spooled".to_owned()));
                 }
-                return Some(Event::Submitted(id, Ok(copy)));
+                return Some(RouterEvent::SubmitResult(id, Ok(copy)));
             }
-            Action::Edit(id, changes) => {
+            RouterAction::EditSource(id, changes) => {
                 if self.by_then().first.queue().job(id).is_none() {
-                    return Some(Event::Edited(id, Err("gone".to_owned())));
+                    return Some(RouterEvent::EditResult(id, Err("gone".to_owned())));
                 }
                 let unit = self.take(id, at, "edit", |kind| kind == Kind::Write);
                 if let Some(unit) = unit {
                     self.written(id, unit, &changes, at);
                 }
                 if unit.is_some() {
-                    self.queues.first.queue_mut().enter_again(id);
+                    self.queues.first.queue_mut().move_to_end(id);
                 }
-                return Some(Event::Edited(id, unit.map(|_| ()).ok_or_else(|| "refused".to_owned())));
+                return Some(RouterEvent::EditResult(
+                    id,
+                    unit.map(|_| ()).ok_or_else(|| "refused".to_owned()),
+                ));
             }
-            Action::Update(id, changes) => self.update(id, Kind::Write, &changes, at),
-            Action::UpdateCopy(source, copy, changes) => {
+            RouterAction::UpdateSource(id, changes) => self.update(id, Kind::Write, &changes, at),
+            RouterAction::UpdateCopy(source, copy, changes) => {
                 if self.by_then().copies().queue().job(copy).is_none() {
-                    return Some(Event::CopyUpdated(source, Err(CopyError::Refused("gone".to_owned()))));
+                    return Some(RouterEvent::CopyUpdateResult(
+                        source,
+                        Err(CopyUpdateError::Refused("gone".to_owned())),
+                    ));
                 }
                 self.update(copy, Kind::Answer, &changes, at);
-                return Some(Event::CopyUpdated(source, Ok(())));
+                return Some(RouterEvent::CopyUpdateResult(source, Ok(())));
             }
-            Action::Finalize(source, copy) => {
+            RouterAction::FinalizeCopy(source, copy) => {
                 // A copy that is gone cannot be told to leave.
                 if self.first(copy, true).is_none() && self.going(copy) {
-                    return Some(Event::Finalized(source, Err("gone".to_owned())));
+                    return Some(RouterEvent::FinalizeResult(source, Err("gone".to_owned())));
                 }
                 let left = self.take(copy, at, "finalization", |kind| kind == Kind::Finalize).is_some();
-                return Some(Event::Finalized(
+                return Some(RouterEvent::FinalizeResult(
                     source,
                     left.then_some(()).ok_or_else(|| "refused".to_owned()),
                 ));
             }
-            Action::Remove(copy, reason) => {
+            RouterAction::RemoveCopy(copy, reason) => {
                 // One that is gone or going already cannot be removed.
                 let going = self.going(copy);
                 if (self.first(copy, true).is_some() || !going)
@@ -426,20 +440,23 @@ impl<'a> Session<'a> {
                     }
                 }
             }
-            Action::Yield(id, done) => {
+            RouterAction::YieldSource(id, done) => {
                 // A job that was adopted by mistake is not ours to give back.
                 if !self.is_managed(id) {
-                    return Some(Event::Yielded(id, Err(YieldError::NotOurs)));
+                    return Some(RouterEvent::YieldResult(id, Err(YieldError::NotOurs)));
                 }
                 let given = self.take(id, at, "release", |kind| kind == Kind::Yield { done }).is_some();
-                return Some(Event::Yielded(id, given.then_some(()).ok_or(YieldError::Unwritten)));
+                return Some(RouterEvent::YieldResult(
+                    id,
+                    given.then_some(()).ok_or(YieldError::WriteFailed),
+                ));
             }
-            Action::UserLog(id, ad, body) => {
+            RouterAction::UserLog(id, ad, body) => {
                 if ad.string("UserLog").is_some_and(|log| log != "/dev/null") {
                     self.events.push(Told::of(id, at, body));
                 }
             }
-            Action::Hook(call) => {
+            RouterAction::CallHook(call) => {
                 return self.hook(call, at);
             }
         }
@@ -584,40 +601,42 @@ impl<'a> Session<'a> {
 }
 
 /// The job that an action is about: a source, or a copy that is removed.
-fn about(action: &Action) -> Option<JobId> {
+fn about(action: &RouterAction) -> Option<JobId> {
     match action {
-        Action::Claim(id)
-        | Action::Hook(router::Call { source: id, .. })
-        | Action::Submit(id, _)
-        | Action::Edit(id, _)
-        | Action::Update(id, _)
-        | Action::UpdateCopy(id, ..)
-        | Action::Finalize(id, _)
-        | Action::Remove(id, _)
-        | Action::Yield(id, _)
-        | Action::UserLog(id, ..)
-        | Action::Quirk(id, _) => Some(*id),
-        Action::Log(_) | Action::Stop(_) => None,
+        RouterAction::Claim(id)
+        | RouterAction::CallHook(router::RouterHookCall { source: id, .. })
+        | RouterAction::SubmitCopy(id, _)
+        | RouterAction::EditSource(id, _)
+        | RouterAction::UpdateSource(id, _)
+        | RouterAction::UpdateCopy(id, ..)
+        | RouterAction::FinalizeCopy(id, _)
+        | RouterAction::RemoveCopy(id, _)
+        | RouterAction::YieldSource(id, _)
+        | RouterAction::UserLog(id, ..)
+        | RouterAction::Quirk(id, _) => Some(*id),
+        RouterAction::Log(_) | RouterAction::Stop(_) => None,
     }
 }
 
 /// The answer to what is not compared any more: it is done.
-fn unheard(action: &Action) -> Option<Event> {
+fn unheard(action: &RouterAction) -> Option<RouterEvent> {
     match action {
-        Action::Claim(id) => Some(Event::Claimed(*id, Err("not recorded".to_owned()))),
-        Action::Hook(router::Call { source, hook, .. }) => {
-            Some(Event::Hook(*source, *hook, HookResult::NotConfigured))
+        RouterAction::Claim(id) => Some(RouterEvent::ClaimResult(*id, Err("not recorded".to_owned()))),
+        RouterAction::CallHook(router::RouterHookCall { source, hook, .. }) => {
+            Some(RouterEvent::HookEnded(*source, *hook, RouterHookResult::NotConfigured))
         }
-        Action::Submit(id, _) => Some(Event::Submitted(*id, Err("not recorded".to_owned()))),
-        Action::Edit(id, _) => Some(Event::Edited(*id, Ok(()))),
-        Action::UpdateCopy(source, ..) => Some(Event::CopyUpdated(*source, Ok(()))),
-        Action::Finalize(source, _) => Some(Event::Finalized(*source, Ok(()))),
-        Action::Yield(id, _) => Some(Event::Yielded(*id, Ok(()))),
-        Action::Update(..)
-        | Action::Remove(..)
-        | Action::UserLog(..)
-        | Action::Log(_)
-        | Action::Quirk(..)
-        | Action::Stop(_) => None,
+        RouterAction::SubmitCopy(id, _) => {
+            Some(RouterEvent::SubmitResult(*id, Err("not recorded".to_owned())))
+        }
+        RouterAction::EditSource(id, _) => Some(RouterEvent::EditResult(*id, Ok(()))),
+        RouterAction::UpdateCopy(source, ..) => Some(RouterEvent::CopyUpdateResult(*source, Ok(()))),
+        RouterAction::FinalizeCopy(source, _) => Some(RouterEvent::FinalizeResult(*source, Ok(()))),
+        RouterAction::YieldSource(id, _) => Some(RouterEvent::YieldResult(*id, Ok(()))),
+        RouterAction::UpdateSource(..)
+        | RouterAction::RemoveCopy(..)
+        | RouterAction::UserLog(..)
+        | RouterAction::Log(_)
+        | RouterAction::Quirk(..)
+        | RouterAction::Stop(_) => None,
     }
 }

@@ -10,12 +10,13 @@ use htc_hooks::hook::HookType;
 use htc_hooks::job::JobId;
 use htc_hooks::process::Exit;
 use htc_hooks::queue::QueueLogReader;
-use htc_hooks::quirks::Quirks;
+use htc_hooks::quirks::QuirkMode;
 use htc_hooks::router::{
-    Action, Call, Event, HookAnswer, HookResult, Queue, Surroundings, hook_verdict, limits,
+    FinishedHookCall, QueueView, RouterAction, RouterContext, RouterEvent, RouterHookCall, RouterHookResult,
+    judge_hook_call, limits,
 };
 use htc_hooks::runner::router::HookRunner;
-use htc_hooks::world::Frozen;
+use htc_hooks::world::FrozenClockWorld;
 
 use super::super::Outcome;
 use super::super::findings::Difference;
@@ -49,7 +50,7 @@ impl Mirror {
     }
 }
 
-impl Queue for Mirror {
+impl QueueView for Mirror {
     fn job(&self, id: JobId) -> Option<ClassAd> {
         self.jobs.iter().find(|(known, _)| *known == id).map(|(_, ad)| ad.clone())
     }
@@ -82,31 +83,31 @@ impl Account {
         let first = recording.units.iter().position(|unit| unit.router.is_some()).unwrap_or(0);
         let mut reader = QueueLogReader::new();
         recording.units[..first].iter().for_each(|unit| reader.feed(&unit.text));
-        let jobs = reader.queue().jobs_as_entered();
+        let jobs = reader.queue().job_ids_in_entry_order();
         let jobs = jobs.into_iter().filter_map(|id| Some((id, reader.queue().job(id)?.flattened_chain())));
         let mut mirror = Mirror { jobs: jobs.collect(), written: Vec::new() };
         let mut router = fresh(stage, begun);
         let mut account = Account::default();
-        let mut hooks: Vec<Event> = Vec::new();
+        let mut hooks: Vec<RouterEvent> = Vec::new();
         account.look(&router);
         let mut at = begun + stage.period;
         while at < recording.stopped {
             mirror.catch_up();
             // Hooks that were begun at one look have ended long before the next.
             let mut done = 0;
-            let mut events: VecDeque<Event> = hooks.drain(..).chain([Event::Poll]).collect();
+            let mut events: VecDeque<RouterEvent> = hooks.drain(..).chain([RouterEvent::Poll]).collect();
             while let Some(event) = events.pop_front() {
-                let is_poll = matches!(event, Event::Poll);
-                let frozen = Frozen { world: stage.world, now: now(at) };
-                let around = Surroundings {
+                let is_poll = matches!(event, RouterEvent::Poll);
+                let frozen = FrozenClockWorld { world: stage.world, now: now(at) };
+                let around = RouterContext {
                     queue: &mirror,
                     copies: &mirror,
                     config: Some(stage.view),
-                    knobs: stage.view,
+                    parameters: stage.view,
                     world: &frozen,
                 };
-                for action in router.step(now(at), event, &around) {
-                    done += i32::from(!matches!(action, Action::Log(_)));
+                for action in router.handle_event(now(at), event, &around) {
+                    done += i32::from(!matches!(action, RouterAction::Log(_)));
                     account.act(action, at, stage, &mut mirror, &mut events, &mut hooks);
                 }
                 if is_poll {
@@ -121,46 +122,52 @@ impl Account {
 
     fn act(
         &mut self,
-        action: Action,
+        action: RouterAction,
         at: f64,
         stage: &Stage<'_>,
         mirror: &mut Mirror,
-        events: &mut VecDeque<Event>,
-        hooks: &mut Vec<Event>,
+        events: &mut VecDeque<RouterEvent>,
+        hooks: &mut Vec<RouterEvent>,
     ) {
         match action {
-            Action::Log(text) if text.contains("adjusting throttle") => self.said.push((at, text)),
-            Action::Claim(id) => {
+            RouterAction::Log(text) if text.contains("adjusting throttle") => self.said.push((at, text)),
+            RouterAction::Claim(id) => {
                 self.writes.push((id, Kind::Claim));
                 mirror.written.push((id, "External"));
-                events.push_back(Event::Claimed(id, Ok(())));
+                events.push_back(RouterEvent::ClaimResult(id, Ok(())));
             }
-            Action::Yield(id, done) => {
+            RouterAction::YieldSource(id, done) => {
                 self.writes.push((id, Kind::Yield { done }));
                 mirror.written.push((id, "Schedd"));
-                events.push_back(Event::Yielded(id, Ok(())));
+                events.push_back(RouterEvent::YieldResult(id, Ok(())));
             }
-            Action::Hook(Call {
-                source, hook: HookType::TranslateJob, route, source_ad, copy_ad, ..
+            RouterAction::CallHook(RouterHookCall {
+                source,
+                hook: HookType::TranslateJob,
+                route,
+                source_ad,
+                copy_ad,
+                ..
             }) => {
                 let stdin = HookRunner::stdin(HookType::TranslateJob, &route, &source_ad, &copy_ad);
                 let text = String::from_utf8_lossy(&stdin).replace(&stage.local, "@LOCAL_DIR@");
                 self.inputs.push((source, text));
-                let answer = HookAnswer {
+                let answer = FinishedHookCall {
                     dialect: htc_hooks::classad::Dialect::new_syntax(),
                     hook: HookType::TranslateJob,
                     exit: Exit::Code(1),
                     stdout: b"",
-                    cut: false,
-                    source: &source_ad,
-                    routed: None,
+                    is_truncated: false,
+                    source_ad: &source_ad,
+                    routed_ad: None,
                     edit_in_place: false,
                 };
-                let result = HookResult::Ended(Box::new(hook_verdict(&answer, Quirks::Reference)));
-                hooks.push(Event::Hook(source, HookType::TranslateJob, result));
+                let result =
+                    RouterHookResult::Ended(Box::new(judge_hook_call(&answer, QuirkMode::Reference)));
+                hooks.push(RouterEvent::HookEnded(source, HookType::TranslateJob, result));
             }
-            Action::Hook(Call { source, hook, .. }) => {
-                events.push_back(Event::Hook(source, hook, HookResult::NotConfigured));
+            RouterAction::CallHook(RouterHookCall { source, hook, .. }) => {
+                events.push_back(RouterEvent::HookEnded(source, hook, RouterHookResult::NotConfigured));
             }
             _ => {}
         }
@@ -184,7 +191,7 @@ impl Account {
     /// counts that begin anew are seen as such.
     fn look(&mut self, router: &htc_hooks::router::Router) {
         for (route, state) in router.routes() {
-            let throttle = limits::throttle_text(state.throttle);
+            let throttle = limits::format_throttle(state.throttle);
             let rows = self.rows.entry(route.name.to_string()).or_default();
             let mut note = |routed: i64, succeeded: i64, failed: i64| {
                 let row = format!("{throttle} {routed} {succeeded} {failed}");
@@ -192,8 +199,8 @@ impl Account {
                     rows.push(row);
                 }
             };
-            let begun = self.begun.insert(route.name.to_string(), state.since);
-            if begun.is_some_and(|begun| begun != state.since) {
+            let begun = self.begun.insert(route.name.to_string(), state.counts_since);
+            if begun.is_some_and(|begun| begun != state.counts_since) {
                 note(0, 0, 0);
             }
             note(state.recently_routed, state.recently_succeeded, state.recently_failed);

@@ -131,7 +131,8 @@ impl Session<'_> {
         }
         for (name, expr) in ours.sorted() {
             let name = name.to_string();
-            let sent = !translate::NOT_SENT.iter().any(|other| other.eq_ignore_ascii_case(&name));
+            let sent =
+                !translate::NEVER_SENT_ATTRIBUTES.iter().any(|other| other.eq_ignore_ascii_case(&name));
             if sent
                 && !recorded.contains_key(&name.to_lowercase())
                 && !self.allowed("router-submit", &name, Allow::Extra)

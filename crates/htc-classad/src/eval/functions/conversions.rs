@@ -1,109 +1,109 @@
 //! Conversions between types (reference: `convertValueTo...Value`, value.cpp).
 
-use crate::eval::computed::{Computed, Evaluated};
-use crate::eval::evaluator::{Call, Entry};
+use crate::eval::computed_value::{ComputedValue, EvalResult};
+use crate::eval::evaluator::{FunctionCall, NamedFunction};
 use crate::syntax::numbers;
 use crate::text::caseless;
 
-pub(super) const TABLE: &[Entry] =
+pub(super) const FUNCTIONS: &[NamedFunction] =
     &[("int", int), ("real", real), ("string", string), ("bool", boolean), ("interval", interval)];
 
 /// The value as an integer; undefined and error stand for themselves, and what cannot be converted is an error.
-fn to_int(value: Computed<'_>) -> Computed<'_> {
-    Computed::Int(match value {
-        Computed::Undefined => return Computed::Undefined,
-        Computed::Bool(truth) => i64::from(truth),
-        Computed::Int(integer) => integer,
-        Computed::Real(real) => numbers::truncate(real),
+fn to_int(value: ComputedValue<'_>) -> ComputedValue<'_> {
+    ComputedValue::Int(match value {
+        ComputedValue::Undefined => return ComputedValue::Undefined,
+        ComputedValue::Bool(truth) => i64::from(truth),
+        ComputedValue::Int(integer) => integer,
+        ComputedValue::Real(real) => numbers::truncate(real),
         // Through a real: a large integer in a string loses its last digits.
-        Computed::Str(text) => match numbers::strtod(text) {
-            (_, 0) => return Computed::Error,
+        ComputedValue::Str(text) => match numbers::strtod(text) {
+            (_, 0) => return ComputedValue::Error,
             (real, _) => numbers::truncate(real),
         },
-        Computed::AbsTime(time) => time.seconds,
-        Computed::RelTime(seconds) => i64::from(numbers::truncate32(seconds)),
-        Computed::Error | Computed::List(_) | Computed::Ad(_) => return Computed::Error,
+        ComputedValue::AbsTime(time) => time.seconds,
+        ComputedValue::RelTime(seconds) => i64::from(numbers::truncate32(seconds)),
+        ComputedValue::Error | ComputedValue::List(_) | ComputedValue::Ad(_) => return ComputedValue::Error,
     })
 }
 
 /// The value as a real, with the same exceptions.
-pub(super) fn to_real(value: Computed<'_>) -> Computed<'_> {
-    Computed::Real(match value {
-        Computed::Undefined => return Computed::Undefined,
-        Computed::Bool(truth) => f64::from(u8::from(truth)),
-        Computed::Int(integer) => integer as f64,
-        Computed::Real(real) => real,
-        Computed::Str(text) => match numbers::strtod(text) {
-            (_, 0) => return Computed::Error,
+pub(super) fn to_real(value: ComputedValue<'_>) -> ComputedValue<'_> {
+    ComputedValue::Real(match value {
+        ComputedValue::Undefined => return ComputedValue::Undefined,
+        ComputedValue::Bool(truth) => f64::from(u8::from(truth)),
+        ComputedValue::Int(integer) => integer as f64,
+        ComputedValue::Real(real) => real,
+        ComputedValue::Str(text) => match numbers::strtod(text) {
+            (_, 0) => return ComputedValue::Error,
             (real, _) => real,
         },
-        Computed::AbsTime(time) => time.seconds as f64,
-        Computed::RelTime(seconds) => f64::from(numbers::truncate32(seconds)),
-        Computed::Error | Computed::List(_) | Computed::Ad(_) => return Computed::Error,
+        ComputedValue::AbsTime(time) => time.seconds as f64,
+        ComputedValue::RelTime(seconds) => f64::from(numbers::truncate32(seconds)),
+        ComputedValue::Error | ComputedValue::List(_) | ComputedValue::Ad(_) => return ComputedValue::Error,
     })
 }
 
 /// The real itself, where the value can be converted.
-pub(super) fn real_of(value: Computed<'_>) -> Option<f64> {
+pub(super) fn convert_to_real(value: ComputedValue<'_>) -> Option<f64> {
     match to_real(value) {
-        Computed::Real(real) => Some(real),
+        ComputedValue::Real(real) => Some(real),
         _ => None,
     }
 }
 
 /// An integer as the reference hands it to a C `int`.
-pub(super) fn int32(value: Computed<'_>) -> Option<i32> {
+pub(super) fn truncate_to_int32(value: ComputedValue<'_>) -> Option<i32> {
     match value {
-        Computed::Int(integer) => Some(integer as i32),
+        ComputedValue::Int(integer) => Some(integer as i32),
         _ => None,
     }
 }
 
-fn int<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    Ok(match call.values()? {
+fn int<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    Ok(match call.eval_arguments()? {
         Some([value]) => to_int(value),
-        None => Computed::Error,
+        None => ComputedValue::Error,
     })
 }
 
-fn real<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    Ok(match call.values()? {
+fn real<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    Ok(match call.eval_arguments()? {
         Some([value]) => to_real(value),
-        None => Computed::Error,
+        None => ComputedValue::Error,
     })
 }
 
-fn string<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    match call.values()? {
-        Some([value @ (Computed::Undefined | Computed::Str(_))]) => Ok(value),
+fn string<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    match call.eval_arguments()? {
+        Some([value @ (ComputedValue::Undefined | ComputedValue::Str(_))]) => Ok(value),
         Some([value]) => match value.to_text() {
-            Some(text) => call.text(text.into_owned()),
-            None => Ok(Computed::Error),
+            Some(text) => call.make_string(text.into_owned()),
+            None => Ok(ComputedValue::Error),
         },
-        None => Ok(Computed::Error),
+        None => Ok(ComputedValue::Error),
     }
 }
 
-fn boolean<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    let Some([value]) = call.values()? else { return Ok(Computed::Error) };
+fn boolean<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     Ok(match value {
-        Computed::Undefined => Computed::Undefined,
-        Computed::Str(text) if caseless::eq(text, b"true") => Computed::Bool(true),
-        Computed::Str(text) if caseless::eq(text, b"false") => Computed::Bool(false),
-        Computed::Str(_) => Computed::Undefined,
-        Computed::RelTime(seconds) => Computed::Bool(numbers::truncate32(seconds) != 0),
-        other => other.truth().map_or(Computed::Error, Computed::Bool),
+        ComputedValue::Undefined => ComputedValue::Undefined,
+        ComputedValue::Str(text) if caseless::eq(text, b"true") => ComputedValue::Bool(true),
+        ComputedValue::Str(text) if caseless::eq(text, b"false") => ComputedValue::Bool(false),
+        ComputedValue::Str(_) => ComputedValue::Undefined,
+        ComputedValue::RelTime(seconds) => ComputedValue::Bool(numbers::truncate32(seconds) != 0),
+        other => other.truth().map_or(ComputedValue::Error, ComputedValue::Bool),
     })
 }
 
 /// Seconds as `days+hh:mm:ss`; of a negative span only the first part has the sign.
-fn interval<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    let Some([value]) = call.values()? else { return Ok(Computed::Error) };
-    let Some(total) = int32(to_int(value)) else { return Ok(Computed::Error) };
+fn interval<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
+    let Some(total) = truncate_to_int32(to_int(value)) else { return Ok(ComputedValue::Error) };
     let (days, rest) = (total / 86_400, total % 86_400);
     let (hours, minutes, seconds) = (rest / 3600, rest % 3600 / 60, rest % 60);
     let (h, m, s) = (hours.abs(), minutes.abs(), seconds.abs());
-    call.text(match () {
+    call.make_string(match () {
         () if days != 0 => format!("{days}+{h:02}:{m:02}:{s:02}"),
         () if hours != 0 => format!("{hours}:{m:02}:{s:02}"),
         () if minutes != 0 => format!("{minutes}:{s:02}"),

@@ -1,222 +1,228 @@
 //! Functions that take expressions rather than values (reference: fnCall.cpp, compat_classad.cpp).
 
-use crate::ad::unparse::{self, Form};
-use crate::eval::binding::{Bound, Wanted};
-use crate::eval::computed::{Computed, ComputedList, Evaluated, Failure, Items};
-use crate::eval::evaluator::At;
-use crate::eval::evaluator::{Call, Entry};
-use crate::eval::scope::{AdRef, Scope};
-use crate::eval::walk;
-use crate::regex::{Options, Search};
+use crate::ad::unparse::{self, UnparseForm};
+use crate::eval::binding::{Binding, NameLookup};
+use crate::eval::computed_value::{ComputedList, ComputedValue, EvalFailure, EvalResult, ListItems};
+use crate::eval::evaluator::EvalScopes;
+use crate::eval::evaluator::{FunctionCall, NamedFunction};
+use crate::eval::reference_walk;
+use crate::eval::scope::{AdRef, AdScope};
+use crate::regex::{RegexOptions, SearchOptions};
 use crate::syntax::Expr;
-use crate::syntax::expr::Repr;
+use crate::syntax::expr::ExprRepr;
 use crate::syntax::scalar::Scalar;
-use crate::syntax::tree::{ABSOLUTE, NO_BASE};
+use crate::syntax::tree::{ABSOLUTE_BASE, NO_BASE};
 use crate::text::caseless;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("eval", eval),
     ("unparse", unparse),
     ("unresolved", unresolved),
-    ("debug", |call| Ok(call.values()?.map_or(Computed::Error, |[value]| value))),
+    ("debug", |call| Ok(call.eval_arguments()?.map_or(ComputedValue::Error, |[value]| value))),
     ("evalInEachContext", eval_in_each_context),
     ("countMatches", count_matches),
 ];
 
-fn eval<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    let Some([value]) = call.values()? else { return Ok(Computed::Error) };
-    let Some(text) = value.to_text() else { return Ok(Computed::Error) };
-    let scope = call.evaluator.current(call.at);
-    call.evaluator.deeper(|evaluator| {
-        let Ok(expr) = Expr::parse_with(&text, evaluator.dialect()) else { return Ok(Computed::Error) };
+fn eval<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
+    let Some(text) = value.to_text() else { return Ok(ComputedValue::Error) };
+    let scope = call.evaluator.current_scope(call.at);
+    call.evaluator.with_deeper_level(|evaluator| {
+        let Ok(expr) = Expr::parse_with(&text, evaluator.dialect()) else { return Ok(ComputedValue::Error) };
         match expr.0 {
-            Repr::Scalar(Scalar::Str(text)) => {
-                evaluator.arena.text(text.into()).map(Computed::Str).ok_or(Failure)
+            ExprRepr::Scalar(Scalar::Str(text)) => {
+                evaluator.arena.add_text(text.into()).map(ComputedValue::Str).ok_or(EvalFailure)
             }
-            Repr::Scalar(scalar) => Ok(scalar.map(|_| &b""[..]).into()),
-            Repr::Node(tree, root) => {
-                let tree = evaluator.arena.tree(tree).ok_or(Failure)?;
-                evaluator.eval(tree, root, At::scope(scope))
+            ExprRepr::Scalar(scalar) => Ok(scalar.map(|_| &b""[..]).into()),
+            ExprRepr::Node(tree, root) => {
+                let tree = evaluator.arena.add_tree(tree).ok_or(EvalFailure)?;
+                evaluator.eval(tree, root, EvalScopes::from_scope(scope))
             }
         }
     })
 }
 
 /// The pretty form of the expression that a name of the current ad is bound to; the name is looked up as text.
-fn unparse<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if call.count() != 1 || call.reference(0).is_none() {
-        return Ok(Computed::Error);
+fn unparse<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    if call.argument_count() != 1 || call.argument_reference(0).is_none() {
+        return Ok(ComputedValue::Error);
     }
     let mut name = Vec::new();
-    unparse::node(call.tree, call.arguments[0], Form::New, &mut name);
+    unparse::push_node(call.tree, call.arguments[0], UnparseForm::New, &mut name);
     let mut text = Vec::new();
-    if let Some(Scope { ad: ad @ (AdRef::Own(_) | AdRef::Literal { .. }), .. }) =
-        call.evaluator.current(call.at)
+    if let Some(AdScope { ad: ad @ (AdRef::Own(_) | AdRef::Literal { .. }), .. }) =
+        call.evaluator.current_scope(call.at)
     {
-        match ad.find(Wanted::new(&name)) {
-            Some(Bound::Slot { owner, slot }) => unparse::slot(owner, slot, Form::Pretty, &mut text),
-            Some(Bound::Node { tree, id, .. }) => unparse::node(tree, id, Form::Pretty, &mut text),
+        match ad.find(NameLookup::new(&name)) {
+            Some(Binding::Attribute { owner, slot }) => {
+                unparse::push_stored_value(owner, slot, UnparseForm::Pretty, &mut text)
+            }
+            Some(Binding::NestedAttribute { tree, id, .. }) => {
+                unparse::push_node(tree, id, UnparseForm::Pretty, &mut text)
+            }
             _ => {}
         }
     }
-    call.text(text)
+    call.make_string(text)
 }
 
 /// The names that what an attribute is bound to needs from elsewhere, or whether a pattern matches one of them
 /// (reference: `hasRefs`).
-fn unresolved<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if !matches!(call.count(), 1 | 2) || call.reference(0).is_none() {
-        return Ok(Computed::Error);
+fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    if !matches!(call.argument_count(), 1 | 2) || call.argument_reference(0).is_none() {
+        return Ok(ComputedValue::Error);
     }
-    let Some((bound, scope)) = dereference(call, 0)? else { return Ok(Computed::Undefined) };
-    let pattern = match call.count() {
+    let Some((bound, scope)) = dereference(call, 0)? else { return Ok(ComputedValue::Undefined) };
+    let pattern = match call.argument_count() {
         1 => None,
-        _ => match call.value(1)? {
-            Computed::Str(pattern) => match call.regexes().get(pattern, Options::CASELESS) {
+        _ => match call.eval_argument(1)? {
+            ComputedValue::Str(pattern) => match call.regexes().get(pattern, RegexOptions::CASELESS) {
                 Some(regex) => Some(regex),
-                None => return Ok(Computed::Error),
+                None => return Ok(ComputedValue::Error),
             },
-            _ => return Err(Failure),
+            _ => return Err(EvalFailure),
         },
     };
     // References that cannot be told are none.
-    let names = walk::external_of(call.evaluator, bound, scope).unwrap_or_default();
+    let names = reference_walk::external_references_of(call.evaluator, bound, scope).unwrap_or_default();
     let names = names.iter().map(|name| {
         let name = name.as_bytes();
         if caseless::starts_with(name, b"target.") { &name[7..] } else { name }
     });
     match pattern {
-        None => call.text(names.collect::<Vec<_>>().join(&b',')),
+        None => call.make_string(names.collect::<Vec<_>>().join(&b',')),
         Some(regex) => {
-            let search = Search { start: 0, anchored_not_empty: false, not_empty: true };
+            let search = SearchOptions { start: 0, anchored_not_empty: false, not_empty: true };
             let found = |name: &[u8]| matches!(regex.captures(name, search), Ok(Some(_)));
-            Ok(Computed::Bool(names.into_iter().any(found)))
+            Ok(ComputedValue::Bool(names.into_iter().any(found)))
         }
     }
 }
 
 /// What is evaluated in each ad: the argument as it stands, or what it is bound to.
 #[derive(Clone, Copy)]
-enum Operand<'a> {
+enum ContextOperand<'a> {
     Argument,
-    Bound(Bound<'a>),
+    Bound(Binding<'a>),
 }
 
 /// What a reference is bound to, seen from where it stands; none where nothing is. The evaluation goes on from the ad
 /// where the search ended.
 fn dereference<'a>(
-    call: &mut Call<'_, 'a>,
+    call: &mut FunctionCall<'_, 'a>,
     argument: usize,
-) -> Result<Option<(Bound<'a>, &'a Scope<'a>)>, Failure> {
-    let Some((base, name)) = call.reference(argument) else { return Ok(None) };
-    let wanted = Wanted::of(call.tree, name);
+) -> Result<Option<(Binding<'a>, &'a AdScope<'a>)>, EvalFailure> {
+    let Some((base, name)) = call.argument_reference(argument) else { return Ok(None) };
+    let wanted = NameLookup::from_tree(call.tree, name);
     let start = match base {
-        NO_BASE => call.evaluator.current(call.at),
-        ABSOLUTE => call.evaluator.root(),
+        NO_BASE => call.evaluator.current_scope(call.at),
+        ABSOLUTE_BASE => call.evaluator.root_scope(),
         base => match call.evaluator.eval(call.tree, base, call.at)? {
-            Computed::Ad(scope) => Some(scope),
+            ComputedValue::Ad(scope) => Some(scope),
             // What is selected from a list is found already, and in no other ad.
-            list @ Computed::List(_) => {
-                let value = call.evaluator.select(list, wanted, call.at)?;
-                return Ok(call.at.current.map(|current| (Bound::Value(value), current)));
+            list @ ComputedValue::List(_) => {
+                let value = call.evaluator.select_attribute(list, wanted, call.at)?;
+                return Ok(call.at.current.map(|current| (Binding::Value(value), current)));
             }
             _ => None,
         },
     };
     let Some(start) = start else { return Ok(None) };
     let found = match base {
-        NO_BASE => call.evaluator.resolve(wanted, call.at)?,
+        NO_BASE => call.evaluator.resolve_name(wanted, call.at)?,
         _ => call.evaluator.look_up(start, wanted)?,
     };
-    let end = found.map_or_else(|| call.evaluator.last_searched(start), |(_, scope)| scope);
-    call.evaluator.stray(end);
+    let end = found.map_or_else(|| call.evaluator.last_searched_scope(start), |(_, scope)| scope);
+    call.evaluator.redirect_lookups(end);
     Ok(found)
 }
 
 /// The list of ads; or the answer where there is none.
-fn contexts<'a>(call: &mut Call<'_, 'a>) -> Result<&'a ComputedList<'a>, Computed<'a>> {
-    match call.value(1) {
-        Ok(Computed::List(list)) => Ok(list),
-        Ok(Computed::Undefined) => Err(Computed::Undefined),
-        _ => Err(Computed::Error),
+fn context_list<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<&'a ComputedList<'a>, ComputedValue<'a>> {
+    match call.eval_argument(1) {
+        Ok(ComputedValue::List(list)) => Ok(list),
+        Ok(ComputedValue::Undefined) => Err(ComputedValue::Undefined),
+        _ => Err(ComputedValue::Error),
     }
 }
 
-fn operand<'a>(call: &mut Call<'_, 'a>) -> Operand<'a> {
+fn context_operand<'a>(call: &mut FunctionCall<'_, 'a>) -> ContextOperand<'a> {
     match dereference(call, 0) {
-        Ok(Some((bound, _))) => Operand::Bound(bound),
-        _ => Operand::Argument,
+        Ok(Some((bound, _))) => ContextOperand::Bound(bound),
+        _ => ContextOperand::Argument,
     }
 }
 
 /// Evaluates the operand in one element of the list, with budgets of its own. A failure is an error.
-fn in_context<'a>(
-    call: &mut Call<'_, 'a>,
-    operand: Operand<'a>,
+fn eval_in_context<'a>(
+    call: &mut FunctionCall<'_, 'a>,
+    operand: ContextOperand<'a>,
     list: &ComputedList<'a>,
     element: usize,
-) -> Computed<'a> {
-    let scope = match call.element(list, element) {
-        Ok(Computed::Ad(scope)) => scope,
-        Ok(Computed::Undefined) => return Computed::Undefined,
-        _ => return Computed::Error,
+) -> ComputedValue<'a> {
+    let scope = match call.eval_element(list, element) {
+        Ok(ComputedValue::Ad(scope)) => scope,
+        Ok(ComputedValue::Undefined) => return ComputedValue::Undefined,
+        _ => return ComputedValue::Error,
     };
-    let (tree, id, written) = (call.tree, call.arguments[0], call.at.written);
+    let (tree, id, written) = (call.tree, call.arguments[0], call.at.written_in);
     call.evaluator
-        .within(scope, |evaluator| match operand {
-            Operand::Argument => evaluator.eval(tree, id, At { current: Some(scope), written }),
-            Operand::Bound(bound) => evaluator.eval_bound_fresh(bound, scope),
+        .eval_in_nested_ad(scope, |evaluator| match operand {
+            ContextOperand::Argument => {
+                evaluator.eval(tree, id, EvalScopes { current: Some(scope), written_in: written })
+            }
+            ContextOperand::Bound(bound) => evaluator.eval_binding_fresh(bound, scope),
         })
-        .unwrap_or(Computed::Error)
+        .unwrap_or(ComputedValue::Error)
 }
 
-fn eval_in_each_context<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if call.count() != 2 {
-        return Ok(Computed::Error);
+fn eval_in_each_context<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    if call.argument_count() != 2 {
+        return Ok(ComputedValue::Error);
     }
-    let operand = operand(call);
-    let list = match contexts(call) {
+    let operand = context_operand(call);
+    let list = match context_list(call) {
         Ok(list) => list,
         Err(answer) => return Ok(answer),
     };
     let mut values = Vec::with_capacity(list.len());
     for element in 0..list.len() {
-        let value = in_context(call, operand, list, element);
+        let value = eval_in_context(call, operand, list, element);
         // Lists and ads are copied out of the ad they stand in.
         values.push(match value {
-            Computed::Ad(scope) => call
+            ComputedValue::Ad(scope) => call
                 .evaluator
                 .arena
-                .scope(Scope { ad: scope.ad, parent: None, detached: false })
-                .map(Computed::Ad)
-                .ok_or(Failure)?,
-            Computed::List(list) => {
+                .add_scope(AdScope { ad: scope.ad, parent: None, detached: false })
+                .map(ComputedValue::Ad)
+                .ok_or(EvalFailure)?,
+            ComputedValue::List(list) => {
                 let copy = ComputedList { scope: None, shared: false, detached: false, ..*list };
-                call.evaluator.arena.list(copy).map(Computed::List).ok_or(Failure)?
+                call.evaluator.arena.add_list(copy).map(ComputedValue::List).ok_or(EvalFailure)?
             }
             value => value.as_literal(),
         });
     }
-    let items = Items::Values(call.evaluator.arena.items(values).ok_or(Failure)?);
+    let items = ListItems::Values(call.evaluator.arena.add_items(values).ok_or(EvalFailure)?);
     let list = ComputedList { items, scope: None, shared: true, detached: false };
-    call.evaluator.arena.list(list).map(Computed::List).ok_or(Failure)
+    call.evaluator.arena.add_list(list).map(ComputedValue::List).ok_or(EvalFailure)
 }
 
-fn count_matches<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if call.count() != 2 {
-        return Ok(Computed::Error);
+fn count_matches<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    if call.argument_count() != 2 {
+        return Ok(ComputedValue::Error);
     }
-    let operand = operand(call);
-    let list = match contexts(call) {
+    let operand = context_operand(call);
+    let list = match context_list(call) {
         Ok(list) => list,
-        Err(Computed::Undefined) => return Ok(Computed::Int(0)),
+        Err(ComputedValue::Undefined) => return Ok(ComputedValue::Int(0)),
         Err(answer) => return Ok(answer),
     };
     let mut count = 0;
     for element in 0..list.len() {
-        if in_context(call, operand, list, element).truth() == Some(true) {
+        if eval_in_context(call, operand, list, element).truth() == Some(true) {
             count += 1;
         }
     }
-    Ok(Computed::Int(count))
+    Ok(ComputedValue::Int(count))
 }

@@ -1,11 +1,11 @@
 //! Rounding, powers, steps and chance (reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
 
-use super::conversions::real_of;
-use crate::eval::computed::{Computed, Evaluated, Failure};
-use crate::eval::evaluator::{Call, Entry};
+use super::conversions::convert_to_real;
+use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
+use crate::eval::evaluator::{FunctionCall, NamedFunction};
 use crate::syntax::numbers;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("floor", |call| round(call, f64::floor)),
     ("ceil", |call| round(call, f64::ceil)),
     ("ceiling", |call| round(call, f64::ceil)),
@@ -15,40 +15,39 @@ pub(super) const TABLE: &[Entry] = &[
     ("random", random),
 ];
 
-fn round<'a>(call: &mut Call<'_, 'a>, how: fn(f64) -> f64) -> Evaluated<'a> {
-    Ok(match call.values()? {
-        Some([integer @ Computed::Int(_)]) => integer,
-        Some([value]) => {
-            real_of(value).map_or(Computed::Error, |real| Computed::Int(numbers::truncate(how(real))))
-        }
-        None => Computed::Error,
+fn round<'a>(call: &mut FunctionCall<'_, 'a>, how: fn(f64) -> f64) -> EvalResult<'a> {
+    Ok(match call.eval_arguments()? {
+        Some([integer @ ComputedValue::Int(_)]) => integer,
+        Some([value]) => convert_to_real(value)
+            .map_or(ComputedValue::Error, |real| ComputedValue::Int(numbers::truncate(how(real)))),
+        None => ComputedValue::Error,
     })
 }
 
-fn pow<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    Ok(match call.values()? {
+fn pow<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    Ok(match call.eval_arguments()? {
         // Rounded by adding a half and cutting, which is wrong below zero; so is the reference.
-        Some([Computed::Int(base), Computed::Int(exponent @ 0..)]) => {
-            Computed::Int(numbers::truncate((base as f64).powf(exponent as f64) + 0.5))
+        Some([ComputedValue::Int(base), ComputedValue::Int(exponent @ 0..)]) => {
+            ComputedValue::Int(numbers::truncate((base as f64).powf(exponent as f64) + 0.5))
         }
-        Some([base, exponent]) => match (real_of(base), real_of(exponent)) {
-            (Some(base), Some(exponent)) => Computed::Real(base.powf(exponent)),
-            _ => Computed::Error,
+        Some([base, exponent]) => match (convert_to_real(base), convert_to_real(exponent)) {
+            (Some(base), Some(exponent)) => ComputedValue::Real(base.powf(exponent)),
+            _ => ComputedValue::Error,
         },
-        None => Computed::Error,
+        None => ComputedValue::Error,
     })
 }
 
 /// The next multiple of a step, or the first of a list of steps that is large enough.
-fn quantize<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    let Some([value, step]) = call.values()? else { return Ok(Computed::Error) };
-    let Some(real) = real_of(value) else { return Ok(Computed::Error) };
+fn quantize<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    let Some([value, step]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
+    let Some(real) = convert_to_real(value) else { return Ok(ComputedValue::Error) };
     let (step, step_real) = match step {
-        Computed::List(list) => {
-            let mut last = (Computed::Real(0.0), 0.0);
+        ComputedValue::List(list) => {
+            let mut last = (ComputedValue::Real(0.0), 0.0);
             for at in 0..list.len() {
-                let element = call.element(list, at)?;
-                let Some(element_real) = real_of(element) else { return Ok(Computed::Error) };
+                let element = call.eval_element(list, at)?;
+                let Some(element_real) = convert_to_real(element) else { return Ok(ComputedValue::Error) };
                 if element_real >= real {
                     return Ok(element);
                 }
@@ -56,38 +55,40 @@ fn quantize<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
             }
             last
         }
-        step => match real_of(step) {
+        step => match convert_to_real(step) {
             Some(step_real) => (step, step_real),
-            None => return Ok(Computed::Error),
+            None => return Ok(ComputedValue::Error),
         },
     };
     Ok(match (step, value) {
-        (Computed::Int(0), _) => value,
-        (Computed::Int(step), Computed::Int(value)) => {
+        (ComputedValue::Int(0), _) => value,
+        (ComputedValue::Int(step), ComputedValue::Int(value)) => {
             let steps = value.wrapping_add(step).wrapping_sub(1).wrapping_div(step);
-            Computed::Int(steps.wrapping_mul(step))
+            ComputedValue::Int(steps.wrapping_mul(step))
         }
-        (Computed::Int(step), _) => Computed::Real((real / step as f64).ceil() * step as f64),
+        (ComputedValue::Int(step), _) => ComputedValue::Real((real / step as f64).ceil() * step as f64),
         _ if (-1e-8..=1e-8).contains(&step_real) => value,
-        _ => Computed::Real((real / step_real).ceil() * step_real),
+        _ => ComputedValue::Real((real / step_real).ceil() * step_real),
     })
 }
 
-fn random<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    let limit = match call.count() {
-        0 => Computed::Real(1.0),
-        1 => call.value(0)?,
-        _ => return Ok(Computed::Error),
+fn random<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    let limit = match call.argument_count() {
+        0 => ComputedValue::Real(1.0),
+        1 => call.eval_argument(0)?,
+        _ => return Ok(ComputedValue::Error),
     };
     let bits = call.world().random_bits();
     match limit {
         // The reference takes the limit as a C `int`.
-        Computed::Int(limit) => match u64::try_from(limit as i32) {
-            Ok(limit @ 1..) => Ok(Computed::Int(((bits >> 33) % limit) as i64)),
-            _ => Err(Failure),
+        ComputedValue::Int(limit) => match u64::try_from(limit as i32) {
+            Ok(limit @ 1..) => Ok(ComputedValue::Int(((bits >> 33) % limit) as i64)),
+            _ => Err(EvalFailure),
         },
-        Computed::Real(limit) if limit <= 0.0 => Err(Failure),
-        Computed::Real(limit) => Ok(Computed::Real(limit * ((bits >> 11) as f64 / (1u64 << 53) as f64))),
-        _ => Ok(Computed::Error),
+        ComputedValue::Real(limit) if limit <= 0.0 => Err(EvalFailure),
+        ComputedValue::Real(limit) => {
+            Ok(ComputedValue::Real(limit * ((bits >> 11) as f64 / (1u64 << 53) as f64)))
+        }
+        _ => Ok(ComputedValue::Error),
     }
 }

@@ -1,17 +1,17 @@
 //! Lists within strings (reference: compat_classad.cpp, fnCall.cpp).
 
-use super::tokens;
-use crate::eval::computed::{Computed, Evaluated, Failure};
-use crate::eval::evaluator::{Call, Entry};
+use super::list_items;
+use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
+use crate::eval::evaluator::{FunctionCall, NamedFunction};
 use crate::syntax::numbers;
 use crate::text::caseless;
 
-pub(super) const TABLE: &[Entry] = &[
+pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("stringListSize", size),
-    ("stringListSum", |call| summary(call, Summary::Sum)),
-    ("stringListAvg", |call| summary(call, Summary::Average)),
-    ("stringListMin", |call| summary(call, Summary::Least)),
-    ("stringListMax", |call| summary(call, Summary::Greatest)),
+    ("stringListSum", |call| summarize(call, ListSummary::Sum)),
+    ("stringListAvg", |call| summarize(call, ListSummary::Average)),
+    ("stringListMin", |call| summarize(call, ListSummary::Least)),
+    ("stringListMax", |call| summarize(call, ListSummary::Greatest)),
     ("stringListMember", |call| member(call, |a, b| a == b)),
     ("stringListIMember", |call| member(call, caseless::eq)),
     ("stringListSubsetMatch", |call| subset(call, |a, b| a == b)),
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Summary {
+enum ListSummary {
     Sum,
     Average,
     Least,
@@ -28,64 +28,68 @@ enum Summary {
 }
 
 /// A list and its separators, both of which must be strings.
-fn list<'a>(call: &mut Call<'_, 'a>) -> Result<Option<[&'a [u8]; 2]>, Failure> {
-    if !(1..=2).contains(&call.count()) {
+fn list_arguments<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<Option<[&'a [u8]; 2]>, EvalFailure> {
+    if !(1..=2).contains(&call.argument_count()) {
         return Ok(None);
     }
-    let list = call.value(0)?;
-    let separators = if call.count() == 2 { call.value(1)? } else { Computed::Str(tokens::BLANK_COMMA) };
+    let list = call.eval_argument(0)?;
+    let separators = if call.argument_count() == 2 {
+        call.eval_argument(1)?
+    } else {
+        ComputedValue::Str(list_items::BLANK_COMMA)
+    };
     Ok(match (list, separators) {
-        (Computed::Str(list), Computed::Str(separators)) => Some([list, separators]),
+        (ComputedValue::Str(list), ComputedValue::Str(separators)) => Some([list, separators]),
         _ => None,
     })
 }
 
-fn size<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    Ok(match list(call)? {
+fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    Ok(match list_arguments(call)? {
         Some([list, separators]) => {
-            let count = tokens::trimmed(list, separators).count();
-            Computed::Int(i64::try_from(count).unwrap_or(i64::MAX))
+            let count = list_items::trimmed_items(list, separators).count();
+            ComputedValue::Int(i64::try_from(count).unwrap_or(i64::MAX))
         }
-        None => Computed::Error,
+        None => ComputedValue::Error,
     })
 }
 
 /// Numbers are read by their beginnings; the result is an integer if no item has anything but digits and signs. The
 /// starting values are those of C's `float`, as in the reference, so that the greatest of negative numbers is zero.
-fn summary<'a>(call: &mut Call<'_, 'a>, what: Summary) -> Evaluated<'a> {
-    let Some([list, separators]) = list(call)? else { return Ok(Computed::Error) };
+fn summarize<'a>(call: &mut FunctionCall<'_, 'a>, what: ListSummary) -> EvalResult<'a> {
+    let Some([list, separators]) = list_arguments(call)? else { return Ok(ComputedValue::Error) };
     let mut result = match what {
-        Summary::Sum | Summary::Average => 0.0,
-        Summary::Least => f64::from(f32::MAX),
-        Summary::Greatest => f64::from(f32::MIN_POSITIVE),
+        ListSummary::Sum | ListSummary::Average => 0.0,
+        ListSummary::Least => f64::from(f32::MAX),
+        ListSummary::Greatest => f64::from(f32::MIN_POSITIVE),
     };
     let mut count = 0u32;
     let mut is_real = false;
-    for item in tokens::trimmed(list, separators) {
-        let Some(number) = scan(item) else { return Ok(Computed::Error) };
+    for item in list_items::trimmed_items(list, separators) {
+        let Some(number) = scan_number(item) else { return Ok(ComputedValue::Error) };
         count += 1;
         is_real |= !item.iter().all(|byte| matches!(byte, b'+' | b'-' | b'0'..=b'9'));
         result = match what {
-            Summary::Sum | Summary::Average => number + result,
-            Summary::Least if number < result => number,
-            Summary::Greatest if number > result => number,
+            ListSummary::Sum | ListSummary::Average => number + result,
+            ListSummary::Least if number < result => number,
+            ListSummary::Greatest if number > result => number,
             _ => result,
         };
     }
     Ok(match (what, count) {
-        (Summary::Sum | Summary::Average, 0) => Computed::Real(0.0),
-        (_, 0) => Computed::Undefined,
+        (ListSummary::Sum | ListSummary::Average, 0) => ComputedValue::Real(0.0),
+        (_, 0) => ComputedValue::Undefined,
         _ => {
-            if what == Summary::Average {
+            if what == ListSummary::Average {
                 result /= f64::from(count);
             }
-            if is_real { Computed::Real(result) } else { Computed::Int(numbers::truncate(result)) }
+            if is_real { ComputedValue::Real(result) } else { ComputedValue::Int(numbers::truncate(result)) }
         }
     })
 }
 
 /// `sscanf("%lf")`: as `strtod`, but a number that breaks off after its exponent letter or `0x` is no match.
-fn scan(item: &[u8]) -> Option<f64> {
+fn scan_number(item: &[u8]) -> Option<f64> {
     let (number, used) = numbers::strtod(item);
     if used == 0 {
         return None;
@@ -109,81 +113,82 @@ fn has_digits(text: &[u8]) -> bool {
 }
 
 /// Item, list and separators: a single undefined one stands for an empty string or the default.
-enum Pair<'a> {
-    Is(&'a [u8], &'a [u8], &'a [u8]),
-    Answer(Computed<'a>),
+enum ItemAndList<'a> {
+    Valid(&'a [u8], &'a [u8], &'a [u8]),
+    EarlyResult(ComputedValue<'a>),
 }
 
-fn pair<'a>(call: &mut Call<'_, 'a>) -> Result<Pair<'a>, Failure> {
-    let count = call.count();
+fn item_and_list_arguments<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<ItemAndList<'a>, EvalFailure> {
+    let count = call.argument_count();
     if count != 2 && count != 3 {
-        return Ok(Pair::Answer(Computed::Error));
+        return Ok(ItemAndList::EarlyResult(ComputedValue::Error));
     }
-    let (first, second) = (call.value(0)?, call.value(1)?);
-    let separators = if count == 3 { call.value(2)? } else { Computed::Undefined };
-    let text = |value: Computed<'a>, default: &'a [u8]| match value {
-        Computed::Undefined => Some(default),
-        Computed::Str(text) => Some(text),
+    let (first, second) = (call.eval_argument(0)?, call.eval_argument(1)?);
+    let separators = if count == 3 { call.eval_argument(2)? } else { ComputedValue::Undefined };
+    let text = |value: ComputedValue<'a>, default: &'a [u8]| match value {
+        ComputedValue::Undefined => Some(default),
+        ComputedValue::Str(text) => Some(text),
         _ => None,
     };
-    Ok(match (text(first, b""), text(second, b""), text(separators, tokens::WHITE_COMMA)) {
+    Ok(match (text(first, b""), text(second, b""), text(separators, list_items::WHITE_COMMA)) {
         (Some(_), Some(_), Some(_)) if first.is_undefined() && second.is_undefined() => {
-            Pair::Answer(Computed::Undefined)
+            ItemAndList::EarlyResult(ComputedValue::Undefined)
         }
-        (Some(first), Some(second), Some(separators)) => Pair::Is(first, second, separators),
-        _ => Pair::Answer(Computed::Error),
+        (Some(first), Some(second), Some(separators)) => ItemAndList::Valid(first, second, separators),
+        _ => ItemAndList::EarlyResult(ComputedValue::Error),
     })
 }
 
-fn member<'a>(call: &mut Call<'_, 'a>, same: fn(&[u8], &[u8]) -> bool) -> Evaluated<'a> {
-    Ok(match pair(call)? {
-        Pair::Answer(answer) => answer,
-        Pair::Is(item, list, separators) => {
-            Computed::Bool(tokens::trimmed(list, separators).any(|other| same(item, other)))
+fn member<'a>(call: &mut FunctionCall<'_, 'a>, same: fn(&[u8], &[u8]) -> bool) -> EvalResult<'a> {
+    Ok(match item_and_list_arguments(call)? {
+        ItemAndList::EarlyResult(answer) => answer,
+        ItemAndList::Valid(item, list, separators) => {
+            ComputedValue::Bool(list_items::trimmed_items(list, separators).any(|other| same(item, other)))
         }
     })
 }
 
-fn subset<'a>(call: &mut Call<'_, 'a>, same: fn(&[u8], &[u8]) -> bool) -> Evaluated<'a> {
-    Ok(match pair(call)? {
-        Pair::Answer(answer) => answer,
-        Pair::Is(b"", _, _) => Computed::Bool(true),
-        Pair::Is(items, list, separators) => {
+fn subset<'a>(call: &mut FunctionCall<'_, 'a>, same: fn(&[u8], &[u8]) -> bool) -> EvalResult<'a> {
+    Ok(match item_and_list_arguments(call)? {
+        ItemAndList::EarlyResult(answer) => answer,
+        ItemAndList::Valid(b"", _, _) => ComputedValue::Bool(true),
+        ItemAndList::Valid(items, list, separators) => {
             let mut answer = false;
-            for item in tokens::trimmed(items, separators) {
-                answer = tokens::trimmed(list, separators).any(|other| same(item, other));
+            for item in list_items::trimmed_items(items, separators) {
+                answer = list_items::trimmed_items(list, separators).any(|other| same(item, other));
                 if !answer {
                     break;
                 }
             }
-            Computed::Bool(answer)
+            ComputedValue::Bool(answer)
         }
     })
 }
 
 /// The only one of these functions that is the library's own: items are not trimmed, and a failure is an error.
-fn intersect<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    let count = call.count();
+fn intersect<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    let count = call.argument_count();
     if count != 2 && count != 3 {
-        return Ok(Computed::Error);
+        return Ok(ComputedValue::Error);
     }
-    let mut values = [Computed::Str(b" ,"); 3];
+    let mut values = [ComputedValue::Str(b" ,"); 3];
     for (at, value) in values.iter_mut().enumerate().take(count) {
-        match call.value(at) {
+        match call.eval_argument(at) {
             Ok(found) => *value = found,
-            Err(Failure) => return Ok(Computed::Error),
+            Err(EvalFailure) => return Ok(ComputedValue::Error),
         }
     }
     if values.iter().any(|value| value.is_error()) {
-        return Ok(Computed::Error);
+        return Ok(ComputedValue::Error);
     }
     if values.iter().any(|value| value.is_undefined()) {
-        return Ok(Computed::Undefined);
+        return Ok(ComputedValue::Undefined);
     }
-    let [Computed::Str(first), Computed::Str(second), Computed::Str(separators)] = values else {
-        return Ok(Computed::Error);
+    let [ComputedValue::Str(first), ComputedValue::Str(second), ComputedValue::Str(separators)] = values
+    else {
+        return Ok(ComputedValue::Error);
     };
     let separators: &[u8] = if separators.is_empty() { b" ," } else { separators };
-    let second: rustc_hash::FxHashSet<&[u8]> = tokens::raw(second, separators).collect();
-    Ok(Computed::Bool(tokens::raw(first, separators).any(|item| second.contains(item))))
+    let second: rustc_hash::FxHashSet<&[u8]> = list_items::raw_items(second, separators).collect();
+    Ok(ComputedValue::Bool(list_items::raw_items(first, separators).any(|item| second.contains(item))))
 }

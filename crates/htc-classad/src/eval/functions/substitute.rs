@@ -2,24 +2,29 @@
 
 use bstr::BString;
 
-use crate::regex::{Captures, Regex, Search};
+use crate::regex::{Captures, Regex, SearchOptions};
 
 /// What the result of a substitution consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub(crate) struct SubstitutionMode {
     /// The whole subject with replacements in place (`f`), not the replacements alone.
-    pub(crate) full: bool,
+    pub(crate) whole_subject: bool,
     /// All matches that do not overlap (`g`), not the first alone.
-    pub(crate) all: bool,
+    pub(crate) all_matches: bool,
 }
 
 /// The result of a substitution; `None` is the error value.
-pub(crate) fn substitute(regex: &Regex, subject: &[u8], template: &[u8], extent: Extent) -> Option<BString> {
+pub(crate) fn substitute(
+    regex: &Regex,
+    subject: &[u8],
+    template: &[u8],
+    extent: SubstitutionMode,
+) -> Option<BString> {
     let mut output = Vec::new();
     let mut at = 0;
     let mut after_empty = false;
     loop {
-        let search = Search { start: at, anchored_not_empty: after_empty, not_empty: false };
+        let search = SearchOptions { start: at, anchored_not_empty: after_empty, not_empty: false };
         match regex.captures(subject, search).ok()? {
             None if after_empty => {
                 // An empty match is stepped over byte by byte. Stepping beyond the end fails in the next round, so
@@ -27,34 +32,34 @@ pub(crate) fn substitute(regex: &Regex, subject: &[u8], template: &[u8], extent:
                 output.extend(subject.get(at));
                 at += 1;
                 after_empty = false;
-                if !extent.all {
+                if !extent.all_matches {
                     break;
                 }
             }
             None => break,
             Some(found) => {
-                let whole = found.whole();
-                if extent.full {
+                let whole = found.whole_match();
+                if extent.whole_subject {
                     output.extend_from_slice(subject.get(at..whole.start).unwrap_or_default());
                 }
-                fill(template, subject, &found, &mut output)?;
+                fill_template(template, subject, &found, &mut output)?;
                 at = whole.end;
                 // The reference never takes this back before the step above, even after a match that is not empty.
                 after_empty |= whole.is_empty();
-                if !extent.all {
+                if !extent.all_matches {
                     break;
                 }
             }
         }
     }
-    if extent.full {
+    if extent.whole_subject {
         output.extend_from_slice(subject.get(at..).unwrap_or_default());
     }
     Some(output.into())
 }
 
 /// Writes the template with `\0` to `\9` replaced; `None` where it names a group beyond the last that took part.
-fn fill(template: &[u8], subject: &[u8], found: &Captures, output: &mut Vec<u8>) -> Option<()> {
+fn fill_template(template: &[u8], subject: &[u8], found: &Captures, output: &mut Vec<u8>) -> Option<()> {
     let mut bytes = template.iter().peekable();
     while let Some(byte) = bytes.next() {
         match bytes.peek() {
@@ -75,11 +80,12 @@ fn fill(template: &[u8], subject: &[u8], found: &Captures, output: &mut Vec<u8>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::regex::Options;
+    use crate::regex::RegexOptions;
 
     fn run(pattern: &str, subject: &str, template: &str, letters: &str) -> Option<String> {
-        let regex = Regex::compile(pattern.as_bytes(), Options::NONE).expect("a good pattern");
-        let extent = Extent { full: letters.contains('f'), all: letters.contains('g') };
+        let regex = Regex::compile(pattern.as_bytes(), RegexOptions::NONE).expect("a good pattern");
+        let extent =
+            SubstitutionMode { whole_subject: letters.contains('f'), all_matches: letters.contains('g') };
         let result = substitute(&regex, subject.as_bytes(), template.as_bytes(), extent)?;
         Some(String::from_utf8(result.into()).expect("UTF-8"))
     }

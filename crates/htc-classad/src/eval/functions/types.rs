@@ -1,31 +1,31 @@
 //! Tests of types, and the choice between two values (reference: fnCall.cpp).
 
-use crate::eval::computed::{Computed, Evaluated};
-use crate::eval::evaluator::{Call, Entry};
+use crate::eval::computed_value::{ComputedValue, EvalResult};
+use crate::eval::evaluator::{FunctionCall, NamedFunction};
 
-pub(super) const TABLE: &[Entry] = &[
-    ("isUndefined", |call| call.test(Computed::is_undefined)),
-    ("isError", |call| call.test(Computed::is_error)),
-    ("isString", |call| call.test(|value| matches!(value, Computed::Str(_)))),
-    ("isInteger", |call| call.test(|value| matches!(value, Computed::Int(_)))),
-    ("isReal", |call| call.test(|value| matches!(value, Computed::Real(_)))),
-    ("isBoolean", |call| call.test(|value| matches!(value, Computed::Bool(_)))),
-    ("isList", |call| call.test(|value| matches!(value, Computed::List(_)))),
-    ("isClassAd", |call| call.test(|value| matches!(value, Computed::Ad(_)))),
-    ("isAbstime", |call| call.test(|value| matches!(value, Computed::AbsTime(_)))),
-    ("isReltime", |call| call.test(|value| matches!(value, Computed::RelTime(_)))),
+pub(super) const FUNCTIONS: &[NamedFunction] = &[
+    ("isUndefined", |call| call.test_argument(ComputedValue::is_undefined)),
+    ("isError", |call| call.test_argument(ComputedValue::is_error)),
+    ("isString", |call| call.test_argument(|value| matches!(value, ComputedValue::Str(_)))),
+    ("isInteger", |call| call.test_argument(|value| matches!(value, ComputedValue::Int(_)))),
+    ("isReal", |call| call.test_argument(|value| matches!(value, ComputedValue::Real(_)))),
+    ("isBoolean", |call| call.test_argument(|value| matches!(value, ComputedValue::Bool(_)))),
+    ("isList", |call| call.test_argument(|value| matches!(value, ComputedValue::List(_)))),
+    ("isClassAd", |call| call.test_argument(|value| matches!(value, ComputedValue::Ad(_)))),
+    ("isAbstime", |call| call.test_argument(|value| matches!(value, ComputedValue::AbsTime(_)))),
+    ("isReltime", |call| call.test_argument(|value| matches!(value, ComputedValue::RelTime(_)))),
     ("ifThenElse", if_then_else),
 ];
 
 /// Evaluates the branch that the condition chooses, and only that.
-fn if_then_else<'a>(call: &mut Call<'_, 'a>) -> Evaluated<'a> {
-    if call.count() != 3 {
-        return Ok(Computed::Error);
+fn if_then_else<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
+    if call.argument_count() != 3 {
+        return Ok(ComputedValue::Error);
     }
-    let condition = call.value(0)?;
+    let condition = call.eval_argument(0)?;
     match condition.truth() {
-        Some(truth) => call.value(if truth { 1 } else { 2 }),
-        None if condition.is_undefined() => Ok(Computed::Undefined),
-        None => Ok(Computed::Error),
+        Some(truth) => call.eval_argument(if truth { 1 } else { 2 }),
+        None if condition.is_undefined() => Ok(ComputedValue::Undefined),
+        None => Ok(ComputedValue::Error),
     }
 }

@@ -3,7 +3,7 @@
 /// Resolves escapes. `escape` is given the byte behind a backslash and what follows it; it writes what they stand for and
 /// tells how much of what follows belongs to them, or none where that is not allowed. A backslash at the very end stands
 /// for itself.
-fn resolve(
+fn resolve_escapes(
     raw: &[u8],
     out: &mut Vec<u8>,
     mut escape: impl FnMut(u8, &[u8], &mut Vec<u8>) -> Option<usize>,
@@ -23,7 +23,7 @@ fn resolve(
 }
 
 /// The control character that a letter stands for in both syntaxes; every other byte stands for itself.
-fn control(letter: u8) -> u8 {
+fn control_character(letter: u8) -> u8 {
     match letter {
         b'b' => 8,
         b'f' => 12,
@@ -36,7 +36,7 @@ fn control(letter: u8) -> u8 {
 
 /// Resolves the escapes of the new syntax. `false` when one of them makes a NUL byte.
 pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
-    resolve(raw, out, |letter, rest, out| {
+    resolve_escapes(raw, out, |letter, rest, out| {
         let mut used = 0;
         out.push(match letter {
             b'a' => 7,
@@ -55,7 +55,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
                 }
                 value as u8
             }
-            other => control(other),
+            other => control_character(other),
         });
         Some(used)
     })
@@ -63,9 +63,9 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
 
 /// Resolves the escapes of JSON strings, with the reference's own idea of `\u` (jsonSource.cpp).
 pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
-    resolve(raw, out, |letter, rest, out| {
+    resolve_escapes(raw, out, |letter, rest, out| {
         if letter != b'u' {
-            out.push(control(letter));
+            out.push(control_character(letter));
             return Some(0);
         }
         let code = rest

@@ -1,24 +1,25 @@
 //! String literals and quoted names: in the new syntax and JSON escapes are read and neighbours joined, in the old syntax a
 //! backslash is an ordinary byte unless a quote follows. A text that stands in the source as it is meant is not copied.
 
-use super::{BadToken, Kind, Lexer, unescape, unescape_json};
-use crate::syntax::scalar::Text;
+use super::{BadToken, Lexer, TokenKind, unescape, unescape_json};
+use crate::syntax::scalar::TextRange;
 use crate::text::space::is_space;
 
 impl Lexer<'_> {
     /// A string or a quoted name, whose first quote is under the cursor.
-    pub(super) fn string(&mut self, quote: u8) -> Kind {
+    pub(super) fn lex_string(&mut self, quote: u8) -> TokenKind {
         self.at += 1;
-        let complete = if self.dialect.old_strings { self.old_string(quote) } else { self.new_string(quote) };
+        let complete =
+            if self.dialect.old_strings { self.lex_old_string(quote) } else { self.lex_new_string(quote) };
         match complete {
-            Some(_) if quote == b'"' => Kind::String,
-            Some(_) => Kind::Identifier,
-            None => Kind::Bad,
+            Some(_) if quote == b'"' => TokenKind::String,
+            Some(_) => TokenKind::Identifier,
+            None => TokenKind::Bad,
         }
     }
 
     /// A string of the new syntax: escapes, and adjacent literals joined.
-    fn new_string(&mut self, quote: u8) -> Option<()> {
+    fn lex_new_string(&mut self, quote: u8) -> Option<()> {
         let start = self.at;
         let mut raw: Option<Vec<u8>> = None;
         let mut escapes = false;
@@ -50,7 +51,7 @@ impl Lexer<'_> {
             }
             if raw.is_none() && !escapes {
                 self.token.quoted_expression = false;
-                self.token.text = Text { start: start as u32, len: (end - start) as u32 };
+                self.token.text = TextRange { start: start as u32, len: (end - start) as u32 };
                 return Some(());
             }
             let last = &self.source[piece..end];
@@ -74,13 +75,13 @@ impl Lexer<'_> {
                 return None;
             }
             self.token.text =
-                Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 };
+                TextRange { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 };
             return Some(());
         }
     }
 
     /// A string of the old syntax: a backslash is special only before a quote that does not end the line.
-    fn old_string(&mut self, quote: u8) -> Option<()> {
+    fn lex_old_string(&mut self, quote: u8) -> Option<()> {
         let start = self.at;
         let mut piece = start;
         let mut own: Option<usize> = None;
@@ -105,10 +106,13 @@ impl Lexer<'_> {
                 continue;
             }
             self.token.text = match own {
-                None => Text { start: start as u32, len: (end - start) as u32 },
+                None => TextRange { start: start as u32, len: (end - start) as u32 },
                 Some(from) => {
                     self.extra.extend_from_slice(&self.source[piece..end]);
-                    Text { start: (self.source.len() + from) as u32, len: (self.extra.len() - from) as u32 }
+                    TextRange {
+                        start: (self.source.len() + from) as u32,
+                        len: (self.extra.len() - from) as u32,
+                    }
                 }
             };
             return Some(());

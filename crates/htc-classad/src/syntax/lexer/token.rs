@@ -1,11 +1,11 @@
 //! The kinds of token, and what is known of the one under the cursor.
 
-use crate::syntax::scalar::Text;
+use crate::syntax::scalar::TextRange;
 
 /// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     End,
     Bad,
     Identifier,
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     ShiftLeft,
     ShiftRight,
     ShiftRightZero,
-    Bound,
+    Assign,
     Equal,
     NotEqual,
     Is,
@@ -53,25 +53,25 @@ pub(crate) enum Kind {
     CloseBrace,
 }
 
-impl Kind {
-    pub(crate) const COUNT: usize = Kind::CloseBrace as usize + 1;
+impl TokenKind {
+    pub(crate) const COUNT: usize = TokenKind::CloseBrace as usize + 1;
 
     /// Whether a value may end with it, so that a minus sign behind it subtracts.
     #[inline]
     pub(super) fn ends_operand(self) -> bool {
         matches!(
             self,
-            Kind::Integer
-                | Kind::Real
-                | Kind::Boolean
-                | Kind::String
-                | Kind::Undefined
-                | Kind::Error
-                | Kind::Identifier
-                | Kind::Selection
-                | Kind::CloseBox
-                | Kind::CloseParenthesis
-                | Kind::CloseBrace
+            TokenKind::Integer
+                | TokenKind::Real
+                | TokenKind::Boolean
+                | TokenKind::String
+                | TokenKind::Undefined
+                | TokenKind::Error
+                | TokenKind::Identifier
+                | TokenKind::Selection
+                | TokenKind::CloseBox
+                | TokenKind::CloseParenthesis
+                | TokenKind::CloseBrace
         )
     }
 }
@@ -96,11 +96,11 @@ pub enum BadToken {
 /// The token under the cursor. Which fields mean something depends on the kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     /// Where it begins in the source.
     pub(crate) start: usize,
     /// Text of identifiers and strings: offset into source followed by `extra`.
-    pub(crate) text: Text,
+    pub(crate) text: TextRange,
     pub(crate) integer: i64,
     pub(crate) real: f64,
     pub(crate) boolean: bool,

@@ -2,23 +2,23 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{ABSOLUTE, Field, NO_BASE, Node, NodeId, Tree, name_of, special};
+use super::{ABSOLUTE_BASE, AdField, ExprTree, NO_BASE, Node, NodeId, name_info_at, special_name};
 use crate::syntax::AbsTime;
-use crate::syntax::scalar::{Scalar, Text};
+use crate::syntax::scalar::{Scalar, TextRange};
 use crate::syntax::{function_names, name};
 
 /// Makes a tree. The parser and everything that rewrites expressions builds through it.
 #[derive(Debug, Default)]
-pub(crate) struct Builder {
+pub(crate) struct TreeBuilder {
     pub(crate) nodes: Vec<Node>,
     pub(crate) links: Vec<NodeId>,
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<AdField>,
     pub(crate) times: Vec<AbsTime>,
     pub(crate) text: Vec<u8>,
     pub(crate) has_scopes: bool,
 }
 
-impl Builder {
+impl TreeBuilder {
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.links.clear();
@@ -29,86 +29,91 @@ impl Builder {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, node: Node) -> NodeId {
+    pub(crate) fn push_node(&mut self, node: Node) -> NodeId {
         let id = self.nodes.len() as NodeId;
         self.nodes.push(node);
         id
     }
 
-    pub(crate) fn text(&mut self, bytes: &[u8]) -> Text {
+    pub(crate) fn push_text(&mut self, bytes: &[u8]) -> TextRange {
         let start = self.text.len() as u32;
         self.text.extend_from_slice(bytes);
-        Text { start, len: bytes.len() as u32 }
+        TextRange { start, len: bytes.len() as u32 }
     }
 
-    pub(crate) fn scalar(&mut self, scalar: Scalar<&[u8]>) -> NodeId {
-        let scalar = scalar.map(|bytes| self.text(bytes));
-        self.push(scalar.into())
+    pub(crate) fn push_scalar(&mut self, scalar: Scalar<&[u8]>) -> NodeId {
+        let scalar = scalar.map(|bytes| self.push_text(bytes));
+        self.push_node(scalar.into())
     }
 
     /// Adds a name whose text is already in place.
     #[inline(always)]
-    pub(crate) fn name_at(&mut self, text: Text, bytes: &[u8]) -> NodeId {
-        let (hash, special) = (name::hash(bytes), special(bytes));
-        self.push(Node::Name { text, hash, function: function_names::UNKNOWN, special })
+    pub(crate) fn push_name_at(&mut self, text: TextRange, bytes: &[u8]) -> NodeId {
+        let (hash, special) = (name::hash(bytes), special_name(bytes));
+        self.push_node(Node::Name { text, hash, function: function_names::UNKNOWN_FUNCTION, special })
     }
 
-    pub(crate) fn name(&mut self, bytes: &[u8]) -> NodeId {
-        let text = self.text(bytes);
-        self.name_at(text, bytes)
+    pub(crate) fn push_name(&mut self, bytes: &[u8]) -> NodeId {
+        let text = self.push_text(bytes);
+        self.push_name_at(text, bytes)
     }
 
-    pub(crate) fn attr(&mut self, base: NodeId, name: &[u8]) -> NodeId {
-        let name = self.name(name);
-        if base == NO_BASE { name } else { self.push(Node::Attr { base, name }) }
+    pub(crate) fn push_attribute(&mut self, base: NodeId, name: &[u8]) -> NodeId {
+        let name = self.push_name(name);
+        if base == NO_BASE { name } else { self.push_node(Node::Attr { base, name }) }
     }
 
-    pub(crate) fn link(&mut self, nodes: &[NodeId]) -> u32 {
+    pub(crate) fn push_links(&mut self, nodes: &[NodeId]) -> u32 {
         let first = self.links.len() as u32;
         self.links.extend_from_slice(nodes);
         first
     }
 
-    pub(crate) fn call(&mut self, name: &[u8], arguments: &[NodeId]) -> NodeId {
-        let function = function_names::number(name);
-        let name = self.name(name);
-        self.call_of(name, function, arguments)
+    pub(crate) fn push_call(&mut self, name: &[u8], arguments: &[NodeId]) -> NodeId {
+        let function = function_names::function_number(name);
+        let name = self.push_name(name);
+        self.push_numbered_call(name, function, arguments)
     }
 
     /// Adds a call of the function of that number, whose name is in place.
-    pub(crate) fn call_of(&mut self, name: NodeId, number: u16, arguments: &[NodeId]) -> NodeId {
+    pub(crate) fn push_numbered_call(&mut self, name: NodeId, number: u16, arguments: &[NodeId]) -> NodeId {
         if let Node::Name { function, .. } = &mut self.nodes[name as usize] {
             *function = number;
         }
-        let first = self.link(arguments);
-        self.push(Node::Call { name, first, count: arguments.len() as u32 })
+        let first = self.push_links(arguments);
+        self.push_node(Node::Call { name, first, count: arguments.len() as u32 })
     }
 
-    pub(crate) fn list(&mut self, items: &[NodeId]) -> NodeId {
+    pub(crate) fn push_list(&mut self, items: &[NodeId]) -> NodeId {
         self.has_scopes = true;
-        let first = self.link(items);
-        self.push(Node::List { first, count: items.len() as u32 })
+        let first = self.push_links(items);
+        self.push_node(Node::List { first, count: items.len() as u32 })
     }
 
-    pub(crate) fn time(&mut self, time: AbsTime) -> NodeId {
+    pub(crate) fn push_time(&mut self, time: AbsTime) -> NodeId {
         self.times.push(time);
-        self.push(Node::AbsTime(self.times.len() as u32 - 1))
+        self.push_node(Node::AbsTime(self.times.len() as u32 - 1))
     }
 
     /// Adds an ad of these fields, whose names stand in this builder's own text.
-    pub(crate) fn ad(&mut self, fields: &mut [Field]) -> NodeId {
+    pub(crate) fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let own = std::mem::take(&mut self.text);
-        let id = self.ad_with(fields, |text| &own[text.start as usize..(text.start + text.len) as usize]);
+        let id =
+            self.push_ad_with(fields, |text| &own[text.start as usize..(text.start + text.len) as usize]);
         self.text = own;
         id
     }
 
     /// Adds an ad of these fields: the last value of a name counts, under its first spelling. `bytes` gives the text
     /// of a name, since a parser's names stand in its source until the tree is finished.
-    pub(crate) fn ad_with<'t>(&mut self, fields: &mut [Field], bytes: impl Fn(Text) -> &'t [u8]) -> NodeId {
+    pub(crate) fn push_ad_with<'t>(
+        &mut self,
+        fields: &mut [AdField],
+        bytes: impl Fn(TextRange) -> &'t [u8],
+    ) -> NodeId {
         self.has_scopes = true;
         let nodes = &self.nodes;
-        let bytes = |field: &Field| bytes(name_of(nodes, field.name).text);
+        let bytes = |field: &AdField| bytes(name_info_at(nodes, field.name).text);
         fields.sort_by(|a, b| name::ad_order(bytes(a), bytes(b)));
         let first = self.fields.len() as u32;
         for (at, field) in fields.iter().enumerate() {
@@ -119,17 +124,17 @@ impl Builder {
             }
         }
         let count = self.fields.len() as u32 - first;
-        self.push(Node::Ad { first, count })
+        self.push_node(Node::Ad { first, count })
     }
 
     /// The finished tree. The builder is left as it was, so that its memory can be used again.
-    pub(crate) fn finish(&self) -> Tree {
+    pub(crate) fn finish(&self) -> ExprTree {
         self.finish_with(self.text.as_slice().into())
     }
 
     /// The finished tree with a text that names and strings stand in, in place of the builder's own.
-    pub(crate) fn finish_with(&self, text: Box<[u8]>) -> Tree {
-        Tree {
+    pub(crate) fn finish_with(&self, text: Box<[u8]>) -> ExprTree {
+        ExprTree {
             nodes: self.nodes.as_slice().into(),
             links: self.links.as_slice().into(),
             fields: self.fields.as_slice().into(),
@@ -137,80 +142,80 @@ impl Builder {
             text,
             has_scopes: self.has_scopes,
             regexes: OnceLock::new(),
-            texts: Default::default(),
-            patterns: None,
+            cached_forms: Default::default(),
+            print_templates: None,
         }
     }
 
     /// Copies the expression at `root` of `tree` into this builder. It does not recurse.
-    pub(crate) fn copy(&mut self, tree: &Arc<Tree>, root: NodeId) -> NodeId {
-        self.copy_with(tree, root, &mut |_, _| None)
+    pub(crate) fn copy_node(&mut self, tree: &Arc<ExprTree>, root: NodeId) -> NodeId {
+        self.copy_replacing(tree, root, &mut |_, _| None)
     }
 
     /// A copy of one node whose parts, copied, are the last that are done.
-    fn with_parts(&mut self, tree: &Tree, id: NodeId, done: &mut Vec<NodeId>) -> NodeId {
+    fn copy_with_children(&mut self, tree: &ExprTree, id: NodeId, done: &mut Vec<NodeId>) -> NodeId {
         let mut take = |count: usize| done.split_off(done.len() - count);
         match tree.node(id) {
-            Node::Str(text) => self.scalar(Scalar::Str(tree.bytes(text))),
-            Node::AbsTime(time) => self.time(tree.times[time as usize]),
-            Node::Name { text, .. } => self.name(tree.bytes(text)),
+            Node::Str(text) => self.push_scalar(Scalar::Str(tree.text_bytes(text))),
+            Node::AbsTime(time) => self.push_time(tree.times[time as usize]),
+            Node::Name { text, .. } => self.push_name(tree.text_bytes(text)),
             Node::Attr { base, name } => {
-                let base = if base == ABSOLUTE { base } else { take(1)[0] };
-                self.attr(base, tree.name_bytes(name))
+                let base = if base == ABSOLUTE_BASE { base } else { take(1)[0] };
+                self.push_attribute(base, tree.name_bytes(name))
             }
             Node::Unary(op, _) => {
                 let operand = take(1)[0];
-                self.push(Node::Unary(op, operand))
+                self.push_node(Node::Unary(op, operand))
             }
             Node::Binary(op, _, _) => {
                 let operands = take(2);
-                self.push(Node::Binary(op, operands[0], operands[1]))
+                self.push_node(Node::Binary(op, operands[0], operands[1]))
             }
             Node::Ternary { .. } => {
                 let parts = take(3);
-                let branches = self.link(&parts[1..]);
-                self.push(Node::Ternary { condition: parts[0], branches })
+                let branches = self.push_links(&parts[1..]);
+                self.push_node(Node::Ternary { condition: parts[0], branches })
             }
-            Node::Call { name, count, .. } => self.call(tree.name_bytes(name), &take(count as usize)),
-            Node::List { count, .. } => self.list(&take(count as usize)),
+            Node::Call { name, count, .. } => self.push_call(tree.name_bytes(name), &take(count as usize)),
+            Node::List { count, .. } => self.push_list(&take(count as usize)),
             Node::Ad { first, count } => {
                 let fields = tree.fields(first, count).iter().zip(take(count as usize));
-                let mut fields: Vec<Field> = fields
-                    .map(|(field, node)| Field { name: self.name(tree.name_bytes(field.name)), node })
+                let mut fields: Vec<AdField> = fields
+                    .map(|(field, node)| AdField { name: self.push_name(tree.name_bytes(field.name)), node })
                     .collect();
-                self.ad(&mut fields)
+                self.push_ad(&mut fields)
             }
-            literal => self.push(literal),
+            literal => self.push_node(literal),
         }
     }
 
     /// Copies an expression; `replace` may put another node of this builder in place of any.
-    pub(crate) fn copy_with(
+    pub(crate) fn copy_replacing(
         &mut self,
-        tree: &Arc<Tree>,
+        tree: &Arc<ExprTree>,
         root: NodeId,
         replace: &mut dyn FnMut(&mut Self, NodeId) -> Option<NodeId>,
     ) -> NodeId {
-        enum Step {
+        enum CopyStep {
             Enter(NodeId),
             Leave(NodeId),
         }
-        let mut todo = vec![Step::Enter(root)];
+        let mut todo = vec![CopyStep::Enter(root)];
         let mut done: Vec<NodeId> = Vec::new();
         while let Some(step) = todo.pop() {
             match step {
-                Step::Enter(id) => {
+                CopyStep::Enter(id) => {
                     if let Some(other) = replace(self, id) {
                         done.push(other);
                         continue;
                     }
-                    todo.push(Step::Leave(id));
+                    todo.push(CopyStep::Leave(id));
                     let mut children = Vec::new();
                     tree.children(id, &mut children);
-                    todo.extend(children.into_iter().rev().map(Step::Enter));
+                    todo.extend(children.into_iter().rev().map(CopyStep::Enter));
                 }
-                Step::Leave(id) => {
-                    let copied = self.with_parts(tree, id, &mut done);
+                CopyStep::Leave(id) => {
+                    let copied = self.copy_with_children(tree, id, &mut done);
                     done.push(copied);
                 }
             }

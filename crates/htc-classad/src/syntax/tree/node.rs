@@ -1,14 +1,14 @@
 //! The nodes of a tree, and what names mean by themselves.
 
-use crate::syntax::scalar::{Scalar, Text};
+use crate::syntax::scalar::{Scalar, TextRange};
 
 /// The number of a node within its tree.
 pub(crate) type NodeId = u32;
 
-/// In place of a base in [`Tree::reference`]: a plain name, looked up from the current ad.
+/// In place of a base in [`ExprTree::reference`]: a plain name, looked up from the current ad.
 pub(crate) const NO_BASE: NodeId = u32::MAX;
 /// In place of a base: `.name`, looked up from the root ad.
-pub(crate) const ABSOLUTE: NodeId = u32::MAX - 1;
+pub(crate) const ABSOLUTE_BASE: NodeId = u32::MAX - 1;
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
@@ -18,18 +18,18 @@ pub(crate) enum Node {
     Bool(bool),
     Int(i64),
     Real(f64),
-    Str(Text),
+    Str(TextRange),
     /// Index into the times.
     AbsTime(u32),
     /// A `relTime("...")` literal. It evaluates to a real (literals.cpp).
     RelTime(f64),
     /// A name, looked up from the current ad. It is also what nodes with a name of their own mean by its number.
     Name {
-        text: Text,
+        text: TextRange,
         hash: u32,
-        /// Number of the function of that name, [`function_names::UNKNOWN`] for names that are not called or not known.
+        /// Number of the function of that name, [`function_names::UNKNOWN_FUNCTION`] for names that are not called or not known.
         function: u16,
-        special: Special,
+        special: SpecialName,
     },
     /// `.name` or `base.name`.
     Attr {
@@ -66,9 +66,9 @@ pub(crate) enum Node {
 const _: () = assert!(size_of::<Node>() == 16);
 
 /// Flat, since a [`Scalar`] within it would make it half as large again.
-impl From<Scalar<Text>> for Node {
+impl From<Scalar<TextRange>> for Node {
     #[inline(always)]
-    fn from(scalar: Scalar<Text>) -> Self {
+    fn from(scalar: Scalar<TextRange>) -> Self {
         match scalar {
             Scalar::Undefined => Node::Undefined,
             Scalar::Error => Node::Error,
@@ -83,7 +83,7 @@ impl From<Scalar<Text>> for Node {
 impl Node {
     /// The scalar that it is.
     #[inline(always)]
-    pub(crate) fn scalar(self) -> Option<Scalar<Text>> {
+    pub(crate) fn as_scalar(self) -> Option<Scalar<TextRange>> {
         Some(match self {
             Node::Undefined => Scalar::Undefined,
             Node::Error => Scalar::Error,
@@ -137,7 +137,7 @@ pub(crate) enum BinaryOp {
 impl BinaryOp {
     /// Whether it is a connective or a comparison of values.
     #[inline(always)]
-    pub(crate) fn gives_truth(self) -> bool {
+    pub(crate) fn is_truth_valued(self) -> bool {
         use BinaryOp::{And, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Or};
         matches!(self, And | Or | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
     }
@@ -145,7 +145,7 @@ impl BinaryOp {
 
 /// Names that mean something where no attribute of that name is in the ad (`AttributeReference::_Evaluate`, attrrefs.cpp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
+pub(crate) enum SpecialName {
     None,
     SelfAd,
     Parent,
@@ -160,37 +160,41 @@ pub(crate) enum Special {
 
 /// What is known of the name at a node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Name {
-    pub(crate) text: Text,
+pub(crate) struct NameInfo {
+    pub(crate) text: TextRange,
     pub(crate) hash: u32,
     pub(crate) function: u16,
-    pub(crate) special: Special,
+    pub(crate) special: SpecialName,
 }
 
 /// An attribute of an ad within an expression.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub(crate) struct AdField {
     pub(crate) name: NodeId,
     pub(crate) node: NodeId,
 }
 
 /// What a name means where no attribute has it.
 #[inline]
-pub(crate) fn special(name: &[u8]) -> Special {
+pub(crate) fn special_name(name: &[u8]) -> SpecialName {
     // The lengths of the names below, a bit for each.
-    const LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11;
-    if LENGTHS >> name.len().min(31) & 1 == 0 { Special::None } else { special_of_length(name) }
+    const SPECIAL_NAME_LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11;
+    if SPECIAL_NAME_LENGTHS >> name.len().min(31) & 1 == 0 {
+        SpecialName::None
+    } else {
+        special_name_of_length(name)
+    }
 }
 
-fn special_of_length(name: &[u8]) -> Special {
+fn special_name_of_length(name: &[u8]) -> SpecialName {
     match name.len() {
-        2 if name.eq_ignore_ascii_case(b"my") => Special::My,
-        4 if name.eq_ignore_ascii_case(b"self") => Special::SelfAd,
-        4 if name.eq_ignore_ascii_case(b"root") => Special::Root,
-        6 if name.eq_ignore_ascii_case(b"target") => Special::Target,
-        6 if name.eq_ignore_ascii_case(b"parent") => Special::Parent,
-        8 if name.eq_ignore_ascii_case(b"toplevel") => Special::Root,
-        11 if name.eq_ignore_ascii_case(b"currenttime") => Special::CurrentTime,
-        _ => Special::None,
+        2 if name.eq_ignore_ascii_case(b"my") => SpecialName::My,
+        4 if name.eq_ignore_ascii_case(b"self") => SpecialName::SelfAd,
+        4 if name.eq_ignore_ascii_case(b"root") => SpecialName::Root,
+        6 if name.eq_ignore_ascii_case(b"target") => SpecialName::Target,
+        6 if name.eq_ignore_ascii_case(b"parent") => SpecialName::Parent,
+        8 if name.eq_ignore_ascii_case(b"toplevel") => SpecialName::Root,
+        11 if name.eq_ignore_ascii_case(b"currenttime") => SpecialName::CurrentTime,
+        _ => SpecialName::None,
     }
 }

@@ -2,18 +2,18 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::site::Site;
-use crate::config::parameters::is_parameter;
-use crate::config::standing::{Standing, Unread};
-use htc_base::text::{caseless, similar};
+use super::site_names::SiteNames;
+use crate::config::name_status::{NameStatus, UnreadReason};
+use crate::config::parameter_names::is_parameter;
+use htc_base::text::{caseless, similar_names};
 
 /// What is asked for slot types alone (`slot_builder.cpp`, `Resource.cpp`, constructor).
-const OF_TYPES: [&str; 4] = ["PARTITIONABLE", "BACKFILL", "NAME_PREFIX", "HIDDEN"];
+const TYPE_ONLY_SETTINGS: [&str; 4] = ["PARTITIONABLE", "BACKFILL", "NAME_PREFIX", "HIDDEN"];
 
 /// Parameters that are looked up for a slot's type before the plain ones: `Resource.cpp`,
 /// `publish_slot_config_overrides`, `publish_static` and the callers of `Resource::param`; `Reqexp.cpp`,
 /// `reqexp_config`.
-const OVERRIDES: [&str; 44] = [
+const TYPE_OVERRIDES: [&str; 44] = [
     "START",
     "SUSPEND",
     "CONTINUE",
@@ -62,160 +62,175 @@ const OVERRIDES: [&str; 44] = [
 
 /// What is asked for a slot by its own name (`slot_builder.cpp`, `paramExecuteDir`; `Resource.cpp`, `publish_static`,
 /// `getHookKeyword`; `os_proc.cpp`; `job_info_communicator.cpp`, `initUserPriv`).
-const OF_SLOTS: [&str; 6] =
+const SLOT_ONLY_SETTINGS: [&str; 6] =
     ["EXECUTE", "USER", "JOB_HOOK_KEYWORD", "CPU_AFFINITY", "STARTD_ATTRS", "STARTD_EXPRS"];
 
-pub(super) fn standing(name: &[u8], site: &Site) -> Option<Standing> {
-    of_type(name, site).or_else(|| of_slot(name, site)).or_else(|| turned(name, site))
+pub(super) fn classify_slot_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
+    classify_type_setting(name, site)
+        .or_else(|| classify_slot_setting(name, site))
+        .or_else(|| classify_misordered_name(name, site))
 }
 
-fn is_in(names: &[&str], name: &[u8]) -> bool {
+fn is_listed(names: &[&str], name: &[u8]) -> bool {
     names.iter().any(|known| caseless::eq(known.as_bytes(), name))
 }
 
 /// Whether a parameter may be set for a slot type.
-fn is_override(name: &[u8], site: &Site) -> bool {
+fn is_override(name: &[u8], site: &SiteNames) -> bool {
     let of_resource = ["CONSUMPTION_", "MODIFY_REQUEST_EXPR_"]
         .iter()
         .any(|start| caseless::strip_prefix(name, start.as_bytes()).is_some());
-    is_in(&OVERRIDES, name) || of_resource || site.is_attribute(name)
+    is_listed(&TYPE_OVERRIDES, name) || of_resource || site.is_attribute(name)
 }
 
-fn nearest<'n>(name: &[u8], lists: &[&[&'n str]], site: &'n Site) -> Option<&'n BStr> {
+fn nearest_setting<'n>(name: &[u8], lists: &[&[&'n str]], site: &'n SiteNames) -> Option<&'n BStr> {
     let listed = lists.iter().flat_map(|list| list.iter().map(|known| known.as_bytes()));
     let all = listed.chain(site.attributes.iter().map(|attribute| &attribute[..]));
-    similar::nearest(name, all).map(BStr::new)
+    similar_names::nearest(name, all).map(BStr::new)
 }
 
 /// `SLOT_TYPE_<n>` and `NUM_SLOTS_TYPE_<n>` (`slot_builder.cpp`, `initTypes`, `countTypes`; `Resource.cpp`,
 /// `SlotType::insert_param`).
-fn of_type(name: &[u8], site: &Site) -> Option<Standing> {
+fn classify_type_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let (what, rest) = match caseless::strip_prefix(name, b"SLOT_TYPE_") {
         Some(rest) => ("SLOT_TYPE_", rest),
         None => ("NUM_SLOTS_TYPE_", caseless::strip_prefix(name, b"NUM_SLOTS_TYPE_")?),
     };
-    let Some((id, rest)) = number(rest) else {
-        return Unread::standing("slot types are numbered", format!("write {what}<n>"));
+    let Some((id, rest)) = split_leading_number(rest) else {
+        return UnreadReason::unread_status("slot types are numbered", format!("write {what}<n>"));
     };
-    if let Some(plain) = padded(name, what.len()) {
-        return Unread::standing(WITHOUT_ZEROS, format!("did you mean {plain}?"));
+    if let Some(plain) = strip_leading_zeros(name, what.len()) {
+        return UnreadReason::unread_status(NO_LEADING_ZEROS, format!("did you mean {plain}?"));
     }
     if id > site.last_slot_type {
         let last = site.last_slot_type;
-        return Unread::standing(
+        return UnreadReason::unread_status(
             format!("only slot types up to {last} are looked at"),
             format!("set MAX_SLOT_TYPES = {id}, or take a number from 1 to {last}"),
         );
     }
     if rest.is_empty() {
         return match id {
-            0 => Unread::standing("type 0 is the one that needs no description", "take a number from 1 on"),
-            _ => Some(Standing::Read),
+            0 => UnreadReason::unread_status(
+                "type 0 is the one that needs no description",
+                "take a number from 1 on",
+            ),
+            _ => Some(NameStatus::Read),
         };
     }
     let Some(knob) = rest.strip_prefix(b"_").filter(|_| what == "SLOT_TYPE_") else {
-        return Unread::standing("slot types are numbered", format!("write {what}{id}"));
+        return UnreadReason::unread_status("slot types are numbered", format!("write {what}{id}"));
     };
-    if is_in(&OF_TYPES, knob) || is_override(knob, site) || of_slot(knob, site) == Some(Standing::Read) {
-        return Some(Standing::Read);
+    if is_listed(&TYPE_ONLY_SETTINGS, knob)
+        || is_override(knob, site)
+        || classify_slot_setting(knob, site) == Some(NameStatus::Read)
+    {
+        return Some(NameStatus::Read);
     }
     let shown = BStr::new(knob);
     if caseless::eq(knob, b"IS_OWNER") || caseless::eq(knob, b"CPU_BUSY") {
         let meant = if caseless::eq(knob, b"IS_OWNER") { "IsOwner" } else { "CpuBusy" };
         let why = format!("for a slot type {meant} is looked up, not {shown}");
-        return Unread::standing(why, format!("did you mean SLOT_TYPE_{id}_{meant}?"));
+        return UnreadReason::unread_status(why, format!("did you mean SLOT_TYPE_{id}_{meant}?"));
     }
-    if let Some(near) = nearest(knob, &[&OF_TYPES, &OVERRIDES], site) {
+    if let Some(near) = nearest_setting(knob, &[&TYPE_ONLY_SETTINGS, &TYPE_OVERRIDES], site) {
         let why = format!("a slot type has no {shown}");
-        return Unread::standing(why, format!("did you mean SLOT_TYPE_{id}_{near}?"));
+        return UnreadReason::unread_status(why, format!("did you mean SLOT_TYPE_{id}_{near}?"));
     }
     if is_parameter(knob) {
         let why = format!("{shown} is the same for all slots, it cannot be set for a slot type");
-        return Unread::standing(why, format!("set {shown}"));
+        return UnreadReason::unread_status(why, format!("set {shown}"));
     }
-    Unread::standing(
+    UnreadReason::unread_status(
         format!("a slot type has no {shown}, and no list advertises an attribute of that name"),
         format!("to advertise it, add {shown} to STARTD_ATTRS"),
     )
 }
 
 /// `SLOT<n>_X`, and `SLOT<n>_<m>_X` for a dynamic slot.
-fn of_slot(name: &[u8], site: &Site) -> Option<Standing> {
+fn classify_slot_setting(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let (prefix, id, rest) = site.slot_prefixes.iter().find_map(|prefix| {
         let rest = caseless::strip_prefix(name, prefix)?;
-        let (id, rest) = number(rest)?;
+        let (id, rest) = split_leading_number(rest)?;
         Some((&name[..prefix.len()], id, rest.strip_prefix(b"_")?))
     })?;
-    let (knob, is_dynamic) = match number(rest).and_then(|(_, rest)| rest.strip_prefix(b"_")) {
+    let (knob, is_dynamic) = match split_leading_number(rest).and_then(|(_, rest)| rest.strip_prefix(b"_")) {
         Some(knob) => (knob, true),
         None => (rest, false),
     };
     let shown = BStr::new(knob);
     let slot = format!("{}{id}", BStr::new(prefix));
     let second = prefix.len() + id.to_string().len() + 1;
-    if let Some(plain) = padded(name, prefix.len()).or_else(|| padded(name, second).filter(|_| is_dynamic)) {
-        return Unread::standing(WITHOUT_ZEROS, format!("did you mean {plain}?"));
+    if let Some(plain) = strip_leading_zeros(name, prefix.len())
+        .or_else(|| strip_leading_zeros(name, second).filter(|_| is_dynamic))
+    {
+        return UnreadReason::unread_status(NO_LEADING_ZEROS, format!("did you mean {plain}?"));
     }
     if id == 0 {
-        return Unread::standing(
+        return UnreadReason::unread_status(
             "slots are numbered from 1",
             format!("write {}<n>_{shown}", BStr::new(prefix)),
         );
     }
     if is_dynamic {
-        if is_in(&["USER", "JOB_HOOK_KEYWORD"], knob) {
-            return Some(Standing::Read);
+        if is_listed(&["USER", "JOB_HOOK_KEYWORD"], knob) {
+            return Some(NameStatus::Read);
         }
         let why = "a dynamic slot has only USER and JOB_HOOK_KEYWORD of its own, all else is its parent's";
-        return Unread::standing(why, format!("did you mean {slot}_{shown}?"));
+        return UnreadReason::unread_status(why, format!("did you mean {slot}_{shown}?"));
     }
-    if is_in(&OF_SLOTS, knob) || site.is_attribute(knob) {
-        return Some(Standing::Read);
+    if is_listed(&SLOT_ONLY_SETTINGS, knob) || site.is_attribute(knob) {
+        return Some(NameStatus::Read);
     }
-    if is_override(knob, site) || is_in(&OF_TYPES, knob) {
-        return Unread::standing(
+    if is_override(knob, site) || is_listed(&TYPE_ONLY_SETTINGS, knob) {
+        return UnreadReason::unread_status(
             format!("no slot has a {shown} of its own, only slot types have"),
             format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or let {shown} ask for SlotID"),
         );
     }
-    if let Some(near) = nearest(knob, &[&OF_SLOTS], site) {
-        return Unread::standing(format!("a slot has no {shown}"), format!("did you mean {slot}_{near}?"));
+    if let Some(near) = nearest_setting(knob, &[&SLOT_ONLY_SETTINGS], site) {
+        return UnreadReason::unread_status(
+            format!("a slot has no {shown}"),
+            format!("did you mean {slot}_{near}?"),
+        );
     }
     if is_parameter(knob) {
         let why = format!("{shown} is the same for all slots");
-        return Unread::standing(why, format!("set {shown}"));
+        return UnreadReason::unread_status(why, format!("set {shown}"));
     }
-    Unread::standing(
+    UnreadReason::unread_status(
         format!("a slot has no {shown}, and no list advertises an attribute of that name"),
         format!("to advertise it, add {shown} to STARTD_ATTRS or {slot}_STARTD_ATTRS"),
     )
 }
 
 /// `START_SLOT2`, `START_SLOT_TYPE_2`: the parts in the wrong order.
-fn turned(name: &[u8], site: &Site) -> Option<Standing> {
+fn classify_misordered_name(name: &[u8], site: &SiteNames) -> Option<NameStatus> {
     let at = name.to_ascii_uppercase().rfind("_SLOT")?;
     let (knob, slot) = (&name[..at], &name[at + 1..]);
-    let is_known = is_override(knob, site) || is_in(&OF_TYPES, knob) || is_in(&OF_SLOTS, knob);
+    let is_known = is_override(knob, site)
+        || is_listed(&TYPE_ONLY_SETTINGS, knob)
+        || is_listed(&SLOT_ONLY_SETTINGS, knob);
     let digits =
         caseless::strip_prefix(slot, b"SLOT_TYPE_").or_else(|| caseless::strip_prefix(slot, b"SLOT"))?;
-    if !is_known || !matches!(number(digits), Some((_, rest)) if rest.is_empty()) {
+    if !is_known || !matches!(split_leading_number(digits), Some((_, rest)) if rest.is_empty()) {
         return None;
     }
     let (shown, slot) = (BStr::new(knob), BStr::new(slot));
     let why = format!("what is meant for some slots begins with the slot, not with {shown}");
-    if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_in(&OF_SLOTS, knob) {
-        return Unread::standing(why, format!("did you mean {slot}_{shown}?"));
+    if caseless::strip_prefix(slot, b"SLOT_TYPE_").is_some() || is_listed(&SLOT_ONLY_SETTINGS, knob) {
+        return UnreadReason::unread_status(why, format!("did you mean {slot}_{shown}?"));
     }
-    Unread::standing(
+    UnreadReason::unread_status(
         why,
         format!("write SLOT_TYPE_<n>_{shown} for the type of {slot}, or let {shown} ask for SlotID"),
     )
 }
 
-const WITHOUT_ZEROS: &str = "numbers in names are looked for without zeros in front";
+const NO_LEADING_ZEROS: &str = "numbers in names are looked for without zeros in front";
 
 /// A name without the zeros in front of the number that begins there, if it has any (the daemons make the name with `%d`).
-fn padded(name: &[u8], at: usize) -> Option<BString> {
+fn strip_leading_zeros(name: &[u8], at: usize) -> Option<BString> {
     let (before, number) = name.split_at_checked(at)?;
     let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
     let zeros = number.iter().take(digits.saturating_sub(1)).take_while(|b| **b == b'0').count();
@@ -223,7 +238,7 @@ fn padded(name: &[u8], at: usize) -> Option<BString> {
 }
 
 /// A leading number and what follows it.
-fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+fn split_leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let number = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
     Some((number, &text[digits..]))

@@ -1,0 +1,182 @@
+//! Attributes copied, renamed and dropped within an ad: their values stay in the ad and no expression is made of them.
+
+use super::{ClassAd, NameIndex, StoredValue};
+use crate::syntax::name;
+use crate::syntax::scalar::TextRange;
+
+impl ClassAd {
+    /// Gives the attribute `to` the value of `from`, which may be the chained parent's; whether there was one. As with
+    /// [`ClassAd::insert`], the spelling of an attribute that is there already is kept.
+    pub fn copy_within(&mut self, from: &[u8], to: &[u8]) -> bool {
+        let Some(at) = self.find(from, name::hash(from)) else {
+            let Some(expr) = self.get(from) else { return false };
+            self.insert(to, expr);
+            return true;
+        };
+        let hash = name::hash(to);
+        let there = self.find(to, hash);
+        if there == Some(at) {
+            return true;
+        }
+        let slot = match (&self.entries[at].value, there) {
+            (StoredValue::Str(_) | StoredValue::QuotedLine(_), None) => {
+                self.copy_string(at, to, hash);
+                return true;
+            }
+            (StoredValue::Str(_) | StoredValue::QuotedLine(_), Some(_)) => {
+                self.compact_if_needed();
+                let (StoredValue::Str(text) | StoredValue::QuotedLine(text)) = self.entries[at].value else {
+                    return false;
+                };
+                let copy = TextRange { start: self.text.len() as u32, len: text.len };
+                self.text.extend_from_within(text.start as usize..text.start as usize + text.len as usize);
+                StoredValue::Str(copy)
+            }
+            (other, _) => other.clone(),
+        };
+        match there {
+            Some(there) => self.replace_value(there, slot),
+            None => self.put_new(to, hash, slot),
+        }
+        true
+    }
+
+    /// Moves the value of the attribute `from` to `to`; whether there was one. What the chained parent has under the old
+    /// name is hidden as with [`ClassAd::remove`].
+    pub fn rename(&mut self, from: &[u8], to: &[u8]) -> bool {
+        if self.parent.is_some() {
+            let Some(expr) = self.remove(from) else { return false };
+            self.insert(to, expr);
+            return true;
+        }
+        let Some(at) = self.find(from, name::hash(from)) else { return false };
+        let hash = name::hash(to);
+        match self.find(to, hash).filter(|&other| other != at) {
+            Some(other) => {
+                self.split_off_name(at);
+                let value = std::mem::replace(&mut self.entries[at].value, StoredValue::Undefined);
+                self.replace_value(other, value);
+                self.remove_entry(at);
+            }
+            None => {
+                self.rename_entry(at, to);
+                let old = std::mem::replace(&mut self.hashes[at], hash);
+                if let Some(index) = &mut self.index {
+                    index.remove(old, at as u32);
+                    index.insert(hash, at as u32);
+                    if index.needs_rebuild() {
+                        **index = NameIndex::build(&self.hashes);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// As [`ClassAd::remove`], for those who have no use for the value; whether there was one.
+    pub fn discard(&mut self, name: &[u8]) -> bool {
+        if self.parent.is_some() {
+            return self.remove(name).is_some();
+        }
+        let found = self.find(name, name::hash(name));
+        if let Some(at) = found {
+            self.remove_entry(at);
+        }
+        found.is_some()
+    }
+
+    /// Removes an entry.
+    pub(super) fn remove_entry(&mut self, at: usize) {
+        self.discard_entry_text(at);
+        let hash = self.hashes.swap_remove(at);
+        self.entries.swap_remove(at);
+        let last = self.hashes.len();
+        if let Some(index) = &mut self.index {
+            index.remove(hash, at as u32);
+            if at < last {
+                index.renumber(self.hashes[at], last as u32, at as u32);
+            }
+            if index.needs_rebuild() {
+                **index = NameIndex::build(&self.hashes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::ad_io::format::long;
+
+    /// Does the same with expressions taken out and put in again.
+    fn slowly(ad: &mut ClassAd, what: &str, from: &str, to: &str) -> bool {
+        let found = if what == "copy" { ad.get(from) } else { ad.remove(from) };
+        match (what, found) {
+            (_, None) => false,
+            ("discard", Some(_)) => true,
+            (_, Some(expr)) => {
+                ad.insert(to, expr);
+                true
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_stay_in_the_ad_are_those_that_are_taken_out() {
+        let lines: Vec<String> =
+            (0..80).map(|n| format!("Name{n} = {}", ["1", "\"text\"", "a + 1", "2.5"][n % 4])).collect();
+        for few in [6, 80] {
+            for with_parent in [false, true] {
+                let mut quick = ClassAd::new();
+                lines[..few]
+                    .iter()
+                    .for_each(|line| drop(quick.insert_line(line.as_bytes()).expect("a line")));
+                if with_parent {
+                    let mut parent = ClassAd::new();
+                    parent.set("NAME1", "hidden");
+                    parent.set("Above", "from above");
+                    quick.chain(Some(Arc::new(parent)));
+                }
+                let mut slow = quick.clone();
+                for (what, from, to) in [
+                    ("copy", "Name1", "Copy"),
+                    ("copy", "NAME1", "name0"),
+                    ("copy", "name5", "Name5"),
+                    ("copy", "Above", "Below"),
+                    ("copy", "none", "Name3"),
+                    ("rename", "Name1", "New"),
+                    ("rename", "name2", "NAME2"),
+                    ("rename", "name3", "Name5"),
+                    ("rename", "none", "Name4"),
+                    ("discard", "NAME4", ""),
+                    ("discard", "none", ""),
+                    ("copy", "Name5", "Last"),
+                ] {
+                    let done = match what {
+                        "copy" => quick.copy_within(from.as_bytes(), to.as_bytes()),
+                        "rename" => quick.rename(from.as_bytes(), to.as_bytes()),
+                        _ => quick.discard(from.as_bytes()),
+                    };
+                    assert_eq!(done, slowly(&mut slow, what, from, to), "{what} {from} {to}");
+                    assert_eq!(long::print(&quick), long::print(&slow), "{what} {from} {to}");
+                    assert!(quick.names().all(|name| quick.contains(name)), "{what} {from} {to}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn copies_of_texts_do_not_pile_up() {
+        let mut ad = ClassAd::new();
+        ad.set("A", "some longer text".repeat(10));
+        for _ in 0..10_000 {
+            ad.copy_within(b"A", b"B");
+            ad.rename(b"B", b"C");
+            ad.copy_within(b"C", b"A");
+        }
+        assert!(ad.text.len() < 40_000, "{}", ad.text.len());
+        assert_eq!(ad.string("a"), ad.string("c"));
+    }
+}

@@ -1,0 +1,118 @@
+//! What an expression is made of, one level deep: for those who work on the logic of a condition and not on its value.
+
+use bstr::BString;
+
+use super::Value;
+use crate::syntax::Expr;
+use crate::syntax::expr::ExprRepr;
+use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, NO_BASE, Node, NodeId, UnaryOp};
+
+/// The outermost operation of an expression, parentheses around it left out of account.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A literal that is no list and no ad.
+    Literal(Value),
+    /// A name, with or without scope.
+    Reference,
+    /// `base.name` where the base is more than a scope.
+    Select(Expr, BString),
+    /// `left && right`.
+    And(Expr, Expr),
+    /// `left || right`.
+    Or(Expr, Expr),
+    /// `! operand`.
+    Not(Expr),
+    /// `condition ? first : second`, or `ifThenElse()` of them.
+    Conditional(Expr, Expr, Expr),
+    /// A comparison: its operator (`==`, `!=`, `<`, `<=`, `>`, `>=`, `=?=`, `=!=`) and the operands.
+    Compare(&'static str, Expr, Expr),
+    /// A call: the function as it is spelled, and its arguments.
+    Call(BString, Vec<Expr>),
+    /// Anything else, with its parts.
+    Other(Vec<Expr>),
+}
+
+impl Expr {
+    /// What the expression is made of.
+    ///
+    /// ```
+    /// use htc_classad::{Expr, ExprKind};
+    /// let expr = Expr::parse(b"(A > 1 && B)").unwrap();
+    /// let ExprKind::And(left, right) = expr.kind() else { panic!() };
+    /// assert_eq!((left.unparse(), right.unparse()), ("A > 1".into(), "B".into()));
+    /// ```
+    pub fn kind(&self) -> ExprKind {
+        let whole = self.without_parentheses();
+        let ExprRepr::Node(tree, root) = &whole.0 else {
+            return ExprKind::Literal(whole.as_literal().unwrap_or(Value::Error));
+        };
+        let part = |id: NodeId| Expr::from_tree(tree, id);
+        let parts = || {
+            let mut ids = Vec::new();
+            tree.children(*root, &mut ids);
+            ids.into_iter().map(part).collect::<Vec<_>>()
+        };
+        match (tree.as_reference(*root), tree.node(*root)) {
+            (Some((NO_BASE | ABSOLUTE_BASE, _)), _) => ExprKind::Reference,
+            (Some((base, name)), _) => match tree.as_reference(base) {
+                Some((NO_BASE, scope)) if is_scope(tree.name_bytes(scope)) => ExprKind::Reference,
+                _ => ExprKind::Select(part(base), tree.name_bytes(name).into()),
+            },
+            (None, Node::Binary(BinaryOp::And, left, right)) => ExprKind::And(part(left), part(right)),
+            (None, Node::Binary(BinaryOp::Or, left, right)) => ExprKind::Or(part(left), part(right)),
+            (None, Node::Unary(UnaryOp::Not, operand)) => ExprKind::Not(part(operand)),
+            (None, Node::Binary(op, left, right)) if comparison_text(op).is_some() => {
+                ExprKind::Compare(comparison_text(op).unwrap_or_default(), part(left), part(right))
+            }
+            (None, Node::Ternary { .. }) => conditional_kind(parts()),
+            (None, Node::Call { name, .. }) => {
+                let name = tree.name_bytes(name);
+                let arguments = parts();
+                if name.eq_ignore_ascii_case(b"ifthenelse") && arguments.len() == 3 {
+                    return conditional_kind(arguments);
+                }
+                ExprKind::Call(name.into(), arguments)
+            }
+            _ => ExprKind::Other(parts()),
+        }
+    }
+
+    /// The parts of the expression, one level deep.
+    pub fn parts(&self) -> Vec<Expr> {
+        match self.kind() {
+            ExprKind::Literal(_) | ExprKind::Reference => Vec::new(),
+            ExprKind::Select(base, _) => vec![base],
+            ExprKind::And(left, right) | ExprKind::Or(left, right) | ExprKind::Compare(_, left, right) => {
+                vec![left, right]
+            }
+            ExprKind::Not(operand) => vec![operand],
+            ExprKind::Conditional(condition, first, second) => vec![condition, first, second],
+            ExprKind::Call(_, parts) | ExprKind::Other(parts) => parts,
+        }
+    }
+}
+
+fn comparison_text(op: BinaryOp) -> Option<&'static str> {
+    Some(match op {
+        BinaryOp::Equal => "==",
+        BinaryOp::NotEqual => "!=",
+        BinaryOp::Is => "=?=",
+        BinaryOp::Isnt => "=!=",
+        BinaryOp::Less => "<",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::Greater => ">",
+        BinaryOp::GreaterEqual => ">=",
+        _ => return None,
+    })
+}
+
+fn is_scope(name: &[u8]) -> bool {
+    [&b"my"[..], b"target", b"self"].into_iter().any(|scope| name.eq_ignore_ascii_case(scope))
+}
+
+fn conditional_kind(parts: Vec<Expr>) -> ExprKind {
+    match <[Expr; 3]>::try_from(parts) {
+        Ok([condition, first, second]) => ExprKind::Conditional(condition, first, second),
+        Err(parts) => ExprKind::Other(parts),
+    }
+}

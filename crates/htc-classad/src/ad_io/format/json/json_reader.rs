@@ -1,0 +1,314 @@
+//! Reads JSON objects as ads (reference: jsonSource.cpp).
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::ad::{ClassAd, StoredValue, Value};
+use crate::ad_io::format::new_syntax;
+use crate::ad_io::line_memo::{LineMemo, NO_LINE};
+use crate::syntax::expr::ExprRepr;
+use crate::syntax::lexer::{Lexer, TokenKind};
+use crate::syntax::parser::{ParseResult, Parser, with_parser};
+use crate::syntax::scalar::Scalar;
+use crate::syntax::tree::{AdField, NodeId, TreeBuilder};
+use crate::syntax::{Dialect, Expr, ParseError, ParseErrorKind};
+
+/// Reads an ad that is the whole text.
+///
+/// ```
+/// use htc_classad::{Dialect, format::json};
+/// let ad = json::parse(br#"{"Owner": "ana", "Rank": "\/Expr(Memory * 2)\/"}"#, Dialect::json()).unwrap();
+/// assert_eq!(ad.get("rank").unwrap().unparse(), "Memory * 2");
+/// ```
+///
+/// # Errors
+/// Says where the text stops being an ad and what would have been accepted there.
+pub fn parse(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+    let (ad, used) = parse_prefix(text, dialect)?;
+    new_syntax::expect_end(text, used, Dialect { json: true, ..dialect })?;
+    Ok(ad)
+}
+
+/// Reads the ad that a text begins with; also tells how many bytes it took.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
+    parse_with_memo(text, dialect, None)
+}
+
+/// As [`parse_prefix`], for an ad of many: names and expressions are looked up in what is remembered of those before.
+pub(crate) fn parse_next(
+    text: &[u8],
+    dialect: Dialect,
+    memo: &mut LineMemo,
+) -> Result<(ClassAd, usize), ParseError> {
+    parse_with_memo(text, dialect, Some(memo))
+}
+
+fn parse_with_memo(
+    text: &[u8],
+    dialect: Dialect,
+    memo: Option<&mut LineMemo>,
+) -> Result<(ClassAd, usize), ParseError> {
+    let dialect = Dialect { json: true, old_strings: false, ..dialect };
+    with_parser(text, dialect, |parser| {
+        JsonReader { parser, dialect, builder: TreeBuilder::default(), memo }.read_ad()
+    })
+}
+
+struct JsonReader<'p, 's, 'w, 'm> {
+    /// For its cursor and its messages; expressions are not read with it.
+    parser: &'p mut Parser<'s, 'w>,
+    dialect: Dialect,
+    builder: TreeBuilder,
+    memo: Option<&'m mut LineMemo>,
+}
+
+/// An array or object that is not complete yet.
+enum OpenContainer {
+    Array(Vec<NodeId>),
+    Object(Vec<AdField>, u32),
+}
+
+/// Arrays and objects that may stand within one another. The reference has no limit and overflows its stack some way
+/// beyond; what is indented by its depth must stay of a size.
+pub(crate) const MAX_DEPTH: usize = 5000;
+
+const EXPECTED_NAME: &str = "the name of an attribute in quotes or `}`";
+
+impl<'s> JsonReader<'_, 's, '_, '_> {
+    fn lexer(&mut self) -> &mut Lexer<'s> {
+        &mut self.parser.lexer
+    }
+
+    fn token_kind(&self) -> TokenKind {
+        self.parser.token_kind()
+    }
+
+    fn expect(&mut self, kind: TokenKind, expected: &'static str) -> ParseResult<()> {
+        if self.token_kind() != kind {
+            return Err(self.parser.unexpected_token(expected));
+        }
+        self.lexer().advance();
+        Ok(())
+    }
+
+    fn read_ad(&mut self) -> ParseResult<(ClassAd, usize)> {
+        if self.token_kind() != TokenKind::OpenBrace {
+            return Err(self.parser.unexpected_token("an ad, which begins with `{`"));
+        }
+        self.lexer().advance();
+        let mut ad = match self.memo.as_deref_mut() {
+            Some(memo) => memo.begin_ad(),
+            None => ClassAd::sized_for_text(self.parser.lexer.source().len()),
+        };
+        while let Some(name) = self.read_name()? {
+            let place = self.memo.as_deref_mut().map_or((NO_LINE, None), |memo| memo.enter_name(&name));
+            self.read_attribute(&mut ad, &name, place)?;
+            self.read_separator(TokenKind::CloseBrace, "`,` or `}`")?;
+        }
+        if let Some(memo) = self.memo.as_deref_mut() {
+            memo.end_ad(&ad);
+        }
+        Ok((ad, self.parser.lexer.token_end()))
+    }
+
+    /// Sets an attribute to the value that comes next. Its number in the memory, and the hash of the name if it is not in the ad.
+    fn read_attribute(
+        &mut self,
+        ad: &mut ClassAd,
+        name: &[u8],
+        (number, new): (u32, Option<u32>),
+    ) -> ParseResult<()> {
+        let token = &self.parser.lexer.token;
+        let value = match token.kind {
+            TokenKind::String => {
+                let text = self.parser.lexer.token_text(token.text);
+                if token.quoted_expression
+                    && let Some(inner) = strip_expr_wrapper(text)
+                {
+                    let part = EXPR_PREFIX.len()..EXPR_PREFIX.len() + inner.len();
+                    let known = |memo: &mut LineMemo| memo.recall_expression(number, inner);
+                    match self.memo.as_deref_mut().and_then(known) {
+                        Some((root, tree)) => {
+                            ad.put_with_optional_hash(name, new, StoredValue::Expr(root, tree))
+                        }
+                        None => {
+                            let expr = self.parse_expression(part.clone())?;
+                            if let (Some(memo), ExprRepr::Node(tree, root)) =
+                                (self.memo.as_deref_mut(), &expr.0)
+                            {
+                                let lexer = &self.parser.lexer;
+                                let text = &lexer.token_text(lexer.token.text)[part];
+                                memo.learn_expression(number, text, *root, tree);
+                            }
+                            ad.insert(name, expr);
+                        }
+                    }
+                    self.lexer().advance();
+                    return Ok(());
+                }
+                Scalar::Str(text)
+            }
+            TokenKind::Integer => Scalar::Int(token.integer),
+            TokenKind::Real => Scalar::Real(token.real),
+            TokenKind::Boolean => Scalar::Bool(token.boolean),
+            TokenKind::Undefined => Scalar::Undefined,
+            _ => {
+                let value = self.read_value()?;
+                ad.insert(name, value);
+                return Ok(());
+            }
+        };
+        ad.put_scalar(name, new, value);
+        self.lexer().advance();
+        Ok(())
+    }
+
+    /// The name of the next attribute with its colon; none at the end of the object, whose brace is left standing.
+    fn read_name(&mut self) -> ParseResult<Option<Cow<'s, [u8]>>> {
+        while self.token_kind() == TokenKind::Comma {
+            self.lexer().advance();
+        }
+        if self.token_kind() == TokenKind::CloseBrace {
+            return Ok(None);
+        }
+        if self.token_kind() != TokenKind::String {
+            return Err(self.parser.unexpected_token(EXPECTED_NAME));
+        }
+        let lexer = &self.parser.lexer;
+        let text = lexer.token.text;
+        if text.len == 0 {
+            return Err(self.parser.error(ParseErrorKind::EmptyName, EXPECTED_NAME));
+        }
+        let name = match lexer.source_text(text) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(lexer.token_text(text).to_vec()),
+        };
+        self.lexer().advance();
+        self.expect(TokenKind::Colon, "`:`")?;
+        Ok(Some(name))
+    }
+
+    /// Whatever must stand behind an element: a comma, which is taken, or the closing bracket, which is not.
+    fn read_separator(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<()> {
+        match self.token_kind() {
+            TokenKind::Comma => self.lexer().advance(),
+            kind if kind == close => {}
+            _ => return Err(self.parser.unexpected_token(expected)),
+        }
+        Ok(())
+    }
+
+    /// The expression that a part of the present token's text is, which is a string.
+    fn parse_expression(&mut self, part: Range<usize>) -> ParseResult<Expr> {
+        let dialect = Dialect { json: false, ..self.dialect };
+        self.parser.parse_embedded(part, dialect).map_err(|mut error| {
+            // The place within the decoded text means nothing to the user: point at the string.
+            let lexer = &self.parser.lexer;
+            error.span = crate::text::Span::new(lexer.token.start, lexer.token_end());
+            error
+        })
+    }
+
+    /// A scalar, or none where an array or object begins.
+    fn read_scalar(&mut self) -> ParseResult<Option<Expr>> {
+        let token = &self.parser.lexer.token;
+        let expr = match token.kind {
+            TokenKind::Undefined => Expr::literal(Value::Undefined),
+            TokenKind::Boolean => Expr::literal(token.boolean),
+            TokenKind::Integer => Expr::literal(token.integer),
+            TokenKind::Real => Expr::literal(token.real),
+            TokenKind::String => {
+                let text = self.parser.lexer.token_text(token.text);
+                match strip_expr_wrapper(text).filter(|_| token.quoted_expression) {
+                    Some(inner) => {
+                        let part = EXPR_PREFIX.len()..EXPR_PREFIX.len() + inner.len();
+                        self.parse_expression(part)?
+                    }
+                    None => Expr::literal(text),
+                }
+            }
+            TokenKind::OpenBrace | TokenKind::OpenBox => return Ok(None),
+            _ => return Err(self.parser.unexpected_token("a value")),
+        };
+        self.lexer().advance();
+        Ok(Some(expr))
+    }
+
+    fn read_value(&mut self) -> ParseResult<Expr> {
+        if let Some(scalar) = self.read_scalar()? {
+            return Ok(scalar);
+        }
+        self.builder.clear();
+        let mut open: Vec<OpenContainer> = Vec::new();
+        loop {
+            if open.len() >= MAX_DEPTH {
+                return Err(self.parser.error(ParseErrorKind::TooDeepJson, "a value"));
+            }
+            // A value begins here.
+            let mut node = match self.read_scalar()? {
+                Some(scalar) => self.builder.copy_expr(&scalar),
+                None if self.token_kind() == TokenKind::OpenBrace => {
+                    self.lexer().advance();
+                    if let Some(name) = self.read_name()? {
+                        let name = self.builder.push_name(&name);
+                        open.push(OpenContainer::Object(Vec::new(), name));
+                        continue;
+                    }
+                    self.lexer().advance();
+                    self.builder.push_ad(&mut [])
+                }
+                None => {
+                    self.lexer().advance();
+                    if self.token_kind() != TokenKind::CloseBox {
+                        open.push(OpenContainer::Array(Vec::new()));
+                        continue;
+                    }
+                    self.lexer().advance();
+                    self.builder.push_list(&[])
+                }
+            };
+            // A value ended here: it goes into what is open, which may end with it.
+            loop {
+                match open.pop() {
+                    None => return Ok(Expr::from_builder(&self.builder, node)),
+                    Some(OpenContainer::Array(mut items)) => {
+                        items.push(node);
+                        if self.token_kind() != TokenKind::CloseBox {
+                            self.expect(TokenKind::Comma, "`,` or `]`")?;
+                            open.push(OpenContainer::Array(items));
+                            break;
+                        }
+                        node = self.builder.push_list(&items);
+                    }
+                    Some(OpenContainer::Object(mut fields, name)) => {
+                        fields.push(AdField { name, node });
+                        self.read_separator(TokenKind::CloseBrace, "`,` or `}`")?;
+                        if let Some(name) = self.read_name()? {
+                            let name = self.builder.push_name(&name);
+                            open.push(OpenContainer::Object(fields, name));
+                            break;
+                        }
+                        node = self.builder.push_ad(&mut fields);
+                    }
+                }
+                self.lexer().advance();
+            }
+        }
+    }
+}
+
+/// What an expression begins with in a string.
+const EXPR_PREFIX: &[u8] = b"/Expr(";
+
+/// The text within `/Expr(` and `)/`, right behind the former.
+fn strip_expr_wrapper(text: &[u8]) -> Option<&[u8]> {
+    let (start, rest) = text.split_at_checked(EXPR_PREFIX.len())?;
+    if !start.eq_ignore_ascii_case(EXPR_PREFIX) {
+        return None;
+    }
+    // `/Expr()/` has room for both ends; the shorter `/Expr(/` has not, but the reference looks at its ends only.
+    if text.ends_with(b")/") { Some(rest.strip_suffix(b")/").unwrap_or_default()) } else { None }
+}

@@ -1,0 +1,7 @@
+//! The forms ads are written in: long, new, JSON, XML, and lists of ads in any of them.
+
+pub mod json;
+pub mod list;
+pub mod long;
+pub mod new_syntax;
+pub mod xml;

@@ -1,0 +1,57 @@
+//! Ads in the new form: `[ a = 1; b = 2 ]`.
+
+use crate::ad::ClassAd;
+use crate::syntax::Dialect;
+use crate::syntax::Expr;
+use crate::syntax::ParseError;
+use crate::syntax::lexer::TokenKind;
+use crate::syntax::parser::with_parser;
+
+/// Reads the ad that a text begins with; also tells how many bytes it took.
+///
+/// # Errors
+/// Says where the text stops being an ad.
+pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
+    with_parser(text, dialect, |parser| {
+        if parser.token_kind() != TokenKind::OpenBox {
+            return Err(parser.unexpected_token("an ad, which begins with `[`"));
+        }
+        let fields = parser.parse_fields()?;
+        let tree = parser.finish_tree();
+        let mut ad = ClassAd::new();
+        for field in &fields {
+            ad.insert(tree.name_bytes(field.name), Expr::from_tree(&tree, field.node));
+        }
+        Ok((ad, parser.ad_end()))
+    })
+}
+
+/// Makes sure that nothing but blanks and comments stands behind an ad.
+///
+/// # Errors
+/// Names what stands there.
+pub fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(), ParseError> {
+    let rest = &text[used..];
+    with_parser(rest, dialect, |parser| match parser.token_kind() {
+        TokenKind::End => Ok(()),
+        _ => Err(parser.unexpected_token("the end of the text")),
+    })
+    .map_err(|mut error| {
+        let shift = u32::try_from(used).unwrap_or(u32::MAX);
+        error.span.start = error.span.start.saturating_add(shift);
+        error.span.end = error.span.end.saturating_add(shift);
+        error
+    })
+}
+
+impl ClassAd {
+    /// Reads an ad of the new form: `[ a = 1; b = 2 ]`. Text behind it is an error.
+    ///
+    /// # Errors
+    /// Says where the text stops being an ad.
+    pub fn parse_new(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
+        let (ad, used) = parse_prefix(text, dialect)?;
+        expect_end(text, used, dialect)?;
+        Ok(ad)
+    }
+}

@@ -1,0 +1,383 @@
+//! What the reader of a stream remembers: how lines begin and which follow one another, what stands behind each name, and texts
+//! that were parsed already. The ads of a queue repeat most of theirs.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::ad::ClassAd;
+use crate::ad_io::expr_template::ExprTemplate;
+use crate::syntax::tree::{ExprTree, NodeId};
+use crate::syntax::{Dialect, name};
+
+/// Texts kept at most.
+const MAX_TEXTS: usize = 1024;
+/// Texts longer than this are parsed each time.
+const MAX_TEXT_LENGTH: usize = 4096;
+/// So many texts are looked up before their hits are counted; where fewer than one in eight is found, nothing more is kept.
+const TRIAL_LOOKUPS: u32 = 4096;
+/// Beginnings of lines, and names behind which examples are kept, at most: ads of a stranger must not fill the memory.
+const MAX_LINES: usize = 4096;
+const MAX_TEMPLATES: usize = 1024;
+/// From so many misses on a new example is taken at one of as many only: learning costs, and of two that take turns one is to stay.
+const MISSES_BEFORE_SAMPLING: u32 = 8;
+/// Of an ad that is larger the memory is not kept.
+const MAX_SPARE_SIZE: usize = 1 << 20;
+/// Room for what is added to an ad after it has been read: attributes and bytes.
+const EXTRA_CAPACITY: (usize, usize) = (16, 512);
+/// What stands between a name and its value, as a rule.
+pub(crate) const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
+
+/// No line.
+pub(crate) const NO_LINE: u32 = u32::MAX;
+
+/// A bounded memory of lines and texts. It belongs to the reader of a stream.
+#[derive(Debug)]
+pub(crate) struct LineMemo {
+    /// In which all texts are read: values of long ads, in the mode of the reader.
+    pub(crate) dialect: Dialect,
+    /// Whether values end with their line.
+    pub(crate) exact: bool,
+    /// Whether lines may hold NUL bytes, each of which ends its line.
+    pub(crate) may_have_nul: bool,
+    lines: Vec<KnownLine>,
+    by_beginning: FxHashMap<Box<[u8]>, u32>,
+    by_hash: FxHashMap<u32, u32>,
+    texts: ParsedTexts,
+    template_count: usize,
+    /// The line before in the present ad.
+    last_line: u32,
+    /// The number of the present ad.
+    ad_number: u64,
+    /// Whether all names of the present ad so far are known: then what has not been met in its turn is not there.
+    all_names_known: bool,
+    /// How many attributes and how much text the ad before held.
+    last_ad_size: (usize, usize),
+    /// An ad nobody needs any more, for its memory.
+    spare_ad: Option<ClassAd>,
+}
+
+/// Lines that begin alike.
+#[derive(Debug)]
+pub(crate) struct KnownLine {
+    /// The line up to its value, usually `Name = `.
+    pub(crate) beginning: Box<[u8]>,
+    /// Where the name stands in it.
+    name: (u32, u32),
+    hash: u32,
+    /// What whoever reads has the name under.
+    pub(crate) wanted_index: u32,
+    /// The line that followed the last time.
+    next_line: u32,
+    /// The ad in which it stood last.
+    last_ad_number: u64,
+    /// Whether it begins in the form that ads are printed in.
+    pub(crate) is_usual: bool,
+    /// Whether the name is perhaps known with another beginning too.
+    has_other_beginning: bool,
+    /// An expression that stood here, and how often no other could be made of it.
+    template: Option<Box<ExprTemplate>>,
+    misses: u32,
+}
+
+/// Texts and what they were parsed into.
+#[derive(Debug, Default)]
+struct ParsedTexts {
+    by_text: FxHashMap<Box<[u8]>, (NodeId, Arc<ExprTree>)>,
+    lookups: u32,
+    hits: u32,
+}
+
+impl Default for LineMemo {
+    fn default() -> Self {
+        LineMemo::new(Dialect::old_syntax(), false)
+    }
+}
+
+impl LineMemo {
+    /// An empty memory of values of long ads in the mode of a dialect, which end with their line if reading is exact.
+    pub(crate) fn new(dialect: Dialect, exact: bool) -> Self {
+        LineMemo {
+            dialect: dialect.old(),
+            exact,
+            may_have_nul: true,
+            lines: Vec::new(),
+            by_beginning: FxHashMap::default(),
+            by_hash: FxHashMap::default(),
+            texts: ParsedTexts::default(),
+            template_count: 0,
+            last_line: NO_LINE,
+            ad_number: 0,
+            all_names_known: false,
+            last_ad_size: (0, 0),
+            spare_ad: None,
+        }
+    }
+
+    /// An empty ad with room for as much as the one before, which is the present one from now on.
+    pub(crate) fn begin_ad(&mut self) -> ClassAd {
+        self.begin_caller_ad();
+        self.spare_ad.take().unwrap_or_else(|| {
+            let (attributes, text) = self.last_ad_size;
+            ClassAd::sized_as(attributes.min(256) + EXTRA_CAPACITY.0, text.min(1 << 16) + EXTRA_CAPACITY.1)
+        })
+    }
+
+    /// An ad that is empty is the present one from now on.
+    pub(crate) fn begin_caller_ad(&mut self) {
+        self.ad_number += 1;
+        self.all_names_known = true;
+        self.last_line = NO_LINE;
+    }
+
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub(crate) fn reuse(&mut self, mut ad: ClassAd) {
+        if ad.content_size().1 <= MAX_SPARE_SIZE {
+            ad.clear();
+            self.spare_ad = Some(ad);
+        }
+    }
+
+    /// The ad is complete.
+    pub(crate) fn end_ad(&mut self, ad: &ClassAd) {
+        self.all_names_known = false;
+        self.last_ad_size = ad.content_size();
+    }
+
+    /// The line that is expected now, if any is.
+    #[inline]
+    pub(crate) fn expected_line(&self) -> u32 {
+        self.lines.get(self.last_line as usize).map_or(0, |line| line.next_line)
+    }
+
+    #[inline]
+    pub(crate) fn known_line(&self, number: u32) -> Option<&KnownLine> {
+        self.lines.get(number as usize)
+    }
+
+    /// The line that begins so.
+    pub(crate) fn find_line(&self, beginning: &[u8]) -> Option<u32> {
+        self.by_beginning.get(beginning).copied()
+    }
+
+    /// Remembers how a line begins, unless there are too many already or its name is no identifier; the name's place is within.
+    pub(crate) fn add_line(&mut self, beginning: &[u8], at: usize, name: &[u8], wanted: u32) -> u32 {
+        let is_identifier = !name[0].is_ascii_digit()
+            && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        if self.lines.len() >= MAX_LINES || !is_identifier {
+            return NO_LINE;
+        }
+        let (number, hash) = (self.lines.len() as u32, name::hash(name));
+        let twin = self.by_hash.insert(hash, number);
+        if let Some(other) = twin.and_then(|other| self.lines.get_mut(other as usize)) {
+            other.has_other_beginning = true;
+        }
+        self.by_beginning.insert(beginning.into(), number);
+        self.lines.push(KnownLine {
+            beginning: beginning.into(),
+            name: (at as u32, name.len() as u32),
+            hash,
+            wanted_index: wanted,
+            next_line: NO_LINE,
+            last_ad_number: 0,
+            is_usual: at == 0
+                && name.len() + NAME_VALUE_SEPARATOR.len() == beginning.len()
+                && beginning.ends_with(NAME_VALUE_SEPARATOR),
+            has_other_beginning: twin.is_some(),
+            template: None,
+            misses: 0,
+        });
+        number
+    }
+
+    /// The line that was expected has come: the line, and as with [`LineMemo::enter_line`] the hash of its name.
+    #[inline]
+    pub(crate) fn accept_expected(&mut self, number: u32) -> Option<(&KnownLine, Option<u32>)> {
+        let line = self.lines.get_mut(number as usize)?;
+        self.last_line = number;
+        let is_new =
+            self.all_names_known && !line.has_other_beginning && line.last_ad_number != self.ad_number;
+        line.last_ad_number = self.ad_number;
+        let new = is_new.then_some(line.hash);
+        Some((line, new))
+    }
+
+    /// The name comes next in the present ad. Its hash, if it cannot be in the ad already.
+    #[inline]
+    pub(crate) fn enter_line(&mut self, number: u32) -> Option<u32> {
+        if let Some(last) = self.lines.get_mut(self.last_line as usize) {
+            last.next_line = number;
+        }
+        match self.accept_expected(number) {
+            Some((_, new)) => new,
+            None => {
+                (self.last_line, self.all_names_known) = (NO_LINE, false);
+                None
+            }
+        }
+    }
+
+    /// As [`LineMemo::enter_line`] for a name that comes without a line, and its number.
+    pub(crate) fn enter_name(&mut self, name: &[u8]) -> (u32, Option<u32>) {
+        let expected = self.expected_line();
+        if self.known_line(expected).is_some_and(|line| line.is_usual && line.name() == name) {
+            return (expected, self.enter_line(expected));
+        }
+        let beginning = [name, NAME_VALUE_SEPARATOR].concat();
+        let number = match self.find_line(&beginning) {
+            Some(number) => number,
+            None if name.is_empty() => NO_LINE,
+            None => self.add_line(&beginning, 0, name, NO_LINE),
+        };
+        (number, self.enter_line(number))
+    }
+
+    /// Which of the names is wanted has changed.
+    pub(crate) fn set_wanted(&mut self, name: &[u8], wanted: u32) {
+        for line in &mut self.lines {
+            if line.name().eq_ignore_ascii_case(name) {
+                line.wanted_index = wanted;
+            }
+        }
+    }
+
+    /// Whether a text is an expression, as far as is known.
+    pub(crate) fn is_known_expression(&mut self, number: u32, text: &[u8]) -> bool {
+        let example = self.known_line(number).and_then(|line| line.template.as_ref());
+        example.is_some_and(|example| example.matches_text(text)) || self.texts.get(text).is_some()
+    }
+
+    /// The expression that a text is, if it was met before, or can be made of the example of a line. What is
+    /// met again keeps its tree, and with it the text that was printed of it: making one comes last.
+    pub(crate) fn recall_expression(&mut self, number: u32, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
+        let example = self.lines.get(number as usize).and_then(|line| line.template.as_ref());
+        if let Some(known) =
+            example.and_then(|example| example.parsed_if_same(text)).or_else(|| self.texts.get(text))
+        {
+            return Some(known);
+        }
+        let (root, tree) = example?.build_tree(text)?;
+        self.texts.remember(text, root, &tree);
+        Some((root, tree))
+    }
+
+    /// An expression of that text stands in a line.
+    pub(crate) fn learn_expression(&mut self, number: u32, text: &[u8], root: NodeId, tree: &Arc<ExprTree>) {
+        if text.len() > MAX_TEXT_LENGTH {
+            return;
+        }
+        self.texts.remember(text, root, tree);
+        let Some(line) = self.lines.get_mut(number as usize) else { return };
+        let learns = match line.template {
+            None => self.template_count < MAX_TEMPLATES,
+            Some(_) => {
+                line.misses = line.misses.saturating_add(1);
+                line.misses < MISSES_BEFORE_SAMPLING || line.misses.is_multiple_of(MISSES_BEFORE_SAMPLING)
+            }
+        };
+        if learns {
+            self.template_count += usize::from(line.template.is_none());
+            line.template = Some(Box::new(ExprTemplate::new(text, root, tree)));
+        }
+    }
+}
+
+impl KnownLine {
+    #[inline]
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.beginning[self.name.0 as usize..][..self.name.1 as usize]
+    }
+}
+
+impl ParsedTexts {
+    /// What a text was parsed into before.
+    fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
+        if text.len() > MAX_TEXT_LENGTH || self.are_useless() {
+            return None;
+        }
+        self.lookups = self.lookups.saturating_add(1);
+        let (root, tree) = self.by_text.get(text)?;
+        self.hits = self.hits.saturating_add(1);
+        Some((*root, Arc::clone(tree)))
+    }
+
+    /// Remembers a text.
+    fn remember(&mut self, text: &[u8], root: NodeId, tree: &Arc<ExprTree>) {
+        if text.len() > MAX_TEXT_LENGTH || self.are_useless() {
+            return;
+        }
+        if self.by_text.len() >= MAX_TEXTS {
+            self.by_text.clear();
+        }
+        self.by_text.insert(text.into(), (root, Arc::clone(tree)));
+    }
+
+    fn are_useless(&self) -> bool {
+        self.lookups > TRIAL_LOOKUPS && self.hits < self.lookups / 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ad::ClassAd;
+    use crate::ad_io::line_reader::KeptAttributes;
+
+    fn take(memo: &mut LineMemo, ad: &mut ClassAd, line: &str) {
+        memo.read_line(line.as_bytes(), None, KeptAttributes::All, ad).unwrap();
+    }
+
+    #[test]
+    fn repeated_texts_share_their_tree_and_unique_ones_are_given_up() {
+        let mut memo = LineMemo::default();
+        let mut ad = ClassAd::new();
+        // By turns, so that each is behind its name only every other time.
+        for round in 0..4 {
+            let text = if round % 2 == 0 { "B + C" } else { "B - C" };
+            take(&mut memo, &mut ad, &format!("A = {text}"));
+            assert_eq!(ad.get("a").unwrap().unparse(), text);
+        }
+        assert!(memo.texts.hits > 0);
+        for unique in 0..10_000 {
+            take(&mut memo, &mut ad, &format!("A = B{unique}"));
+            assert_eq!(ad.get("a").unwrap().unparse(), format!("B{unique}"));
+        }
+        assert!(memo.texts.are_useless() && memo.texts.by_text.len() <= MAX_TEXTS);
+    }
+
+    #[test]
+    fn texts_that_differ_in_numbers_are_made_of_one_another() {
+        let mut memo = LineMemo::default();
+        let mut ad = ClassAd::new();
+        for unique in 0..1000 {
+            take(&mut memo, &mut ad, &format!("A = B + {unique}"));
+            assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
+        }
+        // Each that was parsed would have been learnt.
+        assert!(memo.lines[0].misses == 0 && memo.template_count == 1);
+    }
+
+    #[test]
+    fn ads_with_the_names_of_the_ad_before_and_others_are_what_they_are() {
+        let mut memo = LineMemo::default();
+        let texts = [
+            "A = 1\nB = 2\nC = 3",
+            "A = 4\nB = 5\nC = 6",
+            "A = 1\nA = 2\nB = 3",
+            "A = 7\nb = 8\nB = 9\nC = 1",
+            "A = 1",
+        ];
+        for text in texts.iter().chain(&texts) {
+            let mut ad = memo.begin_ad();
+            let mut plain = ClassAd::new();
+            for line in text.lines() {
+                take(&mut memo, &mut ad, line);
+                plain.insert_line(line.as_bytes()).unwrap();
+            }
+            memo.end_ad(&ad);
+            assert_eq!(ad.unparse(), plain.unparse());
+            assert!(ad.names().all(|name| ad.contains(name)), "{text}");
+            memo.reuse(ad);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! One stream of long ads for several readers at once, each of which is dealt portions of whole ads.
+
+use std::io::{self, Read};
+use std::sync::{Mutex, PoisonError};
+
+use super::Delimiter;
+use super::input_window::InputWindow;
+
+/// A stream that is dealt out. Portions are numbered in the order in which they stand in the stream, so that results can be put
+/// together again.
+///
+/// ```
+/// use htc_classad::stream::{AdReader, AdForm};
+/// let text = b"A = 1\n\nA = 2\n";
+/// let reader = AdReader::new(&text[..], Some(AdForm::Long));
+/// let mut batch_reader = reader.batch_reader();
+/// let (batcher, mut read) = (reader.into_batcher(), 0);
+/// while let Some(_number) = batcher.next_batch(&mut batch_reader).unwrap() {
+///     while let Some(record) = batch_reader.next_ad().unwrap() {
+///         assert!(record.ad.contains("A"));
+///         read += 1;
+///     }
+/// }
+/// assert_eq!(read, 2);
+/// ```
+#[derive(Debug)]
+pub struct AdBatcher<R> {
+    state: Mutex<BatcherState<R>>,
+}
+
+#[derive(Debug)]
+struct BatcherState<R> {
+    window: InputWindow<R>,
+    delimiter: Delimiter,
+    batch_count: u64,
+}
+
+/// A reader that can be dealt portions of a stream.
+pub trait BatchReader {
+    /// Takes the first bytes of a window, which are whole ads.
+    #[doc(hidden)]
+    fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>);
+}
+
+impl<R: Read> AdBatcher<R> {
+    pub(super) fn new(window: InputWindow<R>, delimiter: Delimiter) -> Self {
+        AdBatcher { state: Mutex::new(BatcherState { window, delimiter, batch_count: 0 }) }
+    }
+
+    /// Deals whole ads, as many as are there without waiting for more, to a reader that has read all it had; their number, or
+    /// none at the end of the stream.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn next_batch(&self, hand: &mut impl BatchReader) -> io::Result<Option<u64>> {
+        let mut table = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let BatcherState { window, delimiter, batch_count: dealt } = &mut *table;
+        let bytes = window.whole_ads_length(delimiter)?;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        hand.take_batch(bytes, window);
+        *dealt += 1;
+        Ok(Some(*dealt - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::{AdForm, AdReader, AdRecord};
+
+    /// Gives a few bytes at a time, as a slow pipe does.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            let length = self.1.min(to.len()).min(self.0.len());
+            let (now, later) = self.0.split_at(length);
+            to[..length].copy_from_slice(now);
+            self.0 = later;
+            Ok(length)
+        }
+    }
+
+    fn told(record: &AdRecord, before: u64) -> String {
+        let errors: Vec<u64> = record.errors.iter().map(|error| before + error.line).collect();
+        format!("{} {} {:?} {errors:?}", before + record.line, record.ad.unparse(), record.banner)
+    }
+
+    #[test]
+    fn what_is_dealt_to_several_is_what_one_reads() {
+        let mut text = String::from("-- Schedd: a\n# c\n\n");
+        for number in 0..300 {
+            text += &format!("A = {number}\r\nB = \"{}\"\nbad\n", "x".repeat(number));
+            text += ["\n", "\n\n \n", "*** Offset = 1\n", "-- Schedd: b\n\n"][number % 4];
+        }
+        text += "Last = 1";
+        for delimiter in [Delimiter::Blank, Delimiter::BlankOrBanner, Delimiter::Prefix(b"***".to_vec())] {
+            for (slowness, hands) in [(1, 1), (7, 2), (1000, 3), (1 << 20, 2)] {
+                let reader = |text| {
+                    AdReader::new(Slow(text, slowness), Some(AdForm::Long)).delimiter(delimiter.clone())
+                };
+                let (mut alone, mut whole) = (reader(text.as_bytes()), Vec::new());
+                while let Some(record) = alone.next_ad().unwrap() {
+                    whole.push(told(&record, 0));
+                }
+                let reader = reader(text.as_bytes());
+                let mut hands: Vec<_> = (0..hands).map(|_| reader.batch_reader()).collect();
+                let dealer = reader.into_batcher();
+                let (mut dealt, mut before) = (Vec::new(), 0);
+                'all: loop {
+                    for hand in &mut hands {
+                        if dealer.next_batch(hand).unwrap().is_none() {
+                            break 'all;
+                        }
+                        while let Some(record) = hand.next_ad().unwrap() {
+                            dealt.push(told(&record, before));
+                        }
+                        before += hand.lines_read();
+                    }
+                }
+                assert_eq!(dealt, whole, "{delimiter:?} {slowness}");
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a stream holds that is no ad, and where it stands.
+
+use std::io::Read;
+
+use bstr::BString;
+
+use super::input_window::{CONTEXT_SIZE, InputWindow};
+use super::strip_cr;
+use crate::ad::LineError;
+use crate::syntax::ParseError;
+use crate::text::Span;
+use crate::text::caret::LineCaret;
+use crate::text::space::is_space;
+
+/// A part of a stream that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdError {
+    /// The line, from 1.
+    pub line: u64,
+    /// Its text, or what stands around the place where the line is long.
+    pub text: BString,
+    /// Bytes of the line that are left out in front of the text.
+    pub cut: usize,
+    /// The place within the text.
+    pub span: Span,
+    /// What is wrong there.
+    pub message: String,
+    /// Advice, where there is some.
+    pub help: Option<&'static str>,
+}
+
+/// What stands around a text, so that its first and last line can be shown as a whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SurroundingText<'a> {
+    /// Number of the line that the text begins on, from 1.
+    line: u64,
+    /// Bytes of that line in front of the text.
+    column: usize,
+    /// The last of them.
+    before: &'a [u8],
+    /// What is known of what follows.
+    after: &'a [u8],
+}
+
+impl<'a> SurroundingText<'a> {
+    /// The text is so many bytes of a window.
+    pub(super) fn from_window<R: Read>(window: &'a InputWindow<R>, length: usize) -> Self {
+        let (before, column) = window.skipped_line_start();
+        SurroundingText { line: window.line, column, before, after: &window.unread()[length..] }
+    }
+}
+
+impl AdError {
+    /// The place for a message about it; `source` is the file's name.
+    pub fn caret<'a>(&'a self, source: &'a str) -> LineCaret<'a> {
+        let line = u32::try_from(self.line).unwrap_or(u32::MAX);
+        LineCaret { source, line, text: &self.text, span: self.span, cut: self.cut }
+    }
+
+    /// The column of the place, from 1.
+    pub fn column(&self) -> usize {
+        self.cut + self.span.start as usize + 1
+    }
+
+    /// The error at an offset of a text.
+    pub(super) fn at_span(
+        text: &[u8],
+        around: SurroundingText<'_>,
+        span: Span,
+        message: String,
+        help: Option<&'static str>,
+    ) -> Self {
+        let at = (span.start as usize).min(text.len());
+        let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
+        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
+        let line = around.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
+        // A line of many megabytes would make a message of that size: keep what is around the place.
+        let from = start.max(at.saturating_sub(CONTEXT_SIZE));
+        let to = end.min(at + CONTEXT_SIZE);
+        let last = (span.end as usize).clamp(at, to);
+        let mut shown = BString::default();
+        let mut cut = from - start;
+        if start == 0 {
+            cut += around.column;
+            if from == 0 {
+                cut -= around.before.len();
+                shown.extend_from_slice(around.before);
+            }
+        }
+        let offset = shown.len();
+        shown.extend_from_slice(&text[from..to]);
+        if to == text.len() {
+            let after = &around.after[..around.after.len().min(CONTEXT_SIZE)];
+            let length = memchr::memchr(b'\n', after).unwrap_or(after.len());
+            shown.extend_from_slice(strip_cr(&after[..length]));
+        }
+        let span = Span::new(offset + at - from, offset + last - from);
+        AdError { line, text: shown, cut, span, message, help }
+    }
+
+    pub(super) fn from_parse_error(text: &[u8], around: SurroundingText<'_>, error: &ParseError) -> Self {
+        Self::at_span(text, around, error.span, error.to_string(), error.help())
+    }
+
+    pub(super) fn from_line_error(text: &[u8], line: u64, error: &LineError) -> Self {
+        let around = SurroundingText { line, ..SurroundingText::default() };
+        match error {
+            LineError::Value(error) => Self::from_parse_error(text, around, error),
+            LineError::Name(span) | LineError::TrailingText(span) => {
+                Self::at_span(text, around, *span, error.to_string(), None)
+            }
+            LineError::NoEquals | LineError::NoName => {
+                let start = text.iter().take_while(|byte| is_space(**byte)).count();
+                let span = Span::new(start, text.len());
+                Self::at_span(text, around, span, error.to_string(), None)
+            }
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Reading a stream for people: nothing is lost without a word, and one bad line costs no more than itself.
+
+use std::io::{self, Empty, Read};
+
+use bstr::{BString, ByteSlice};
+
+use super::batches::{AdBatcher, BatchReader};
+use super::error::AdError;
+use super::input_window::InputWindow;
+use super::{AdForm, Delimiter, Projection};
+use crate::ad::ClassAd;
+use crate::ad_io::delimiter::as_banner;
+use crate::ad_io::line_memo::LineMemo;
+use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead};
+use crate::syntax::Dialect;
+use crate::text::space::is_space;
+
+mod bracketed_and_xml;
+
+/// A stream of ads.
+///
+/// ```
+/// use htc_classad::stream::AdReader;
+/// let text = b"Owner = \"ana\"\n*** Offset = 0\nOwner = \"bob\"\nbad line\n*** Offset = 20\n";
+/// let mut reader = AdReader::new(&text[..], None);
+/// let first = reader.next_ad().unwrap().unwrap();
+/// assert_eq!(first.ad.string("owner").unwrap(), "ana");
+/// assert_eq!(first.banner.unwrap(), "*** Offset = 0");
+/// let second = reader.next_ad().unwrap().unwrap();
+/// assert_eq!((second.ad.len(), second.errors[0].line), (1, 4));
+/// assert!(reader.next_ad().unwrap().is_none());
+/// ```
+#[derive(Debug)]
+pub struct AdReader<R> {
+    window: InputWindow<R>,
+    form: Option<AdForm>,
+    delimiter: Delimiter,
+    dialect: Dialect,
+    memo: LineMemo,
+    /// Bytes of the window that hold whole long ads only.
+    whole_ads_len: usize,
+    /// An XML ad was read or refused already.
+    xml_started: bool,
+    /// Bytes before the window's start in which the ad stands that [`AdReader::next_projected`] read.
+    last_ad_len: usize,
+}
+
+/// One ad of a stream.
+#[derive(Clone, Debug, Default)]
+pub struct AdRecord {
+    /// The ad, without what could not be read of it.
+    pub ad: ClassAd,
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// The banner or trailer line that ended it.
+    pub banner: Option<BString>,
+    /// What could not be read.
+    pub errors: Vec<AdError>,
+}
+
+impl<R: Read> AdReader<R> {
+    /// Reads ads of a form, or finds the form out. Long ads end at blank lines and at banners.
+    pub fn new(read: R, form: Option<AdForm>) -> Self {
+        AdReader {
+            window: InputWindow::new(read),
+            form,
+            delimiter: Delimiter::BlankOrBanner,
+            dialect: Dialect::new_syntax(),
+            memo: LineMemo::default(),
+            whole_ads_len: 0,
+            xml_started: false,
+            last_ad_len: 0,
+        }
+    }
+
+    /// Other delimiters of long ads.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
+        self.delimiter = delimiter;
+        self
+    }
+
+    /// Long ads are read exactly: a line whose name is no identifier, or that goes on behind its value, is an error. The
+    /// reference takes both.
+    #[must_use]
+    pub fn exact(mut self, exact: bool) -> Self {
+        self.memo.exact = exact;
+        self
+    }
+
+    /// Another dialect of the expressions, such as strict mode.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self.memo = LineMemo::new(dialect, self.memo.exact);
+        self
+    }
+
+    /// A reader of the same kind with nothing to read yet, for portions of a [`AdBatcher`].
+    pub fn batch_reader(&self) -> AdReader<Empty> {
+        let hand = AdReader::new(io::empty(), Some(AdForm::Long)).dialect(self.dialect);
+        hand.exact(self.memo.exact).delimiter(self.delimiter.clone())
+    }
+
+    /// Deals out what is left of a stream of long ads.
+    pub fn into_batcher(self) -> AdBatcher<R> {
+        AdBatcher::new(self.window, self.delimiter)
+    }
+
+    /// How many lines have been read; of a reader that is dealt portions those of the present one.
+    pub fn lines_read(&self) -> u64 {
+        self.window.line - 1
+    }
+
+    /// The form; long as long as nothing is known.
+    pub fn form(&self) -> AdForm {
+        self.form.unwrap_or(AdForm::Long)
+    }
+
+    /// Finds the form out, if that has not been done, by looking at the first bytes.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn detect(&mut self) -> io::Result<AdForm> {
+        if let Some(form) = self.form {
+            return Ok(form);
+        }
+        let form = self.detect_form()?;
+        self.form = Some(form);
+        Ok(form)
+    }
+
+    /// The next ad; none at the end. Ads without any attribute are passed over.
+    ///
+    /// # Errors
+    /// Those of the input. What cannot be read of the ads stands in [`AdRecord::errors`].
+    pub fn next_ad(&mut self) -> io::Result<Option<AdRecord>> {
+        match self.detect()? {
+            AdForm::Long => self.next_long_ad(),
+            AdForm::Xml => self.next_xml_ad(),
+            AdForm::Json | AdForm::JsonLines => self.next_bracketed_ad(true),
+            AdForm::New | AdForm::NewLines => self.next_bracketed_ad(false),
+        }
+    }
+
+    fn detect_form(&mut self) -> io::Result<AdForm> {
+        let mut at = 0;
+        let first = loop {
+            match self.window.peek_byte(at)? {
+                None => return Ok(AdForm::Long),
+                Some(byte) if is_space(byte) => at += 1,
+                // A byte order mark, as some editors leave it.
+                Some(0xef) if at == 0 && self.window.peek_byte(2)? == Some(0xbf) => self.window.skip(3),
+                Some(b'#') => at = self.line_end_offset(at)?,
+                Some(b'/') if self.window.peek_byte(at + 1)? == Some(b'/') => {
+                    at = self.line_end_offset(at)?
+                }
+                Some(byte) => break byte,
+            }
+        };
+        let mut next = at + 1;
+        let second = loop {
+            match self.window.peek_byte(next)? {
+                Some(byte) if is_space(byte) => next += 1,
+                byte => break byte.unwrap_or(0),
+            }
+        };
+        let one_line = |reader: &mut Self, close: u8| -> io::Result<bool> {
+            let end = reader.line_end_offset(at)?;
+            let line = reader.window.unread_range(at..end.min(reader.window.unread().len()));
+            Ok(line.trim_end().last() == Some(&close))
+        };
+        Ok(match (first, second) {
+            (b'<', _) => AdForm::Xml,
+            (b'{', b'[') | (b'[', b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'\'' | b';' | b'/') => {
+                if first == b'[' && one_line(self, b']')? { AdForm::NewLines } else { AdForm::New }
+            }
+            (b'{', _) if one_line(self, b'}')? => AdForm::JsonLines,
+            (b'{', _) | (b'[', b'{' | b']') => AdForm::Json,
+            (b'[', _) => AdForm::New,
+            _ => AdForm::Long,
+        })
+    }
+
+    /// The offset behind the line that stands at an offset.
+    fn line_end_offset(&mut self, at: usize) -> io::Result<usize> {
+        let mut searched = at;
+        loop {
+            let rest = self.window.unread();
+            if let Some(length) = memchr::memchr(b'\n', &rest[searched..]) {
+                return Ok(searched + length + 1);
+            }
+            searched = rest.len();
+            if !self.window.read_more()? {
+                return Ok(searched);
+            }
+        }
+    }
+
+    /// The next long ad with none but the attributes that are wanted; those that their values refer to become wanted
+    /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. It is read into a record, whose
+    /// memory is used again; whether there was one.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub fn next_projected(&mut self, skim: &mut Projection, record: &mut AdRecord) -> io::Result<bool> {
+        record.ad.clear();
+        record.line = 0;
+        record.banner = None;
+        record.errors.clear();
+        self.read_long_ad(Some(skim), record)
+    }
+
+    /// Takes back an ad that is done with: its memory becomes that of the next.
+    pub fn reuse(&mut self, ad: ClassAd) {
+        self.memo.reuse(ad);
+    }
+
+    /// The whole of the ad that [`AdReader::next_projected`] read last.
+    pub fn whole_ad(&mut self) -> ClassAd {
+        let options = LineOptions {
+            delimiter: &self.delimiter,
+            may_have_nul: self.window.has_nul(),
+            stop_early: false,
+        };
+        self.memo.read_whole_ad(self.window.last_skipped(self.last_ad_len), options)
+    }
+
+    fn next_long_ad(&mut self) -> io::Result<Option<AdRecord>> {
+        let mut record = AdRecord { ad: self.memo.begin_ad(), ..AdRecord::default() };
+        Ok(self.read_long_ad(None, &mut record)?.then_some(record))
+    }
+
+    /// Reads the next long ad into an empty record: all of it, or what is wanted. Whether there was one.
+    fn read_long_ad(&mut self, mut skim: Option<&mut Projection>, record: &mut AdRecord) -> io::Result<bool> {
+        loop {
+            if self.whole_ads_len == 0 {
+                self.whole_ads_len = self.window.whole_ads_length(&self.delimiter)?;
+                if self.whole_ads_len == 0 {
+                    return Ok(false);
+                }
+            }
+            let text = self.window.unread_range(0..self.whole_ads_len);
+            let options = LineOptions {
+                delimiter: &self.delimiter,
+                may_have_nul: self.window.has_nul(),
+                stop_early: false,
+            };
+            let (found, complete) = match &mut skim {
+                Some(skim) => skim.read_ad(text, options, (self.dialect, self.memo.exact), &mut record.ad),
+                None => (self.memo.read_lines(text, options, KeptAttributes::All, &mut record.ad), true),
+            };
+            let LinesRead { bytes_used: used, lines, first_attribute: first, errors: bad, delimiter, .. } =
+                found;
+            if let Some((number, start)) = first {
+                record.line = self.window.line + number;
+                record.banner = delimiter.and_then(|range| as_banner(&text[range])).map(BString::from);
+                if !complete {
+                    // What is wanted has just become more: this ad is read as a whole.
+                    record.ad = self.memo.read_whole_ad(&text[start..used], options);
+                }
+                for (number, range, error) in bad {
+                    record.errors.push(AdError::from_line_error(
+                        &text[range],
+                        self.window.line + number,
+                        &error,
+                    ));
+                }
+                self.last_ad_len = used - start;
+            }
+            self.window.skip(used);
+            self.window.line += lines;
+            self.whole_ads_len -= used;
+            if record.line > 0 {
+                if skim.is_none() {
+                    self.memo.end_ad(&record.ad);
+                }
+                return Ok(true);
+            }
+        }
+    }
+}
+
+impl BatchReader for AdReader<Empty> {
+    fn take_batch<R>(&mut self, bytes: usize, from: &mut InputWindow<R>) {
+        from.give_prefix_to(bytes, &mut self.window);
+        self.whole_ads_len = bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::input_window::CONTEXT_SIZE;
+    use super::*;
+
+    /// Gives a byte at a time, as a slow pipe does.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            self.0.read(&mut to[..1])
+        }
+    }
+
+    fn all(read: impl Read) -> Vec<String> {
+        let mut reader = AdReader::new(read, None);
+        let mut out = Vec::new();
+        while let Some(record) = reader.next_ad().expect("memory") {
+            let ad = crate::ad::Value::from(record.ad).unparse();
+            let errors: Vec<String> =
+                record.errors.iter().map(|e| format!(" !{}:{}", e.line, e.column())).collect();
+            out.push(format!("{}:{ad}{}", record.line, errors.concat()));
+        }
+        out
+    }
+
+    #[test]
+    fn all_forms_are_found_out_and_read_from_any_pipe() {
+        for (text, ads) in [
+            ("", &[][..]),
+            ("\n# c\nA = 1\r\n\r\n\nB = 2", &["3:[ A = 1 ]", "6:[ B = 2 ]"]),
+            (
+                "-- Schedd: x : <1.2.3.4:9618?a=b>\nA = 1\n\n-- Schedd: y\nB = 2\n",
+                &["2:[ A = 1 ]", "5:[ B = 2 ]"],
+            ),
+            ("A = 1\nB = \n = 3\nC = 4 4\n***\nD = 1\n", &["1:[ A = 1; C = 4 ] !2:5 !3:2", "6:[ D = 1 ]"]),
+            ("[{\"A\":1},{\"B\":2}]", &["1:[ A = 1 ]", "1:[ B = 2 ]"]),
+            ("[\n{\"A\":1}\n,\n{\"B\":}\n,\n{\"C\":3}\n]\n", &["2:[ A = 1 ]", "4:[  ] !4:6", "6:[ C = 3 ]"]),
+            (
+                "{\"A\":1}\nbad\nworse\n{\"B\":\"x}\n{\"C\":3}\n",
+                &["1:[ A = 1 ]", "2:[  ] !2:1", "4:[  ] !5:3", "5:[ C = 3 ]"],
+            ),
+            ("{[A=1],[],[B=2]}", &["1:[ A = 1 ]", "1:[ B = 2 ]"]),
+            ("[A=1]\n[B=\n2] // x\n/* [C */ [ D = 4 ]", &["1:[ A = 1 ]", "2:[ B = 2 ]", "4:[ D = 4 ]"]),
+            (
+                "<?xml version=\"1.0\"?>\n<classads>\n<c><a n=\"A\"><i>1</i></a></c>\n<c>\n<a n=\"B\"></a></c><c></c>\n</classads>\n",
+                &["3:[ A = 1 ]", "4:[  ] !5:10"],
+            ),
+            ("<html>", &["1:[  ] !1:1"]),
+        ] {
+            assert_eq!(all(text.as_bytes()), ads, "{text}");
+            assert_eq!(all(Slow(text.as_bytes())), ads, "{text} byte by byte");
+        }
+    }
+
+    #[test]
+    fn a_place_on_a_line_of_many_ads_is_that_of_the_line() {
+        let many = |ad: &str, count: usize| ad.repeat(count);
+        for (text, line, column) in [
+            (r#"[{"A":1,"B":"x"},{"A":2,"B":"y"#.to_owned(), 1, 29),
+            ("[A=1][A=2][A=".to_owned(), 1, 14),
+            ("[A=1]\n[A=2] [A=3 4] [A=5]\n".to_owned(), 2, 12),
+            ("<classads><c><a n=\"A\"><i>1</i></a></c><c><a n=\"B\"></a></c></classads>".to_owned(), 1, 51),
+            (format!("{}[A=", many("[A=1]", 1000)), 1, 5004),
+            (format!("{}[A=", many("[A=1]", 200_000)), 1, 1_000_004),
+            (format!("[A=1]\n{}[A=", many("[A=1]", 200_000)), 2, 1_000_004),
+        ] {
+            let mut reader = AdReader::new(text.as_bytes(), None);
+            let mut errors = Vec::new();
+            while let Some(record) = reader.next_ad().expect("memory") {
+                errors.extend(record.errors);
+            }
+            let start = &text[..text.len().min(80)];
+            assert_eq!((errors.len(), errors[0].line, errors[0].column()), (1, line, column), "{start}");
+            let error = &errors[0];
+            let whole = text.lines().nth(usize::try_from(line).expect("small") - 1).expect("that line");
+            let shown = &whole.as_bytes()[error.cut..];
+            assert!(shown.starts_with(&error.text) && error.text.len() <= 1300, "{start}: {}", error.text);
+            assert!(error.cut == 0 || column - 1 - error.cut >= CONTEXT_SIZE, "{start}");
+            assert_eq!(error.caret("f").to_string(), format!("f:{line}:{column}"));
+        }
+    }
+
+    #[test]
+    fn a_missing_end_costs_one_ad() {
+        assert_eq!(all(&b"{\"A\": 1\n{\"B\": 2}\n"[..]), ["1:[  ] !2:1", "2:[ B = 2 ]"]);
+        assert_eq!(all(&b"<c><a n=\"A\"><i>1</i></a>"[..]), ["1:[ A = 1 ] !1:1"]);
+        assert_eq!(all(&b"[A = \"x ]"[..]), ["1:[  ] !1:6"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! Ads that begin and end with a bracket or a tag: JSON, the new form, XML.
+
+use std::io::{self, Read};
+
+use bstr::ByteSlice;
+
+use super::super::element_end::{BracketScanner, XmlAdScanner};
+use super::super::error::{AdError, SurroundingText};
+use super::super::strip_cr;
+use super::{AdReader, AdRecord};
+use crate::ad_io::format::{json, new_syntax, xml};
+use crate::text::Span;
+use crate::text::space::is_space;
+
+impl<R: Read> AdReader<R> {
+    /// The next ad in brackets: JSON, or the new form.
+    pub(super) fn next_bracketed_ad(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
+        let (own, list): (u8, &[u8]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
+        loop {
+            let Some(byte) = self.skip_blanks()? else { return Ok(None) };
+            if byte == own {
+                let record = self.read_bracketed_ad(is_json)?;
+                if record.ad.is_empty() && record.errors.is_empty() {
+                    continue;
+                }
+                return Ok(Some(record));
+            }
+            if list.contains(&byte) {
+                self.window.skip_and_count_lines(1);
+                continue;
+            }
+            let (length, _) = self.window.peek_line()?.unwrap_or_default();
+            let line = self.window.line;
+            let text = strip_cr(self.window.unread_range(0..length));
+            let around = SurroundingText::from_window(&self.window, length);
+            let message = format!(
+                "expected an ad in the {} form, which begins with `{}`",
+                self.form().name(),
+                char::from(own)
+            );
+            let error = AdError::at_span(text, around, Span::new(0, text.len().min(40)), message, None);
+            // One message for all that follows until an ad can begin.
+            loop {
+                let (_, whole) = self.window.peek_line()?.unwrap_or_default();
+                self.window.skip_and_count_lines(whole);
+                match self.skip_blanks()? {
+                    Some(byte) if byte != own && !list.contains(&byte) => {}
+                    _ => break,
+                }
+            }
+            return Ok(Some(AdRecord { line, errors: vec![error], ..AdRecord::default() }));
+        }
+    }
+
+    fn read_bracketed_ad(&mut self, is_json: bool) -> io::Result<AdRecord> {
+        let mut extent = BracketScanner::default();
+        let end = self.window.find_end(|text| extent.find_end(text))?;
+        let length = end.unwrap_or(self.window.unread().len());
+        let text = self.window.unread_range(0..length);
+        let line = self.window.line;
+        let mut record = AdRecord { line, ..AdRecord::default() };
+        let read = if is_json {
+            json::parse_next(text, self.dialect, &mut self.memo)
+        } else {
+            new_syntax::parse_prefix(text, self.dialect)
+        };
+        let used = match read {
+            Ok((ad, used)) => {
+                record.ad = ad;
+                used
+            }
+            Err(error) => {
+                record.errors.push(AdError::from_parse_error(
+                    text,
+                    SurroundingText::from_window(&self.window, length),
+                    &error,
+                ));
+                let own = if is_json { b"\n{" } else { b"\n[" };
+                // The next ad may begin within what was taken for one because a bracket or quote is missing. JSON and
+                // new ads in lists begin in the first column, nested ones do not.
+                let next = text.find(own).map(|at| at + 1);
+                next.unwrap_or(length)
+            }
+        };
+        self.window.skip_and_count_lines(used);
+        Ok(record)
+    }
+
+    /// The next byte that is neither blank nor in a comment.
+    fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.window.peek_byte(0)? {
+                Some(byte) if is_space(byte) => {
+                    let rest = self.window.unread();
+                    let blanks = rest.iter().take_while(|byte| is_space(**byte)).count();
+                    self.window.skip_and_count_lines(blanks);
+                }
+                Some(b'#') => self.skip_line()?,
+                Some(b'/') if self.window.peek_byte(1)? == Some(b'/') => self.skip_line()?,
+                Some(b'/') if self.window.peek_byte(1)? == Some(b'*') => {
+                    let mut from = 2;
+                    loop {
+                        let rest = self.window.unread();
+                        if let Some(end) = rest[from..].find(b"*/") {
+                            let end = from + end + 2;
+                            self.window.skip_and_count_lines(end);
+                            break;
+                        }
+                        from = rest.len().saturating_sub(1).max(2);
+                        if !self.window.read_more()? {
+                            return Ok(Some(b'/'));
+                        }
+                    }
+                }
+                byte => return Ok(byte),
+            }
+        }
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        let (_, whole) = self.window.peek_line()?.unwrap_or_default();
+        self.window.skip_and_count_lines(whole);
+        Ok(())
+    }
+
+    /// The next element of an XML list.
+    pub(super) fn next_xml_ad(&mut self) -> io::Result<Option<AdRecord>> {
+        loop {
+            let mut extent = XmlAdScanner::default();
+            let complete = loop {
+                if let Some(end) = extent.find_end(self.window.unread()) {
+                    break Some(end);
+                }
+                if !self.window.read_more()? {
+                    break None;
+                }
+            };
+            let text = self.window.unread();
+            let text = &text[..complete.unwrap_or(text.len())];
+            if text.trim().is_empty() {
+                return Ok(None);
+            }
+            let first = self.window.line;
+            let begin = text.find(b"<c>").or_else(|| text.find(b"<c ")).unwrap_or(0);
+            let line = first + memchr::memchr_iter(b'\n', &text[..begin]).count() as u64;
+            let mut record = AdRecord { line, ..AdRecord::default() };
+            let mut fail = |at: usize, message: &str| {
+                let span = Span::new(at, at + 1);
+                let around = SurroundingText::from_window(&self.window, text.len());
+                record.errors.push(AdError::at_span(text, around, span, message.to_owned(), None));
+            };
+            let mut used = text.len();
+            match xml::parse_prefix(text, self.dialect) {
+                Ok(read) => {
+                    record.ad = read.ad;
+                    match (read.found_ad, complete) {
+                        (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
+                        (true, Some(_)) => used = read.used.max(1),
+                        // A list of no ads is one.
+                        (false, _) if !self.xml_started && text.find("<classads>").is_none() => {
+                            fail(0, "no ad in here; an ad begins with <c>")
+                        }
+                        (false, _) => {}
+                    }
+                }
+                Err(error) => fail(error.at, error.what),
+            }
+            self.xml_started = true;
+            self.window.skip_and_count_lines(used);
+            if !record.ad.is_empty() || !record.errors.is_empty() {
+                return Ok(Some(record));
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Why a function gave an error: too few or too many arguments, or a pattern that cannot be used.
+
+use crate::ad::Value;
+use crate::regex::{Regex, RegexOptions};
+
+/// How many arguments functions take, in small letters; those that take any number are left out.
+const ARGUMENT_COUNTS: &[(&[&str], usize, usize)] = &[
+    (&["currenttime", "daytime", "time", "timezoneoffset"], 0, 0),
+    (&["abstime", "formattime"], 0, 2),
+    (&["reltime"], 0, 1),
+    (&["random"], 0, 1),
+    (
+        &[
+            "avg",
+            "bool",
+            "ceil",
+            "ceiling",
+            "debug",
+            "envv1tov2",
+            "eval",
+            "floor",
+            "getdayofmonth",
+            "getdayofweek",
+            "getdayofyear",
+            "getdays",
+            "gethours",
+            "getminutes",
+            "getmonth",
+            "getseconds",
+            "getyear",
+            "int",
+            "interval",
+            "isabstime",
+            "isboolean",
+            "isclassad",
+            "iserror",
+            "isinteger",
+            "islist",
+            "isreal",
+            "isreltime",
+            "isstring",
+            "isundefined",
+            "max",
+            "min",
+            "real",
+            "round",
+            "size",
+            "splittime",
+            "splitslotname",
+            "splitusername",
+            "string",
+            "sum",
+            "tolower",
+            "toupper",
+            "unparse",
+        ],
+        1,
+        1,
+    ),
+    (
+        &[
+            "argstolist",
+            "listtoargs",
+            "split",
+            "stringlistavg",
+            "stringlistmax",
+            "stringlistmin",
+            "stringlistsize",
+            "stringlistsum",
+            "unresolved",
+            "userhome",
+        ],
+        1,
+        2,
+    ),
+    (
+        &[
+            "countmatches",
+            "evalineachcontext",
+            "identicalmember",
+            "member",
+            "pow",
+            "quantize",
+            "strcmp",
+            "stricmp",
+            "versioncmp",
+            "versioneq",
+            "versionge",
+            "versiongt",
+            "versionle",
+            "versionlt",
+        ],
+        2,
+        2,
+    ),
+    (
+        &[
+            "regexp",
+            "stringlistimember",
+            "stringlistisubsetmatch",
+            "stringlistmember",
+            "stringlistsubsetmatch",
+            "stringlistsintersect",
+            "substr",
+        ],
+        2,
+        3,
+    ),
+    (&["stringlist_regexpmember", "regexpmember", "usermap"], 2, 4),
+    (&["allcompare", "anycompare", "ifthenelse", "version_in_range"], 3, 3),
+    (&["regexps", "replace", "replaceall"], 3, 4),
+];
+
+/// Functions whose first argument is a regular expression, in small letters.
+const PATTERN_FUNCTIONS: &[&str] =
+    &["regexp", "regexpmember", "regexps", "replace", "replaceall", "stringlist_regexpmember"];
+
+/// What the function does not accept of so many arguments, the first of which has this value.
+pub(crate) fn argument_error(name: &[u8], count: usize, first: Option<&Value>) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    let is = |known: &&str| known.as_bytes() == lower;
+    let shown = String::from_utf8_lossy(name);
+    if let Some((_, least, most)) = ARGUMENT_COUNTS.iter().find(|(names, ..)| names.iter().any(&is))
+        && !(*least..=*most).contains(&count)
+    {
+        let wanted = match (*least, *most) {
+            (0, 0) => "no argument".to_owned(),
+            (0, most) => format!("at most {most} argument{}", if most == 1 { "" } else { "s" }),
+            (1, 1) => "1 argument".to_owned(),
+            (least, most) if least == most => format!("{least} arguments"),
+            (least, most) => format!("{least} to {most} arguments"),
+        };
+        return Some(format!("{shown}() needs {wanted}, it was given {count}"));
+    }
+    if PATTERN_FUNCTIONS.iter().any(is)
+        && let Some(Value::Str(pattern)) = first
+        && let Err(error) = Regex::compile(pattern, RegexOptions::NONE)
+    {
+        return Some(format!("the pattern \"{pattern}\" of {shown}() cannot be used: {error}"));
+    }
+    None
+}

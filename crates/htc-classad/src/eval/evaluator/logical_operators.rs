@@ -1,0 +1,139 @@
+//! Operators with two operands, and truth that is decided without moving values about (operators.cpp).
+
+use std::sync::Arc;
+
+use super::{EvalScopes, Evaluator};
+use crate::eval::computed_value::{EvalFailure, EvalResult};
+use crate::eval::logic::{Connective, LogicValue};
+use crate::eval::operators;
+use crate::eval::scope::AdScope;
+use crate::syntax::expr::{Expr, ExprRepr};
+use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, UnaryOp};
+
+/// The operands of an operator with two.
+pub(super) type OperandPair = (NodeId, NodeId);
+
+impl<'a> Evaluator<'a> {
+    pub(super) fn eval_binary(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        op: BinaryOp,
+        operands: OperandPair,
+        at: EvalScopes<'a>,
+    ) -> EvalResult<'a> {
+        self.with_deeper_level(|this| match this.eval_truth_operator(tree, op, operands, at) {
+            Some(truth) => truth.into_computed(),
+            None => this.eval_value_operator(tree, op, operands, at),
+        })
+    }
+
+    /// What an operator that gives truth values comes to: a connective or a comparison; none for the others.
+    #[inline(always)]
+    fn eval_truth_operator(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        op: BinaryOp,
+        operands: OperandPair,
+        at: EvalScopes<'a>,
+    ) -> Option<LogicValue> {
+        Some(match op {
+            BinaryOp::And => self.eval_connective(tree, Connective::And, operands, at),
+            BinaryOp::Or => self.eval_connective(tree, Connective::Or, operands, at),
+            BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual => self.eval_comparison(tree, op, operands, at),
+            _ => return None,
+        })
+    }
+
+    /// The operators whose result may be anything.
+    pub(super) fn eval_value_operator(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        op: BinaryOp,
+        (left, right): OperandPair,
+        at: EvalScopes<'a>,
+    ) -> EvalResult<'a> {
+        let left = self.eval(tree, left, at)?;
+        match op {
+            BinaryOp::Elvis => {
+                if left.is_undefined() {
+                    self.eval(tree, right, at)
+                } else {
+                    Ok(left)
+                }
+            }
+            BinaryOp::Is => Ok(operators::identical(left, self.eval(tree, right, at)?)),
+            BinaryOp::Isnt => Ok(operators::not_identical(left, self.eval(tree, right, at)?)),
+            BinaryOp::Subscript => {
+                let index = self.eval(tree, right, at)?;
+                self.eval_subscript(left, index)
+            }
+            _ => Ok(operators::apply_binary(op, left, self.eval(tree, right, at)?)),
+        }
+    }
+
+    /// A comparison. Values stay where they are: moving them costs more than comparing.
+    #[inline]
+    fn eval_comparison(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        op: BinaryOp,
+        (left, right): OperandPair,
+        at: EvalScopes<'a>,
+    ) -> LogicValue {
+        let left = self.eval(tree, left, at);
+        let Ok(left) = &left else { return LogicValue::Failed };
+        let right = self.eval(tree, right, at);
+        let Ok(right) = &right else { return LogicValue::Failed };
+        operators::comparison_logic(op, left, right)
+    }
+
+    /// `&&` and `||` (`Operation::doLogical`, operators.cpp).
+    fn eval_connective(
+        &mut self,
+        tree: &'a Arc<ExprTree>,
+        connective: Connective,
+        (left, right): OperandPair,
+        at: EvalScopes<'a>,
+    ) -> LogicValue {
+        let left = self.eval_logic(tree, left, at);
+        if connective.is_settled_by(left) {
+            return left;
+        }
+        let right = self.eval_logic(tree, right, at);
+        connective.combine(left, right)
+    }
+
+    /// The truth of an expression, without its value where only the truth matters.
+    fn eval_logic(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> LogicValue {
+        if self.observer.is_some() {
+            return LogicValue::from_result(&self.eval(tree, id, at));
+        }
+        match tree.node(id) {
+            Node::Binary(op, left, right) if op.is_truth_valued() => {
+                let deeper = |this: &mut Self| {
+                    this.eval_truth_operator(tree, op, (left, right), at).ok_or(EvalFailure)
+                };
+                self.count_step().and_then(|()| self.with_deeper_level(deeper)).unwrap_or(LogicValue::Failed)
+            }
+            Node::Unary(UnaryOp::Parentheses, operand) => {
+                let deeper = |this: &mut Self| Ok(this.eval_logic(tree, operand, at));
+                self.count_step().and_then(|()| self.with_deeper_level(deeper)).unwrap_or(LogicValue::Failed)
+            }
+            _ => LogicValue::from_result(&self.eval(tree, id, at)),
+        }
+    }
+
+    /// Whether an expression is true, from an ad, with budgets of its own: what a constraint is asked for.
+    pub(crate) fn holds(&mut self, expr: &'a Expr, scope: Option<&'a AdScope<'a>>) -> bool {
+        let ExprRepr::Node(tree, root) = &expr.0 else {
+            return matches!(&expr.0, ExprRepr::Scalar(scalar) if scalar.truth() == Some(true));
+        };
+        self.root = scope.map(Self::outermost_scope);
+        self.eval_logic(tree, *root, EvalScopes::from_scope(scope)) == LogicValue::True
+    }
+}

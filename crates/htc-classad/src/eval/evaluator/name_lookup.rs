@@ -1,0 +1,315 @@
+//! Where names are found: in the current ad, the ads around it, and the other side of a match (attrrefs.cpp).
+
+use super::{Evaluator, LEFT_CONTEXT, RIGHT_CONTEXT, is_same_scope};
+use crate::eval::binding::{Binding, NameLookup};
+use crate::eval::computed_value::{EvalFailure, EvalResult};
+use crate::eval::evaluator::EvalScopes;
+use crate::eval::observer::NameLocation;
+use crate::eval::scope::{AdRef, AdScope, MATCH_EXPRESSIONS, MatchSide};
+use crate::syntax::tree::SpecialName;
+
+impl<'a> Evaluator<'a> {
+    /// The binding of a name in an ad itself, the ad of both sides of a match included.
+    #[inline]
+    pub(crate) fn find_in_scope(
+        &self,
+        scope: &'a AdScope<'a>,
+        wanted: NameLookup<'_>,
+    ) -> Option<Binding<'a>> {
+        match scope.ad {
+            AdRef::Match => self.find_in_match(wanted),
+            ad => ad.find(wanted),
+        }
+    }
+
+    fn find_in_match(&self, wanted: NameLookup<'_>) -> Option<Binding<'a>> {
+        let is = |name: &str| name.as_bytes().eq_ignore_ascii_case(wanted.bytes);
+        if is("LEFT") {
+            return self.left.map(Binding::Ad);
+        }
+        if is("RIGHT") {
+            return self.right.map(Binding::Ad);
+        }
+        if is("lCtx") {
+            return Some(Binding::Ad(&LEFT_CONTEXT));
+        }
+        if is("rCtx") {
+            return Some(Binding::Ad(&RIGHT_CONTEXT));
+        }
+        MATCH_EXPRESSIONS.iter().position(|(name, _)| is(name)).map(Binding::MatchExpression)
+    }
+
+    /// Looks a name up from an ad outwards. `Ok(None)` where nothing is bound to it.
+    #[inline]
+    pub(crate) fn look_up(
+        &mut self,
+        start: &'a AdScope<'a>,
+        wanted: NameLookup<'_>,
+    ) -> Result<Option<(Binding<'a>, &'a AdScope<'a>)>, EvalFailure> {
+        let mut scope = start;
+        loop {
+            if let Some(bound) = self.find_in_scope(scope, wanted) {
+                return Ok(Some((bound, scope)));
+            }
+            let outer = if is_same_scope(self.root, scope) { None } else { scope.parent };
+            let special = match wanted.special {
+                SpecialName::My | SpecialName::CurrentTime if self.mode.strict => SpecialName::None,
+                special => special,
+            };
+            match special {
+                SpecialName::None | SpecialName::Target => match outer {
+                    Some(outer) => scope = outer,
+                    None => return Ok(None),
+                },
+                SpecialName::SelfAd | SpecialName::My => return Ok(Some((Binding::Ad(scope), scope))),
+                SpecialName::Parent => return Ok(outer.map(|outer| (Binding::Ad(outer), scope))),
+                SpecialName::Root => {
+                    return self.root.map(|root| Some((Binding::Ad(root), scope))).ok_or(EvalFailure);
+                }
+                SpecialName::CurrentTime => return Ok(Some((Binding::CurrentTime, scope))),
+            }
+        }
+    }
+
+    /// The other side of a match, if `scope` is one.
+    #[inline]
+    fn opposite_side(&self, scope: &AdScope<'a>) -> Option<&'a AdScope<'a>> {
+        if self.mode.strict {
+            None
+        } else if let Some((each, other)) = self.each_context
+            && is_same_scope(Some(each), scope)
+        {
+            other
+        } else if is_same_scope(self.left, scope) {
+            self.right
+        } else if is_same_scope(self.right, scope) {
+            self.left
+        } else {
+            None
+        }
+    }
+
+    /// What a plain name is bound to, seen from the current ad.
+    #[inline]
+    pub(crate) fn resolve_name(
+        &mut self,
+        wanted: NameLookup<'_>,
+        at: EvalScopes<'a>,
+    ) -> Result<Option<(Binding<'a>, &'a AdScope<'a>)>, EvalFailure> {
+        let Some(current) = self.current_scope(at) else { return Ok(None) };
+        match self.look_up(current, wanted)? {
+            None => match self.opposite_side(current) {
+                Some(other) => self.look_up(other, wanted),
+                None => Ok(None),
+            },
+            found => Ok(found),
+        }
+    }
+
+    #[inline]
+    pub(super) fn name_location(&self, scope: Option<&'a AdScope<'a>>) -> NameLocation {
+        match scope {
+            None => NameLocation::Nowhere,
+            Some(scope) if is_same_scope(self.left, scope) => NameLocation::My,
+            Some(scope) if is_same_scope(self.right, scope) => NameLocation::Target,
+            Some(scope) => match scope.ad {
+                AdRef::Match | AdRef::Context(_) => NameLocation::Match,
+                _ if self.left.is_none() && scope.parent.is_none() => NameLocation::My,
+                _ => NameLocation::Nested,
+            },
+        }
+    }
+
+    /// What `TARGET` is where one side of a match says it and has no attribute of that name.
+    #[inline]
+    pub(super) fn implicit_target(&mut self, current: &'a AdScope<'a>) -> Option<&'a AdScope<'a>> {
+        let side = if is_same_scope(self.left, current) {
+            MatchSide::Left
+        } else if is_same_scope(self.right, current) {
+            MatchSide::Right
+        } else {
+            return None;
+        };
+        let known = &mut self.implicit_targets[side as usize];
+        let plain = match *known {
+            Some(plain) => plain,
+            None => {
+                let plain = current.ad.find(NameLookup::new(b"target")).is_none();
+                *known = Some(plain);
+                plain
+            }
+        };
+        let other = if side == MatchSide::Left { self.right } else { self.left };
+        if plain { other } else { None }
+    }
+
+    /// The ad at which a search for a name ends that is nowhere.
+    pub(crate) fn last_searched_scope(&self, start: &'a AdScope<'a>) -> &'a AdScope<'a> {
+        let mut scope = start;
+        while !is_same_scope(self.root, scope)
+            && let Some(outer) = scope.parent
+        {
+            scope = outer;
+        }
+        scope
+    }
+
+    /// The ad that plain names are looked up from.
+    #[inline]
+    pub(crate) fn current_scope(&self, at: EvalScopes<'a>) -> Option<&'a AdScope<'a>> {
+        if self.redirected_scope.is_some() { self.redirected_scope } else { at.current }
+    }
+
+    /// Some functions of the reference find an attribute and never go back to the ad they came from: what is evaluated
+    /// after them, up to the end of the attribute's expression, sees names from there (fnCall.cpp, hasRefs;
+    /// compat_classad.cpp, evalInEachContext_func).
+    pub(crate) fn redirect_lookups(&mut self, scope: &'a AdScope<'a>) {
+        self.redirected_scope = Some(scope);
+    }
+
+    /// Evaluates in another ad and comes back.
+    pub(crate) fn without_redirect<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let strayed = self.redirected_scope.take();
+        let result = run(self);
+        self.redirected_scope = strayed;
+        result
+    }
+
+    /// Evaluates in a nested ad as `evalInEachContext()` does: afresh, and within a match with the fallback of the side
+    /// that the ad stands in.
+    pub(crate) fn eval_in_nested_ad(
+        &mut self,
+        scope: &'a AdScope<'a>,
+        run: impl FnOnce(&mut Self) -> EvalResult<'a>,
+    ) -> EvalResult<'a> {
+        let stands_in = |side: Option<&'a AdScope<'a>>| {
+            let (Some(side), Some(parent)) = (side, scope.parent) else { return false };
+            if is_same_scope(Some(side), parent) {
+                return true;
+            }
+            // A nested ad of a chained parent stands in that parent.
+            let (AdRef::Own(ad), AdRef::Own(wanted)) = (side.ad, parent.ad) else { return false };
+            std::iter::successors(Some(ad), |ad| ad.parent().map(|parent| &**parent))
+                .any(|ad| std::ptr::eq(ad, wanted))
+        };
+        let other = match () {
+            () if stands_in(self.left) => self.right,
+            () if stands_in(self.right) => self.left,
+            () => None,
+        };
+        let before = self.each_context.replace((scope, other));
+        let result = self.with_fresh_budget(Some(scope), run);
+        self.each_context = before;
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ad::{ClassAd, Value};
+    use crate::eval::Context;
+    use crate::eval_world::System;
+    use crate::syntax::{Dialect, Expr};
+    use std::sync::Arc;
+
+    fn ad(text: &str) -> ClassAd {
+        ClassAd::parse_new(text.as_bytes(), Dialect::new_syntax()).expect("a good ad")
+    }
+
+    fn give(text: &str, my: &str, target: Option<&str>) -> Option<String> {
+        let world = System;
+        let my = ad(my);
+        let target = target.map(ad);
+        let mut context = Context::new(&world).my(&my);
+        if let Some(target) = &target {
+            context = context.target(target);
+        }
+        let expr = Expr::parse(text.as_bytes()).expect("a good expression");
+        context.try_eval(&expr).map(|value| value.to_string())
+    }
+
+    fn gives(text: &str, my: &str, target: Option<&str>, value: &str) {
+        assert_eq!(give(text, my, target).as_deref(), Some(value), "{text} in {my} and {target:?}");
+    }
+
+    #[test]
+    fn logic_has_three_values_and_error() {
+        gives("false && error", "[]", None, "false");
+        gives("undefined && false", "[]", None, "false");
+        gives("undefined || true", "[]", None, "true");
+        gives("undefined && 3", "[]", None, "undefined");
+        gives("1 || 0", "[]", None, "true");
+        gives("\"a\" && true", "[]", None, "error");
+    }
+
+    #[test]
+    fn names_are_found_where_the_reference_finds_them() {
+        let target = Some("[a=2;b=a;c=3]");
+        gives("c", "[a=1]", target, "3");
+        gives("b", "[a=1]", target, "2");
+        gives("MY.c", "[a=1]", target, "undefined");
+        gives("TARGET.b", "[a=1]", target, "2");
+        gives("other.a", "[a=1]", target, "2");
+        gives("LEFT.a + RIGHT.a", "[a=1]", target, "3");
+        gives("n.b", "[a=1;n=[b=a]]", None, "1");
+        gives("n.c.d", "[a=1;n=[c=[d=parent.a]]]", None, "1");
+        gives("MY.a", "[my=[a=9]]", None, "9");
+        gives("[q=c].q", "[a=1]", target, "undefined");
+    }
+
+    #[test]
+    fn the_root_of_a_match_holds_both_ads() {
+        let root = give("root", "[a=1]", Some("[b=2]")).unwrap_or_default();
+        assert!(
+            root.starts_with("[ lCtx = [ ad = .LEFT;") && root.contains("; LEFT = [ a = 1 ]; rCtx = "),
+            "{root}"
+        );
+    }
+
+    #[test]
+    fn cycles_are_undefined() {
+        gives("x", "[x=x+1]", None, "undefined");
+        gives("a", "[a=b;b=a]", None, "undefined");
+        gives("a", "[a=isUndefined(a)]", None, "true");
+        gives("a.b", "[a=[b=a.b]]", None, "undefined");
+    }
+
+    #[test]
+    fn limits_are_those_of_the_reference() {
+        let sum = |operators: usize| format!("1{}", "+1".repeat(operators));
+        gives(&sum(400), "[]", None, "401");
+        assert_eq!(give(&sum(401), "[]", None), None);
+        assert_eq!(give(&sum(1_000_000), "[]", None), None);
+        let doubling = |levels: usize| {
+            let mut text = String::from("[a0=1");
+            for level in 1..=levels {
+                text += &format!(";a{level}=a{0}+a{0}", level - 1);
+            }
+            text + "]"
+        };
+        gives("a18", &doubling(18), None, "262144");
+        assert_eq!(give("a23", &doubling(23), None), None);
+    }
+
+    #[test]
+    fn what_the_reference_overflows_its_stack_on_ends() {
+        gives("x", "[x = self[\"x\"]]", None, "error");
+        assert_eq!(give("x", "[x = self[\"x\"] + self[\"x\"]]", None), None);
+    }
+
+    #[test]
+    fn projection_and_subscripts() {
+        gives("{[a=1],[a=2],3}.a", "[]", None, "{ 1,2,error }");
+        gives("{10,20}[4294967296]", "[]", None, "10");
+        gives("{10,20}[2]", "[]", None, "error");
+        gives("n[\"a\"]", "[n=[a=b;b=4]]", None, "4");
+    }
+
+    #[test]
+    fn an_attribute_of_a_chained_parent_sees_the_child() {
+        let mut child = ad("[b = 2]");
+        child.chain(Some(Arc::new(ad("[a = b + 1; b = 10]"))));
+        let world = System;
+        assert_eq!(Context::new(&world).my(&child).eval_attr("a"), Value::Int(3));
+    }
+}

@@ -1,0 +1,463 @@
+//! Many constraints against many ads: comparisons of attributes with literals are decided without the evaluator.
+//!
+//! Constraints of routes, slots and queries are mostly comparisons joined by `&&` and `||`. A [`Prefilter`] looks each
+//! attribute up once per ad and decides such constraints from the values; what needs more is left to the evaluator.
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use crate::ad::ClassAd;
+use crate::eval::computed_value::ComputedValue;
+use crate::eval::logic::{Connective, LogicValue, Truth};
+use crate::eval::operators;
+use crate::syntax::expr::ExprRepr;
+use crate::syntax::name;
+use crate::syntax::scalar::Scalar;
+use crate::syntax::tree::{BinaryOp, ExprTree, NO_BASE, Node, NodeId, SpecialName, UnaryOp};
+use crate::syntax::{AttrName, Expr};
+
+/// How deeply nested a constraint may be that is still decided here.
+const MAX_DEPTH: usize = 32;
+
+/// Where a name of a constraint is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameScope {
+    Unscoped,
+    My,
+    Target,
+}
+
+/// Which ad the loaded one is to the constraints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdRole {
+    /// MY; there is no TARGET.
+    My,
+    /// TARGET; MY is empty.
+    Target,
+}
+
+/// A constraint or a part of one.
+#[derive(Clone, Debug)]
+enum CompiledConstraint {
+    Literal(Scalar<BString>),
+    Attribute(u32),
+    Compare {
+        op: BinaryOp,
+        attribute: u32,
+        literal: Scalar<BString>,
+        swapped: bool,
+    },
+    Not(Box<CompiledConstraint>),
+    And(Box<CompiledConstraint>, Box<CompiledConstraint>),
+    Or(Box<CompiledConstraint>, Box<CompiledConstraint>),
+    /// Needs the evaluator.
+    NeedsEvaluator,
+}
+
+#[derive(Clone, Debug)]
+struct AttributeColumn {
+    name: AttrName,
+    hash: u32,
+    scope: NameScope,
+}
+
+/// Constraints made ready for many ads.
+#[derive(Clone, Debug, Default)]
+pub struct Prefilter {
+    columns: Vec<AttributeColumn>,
+    tests: Vec<CompiledConstraint>,
+    is_scoped: Vec<bool>,
+    strict: bool,
+}
+
+/// What many constraints begin with: `Attribute == "text"` for one and the same attribute. All of them that name another text
+/// than an ad has are false, however they go on.
+#[derive(Clone, Debug)]
+pub struct EqualityGuards {
+    column: u32,
+    /// The number of the text of each constraint; 0 where it begins with something else.
+    groups: Vec<u32>,
+    /// The numbers of texts in lower case, from 1.
+    texts: FxHashMap<Box<[u8]>, u32>,
+}
+
+impl EqualityGuards {
+    /// The number of an ad's text, for [`EqualityGuards::excludes`]; `None` where its attribute is no string.
+    pub fn group_of(&self, loaded: &LoadedValues<'_>) -> Option<u32> {
+        match loaded.0.get(self.column as usize)? {
+            Some(ComputedValue::Str(text)) => {
+                Some(self.texts.get(text.to_ascii_lowercase().as_slice()).copied().unwrap_or(u32::MAX))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a constraint is false for all ads of a group.
+    pub fn excludes(&self, test: usize, group: u32) -> bool {
+        let own = self.groups[test];
+        own != 0 && own != group
+    }
+}
+
+/// The values of one ad that the constraints of a screen look at.
+pub struct LoadedValues<'a>(Vec<Option<ComputedValue<'a>>>);
+
+impl Prefilter {
+    /// An empty screen for constraints in condor mode.
+    pub fn new() -> Self {
+        Prefilter::default()
+    }
+
+    /// For constraints in this mode.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Adds a constraint; returns its number.
+    pub fn add(&mut self, expr: &Expr) -> usize {
+        let columns = self.columns.len();
+        // In strict mode MY is a name like any other, and plain names are not looked up in the other ad.
+        let strict = self.strict;
+        let mut scoped = strict;
+        let test = match &expr.0 {
+            _ if strict => CompiledConstraint::NeedsEvaluator,
+            ExprRepr::Scalar(scalar) => CompiledConstraint::Literal(scalar.clone()),
+            ExprRepr::Node(tree, root) => self.compile_constraint(tree, *root, 0, &mut scoped),
+        };
+        if matches!(test, CompiledConstraint::NeedsEvaluator) {
+            self.columns.truncate(columns);
+        }
+        self.tests.push(test);
+        self.is_scoped.push(scoped);
+        self.tests.len() - 1
+    }
+
+    /// Whether a constraint names MY or TARGET, so that it may differ with the ad's role.
+    pub fn is_scoped(&self, test: usize) -> bool {
+        self.is_scoped[test]
+    }
+
+    /// What most of the constraints begin with, if more than a few begin with the same attribute.
+    pub fn equality_guards(&self) -> Option<EqualityGuards> {
+        let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+        for (column, _) in self.tests.iter().filter_map(leading_equality) {
+            if self.columns[column as usize].scope == NameScope::Unscoped {
+                *counts.entry(column).or_default() += 1;
+            }
+        }
+        let (column, count) = counts.into_iter().max_by_key(|(column, count)| (*count, u32::MAX - column))?;
+        if count < 8 {
+            return None;
+        }
+        let mut texts: FxHashMap<Box<[u8]>, u32> = FxHashMap::default();
+        let mut number = |test| match leading_equality(test) {
+            Some((of, text)) if of == column => {
+                let next = u32::try_from(texts.len() + 1).unwrap_or(u32::MAX);
+                *texts.entry(text.to_ascii_lowercase().into()).or_insert(next)
+            }
+            _ => 0,
+        };
+        let groups = self.tests.iter().map(&mut number).collect();
+        Some(EqualityGuards { column, groups, texts })
+    }
+
+    /// Looks up what the constraints need.
+    pub fn load<'a>(&self, ad: &'a ClassAd, role: AdRole) -> LoadedValues<'a> {
+        LoadedValues(self.columns.iter().map(|column| attribute_value(ad, column, role)).collect())
+    }
+
+    /// Appends what tells ads apart for these constraints; false when an attribute's value has to be evaluated.
+    pub fn push_key(&self, loaded: &LoadedValues<'_>, out: &mut Vec<u8>) -> bool {
+        for value in &loaded.0 {
+            match value {
+                Some(ComputedValue::Undefined) => out.push(0),
+                Some(ComputedValue::Error) => out.push(1),
+                Some(ComputedValue::Bool(b)) => out.extend([2, u8::from(*b)]),
+                Some(ComputedValue::Int(i)) => {
+                    out.push(3);
+                    out.extend_from_slice(&i.to_le_bytes());
+                }
+                Some(ComputedValue::Real(r)) => {
+                    out.push(4);
+                    out.extend_from_slice(&r.to_bits().to_le_bytes());
+                }
+                Some(ComputedValue::Str(text)) => {
+                    out.push(5);
+                    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+                    out.extend_from_slice(text);
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The outcome of a constraint; `None` when only the evaluator can tell.
+    pub fn truth(&self, test: usize, loaded: &LoadedValues<'_>) -> Option<Truth> {
+        decide_constraint(&self.tests[test], loaded)
+            .map(|value| Truth::from(LogicValue::from_result(&Ok(value))))
+    }
+
+    fn column_index(&mut self, name: &[u8], scope: NameScope) -> u32 {
+        let hash = name::hash(name);
+        let same = |column: &AttributeColumn| {
+            column.hash == hash && column.scope == scope && column.name.as_bytes().eq_ignore_ascii_case(name)
+        };
+        let at = self.columns.iter().position(same).unwrap_or_else(|| {
+            self.columns.push(AttributeColumn { name: name.into(), hash, scope });
+            self.columns.len() - 1
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// An attribute: `name`, `MY.name` or `TARGET.name`.
+    fn attribute_column(&mut self, tree: &ExprTree, id: NodeId, scoped: &mut bool) -> Option<u32> {
+        let (base, name) = tree.as_reference(id)?;
+        let scope = match base {
+            NO_BASE if tree.name_info(name).special == SpecialName::None => NameScope::Unscoped,
+            NO_BASE => return None,
+            base => match tree.nodes.get(base as usize)? {
+                Node::Name { special, .. } => match special {
+                    SpecialName::My => NameScope::My,
+                    SpecialName::Target => NameScope::Target,
+                    _ => return None,
+                },
+                _ => return None,
+            },
+        };
+        *scoped |= scope != NameScope::Unscoped;
+        Some(self.column_index(tree.name_bytes(name), scope))
+    }
+
+    fn compile_constraint(
+        &mut self,
+        tree: &ExprTree,
+        id: NodeId,
+        depth: usize,
+        scoped: &mut bool,
+    ) -> CompiledConstraint {
+        if depth > MAX_DEPTH {
+            return CompiledConstraint::NeedsEvaluator;
+        }
+        match tree.node(id) {
+            Node::Unary(UnaryOp::Parentheses, inner) => {
+                self.compile_constraint(tree, inner, depth + 1, scoped)
+            }
+            Node::Unary(UnaryOp::Not, inner) => match self.compile_constraint(tree, inner, depth + 1, scoped)
+            {
+                CompiledConstraint::NeedsEvaluator => CompiledConstraint::NeedsEvaluator,
+                test => CompiledConstraint::Not(Box::new(test)),
+            },
+            Node::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                let left = Box::new(self.compile_constraint(tree, left, depth + 1, scoped));
+                let right = Box::new(self.compile_constraint(tree, right, depth + 1, scoped));
+                match (&*left, &*right) {
+                    (CompiledConstraint::NeedsEvaluator, _) => CompiledConstraint::NeedsEvaluator,
+                    _ if op == BinaryOp::And => CompiledConstraint::And(left, right),
+                    _ => CompiledConstraint::Or(left, right),
+                }
+            }
+            Node::Binary(
+                op @ (BinaryOp::Equal
+                | BinaryOp::NotEqual
+                | BinaryOp::Less
+                | BinaryOp::LessEqual
+                | BinaryOp::Greater
+                | BinaryOp::GreaterEqual
+                | BinaryOp::Is
+                | BinaryOp::Isnt),
+                left,
+                right,
+            ) => {
+                if let (Some(attribute), Some(literal)) =
+                    (self.attribute_column(tree, left, scoped), literal_scalar(tree, right))
+                {
+                    return CompiledConstraint::Compare { op, attribute, literal, swapped: false };
+                }
+                match (literal_scalar(tree, left), self.attribute_column(tree, right, scoped)) {
+                    (Some(literal), Some(attribute)) => {
+                        CompiledConstraint::Compare { op, attribute, literal, swapped: true }
+                    }
+                    _ => CompiledConstraint::NeedsEvaluator,
+                }
+            }
+            Node::Name { .. } | Node::Attr { .. } => self
+                .attribute_column(tree, id, scoped)
+                .map_or(CompiledConstraint::NeedsEvaluator, CompiledConstraint::Attribute),
+            _ => literal_scalar(tree, id)
+                .map_or(CompiledConstraint::NeedsEvaluator, CompiledConstraint::Literal),
+        }
+    }
+}
+
+/// The `Attribute == "text"` that a constraint begins with.
+fn leading_equality(test: &CompiledConstraint) -> Option<(u32, &[u8])> {
+    match test {
+        CompiledConstraint::And(left, _) => leading_equality(left),
+        CompiledConstraint::Compare {
+            op: BinaryOp::Equal, attribute, literal: Scalar::Str(text), ..
+        } => Some((*attribute, text)),
+        _ => None,
+    }
+}
+
+/// What is compared without the evaluator.
+fn literal_scalar(tree: &ExprTree, id: NodeId) -> Option<Scalar<BString>> {
+    tree.scalar(id).map(Scalar::to_owned)
+}
+
+fn attribute_value<'a>(ad: &'a ClassAd, column: &AttributeColumn, role: AdRole) -> Option<ComputedValue<'a>> {
+    let absent = match role {
+        AdRole::My => NameScope::Target,
+        AdRole::Target => NameScope::My,
+    };
+    if column.scope == absent {
+        return Some(ComputedValue::Undefined);
+    }
+    let mut ad = ad;
+    loop {
+        if let Some(value) = ad.scalar_literal(column.name.as_bytes(), column.hash) {
+            return value;
+        }
+        match ad.parent() {
+            Some(parent) => ad = parent,
+            None => return Some(ComputedValue::Undefined),
+        }
+    }
+}
+
+fn decide_constraint<'a>(
+    test: &'a CompiledConstraint,
+    loaded: &LoadedValues<'a>,
+) -> Option<ComputedValue<'a>> {
+    match test {
+        CompiledConstraint::Literal(literal) => Some(literal.as_borrowed().into()),
+        CompiledConstraint::Attribute(at) => loaded.0[*at as usize],
+        CompiledConstraint::Compare { op, attribute, literal, swapped } => {
+            let value = loaded.0[*attribute as usize]?;
+            let literal = ComputedValue::from(literal.as_borrowed());
+            let (left, right) = if *swapped { (literal, value) } else { (value, literal) };
+            Some(match op {
+                BinaryOp::Is => operators::identical(left, right),
+                BinaryOp::Isnt => operators::not_identical(left, right),
+                op => operators::apply_binary(*op, left, right),
+            })
+        }
+        CompiledConstraint::Not(inner) => {
+            Some(operators::apply_unary(UnaryOp::Not, decide_constraint(inner, loaded)?))
+        }
+        CompiledConstraint::And(left, right) => decide_connective(Connective::And, left, right, loaded),
+        CompiledConstraint::Or(left, right) => decide_connective(Connective::Or, left, right, loaded),
+        CompiledConstraint::NeedsEvaluator => None,
+    }
+}
+
+fn decide_connective<'a>(
+    connective: Connective,
+    left: &'a CompiledConstraint,
+    right: &'a CompiledConstraint,
+    loaded: &LoadedValues<'a>,
+) -> Option<ComputedValue<'a>> {
+    let left = LogicValue::from_result(&Ok(decide_constraint(left, loaded)?));
+    let result = if connective.is_settled_by(left) {
+        left
+    } else {
+        connective.combine(left, LogicValue::from_result(&Ok(decide_constraint(right, loaded)?)))
+    };
+    result.into_computed().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::Context;
+    use crate::eval_world::System;
+
+    #[test]
+    fn the_screen_says_what_the_evaluator_says() {
+        let values =
+            ["1", "0", "2.5", "\"a\"", "\"A\"", "\"\"", "true", "false", "undefined", "error", "1 + 1", "B"];
+        let names = ["A", "b", "MY.A", "TARGET.A", "target.C"];
+        let literals = ["1", "0", "2.5", "\"a\"", "true", "undefined", "error"];
+        let mut exprs: Vec<String> = names.iter().map(|name| (*name).into()).collect();
+        for op in ["==", "!=", "<", "<=", ">", ">=", "=?=", "=!=", "is", "isnt"] {
+            for name in names {
+                for literal in literals {
+                    exprs.push(format!("{name} {op} {literal}"));
+                    exprs.push(format!("{literal} {op} ({name})"));
+                }
+            }
+        }
+        let parts: Vec<String> = exprs.iter().step_by(7).cloned().collect();
+        for left in parts.iter().step_by(3) {
+            for right in &parts {
+                exprs.push(format!("{left} && ({right})"));
+                exprs.push(format!("!({left}) || {right} || b"));
+            }
+        }
+        let world = System;
+        let mut screen = Prefilter::new();
+        let parsed: Vec<Expr> = exprs.iter().map(|text| Expr::parse(text.as_bytes()).unwrap()).collect();
+        parsed.iter().for_each(|expr| {
+            screen.add(expr);
+        });
+        let (empty, mut decided) = (ClassAd::new(), 0);
+        for value in values {
+            let mut ad = ClassAd::new();
+            ad.insert_line(format!("A = {value}").as_bytes()).unwrap();
+            ad.insert_line(b"B = true").unwrap();
+            for role in [AdRole::My, AdRole::Target] {
+                let loaded = screen.load(&ad, role);
+                let context = match role {
+                    AdRole::My => Context::new(&world).my(&ad),
+                    AdRole::Target => Context::new(&world).my(&empty).target(&ad),
+                };
+                for (at, expr) in parsed.iter().enumerate() {
+                    if let Some(truth) = screen.truth(at, &loaded) {
+                        decided += 1;
+                        assert_eq!(
+                            truth,
+                            Truth::of_value(&context.eval(expr)),
+                            "{} with A = {value}, {role:?}",
+                            exprs[at]
+                        );
+                    }
+                }
+            }
+        }
+        assert!(decided > 50_000, "the screen decides too little to be of use: {decided}");
+    }
+
+    #[test]
+    fn constraints_that_begin_with_another_text_are_excluded_and_false() {
+        let mut screen = Prefilter::new();
+        let texts: Vec<String> = (0..12)
+            .map(|number| format!("Owner == \"User{number}\" && Memory > {number}"))
+            .chain(["Memory > 3 && Owner == \"x\"".into(), "TARGET.Owner == \"x\"".into(), "true".into()])
+            .collect();
+        texts.iter().for_each(|text| {
+            screen.add(&Expr::parse(text.as_bytes()).unwrap());
+        });
+        let guards = screen.equality_guards().unwrap();
+        for owner in ["\"user7\"", "\"nobody\"", "7", "undefined", "error"] {
+            let mut ad = ClassAd::new();
+            ad.insert("Owner", Expr::parse(owner.as_bytes()).unwrap());
+            ad.set("Memory", 100);
+            let loaded = screen.load(&ad, AdRole::My);
+            let group = guards.group_of(&loaded);
+            assert_eq!(group.is_some(), owner.starts_with('"'), "{owner}");
+            for (test, text) in texts.iter().enumerate() {
+                if group.is_some_and(|group| guards.excludes(test, group)) {
+                    assert_eq!(screen.truth(test, &loaded), Some(Truth::False), "{owner}: {text}");
+                    assert!(test < 12 && (owner != "\"user7\"" || test != 7), "{owner}: {text}");
+                }
+            }
+        }
+        // Few of a kind are not worth it.
+        let mut few = Prefilter::new();
+        few.add(&Expr::parse(b"Owner == \"a\"").unwrap());
+        assert!(few.equality_guards().is_none());
+    }
+}

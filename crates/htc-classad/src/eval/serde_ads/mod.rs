@@ -1,0 +1,39 @@
+//! Ads to and from a program's own structures, by serde (feature `serde`).
+//!
+//! Names of fields are those of attributes, without regard to case; `#[serde(rename_all = "PascalCase")]` spells them as ads do.
+//! Values are evaluated in their ad, so that `Memory = Cpus * 1024` is a number. An attribute that is undefined or not there is
+//! `None` for an `Option`, and an error for everything else; every error names its attribute.
+//!
+//! ```
+//! # #[cfg(feature = "serde")] {
+//! use htc_classad::{ClassAd, from_ad, to_ad};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, PartialEq, Serialize, Deserialize)]
+//! #[serde(rename_all = "PascalCase")]
+//! struct Job {
+//!     owner: String,
+//!     request_cpus: u32,
+//!     request_memory: Option<u64>,
+//! }
+//!
+//! let mut ad = ClassAd::new();
+//! ad.set("Owner", "ana");
+//! ad.insert_line(b"RequestCpus = 1 + 1").unwrap();
+//! let job: Job = from_ad(&ad).unwrap();
+//! assert_eq!(job, Job { owner: "ana".into(), request_cpus: 2, request_memory: None });
+//! assert_eq!(to_ad(&job).unwrap().unparse(), "[ Owner = \"ana\"; RequestCpus = 2 ]");
+//!
+//! ad.set("RequestCpus", "many");
+//! let error = from_ad::<Job>(&ad).unwrap_err();
+//! assert_eq!(error.to_string(), "attribute 'RequestCpus': invalid type: string \"many\", expected u32");
+//! # }
+//! ```
+
+mod deserialize;
+mod error;
+mod serialize;
+
+pub use deserialize::from_ad;
+pub use error::FieldError;
+pub use serialize::to_ad;

@@ -1,7 +1,0 @@
-//! The forms ads are written in: long, new, JSON, XML, and lists of ads in any of them.
-
-pub mod json;
-pub mod list;
-pub mod long;
-pub mod new;
-pub mod xml;

@@ -1,0 +1,89 @@
+//! Patterns that are a text and nothing else, the commonest of all (`^ana`, `gpu`): they are looked for without being
+//! compiled, which would take longer than all the rest of a constraint.
+
+use super::RegexOptions;
+
+/// A text that is looked for anywhere, or with `^` in front of it at the beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiteralPattern<'p> {
+    anchored: bool,
+    text: &'p [u8],
+}
+
+/// Longer texts are left to PCRE2, which refuses those that are far too long.
+const MAX_LENGTH: usize = 255;
+
+impl<'p> LiteralPattern<'p> {
+    /// The text that a pattern is; none where a byte of it or an option means more than itself.
+    pub(crate) fn from_pattern(pattern: &'p [u8], options: RegexOptions) -> Option<Self> {
+        let special = |byte: &u8| br"\^$.[|()?*+{".contains(byte);
+        let (anchored, text) = match pattern.strip_prefix(b"^") {
+            Some(text) => (true, text),
+            None => (false, pattern),
+        };
+        let is_plain = options == RegexOptions::NONE && (1..=MAX_LENGTH).contains(&text.len());
+        (is_plain && !text.iter().any(special)).then_some(LiteralPattern { anchored, text })
+    }
+
+    /// Whether the pattern matches anywhere in `subject`.
+    pub(crate) fn is_match(self, subject: &[u8]) -> bool {
+        match self.anchored {
+            true => subject.starts_with(self.text),
+            false => memchr::memmem::find(subject, self.text).is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Regex;
+    use super::*;
+
+    /// Every text of up to so many of these bytes.
+    fn texts(bytes: &[u8], most: usize) -> Vec<Vec<u8>> {
+        let mut all = vec![Vec::new()];
+        let mut from = 0;
+        for _ in 0..most {
+            let until = all.len();
+            for at in from..until {
+                for byte in bytes {
+                    let mut longer = all[at].clone();
+                    longer.push(*byte);
+                    all.push(longer);
+                }
+            }
+            from = until;
+        }
+        all
+    }
+
+    #[test]
+    fn what_is_taken_for_a_text_is_one_to_pcre2() {
+        let subjects = texts(b"a\nB]", 4);
+        let mut plain = 0;
+        for pattern in texts(b"^aB]\n}-#\0\\$.[|()?*+{", 3) {
+            let Some(literal) = LiteralPattern::from_pattern(&pattern, RegexOptions::NONE) else { continue };
+            plain += 1;
+            let regex = Regex::compile(&pattern, RegexOptions::NONE).unwrap();
+            for subject in &subjects {
+                assert_eq!(Ok(literal.is_match(subject)), regex.is_match(subject), "{pattern:?} {subject:?}");
+            }
+        }
+        assert!(plain > 400, "{plain}");
+    }
+
+    #[test]
+    fn with_options_nothing_is_a_mere_text() {
+        for letters in ["i", "m", "s", "x"] {
+            assert!(
+                LiteralPattern::from_pattern(b"a b", RegexOptions::from_letters(letters.as_bytes()))
+                    .is_none()
+            );
+        }
+        assert!(
+            LiteralPattern::from_pattern(b"", RegexOptions::NONE).is_none()
+                && LiteralPattern::from_pattern(b"^", RegexOptions::NONE).is_none()
+        );
+        assert!(LiteralPattern::from_pattern(&[b'a'; MAX_LENGTH + 1], RegexOptions::NONE).is_none());
+    }
+}

@@ -1,0 +1,113 @@
+//! The names and literals that stand in an expression, whatever ads it is evaluated in.
+
+use std::collections::BTreeSet;
+
+use crate::syntax::AttrName;
+use crate::syntax::expr::{Expr, ExprRepr};
+use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId, SpecialName};
+
+/// Names of attributes: without case, sorted.
+pub type AttrNames = BTreeSet<AttrName>;
+
+/// Meets the parts of an expression until one of them is what is looked for, and tells whether one was. `is` also says which
+/// parts are met behind the one that it is shown.
+pub(crate) fn any_node(expr: &Expr, mut is: impl FnMut(&ExprTree, NodeId, &mut Vec<NodeId>) -> bool) -> bool {
+    let ExprRepr::Node(tree, root) = &expr.0 else { return false };
+    let mut todo = vec![*root];
+    while let Some(id) = todo.pop() {
+        if is(tree, id, &mut todo) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Collects what the parts of an expression give.
+fn collect_names(
+    expr: &Expr,
+    mut part: impl FnMut(&ExprTree, NodeId, &mut Vec<NodeId>, &mut AttrNames),
+) -> AttrNames {
+    let mut names = AttrNames::new();
+    any_node(expr, |tree, id, todo| {
+        part(tree, id, todo, &mut names);
+        false
+    });
+    names
+}
+
+/// Whether a base says in which ad a name is looked up: `MY`, `TARGET`, `self`.
+fn is_scope(tree: &ExprTree, base: NodeId) -> bool {
+    let scopes = [SpecialName::My, SpecialName::Target, SpecialName::SelfAd];
+    matches!(tree.as_reference(base), Some((NO_BASE, name)) if scopes.contains(&tree.name_info(name).special))
+}
+
+/// The attributes that an expression mentions, whatever ad they would be found in. `MY.x`, `TARGET.x` and `x` all
+/// mention `x`; of any other `a.x` it is `a` that counts.
+///
+/// ```
+/// use htc_classad::{Expr, references};
+/// let expr = Expr::parse(b"TARGET.Memory > RequestMemory && Machine.Cpus > 1").unwrap();
+/// let names: Vec<_> = references::mentioned_attributes(&expr).iter().map(ToString::to_string).collect();
+/// assert_eq!(names, ["Machine", "Memory", "RequestMemory"]);
+/// ```
+pub fn mentioned_attributes(expr: &Expr) -> AttrNames {
+    collect_names(expr, |tree, id, todo, names| match tree.as_reference(id) {
+        Some((NO_BASE | ABSOLUTE_BASE, name)) => {
+            if matches!(tree.name_info(name).special, SpecialName::None | SpecialName::CurrentTime) {
+                names.insert(tree.name_bytes(name).into());
+            }
+        }
+        Some((base, name)) if is_scope(tree, base) => {
+            names.insert(tree.name_bytes(name).into());
+        }
+        Some((base, _)) => todo.push(base),
+        None => tree.children(id, todo),
+    })
+}
+
+/// Every name in an expression, wherever it stands: a selection from an ad may find its name in the ads around.
+pub fn all_names(expr: &Expr) -> AttrNames {
+    collect_names(expr, |tree, id, todo, names| {
+        if let Some((_, name)) = tree.as_reference(id) {
+            names.insert(tree.name_bytes(name).into());
+        }
+        tree.children(id, todo);
+    })
+}
+
+/// Whether an expression may look at attributes that it does not name: through `eval()`, or through an ad as a whole, as
+/// in `MY["x"]` and `size(self)`.
+pub fn can_read_any_attribute(expr: &Expr) -> bool {
+    any_node(expr, |tree, id, todo| {
+        match (tree.as_reference(id), tree.node(id)) {
+            (Some((NO_BASE | ABSOLUTE_BASE, name)), _) => {
+                let is_ad = |word: &[u8]| tree.name_bytes(name).eq_ignore_ascii_case(word);
+                return [&b"my"[..], b"self", b"parent", b"root", b"toplevel"].into_iter().any(is_ad);
+            }
+            (Some((base, _)), _) if is_scope(tree, base) => {}
+            (Some((base, _)), _) => todo.push(base),
+            (None, Node::Call { name, .. }) if tree.name_bytes(name).eq_ignore_ascii_case(b"eval") => {
+                return true;
+            }
+            (None, _) => tree.children(id, todo),
+        }
+        false
+    })
+}
+
+/// The attributes that the condor tools fetch for an expression (reference: `GetAttrsAndScopes`): of `a.x` both names, of
+/// longer selections those of their base.
+pub fn projection(expr: &Expr) -> AttrNames {
+    collect_names(expr, |tree, id, todo, names| match tree.as_reference(id) {
+        Some((NO_BASE | ABSOLUTE_BASE, name)) => {
+            names.insert(tree.name_bytes(name).into());
+        }
+        Some((base, name)) => match tree.as_reference(base) {
+            Some((NO_BASE | ABSOLUTE_BASE, scope)) => {
+                names.extend([name, scope].map(|name| tree.name_bytes(name).into()));
+            }
+            _ => todo.push(base),
+        },
+        None => tree.children(id, todo),
+    })
+}

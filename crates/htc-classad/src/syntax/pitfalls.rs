@@ -1,0 +1,255 @@
+//! What users write and do not mean: texts that are good expressions but rarely what their author wanted.
+
+use crate::syntax::Dialect;
+use crate::syntax::function_names;
+use crate::syntax::lexer::{Lexer, TokenKind};
+use crate::text::{Span, similar_names};
+
+/// A part of an expression that probably says something else than it was meant to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pitfall {
+    /// The part.
+    pub span: Span,
+    /// What it really says.
+    pub message: String,
+    /// What was probably meant.
+    pub hint: String,
+}
+
+/// Looks through the text of an expression.
+///
+/// ```
+/// use htc_classad::{Dialect, pitfalls};
+/// let found = pitfalls::find(b"Owner == 'ana'", Dialect::new_syntax());
+/// assert_eq!(found[0].message, "'ana' is the name of an attribute, not a string");
+/// assert!(pitfalls::find(b"Owner == \"ana\"", Dialect::new_syntax()).is_empty());
+/// ```
+pub fn find(text: &[u8], dialect: Dialect) -> Vec<Pitfall> {
+    let mut lexer = Lexer::new(text, dialect);
+    let mut tokens = Vec::new();
+    while !matches!(lexer.token.kind, TokenKind::End | TokenKind::Bad) {
+        let token = lexer.token;
+        tokens.push(PlacedToken {
+            kind: token.kind,
+            start: token.start,
+            end: lexer.token_end(),
+            integer: token.integer,
+        });
+        lexer.advance();
+    }
+    let mut finder = PitfallFinder { text: lexer.source(), tokens: &tokens, pitfalls: Vec::new() };
+    for at in 0..tokens.len() {
+        finder.check_token(at);
+    }
+    finder.pitfalls
+}
+
+struct PlacedToken {
+    kind: TokenKind,
+    start: usize,
+    end: usize,
+    integer: i64,
+}
+
+struct PitfallFinder<'a> {
+    text: &'a [u8],
+    tokens: &'a [PlacedToken],
+    pitfalls: Vec<Pitfall>,
+}
+
+impl PitfallFinder<'_> {
+    fn token_kind(&self, at: usize) -> TokenKind {
+        self.tokens.get(at).map_or(TokenKind::End, |token| token.kind)
+    }
+
+    fn previous_kind(&self, at: usize) -> TokenKind {
+        at.checked_sub(1).map_or(TokenKind::End, |at| self.token_kind(at))
+    }
+
+    fn token_text(&self, at: usize) -> &[u8] {
+        self.tokens.get(at).and_then(|token| self.text.get(token.start..token.end)).unwrap_or_default()
+    }
+
+    fn token_display(&self, at: usize) -> String {
+        String::from_utf8_lossy(self.token_text(at)).trim_end().to_owned()
+    }
+
+    fn add_pitfall(&mut self, at: usize, message: String, hint: impl Into<String>) {
+        let length = self.token_text(at).trim_ascii_end().len();
+        let start = self.tokens[at].start;
+        self.pitfalls.push(Pitfall { span: Span::new(start, start + length), message, hint: hint.into() });
+    }
+
+    fn check_token(&mut self, at: usize) {
+        match self.token_kind(at) {
+            TokenKind::Identifier => self.check_identifier(at),
+            TokenKind::Integer => {
+                let digits = self.token_text(at).iter().any(|byte| matches!(byte, b'1'..=b'9'));
+                if self.tokens[at].integer == 0 && digits && !self.token_text(at).contains(&b'x') {
+                    let message = format!("{} does not fit 64 bits and counts as 0", self.token_display(at));
+                    self.add_pitfall(at, message, "write it as a real, with a point or an exponent");
+                }
+            }
+            TokenKind::Undefined => self.check_undefined(at),
+            TokenKind::Elvis => self.check_elvis(at),
+            _ => {}
+        }
+    }
+
+    fn check_identifier(&mut self, at: usize) {
+        let shown = self.token_display(at);
+        if self.token_text(at).first() == Some(&b'\'') {
+            let compared = matches!(
+                self.previous_kind(at),
+                TokenKind::Equal
+                    | TokenKind::NotEqual
+                    | TokenKind::Is
+                    | TokenKind::Isnt
+                    | TokenKind::Less
+                    | TokenKind::Greater
+                    | TokenKind::LessEqual
+                    | TokenKind::GreaterEqual
+                    | TokenKind::Comma
+                    | TokenKind::OpenParenthesis
+                    | TokenKind::OpenBrace
+            );
+            if compared && self.token_kind(at + 1) != TokenKind::OpenParenthesis {
+                let inner = shown.trim_matches('\'').to_owned();
+                let message = format!("{shown} is the name of an attribute, not a string");
+                self.add_pitfall(at, message, format!("write \"{inner}\" for a string"));
+            }
+            return;
+        }
+        if self.token_kind(at + 1) == TokenKind::OpenParenthesis {
+            if function_names::function_number(self.token_text(at)) == function_names::UNKNOWN_FUNCTION {
+                let hint = similar_names::nearest(&shown, function_names::function_names()).map_or_else(
+                    || "the manual lists the functions".to_owned(),
+                    |name| format!("did you mean {name}()?"),
+                );
+                self.add_pitfall(at, format!("there is no function {shown}: the call is an error"), hint);
+            }
+            return;
+        }
+        let is_null = ["null", "nil", "none"].iter().any(|word| shown.eq_ignore_ascii_case(word));
+        if is_null
+            && self.previous_kind(at) != TokenKind::Selection
+            && self.token_kind(at + 1) != TokenKind::Assign
+        {
+            let message = format!("{shown} is the name of an attribute like any other");
+            self.add_pitfall(at, message, "the word for a missing value is undefined");
+        }
+    }
+
+    fn check_undefined(&mut self, at: usize) {
+        let other = |kind: TokenKind| matches!(kind, TokenKind::Equal | TokenKind::NotEqual);
+        let sign = if other(self.previous_kind(at)) {
+            Some(at - 1)
+        } else if other(self.token_kind(at + 1)) {
+            Some(at + 1)
+        } else {
+            None
+        };
+        if let Some(sign) = sign {
+            let (shown, better) = match self.token_kind(sign) {
+                TokenKind::Equal => ("==", "=?="),
+                _ => ("!=", "=!="),
+            };
+            let message = format!("`{shown} undefined` is undefined whatever stands on the other side");
+            self.add_pitfall(sign, message, format!("write `{better} undefined`"));
+        }
+        if self.token_kind(at + 1) == TokenKind::Elvis {
+            let message = "`undefined ?: x` is x: `?:` binds tighter than any other operator".to_owned();
+            self.add_pitfall(at + 1, message, "put parentheses around what stands before it");
+        }
+    }
+
+    /// `a ?: 1 + 1` is `(a ?: 1) + 1`.
+    fn check_elvis(&mut self, at: usize) {
+        let mut next = at + 1;
+        let mut depth = 0usize;
+        // Over the operand behind it: a name or literal with what hangs on it.
+        while let Some(token) = self.tokens.get(next) {
+            match token.kind {
+                TokenKind::OpenParenthesis | TokenKind::OpenBox | TokenKind::OpenBrace => depth += 1,
+                TokenKind::CloseParenthesis | TokenKind::CloseBox | TokenKind::CloseBrace if depth == 0 => {
+                    return;
+                }
+                TokenKind::CloseParenthesis | TokenKind::CloseBox | TokenKind::CloseBrace => depth -= 1,
+                TokenKind::Identifier
+                | TokenKind::Undefined
+                | TokenKind::Error
+                | TokenKind::Boolean
+                | TokenKind::Integer
+                | TokenKind::Real
+                | TokenKind::String
+                | TokenKind::Selection
+                | TokenKind::Elvis => {}
+                _ if depth > 0 => {}
+                _ => break,
+            }
+            next += 1;
+        }
+        let binds = matches!(
+            self.token_kind(next),
+            TokenKind::Plus
+                | TokenKind::Minus
+                | TokenKind::Multiply
+                | TokenKind::Divide
+                | TokenKind::Modulus
+                | TokenKind::Less
+                | TokenKind::LessEqual
+                | TokenKind::Greater
+                | TokenKind::GreaterEqual
+                | TokenKind::Equal
+                | TokenKind::NotEqual
+        );
+        if binds && next > at + 1 {
+            let sign = self.token_display(next);
+            let message = format!("`?:` binds tighter than `{sign}`: this is (... ?: ...) {sign} ...");
+            self.add_pitfall(at, message, "put parentheses around what belongs together");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(text: &str) -> Vec<String> {
+        find(text.as_bytes(), Dialect::new_syntax()).into_iter().map(|trap| trap.message).collect()
+    }
+
+    #[test]
+    fn the_usual_mistakes_are_seen() {
+        for (text, part) in [
+            ("x == 'a'", "is the name of an attribute"),
+            ("x == undefined", "is undefined whatever"),
+            ("undefined != x", "is undefined whatever"),
+            ("x is undefined ?: 3", "binds tighter than any other"),
+            ("a ?: 1 + 1", "binds tighter than `+`"),
+            ("f.g[1] ?: size({1,2}) > 1", "binds tighter than `>`"),
+            ("99999999999999999999", "counts as 0"),
+            ("regexpp(\"a\", b)", "there is no function regexpp"),
+            ("x is null", "like any other"),
+        ] {
+            let found = messages(text);
+            assert!(found.len() == 1 && found[0].contains(part), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn good_expressions_are_left_in_peace() {
+        for text in [
+            "x =?= undefined",
+            "a ?: (1 + 1)",
+            "(a ?: 1) + 1",
+            "'odd name' > 3",
+            "'strcat'(\"a\")",
+            "9223372036854775807 + 0",
+            "TARGET.null",
+            "x is undefined ? 1 : 2",
+        ] {
+            assert!(messages(text).is_empty(), "{text}: {:?}", messages(text));
+        }
+    }
+}

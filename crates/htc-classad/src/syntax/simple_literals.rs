@@ -1,0 +1,133 @@
+//! Literals that need no parser: plain numbers, strings of the old syntax, the words for true, false and undefined.
+
+use crate::syntax::scalar::Scalar;
+
+/// What stands between quotation marks in a text of the old syntax.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QuotedText<'t> {
+    text: &'t [u8],
+    /// Quotation marks are in it, behind backslashes.
+    has_quotes: bool,
+}
+
+impl<'t> QuotedText<'t> {
+    /// The string that is meant, if it stands there as it is.
+    #[inline]
+    pub(crate) fn as_plain(self) -> Option<&'t [u8]> {
+        (!self.has_quotes).then_some(self.text)
+    }
+
+    /// The string that is meant; where it is another one than stands in the text, it is put into a buffer.
+    #[inline]
+    pub(crate) fn resolve<'b>(self, buffer: &'b mut Vec<u8>) -> &'b [u8]
+    where
+        't: 'b,
+    {
+        if self.has_quotes {
+            unescape(self.text, buffer);
+            return buffer;
+        }
+        self.text
+    }
+}
+
+/// Writes a string of the old syntax without the backslashes before its quotation marks.
+fn unescape(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(text.len());
+    let mut from = 0;
+    for quote in memchr::memchr_iter(b'"', text) {
+        out.extend_from_slice(&text[from..quote - 1]);
+        from = quote;
+    }
+    out.extend_from_slice(&text[from..]);
+}
+
+/// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
+pub(crate) fn parse_plain_literal(text: &[u8]) -> Option<Scalar<QuotedText<'_>>> {
+    parse_literal_line(text).filter(|(_, used)| *used == text.len()).map(|(plain, _)| plain)
+}
+
+/// The literal that a text begins with if its line ends there, and its length.
+#[inline(always)]
+pub(crate) fn parse_literal_line(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
+    match *text.first()? {
+        b'"' => parse_string(text),
+        b'0'..=b'9' | b'-' => parse_number(text),
+        b't' | b'T' => parse_word(text, b"true", Scalar::Bool(true)),
+        b'f' | b'F' => parse_word(text, b"false", Scalar::Bool(false)),
+        b'u' | b'U' => parse_word(text, b"undefined", Scalar::Undefined),
+        _ => None,
+    }
+}
+
+/// Whether a line ends at a place of a text, perhaps with a carriage return.
+#[inline]
+fn is_line_end(text: &[u8], at: usize) -> bool {
+    match text.get(at) {
+        None | Some(b'\n') => true,
+        Some(byte) => *byte == b'\r' && text.get(at + 1) == Some(&b'\n'),
+    }
+}
+
+/// A string of the old syntax: a backslash is special only before a quotation mark that does not end the line, and not between
+/// two of them (reference: `Lexer::tokenizeString`, lexer.cpp).
+#[inline(always)]
+fn parse_string(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
+    let mut fresh = 1;
+    loop {
+        let quote = fresh + memchr::memchr2(b'"', b'\n', &text[fresh..])?;
+        if text[quote] == b'\n' {
+            return None;
+        }
+        if is_line_end(text, quote + 1) {
+            let quoted = QuotedText { text: &text[1..quote], has_quotes: fresh > 1 };
+            return Some((Scalar::Str(quoted), quote + 1));
+        }
+        if quote == fresh || text[quote - 1] != b'\\' {
+            return None;
+        }
+        fresh = quote + 1;
+    }
+}
+
+fn parse_word<'t>(
+    text: &[u8],
+    word: &[u8],
+    meant: Scalar<QuotedText<'t>>,
+) -> Option<(Scalar<QuotedText<'t>>, usize)> {
+    let is = text.get(..word.len())?.eq_ignore_ascii_case(word) && is_line_end(text, word.len());
+    is.then_some((meant, word.len()))
+}
+
+/// A number: up to 18 digits, none of them in front for nothing, as such are octal; or digits around a point.
+#[inline(always)]
+fn parse_number(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
+    let sign = usize::from(text[0] == b'-');
+    let mut value = 0_i64;
+    let mut whole = 0;
+    for byte in &text[sign..] {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+        whole += 1;
+    }
+    let at = sign + whole;
+    if whole == 0 || (text[sign] == b'0' && whole > 1) {
+        return None;
+    }
+    if is_line_end(text, at) {
+        let value = if sign > 0 { value.wrapping_neg() } else { value };
+        return (whole <= 18).then_some((Scalar::Int(value), at));
+    }
+    if text[at] != b'.' {
+        return None;
+    }
+    let fraction = text[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let end = at + 1 + fraction;
+    let is_real = fraction > 0 && is_line_end(text, end);
+    let real = if is_real { std::str::from_utf8(&text[..end]).ok()?.parse().ok() } else { None };
+    real.map(|real| (Scalar::Real(real), end))
+}

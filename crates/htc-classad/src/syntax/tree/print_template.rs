@@ -1,0 +1,111 @@
+//! How trees are printed that differ in some scalars only: what stands between those is printed once for all of them.
+
+use std::sync::OnceLock;
+
+use memchr::memmem;
+
+use super::{CachedForm, ExprTree, Node, NodeId};
+use crate::syntax::scalar::{Scalar, TextRange};
+
+/// What no expression holds by chance.
+const MARKER: i64 = 770_077_007_700_770_000;
+
+/// Prints in one of the forms of which texts are kept.
+pub(crate) trait FormPrinter {
+    /// Which one.
+    const FORM: CachedForm;
+    /// Appends an expression.
+    fn push_tree(tree: &ExprTree, root: NodeId, out: &mut Vec<u8>);
+    /// Appends a scalar as it stands within an expression.
+    fn push_scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>);
+}
+
+/// The patterns of trees that are made of one another.
+#[derive(Debug)]
+pub(crate) struct PrintTemplates {
+    root: NodeId,
+    /// The nodes in which they differ.
+    differing: Box<[NodeId]>,
+    forms: [OnceLock<Option<PrintTemplate>>; 2],
+}
+
+/// What they have in common of a printed form.
+#[derive(Debug)]
+struct PrintTemplate {
+    text: Box<[u8]>,
+    /// Where in the text the scalar of which node stands, in that order.
+    scalars: Box<[(usize, NodeId)]>,
+}
+
+impl PrintTemplates {
+    /// Those of trees that differ in these nodes.
+    pub(crate) fn new(root: NodeId, mut differing: Vec<NodeId>) -> Self {
+        differing.sort_unstable();
+        differing.dedup();
+        PrintTemplates { root, differing: differing.into(), forms: Default::default() }
+    }
+
+    /// Appends one of the trees; `false` where that has to be done in another way.
+    pub(super) fn push_printed<P: FormPrinter>(
+        &self,
+        tree: &ExprTree,
+        root: NodeId,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if root != self.root {
+            return false;
+        }
+        let pattern = self.forms[P::FORM as usize].get_or_init(|| self.build_template::<P>(tree));
+        let Some(pattern) = pattern else { return false };
+        let mut from = 0;
+        for &(at, id) in &pattern.scalars {
+            out.extend_from_slice(&pattern.text[from..at]);
+            P::push_scalar(tree.scalar(id).unwrap_or_default(), out);
+            from = at;
+        }
+        out.extend_from_slice(&pattern.text[from..]);
+        true
+    }
+
+    /// Finds out where the scalars stand: values that nothing else is printed as take their places.
+    fn build_template<P: FormPrinter>(&self, tree: &ExprTree) -> Option<PrintTemplate> {
+        // By itself a scalar may be printed in another way than within an expression.
+        if self.differing.contains(&self.root) {
+            return None;
+        }
+        let (mut nodes, mut text) = (tree.nodes.clone(), tree.text.to_vec());
+        for (id, mark) in self.differing.iter().zip(1000..) {
+            let node = &mut nodes[*id as usize];
+            *node = match *node {
+                Node::Int(value) => Node::Int(if value < 0 { -MARKER - mark } else { MARKER + mark }),
+                Node::Real(value) => Node::Real((MARKER as f64 / 1e3 + mark as f64).copysign(value)),
+                Node::Str(_) => {
+                    let start = text.len() as u32;
+                    text.extend_from_slice(format!("<{MARKER}.{mark}>").as_bytes());
+                    Node::Str(TextRange { start, len: text.len() as u32 - start })
+                }
+                _ => return None,
+            };
+        }
+        let marked = tree.with_scalars(nodes, text.into());
+        let (mut whole, mut scalar) = (Vec::new(), Vec::new());
+        P::push_tree(&marked, self.root, &mut whole);
+        let mut places = Vec::with_capacity(self.differing.len());
+        for &id in &self.differing {
+            scalar.clear();
+            P::push_scalar(marked.scalar(id)?, &mut scalar);
+            let mut found = memmem::find_iter(&whole, &scalar);
+            let (Some(start), None) = (found.next(), found.next()) else { return None };
+            places.push((start, scalar.len(), id));
+        }
+        places.sort_unstable();
+        let (mut text, mut scalars, mut from) = (Vec::with_capacity(whole.len()), Vec::new(), 0);
+        for (start, length, id) in places {
+            text.extend_from_slice(whole.get(from..start)?);
+            scalars.push((text.len(), id));
+            from = start + length;
+        }
+        text.extend_from_slice(&whole[from..]);
+        Some(PrintTemplate { text: text.into(), scalars: scalars.into() })
+    }
+}

@@ -1,0 +1,151 @@
+//! Names that differ by little: for messages that guess what was meant.
+
+/// How many changes of one byte, or swaps of neighbours, lead from one name to the other, without case; `None` if
+/// more than `limit`.
+pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let same = x.eq_ignore_ascii_case(y);
+            let mut cost = (last[j] + usize::from(!same)).min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i - 1].eq_ignore_ascii_case(y) && x.eq_ignore_ascii_case(&b[j - 1]) {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row.push(cost);
+        }
+        if row.iter().min().is_none_or(|&least| least > limit) {
+            return None;
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().filter(|&distance| distance <= limit)
+}
+
+/// The nearest of several names, at most two changes away (one for short names), the first of equals.
+///
+/// ```
+/// use htc_classad::text::similar_names::nearest;
+/// assert_eq!(nearest("strcta", ["size", "strcat"]), Some("strcat"));
+/// assert_eq!(nearest("zzzz", ["size", "strcat"]), None);
+/// ```
+pub fn nearest<'a, Name>(
+    name: impl AsRef<[u8]>,
+    known: impl IntoIterator<Item = &'a Name>,
+) -> Option<&'a Name>
+where
+    Name: AsRef<[u8]> + ?Sized,
+{
+    let name = name.as_ref();
+    let limit = if name.len() < 6 { 1 } else { 2 };
+    known
+        .into_iter()
+        .filter_map(|candidate| Some((distance(name, candidate.as_ref(), limit)?, candidate)))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Many names that are asked often for the nearest to another.
+#[derive(Clone, Debug)]
+pub struct SimilarNames<Name> {
+    names: Vec<Name>,
+    /// For each length the names of it, with what their letters are.
+    by_length: Vec<Vec<(LetterMask, u32)>>,
+}
+
+/// How often each letter of a name occurs, up to three times, and which digits and signs do: one bit for each. A change of
+/// one byte changes at most two of these bits, a swap none.
+type LetterMask = u128;
+
+fn letter_mask(name: &[u8]) -> LetterMask {
+    let mut seen: LetterMask = 0;
+    for &byte in name {
+        let bit = match byte.to_ascii_lowercase() {
+            letter @ b'a'..=b'z' => {
+                let first = 3 * u32::from(letter - b'a');
+                let times = (seen >> first & 0b111).count_ones();
+                first + times.min(2)
+            }
+            other => 3 * 26 + u32::from(other) % 50,
+        };
+        seen |= 1 << bit;
+    }
+    seen
+}
+
+impl<Name: AsRef<[u8]>> SimilarNames<Name> {
+    /// Collects names; the first of equals is preferred.
+    pub fn new(names: impl IntoIterator<Item = Name>) -> Self {
+        let names: Vec<Name> = names.into_iter().collect();
+        let mut by_length: Vec<Vec<(LetterMask, u32)>> = Vec::new();
+        for (at, name) in (0..).zip(&names) {
+            let name = name.as_ref();
+            if by_length.len() <= name.len() {
+                by_length.resize_with(name.len() + 1, Vec::new);
+            }
+            by_length[name.len()].push((letter_mask(name), at));
+        }
+        SimilarNames { names, by_length }
+    }
+
+    /// As [`nearest`] among the names that `accept` takes.
+    pub fn nearest(&self, name: &[u8], accept: impl Fn(&[u8]) -> bool) -> Option<&Name> {
+        let limit = if name.len() < 6 { 1 } else { 2 };
+        let wanted = letter_mask(name);
+        let mut best: Option<(usize, u32)> = None;
+        let from = name.len().saturating_sub(limit).min(self.by_length.len());
+        let to = (name.len() + limit + 1).min(self.by_length.len());
+        for &(letters, at) in self.by_length[from..to].iter().flatten() {
+            if (letters ^ wanted).count_ones() as usize > 2 * limit {
+                continue;
+            }
+            let candidate = self.names[at as usize].as_ref();
+            if let Some(distance) = distance(name, candidate, limit).filter(|_| accept(candidate))
+                && best.is_none_or(|best| (distance, at) < best)
+            {
+                best = Some((distance, at));
+            }
+        }
+        best.map(|(_, at)| &self.names[at as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_finds_what_a_search_finds() {
+        let mut state = 7u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        let words: Vec<Vec<u8>> =
+            (0..400).map(|_| (0..3 + next(6)).map(|_| b"abAB_1"[next(6) as usize]).collect()).collect();
+        let names = SimilarNames::new(words.iter().map(|word| &word[..]));
+        let mut found = 0;
+        for _ in 0..400 {
+            let word: Vec<u8> = (0..3 + next(6)).map(|_| b"abAB_1"[next(6) as usize]).collect();
+            let expected =
+                nearest(&word[..], words.iter().filter(|known| known.len() != 5).map(|known| &known[..]));
+            assert_eq!(names.nearest(&word, |known| known.len() != 5).copied(), expected, "{word:?}");
+            found += usize::from(expected.is_some());
+        }
+        assert!(found > 50);
+    }
+
+    #[test]
+    fn near_names_are_found() {
+        assert_eq!(distance(b"abc", b"ABD", 2), Some(1));
+        assert_eq!(distance(b"HOOK_REPLY_CLAIM", b"HOOK_REPLY_FETCH", 2), None);
+        assert_eq!(distance(b"ab", b"ba", 1), Some(1));
+        assert_eq!(nearest(b"STARDT_DEBUG", [&b"START"[..], b"STARTD_DEBUG"]), Some(&b"STARTD_DEBUG"[..]));
+        assert_eq!(nearest("evlaset", ["EVALMACRO", "EVALSET"]), Some("EVALSET"));
+    }
+}

@@ -1,0 +1,165 @@
+//! What a dump leaves out so that reading it gives the same configuration again.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use bstr::ByteSlice;
+
+use crate::parameter_rows::{self, ParameterRow, RowKind};
+use crate::redact;
+use crate::sources::user_file_path;
+use crate::{CommandPolicy, Config, LoadOptions, LookupContext, defaults, statement_text};
+use htc_base::text::caseless;
+use htc_base::world::World;
+
+/// Whether a row sets what holds anyway. Reading would not keep it, as no source does that says so at once; it is here
+/// since something else was said before.
+pub fn is_redundant_default(row: &ParameterRow<'_>) -> bool {
+    matches!(row.kind, RowKind::Set(entry) if entry.current.matches_default && defaults::find(&row.name).is_some())
+}
+
+/// Whether a parameter names sources or templates that are read after the source that sets it. Settings of the program's
+/// own (`TOOL.LOCAL_CONFIG_FILE`) do as well; a template that is said not to be used brings nothing in.
+fn is_source_parameter(row: &ParameterRow<'_>, who: &LookupContext) -> bool {
+    let is_own =
+        |prefix: &[u8]| [&who.subsystem, &who.local_name].iter().any(|own| caseless::eq(own, prefix));
+    let name = match row.name.split_once_str(".") {
+        Some((prefix, name)) if is_own(prefix) => name,
+        _ => &row.name[..],
+    };
+    let is_off = || ["false", "0"].iter().any(|word| caseless::eq(word.as_bytes(), row.raw.trim()));
+    ["LOCAL_CONFIG_FILE", "LOCAL_CONFIG_DIR", "USER_CONFIG_FILE"]
+        .iter()
+        .any(|known| caseless::eq(known.as_bytes(), name))
+        || (caseless::starts_with(name, b"AUTO_USE_") && !is_off())
+}
+
+/// Whether the user's own file was read.
+fn has_user_file(config: &Config, world: &dyn World) -> bool {
+    let name = config.view(world).string("USER_CONFIG_FILE").ok().flatten();
+    let file = name.and_then(|name| user_file_path(&name.value, world));
+    file.is_some_and(|file| config.local_sources.contains(&file))
+}
+
+/// A line of a configuration that is written whole.
+#[derive(Clone, Copy, Debug)]
+pub enum DumpLine<'r, 'c> {
+    /// The statement of a row.
+    Statement(&'r ParameterRow<'c>),
+    /// A remark that what this row would bring in stands here already: read again it would add to it.
+    AlreadyIncluded(&'r ParameterRow<'c>),
+}
+
+/// A whole configuration that reads back.
+#[derive(Clone, Debug)]
+pub struct RoundTripDump<'r, 'c> {
+    /// Its lines.
+    pub lines: Vec<DumpLine<'r, 'c>>,
+    /// Whether USER_CONFIG_FILE has to be emptied at the end, since what it brings in stands here already.
+    pub disables_user_file: bool,
+}
+
+/// What is to be written of all rows that are set, so that reading it gives them again.
+pub fn build_dump<'r, 'c>(
+    config: &Config,
+    rows: &[&'r ParameterRow<'c>],
+    options: &LoadOptions,
+    redacting: bool,
+    world: &dyn World,
+) -> RoundTripDump<'r, 'c> {
+    let once = !reads_back_same(config, rows, options, redacting, world);
+    let line = |row: &&'r ParameterRow<'c>| match once && is_source_parameter(row, &config.context) {
+        true => DumpLine::AlreadyIncluded(row),
+        false => DumpLine::Statement(row),
+    };
+    RoundTripDump {
+        lines: rows.iter().map(line).collect(),
+        disables_user_file: once && has_user_file(config, world),
+    }
+}
+
+/// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read
+/// once more then, and may add to values that are complete here, or go over what came behind them.
+fn reads_back_same(
+    config: &Config,
+    rows: &[&ParameterRow<'_>],
+    options: &LoadOptions,
+    redacting: bool,
+    world: &dyn World,
+) -> bool {
+    let rows = || rows.iter().filter(|row| !is_redundant_default(row));
+    // The user's own file is read last, whoever wrote the root file.
+    let has_sources =
+        || !config.local_sources.is_empty() || rows().any(|row| is_source_parameter(row, &config.context));
+    if config.root.is_none() || !has_sources() {
+        return true;
+    }
+    let mut text = Vec::new();
+    for row in rows() {
+        statement_text::push_statement(&row.name, &row.raw, &mut text);
+    }
+    let options = LoadOptions {
+        file: config.root.as_ref().map(|root| OsStr::from_bytes(root).into()),
+        root_text: Some(text.into()),
+        environment: false,
+        overlay: Vec::new(),
+        more_files: Vec::new(),
+        commands: CommandPolicy::Refused,
+        ..options.clone()
+    };
+    let mut again = Config::load_partially(world, &config.context, &options);
+    if redacting {
+        redact::redact_attempt(&mut again, world);
+    }
+    let read: Vec<ParameterRow<'_>> = parameter_rows::set_and_detected_rows(&again.config.set, world);
+    let read = read.iter().filter(|row| row.is_set() && !is_redundant_default(row));
+    let shown = |row: &ParameterRow<'_>| (row.name.to_ascii_lowercase(), row.raw.to_vec());
+    again.error.is_none() && read.map(shown).eq(rows().map(|row| shown(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::of_text::config_of;
+
+    #[test]
+    fn what_brings_in_what_is_here_already_is_told_from_what_is_set() {
+        let (config, world) = config_of(
+            "TOOL",
+            "A = 1\nTOOL.LOCAL_CONFIG_FILE =\nAUTO_USE_FEATURE_X = 0\nCOLLECTOR_PORT = 9618\n",
+        );
+        let rows = parameter_rows::set_and_detected_rows(&config.set, &world);
+        let set: Vec<&ParameterRow<'_>> = rows.iter().filter(|row| row.is_set()).collect();
+        let that = |wanted: &dyn Fn(&ParameterRow<'_>) -> bool| -> Vec<String> {
+            set.iter().filter(|row| wanted(row)).map(|row| row.name.to_string()).collect()
+        };
+        assert_eq!(that(&|row| is_source_parameter(row, &config.context)), ["TOOL.LOCAL_CONFIG_FILE"]);
+        assert!(!that(&|row| is_redundant_default(row)).contains(&"A".to_owned()));
+        assert!(!has_user_file(&config, &world));
+        assert!(reads_back_same(&config, &set, &LoadOptions::default(), false, &world));
+    }
+
+    #[test]
+    fn a_source_that_adds_to_a_value_is_read_once() {
+        let home = tempfile::tempdir().unwrap();
+        let more = home.path().join("more");
+        std::fs::write(&more, "A = $(A) 2\n").unwrap();
+        let (config, world) = config_of("TOOL", &format!("A = 1\nLOCAL_CONFIG_FILE = {}\n", more.display()));
+        let rows = parameter_rows::set_and_detected_rows(&config.set, &world);
+        let set: Vec<&ParameterRow<'_>> = rows.iter().filter(|row| row.is_set()).collect();
+        let options = LoadOptions { user_file: false, ..LoadOptions::default() };
+        // Read again, A would be `1 2 2`.
+        assert!(!reads_back_same(&config, &set, &options, false, &world));
+        let RoundTripDump { lines, disables_user_file: without_user_file } =
+            build_dump(&config, &set, &options, false, &world);
+        let told: Vec<(String, bool)> = lines
+            .iter()
+            .map(|line| match line {
+                DumpLine::Statement(row) => (row.name.to_string(), true),
+                DumpLine::AlreadyIncluded(row) => (row.name.to_string(), false),
+            })
+            .collect();
+        assert_eq!(told, [("A".to_owned(), true), ("LOCAL_CONFIG_FILE".to_owned(), false)]);
+        assert!(!without_user_file);
+    }
+}

@@ -1,0 +1,200 @@
+//! What of the reference's parameters and job attributes is done here, and what is not: one row for each name or family.
+//!
+//! Every parameter of the reference's table, every name that its daemons read beside it, and every attribute that startd,
+//! starter, shadow and router read of a job has a row; `tests/honoured.rs` holds the rows against what the code reads.
+//! What is built later moves by the edit of one line. A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`, sorted by
+//! name without case; in names `*` stands for any text and `#` for a number.
+
+use htc_base::text::table::{
+    compare_key, count_families, count_lines, family_line_numbers, line_starts, matches_family_pattern,
+    table_row,
+};
+use htc_base::text::unqualified_name;
+
+static PARAMETER_TEXT: &[u8] = include_bytes!("supported/parameters.tsv");
+static PARAMETER_STARTS: [u32; count_lines(include_bytes!("supported/parameters.tsv"))] =
+    line_starts(include_bytes!("supported/parameters.tsv"));
+static PARAMETER_FAMILIES: [u32; count_families(PARAMETER_TEXT, &PARAMETER_STARTS)] =
+    family_line_numbers(PARAMETER_TEXT, &PARAMETER_STARTS);
+static ATTRIBUTE_TEXT: &[u8] = include_bytes!("supported/attributes.tsv");
+static ATTRIBUTE_STARTS: [u32; count_lines(include_bytes!("supported/attributes.tsv"))] =
+    line_starts(include_bytes!("supported/attributes.tsv"));
+static ATTRIBUTE_FAMILIES: [u32; count_families(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS)] =
+    family_line_numbers(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS);
+
+/// A table: its text, where its lines begin, and which of them are of families.
+type SupportTable = (&'static [u8], &'static [u32], &'static [u32]);
+static PARAMETER_TABLE: SupportTable = (PARAMETER_TEXT, &PARAMETER_STARTS, &PARAMETER_FAMILIES);
+static ATTRIBUTE_TABLE: SupportTable = (ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, &ATTRIBUTE_FAMILIES);
+
+/// What becomes of a parameter or attribute here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SupportLevel {
+    /// It does what it does in a pool.
+    Supported,
+    /// It is for something that is not here: another daemon, the network, logs.
+    OutOfScope,
+    /// It is not done, of which a warning tells once; jobs run.
+    IgnoredWithWarning,
+    /// It is not done, and a job that it would change does not start.
+    RefusesJob,
+}
+
+impl SupportLevel {
+    const fn table_word(self) -> &'static [u8] {
+        match self {
+            SupportLevel::Supported => b"honoured",
+            SupportLevel::OutOfScope => b"elsewhere",
+            SupportLevel::IgnoredWithWarning => b"warned",
+            SupportLevel::RefusesJob => b"refused",
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SupportEntry {
+    /// The name, or the pattern of a family.
+    pub name: &'static str,
+    /// What becomes of it here.
+    pub level: SupportLevel,
+    /// Who reads it in a pool, parted by commas; of what is honoured `$()` where it is but expanded.
+    pub readers: &'static str,
+    /// What they would do, to be read after "would".
+    pub pool_behavior: &'static str,
+    /// The value that asks for nothing.
+    pub neutral_value: &'static str,
+}
+
+impl SupportEntry {
+    /// Whether one of `daemons` reads it.
+    pub fn is_read_by(&self, daemons: &[&str]) -> bool {
+        self.readers.split(',').any(|of| daemons.contains(&of))
+    }
+
+    /// The row in words, for a parameter or attribute called `name`, or several parted by commas.
+    pub fn describe(&self, name: &str) -> String {
+        let of = self.readers.split(',').next().unwrap_or_default();
+        let then = match self.level {
+            SupportLevel::RefusesJob => ", so that jobs which want it do not start",
+            SupportLevel::IgnoredWithWarning | SupportLevel::Supported | SupportLevel::OutOfScope => "",
+        };
+        let are = if name.contains(", ") { "are" } else { "is" };
+        format!("{name} {are} not done here: the {of} of a pool would {}{then}", self.pool_behavior)
+    }
+}
+
+/// The row of a parameter: its own, else that of the longest pattern that it matches. What stands before a last dot does
+/// not count, nor the slot or slot type that the setting is for, unless such settings have a row of their own.
+pub fn find_parameter(name: &[u8]) -> Option<SupportEntry> {
+    let name = unqualified_name(name);
+    let find = |name: &[u8]| find_entry(PARAMETER_TABLE, name);
+    find(name).or_else(|| {
+        let of_slot = ["SLOT_TYPE_#_*", "SLOT#_#_*", "SLOT#_*"]
+            .iter()
+            .filter(|family| matches_family_pattern(family.as_bytes(), name))
+            .find_map(|family| {
+                let parts = family.matches('_').count();
+                name.splitn(parts + 1, |&b| b == b'_').last()
+            });
+        of_slot.and_then(find)
+    })
+}
+
+/// The row of an attribute of jobs.
+pub fn find_attribute(name: &[u8]) -> Option<SupportEntry> {
+    find_entry(ATTRIBUTE_TABLE, name)
+}
+
+/// The rows of parameters, by name.
+pub fn parameter_entries() -> impl Iterator<Item = SupportEntry> {
+    (0..PARAMETER_STARTS.len()).map(|index| parse_entry(PARAMETER_TEXT, &PARAMETER_STARTS, index))
+}
+
+/// The rows of attributes of jobs, by name.
+pub fn attribute_entries() -> impl Iterator<Item = SupportEntry> {
+    (0..ATTRIBUTE_STARTS.len()).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
+}
+
+/// Those of them of which this becomes; each starter asks.
+pub fn attributes_with_level(standing: SupportLevel) -> impl Iterator<Item = SupportEntry> {
+    let is = move |index: &usize| {
+        table_row(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, *index).field(1) == standing.table_word()
+    };
+    (0..ATTRIBUTE_STARTS.len()).filter(is).map(|index| parse_entry(ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, index))
+}
+
+/// No name of a family is longer, whatever a site calls its slots, jobs and daemons.
+const MAX_NAME_LENGTH: usize = 1024;
+
+fn find_entry((text, starts, families): SupportTable, name: &[u8]) -> Option<SupportEntry> {
+    if name.len() > MAX_NAME_LENGTH {
+        return None;
+    }
+    let index = starts.binary_search_by(|&start| compare_key(text, start, name)).ok().or_else(|| {
+        let key = |index: &usize| table_row(text, starts, *index).key();
+        let families = families.iter().map(|index| *index as usize);
+        families.filter(|index| matches_family_pattern(key(index), name)).max_by_key(|index| key(index).len())
+    })?;
+    Some(parse_entry(text, starts, index))
+}
+
+fn parse_entry(text: &'static [u8], starts: &[u32], index: usize) -> SupportEntry {
+    let row = table_row(text, starts, index);
+    let field = |number| std::str::from_utf8(row.field(number)).unwrap_or_default();
+    let all = [SupportLevel::Supported, SupportLevel::IgnoredWithWarning, SupportLevel::RefusesJob];
+    let standing =
+        all.into_iter().find(|one| one.table_word() == row.field(1)).unwrap_or(SupportLevel::OutOfScope);
+    SupportEntry {
+        name: field(0),
+        level: standing,
+        readers: field(2),
+        pool_behavior: field(3),
+        neutral_value: field(4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(name: &str) -> Option<SupportLevel> {
+        find_parameter(name.as_bytes()).map(|row| row.level)
+    }
+
+    #[test]
+    fn a_setting_finds_its_own_row_or_that_of_its_family_whoever_it_is_for() {
+        assert_eq!(standing("start"), Some(SupportLevel::Supported));
+        assert_eq!(standing("STARTD.START"), Some(SupportLevel::Supported));
+        assert_eq!(standing("SLOT_TYPE_12_START"), Some(SupportLevel::Supported));
+        assert_eq!(standing("SLOT_TYPE_12"), Some(SupportLevel::Supported));
+        assert_eq!(standing("SLOT3_2_PREEMPT"), Some(SupportLevel::Supported));
+        assert_eq!(standing("SLOT_TYPE_1_CONSUMPTION_POLICY"), Some(SupportLevel::Supported));
+        assert_eq!(standing("FARM_HOOK_FETCH_WORK"), Some(SupportLevel::Supported));
+        assert_eq!(standing("BENCHMARKS_MIPS_EXECUTABLE"), Some(SupportLevel::Supported));
+        assert_eq!(standing("STARTD_CRON_GPU_EXECUTABLE"), Some(SupportLevel::Supported));
+        assert_eq!(standing("NEGOTIATOR_INTERVAL"), Some(SupportLevel::OutOfScope));
+        assert_eq!(standing("MY_OWN_KNOB"), None);
+        assert_eq!(find_attribute(b"toolDaemonCmd").map(|row| row.level), Some(SupportLevel::RefusesJob));
+    }
+
+    #[test]
+    fn rows_are_sorted_and_say_what_a_pool_would_do() {
+        let sorted = |names: Vec<String>| assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        sorted(parameter_entries().map(|row| row.name.to_ascii_lowercase()).collect());
+        sorted(attribute_entries().map(|row| row.name.to_ascii_lowercase()).collect());
+        for row in parameter_entries().chain(attribute_entries()) {
+            let is_said =
+                !row.readers.is_empty() && !row.pool_behavior.is_empty() && !row.pool_behavior.ends_with('.');
+            match row.level {
+                SupportLevel::IgnoredWithWarning | SupportLevel::RefusesJob => assert!(is_said, "{row:?}"),
+                SupportLevel::OutOfScope => assert!(!row.readers.is_empty(), "{row:?}"),
+                SupportLevel::Supported => assert!(row.readers.is_empty() || row.readers == "$()", "{row:?}"),
+            }
+        }
+        let texts = [PARAMETER_TEXT, ATTRIBUTE_TEXT].map(|text| std::str::from_utf8(text).unwrap());
+        let words: Vec<&str> =
+            texts.iter().flat_map(|text| text.lines()).map(|line| line.split('\t').nth(1).unwrap()).collect();
+        assert!(words.iter().all(|word| ["honoured", "elsewhere", "warned", "refused"].contains(word)));
+    }
+}

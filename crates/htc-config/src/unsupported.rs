@@ -1,0 +1,132 @@
+//! What a configuration sets that is not done here, by the table of [`supported`].
+//!
+//! Only what people wrote themselves or have through a template counts, and only where it asks for something else than the defaults
+//! do.
+
+use bstr::{BString, ByteSlice};
+
+use crate::defaults::{self, ParameterType};
+use crate::supported::{self, SupportEntry, SupportLevel};
+use crate::{ConfigView, MacroEntry};
+use htc_base::text::{caseless, unqualified_name};
+
+/// A parameter that is set and not done here.
+#[derive(Clone, Copy, Debug)]
+pub struct UnsupportedSetting<'a> {
+    /// The entry.
+    pub entry: &'a MacroEntry,
+    /// Its row.
+    pub row: SupportEntry,
+}
+
+/// What a configuration sets that is not done here.
+#[derive(Clone, Debug, Default)]
+pub struct UnsupportedSettings<'a> {
+    /// What a pool would do and we do not.
+    pub unsupported: Vec<UnsupportedSetting<'a>>,
+    /// What is for something that is not here.
+    pub out_of_scope: Vec<UnsupportedSetting<'a>>,
+}
+
+impl<'a> UnsupportedSettings<'a> {
+    /// Looks through the settings of a configuration.
+    pub fn collect(view: &ConfigView<'a>) -> Self {
+        let mut found = UnsupportedSettings::default();
+        for entry in view.macro_set().entries().filter(|entry| entry.current.is_from_site()) {
+            let Some(row) = supported::find_parameter(&entry.name) else { continue };
+            let setting = UnsupportedSetting { entry, row };
+            match row.level {
+                SupportLevel::Supported => {}
+                // A template says much that nobody asked for.
+                SupportLevel::OutOfScope if entry.current.is_user_written() => {
+                    found.out_of_scope.push(setting)
+                }
+                SupportLevel::OutOfScope => {}
+                SupportLevel::IgnoredWithWarning | SupportLevel::RefusesJob
+                    if differs_from_default(view, entry) =>
+                {
+                    found.unsupported.push(setting)
+                }
+                SupportLevel::IgnoredWithWarning | SupportLevel::RefusesJob => {}
+            }
+        }
+        found
+    }
+
+    /// What a run in the place of `daemons` says when it begins: a line for each setting or family of settings that they
+    /// would heed, and how many there are of others.
+    pub fn warning_lines(&self, view: &ConfigView<'_>, daemons: &[&str]) -> Vec<String> {
+        let mut families: Vec<(SupportEntry, Vec<&UnsupportedSetting<'_>>)> = Vec::new();
+        for setting in self.unsupported.iter().filter(|setting| setting.row.is_read_by(daemons)) {
+            match families.iter_mut().find(|(row, _)| *row == setting.row) {
+                Some((_, members)) => members.push(setting),
+                None => families.push((setting.row, vec![setting])),
+            }
+        }
+        let line = |(row, members): &(SupportEntry, Vec<&UnsupportedSetting<'_>>)| {
+            let names: Vec<_> = members.iter().map(|setting| setting.entry.name.to_str_lossy()).collect();
+            let place = describe_place(view.macro_set().describe_place(&members[0].entry.current.place));
+            format!("{} ({place})", row.describe(&names.join(", ")))
+        };
+        let mut lines: Vec<String> = families.iter().map(line).collect();
+        let (here, not_here): (Vec<&UnsupportedSetting<'_>>, Vec<&UnsupportedSetting<'_>>) =
+            self.out_of_scope.iter().partition(|setting| setting.row.is_read_by(daemons));
+        for setting in here {
+            let name = setting.entry.name.as_bstr();
+            lines.push(format!(
+                "{name} changes nothing here: what the {} does with it is not done",
+                setting.row.readers
+            ));
+        }
+        lines.extend(report_out_of_scope(&not_here));
+        lines
+    }
+}
+
+/// So many settings are named that are for what is not here.
+const MAX_NAMED_SETTINGS: usize = 5;
+
+/// What is said of settings for what is not here.
+fn report_out_of_scope(settings: &[&UnsupportedSetting<'_>]) -> Option<String> {
+    let names = settings.iter().take(MAX_NAMED_SETTINGS).map(|setting| setting.entry.name.to_str_lossy());
+    let names = names.collect::<Vec<_>>().join(", ");
+    match settings {
+        [] => None,
+        [one] => Some(format!("{names} is for {}, which is not here", one.row.readers)),
+        all => {
+            let more = match all.len().saturating_sub(MAX_NAMED_SETTINGS) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Some(format!(
+                "{} settings are for what is not here, such as other daemons: {names}{more} ('htc-config-dump lint --here' lists them)",
+                all.len()
+            ))
+        }
+    }
+}
+
+/// A place as people call it who have not read the reference's tables.
+fn describe_place(place: BString) -> BString {
+    match place.as_slice() {
+        b"<Over>" => "command line".into(),
+        b"<Environment>" => "environment".into(),
+        _ => place,
+    }
+}
+
+/// Whether a setting asks for something else than its default.
+fn differs_from_default(view: &ConfigView<'_>, entry: &MacroEntry) -> bool {
+    let name = unqualified_name(&entry.name);
+    let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };
+    let parameter = defaults::find(name);
+    let default = parameter.and_then(|parameter| view.expand_raw(name, &parameter.default()).ok());
+    let default = default.unwrap_or_default();
+    let (value, default) = (value.trim(), default.trim());
+    let truth = |text: &[u8]| if text.is_empty() { Some(false) } else { view.parse_truth(text) };
+    // 60 and 6 are both true, and not the same.
+    let is_number = parameter.is_some_and(|parameter| {
+        matches!(parameter.parameter_type(), ParameterType::Int | ParameterType::Long | ParameterType::Double)
+    });
+    !caseless::eq(value, default) && (is_number || truth(value).is_none() || truth(value) != truth(default))
+}

@@ -1,0 +1,338 @@
+//! What a caller does with the answer of a hook that has ended in time.
+
+use super::attribute_change::diff_ads;
+use super::call::HookExecution;
+use super::case::{Case, Protocol};
+use super::decision::Decision;
+use super::verdict::{Verdict, prepare_failure_verdict};
+use htc_base::job::HoldCode;
+use htc_base::process::Exit;
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect};
+use htc_hook::hook_output::{self, PrepareStatusReader};
+use htc_hook::{HookType, keyword};
+use htc_router::{
+    FailureConsequence, FinishedHookCall, HookDecision, consequence_of_failure, judge_hook_call,
+};
+use htc_slot::{FetchDecision, FetchOutput, evict_claim_decision, judge_fetch_output};
+use htc_starter::{job_info, prepare_verdict, refusal_without_exit_hook};
+
+/// A hook that has ended in time, and all that its caller decides with.
+#[derive(Clone, Copy)]
+pub(super) struct AnsweredCall<'a> {
+    pub(super) case: &'a Case,
+    pub(super) ended: &'a HookExecution,
+    pub(super) exit: Exit,
+    /// The hook.
+    pub(super) path: &'a [u8],
+    pub(super) world: &'a dyn World,
+    pub(super) quirks: QuirkMode,
+}
+
+impl AnsweredCall<'_> {
+    pub(super) fn verdict(&self) -> Verdict {
+        let AnsweredCall { case, quirks, .. } = *self;
+        match case.hook {
+            HookType::FetchWork => self.fetch_work_verdict(),
+            HookType::ReplyFetch => {
+                Verdict::new(Decision::NoEffect, true, "not waited for; the startd goes on")
+                    .with_reason(case.word.to_string())
+                    .with_result([case.job.clone()])
+            }
+            HookType::EvictClaim => {
+                let never = evict_claim_decision(quirks);
+                let verdict = match never.as_reference {
+                    true => Verdict::new(Decision::NeverCalled, true, "this startd never calls the hook"),
+                    false => Verdict::new(Decision::NoEffect, true, "not waited for; the claim is given up"),
+                };
+                verdict.with_quirk(never.quirk).with_result([case.job.clone()])
+            }
+            HookType::UpdateJobInfo => {
+                Verdict::new(Decision::NoEffect, true, "not waited for; the starter goes on")
+                    .with_result([case.job.clone()])
+            }
+            HookType::JobExit => {
+                let told = case.reported_word(quirks);
+                let says = match told == case.word {
+                    true => "the starter cleans up and exits 0".to_owned(),
+                    false => format!("it is told `{told}`; the starter cleans up and exits 0"),
+                };
+                let verdict = Verdict::new(Decision::Done, true, says)
+                    .with_reason(told.to_string())
+                    .with_result([case.job.clone()]);
+                match case.shadow_reason_quirk(quirks) {
+                    None => verdict,
+                    Some(untold) => verdict.with_quirk(untold.quirk),
+                }
+            }
+            HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => self.prepare_verdict(),
+            HookType::ShadowPrepareJob => self.shadow_prepare_verdict(),
+            HookType::TranslateJob
+            | HookType::RouterUpdateJobInfo
+            | HookType::JobFinalize
+            | HookType::JobCleanup => self.router_hook_verdict(),
+        }
+    }
+
+    fn fetch_work_verdict(&self) -> Verdict {
+        let AnsweredCall { case, ended, world, quirks, .. } = *self;
+        let answer = FetchOutput { stdout: &ended.stdout, is_truncated: ended.cut, limit: case.output_limit };
+        let judged = judge_fetch_output((&case.slot, &case.keyword), answer, world, quirks);
+        let (good, says) = match judged.decision {
+            FetchDecision::NoWork => (true, "no work: the slot stays as it is"),
+            FetchDecision::BadOutput => (false, "the answer is dropped as a whole; no reply hook is called"),
+            FetchDecision::Accepted => {
+                (true, "accepted: REPLY_FETCH accept, the slot is claimed for the job")
+            }
+            FetchDecision::AcceptedLost => {
+                (false, "REPLY_FETCH accept is called, but the running job goes on and this one is lost")
+            }
+            FetchDecision::Rejected => (false, "rejected: REPLY_FETCH reject"),
+        };
+        let mut verdict =
+            Verdict::new(Decision::Fetch(judged.decision), good, says).with_reason(judged.reason);
+        if judged.ends_idle_claim {
+            verdict.next_step = "the idle claim ends: Preempting/Vacating, Owner, Unclaimed".to_owned();
+        }
+        verdict.bad_line = judged.bad_line;
+        verdict.quirks = judged.quirks;
+        if let Some(job) = judged.job {
+            let mut plain = job.clone();
+            for name in &judged.added_attributes {
+                plain.remove(name);
+            }
+            verdict.changes = diff_ads(&plain, &job);
+            if judged.decision == FetchDecision::Accepted {
+                let mut read = job.clone();
+                let place = std::path::Path::new("/");
+                match job_info::read_job_info(&mut read, place, quirks, world) {
+                    Ok(_) => verdict.next_step = self.describe_next_step(&job),
+                    Err(refusal) => {
+                        verdict.good = false;
+                        verdict.action = "accepted, but the starter will not take the job on".to_owned();
+                        verdict.reason = refusal.to_string();
+                        verdict.next_step = "starter exit 1; the claim stays".to_owned();
+                        verdict.quirks.push(refusal_without_exit_hook(quirks).quirk);
+                    }
+                }
+                verdict.result_ads.push(job);
+            }
+        }
+        verdict
+    }
+
+    /// What follows for a job that is accepted. One that names a keyword of its own is run with the hooks of that keyword, if any.
+    fn describe_next_step(&self, job: &ClassAd) -> String {
+        let under = &self.case.keyword;
+        let own = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
+        match own.filter(|own| !under.is_empty() && !own.eq_ignore_ascii_case(under)) {
+            Some(own) => format!(
+                "the starter takes the job on with the hooks of its own HookKeyword '{}', not with those of '{under}'",
+                own.escape_ascii()
+            ),
+            None => "the starter takes the job on".to_owned(),
+        }
+    }
+
+    /// Whether the answer is none because its end is missing, and the quirk that decides it.
+    fn rejects_truncated(&self) -> (bool, Option<Quirk>) {
+        let counts = hook_output::decide_cut_output(self.ended.cut, self.quirks);
+        (counts.is_some_and(|counts| !counts.as_reference), counts.map(|counts| counts.quirk))
+    }
+
+    fn prepare_verdict(&self) -> Verdict {
+        let AnsweredCall { case, ended, exit, path, world, quirks } = *self;
+        let (refuses_cut, cut) = self.rejects_truncated();
+        // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
+        let old = case.protocol == Protocol::Legacy;
+        let read: &[u8] = if old { b"" } else { &ended.stdout };
+        let answer = prepare_verdict::PrepareOutput { exit, stdout: read, cut: refuses_cut && !old };
+        let judged = prepare_verdict::judge_prepare_hook(case.hook.name(), path, &answer, world);
+        let mut verdict = if !judged.lets_job_continue() {
+            let code = judged.hold_code();
+            let mut verdict =
+                prepare_failure_verdict(case, code != 0, (1..300).contains(&judged.status), quirks);
+            if case.with_shadow && code != 0 {
+                verdict.hold = Some((code, judged.status));
+            }
+            verdict.ignored_attributes =
+                judged.update.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+            verdict.with_reason(judged.text.to_string())
+        } else {
+            let verdict = if judged.is_reported() {
+                Verdict::new(
+                    Decision::GoOnWithWarning,
+                    true,
+                    "the job goes on; the message is told as a warning",
+                )
+                .with_reason(judged.text.to_string())
+            } else {
+                Verdict::new(Decision::GoOn, true, "the job goes on")
+            };
+            self.merge_into_job(verdict, &judged.update)
+        };
+        verdict.quirks.extend(cut);
+        if old {
+            let printed = hook_output::parse_ad_prefix(&ended.stdout, Dialect::of_world(self.world)).ad;
+            verdict.ignored_attributes =
+                printed.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
+        }
+        verdict.bad_line = judged.unread;
+        verdict
+    }
+
+    fn shadow_prepare_verdict(&self) -> Verdict {
+        let AnsweredCall { case, ended, exit, path, world, .. } = *self;
+        let read = hook_output::parse_ad_prefix(&ended.stdout, Dialect::of_world(self.world));
+        let mut status = hook_output::read_prepare_status(exit, &read.ad, PrepareStatusReader::Shadow, world);
+        let (refuses_cut, cut) = self.rejects_truncated();
+        if status.status == 0 && refuses_cut {
+            status.status = 1;
+            status.how = prepare_verdict::CUT_OUTPUT_TEXT.to_owned();
+        }
+        let text = status.log_message(case.hook.name(), path).to_string();
+        let mut verdict = match status.status {
+            0 => self.merge_into_job(Verdict::new(Decision::GoOn, true, "the claim is activated"), &read.ad),
+            300.. => Verdict::new(Decision::Requeued, false, "the job is not started")
+                .with_reason(text)
+                .with_next("it goes back to idle and is tried again"),
+            code => {
+                let mut verdict =
+                    Verdict::new(Decision::Held, false, "the job is put on hold").with_reason(text);
+                verdict.hold = Some((HoldCode::HookShadowPrepareJobFailure.number(), code));
+                verdict
+            }
+        };
+        verdict.quirks.extend(cut);
+        verdict.bad_line = read.unread;
+        verdict
+    }
+
+    fn router_hook_verdict(&self) -> Verdict {
+        let AnsweredCall { case, ended, exit, quirks, .. } = *self;
+        let translating = case.hook == HookType::TranslateJob;
+        let answer = FinishedHookCall {
+            dialect: Dialect::of_world(self.world),
+            hook: case.hook,
+            exit,
+            stdout: &ended.stdout,
+            is_truncated: ended.cut,
+            source_ad: &case.job,
+            routed_ad: (!translating).then_some(&case.routed),
+            edit_in_place: case.route.edit_in_place,
+        };
+        let judged = judge_hook_call(&answer, quirks);
+        let (says, next) = describe_router_decision(case.hook, judged.decision, quirks);
+        let mut verdict = Verdict::new(Decision::Router(judged.decision), judged.decision.is_success(), says)
+            .with_reason(judged.reason)
+            .with_next(next);
+        match judged.decision {
+            HookDecision::Routed | HookDecision::Edited => {
+                verdict.changes = diff_ads(&case.job, &judged.output_ad);
+                verdict.changes.retain(|change| !judged.ignored_attributes.contains(&change.name));
+                verdict.result_ads.push(judged.output_ad);
+            }
+            HookDecision::Updated | HookDecision::Unchanged | HookDecision::Cleaned => {
+                let mut routed = case.routed.clone();
+                routed.update(&judged.output_ad);
+                verdict.changes = diff_ads(&case.routed, &routed);
+                verdict.result_ads.push(routed);
+            }
+            HookDecision::Finalized => {
+                let mut source = case.job.clone();
+                source.update(&judged.output_ad);
+                verdict.changes = diff_ads(&case.job, &source);
+                verdict.result_ads.extend([source, case.routed.clone()]);
+            }
+            _ => {}
+        }
+        verdict.ignored_attributes = judged.ignored_attributes;
+        verdict.bad_line = judged.bad_line;
+        verdict.refused_attribute = judged.refused_attribute;
+        verdict.quirks = judged.quirks;
+        verdict
+    }
+
+    /// The job goes on with what was printed in its ad.
+    fn merge_into_job(&self, mut verdict: Verdict, update: &ClassAd) -> Verdict {
+        let mut job = self.case.job.clone();
+        job.update(update);
+        verdict.changes = diff_ads(&self.case.job, &job);
+        verdict.result_ads.push(job);
+        verdict
+    }
+}
+
+fn describe_router_decision(
+    hook: HookType,
+    decision: HookDecision,
+    quirks: QuirkMode,
+) -> (&'static str, &'static str) {
+    let after = consequence_of_failure(hook, decision, quirks).map(|(after, _)| after);
+    match (hook, decision) {
+        (_, HookDecision::Routed) => {
+            ("the answer is the new job; nothing is copied from the source", "transforms, then submission")
+        }
+        (_, HookDecision::Edited) => {
+            ("the source is edited in place", "transforms, then the differences are written")
+        }
+        (HookType::TranslateJob, HookDecision::Dropped | HookDecision::Failed) => {
+            let next = match after {
+                Some(FailureConsequence::Retranslated) => {
+                    "it is claimed and translated again at a later poll"
+                }
+                _ => "it is claimed and translated again after a pause that doubles each time",
+            };
+            ("the job is given back", next)
+        }
+        (_, HookDecision::Dropped) => {
+            ("the routed job is removed and the source given back", "it is routed anew")
+        }
+        (_, HookDecision::Stuck) => {
+            let next = match after {
+                Some(FailureConsequence::CalledForEver) => "the hook is called again at every poll",
+                _ => "the hook is called again at the next poll; a second silence gives the job back",
+            };
+            ("nothing happens: the job stays claimed", next)
+        }
+        (_, HookDecision::RouterAbort) => ("the job router aborts", "restarted, it does so again"),
+        (_, HookDecision::Updated) => {
+            ("the answer is merged into the routed job", "then its status is looked at")
+        }
+        (_, HookDecision::Unchanged) => ("the routed job stays as it is", "its status is looked at"),
+        (_, HookDecision::Finalized) => {
+            ("the answer is merged into the source job", "the source is done; clean-up follows")
+        }
+        (_, HookDecision::Cleaned) => ("the source job is released", ""),
+        (HookType::JobFinalize, HookDecision::Failed) => match after {
+            Some(FailureConsequence::Completed) => {
+                ("nothing of the answer counts; the source leaves as completed", "clean-up of the routed job")
+            }
+            _ => (
+                "nothing of the answer counts; the source is to be routed again",
+                "clean-up of the routed job",
+            ),
+        },
+        (HookType::JobCleanup, HookDecision::Failed) => {
+            let next = match after {
+                Some(FailureConsequence::CleanupRetriedForEver) => {
+                    "the hook is called again at the next poll"
+                }
+                _ => {
+                    "the hook is called again after a pause; when it keeps failing the job is released all the same"
+                }
+            };
+            ("the source job is not released", next)
+        }
+        (_, HookDecision::Failed) => match after {
+            Some(FailureConsequence::Frozen) => {
+                ("the answer is dropped; the job's status is not looked at", "called again at the next poll")
+            }
+            _ => (
+                "the answer is dropped; the job's status is looked at all the same",
+                "called again at the next poll",
+            ),
+        },
+    }
+}

@@ -1,0 +1,64 @@
+//! What changed between two ads, attribute by attribute.
+
+use bstr::BString;
+
+use htc_classad::ClassAd;
+
+/// One attribute that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttributeChange {
+    /// Its name as it is spelled now, or was.
+    pub name: BString,
+    /// The expression before; `None`: it is new.
+    pub before: Option<BString>,
+    /// The expression now; `None`: it is gone.
+    pub after: Option<BString>,
+}
+
+/// The differences, by name.
+pub fn diff_ads(before: &ClassAd, after: &ClassAd) -> Vec<AttributeChange> {
+    let text = |ad: &ClassAd, name: &[u8]| ad.get(name).map(|value| value.unparse_old());
+    let mut all: Vec<AttributeChange> = after
+        .sorted()
+        .into_iter()
+        .filter(|(name, value)| before.get(name).as_ref() != Some(value))
+        .map(|(name, value)| AttributeChange {
+            name: name.to_owned(),
+            before: text(before, name),
+            after: Some(value.unparse_old()),
+        })
+        .collect();
+    let gone = before.sorted().into_iter().filter(|(name, _)| !after.contains(name));
+    all.extend(gone.map(|(name, value)| AttributeChange {
+        name: name.to_owned(),
+        before: Some(value.unparse_old()),
+        after: None,
+    }));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn added_changed_and_removed_attributes_are_told_apart() {
+        let ad = |lines: &[&str]| {
+            let mut ad = ClassAd::new();
+            for line in lines {
+                ad.insert_line(line.as_bytes()).unwrap();
+            }
+            ad
+        };
+        let found = diff_ads(&ad(&["A = 1", "B = 2", "C = 3"]), &ad(&["a = 1", "B = 2 + 0", "D = 4"]));
+        let row = |name: &str, before: Option<&str>, after: Option<&str>| AttributeChange {
+            name: name.into(),
+            before: before.map(Into::into),
+            after: after.map(Into::into),
+        };
+        assert_eq!(
+            found,
+            [row("B", Some("2"), Some("2 + 0")), row("D", None, Some("4")), row("C", Some("3"), None)]
+        );
+    }
+}

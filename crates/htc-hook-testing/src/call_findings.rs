@@ -1,0 +1,552 @@
+//! What is wrong with a hook, whatever the verdict: each finding with its place and what to do.
+
+use bstr::ByteSlice;
+
+use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::case::Case;
+use super::decision::Decision;
+use super::finding::{Finding, Rule};
+use super::output_findings::check_output;
+use super::verdict::Verdict;
+use htc_base::process::Exit;
+use htc_hook::hook_output;
+use htc_hook::{HookCaller, HookType};
+use htc_os::StdinDelivery;
+use htc_slot::FetchDecision;
+
+/// Looks for everything that one call shows.
+pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> Vec<Finding> {
+    let mut found = Vec::new();
+    match &outcome.ending {
+        CallEnding::Refused { reason } => found.push(Finding::new(Rule::BadPath, reason.clone(), "")),
+        CallEnding::NotStarted { reason, interpreter } => {
+            found.push(not_started_finding(case, reason, interpreter.as_deref()))
+        }
+        CallEnding::Ran(ended) => {
+            // Output first: it is what people look at.
+            check_output(case, ended, verdict, &mut found);
+            found.extend(unread_input_finding(case, ended));
+            found.extend(leftover_process_findings(case, ended));
+            found.extend(signals_caller_finding(case, ended));
+            found.extend(match ended.exit {
+                None => vec![not_ended_finding(case, outcome)],
+                Some(exit) => late_finding(case, outcome)
+                    .into_iter()
+                    .chain(exit_status_finding(case, exit, ended, verdict))
+                    .collect(),
+            });
+            add_stderr_findings(case, &ended.stderr, &mut found);
+        }
+    }
+    if case.hook == HookType::EvictClaim {
+        found.push(Finding::new(
+            Rule::NeverCalled,
+            "HTCondor 25.14 and all versions since 7.0 never call EVICT_CLAIM",
+            "do not rely on it for jobs that must be put back; use JOB_EXIT, or a lease",
+        ));
+    }
+    found
+}
+
+/// Where a program that a hook needs has to be.
+fn install_advice(case: &Case, name: &str) -> String {
+    let place = match case.hook.caller() {
+        HookCaller::Startd | HookCaller::Starter => "on every execution point",
+        HookCaller::Shadow | HookCaller::Router => "on the access point",
+    };
+    format!("install '{name}' {place}, or name another interpreter")
+}
+
+fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>) -> Finding {
+    match interpreter {
+        Some(name) if name.ends_with('\r') => Finding::new(
+            Rule::MissingInterpreter,
+            reason,
+            "convert the file to Unix line ends, such as with sed -i 's/\\r$//'",
+        ),
+        Some(name) => Finding::new(Rule::MissingInterpreter, reason, install_advice(case, name)),
+        None if reason.contains("Text file busy") => Finding::new(
+            Rule::BadPath,
+            reason,
+            "somebody has the file open for writing; write a new file and rename it over the old one",
+        ),
+        None if reason.contains("Permission denied") => Finding::new(
+            Rule::BadPath,
+            reason,
+            "the account that runs the hook must be able to execute the file and the program of its first line, and to \
+             search the directories above both",
+        ),
+        None => Finding::new(
+            Rule::BadPath,
+            reason,
+            "the file must be a program or begin with #!, without a byte order mark (BOM), blank or empty line before it",
+        ),
+    }
+}
+
+/// Input that was offered in vain.
+fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
+    let StdinDelivery { offered, unread, .. } = ended.stdin;
+    // Whoever died of an exception, or found no program to run, did not come to it.
+    let died = ended.stderr.find("Traceback (most recent call last):").is_some()
+        || matches!(ended.exit, Some(Exit::Code(126 | 127) | Exit::Signal { .. }));
+    if unread == 0 || ended.exit.is_none() || died {
+        return None;
+    }
+    let message = if unread == offered {
+        format!("none of the {offered} bytes of standard input were read")
+    } else {
+        format!("{unread} of {offered} bytes of standard input were not read")
+    };
+    let todo = match case.hook.caller() {
+        HookCaller::Starter => {
+            "harmless to the caller; the job is in the file that _CONDOR_JOB_AD names, too"
+        }
+        HookCaller::Startd | HookCaller::Shadow | HookCaller::Router => {
+            "harmless to the caller; but the hook does not know its job then"
+        }
+    };
+    Some(Finding::new(Rule::InputNotRead, message, todo))
+}
+
+/// Processes that live on. What was killed with the hook at the end of patience is not left behind.
+fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterator<Item = Finding> {
+    let fate = match case.hook.caller() {
+        HookCaller::Startd | HookCaller::Router if !case.hook.is_output_read() => {
+            "it is killed as soon as the hook has ended"
+        }
+        HookCaller::Startd | HookCaller::Router => "it is killed before the answer is used",
+        HookCaller::Starter => "it lives on until the starter ends, and what it writes is lost",
+        HookCaller::Shadow => "it lives on, and what it writes is lost",
+    };
+    ended.left_behind.iter().filter(|_| ended.exit.is_some()).map(move |left| {
+        let name = left.command.as_bstr();
+        let holds = match (left.holds_stdout, left.holds_stderr) {
+            (true, _) => ", and holds the hook's standard output open",
+            (false, true) => ", and holds the hook's standard error open",
+            _ => "",
+        };
+        Finding::new(
+            Rule::LeftBehind,
+            format!("process {} ({name}) is left behind{holds}: {fate}", left.pid),
+            "wait for what the hook starts; a service must be started elsewhere",
+        )
+    })
+}
+
+/// A signal to its process group: to its caller as well.
+fn signals_caller_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
+    let number = ended.group_signal?;
+    let who = case.hook.caller().name();
+    let message = format!(
+        "it sends signal {number} to its process group (kill 0), in which the {who} is too: that ends the {who} and its job"
+    );
+    let todo = "kill by their numbers what the hook has started; with set -m each job of a shell has a group of its own";
+    Some(Finding::new(Rule::SignalsCaller, message, todo))
+}
+
+fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
+    let who = case.hook.caller().name();
+    let message = match case.caller_waits {
+        Some(limit) if outcome.took >= limit => {
+            format!("the {who} waits {} s for it and then goes on", limit.as_secs_f64())
+        }
+        Some(limit) => {
+            let seconds = outcome.took.as_secs_f64();
+            let waits = limit.as_secs_f64();
+            format!("it has not ended within {seconds:.1} s; the {who} waits {waits} s for it")
+        }
+        None if case.hook.is_waited_for() => {
+            format!("it has not ended, and the {who} has no time-out for it")
+        }
+        None => "it has not ended; nobody waits for it, but such processes pile up".to_owned(),
+    };
+    Finding::new(Rule::RanTooLong, message, "give every command in the hook a time-out of its own")
+}
+
+/// It has ended when its caller had gone on.
+fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
+    let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
+    let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
+    let message = format!("it took {took:.1} s; its caller waits {waits} s");
+    Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the time-out's knob"))
+}
+
+/// What its exit status is worth.
+fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: &Verdict) -> Option<Finding> {
+    if exit.is_success() {
+        return None;
+    }
+    let printed = hook_output::output_lines(&ended.stdout).next().is_some();
+    Some(match case.hook {
+        HookType::FetchWork => {
+            let is_used = printed && verdict.decision != Decision::Fetch(FetchDecision::BadOutput);
+            let but = if is_used { ": the answer is used all the same" } else { "" };
+            Finding::new(
+                Rule::StatusIgnored,
+                format!("it {exit}, which the startd does not look at{but}"),
+                "to report a failure print nothing",
+            )
+        }
+        HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo | HookType::JobExit => {
+            Finding::new(
+                Rule::StatusIgnored,
+                format!("it {exit}, which the {} does not look at", case.hook.caller().name()),
+                "a failure here must be handled by the hook itself",
+            )
+        }
+        HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
+            if verdict.good && matches!(exit, Exit::Code(_)) =>
+        {
+            Finding::new(
+                Rule::StatusCode,
+                format!("it {exit}, but its HookStatusCode = 0 overrules that: the job goes on"),
+                "print no HookStatusCode where the exit status is to count",
+            )
+        }
+        _ if printed && !matches!(exit, Exit::Signal { .. }) && case.hook.caller() == HookCaller::Router => {
+            Finding::new(
+                Rule::AnswerDiscarded,
+                format!("it {exit}: the router throws its answer away"),
+                "exit 0 when the answer is to count",
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// What scripts say on standard error about their surroundings.
+fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
+    add_exception_finding(case, stderr, found);
+    for line in stderr.lines() {
+        let line = line.to_str_lossy();
+        if let Some(name) = parse_missing_variable(&line) {
+            if !found.iter().any(|other| other.rule == Rule::MissingVariable && other.message.contains(&name))
+            {
+                found.push(Finding::new(
+                    Rule::MissingVariable,
+                    format!("the caller does not pass the variable {name}"),
+                    "hooks get the daemon's environment, not that of a login shell; see --show-input",
+                ));
+            }
+        } else if let Some(name) = parse_missing_interpreter(&line) {
+            let advice = if name.contains('\r') {
+                "convert the file to Unix line ends, such as with sed -i 's/\\r$//'".to_owned()
+            } else if name.contains(' ') {
+                "the whole rest of the first line is taken for a name; write #!/usr/bin/env -S".to_owned()
+            } else {
+                install_advice(case, &name)
+            };
+            found.push(Finding::new(
+                Rule::MissingInterpreter,
+                format!("env does not find the interpreter '{}'", name.escape_debug()),
+                advice,
+            ));
+        } else if let Some(name) = parse_missing_command(&line) {
+            found.push(Finding::new(
+                Rule::MissingCommand,
+                format!("the command '{name}' is not found"),
+                match name.as_str() {
+                    "source" => {
+                        "`source` is of bash: begin the hook with #!/bin/bash, or write `.`".to_owned()
+                    }
+                    _ if name.contains('/') => "there is no such file here".to_owned(),
+                    _ => "name it by its full path, or set PATH in the hook".to_owned(),
+                },
+            ));
+        }
+    }
+}
+
+/// What a Python program that died says last; an attribute that it did not find is named.
+fn add_exception_finding(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
+    let Some(at) = stderr.find("Traceback (most recent call last):") else { return };
+    let last = stderr[at..].lines().skip(1).find(|line| !line.is_empty() && !line[0].is_ascii_whitespace());
+    let Some(last) = last.map(|line| line.to_str_lossy().into_owned()) else { return };
+    if parse_missing_variable(&last).is_some() {
+        return;
+    }
+    let Some(name) = last.strip_prefix("KeyError: ").map(|name| name.trim_matches(['\'', '"'])) else {
+        let advice = "catch it, and say with the exit status what shall become of the job";
+        found.push(Finding::new(Rule::Exception, format!("it died of an exception: {last}"), advice));
+        return;
+    };
+    let spelled = case
+        .subject()
+        .sorted()
+        .into_iter()
+        .find(|(known, _)| htc_base::text::caseless::eq(known, name.as_bytes()))
+        .map(|(known, _)| known.to_string());
+    found.push(match spelled {
+        Some(spelled) if spelled != name => Finding::new(
+            Rule::MissingAttribute,
+            format!("it looks for {name}, which the ad spells {spelled}"),
+            "names of attributes have no case: look them up without regard to it",
+        ),
+        _ => Finding::new(
+            Rule::MissingAttribute,
+            format!("it takes {name} for granted, which the ad does not have"),
+            "no attribute is in every ad; say what happens without it",
+        ),
+    });
+}
+
+fn parse_missing_variable(line: &str) -> Option<String> {
+    let word = |text: &str| {
+        let name: String =
+            text.chars().rev().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let name: String = name.chars().rev().collect();
+        (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
+    };
+    for shell in [": unbound variable", ": parameter not set", ": parameter null or not set"] {
+        if let Some((before, _)) = line.split_once(shell) {
+            return word(before);
+        }
+    }
+    if let Some(rest) = line.trim().strip_prefix("KeyError: '") {
+        let name = rest.trim_end_matches('\'');
+        let upper = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        return (upper && !name.is_empty()).then(|| name.to_owned());
+    }
+    let (_, rest) = line.split_once("Use of uninitialized value $ENV{")?;
+    Some(rest.split('}').next()?.trim_matches(['"', '\'']).to_owned())
+}
+
+/// What `env` of a first line `#!/usr/bin/env NAME` says, that of busybox included.
+fn parse_missing_interpreter(line: &str) -> Option<String> {
+    let (who, rest) = line.split_once(": ")?;
+    let rest = rest.strip_suffix(": No such file or directory")?;
+    let name = rest.strip_prefix("can't execute ").unwrap_or(rest);
+    // As a shell would read it: 'python3'$'\r'.
+    let name = name.replace("'$'\\r'", "\r").replace("''", "");
+    let name = name.trim_matches(['\'', '\u{2018}', '\u{2019}', '`']);
+    let is_env = who.rsplit('/').next() == Some("env");
+    (is_env && !name.is_empty()).then(|| name.to_owned())
+}
+
+fn parse_missing_command(line: &str) -> Option<String> {
+    let before = line.strip_suffix(": command not found").or_else(|| line.strip_suffix(": not found"))?;
+    let name = before.rsplit(": ").next()?;
+    (!name.is_empty() && !name.contains(' ')).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_base::quirks::QuirkMode;
+    use htc_os::RealWorld;
+    use std::time::Duration;
+
+    fn rules(hook: HookType, stdout: &str, stderr: &str, code: u8) -> Vec<(&'static str, String)> {
+        let case = Case::new(hook);
+        let ended = HookExecution {
+            exit: Some(Exit::Code(code)),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            ..HookExecution::default()
+        };
+        let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
+        let world = RealWorld::new();
+        let verdict = super::super::judge_call(&case, &outcome, b"/hook", &world, QuirkMode::Manual);
+        find_problems(&case, &outcome, &verdict)
+            .into_iter()
+            .map(|finding| {
+                let text = finding.place.map(|place| place.slice(stdout.as_bytes()).to_vec());
+                (finding.rule.word(), String::from_utf8(text.unwrap_or_default()).unwrap())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn places_point_at_what_is_wrong() {
+        let found = rules(HookType::PrepareJob, "A = 1 junk\nIwd = \"/x\"\n# note\nB = 2\n", "", 0);
+        assert_eq!(
+            found,
+            [("bad-line", "# note".into()), ("text-after-value", "junk".into()), ("too-late", "Iwd".into())]
+        );
+        let found = rules(HookType::PrepareJob, "HookStatusMessage = \"one\ntwo\"\n", "", 0);
+        assert_eq!(found[0].0, "newline-in-string");
+        let found = rules(HookType::PrepareJob, "HookStatusCode = -1\nA = 1\na = 2\n", "", 0);
+        assert_eq!(found.iter().map(|one| one.0).collect::<Vec<_>>(), ["status-code", "printed-twice"]);
+    }
+
+    #[test]
+    fn statuses_that_nobody_sees_are_named() {
+        assert_eq!(rules(HookType::JobExit, "", "", 3), [("status-ignored", String::new())]);
+        assert_eq!(rules(HookType::UpdateJobInfo, "", "", 3), [("status-ignored", String::new())]);
+        assert_eq!(rules(HookType::TranslateJob, "JobUniverse = 5\n", "", 1)[0].0, "answer-discarded");
+        assert_eq!(rules(HookType::JobCleanup, "done\n", "", 0), [("ignored-output", "done".into())]);
+    }
+
+    #[test]
+    fn exceptions_are_told_with_the_attribute_that_was_not_there() {
+        let died = |last: &str| {
+            format!("noise\nTraceback (most recent call last):\n  File \"h\", line 3\n    x\n{last}\n")
+        };
+        let word = |last: &str| rules(HookType::PrepareJob, "", &died(last), 1)[0].0;
+        assert_eq!(word("KeyError: 'RemoteHost'"), "missing-attribute");
+        assert_eq!(word("KeyError: 'cmd'"), "missing-attribute");
+        assert_eq!(word("KeyError: 'X509_USER_PROXY'"), "missing-variable");
+        assert_eq!(word("ValueError: not enough values to unpack"), "exception");
+        assert!(rules(HookType::PrepareJob, "", "Traceback (most recent call last):\n", 0).is_empty());
+    }
+
+    #[test]
+    fn an_expression_that_became_its_value_is_told() {
+        let found = rules(
+            HookType::PrepareJob,
+            "Requirements = true\nRank = 1.0\nRequestDisk = RequestMemory\n",
+            "",
+            0,
+        );
+        assert_eq!(found, [("frozen-expression", "Requirements".into())]);
+    }
+
+    #[test]
+    fn what_the_queue_or_nobody_takes_is_pointed_at() {
+        let update = |stdout: &str| rules(HookType::RouterUpdateJobInfo, stdout, "", 0);
+        assert_eq!(update("Note = 1\nJobUniverse = 5\n"), [("refused-attribute", "JobUniverse".into())]);
+        assert_eq!(update("Note = 1\nOsUser = \"ana\"\n"), []);
+        let prepare = rules(HookType::PrepareJob, "Note = 1\nClaimId = \"a\"\n", "", 0);
+        assert_eq!(prepare, [("ignored-output", "ClaimId".into())]);
+    }
+
+    fn findings(hook: HookType, stdout: &[u8], code: u8) -> Vec<Finding> {
+        let case = Case::new(hook);
+        let ended =
+            HookExecution { exit: Some(Exit::Code(code)), stdout: stdout.into(), ..HookExecution::default() };
+        let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
+        let verdict =
+            super::super::judge_call(&case, &outcome, b"/hook", &RealWorld::new(), QuirkMode::Manual);
+        find_problems(&case, &outcome, &verdict)
+    }
+
+    #[test]
+    fn an_answer_that_breaks_off_in_a_string_is_not_said_to_go_on_in_the_next_line() {
+        for text in
+            [&b"A = 1\nCmd = \"/bin/ec"[..], b"A = 1\nCmd = \"/bin/ec\0ho\"\nB = 2\n", b"Cmd = \"x\n\n"]
+        {
+            let found = findings(HookType::PrepareJob, text, 0);
+            let bad = found.iter().find(|one| one.rule == Rule::BadLine).unwrap();
+            assert!(bad.message.starts_with("a string has no closing quote: it and all"), "{}", bad.message);
+            assert!(!found.iter().any(|one| one.rule == Rule::NewlineInString), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_that_nobody_sees_is_named() {
+        let found = findings(HookType::PrepareJob, "\u{feff}Memory = 17\n".as_bytes(), 0);
+        assert!(found[0].message.contains("byte order mark"), "{found:?}");
+        assert!(found[0].advice.contains("without BOM"), "{found:?}");
+        let advice = |text: &str| findings(HookType::PrepareJob, text.as_bytes(), 0).pop().unwrap().advice;
+        assert!(advice("[ A = 1; B = 2 ]\n").contains("without brackets"));
+        assert!(advice("{ \"A\": 1 }\n").contains("JSON"));
+    }
+
+    #[test]
+    fn an_image_that_puts_the_job_into_no_container_is_told() {
+        let told = |text: &str| {
+            let found = findings(HookType::PrepareJob, text.as_bytes(), 0);
+            found.into_iter().find(|one| one.message.contains("in no container")).map(|one| one.message)
+        };
+        let image = "ContainerImage = \"/cvmfs/x\"\nWantContainer = true\n";
+        let message = told(image).unwrap();
+        assert!(message.starts_with("with ContainerImage, WantContainer alone the job"), "{message}");
+        for more in ["WantSandboxImage = true", "WantSIF = Arch == \"X86_64\"", "WantDocker = true"] {
+            assert_eq!(told(&format!("{image}{more}\n")), None, "{more}");
+        }
+        assert!(told("DockerImage = \"debian\"\nWantDocker = false\n").is_some());
+        assert_eq!(told("Memory = 1\n"), None);
+    }
+
+    #[test]
+    fn a_failed_fetch_whose_answer_is_dropped_is_not_said_to_be_used() {
+        let message = |text: &str| {
+            let found = findings(HookType::FetchWork, text.as_bytes(), 3);
+            found.into_iter().find(|one| one.rule == Rule::StatusIgnored).unwrap().message
+        };
+        assert!(message("Cmd = \"/bin/true\"\n").ends_with("the answer is used all the same"));
+        assert!(message("Cmd = \"/bin/true\"\nnonsense\n").ends_with("which the startd does not look at"));
+        let code = findings(HookType::FetchWork, b"Cmd = \"/bin/true\"\nHookStatusCode = 7\n", 0);
+        let code = code.into_iter().find(|one| one.rule == Rule::StatusCode).unwrap();
+        assert_eq!(code.advice, "to report a failure print nothing");
+    }
+
+    #[test]
+    fn a_failing_hook_is_not_said_to_succeed() {
+        let message = |code| {
+            let case = Case::new(HookType::PrepareJob);
+            let ended = HookExecution {
+                exit: Some(Exit::Code(code)),
+                stdout: b"oops\n".into(),
+                ..HookExecution::default()
+            };
+            let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
+            let verdict =
+                super::super::judge_call(&case, &outcome, b"/hook", &RealWorld::new(), QuirkMode::Manual);
+            find_problems(&case, &outcome, &verdict)[0].message.clone()
+        };
+        assert!(message(0).ends_with("and the hook succeeds all the same"), "{}", message(0));
+        assert!(message(1).ends_with("all lines behind it are ignored"), "{}", message(1));
+    }
+
+    #[test]
+    fn an_interpreter_that_env_does_not_find_is_named() {
+        for (line, name) in [
+            ("env: 'python2': No such file or directory", "python2"),
+            ("/usr/bin/env: \u{2018}python2\u{2019}: No such file or directory", "python2"),
+            ("env: can't execute 'python2': No such file or directory", "python2"),
+            ("/usr/bin/env: 'python3 -u': No such file or directory", "python3 -u"),
+            ("/usr/bin/env: 'python3'$'\\r': No such file or directory", "python3\r"),
+        ] {
+            assert_eq!(parse_missing_interpreter(line).as_deref(), Some(name), "{line}");
+        }
+        assert_eq!(parse_missing_interpreter("cat: x: No such file or directory"), None);
+        let found = rules(HookType::PrepareJob, "", "env: 'python2': No such file or directory\n", 127);
+        assert_eq!(found[0].0, "missing-interpreter");
+    }
+
+    #[test]
+    fn advice_fits_what_is_missing_and_where() {
+        let advice = |hook, stderr: &str| {
+            let case = Case::new(hook);
+            let ended = HookExecution {
+                exit: Some(Exit::Code(127)),
+                stderr: stderr.into(),
+                ..HookExecution::default()
+            };
+            let outcome = CallOutcome { ending: CallEnding::Ran(ended), took: Duration::from_millis(5) };
+            let verdict =
+                super::super::judge_call(&case, &outcome, b"/hook", &RealWorld::new(), QuirkMode::Manual);
+            let found = find_problems(&case, &outcome, &verdict);
+            found.into_iter().find(|one| one.rule.word().starts_with("missing")).unwrap().advice
+        };
+        assert!(advice(HookType::PrepareJob, "h: 3: source: not found\n").contains("#!/bin/bash"));
+        assert!(advice(HookType::PrepareJob, "h: 3: jq: not found\n").contains("full path"));
+        assert!(!advice(HookType::PrepareJob, "h: 3: /x/jq: not found\n").contains("full path"));
+        let missing = "env: 'python2': No such file or directory\n";
+        assert!(advice(HookType::PrepareJob, missing).contains("on every execution point"));
+        assert!(advice(HookType::TranslateJob, missing).contains("on the access point"));
+    }
+
+    #[test]
+    fn a_status_that_the_answer_overrules_is_told() {
+        let found = rules(HookType::PrepareJob, "HookStatusCode = 0\n", "", 3);
+        assert_eq!(found, [("status-code", String::new())]);
+        assert!(rules(HookType::PrepareJob, "HookStatusCode = 0\n", "", 0).is_empty());
+    }
+
+    #[test]
+    fn missing_surroundings_are_read_off_the_complaints() {
+        for (line, name) in [
+            ("./h: line 3: SITE_NAME: unbound variable", "SITE_NAME"),
+            ("./h: 3: SITE: parameter not set", "SITE"),
+            ("KeyError: 'X509_USER_PROXY'", "X509_USER_PROXY"),
+        ] {
+            assert_eq!(parse_missing_variable(line).as_deref(), Some(name));
+        }
+        assert_eq!(parse_missing_variable("KeyError: 'Cmd'"), None);
+        assert_eq!(parse_missing_command("./h: line 2: jq: command not found").as_deref(), Some("jq"));
+        assert_eq!(parse_missing_command("/bin/sh: 1: nosuch: not found").as_deref(), Some("nosuch"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Many calls side by side, on one loop.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::group_leader::GroupLeaderProcess;
+use htc_base::process::ChildSpec;
+use htc_base::time::MonotonicTime;
+use htc_os::{ChildId, Interest, Reactor, ReactorEvent, SignalScope, clock};
+
+/// One call to be made.
+#[derive(Clone, Debug)]
+pub struct PooledCall<T> {
+    /// What it is known by.
+    pub tag: T,
+    /// The child.
+    pub spec: ChildSpec,
+    /// How long it may take.
+    pub patience: Duration,
+}
+
+struct RunningCall<T> {
+    tag: T,
+    began: MonotonicTime,
+    deadline: MonotonicTime,
+    killed: bool,
+    group_leader: Option<GroupLeaderProcess>,
+}
+
+/// A call that has ended, and whose bystander has not.
+struct EndedCall<T> {
+    tag: T,
+    execution: HookExecution,
+    took: Duration,
+    group_leader: GroupLeaderProcess,
+}
+
+/// Calls that come one by one, from somebody who may take his time.
+pub trait CallSource {
+    /// What can be read when `next` is to be asked.
+    fn descriptor(&self) -> BorrowedFd<'_>;
+    /// Whether no more will come.
+    fn is_finished(&self) -> bool;
+}
+
+/// Begins a call; one that cannot be is done.
+fn begin_call<T>(
+    reactor: &mut Reactor,
+    job: PooledCall<T>,
+    done: &mut dyn FnMut(T, CallOutcome),
+) -> Option<(ChildId, RunningCall<T>)> {
+    let PooledCall { tag, mut spec, patience } = job;
+    let aside = GroupLeaderProcess::start(reactor, &mut spec);
+    let began = clock::monotonic_now();
+    match reactor.spawn(spec) {
+        Ok(child) => Some((
+            child,
+            RunningCall { tag, began, deadline: began.plus(patience), killed: false, group_leader: aside },
+        )),
+        Err(error) => {
+            aside.into_iter().for_each(|mut aside| aside.dismiss(reactor));
+            let ending = CallEnding::not_started(&error);
+            done(tag, CallOutcome { ending, took: clock::monotonic_now().since(began) });
+            None
+        }
+    }
+}
+
+/// Ends a call; one whose bystander has not ended is not done yet.
+fn end_call<T>(
+    reactor: &mut Reactor,
+    one: RunningCall<T>,
+    mut ended: HookExecution,
+    done: &mut dyn FnMut(T, CallOutcome),
+) -> Option<EndedCall<T>> {
+    ended.group_signal = one.group_leader.as_ref().and_then(GroupLeaderProcess::signal_from_hook);
+    let took = clock::monotonic_now().since(one.began);
+    match one.group_leader.filter(|aside| !aside.has_exited()) {
+        Some(mut aside) => {
+            aside.dismiss(reactor);
+            Some(EndedCall { tag: one.tag, execution: ended, took, group_leader: aside })
+        }
+        None => {
+            done(one.tag, CallOutcome { ending: CallEnding::Ran(ended), took });
+            None
+        }
+    }
+}
+
+/// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
+/// is asked again. It is over when nothing runs and `next` has nothing. Returns the signal
+/// that ended it early, if one came for the program; everything is killed then.
+///
+/// # Errors
+/// The loop itself fails.
+pub fn run_pool<T>(
+    reactor: &mut Reactor,
+    parallel: usize,
+    next: &mut dyn FnMut() -> Option<PooledCall<T>>,
+    done: &mut dyn FnMut(T, CallOutcome),
+) -> io::Result<Option<i32>> {
+    run_pool_from_source(reactor, parallel, None, next, done)
+}
+
+/// The same with calls that are still coming: `next` may have nothing for a while, in which signals, deadlines and what has ended
+/// are looked after.
+///
+/// # Errors
+/// The loop itself fails.
+pub fn run_pool_from_source<T>(
+    reactor: &mut Reactor,
+    parallel: usize,
+    coming: Option<&dyn CallSource>,
+    next: &mut dyn FnMut() -> Option<PooledCall<T>>,
+    done: &mut dyn FnMut(T, CallOutcome),
+) -> io::Result<Option<i32>> {
+    let mut running: FxHashMap<ChildId, RunningCall<T>> = FxHashMap::default();
+    let mut finished: Vec<EndedCall<T>> = Vec::new();
+    let mut watch = None;
+    loop {
+        while running.len() < parallel.max(1) {
+            let Some(job) = next() else { break };
+            running.extend(begin_call(reactor, job, done));
+        }
+        // With all hands full nobody looks at what comes next.
+        let awaited = coming.filter(|coming| running.len() < parallel.max(1) && !coming.is_finished());
+        match (awaited, watch) {
+            (Some(coming), None) => watch = Some(reactor.watch(coming.descriptor(), Interest::Read)?),
+            (None, Some(token)) => {
+                reactor.unwatch(token);
+                watch = None;
+            }
+            _ => {}
+        }
+        if running.is_empty() && finished.is_empty() && awaited.is_none() {
+            return Ok(None);
+        }
+        let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
+        // Looked at after every event: while others end all the time there is no time-out.
+        let now = clock::monotonic_now();
+        for (&child, one) in &mut running {
+            if !one.killed && one.deadline <= now {
+                one.killed = true;
+                reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
+            }
+        }
+        let event = reactor.next_event(deadline)?;
+        if running
+            .values_mut()
+            .filter_map(|one| one.group_leader.as_mut())
+            .any(|aside| aside.record_exit(&event))
+        {
+            continue;
+        }
+        if let Some(at) = finished.iter_mut().position(|one| one.group_leader.record_exit(&event)) {
+            let EndedCall { tag, execution: mut ended, took, group_leader: aside } = finished.swap_remove(at);
+            ended.group_signal = aside.signal_from_hook();
+            done(tag, CallOutcome { ending: CallEnding::Ran(ended), took });
+            continue;
+        }
+        match event {
+            ReactorEvent::Signal(number) => {
+                watch.into_iter().for_each(|token| reactor.unwatch(token));
+                reactor.kill_all(Duration::from_secs(2));
+                return Ok(Some(number));
+            }
+            ReactorEvent::Exited { child, .. } => {
+                let Some(one) = running.remove(&child) else { continue };
+                let Some(ended) = HookExecution::from_event(event, one.killed) else { continue };
+                if !ended.left_behind.is_empty() {
+                    reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
+                }
+                finished.extend(end_call(reactor, one, ended, done));
+            }
+            _ => {}
+        }
+    }
+}

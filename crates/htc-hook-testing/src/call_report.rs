@@ -1,0 +1,114 @@
+//! One call: made, judged, looked at for what is wrong.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::call::{CallEnding, CallOutcome, call_hook};
+use super::call_directories::CallDirectories;
+use super::call_findings::find_problems;
+use super::call_setup::{CallError, CallSetup};
+use super::case::Case;
+use super::finding::Finding;
+use super::judge::judge_call;
+use super::process_facts::describe_process;
+use super::record::CallRecord;
+use super::unsupported::find_unsupported;
+use super::verdict::Verdict;
+use htc_base::process::ChildSpec;
+use htc_base::world::World;
+use htc_os::Reactor;
+
+/// Everything that one call has shown.
+pub struct CallReport {
+    /// The call as its caller made it.
+    pub case: Case,
+    /// The call as it is kept.
+    pub record: CallRecord,
+    /// Where it ran; new for each call.
+    pub root: PathBuf,
+    /// What came of it.
+    pub outcome: CallOutcome,
+    /// What its caller decides.
+    pub verdict: Verdict,
+    /// The verdict of the other side of `--quirks`.
+    pub other_quirks_verdict: Verdict,
+    /// What is wrong with the hook.
+    pub findings: Vec<Finding>,
+}
+
+impl CallReport {
+    /// Writes the call below a directory, under the next free number.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_record(&self, directory: &Path) -> Result<(), CallError> {
+        let kept = self.record.write_below(directory);
+        kept.map(drop).map_err(|error| CallError::WriteRecord(directory.to_owned(), error))
+    }
+}
+
+/// A call that has not ended.
+pub struct PendingCall {
+    place: CallDirectories,
+    record: CallRecord,
+}
+
+impl CallSetup {
+    /// Makes all ready for a call.
+    ///
+    /// # Errors
+    /// The call cannot be made.
+    pub fn begin_call(&self) -> Result<(PendingCall, ChildSpec), CallError> {
+        let place = self.create_directories()?;
+        let environment = self.hook_environment(&place);
+        let mut record = CallRecord {
+            name: self.case.hook.name().to_owned(),
+            hook: Some(self.case.hook),
+            argv: std::iter::once(self.path.clone()).chain(self.case.all_arguments(self.quirks)).collect(),
+            env: environment.entries(),
+            stdin: place.case().input(self.quirks),
+            ..CallRecord::default()
+        };
+        record.add_case(&self.case);
+        let spec = self.child_spec(&place, environment)?;
+        record.facts = describe_process(&spec);
+        record.began = Some(self.world.now().epoch_seconds_f64());
+        Ok((PendingCall { place, record }, spec))
+    }
+
+    /// What comes of a hook that its caller does not run, if it does not.
+    pub fn refused_outcome(&self) -> Option<CallOutcome> {
+        let reason = self.refusal.clone()?;
+        Some(CallOutcome { ending: CallEnding::Refused { reason }, took: Duration::ZERO })
+    }
+
+    /// Judges a call that has ended.
+    pub fn end_call(&self, begun: PendingCall, outcome: CallOutcome) -> CallReport {
+        let PendingCall { place, mut record } = begun;
+        record.add_outcome(&outcome);
+        let judged = |quirks| judge_call(place.case(), &outcome, &self.path, &*self.world, quirks);
+        let mine = judged(self.quirks);
+        let other = judged(self.quirks.opposite());
+        let mut findings = find_problems(place.case(), &outcome, &mine);
+        findings.extend(find_unsupported(place.case(), &mine, &*self.world));
+        let (case, root) = (place.case().clone(), place.root().to_owned());
+        CallReport { case, record, root, outcome, verdict: mine, other_quirks_verdict: other, findings }
+    }
+
+    /// Makes the call and judges it; the signal that interrupted it, if one did.
+    ///
+    /// # Errors
+    /// The call cannot be made.
+    pub fn run_call(
+        &self,
+        reactor: &mut Reactor,
+        mut complaint: impl FnMut(&[u8]),
+    ) -> Result<Result<CallReport, i32>, CallError> {
+        let (begun, spec) = self.begin_call()?;
+        if let Some(outcome) = self.refused_outcome() {
+            return Ok(Ok(self.end_call(begun, outcome)));
+        }
+        let outcome = call_hook(reactor, spec, Some(self.patience), &mut complaint)?;
+        Ok(outcome.map(|outcome| self.end_call(begun, outcome)))
+    }
+}

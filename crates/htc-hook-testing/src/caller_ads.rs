@@ -1,0 +1,263 @@
+//! What a caller makes of the ads that people give before its hook reads them.
+//!
+//! A job comes as a fetch hook prints it. The startd adds what it asks for and the keyword, the starter completes it, and a
+//! run leaves its marks: all of that is done here by the functions and the machines that the runners use. What has been
+//! through a caller already (a recorded input, the result of another call) is not changed a second time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::case::Case;
+use htc_base::job::attr;
+use htc_base::process::Exit;
+use htc_base::quirks::QuirkMode;
+use htc_base::time::ClockReading;
+use htc_base::world::World;
+use htc_classad::format::long;
+use htc_classad::{ClassAd, Context, Value};
+use htc_hook::HookType;
+use htc_slot as slot;
+use htc_starter::job_exit::{self, Deferral};
+use htc_starter::{
+    FamilyUsage, JobInfo, Starter, StarterAction, StarterCommand, StarterEvent, StarterHooks,
+    StarterSettings, StarterSetup, StarterVacateReason, job_info,
+};
+
+/// What a caller knows besides the case.
+#[derive(Clone, Copy)]
+pub struct VerdictInputs<'a> {
+    /// The starter's configuration.
+    pub settings: &'a StarterSettings,
+    /// Clock, accounts, files.
+    pub world: &'a dyn World,
+    /// Deviations.
+    pub quirks: QuirkMode,
+}
+
+/// How long the job has run when JOB_EXIT is called.
+const JOB_RUN_TIME: Duration = Duration::from_secs(10);
+/// The process of a job that never was: one more than Linux gives out, so that nobody can be hit by a signal to it.
+const FAKE_PID: u32 = 4_194_304;
+/// What a job like `sleep` uses (s01).
+fn sample_usage() -> FamilyUsage {
+    FamilyUsage { processes: 1, max_image_kib: 5092, resident_kib: 2924, ..FamilyUsage::default() }
+}
+/// What the run says of itself whatever the given ad says; all else that the ad has is kept.
+const RUN_ATTRIBUTES: [&str; 6] =
+    ["JobState", "NumPids", "ExitBySignal", "ExitCode", "ExitSignal", "ExitReason"];
+
+impl Case {
+    /// The case as its caller has it when it calls the hook. `scratch` is the job's directory, for hooks of the starter.
+    pub fn completed_by_caller(&self, scratch: Option<&Path>, around: &VerdictInputs<'_>) -> Case {
+        let mut case = self.clone();
+        if case.recorded_input.is_some() {
+            return case;
+        }
+        match (case.hook, scratch) {
+            (HookType::ReplyFetch | HookType::EvictClaim, _) => {
+                case.complete_fetched_job(around.world);
+                case.slot = slot::to_internal_ad(&case.slot, &case.policy);
+            }
+            (
+                HookType::PrepareJobBeforeTransfer
+                | HookType::PrepareJob
+                | HookType::UpdateJobInfo
+                | HookType::JobExit,
+                Some(scratch),
+            ) => case.complete_started_job(scratch, around),
+            _ => {}
+        }
+        case
+    }
+
+    /// What the startd adds to a job that it has fetched.
+    fn complete_fetched_job(&mut self, world: &dyn World) {
+        if slot::is_static_slot_ad(&self.slot, world) {
+            slot::add_default_requests(&mut self.job);
+        }
+        let keyword = if self.fetching_keyword.is_empty() { &self.keyword } else { &self.fetching_keyword };
+        slot::add_hook_keyword(&mut self.job, keyword, world);
+    }
+
+    /// What the starter makes of the job until the hook is called.
+    fn complete_started_job(&mut self, scratch: &Path, around: &VerdictInputs<'_>) {
+        if self.with_shadow {
+            self.job.update(&job_exit::provisioned_resources(&self.slot, around.world));
+        } else {
+            self.complete_fetched_job(around.world);
+        }
+        let info = complete_job_ad(&mut self.job, scratch, around.quirks, around.world);
+        self.job_before_start = Some(self.job.clone());
+        let state = Context::new(around.world).my(&self.job).string(attr::JOB_STATE);
+        let told = match self.hook {
+            HookType::UpdateJobInfo => state.is_some(),
+            HookType::JobExit => state.is_some_and(|state| state == "Exited"),
+            _ => true,
+        };
+        // A job of another universe is never run here, but somebody may want to see its hook called all the same.
+        if let (Some(info), false) = (info, told)
+            && let Some(mut sent) = self.simulate_run(info, scratch, around)
+        {
+            for (name, value) in self.job.sorted() {
+                if !RUN_ATTRIBUTES.iter().any(|told| name.eq_ignore_ascii_case(told.as_bytes())) {
+                    sent.insert(name, value.clone());
+                }
+            }
+            self.job = sent;
+        }
+    }
+
+    /// The ad that the starter's machine gives to its hook when the job has been started, or has ended as the given ad says
+    /// it; `None`: it would not call the hook.
+    fn simulate_run(&self, info: JobInfo, scratch: &Path, around: &VerdictInputs<'_>) -> Option<ClassAd> {
+        let is_exit = self.hook == HookType::JobExit;
+        // The first update is rounded to a whole second of the clock.
+        let first_update = around.settings.initial_update_interval + Duration::from_secs(1);
+        let lasts = if is_exit { JOB_RUN_TIME } else { first_update };
+        let lasted = i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX);
+        let present = around.world.now();
+        let mut now = ClockReading { wall_us: present.wall_us.saturating_sub(lasted), monotonic_us: 0 };
+        match job_exit::read_deferral(&self.job, &info.id(), now.epoch(), around.world) {
+            Deferral::Now => {}
+            Deferral::Wait(seconds) => now = now.plus(Duration::from_secs(seconds)),
+            Deferral::Missed(_) => return None,
+        }
+        let hooks = StarterHooks {
+            update: (!is_exit).then(|| BString::from("update")),
+            exit: is_exit.then(|| BString::from("exit")),
+            ..StarterHooks::default()
+        };
+        let alone = StarterSetup::minimal(around.world, self.job.clone(), Ok(info), scratch.to_owned());
+        let mut machine = Starter::new(StarterSetup {
+            quirks: around.quirks,
+            machine: Some(self.slot.clone()),
+            settings: around.settings.clone(),
+            hooks,
+            starter_pid: std::process::id(),
+            ..alone
+        });
+        drop(machine.step(now, StarterEvent::Begin));
+        let mut out = machine.step(now, StarterEvent::ScratchMade { encrypted: false });
+        if self.job_not_started {
+            return match is_exit {
+                true => None,
+                false => ad_of_first_hook(&out),
+            };
+        }
+        while let Some(script) = starting_process_is_script(&out) {
+            drop(machine.step(now, StarterEvent::ProcessStarted { pid: FAKE_PID }));
+            if script {
+                out = self.end_script(&mut machine, now, "Pre", around);
+                continue;
+            }
+            now = now.plus(lasts);
+            return match is_exit {
+                true => self.simulate_job_end(&mut machine, now, around),
+                false => {
+                    drop(machine.step(now, StarterEvent::Timeout));
+                    ad_of_first_hook(&machine.step(now, StarterEvent::Measured(sample_usage())))
+                }
+            };
+        }
+        // It could not be started, which JOB_EXIT is told.
+        ad_of_first_hook(&out)
+    }
+
+    /// JOB_EXIT after the job's end, of itself or asked for by the word that the hook is told.
+    fn simulate_job_end(
+        &self,
+        machine: &mut Starter<'_>,
+        now: ClockReading,
+        around: &VerdictInputs<'_>,
+    ) -> Option<ClassAd> {
+        let request = match self.word.as_slice() {
+            b"evict" => Some(StarterCommand::Graceful(Some(StarterVacateReason {
+                reason: "Claim vacated by the administrator".into(),
+                code: 1010,
+                subcode: 0,
+            }))),
+            b"remove" => Some(StarterCommand::Remove(None)),
+            b"hold" => Some(StarterCommand::Hold(None)),
+            _ => None,
+        };
+        let mut exit = Exit::Code(0);
+        if let Some(request) = request {
+            for action in machine.step(now, StarterEvent::Requested(request)) {
+                if let StarterAction::SignalJob(number) = action {
+                    exit = Exit::Signal { number, core_dumped: false };
+                }
+            }
+        }
+        let exit = exit_in_ad(&self.job).unwrap_or(exit);
+        let usage = FamilyUsage { processes: 0, ..sample_usage() };
+        let mut out = machine.step(now, StarterEvent::process_ended(exit, usage));
+        if starting_process_is_script(&out).is_some() {
+            drop(machine.step(now, StarterEvent::ProcessStarted { pid: FAKE_PID }));
+            out = self.end_script(machine, now, "Post", around);
+        }
+        ad_of_first_hook(&out)
+    }
+
+    /// PreCmd or PostCmd ends as the job promises.
+    fn end_script(
+        &self,
+        machine: &mut Starter<'_>,
+        now: ClockReading,
+        prefix: &str,
+        around: &VerdictInputs<'_>,
+    ) -> Vec<StarterAction> {
+        let promised = job_exit::promised_status(&self.job, prefix, around.world);
+        let exit = promised.and_then(|status| Exit::from_raw(i32::try_from(status).ok()?));
+        let exit = exit.unwrap_or(Exit::Code(0));
+        machine.step(now, StarterEvent::process_ended(exit, FamilyUsage::default()))
+    }
+}
+
+/// Completes the job's ad as a starter does; an ad that another starter has completed keeps what it was like before.
+fn complete_job_ad(
+    job: &mut ClassAd,
+    scratch: &Path,
+    quirks: QuirkMode,
+    world: &dyn World,
+) -> Option<JobInfo> {
+    let original = ["OrigCmd", "OrigIwd"].map(|name| (name, job.get(name)));
+    let info = job_info::read_job_info(job, scratch, quirks, world).ok();
+    for (name, value) in original {
+        if let Some(value) = value {
+            job.insert(name, value);
+        }
+    }
+    info
+}
+
+/// How the main job ended, as its ad says it.
+pub(super) fn exit_in_ad(job: &ClassAd) -> Option<Exit> {
+    let number = |name: &str| job.literal(name).and_then(|value| value.as_int());
+    let signal = || {
+        let number = i32::try_from(number("ExitSignal")?).ok()?;
+        Some(Exit::Signal { number, core_dumped: false })
+    };
+    let by_signal = job.literal("ExitBySignal").map(|value| value == Value::Bool(true));
+    match (by_signal, number("ExitCode")) {
+        (Some(true), _) | (None, None) => signal(),
+        (_, code) => Some(Exit::Code(u8::try_from(code? & 0xff).unwrap_or(0))),
+    }
+}
+
+/// Whether a process is to be started, and whether that is a script.
+fn starting_process_is_script(actions: &[StarterAction]) -> Option<bool> {
+    actions.iter().find_map(|action| match action {
+        StarterAction::StartProcess(process) => Some(process.script),
+        _ => None,
+    })
+}
+
+/// The ad that the first hook of these actions reads.
+fn ad_of_first_hook(actions: &[StarterAction]) -> Option<ClassAd> {
+    actions.iter().find_map(|action| match action {
+        StarterAction::Call(call) => Some(long::parse(&call.stdin).0),
+        _ => None,
+    })
+}

@@ -1,0 +1,182 @@
+//! What was heard of the runs of a cron job, and what its daemon has done with it, in the words of a verdict.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::call::{CallEnding, CallOutcome, HookExecution};
+use super::decision::Decision;
+use super::finding::{Finding, Rule};
+use super::verdict::Verdict;
+use htc_base::process::Exit;
+use htc_classad::ClassAd;
+use htc_os::LeftoverProcess;
+use htc_runner::cron::CronNotice;
+use htc_slot::cron_ads::CronMerge;
+
+/// How much is kept of the standard error of all runs, in bytes, and how many of other things.
+const MAX_STDERR_BYTES: usize = 64 * 1024;
+const MAX_RECORDED: usize = 50;
+
+/// What was heard of the runs of one cron job.
+#[derive(Clone, Debug, Default)]
+pub struct CronObservations {
+    /// Whether a program was started, and whether the last one has not ended.
+    started: bool,
+    is_running: bool,
+    not_started: Option<String>,
+    /// Whether a block was published, and whether one had no good line.
+    published: bool,
+    empty_block: bool,
+    bad_lines: Vec<BString>,
+    unterminated_line: Option<BString>,
+    too_large: bool,
+    exit: Option<Exit>,
+    stderr: Vec<u8>,
+    left_behind: Vec<LeftoverProcess>,
+}
+
+impl CronObservations {
+    /// Takes in what a runner tells.
+    pub fn record_notice(&mut self, told: &CronNotice) {
+        match told {
+            CronNotice::Started { .. } => (self.started, self.is_running) = (true, true),
+            CronNotice::NotStarted { reason, .. } => self.not_started = Some(reason.clone()),
+            CronNotice::Published { block, .. } => {
+                self.published |= block.attributes.is_some();
+                self.empty_block |= block.attributes.is_none();
+                let room = MAX_RECORDED.saturating_sub(self.bad_lines.len());
+                self.bad_lines.extend(block.bad_lines.iter().take(room).map(|bad| bad.line.clone()));
+            }
+            CronNotice::UnterminatedLine { line, .. } => self.unterminated_line = Some(line.clone()),
+            CronNotice::TooLarge { .. } => self.too_large = true,
+            CronNotice::Ended { exit, stderr, left_behind, .. } => {
+                self.is_running = false;
+                self.exit = Some(*exit);
+                let room = MAX_STDERR_BYTES.saturating_sub(self.stderr.len());
+                self.stderr.extend_from_slice(&stderr[..stderr.len().min(room)]);
+                let room = MAX_RECORDED.saturating_sub(self.left_behind.len());
+                self.left_behind.extend(left_behind.iter().take(room).cloned());
+            }
+            CronNotice::Signalled { .. } | CronNotice::Dropped { .. } | CronNotice::Note(_) => {}
+        }
+    }
+
+    /// How the last run has ended, or why there was none.
+    pub fn outcome(&self, took: Duration) -> CallOutcome {
+        let ending = match &self.not_started {
+            Some(reason) => CallEnding::NotStarted { reason: reason.clone(), interpreter: None },
+            None if !self.started => CallEnding::Refused { reason: NEVER_STARTED.to_owned() },
+            None => CallEnding::Ran(HookExecution {
+                exit: self.exit.filter(|_| !self.is_running),
+                stderr: self.stderr.clone(),
+                left_behind: self.left_behind.clone(),
+                ..HookExecution::default()
+            }),
+        };
+        CallOutcome { ending, took }
+    }
+
+    /// What the daemon has done. `result` is its ad afterwards, `merged` what was merged into it.
+    pub fn verdict(&self, result: ClassAd, merged: &[CronMerge<'_>]) -> Verdict {
+        let rules: Vec<String> = merged
+            .iter()
+            .map(|one| {
+                let word = if one.is_merged { "merged" } else { "not for it" };
+                format!("{}: {word} ({})", one.name, one.rule)
+            })
+            .collect();
+        let rules = rules.join("; ");
+        let verdict = match &self.not_started {
+            Some(reason) => Verdict::new(Decision::NotStarted, false, "the program is not started")
+                .with_reason(reason.clone()),
+            None if !self.started => Verdict::new(Decision::NotStarted, false, "the program is not started")
+                .with_reason(NEVER_STARTED),
+            None if self.is_running => {
+                Verdict::new(Decision::StillRunning, false, "the program still runs").with_reason(rules)
+            }
+            None if !self.published => {
+                let reason = match self.bad_lines.first() {
+                    Some(line) => format!("no line is an attribute; the first is '{line}'"),
+                    None => "it printed no complete line".to_owned(),
+                };
+                Verdict::new(Decision::NothingPublished, false, "nothing is published").with_reason(reason)
+            }
+            None if !merged.iter().any(|one| one.is_merged) => {
+                Verdict::new(Decision::NotForSlot, false, "the slot gets nothing of it").with_reason(rules)
+            }
+            None => {
+                let good = self.bad_lines.is_empty() && !self.empty_block && !self.too_large;
+                let reason = match self.bad_lines.first() {
+                    Some(line) => format!("{rules}; '{line}' is no attribute"),
+                    None => rules,
+                };
+                Verdict::new(Decision::Published, good, "what it printed is in the ad").with_reason(reason)
+            }
+        };
+        verdict.with_result([result])
+    }
+
+    /// What is wrong with the program.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for line in &self.bad_lines {
+            let advice = "print nothing but 'Name = value' lines; send everything else to standard error";
+            found.push(Finding::new(Rule::BadLine, format!("'{line}' is no attribute"), advice));
+        }
+        if let Some(line) = &self.unterminated_line {
+            let message = format!("'{line}' has no newline: it is glued to the next run");
+            found.push(Finding::new(Rule::LastLine, message, "end the last line"));
+        }
+        if self.too_large {
+            let message = "a block of more than 4 MiB: the rest of it is dropped";
+            found.push(Finding::new(Rule::OutputCut, message, "print less"));
+        }
+        if self.is_running {
+            let message = "it did not end within the time limit";
+            found.push(Finding::new(Rule::RanTooLong, message, "end in time"));
+        }
+        for left in &self.left_behind {
+            let name = left.command.as_bstr();
+            let message = format!("process {} ({name}) is not killed by the daemon", left.pid);
+            found.push(Finding::new(Rule::LeftBehind, message, "wait for what you start"));
+        }
+        if self.exit.is_some_and(|exit| !exit.is_success()) {
+            let message = "nobody looks at the status, what was printed counts";
+            found.push(Finding::new(Rule::StatusIgnored, message, "print nothing that must not count"));
+        }
+        found
+    }
+}
+
+const NEVER_STARTED: &str = "nothing ever starts it in this mode";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_tell_apart_what_became_of_the_program() {
+        let word = |heard: &CronObservations| heard.verdict(ClassAd::new(), &[]).decision.word();
+        let mut heard = CronObservations::default();
+        assert_eq!(word(&heard), "not-started");
+        heard.record_notice(&CronNotice::Started { name: "A".into(), pid: 1 });
+        assert_eq!(word(&heard), "still-running");
+        let (exit, took) = (Exit::Code(3), Duration::ZERO);
+        heard.record_notice(&CronNotice::Ended {
+            name: "A".into(),
+            exit,
+            took,
+            stderr: b"x".to_vec(),
+            left_behind: Vec::new(),
+        });
+        assert_eq!(word(&heard), "nothing-published");
+        assert_eq!(heard.findings()[0].rule, Rule::StatusIgnored);
+        let block = htc_slot::cron_ads::CronPublication { attributes: Some(2), ..Default::default() };
+        heard.record_notice(&CronNotice::Published { job: "A".into(), block });
+        assert_eq!(word(&heard), "not-for-slot");
+        let name = "A".into();
+        let merged = [CronMerge { name: &name, is_merged: true, rule: "all" }];
+        assert!(heard.verdict(ClassAd::new(), &merged).good);
+    }
+}

@@ -1,0 +1,439 @@
+//! Cron jobs played on a clock that runs while a program runs and skips the time between.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use bstr::BString;
+
+use htc_base::process::ChildSpec;
+use htc_base::quirks::QuirkMode;
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context};
+use htc_hook::ParameterSource;
+use htc_hook::cron_job::{AutoPublish, CronJob, CronJobError, CronManager, CronMode};
+use htc_os::{Reactor, ReactorEvent, RealWorld, clock};
+use htc_runner::cron::{CronContext, CronNotice, CronRunner, CronStepInputs};
+use htc_slot::cron_ads::CronAds;
+use htc_slot::cron_schedule::{CronEvent, CronNote, CronSchedule};
+
+/// How long programs are given to end when the time is up.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
+/// The jobs, and the load they may make together.
+#[derive(Clone, Debug)]
+pub struct CronList {
+    /// The jobs, in their order.
+    pub jobs: Vec<CronJob>,
+    /// MAX_JOB_LOAD of the manager.
+    pub max_load: f64,
+    /// AUTOPUBLISH of the manager.
+    pub auto_publish: AutoPublish,
+    /// Whether a job was left out.
+    pub skipped: bool,
+}
+
+impl CronList {
+    /// The jobs that the configuration of a manager names, or the only one of them that is wanted; with what is odd about each that
+    /// is taken, and why others are left out.
+    ///
+    /// # Errors
+    /// It names none.
+    pub fn from_config(
+        manager: CronManager,
+        knobs: &dyn ParameterSource,
+        only: Option<&str>,
+        quirks: QuirkMode,
+    ) -> Result<(Self, Vec<Result<String, CronJobError>>), String> {
+        let mut names = manager.job_names(knobs);
+        if let Some(only) = only {
+            names.retain(|name| name.eq_ignore_ascii_case(only.as_bytes()));
+        }
+        if names.is_empty() {
+            return Err(match only {
+                Some(name) => format!("{}_JOBLIST does not name '{name}'", manager.parameter_prefix()),
+                None => format!("{}_JOBLIST is empty: there are no jobs", manager.parameter_prefix()),
+            });
+        }
+        let (auto_publish, odd) = manager.read_auto_publish(knobs);
+        let mut told = Vec::new();
+        told.extend(odd.map(|odd| {
+            Ok(format!("{}_AUTOPUBLISH = {odd}: it counts as Never", manager.parameter_prefix()))
+        }));
+        let (mut jobs, mut skipped) = (Vec::new(), false);
+        for name in names {
+            match CronJob::read(manager, &name, knobs, quirks) {
+                Ok(job) => {
+                    told.extend(job.warnings.iter().cloned().map(Ok));
+                    jobs.push(job);
+                }
+                Err(error) => {
+                    skipped = true;
+                    told.push(Err(error));
+                }
+            }
+        }
+        let max_load = manager.max_load(knobs);
+        Ok((CronList { jobs, max_load, auto_publish, skipped }, told))
+    }
+}
+
+/// What is played.
+#[derive(Clone, Debug)]
+pub struct CronPlan {
+    /// How often each job is run; an OneShot job once.
+    pub runs: u64,
+    /// How much time passes instead.
+    pub seconds: Option<Duration>,
+    /// When the configuration is read again.
+    pub reconfig: Vec<Duration>,
+    /// When a job begins, and in which of the slots (from 1).
+    pub job_begins: Option<(Duration, usize)>,
+    /// How long a program may take where no time is given.
+    pub patience: Duration,
+}
+
+/// What else happens, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum TimedAction {
+    Reconfig,
+    JobBegins,
+    End,
+}
+
+/// What there is to tell.
+#[derive(Clone, Debug)]
+pub enum CronSessionEvent {
+    /// What the runner says.
+    Notice(CronNotice),
+    /// A job of this mode is never started.
+    OnDemand(BString),
+    /// A job begins in the slot.
+    JobBegins,
+    /// The program has not ended in time and is killed.
+    Killed(BString),
+}
+
+/// Where a play stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionPause {
+    /// The configuration is to be read again: [`CronSession::configure`], then it goes on.
+    Reconfig,
+    /// It is over; the signal that ended it early, if one came.
+    Ended(Option<i32>),
+}
+
+/// Cron jobs being played.
+pub struct CronSession<'a> {
+    manager: CronManager,
+    plan: CronPlan,
+    slots: &'a [ClassAd],
+    world: &'a RealWorld,
+    runner: CronRunner,
+    reactor: &'a mut Reactor,
+    /// How often each job was let start.
+    started: RefCell<BTreeMap<BString, u64>>,
+    /// Jobs that wait for their CONDITION, or cannot be started.
+    blocked: Vec<BString>,
+    /// The real instant at which it began, and the time skipped since.
+    began: MonotonicTime,
+    clock_start: ClockReading,
+    skipped: Duration,
+    timed_actions: Vec<(Duration, TimedAction)>,
+    failed: bool,
+    timed_out: bool,
+}
+
+impl<'a> CronSession<'a> {
+    /// A play in which nothing is configured yet.
+    pub fn new(
+        plan: CronPlan,
+        surroundings: CronContext,
+        (slots, world): (&'a [ClassAd], &'a RealWorld),
+        reactor: &'a mut Reactor,
+    ) -> Self {
+        let mut moments: Vec<_> = plan.reconfig.iter().map(|at| (*at, TimedAction::Reconfig)).collect();
+        moments.extend(plan.job_begins.map(|(at, _)| (at, TimedAction::JobBegins)));
+        moments.extend(plan.seconds.map(|at| (at, TimedAction::End)));
+        moments.sort_by_key(|moment| moment.0);
+        CronSession {
+            manager: surroundings.manager,
+            plan,
+            slots,
+            world,
+            runner: CronRunner::new(surroundings),
+            reactor,
+            started: RefCell::default(),
+            blocked: Vec::new(),
+            began: clock::monotonic_now(),
+            clock_start: world.now(),
+            skipped: Duration::ZERO,
+            timed_actions: moments,
+            failed: false,
+            timed_out: false,
+        }
+    }
+
+    /// What was published.
+    pub fn published_ads(&self) -> &CronAds {
+        self.runner.ads()
+    }
+
+    /// The jobs as they are scheduled.
+    pub fn schedule(&self) -> &CronSchedule {
+        self.runner.schedule()
+    }
+
+    /// How the program of a job is called.
+    pub fn child_spec(&self, job: &CronJob) -> ChildSpec {
+        self.runner.child(job, self.now(), self.world)
+    }
+
+    /// How much time has passed on the clock.
+    pub fn elapsed(&self) -> Duration {
+        clock::monotonic_now().since(self.began) + self.skipped
+    }
+
+    /// Whether a program could not be started, or printed lines that are no attributes.
+    pub fn has_failures(&self) -> bool {
+        self.failed
+    }
+
+    /// Whether a program was killed because it did not end.
+    pub fn has_timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    /// Whether a job was started as often as it is to be, where no time is given.
+    pub fn has_run_enough(&self, name: &BString) -> bool {
+        let started = self.started.borrow().get(name).copied().unwrap_or(0);
+        self.plan.seconds.is_none() && started >= self.plan.runs
+    }
+
+    fn now(&self) -> ClockReading {
+        self.clock_start.plus(self.elapsed())
+    }
+
+    /// The real instant of a point on the clock.
+    fn to_real_tick(&self, at: MonotonicTime) -> MonotonicTime {
+        let from_start = at.since(self.clock_start.monotonic());
+        self.began.plus(from_start.saturating_sub(self.skipped))
+    }
+
+    /// Plays to the next pause. `told` hears what happens.
+    ///
+    /// # Errors
+    /// The loop itself fails.
+    pub fn run(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
+        let mut idle_since = clock::monotonic_now();
+        loop {
+            self.report_notices(told);
+            if self.plan.seconds.is_none() && self.has_finished() {
+                return Ok(SessionPause::Ended(None));
+            }
+            if self.timed_actions.first().is_some_and(|moment| moment.0 <= self.elapsed()) {
+                match self.timed_actions.remove(0).1 {
+                    TimedAction::Reconfig => return Ok(SessionPause::Reconfig),
+                    TimedAction::JobBegins => self.begin_job(told),
+                    TimedAction::End => return self.shut_down(told),
+                }
+                continue;
+            }
+            let moment = self.timed_actions.first().map(|moment| self.clock_start.plus(moment.0).monotonic());
+            let wake = self.runner.next_wake().into_iter().chain(moment).min();
+            if self.runner.running_count() == 0 {
+                // Nothing to wait for but the clock, which is put forward.
+                let Some(wake) = wake else { return Ok(SessionPause::Ended(None)) };
+                self.skipped += wake.since(self.now().monotonic());
+                self.send_event(CronEvent::Tick);
+                idle_since = clock::monotonic_now();
+                continue;
+            }
+            // Where no time is given a program that does not end is not waited for without end.
+            let limit = self.plan.seconds.is_none().then(|| idle_since.plus(self.plan.patience));
+            let deadline = wake.map(|wake| self.to_real_tick(wake)).into_iter().chain(limit).min();
+            // A program that prints without end leaves no room for a time-out.
+            let over = limit.is_some_and(|limit| limit <= clock::monotonic_now());
+            let event = if over { ReactorEvent::Timeout } else { self.reactor.next_event(deadline)? };
+            match event {
+                ReactorEvent::Timeout if limit.is_some_and(|limit| limit <= clock::monotonic_now()) => {
+                    self.timed_out = true;
+                    for name in self.runner.running_jobs() {
+                        told(self, &CronSessionEvent::Killed(name));
+                    }
+                    self.reactor.kill_all(Duration::ZERO);
+                    return Ok(SessionPause::Ended(None));
+                }
+                ReactorEvent::Timeout => self.send_event(CronEvent::Tick),
+                ReactorEvent::Signal(number) => {
+                    self.reactor.kill_all(SHUTDOWN_GRACE);
+                    return Ok(SessionPause::Ended(Some(number)));
+                }
+                event => {
+                    if matches!(event, ReactorEvent::Exited { .. }) {
+                        idle_since = clock::monotonic_now();
+                    }
+                    self.forward_event(event);
+                }
+            }
+        }
+    }
+
+    fn begin_job(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
+        let number = self.plan.job_begins.map_or(0, |(_, slot)| slot);
+        if let Some(slot) = self.slots.get(number.saturating_sub(1)) {
+            told(self, &CronSessionEvent::JobBegins);
+            self.runner.ads_mut().begin_job_usage(slot, self.world);
+        }
+    }
+
+    /// The time is up: what runs is told to end, and killed if it does not.
+    fn shut_down(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
+        self.send_event(CronEvent::ShutDown { fast: false });
+        let deadline = clock::monotonic_now().plus(SHUTDOWN_GRACE);
+        while self.runner.running_count() > 0 {
+            match self.reactor.next_event(Some(deadline))? {
+                ReactorEvent::Timeout => break,
+                ReactorEvent::Signal(number) => return Ok(SessionPause::Ended(Some(number))),
+                event => self.forward_event(event),
+            }
+        }
+        self.reactor.kill_all(Duration::ZERO);
+        self.report_notices(told);
+        Ok(SessionPause::Ended(None))
+    }
+
+    /// The configuration was read, for the first time or again.
+    pub fn configure(&mut self, list: CronList, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
+        self.failed |= list.skipped;
+        let demanded = self.manager == CronManager::Benchmarks;
+        for job in list.jobs.iter().filter(|job| job.mode == CronMode::OnDemand && !demanded) {
+            told(self, &CronSessionEvent::OnDemand(job.name.clone()));
+        }
+        self.call_runner(|runner, at| {
+            runner.configure(list.jobs, list.max_load, list.auto_publish, at);
+            if demanded {
+                runner.handle_event(CronEvent::RunOnDemand, at);
+            }
+        });
+    }
+
+    /// Has the runner do something.
+    fn call_runner<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T) -> T {
+        let (daemon, now) = (self.daemon_ad(), self.now());
+        let CronSession { runner, reactor, started, plan, world, manager, .. } = self;
+        let may_start = |job: &CronJob| {
+            let wanted = plan.seconds.is_none().then(|| wanted_starts(job, *manager, plan));
+            let mut started = started.borrow_mut();
+            let count = started.entry(job.name.clone()).or_default();
+            let starts = wanted.is_none_or(|wanted| *count < wanted)
+                // The schedd reads CONDITION and never evaluates it.
+                && (*manager != CronManager::Startd || condition_holds(job, &daemon, world));
+            *count += u64::from(starts);
+            starts
+        };
+        act(runner, &mut CronStepInputs { reactor, now, may_start: &may_start, world: *world })
+    }
+
+    fn send_event(&mut self, event: CronEvent) {
+        self.call_runner(|runner, at| runner.handle_event(event, at));
+    }
+
+    fn forward_event(&mut self, event: ReactorEvent) {
+        self.call_runner(|runner, at| runner.take_reactor_event(event, at));
+    }
+
+    /// What CONDITION is evaluated in.
+    fn daemon_ad(&self) -> ClassAd {
+        let mut ad = self.slots.first().cloned().unwrap_or_default();
+        self.runner.ads().merge_into(&mut ad, self.world);
+        ad
+    }
+
+    /// Whether every job that can be started was started often enough.
+    fn has_finished(&self) -> bool {
+        let started = self.started.borrow();
+        self.runner.running_count() == 0
+            && self.runner.schedule().jobs().all(|job| {
+                let wanted = wanted_starts(job, self.manager, &self.plan);
+                self.blocked.contains(&job.name) || started.get(&job.name).copied().unwrap_or(0) >= wanted
+            })
+    }
+
+    /// Tells what has happened, and takes down what it means for the play.
+    fn report_notices(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
+        let all: Vec<CronNotice> = self.runner.take_notices().collect();
+        for one in all {
+            let event = CronSessionEvent::Notice(one);
+            told(self, &event);
+            let CronSessionEvent::Notice(one) = event else { continue };
+            match one {
+                CronNotice::NotStarted { name, .. } | CronNotice::Note(CronNote::NeverFits { name }) => {
+                    self.failed = true;
+                    self.blocked.push(name);
+                }
+                CronNotice::Published { block, .. } => {
+                    self.failed |= !block.bad_lines.is_empty() || block.attributes.is_none();
+                }
+                CronNotice::TooLarge { .. } => self.failed = true,
+                CronNotice::Note(CronNote::Waiting { name, for_load: false }) => {
+                    if !self.has_run_enough(&name) {
+                        self.blocked.push(name);
+                    }
+                }
+                CronNotice::Started { .. }
+                | CronNotice::UnterminatedLine { .. }
+                | CronNotice::Signalled { .. }
+                | CronNotice::Ended { .. }
+                | CronNotice::Dropped { .. }
+                | CronNotice::Note(_) => {}
+            }
+        }
+    }
+}
+
+/// How often a job is to be started where no time is given.
+fn wanted_starts(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
+    match job.mode {
+        CronMode::OnDemand => u64::from(manager == CronManager::Benchmarks),
+        CronMode::OneShot => plan.runs.min(1),
+        CronMode::Periodic | CronMode::WaitForExit => plan.runs,
+    }
+}
+
+/// Whether CONDITION permits the job to start.
+fn condition_holds(job: &CronJob, daemon: &ClassAd, world: &RealWorld) -> bool {
+    let condition = job.condition.as_ref();
+    condition.is_none_or(|it| Context::new(world).my(daemon).eval(it).truth() == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_jobs_of_a_list_are_read_and_those_left_out_are_told() {
+        let knobs = |name: &[u8]| -> Option<BString> {
+            let value = match name {
+                b"STARTD_CRON_JOBLIST" => "A B",
+                b"STARTD_CRON_A_EXECUTABLE" => "/bin/a",
+                b"STARTD_CRON_A_PERIOD" => "60",
+                b"STARTD_CRON_AUTOPUBLISH" => "sometimes",
+                _ => return None,
+            };
+            Some(value.into())
+        };
+        let read = |only| CronList::from_config(CronManager::Startd, &knobs, only, QuirkMode::Manual);
+        let (list, told) = read(None).unwrap();
+        assert_eq!(list.jobs.iter().map(|job| job.name.to_string()).collect::<Vec<_>>(), ["A"]);
+        assert!(list.skipped && list.auto_publish == AutoPublish::Never);
+        assert_eq!(told[0], Ok("STARTD_CRON_AUTOPUBLISH = sometimes: it counts as Never".to_owned()));
+        assert!(
+            told[1].as_ref().is_err_and(|skipped| skipped.to_string().contains("STARTD_CRON_B_EXECUTABLE"))
+        );
+        assert!(!read(Some("a")).unwrap().0.skipped);
+        assert_eq!(read(Some("C")).unwrap_err(), "STARTD_CRON_JOBLIST does not name 'C'");
+    }
+}

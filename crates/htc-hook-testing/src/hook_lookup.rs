@@ -1,0 +1,193 @@
+//! Looking up the hook: its keyword, its path, its arguments and how long it is waited for, as its caller does.
+
+use std::rc::Rc;
+
+use bstr::{BString, ByteSlice};
+
+use super::call_setup::CallSetup;
+use super::case::Protocol;
+use super::configure::{CallOptions, SetupError};
+use htc_base::text::arguments;
+use htc_hook::{HookCaller, HookType, ParameterSource, caller_timeout, keyword, path_check};
+use htc_slot as slot;
+use htc_starter::{JobRefusal, hooks, refusal_without_exit_hook};
+
+impl CallSetup {
+    /// Looks the hook up as its caller does.
+    pub(super) fn look_up_hook(
+        &mut self,
+        knobs: &dyn ParameterSource,
+        options: &CallOptions,
+    ) -> Result<(), SetupError> {
+        let hook = self.case.hook;
+        let found = match &options.keyword {
+            Some(keyword) => Some(keyword.as_str().into()),
+            None => self.find_keyword(knobs, &options.slot),
+        };
+        let Some(keyword) = found else {
+            if options.hook.is_some() {
+                return Ok(());
+            }
+            let tried = self.lookup_log.iter().map(|line| format!("\n  {line}")).collect();
+            return Err(SetupError::NoKeyword { caller: hook.caller().name(), tried });
+        };
+        self.case.keyword = keyword.clone();
+        if options.hook.is_none() {
+            self.find_path(knobs, &keyword)?;
+        }
+        if hook.caller() == HookCaller::Starter {
+            self.check_other_hooks(knobs, &keyword, options);
+        }
+        if !options.has_arguments {
+            self.read_arguments(knobs, &keyword)?;
+        }
+        self.read_timeout(knobs, &keyword);
+        Ok(())
+    }
+
+    /// The keyword that the caller finds for this slot and job.
+    fn find_keyword(&mut self, knobs: &dyn ParameterSource, slot: &str) -> Option<BString> {
+        let (clock, quirks) = (Rc::clone(&self.world), self.quirks);
+        let world = &*clock;
+        let of_slot = || {
+            let parent = slot.split_once('_').map(|(parent, _)| parent);
+            keyword::startd_keyword(slot, parent, knobs, quirks)
+        };
+        let lookup = match self.case.hook.caller() {
+            HookCaller::Startd => of_slot(),
+            HookCaller::Starter => {
+                let mut job = self.case.job.clone();
+                if !self.case.with_shadow
+                    && let Some(fetched_under) = of_slot().keyword
+                {
+                    slot::add_hook_keyword(&mut job, &fetched_under, world);
+                    self.case.fetching_keyword = fetched_under;
+                }
+                keyword::starter_keyword(HookCaller::Starter, &job, knobs, world, quirks)
+            }
+            HookCaller::Shadow => {
+                keyword::starter_keyword(HookCaller::Shadow, &self.case.job, knobs, world, quirks)
+            }
+            HookCaller::Router => keyword::router_keyword(&self.case.job, knobs, world),
+        };
+        self.lookup_log.extend(lookup.steps.iter().map(ToString::to_string));
+        lookup.keyword
+    }
+
+    /// Takes the arguments that the configuration gives the hook, where it may give it some.
+    fn read_arguments(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
+        let Some(knob) = self.case.hook.arguments_parameter(keyword) else { return Ok(()) };
+        let Some(text) = knobs.get(&knob) else { return Ok(()) };
+        match arguments::parse_v2_raw(&text) {
+            Ok(words) => {
+                self.lookup_log.push(format!("{knob} gives {} arguments", words.len()));
+                self.case.arguments = words;
+                Ok(())
+            }
+            // The starter refuses the job.
+            Err(_) if self.refusal.is_some() => Ok(()),
+            Err(error) => Err(SetupError::Arguments { knob, error }),
+        }
+    }
+
+    /// How long the caller waits.
+    fn read_timeout(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) {
+        let hook = self.case.hook;
+        let time_out = BString::from(format!("{}_TIMEOUT", hook.path_parameter(keyword)));
+        if hook.timeout_parameter(keyword).is_none() && knobs.get(&time_out).is_some() {
+            self.ignored_settings.push(format!(
+                "{time_out} is set, but nobody reads it: this hook is waited for without limit"
+            ));
+        }
+        if self.case.protocol == Protocol::Current {
+            let (waits, bad) = caller_timeout(hook, keyword, knobs, &*self.world);
+            if let (Some(waits), Some(bad), Some(limit)) = (waits, bad, hook.timeout_parameter(keyword)) {
+                self.ignored_settings.push(format!(
+                    "{} is '{bad}', which is no number of seconds: it counts as {}",
+                    limit.parameter,
+                    waits.as_secs()
+                ));
+            }
+            self.case.caller_waits = waits;
+        }
+    }
+
+    /// Takes the path from the configuration.
+    fn find_path(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
+        let hook = self.case.hook;
+        let path_check::HookPathSearch { found, refused } =
+            path_check::search_hook_path(&*self.world, knobs, keyword, hook);
+        for (knob, refusal) in &refused {
+            self.lookup_log.push(refusal.reference_message(knob));
+        }
+        match (found, refused.into_iter().next()) {
+            (Some((knob, path)), refused) => {
+                if let Some((_, refusal)) = refused {
+                    self.ignored_settings.push(format!("{refusal}; {knob} is used"));
+                }
+                let origin = knobs.origin(&knob).map(|place| format!(" ({place})")).unwrap_or_default();
+                self.lookup_log.push(format!("{knob} is '{path}'{origin}"));
+                self.path = path;
+            }
+            (None, Some((knob, refusal))) => {
+                self.path = refusal.path.clone();
+                self.refusal = Some(format!("{refusal}\n{}", refusal.reference_message(&knob)));
+            }
+            (None, None) => {
+                return Err(SetupError::NotSet {
+                    knob: hook.path_parameter(keyword),
+                    misnamed: misnamed_parameter(knobs, keyword, hook),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The starter looks at all its hooks before it takes a job on: one bad path or argument text refuses the job. JOB_EXIT is
+    /// told of that where the quirk is decided so.
+    fn check_other_hooks(&mut self, knobs: &dyn ParameterSource, keyword: &[u8], options: &CallOptions) {
+        let hook = self.case.hook;
+        let (_, refusal) = hooks::find_hooks_of_keyword(keyword, knobs, &*self.world);
+        let Some(refusal) = refusal.filter(|_| self.refusal.is_none()) else { return };
+        let own = matches!(&refusal, JobRefusal::Hook { knob, .. } if hook.path_parameter(keyword) == knob.as_str());
+        if own && options.hook.is_some() {
+            return;
+        }
+        if hook == HookType::JobExit && !refusal_without_exit_hook(self.quirks).as_reference {
+            self.ignored_settings
+                .push(format!("{refusal}: the starter refuses the job, which JOB_EXIT is told by evict"));
+            self.case.word = "evict".into();
+            self.case.job_not_started = true;
+        } else {
+            self.refusal = Some(refusal.to_string());
+        }
+    }
+}
+
+/// A knob with a name of an old manual or a common slip, where the right one is not set.
+fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookType) -> Option<String> {
+    let keyword = keyword.as_bstr();
+    let name = hook.name();
+    let mut wrong = vec![
+        (format!("HOOK_{name}"), "the manual of 7.1 leaves the keyword out"),
+        (format!("{keyword}_JOB_HOOK_{name}"), "there is no JOB_ in it"),
+        (format!("{keyword}_{name}"), "HOOK_ is missing in it"),
+        (format!("{keyword}_HOOK_{name}_HOOK"), "it ends in _HOOK"),
+    ];
+    match hook {
+        HookType::ReplyFetch => {
+            wrong.push((format!("{keyword}_HOOK_REPLY_CLAIM"), "manuals name it, no version reads it"));
+        }
+        HookType::FetchWork => {
+            wrong.push((format!("{keyword}_HOOK_FETCH_JOB"), "the hook's name is FETCH_WORK"))
+        }
+        HookType::PrepareJobBeforeTransfer | HookType::PrepareJob => {
+            wrong.push((format!("{keyword}_HOOK_PREPARE"), "the hook's name is PREPARE_JOB"));
+        }
+        HookType::JobExit => wrong.push((format!("{keyword}_HOOK_EXIT"), "the hook's name is JOB_EXIT")),
+        _ => {}
+    }
+    wrong.into_iter().find(|(name, _)| knobs.get(name.as_bytes()).is_some()).map(|(name, why)| {
+        format!("{name} is set, but nobody reads it: {why}; call it {}", hook.path_parameter(keyword))
+    })
+}

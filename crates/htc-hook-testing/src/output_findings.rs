@@ -1,0 +1,415 @@
+//! What is wrong with what a hook prints.
+
+use std::collections::BTreeMap;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::call::HookExecution;
+use super::case::{Case, Protocol};
+use super::finding::{Finding, Rule};
+use super::verdict::Verdict;
+use htc_base::text::{Span, caseless};
+use htc_classad::{ClassAd, Dialect, Expr, LineError, Value, is_private};
+use htc_hook::hook_output::{self, BadOutputLine};
+use htc_hook::{HookCaller, HookType};
+
+/// Whether the answer is read line by line to its end, rather than up to the first bad line.
+fn reads_whole_answer(hook: HookType) -> bool {
+    matches!(
+        hook,
+        HookType::FetchWork | HookType::TranslateJob | HookType::RouterUpdateJobInfo | HookType::JobFinalize
+    )
+}
+
+/// Whether anything of the answer counts at all.
+fn is_answer_used(case: &Case) -> bool {
+    let thrown_away = matches!(case.hook, HookType::JobExit | HookType::JobCleanup);
+    let old = case.protocol == Protocol::Legacy && case.hook == HookType::PrepareJob;
+    case.hook.is_output_read() && !thrown_away && !old
+}
+
+pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict, found: &mut Vec<Finding>) {
+    let text = hook_output::visible_output(&ended.stdout);
+    if text.len() < ended.stdout.len() {
+        let lost = ended.stdout.len() - text.len();
+        let message = format!("a NUL byte ends the output; {lost} bytes behind it are lost");
+        let end = Span::new(text.len(), text.len());
+        found.push(Finding::new(Rule::NulByte, message, "print text only").with_place(end));
+    }
+    if ended.cut {
+        let message =
+            format!("the output reaches PIPE_BUFFER_MAX, {} bytes: the rest is lost", case.output_limit);
+        let advice = match is_answer_used(case) {
+            true => "print only what changes, or raise PIPE_BUFFER_MAX where the hook is called",
+            false => "print less: whoever goes on writing gets an error, and may die of it",
+        };
+        found.push(Finding::new(Rule::OutputCut, message, advice));
+    }
+    if !is_answer_used(case) {
+        if let Some((_, span)) = hook_output::output_lines(text).next() {
+            let who = case.hook.caller().name();
+            let message = format!("the {who} throws away what {} prints", case.hook.name());
+            let advice = "nothing printed here has an effect; write to a file or to standard error";
+            found.push(Finding::new(Rule::IgnoredOutput, message, advice).with_place(span));
+        }
+        return;
+    }
+    if let Some(bad) = &verdict.bad_line {
+        let ends = hook_output::output_lines(&text[bad.span.end as usize..]).next().is_none();
+        found.push(bad_line_finding(case, bad, verdict, ends));
+    }
+    check_lines(case, text, verdict, found);
+    if let Some(at) = text.find(b"\r\n") {
+        let (message, advice) = (
+            "lines end with a carriage return",
+            "harmless here; other programs that read the ad may keep it",
+        );
+        found.push(Finding::new(Rule::CarriageReturns, message, advice).with_place(Span::new(at, at + 1)));
+    }
+    check_old_syntax(text, verdict, found);
+    use HookType::{FetchWork, PrepareJob, PrepareJobBeforeTransfer, ShadowPrepareJob};
+    if matches!(case.hook, FetchWork | PrepareJob | PrepareJobBeforeTransfer | ShadowPrepareJob) {
+        check_container_choice(text, verdict, found);
+    }
+    if case.hook == HookType::FetchWork
+        && let Some(job) = verdict.result_ads.first()
+    {
+        check_fetched_job(job, found);
+    }
+}
+
+/// What a fetched job cannot do without.
+fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
+    for (name, why) in [
+        ("Cmd", "there is nothing to run"),
+        ("JobUniverse", "the starter takes 5 (vanilla) for granted"),
+        ("Owner", "the job's account cannot be found where the startd runs as root"),
+    ] {
+        let user = name == "Owner" && (job.contains("User") || job.contains("OsUser"));
+        if !job.contains(name) && !user {
+            found.push(Finding::new(
+                Rule::IncompleteJob,
+                format!("the fetched job has no {name}: {why}"),
+                format!("print {name} as well"),
+            ));
+        }
+    }
+}
+
+/// The old form of arguments and environment is not looked at where the new one stands (`ArgList::AppendArgsFromClassAd`,
+/// `Env::MergeFrom`).
+fn check_old_syntax(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
+    let Some(job) = verdict.result_ads.last() else { return };
+    for (old, new, what) in [("Args", "Arguments", "arguments"), ("Env", "Environment", "environment")] {
+        if let Some(place) = span_of_attribute(text, old)
+            && job.string(new).is_some()
+        {
+            found.push(
+                Finding::new(
+                    Rule::IgnoredOutput,
+                    format!("{old} has no effect: the job has {new}, which is its {what}"),
+                    format!("print {new} in its place; it is written another way than {old}"),
+                )
+                .with_place(place),
+            );
+        }
+    }
+}
+
+/// Where the first line stands that gives the attribute of this name.
+fn span_of_attribute(text: &[u8], wanted: &str) -> Option<Span> {
+    let name_of = |line: &[u8]| line.split(|&byte| byte == b'=').next().unwrap_or_default().trim().to_owned();
+    let mut lines = hook_output::output_lines(text).map(|(_, at)| at);
+    lines.find(|at| caseless::eq(&name_of(at.slice(text)), wanted.as_bytes()))
+}
+
+/// An image alone puts no job into a container, WantContainer with it does not either (`Starter::SpawnJob`, recording c20 028).
+fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
+    let Some(job) = verdict.result_ads.last() else { return };
+    // Of an expression nobody knows.
+    let is_wanted = |name: &str| {
+        job.get(name).is_some_and(|value| {
+            !matches!(value.as_literal(), Some(Value::Bool(false) | Value::Int(0) | Value::Undefined))
+        })
+    };
+    let chooses = ["WantDocker", "WantSIF", "WantSandboxImage", "WantDockerImage"];
+    let names = ["ContainerImage", "DockerImage", "WantContainer"];
+    let named = names.iter().filter(|name| is_wanted(name));
+    let printed = named.clone().find_map(|name| span_of_attribute(text, name));
+    if let Some(place) = printed
+        && !chooses.iter().any(|name| is_wanted(name))
+    {
+        let names: Vec<&str> = named.copied().collect();
+        found.push(
+            Finding::new(
+                Rule::IgnoredOutput,
+                format!("with {} alone the job runs in no container", names.join(", ")),
+                "print WantSIF, WantSandboxImage or WantDockerImage = true, which say what kind of image it is, or WantDocker = \
+                 true as well; without them only SINGULARITY_JOB of an execution point chooses a container",
+            )
+            .with_place(place),
+        );
+    }
+}
+
+/// `ends`: nothing stands behind the line.
+fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: bool) -> Finding {
+    let consequence = if reads_whole_answer(case.hook) {
+        "it spoils the whole answer"
+    } else if verdict.good {
+        "it and all lines behind it are ignored, and the hook succeeds all the same"
+    } else {
+        "it and all lines behind it are ignored"
+    };
+    let open_string = matches!(&bad.error, Some(LineError::Value(_)))
+        && bad.line.split_once_str("=").is_some_and(|(_, value)| is_unclosed_string(value));
+    let what = match &bad.error {
+        _ if open_string && ends => "a string has no closing quote".to_owned(),
+        _ if open_string => "a string goes on in the next line".to_owned(),
+        None => "a name cannot stand in quotes".to_owned(),
+        Some(LineError::Value(error)) => error.to_string(),
+        Some(other) => other.to_string(),
+    };
+    let (rule, advice) = if open_string && ends {
+        (Rule::BadLine, "end the string with a quote; print an answer as a whole, or nothing of it")
+    } else if open_string {
+        (Rule::NewlineInString, "keep a message on one line; write a newline as a blank or as '; '")
+    } else if bad.line.starts_with(b"#") {
+        (Rule::BadLine, "comments are not understood here; print nothing but 'Name = value' lines")
+    } else if bad.line.starts_with(b"{") || bad.line.starts_with(b"[") {
+        (Rule::BadLine, "neither JSON nor ads in brackets are understood here; print 'Name = value' lines")
+    } else if bad.line.iter().all(|&byte| byte == b'-') {
+        (Rule::BadLine, "separators are not understood here; print one ad and nothing else")
+    } else {
+        (Rule::BadLine, "print nothing but 'Name = value' lines; send everything else to standard error")
+    };
+    Finding::new(rule, format!("{what}: {consequence}"), advice).with_place(bad.error_span())
+}
+
+/// Whether a value begins with a quote that the line does not close.
+fn is_unclosed_string(value: &[u8]) -> bool {
+    let value = value.trim();
+    let Some(rest) = value.strip_prefix(b"\"") else { return false };
+    let mut escaped = false;
+    for &byte in rest {
+        match byte {
+            b'\\' if !escaped => escaped = true,
+            b'"' if !escaped => return false,
+            _ => escaped = false,
+        }
+    }
+    true
+}
+
+/// Goes through the lines that count.
+fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
+    let end = verdict.bad_line.as_ref().map_or(text.len(), |bad| bad.span.start as usize);
+    let mut seen: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
+    for (_, span) in hook_output::output_lines(text) {
+        if span.start as usize >= end {
+            break;
+        }
+        let line = span.slice(text);
+        let Some((name, value)) = line.split_once_str("=") else { continue };
+        let indent = value.iter().take_while(|byte| **byte == b' ').count();
+        let start = span.start as usize + name.len() + 1 + indent;
+        let (name, value) = (name.trim_end_with(|c| c == ' '), &value[indent..]);
+        let name_span = Span::new(span.start as usize, span.start as usize + name.len());
+        let parsed = Expr::parse_prefix(value, Dialect::old_syntax()).ok();
+        let behind = parsed.as_ref().map_or(&b""[..], |(_, used)| value[*used..].trim_start());
+        if !behind.trim().is_empty() {
+            let message = format!("the value of {} ends before this text, which is ignored", name.as_bstr());
+            let finding =
+                Finding::new(Rule::TextAfterValue, message, "print one expression a line; quote strings");
+            found.push(finding.with_place(Span::new(start + value.len() - behind.len(), span.end as usize)));
+        }
+        if !is_attribute_name(name) {
+            let consequence = match case.hook.caller() {
+                HookCaller::Router => "the queue refuses it, and the whole answer with it",
+                _ => "no expression can refer to it",
+            };
+            let (what, advice) = explain_bad_name(name);
+            let message = format!("'{}' is no attribute name{what}: {consequence}", name.as_bstr());
+            found.push(Finding::new(Rule::BadName, message, advice).with_place(name_span));
+        }
+        let key = name.to_ascii_lowercase();
+        if seen.get(&key).is_some_and(|before| *before != value) {
+            let message =
+                format!("{} is printed again with another value: the last one counts", name.as_bstr());
+            found.push(
+                Finding::new(Rule::PrintedTwice, message, "print each attribute once").with_place(name_span),
+            );
+        }
+        seen.insert(key, BString::from(value));
+        let value = parsed.map(|(value, _)| value);
+        found.extend(
+            PrintedAttribute { case, name: name.as_bstr(), value, place: name_span }.findings(verdict),
+        );
+    }
+}
+
+/// What is seen in a name that is none, and what to do.
+fn explain_bad_name(name: &[u8]) -> (&'static str, &'static str) {
+    if name.starts_with(BYTE_ORDER_MARK) {
+        let what = ", since it begins with a byte order mark, which no editor shows";
+        return (what, "save or write the text as UTF-8 without BOM");
+    }
+    match name.starts_with(b"[") {
+        true => ("", "print one attribute a line, without brackets and semicolons"),
+        false => ("", "names are letters, digits and underscores"),
+    }
+}
+
+/// What some editors and programs begin a text with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+fn is_attribute_name(name: &[u8]) -> bool {
+    name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+/// Attributes that a starter has read before a prepare hook runs (`JobInfoCommunicator::initJobInfo`, `JICLocal::initJobInfo`).
+const READ_BEFORE_HOOK: [&str; 11] = [
+    "Iwd",
+    "In",
+    "Out",
+    "Err",
+    "StarterUserLog",
+    "Owner",
+    "User",
+    "OsUser",
+    "ClusterId",
+    "ProcId",
+    "HookKeyword",
+];
+
+/// What the transfer of input has read before PREPARE_JOB runs (`FileTransfer::Init`); PREPARE_JOB_BEFORE_TRANSFER can set it.
+const READ_BY_TRANSFER: [&str; 4] =
+    ["TransferInput", "TransferExecutable", "PublicInputFiles", "TransferInputRemaps"];
+
+/// An attribute that the hook has printed.
+struct PrintedAttribute<'a> {
+    case: &'a Case,
+    name: &'a BStr,
+    /// Its value, where that is an expression.
+    value: Option<Expr>,
+    /// Where its name stands.
+    place: Span,
+}
+
+impl PrintedAttribute<'_> {
+    fn is_prepare_hook(&self) -> bool {
+        matches!(self.case.hook, HookType::PrepareJob | HookType::PrepareJobBeforeTransfer)
+    }
+
+    fn new_finding(&self, rule: Rule, message: impl Into<String>, advice: &str) -> Finding {
+        Finding::new(rule, message.into(), advice).with_place(self.place)
+    }
+
+    /// All that is wrong with it.
+    fn findings(&self, verdict: &Verdict) -> impl Iterator<Item = Finding> {
+        let all = [
+            self.set_too_late(),
+            self.frozen_expression(),
+            self.ignored_attribute(verdict),
+            self.refused_attribute(verdict),
+            self.private_attribute(),
+        ];
+        all.into_iter().chain([self.ineffective_status_code()]).flatten()
+    }
+
+    /// It was read before the hook ran.
+    fn set_too_late(&self) -> Option<Finding> {
+        let PrintedAttribute { case, name, .. } = self;
+        let is_among = |list: &[&str]| list.iter().any(|early| caseless::eq(name, early.as_bytes()));
+        let transferred = case.hook == HookType::PrepareJob && is_among(&READ_BY_TRANSFER);
+        if !self.is_prepare_hook() || !(transferred || is_among(&READ_BEFORE_HOOK)) {
+            return None;
+        }
+        if self.value.is_some() && case.job.get(name) == self.value {
+            return None;
+        }
+        let (what, advice) = match transferred {
+            true => (
+                "input is transferred earlier",
+                "set it in PREPARE_JOB_BEFORE_TRANSFER, or where the job is made",
+            ),
+            false => {
+                ("the ad changes, the run does not", "set it where the job is made (fetch hook, submit file)")
+            }
+        };
+        Some(self.new_finding(Rule::TooLate, format!("{name} was read before the hook ran: {what}"), advice))
+    }
+
+    /// Requirements and the like are expressions on purpose: a program that parses the ad and prints it back loses them.
+    fn frozen_expression(&self) -> Option<Finding> {
+        let before = self.case.subject().get(self.name).filter(|_| self.case.hook != HookType::FetchWork);
+        let is_expression = before.is_some_and(|before| before.as_literal().is_none());
+        let is_value = self.value.as_ref().is_some_and(|after| after.as_literal().is_some());
+        (is_expression && is_value).then(|| {
+            let message = format!("{} was an expression, and is a mere value from now on", self.name);
+            self.new_finding(Rule::FrozenExpression, message, "print only what the hook is to change")
+        })
+    }
+
+    /// Its caller sets it itself.
+    fn ignored_attribute(&self, verdict: &Verdict) -> Option<Finding> {
+        let PrintedAttribute { case, name, .. } = self;
+        let is_ignored = verdict.ignored_attributes.iter().any(|ignored| caseless::eq(ignored, name));
+        (is_ignored && !self.is_prepare_hook()).then(|| {
+            let caller = case.hook.caller().name();
+            let message = format!("{name} is set by the {caller} itself: what is printed has no effect");
+            self.new_finding(Rule::IgnoredOutput, message, "leave it out")
+        })
+    }
+
+    /// The queue does not take it.
+    fn refused_attribute(&self, verdict: &Verdict) -> Option<Finding> {
+        let name = self.name;
+        let is_refused =
+            verdict.refused_attribute.as_ref().is_some_and(|refused| caseless::eq(refused, name));
+        (is_refused && is_attribute_name(name)).then(|| {
+            let message = format!("the queue does not write {name}, and with it nothing of the answer");
+            self.new_finding(Rule::RefusedAttribute, message, "print only what the hook is to change")
+        })
+    }
+
+    fn is_status_code_used(&self) -> bool {
+        self.is_prepare_hook() || self.case.hook == HookType::ShadowPrepareJob
+    }
+
+    fn private_attribute(&self) -> Option<Finding> {
+        let name = self.name;
+        (is_private(name) && self.is_status_code_used()).then(|| {
+            let message = format!("{name} is private: neither the job nor any other hook gets to see it");
+            self.new_finding(Rule::IgnoredOutput, message, "hand it on under another name")
+        })
+    }
+
+    /// A status that its caller does not read.
+    fn ineffective_status_code(&self) -> Option<Finding> {
+        if !caseless::eq(self.name, b"HookStatusCode") {
+            return None;
+        }
+        let message = match self.value.as_ref().and_then(Expr::as_literal) {
+            _ if !self.is_status_code_used() => {
+                format!("nobody reads HookStatusCode from {}", self.case.hook.name())
+            }
+            Some(Value::Int(code)) if code < 0 && self.is_prepare_hook() => {
+                "a negative HookStatusCode does not count: the exit status does".to_owned()
+            }
+            Some(Value::Str(_)) => {
+                "a HookStatusCode in quotes does not count: the exit status does".to_owned()
+            }
+            _ => return None,
+        };
+        let advice = match self.case.hook {
+            _ if self.is_status_code_used() => {
+                "0 is success, 1 to 299 hold the job, 300 and more send it back to idle"
+            }
+            HookType::FetchWork => "to report a failure print nothing",
+            _ => "the exit status says it: any but 0 is a failure",
+        };
+        Some(self.new_finding(Rule::StatusCode, message, advice))
+    }
+}

@@ -1,0 +1,98 @@
+//! Calls of one hook side by side, each set up when it is its turn.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+
+use super::call::CallOutcome;
+use super::call_pool::{CallSource, PooledCall, run_pool_from_source};
+use super::call_report::{CallReport, PendingCall};
+use super::call_setup::{CallError, CallSetup};
+use htc_base::process::Stdio;
+use htc_os::Reactor;
+
+/// What is kept of the standard error of each call, in bytes.
+const MAX_STDERR_BYTES: usize = 64 * 1024;
+
+/// What comes counts for nothing after a failure.
+struct CancelOnFailure<'a> {
+    coming: &'a dyn CallSource,
+    failure: &'a dyn Fn() -> bool,
+}
+
+impl CallSource for CancelOnFailure<'_> {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.coming.descriptor()
+    }
+
+    fn is_finished(&self) -> bool {
+        (self.failure)() || self.coming.is_finished()
+    }
+}
+
+/// Makes the calls that `next` gives, at most `parallel` at a time, and hands what each has shown to `done`, with its number from 1.
+/// `next` may have nothing for a while as long as `coming` is not over.
+/// An error of either ends the calls when those that run are over. The signal that interrupted them, if one did.
+///
+/// # Errors
+/// A call cannot be made, and what `next` and `done` return.
+pub fn call_hooks_in_parallel<E: From<CallError>>(
+    reactor: &mut Reactor,
+    (parallel, coming): (usize, &dyn CallSource),
+    next: &mut dyn FnMut() -> Result<Option<CallSetup>, E>,
+    done: &mut dyn FnMut(usize, &CallSetup, CallReport) -> Result<(), E>,
+) -> Result<Option<i32>, E> {
+    let mut number = 0;
+    // Both closures may find something that ends the calls.
+    let failure = RefCell::new(None);
+    let running: RefCell<HashMap<usize, (CallSetup, PendingCall)>> = RefCell::default();
+    let finished = RefCell::new(|number: usize, setup: &CallSetup, shown: CallReport| {
+        if let Err(error) = done(number, setup, shown) {
+            failure.borrow_mut().get_or_insert(error);
+        }
+    });
+    let mut job = || -> Result<Option<PooledCall<usize>>, E> {
+        while let Some(setup) = next()? {
+            number += 1;
+            let (begun, mut spec) = setup.begin_call()?;
+            if let Some(outcome) = setup.refused_outcome() {
+                let shown = setup.end_call(begun, outcome);
+                finished.borrow_mut()(number, &setup, shown);
+                if failure.borrow().is_some() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            spec.stdio[2] = Stdio::Capture { limit: MAX_STDERR_BYTES };
+            let patience = setup.patience;
+            running.borrow_mut().insert(number, (setup, begun));
+            return Ok(Some(PooledCall { tag: number, spec, patience }));
+        }
+        Ok(None)
+    };
+    let coming = CancelOnFailure { coming, failure: &|| failure.borrow().is_some() };
+    let interrupted = run_pool_from_source(
+        reactor,
+        parallel,
+        Some(&coming),
+        &mut || {
+            if failure.borrow().is_some() {
+                return None;
+            }
+            job().unwrap_or_else(|error| {
+                failure.borrow_mut().get_or_insert(error);
+                None
+            })
+        },
+        &mut |number: usize, outcome: CallOutcome| {
+            let Some((setup, begun)) = running.borrow_mut().remove(&number) else { return };
+            let shown = setup.end_call(begun, outcome);
+            finished.borrow_mut()(number, &setup, shown);
+        },
+    )
+    .map_err(CallError::EventLoop)?;
+    match failure.into_inner() {
+        Some(error) => Err(error),
+        None => Ok(interrupted),
+    }
+}

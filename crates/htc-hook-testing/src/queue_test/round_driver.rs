@@ -1,0 +1,553 @@
+//! What is known of each job of a queue while its hooks are driven, and which step comes next.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::hook_effects::{HookEffects, JobNames, job_names};
+use super::queue_directory::{FileSnapshot, QueueDirectory};
+use super::queue_hooks::QueueHooks;
+use super::slot_step::{SlotStep, StepTag};
+use super::test_plan::{QueueTest, TestRound};
+use crate::fuzz::RandomGenerator;
+use crate::{CallEnding, CallOutcome};
+use htc_base::process::Exit;
+use htc_base::quirks::QuirkMode;
+use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
+use htc_os::RealWorld;
+use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
+use htc_slot::{FetchOutcome, FetchOutput, parse_fetch_output};
+
+/// After so many violations a round ends: the rest of it would tell nothing new.
+const MAX_VIOLATIONS: usize = 20;
+/// So many jobs come from a queue whose size nobody has told.
+const MAX_JOBS: usize = 10_000;
+/// So many jobs are followed through calls made one at a time.
+const MAX_JOBS_ONE_BY_ONE: usize = 8;
+/// No larger share of the calls is killed, in percent, so that the others get somewhere.
+const MAX_KILLED_PERCENT: u32 = 90;
+
+/// Where a job stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobProgress {
+    /// The slot that has it.
+    pub held_by: Option<usize>,
+    pub finished: bool,
+    pub evicted: bool,
+    pub rejected: bool,
+    /// It was given back, and is to come again.
+    pub must_return: bool,
+    /// One of its hooks was killed: nobody can say whether the queue has it, so it may come again or not.
+    pub in_doubt: bool,
+    /// It was rejected, and REPLY_FETCH has put it aside.
+    pub set_aside: bool,
+    pub names: JobNames,
+    pub story: Vec<String>,
+}
+
+impl JobProgress {
+    /// The slot gets the job; what speaks against that. A killed hook may not have printed all of it.
+    fn record_hand_out(&mut self, slot: usize, killed: bool) -> Option<String> {
+        // After a killed hook the queue may hand the job out once more, never while another slot has it.
+        if std::mem::take(&mut self.in_doubt) && self.held_by.is_none() {
+            (self.finished, self.set_aside) = (false, false);
+        }
+        let twice = match (self.held_by, self.finished) {
+            (Some(other), _) => Some(format!("while slot{} has it", other + 1)),
+            (None, true) => Some("though it was done".to_owned()),
+            _ => None,
+        };
+        (self.must_return, self.set_aside) = (false, false);
+        self.held_by = Some(slot);
+        self.in_doubt = killed;
+        twice
+    }
+
+    /// The slot gives the job back. One that a killed hook has handed out may not have been taken, so that it need not come.
+    fn record_return(&mut self) {
+        self.held_by = None;
+        self.must_return = !self.in_doubt;
+    }
+}
+
+/// A call that is over.
+struct FinishedCall {
+    slot: usize,
+    /// Its number and its slot.
+    name: String,
+    exit: Option<Exit>,
+    /// Whether it was killed in the middle on purpose.
+    killed: bool,
+    /// The files before it, in a round that makes one call at a time.
+    before: FileSnapshot,
+}
+
+impl FinishedCall {
+    /// A line of the story of a job.
+    fn story_line(&self, what: &str) -> String {
+        format!("{} {what}{}", self.name, describe_exit(self.exit, self.killed))
+    }
+}
+
+pub(super) struct RoundDriver<'a> {
+    pub round: TestRound,
+    pub hooks: &'a QueueHooks,
+    pub directory: &'a QueueDirectory,
+    pub effects: &'a mut HookEffects,
+    /// What tells one job from another.
+    pub id: Option<&'a Expr>,
+    pub world: &'a RealWorld,
+    /// The files before the next call of a round that makes one at a time, and those of the original.
+    pub files: FileSnapshot,
+    pub original: FileSnapshot,
+    /// A round that is over before the queue is empty.
+    pub stopped: bool,
+    /// The hooks work on the original: which file they changed.
+    pub changed_original: Option<std::path::PathBuf>,
+    pub ready: VecDeque<(usize, SlotStep)>,
+    /// Slots that found nothing; they ask again when something has come back.
+    pub idle: Vec<usize>,
+    pub jobs: BTreeMap<String, JobProgress>,
+    pub violations: Vec<String>,
+    pub random: RandomGenerator,
+    pub calls: u32,
+    pub number: u32,
+    pub killed: u32,
+    /// Killed fetches that had not told of a job: each may have taken one.
+    pub lost_fetches: usize,
+    /// The claims of the slots: the last job of each.
+    pub claims: BTreeMap<usize, Box<ClassAd>>,
+    /// How long calls take, lately; those to be killed get a random part of it.
+    pub typical_duration: Duration,
+}
+
+impl<'a> RoundDriver<'a> {
+    pub(super) fn new(
+        test: &'a QueueTest<'_>,
+        round: TestRound,
+        (hooks, directory): (&'a QueueHooks, &'a QueueDirectory),
+        effects: &'a mut HookEffects,
+    ) -> Self {
+        let (files, original) = match round.one_at_a_time {
+            true => (
+                FileSnapshot::of_directory(directory.path()),
+                FileSnapshot::of_directory(directory.original()),
+            ),
+            false => Default::default(),
+        };
+        RoundDriver {
+            round,
+            hooks,
+            directory,
+            effects,
+            id: test.id.as_ref(),
+            world: test.world,
+            files,
+            original,
+            stopped: false,
+            changed_original: None,
+            ready: (0..round.slots.max(1)).map(|slot| (slot, SlotStep::Fetch)).collect(),
+            idle: Vec::new(),
+            jobs: BTreeMap::new(),
+            violations: Vec::new(),
+            random: RandomGenerator::new(test.seed),
+            calls: 0,
+            number: 0,
+            killed: 0,
+            lost_fetches: 0,
+            claims: BTreeMap::new(),
+            typical_duration: Duration::from_millis(5),
+        }
+    }
+
+    /// The next step of a slot, unless the round is over.
+    fn schedule_step(&mut self, slot: usize, step: SlotStep) {
+        if !self.stopped {
+            self.ready.push_back((slot, step));
+        }
+    }
+
+    /// Nothing more is called.
+    fn stop_round(&mut self) {
+        self.stopped = true;
+        self.ready.clear();
+    }
+
+    pub(super) fn handle_outcome(&mut self, tag: StepTag, outcome: &CallOutcome) {
+        self.number += 1;
+        let StepTag { slot, step, is_killed: doomed, directories: place } = tag;
+        drop(place);
+        let number = self.number;
+        let (exit, stdout, cut) = match &outcome.ending {
+            CallEnding::Ran(ended) => (ended.exit, ended.stdout.as_slice(), ended.cut),
+            CallEnding::NotStarted { reason, .. } | CallEnding::Refused { reason } => {
+                self.add_violation(format!("slot{}: a hook cannot be executed: {reason}", slot + 1));
+                return;
+            }
+        };
+        let name = format!("{number}: slot{}", slot + 1);
+        let killed = doomed && exit.is_none();
+        self.killed += u32::from(killed);
+        if exit.is_some() {
+            self.typical_duration = (self.typical_duration * 7 + outcome.took) / 8;
+        }
+        let before = match self.round.one_at_a_time {
+            true => std::mem::replace(&mut self.files, FileSnapshot::of_directory(self.directory.path())),
+            false => FileSnapshot::default(),
+        };
+        let call = FinishedCall { slot, name, exit, killed, before };
+        match step {
+            SlotStep::Evict { job } => {
+                if let Some(known) = self.jobs.get_mut(&job_id(&job, self.id, self.world)) {
+                    known.story.push(call.story_line("EVICT_CLAIM"));
+                }
+                self.idle.push(slot);
+            }
+            SlotStep::Fetch => self.handle_fetch(&call, stdout, cut),
+            SlotStep::Reply { job, id, accept } => {
+                self.add_to_story(
+                    &id,
+                    call.story_line(if accept { "REPLY_FETCH accept" } else { "REPLY_FETCH reject" }),
+                );
+                self.mark_in_doubt(&id, killed && !accept);
+                match accept {
+                    true => self.handle_acceptance(slot, job, id),
+                    false => self.handle_rejection(&call, &job, &id),
+                }
+            }
+            SlotStep::Exit { id, word, .. } => self.handle_exit(&call, &id, word),
+        }
+    }
+
+    /// What a fetch hook has printed.
+    fn handle_fetch(&mut self, call: &FinishedCall, stdout: &[u8], cut: bool) {
+        let FinishedCall { slot, ref name, exit, killed, .. } = *call;
+        if exit.is_none() && !killed {
+            self.add_violation(format!("{name} FETCH_WORK hangs"));
+            return;
+        }
+        let answer = FetchOutput { stdout, is_truncated: cut, limit: DEFAULT_PIPE_BUFFER_MAX };
+        match parse_fetch_output(answer, Dialect::of_world(self.world), QuirkMode::Manual, &mut Vec::new()) {
+            // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
+            FetchOutcome::NoWork(_) | FetchOutcome::BadOutput { .. } if killed => {
+                self.lost_fetches += 1;
+                self.schedule_step(slot, SlotStep::Fetch);
+            }
+            FetchOutcome::Job(job) if killed && !self.is_identified(&job) => {
+                self.lost_fetches += 1;
+                self.schedule_step(slot, SlotStep::Fetch);
+            }
+            FetchOutcome::NoWork(_) => match self.claims.remove(&slot) {
+                Some(job) if self.hooks.evict.is_some() => self.schedule_step(slot, SlotStep::Evict { job }),
+                _ => self.idle.push(slot),
+            },
+            FetchOutcome::BadOutput { reason, .. } => {
+                self.add_violation(format!(
+                    "{name} FETCH_WORK prints no job, so that one may be lost: {reason}"
+                ));
+                self.schedule_step(slot, SlotStep::Fetch);
+            }
+            FetchOutcome::Job(job) => self.handle_fetched_job(call, job),
+        }
+    }
+
+    /// The queue was told that the slot does not take the job.
+    fn handle_rejection(&mut self, call: &FinishedCall, job: &ClassAd, id: &str) {
+        if self.round.one_at_a_time {
+            self.effects.record_rejection(job, &call.before, &self.files);
+        }
+        let files = self.effects.sets_rejects_aside;
+        if let Some(known) = self.jobs.get_mut(id).filter(|known| files && !known.in_doubt) {
+            (known.set_aside, known.must_return) = (true, false);
+        }
+        self.wake_idle_slots();
+        self.schedule_step(call.slot, SlotStep::Fetch);
+    }
+
+    /// The queue was told how the job ended.
+    fn handle_exit(&mut self, call: &FinishedCall, id: &str, word: &str) {
+        self.add_to_story(id, call.story_line(&format!("JOB_EXIT {word}")));
+        self.mark_in_doubt(id, call.killed);
+        let in_doubt = self.jobs.get(id).is_some_and(|known| known.in_doubt);
+        let story = self.job_story(id);
+        if !in_doubt && !call.exit.is_some_and(Exit::is_success) {
+            let how = describe_exit(call.exit, call.killed);
+            self.add_violation(format!(
+                "the end of job {id} was not taken down: JOB_EXIT {word}{how}{story}"
+            ));
+        } else if self.round.one_at_a_time && word == "exit" {
+            let names = self.jobs.get(id).map(|known| known.names.clone()).unwrap_or_default();
+            let root = self.directory.path();
+            if let Some(missing) = self.effects.record_exit(&names, root, &call.before, &self.files) {
+                self.add_violation(format!("job {id} has no exit record: JOB_EXIT exit: {missing}{story}"));
+            }
+        }
+        self.handle_job_end(call.slot, id, word);
+    }
+
+    /// A job was handed out: never one that another slot has or that is done, and no more than there are.
+    fn handle_fetched_job(&mut self, call: &FinishedCall, job: Box<ClassAd>) {
+        let FinishedCall { slot, ref name, killed, ref before, .. } = *call;
+        let id = job_id(&job, self.id, self.world);
+        let is_new = !self.jobs.contains_key(&id);
+        let count = self.jobs.len() + usize::from(is_new);
+        let names = job_names(&job, &id, self.world);
+        if self.round.one_at_a_time {
+            self.effects.record_fetch(&names, before, &self.files);
+            self.check_original_changed(before);
+        }
+        let known = self.jobs.entry(id.clone()).or_default();
+        known.names = names;
+        known.story.push(format!("{name} FETCH_WORK hands it out"));
+        if let Some(how) = known.record_hand_out(slot, killed) {
+            let story = self.job_story(&id);
+            self.add_violation(format!("job {id} is handed out twice, {how}{story}"));
+            // Nobody can tell the two apart from here on.
+            self.schedule_step(slot, SlotStep::Fetch);
+            return;
+        }
+        match self.round.jobs {
+            Some(jobs) if is_new && count > jobs => {
+                self.add_violation(format!(
+                    "job {id} is handed out, number {count} of a queue of {jobs}\n  {name} FETCH_WORK hands it out"
+                ));
+            }
+            None if count > MAX_JOBS => {
+                self.add_violation(format!(
+                    "the queue does not end: {count} jobs were handed out; --jobs says how many it holds"
+                ));
+                self.stop_round();
+            }
+            _ => {}
+        }
+        self.answer_fetch(slot, job, id);
+    }
+
+    /// Takes a job on, or not: each is rejected once at the most.
+    fn answer_fetch(&mut self, slot: usize, job: Box<ClassAd>, id: String) {
+        let rejected = self.jobs.get(&id).is_some_and(|known| known.rejected);
+        let chosen =
+            if self.round.one_at_a_time { self.jobs.len() == 1 } else { self.is_chosen(self.round.reject) };
+        let reject = !rejected && self.hooks.reply.is_some() && chosen;
+        if reject && let Some(known) = self.jobs.get_mut(&id) {
+            known.rejected = true;
+        }
+        match self.hooks.reply {
+            Some(_) => self.schedule_step(slot, SlotStep::Reply { job, id, accept: !reject }),
+            None => self.handle_acceptance(slot, job, id),
+        }
+    }
+
+    /// A hook that hands out a job, leaves the copy as it is and changes the original works on that.
+    fn check_original_changed(&mut self, before: &FileSnapshot) {
+        if !self.directory.is_copy() || self.effects.changes_queue_here || *before != self.files {
+            return;
+        }
+        let original = FileSnapshot::of_directory(self.directory.original());
+        let mut changed = original.written_since(&self.original).chain(original.gone_since(&self.original));
+        if let Some(path) = changed.next().map(std::path::Path::to_owned) {
+            drop(changed);
+            self.changed_original = Some(path);
+            self.stop_round();
+        }
+    }
+
+    fn handle_acceptance(&mut self, slot: usize, job: Box<ClassAd>, id: String) {
+        self.claims.insert(slot, job.clone());
+        let evicted = self.jobs.get(&id).is_some_and(|known| known.evicted);
+        let chosen =
+            if self.round.one_at_a_time { self.jobs.len() == 2 } else { self.is_chosen(self.round.evict) };
+        let evict = !evicted && self.hooks.exit.is_some() && chosen;
+        let word = if evict { "evict" } else { "exit" };
+        if evict && let Some(known) = self.jobs.get_mut(&id) {
+            known.evicted = true;
+        }
+        match self.hooks.exit {
+            Some(_) => self.schedule_step(slot, SlotStep::Exit { job, id, word }),
+            None => self.handle_job_end(slot, &id, "exit"),
+        }
+    }
+
+    fn handle_job_end(&mut self, slot: usize, id: &str, word: &str) {
+        if word == "exit" {
+            if let Some(known) = self.jobs.get_mut(id) {
+                known.held_by = None;
+                known.finished = true;
+            }
+        } else {
+            self.wake_idle_slots();
+        }
+        if self.round.one_at_a_time
+            && self.jobs.values().filter(|known| known.finished).count() >= MAX_JOBS_ONE_BY_ONE
+        {
+            self.stop_round();
+        }
+        self.schedule_step(slot, SlotStep::Fetch);
+    }
+
+    /// The job is the queue's again.
+    pub(super) fn release_job(&mut self, id: &str) {
+        if let Some(known) = self.jobs.get_mut(id) {
+            known.record_return();
+        }
+    }
+
+    /// Slots that found nothing look again, since a job has come back.
+    fn wake_idle_slots(&mut self) {
+        for slot in std::mem::take(&mut self.idle) {
+            self.schedule_step(slot, SlotStep::Fetch);
+        }
+    }
+
+    fn is_chosen(&mut self, percent: u32) -> bool {
+        self.random.next_below(100) < percent as usize
+    }
+
+    /// Whether the next call is to be killed in the middle, and how long it has.
+    pub(super) fn choose_kill_delay(&mut self) -> Option<Duration> {
+        let kill = self.round.kill.min(MAX_KILLED_PERCENT);
+        self.is_chosen(kill).then(|| {
+            let typical = usize::try_from(self.typical_duration.as_micros()).unwrap_or(usize::MAX);
+            Duration::from_micros(self.random.next_below(typical) as u64)
+        })
+    }
+
+    fn mark_in_doubt(&mut self, id: &str, doubtful: bool) {
+        if let Some(known) = self.jobs.get_mut(id).filter(|_| doubtful) {
+            known.in_doubt = true;
+            known.must_return = false;
+        }
+    }
+
+    /// Whether what a killed fetch hook has printed names a job: one whose id is known by more than its text.
+    fn is_identified(&self, job: &ClassAd) -> bool {
+        let context = Context::new(self.world).my(job);
+        match self.id {
+            Some(id) => !matches!(context.eval(id), Value::Undefined | Value::Error),
+            None => name_in_ad(&context).is_some(),
+        }
+    }
+
+    fn add_to_story(&mut self, id: &str, line: String) {
+        if let Some(known) = self.jobs.get_mut(id) {
+            known.story.push(line);
+        }
+    }
+
+    fn job_story(&self, id: &str) -> String {
+        self.jobs
+            .get(id)
+            .into_iter()
+            .flat_map(|known| &known.story)
+            .map(|line| format!("\n  {line}"))
+            .collect()
+    }
+
+    fn add_violation(&mut self, what: String) {
+        self.violations.push(what);
+        if self.violations.len() >= MAX_VIOLATIONS {
+            self.stop_round();
+        }
+    }
+
+    /// What is still missing at the end. A round that was stopped has told why.
+    pub(super) fn check_missing_jobs(&mut self) {
+        if self.stopped || self.round.one_at_a_time {
+            return;
+        }
+        // A killed fetch may have taken a job that was never seen, or one that was to come back.
+        let unseen = self.round.jobs.map_or(0, |jobs| jobs.saturating_sub(self.jobs.len()));
+        let excused = self.lost_fetches.saturating_sub(unseen);
+        let owed: Vec<String> = self
+            .jobs
+            .iter()
+            .filter(|(_, known)| known.must_return)
+            .map(|(id, _)| id.clone())
+            .skip(excused)
+            .collect();
+        for id in owed {
+            let known = self.jobs.get(&id).cloned().unwrap_or_default();
+            let what = if known.evicted { "evicted" } else { "rejected" };
+            let story = self.job_story(&id);
+            self.add_violation(format!("job {id} was {what} and does not come back{story}"));
+        }
+        let finished = self.jobs.values().filter(|known| known.finished).count();
+        let lost = unseen.saturating_sub(self.lost_fetches);
+        if let (Some(jobs), 1..) = (self.round.jobs, lost) {
+            self.add_violation(format!("{lost} of {jobs} jobs were never handed out ({finished} are done)"));
+        }
+        self.check_exit_records();
+    }
+
+    /// Each job that is done must have left a record where those of single calls were found.
+    fn check_exit_records(&mut self) {
+        if self.hooks.exit.is_none() || !self.effects.can_count_records() {
+            return;
+        }
+        let jobs = self.jobs.values().map(|known| &known.names);
+        let recorded = self.effects.read_records(self.directory.path(), jobs);
+        let places: Vec<String> =
+            self.effects.record_places().iter().map(|place| place.display().to_string()).collect();
+        let missing: Vec<String> = self
+            .jobs
+            .iter()
+            .filter(|(_, known)| known.finished && !known.in_doubt && !recorded.has_job(&known.names))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in missing {
+            let story = self.job_story(&id);
+            self.add_violation(format!(
+                "job {id} is done and has no exit record in {}{story}",
+                places.join(", ")
+            ));
+        }
+    }
+}
+
+fn describe_exit(exit: Option<Exit>, killed: bool) -> String {
+    match exit {
+        _ if killed => " (killed in the middle)".to_owned(),
+        Some(Exit::Code(0)) => String::new(),
+        Some(exit) => format!(" ({exit})"),
+        None => " (hangs)".to_owned(),
+    }
+}
+
+/// The id of a job: the expression, else cluster and proc, else what the ad says.
+fn job_id(job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> String {
+    let context = Context::new(world).my(job);
+    if let Some(id) = id {
+        return context.eval(id).unparse().to_string();
+    }
+    if let Some(name) = name_in_ad(&context) {
+        return name;
+    }
+    let text = htc_classad::format::long::print(job);
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in text {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+/// The name that an ad gives its job.
+fn name_in_ad(context: &Context<'_>) -> Option<String> {
+    if let Some(cluster) = context.int("ClusterId") {
+        return Some(format!("{cluster}.{}", context.int("ProcId").unwrap_or(0)));
+    }
+    ["QueueName", "GlobalJobId", "JobId"].iter().find_map(|name| Some(context.string(name)?.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_surely_taken_is_to_come_again() {
+        for (killed, owed) in [(false, true), (true, false)] {
+            let mut known = JobProgress::default();
+            assert_eq!(known.record_hand_out(0, killed), None);
+            known.record_return();
+            assert_eq!((known.held_by, known.must_return), (None, owed));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! More than one call: do the answers differ, what do they depend on, how long do they take.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::call::{CallEnding, CallOutcome, call_hook};
+use super::call_report::CallReport;
+use super::call_setup::{CallError, CallSetup};
+use super::finding::{Finding, Rule};
+use htc_base::process::Exit;
+use htc_base::world::World;
+use htc_os::Reactor;
+use htc_runner::hook_environment::HookEnvironment;
+
+/// What two calls are compared by. `root` is where it ran: it has a new name for each call, so that an answer may hold it
+/// without being another one.
+fn comparable_answer(outcome: &CallOutcome, root: &Path) -> (Option<Exit>, Vec<u8>) {
+    match &outcome.ending {
+        CallEnding::Ran(ended) => {
+            let name = root.as_os_str().as_encoded_bytes();
+            (ended.exit, ended.stdout.replace(name, "(scratch directory)"))
+        }
+        _ => (None, Vec::new()),
+    }
+}
+
+/// The first lines in which two outputs differ.
+fn first_difference(before: &[u8], after: &[u8]) -> String {
+    let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
+    let (before, after) = (lines(before), lines(after));
+    let most = before.len().max(after.len());
+    for at in 0..most {
+        let (left, right) = (before.get(at), after.get(at));
+        if left != right {
+            let show = |line: Option<&String>| match line {
+                Some(line) => format!("'{}'", line.chars().take(70).collect::<String>()),
+                None => "nothing".to_owned(),
+            };
+            return format!("line {}: {} then {}", at + 1, show(left), show(right));
+        }
+    }
+    "its exit status".to_owned()
+}
+
+/// Other surroundings of a call.
+struct SurroundingsProbe {
+    change: fn(&mut HookEnvironment, &[(BString, BString)]),
+    /// Whether the working directory is another one.
+    in_other_directory: bool,
+    rule: Rule,
+    description: &'static str,
+    help: &'static str,
+}
+
+/// One thing changed at a time; the first changes nothing.
+const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
+    SurroundingsProbe {
+        change: |_, _| {},
+        in_other_directory: false,
+        rule: Rule::Varies,
+        description: "a second call",
+        help: "make the answer depend on the ads alone, or expect it to vary",
+    },
+    SurroundingsProbe {
+        change: |_, _| {},
+        in_other_directory: true,
+        rule: Rule::DependsOnDirectory,
+        description: "in another working directory it",
+        help: "name files by full paths; the working directory is the daemon's LOG or the job's scratch directory",
+    },
+    SurroundingsProbe {
+        change: |environment, _| environment.variables.set("HOME", "/nonexistent"),
+        in_other_directory: false,
+        rule: Rule::DependsOnHome,
+        description: "with another HOME it",
+        help: "the HOME of a daemon is root's, or that of the job's account in starter hooks",
+    },
+    SurroundingsProbe {
+        change: |environment, own| {
+            for (name, value) in own {
+                if !environment.variables.contains(name) {
+                    environment.variables.set(name.clone(), value.clone());
+                }
+            }
+        },
+        in_other_directory: false,
+        rule: Rule::DependsOnEnvironment,
+        description: "with the variables of your shell it",
+        help: "a daemon does not have them; set what is needed in the hook",
+    },
+];
+
+/// How long calls took.
+#[derive(Clone, Debug, Default)]
+pub struct CallTiming {
+    /// Each of them, the shortest first.
+    pub durations: Vec<Duration>,
+    /// Processor time of all.
+    pub user: Duration,
+    /// The same in the kernel.
+    pub system: Duration,
+    /// How they ended, and how often so.
+    pub ends: BTreeMap<String, u32>,
+}
+
+impl CallTiming {
+    /// The time within which this share of the calls was over.
+    pub fn quantile(&self, share: f64) -> Duration {
+        let last = self.durations.len().max(1) - 1;
+        self.durations.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
+    }
+
+    fn add_outcome(&mut self, outcome: &CallOutcome) {
+        self.durations.push(outcome.took);
+        let end = match &outcome.ending {
+            CallEnding::Ran(ended) => {
+                self.user += ended.usage.user;
+                self.system += ended.usage.system;
+                ended.exit.map_or("still running".to_owned(), |exit| exit.to_string())
+            }
+            CallEnding::NotStarted { reason, .. } | CallEnding::Refused { reason } => reason.clone(),
+        };
+        *self.ends.entry(end).or_default() += 1;
+    }
+}
+
+impl CallSetup {
+    /// Calls the hook again and tells whether it answers the same; keeps each call below a directory, where one is given. The
+    /// signal that interrupted it, if one did.
+    ///
+    /// # Errors
+    /// The call cannot be made or kept.
+    pub fn check_determinism(
+        &self,
+        reactor: &mut Reactor,
+        times: u32,
+        keep: Option<&Path>,
+        shown: &mut CallReport,
+    ) -> Result<Result<(), i32>, CallError> {
+        let first = comparable_answer(&shown.outcome, &shown.root);
+        let mut varies = false;
+        for number in 2..=times {
+            let again = match self.run_call(reactor, |_| {})? {
+                Ok(again) => again,
+                Err(signal) => return Ok(Err(signal)),
+            };
+            if let Some(directory) = keep {
+                again.write_record(directory)?;
+            }
+            let other = comparable_answer(&again.outcome, &again.root);
+            if other != first && !varies {
+                varies = true;
+                shown.findings.push(Finding::new(
+                    Rule::Varies,
+                    format!("call {number} answers differently: {}", first_difference(&first.1, &other.1)),
+                    SURROUNDINGS_PROBES[0].help,
+                ));
+                if keep.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Calls the hook in other surroundings, one thing changed at a time, and tells what its answer depends on.
+    ///
+    /// # Errors
+    /// The call cannot be made.
+    pub fn probe_dependencies(
+        &self,
+        reactor: &mut Reactor,
+        shown: &mut CallReport,
+    ) -> Result<Result<(), i32>, CallError> {
+        let first = comparable_answer(&shown.outcome, &shown.root);
+        let elsewhere = tempfile::tempdir()?;
+        std::fs::set_permissions(elsewhere.path(), std::fs::Permissions::from_mode(0o777))?;
+        let own = self.world.environment().into_iter();
+        let own: Vec<(BString, BString)> =
+            own.map(|(name, value)| (name.into_vec().into(), value.into_vec().into())).collect();
+        for probe in &SURROUNDINGS_PROBES {
+            let place = self.create_directories()?;
+            let mut environment = self.hook_environment(&place);
+            (probe.change)(&mut environment, &own);
+            let mut spec = self.child_spec(&place, environment)?;
+            if probe.in_other_directory {
+                spec.cwd = Some(elsewhere.path().to_owned());
+            }
+            let outcome = match call_hook(reactor, spec, Some(self.patience), &mut |_| {})? {
+                Ok(outcome) => outcome,
+                Err(signal) => return Ok(Err(signal)),
+            };
+            let other = comparable_answer(&outcome, place.root());
+            if other == first {
+                continue;
+            }
+            let how = first_difference(&first.1, &other.1);
+            let text = format!("{} answers differently: {how}", probe.description);
+            shown.findings.push(Finding::new(probe.rule, text, probe.help));
+            if probe.rule == Rule::Varies {
+                break;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Calls the hook so many times and takes the time; the signal that interrupted it, if one did.
+    ///
+    /// # Errors
+    /// The call cannot be made.
+    pub fn measure_time(
+        &self,
+        reactor: &mut Reactor,
+        times: u32,
+    ) -> Result<Result<CallTiming, i32>, CallError> {
+        let mut timing = CallTiming::default();
+        let place = self.create_directories()?;
+        let environment = self.hook_environment(&place);
+        for _ in 0..times.max(1) {
+            let spec = self.child_spec(&place, environment.clone())?;
+            match call_hook(reactor, spec, Some(self.patience), &mut |_| {})? {
+                Ok(outcome) => timing.add_outcome(&outcome),
+                Err(signal) => return Ok(Err(signal)),
+            }
+        }
+        timing.durations.sort_unstable();
+        Ok(Ok(timing))
+    }
+}

@@ -1,0 +1,133 @@
+//! One stream between a caller and a recorded hook: bytes are handed on as they come, and the first of them kept.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// So much of a stream is kept; all of it is handed on.
+const MAX_CAPTURED_BYTES: usize = 8 << 20;
+/// So much of an output is read after the hook's end: a pipe holds no more.
+const MAX_BYTES_AFTER_END: usize = 1 << 20;
+
+/// What is kept of a stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamCapture {
+    bytes: Vec<u8>,
+    cut: bool,
+}
+
+impl StreamCapture {
+    fn append(&mut self, bytes: &[u8]) {
+        let room = MAX_CAPTURED_BYTES - self.bytes.len();
+        self.cut |= bytes.len() > room;
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Whether that is all there was.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.cut
+    }
+
+    /// The bytes; at the end of a shortened text the mark of recordings for that.
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        if self.cut {
+            self.bytes.extend_from_slice(b"\n@@ cut here\n");
+        }
+        self.bytes
+    }
+}
+
+/// A stream that is handed on by a thread of its own, so that one which nobody reads stops no other and no signal.
+pub(super) struct StreamPump {
+    kept: Arc<Mutex<StreamCapture>>,
+    done: Arc<AtomicBool>,
+    /// Closed when the hook has ended.
+    alive: Option<OwnedFd>,
+}
+
+impl StreamPump {
+    /// Starts to hand on. When nobody takes the bytes any more the source is closed, unless `read_on` says that it is
+    /// to be read all the same.
+    pub(super) fn start(from: File, to: File, read_on: bool) -> std::io::Result<Self> {
+        let (ended, alive) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let (kept, done) = (Arc::new(Mutex::new(StreamCapture::default())), Arc::new(AtomicBool::new(false)));
+        let (keep, tell) = (Arc::clone(&kept), Arc::clone(&done));
+        std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
+            forward_stream(from, to, read_on, &keep, &ended);
+            tell.store(true, Ordering::Release);
+        })?;
+        Ok(StreamPump { kept, done, alive: Some(alive) })
+    }
+
+    /// The hook has ended.
+    pub(super) fn note_hook_end(&mut self) {
+        self.alive = None;
+    }
+
+    /// Whether the stream is at its end.
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// What has come so far.
+    pub(super) fn take_capture(&self) -> StreamCapture {
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn forward_stream(mut from: File, to: File, read_on: bool, kept: &Mutex<StreamCapture>, ended: &OwnedFd) {
+    let mut to = Some(to);
+    let mut buffer = vec![0; 64 << 10];
+    // Of an input one byte more than is kept shows that there is more.
+    let mut left = if read_on { MAX_CAPTURED_BYTES + 1 } else { MAX_BYTES_AFTER_END };
+    loop {
+        let (ready, over) = {
+            let mut set =
+                [PollFd::new(from.as_fd(), PollFlags::POLLIN), PollFd::new(ended.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut set, PollTimeout::NONE) {
+                Ok(_) => (set[0].any().unwrap_or(true), set[1].any().unwrap_or(true)),
+                Err(nix::errno::Errno::EINTR) => continue,
+                Err(_) => return,
+            }
+        };
+        if !ready || left == 0 {
+            return;
+        }
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        if over {
+            left = left.saturating_sub(count);
+        }
+        kept.lock().unwrap_or_else(PoisonError::into_inner).append(&buffer[..count]);
+        if to.as_mut().is_some_and(|to| to.write_all(&buffer[..count]).is_err()) {
+            to = None;
+            if !read_on {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_stream_is_kept_in_part_and_says_so() {
+        let mut kept = StreamCapture::default();
+        kept.append(&vec![b'x'; MAX_CAPTURED_BYTES]);
+        assert!(kept.is_complete());
+        kept.append(b"y");
+        kept.append(b"y");
+        assert!(!kept.is_complete());
+        assert_eq!(kept.into_bytes().len(), MAX_CAPTURED_BYTES + b"\n@@ cut here\n".len());
+    }
+}

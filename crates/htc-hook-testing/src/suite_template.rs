@@ -1,0 +1,153 @@
+//! A first suite for a hook: what it is to get right first, failure paths included.
+
+use super::suite_cron::parse_cron_manager as cron_manager;
+use htc_hook::HookType;
+use htc_hook::cron_job::CronManager;
+
+/// The type of hook that a name in small letters tells: the first that it has the word of.
+pub fn guess_hook_type(name: &str) -> Option<&'static str> {
+    let cron = if name.contains("schedd") { "schedd-cron" } else { "startd-cron" };
+    let kinds = [
+        ("shadow", "shadow-prepare"),
+        ("before", "prepare-before-transfer"),
+        ("prepare", "prepare"),
+        ("translate", "translate"),
+        ("finalize", "finalize"),
+        ("cleanup", "cleanup"),
+        ("fetch", "fetch"),
+        ("reply", "reply"),
+        ("evict", "evict"),
+        ("cron", cron),
+        ("exit", "exit"),
+        ("update", "update"),
+    ];
+    kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, kind)| kind)
+}
+
+/// The text of one for a type of hook; `None` where there is no such type. `shown` is how the hook is spoken of, `path` where it is
+/// from the directory of the suite.
+pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
+    let manager = cron_manager(kind);
+    let hook = HookType::from_name(kind.as_bytes());
+    let word = match (manager, hook) {
+        (Some(_), _) => kind,
+        (None, Some(hook)) => hook.word(),
+        (None, None) => return None,
+    };
+    let mut text = format!(
+        "# A first suite for {shown}. Run it: htc-hook-test run THIS-FILE\n\
+         # A relative path of the hook begins in the directory of this file.\n\
+         #\n\
+         # What a case may expect, each where it is wanted:\n\
+         # expect = {{ verdict = \"held\", code = 19, subcode = 1, reason = \"part of it\", exit = 0, stdout = \"all of it\",\n\
+         #            stderr = \"a pattern\", result = [\"Cmd == TARGET.Cmd\"], findings = [], notes = [], within = 2.5 }}\n\
+         # 'htc-hook-test run --update THIS-FILE' writes what comes of failing cases today.\n\n\
+         [defaults]\nhook = {}\ntype = \"{word}\"\ntimeout = 20\n",
+        toml::Value::String(path.to_owned()),
+    );
+    let mut case = |name: &str, lines: &str| text += &format!("\n[[case]]\nname = \"{name}\"\n{lines}");
+    match (manager, hook) {
+        (Some(manager), _) => write_cron_cases(manager, &mut case),
+        (None, Some(hook)) => write_hook_cases(hook, &mut case),
+        (None, None) => {}
+    }
+    Some(text)
+}
+
+/// A case by its name, and the lines behind it.
+type CaseWriter<'a> = dyn FnMut(&str, &str) + 'a;
+
+/// The ads that a cron job publishes into, the ways it is called, and what it may lack.
+fn write_cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
+    match manager {
+        CronManager::Startd => {
+            case("an ordinary slot", "sample_slot = \"static\"\n");
+            case("a partitionable slot", "sample_slot = \"partitionable\"\n");
+            case("a slot with gpus", "sample_slot = \"gpu\"\n");
+            case(
+                "another slot gets nothing of it",
+                "slots = [2]\nset = { SlotID = \"1\" }\nexpect = { verdict = \"not-for-slot\" }\n",
+            );
+        }
+        CronManager::Schedd => case("an ordinary schedd", ""),
+        CronManager::Benchmarks => {
+            case("an ordinary slot", "sample_slot = \"static\"\n");
+            case("it ends well", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
+            return;
+        }
+    }
+    case("it ends well and prints nothing bad", "expect = { exit = 0, stderr = \"\", findings = [] }\n");
+    case("a prefix", "prefix = \"Site_\"\n");
+    case("twice, one run behind the other", "mode = \"WaitForExit\"\nruns = 2\n");
+    case("twice, a period apart", "mode = \"Periodic\"\nruns = 2\n");
+    case("its commands are not there", "env = { PATH = \"/nonexistent\" }\n");
+    case("no home and no account", "env = { HOME = \"\", USER = \"\", LOGNAME = \"\" }\n");
+}
+
+/// The ads that a hook reads, the words it is told, and what the ads may lack.
+fn write_hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
+    case("an ordinary job", "sample_job = \"vanilla\"\nexpect = { exit = 0, findings = [] }\n");
+    match hook {
+        HookType::FetchWork => {
+            case("a partitionable slot", "sample_slot = \"partitionable\"\n");
+            case("a slot with gpus", "sample_slot = \"gpu\"\n");
+            case("a slot without a name", "delete = [\"Name\"]\n");
+            case(
+                "a slot whose START is false",
+                "set = { Start = \"false\" }\nexpect = { verdict = \"no-work\" }\n",
+            );
+        }
+        HookType::ReplyFetch => {
+            case("accepted", "words = [\"accept\"]\n");
+            case("rejected", "words = [\"reject\"]\n");
+        }
+        HookType::JobExit => {
+            for word in ["exit", "evict", "remove", "hold"] {
+                case(&format!("told {word}"), &format!("words = [\"{word}\"]\n"));
+            }
+        }
+        _ => {
+            case("a container", "sample_job = \"container\"\n");
+            case(
+                "a container without its image",
+                "sample_job = \"container\"\ndelete = [\"ContainerImage\"]\n",
+            );
+            case("arguments in the old syntax", "sample_job = \"v1\"\n");
+        }
+    }
+    if hook != HookType::FetchWork {
+        case("a job without Cmd and Iwd", "delete = [\"Cmd\", \"Iwd\"]\n");
+        case(
+            "quotes and blanks in the arguments",
+            "set = { Arguments = '''\"'two words' \\\"quoted\\\" k = v\"''' }\n",
+        );
+        case("a user name with odd letters", "set = { Owner = '''\"o'reilly$(id)\"''' }\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_a_suite_whose_cases_have_names_of_their_own() {
+        let crons = ["startd-cron", "schedd-cron", "benchmark"].map(str::to_owned);
+        let hooks = HookType::ALL.iter().map(|hook| hook.word().to_owned());
+        for kind in hooks.chain(crons) {
+            let text = suite_template(&kind, "./h", "../it's \"h\"").unwrap();
+            let suite: toml::Table = text.parse().unwrap();
+            assert_eq!(suite["defaults"]["hook"].as_str(), Some("../it's \"h\""), "{kind}");
+            let mut names: Vec<&str> =
+                suite["case"].as_array().unwrap().iter().map(|case| case["name"].as_str().unwrap()).collect();
+            names.sort_unstable();
+            let before = names.len();
+            names.dedup();
+            assert!(before >= 2 && names.len() == before, "{kind}: {names:?}");
+        }
+        assert_eq!(suite_template("nothing", "", ""), None);
+        assert_eq!(
+            (guess_hook_type("shadow_prepare.sh"), guess_hook_type("x")),
+            (Some("shadow-prepare"), None)
+        );
+    }
+}

@@ -1,0 +1,27 @@
+//! What an answer asks for that the starter of this package does not do, though that of a pool would.
+
+use super::{Case, Finding, Rule, Verdict};
+use htc_base::world::World;
+use htc_hook::HookType;
+use htc_starter::unsupported::{self, AccessPointRole};
+
+/// Looks at what a prepare hook has added: what the job asked for itself is not the hook's.
+pub fn find_unsupported(case: &Case, verdict: &Verdict, world: &dyn World) -> Vec<Finding> {
+    let prepares = matches!(
+        case.hook,
+        HookType::PrepareJob | HookType::PrepareJobBeforeTransfer | HookType::ShadowPrepareJob
+    );
+    let Some(result) = verdict.result_ads.first().filter(|_| prepares) else { return Vec::new() };
+    let with = if case.with_shadow { AccessPointRole::Shadow } else { AccessPointRole::Absent };
+    let before: Vec<String> =
+        unsupported::unsupported_requests(&case.job, with, world).into_iter().map(|told| told.line).collect();
+    let told = unsupported::unsupported_requests(result, with, world).into_iter().map(|told| told.line);
+    let told = told.filter(|line| !before.contains(line));
+    let refused = unsupported::refused_request(result, world)
+        .filter(|_| unsupported::refused_request(&case.job, world).is_none());
+    told.chain(refused)
+        .map(|line| {
+            Finding::new(Rule::UnsupportedHere, line, "in a pool it is done; try the job itself there")
+        })
+        .collect()
+}

@@ -1,0 +1,200 @@
+//! The ad of a fetched job, before a startd is asked to run it.
+
+use std::ops::Range;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use htc_base::text::{Span, caseless, similar_names};
+use htc_classad::{ClassAd, Dialect, LineError, Value};
+use htc_config::SourceId;
+use htc_config::finding::Finding;
+use htc_config::source_location::SourceLocation;
+
+/// Attributes that must be strings where they are given.
+const STRING_ATTRIBUTES: [&str; 15] = [
+    "Cmd",
+    "Iwd",
+    "In",
+    "Out",
+    "Err",
+    "Args",
+    "Arguments",
+    "Env",
+    "Environment",
+    "Owner",
+    "User",
+    "OsUser",
+    "HookKeyword",
+    "TransferInput",
+    "UserLog",
+];
+
+/// Attributes that must be integers, or expressions that give one.
+const INTEGER_ATTRIBUTES: [&str; 8] = [
+    "JobUniverse",
+    "ClusterId",
+    "ProcId",
+    "JobLeaseDuration",
+    "CoreSize",
+    "JobStatus",
+    "NumJobStarts",
+    "JobPrio",
+];
+
+/// Others that starters and slots look at.
+const OTHER_ATTRIBUTES: [&str; 18] = [
+    "RequestCpus",
+    "RequestMemory",
+    "RequestDisk",
+    "RequestGPUs",
+    "Requirements",
+    "Rank",
+    "TransferOutput",
+    "TransferExecutable",
+    "ShouldTransferFiles",
+    "WhenToTransferOutput",
+    "KillSig",
+    "RemoveKillSig",
+    "StreamOut",
+    "StreamErr",
+    "MaxJobRetirementTime",
+    "JobMaxVacateTime",
+    "NiceUser",
+    "WantIOProxy",
+];
+
+/// With more findings than this a text is no ad.
+const MAX_FINDINGS: usize = 1000;
+
+/// What is wrong with the ad in a text of `Name = value` lines. `name` is that of its file.
+pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
+    let mut reading = JobAdReader { dialect, ..JobAdReader::default() };
+    for (number, text) in (1..).zip(text.lines()) {
+        if reading.findings.len() > MAX_FINDINGS {
+            break;
+        }
+        reading.read_line(JobAdLine { name, number, text });
+    }
+    let JobAdReader { ad, mut findings, .. } = reading;
+    findings.extend(missing_attributes(&ad).into_iter().map(|(attribute, why)| Finding {
+        rule: "job-ad",
+        spot: None,
+        name: attribute.into(),
+        message: format!("{name}: {attribute} is missing: {why}"),
+        fix: None,
+    }));
+    findings
+}
+
+/// What a job cannot do without, and what comes of it.
+fn missing_attributes(ad: &ClassAd) -> Vec<(&'static str, &'static str)> {
+    let all = [
+        (&["Cmd"][..], "Cmd", "the starter refuses the job"),
+        (&["JobUniverse"], "JobUniverse", "the manual requires it; 5 is the vanilla universe"),
+        (
+            &["OsUser", "User", "Owner"],
+            "Owner",
+            "a starter that runs as root does not know whose account to take",
+        ),
+        (&["Iwd"], "Iwd", "relative names of files are taken from the scratch directory"),
+    ];
+    let is_missing = |names: &[&str]| !names.iter().any(|name| ad.contains(name));
+    all.into_iter().filter(|(names, ..)| is_missing(names)).map(|(_, name, why)| (name, why)).collect()
+}
+
+/// A line of the text.
+#[derive(Clone, Copy)]
+struct JobAdLine<'a> {
+    name: &'a str,
+    number: u32,
+    text: &'a [u8],
+}
+
+impl JobAdLine<'_> {
+    /// What is wrong in a part of it.
+    fn finding(&self, part: Range<usize>, attribute: &[u8], message: String) -> Finding {
+        let text = self.text;
+        let start = part.start;
+        let span = Span::new(start.min(text.len()), part.end.clamp(start, text.len().max(start)));
+        let (name, text) = (self.name.into(), text.into());
+        let spot = SourceLocation { source: SourceId::OVERLAY, name, line: self.number, text, span };
+        Finding { rule: "job-ad", spot: Some(spot), name: attribute.into(), message, fix: None }
+    }
+}
+
+/// The ad as far as it is read.
+#[derive(Default)]
+struct JobAdReader {
+    ad: ClassAd,
+    dialect: Dialect,
+    /// Attributes and the lines that give them.
+    attribute_lines: Vec<(BString, u32)>,
+    findings: Vec<Finding>,
+}
+
+fn count_leading_blanks(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+impl JobAdReader {
+    fn read_line(&mut self, line: JobAdLine<'_>) {
+        let lead = count_leading_blanks(line.text);
+        if lead == line.text.len() || line.text[lead] == b'#' {
+            return;
+        }
+        let attribute = match self.ad.insert_line_with(line.text, self.dialect) {
+            Ok(attribute) => BString::from(attribute.as_bytes()),
+            Err(error) => {
+                let part = match &error {
+                    LineError::Value(error) => error.span.start as usize..error.span.end as usize,
+                    _ => lead..line.text.len(),
+                };
+                let message = format!("the reply ends here, what follows is not read: {error}");
+                self.findings.push(line.finding(part, b"", message));
+                return;
+            }
+        };
+        let name = lead..lead + attribute.len();
+        if let Some((_, before)) =
+            self.attribute_lines.iter().find(|(known, _)| caseless::eq(known, &attribute))
+        {
+            let message = format!("{attribute} was given in line {before} already; this value counts");
+            self.findings.push(line.finding(name.clone(), &attribute, message));
+        }
+        self.attribute_lines.push((attribute.clone(), line.number));
+        self.check_value(line, name, &attribute);
+    }
+
+    /// Whether the value is of the type that its readers want, and whether anybody reads it.
+    fn check_value(&mut self, line: JobAdLine<'_>, name: Range<usize>, attribute: &[u8]) {
+        let shown = attribute.as_bstr();
+        let equals = line.text.find_byte(b'=').map_or(name.start, |equals| equals + 1);
+        let value = equals + count_leading_blanks(&line.text[equals..])..line.text.len();
+        let expr = self.ad.get(attribute);
+        let is_in = |list: &[&str]| list.iter().any(|known| caseless::eq(known.as_bytes(), attribute));
+        let literal = expr.as_ref().and_then(|expr| expr.as_literal());
+        if is_in(&STRING_ATTRIBUTES) {
+            let is_name = expr.as_ref().is_some_and(|expr| expr.as_attribute().is_some());
+            let is_other =
+                literal.as_ref().is_some_and(|value| !matches!(value, Value::Str(_) | Value::Undefined));
+            if is_name || is_other {
+                let text = BStr::new(&line.text[value.start..]);
+                let fix = Some(format!("a string needs quotes: \"{text}\""));
+                let finding = line.finding(value, attribute, format!("{shown} must be a string"));
+                self.findings.push(Finding { fix, ..finding });
+            }
+        } else if is_in(&INTEGER_ATTRIBUTES) {
+            if literal.is_some_and(|value| !matches!(value, Value::Int(_) | Value::Undefined)) {
+                let message = format!("{shown} must be an integer");
+                self.findings.push(line.finding(value, attribute, message));
+            }
+        } else if !is_in(&OTHER_ATTRIBUTES) {
+            let known = STRING_ATTRIBUTES.iter().chain(&INTEGER_ATTRIBUTES).chain(&OTHER_ATTRIBUTES).copied();
+            let known = known.filter(|known| known.len() >= 6);
+            if let Some(near) = similar_names::nearest(attribute, known) {
+                let finding = line.finding(name, attribute, format!("no daemon looks at {shown}"));
+                self.findings.push(Finding { fix: Some(format!("did you mean {near}?")), ..finding });
+            }
+        }
+    }
+}

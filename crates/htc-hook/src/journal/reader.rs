@@ -1,0 +1,148 @@
+//! What a journal holds, and what of it cannot be read.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+
+use super::frame::{HEADER_BYTES, parse_header};
+
+/// A journal that was read.
+#[derive(Debug)]
+pub struct Journal<T> {
+    /// Its records, in the order they were written.
+    pub records: Vec<T>,
+    /// What could not be read, in the order of the file.
+    pub damage: Vec<JournalDamage>,
+}
+
+/// A piece of a journal that holds no record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalDamage {
+    /// Where in the file.
+    pub place: Range<usize>,
+    /// What stands there.
+    pub piece: Vec<u8>,
+    /// What is wrong with it.
+    pub flaw: JournalFlaw,
+}
+
+/// What is wrong with a piece of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JournalFlaw {
+    /// The end of the file: the writer was stopped, or the power was lost, in the middle of it.
+    #[error("the last record was not written to its end")]
+    Truncated,
+    /// Length or checksum do not fit.
+    #[error("the record was changed after it was written")]
+    Changed,
+    /// Written whole, but by a program whose records are others.
+    #[error("the record is of another version: {0}")]
+    OtherVersion(String),
+}
+
+/// Reads a whole journal. It never fails: what is damaged is told, and all that is whole is read.
+///
+/// The last line without its newline is torn, whatever stands in it: its writer never learned that it is there.
+pub fn read_journal<T: DeserializeOwned>(bytes: &[u8]) -> Journal<T> {
+    let mut journal = Journal { records: Vec::new(), damage: Vec::new() };
+    let mut start = 0;
+    while start < bytes.len() {
+        let newline = memchr::memchr(b'\n', &bytes[start..]);
+        let end = newline.map_or(bytes.len(), |at| start + at + 1);
+        let record = match newline {
+            Some(at) => parse_record(&bytes[start..start + at]),
+            None => Err(JournalFlaw::Truncated),
+        };
+        match record {
+            Ok(record) => journal.records.push(record),
+            Err(flaw) => {
+                journal.damage.push(JournalDamage {
+                    place: start..end,
+                    piece: bytes[start..end].to_vec(),
+                    flaw,
+                });
+            }
+        }
+        start = end;
+    }
+    journal
+}
+
+fn parse_record<T: DeserializeOwned>(line: &[u8]) -> Result<T, JournalFlaw> {
+    let (length, sum) = parse_header(line).ok_or(JournalFlaw::Changed)?;
+    let body = &line[HEADER_BYTES..];
+    if body.len() != length || crc32fast::hash(body) != sum {
+        return Err(JournalFlaw::Changed);
+    }
+    serde_json::from_slice(body).map_err(|error| JournalFlaw::OtherVersion(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::encode_record;
+    use super::*;
+
+    fn written(records: &[String]) -> Vec<u8> {
+        records.iter().flat_map(|record| encode_record(record).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_line_is_length_checksum_and_the_record() {
+        // The checksum of zlib and PNG.
+        assert_eq!(encode_record(&"a\nb").unwrap(), b"00000006 1ecd4592 \"a\\nb\"\n");
+    }
+
+    #[test]
+    fn a_record_of_another_version_is_told_and_those_around_it_are_read() {
+        let mut bytes = encode_record(&1_u32).unwrap();
+        bytes.extend(encode_record(&"two").unwrap());
+        bytes.extend(encode_record(&3_u32).unwrap());
+        let journal = read_journal::<u32>(&bytes);
+        assert_eq!(journal.records, [1, 3]);
+        let [JournalDamage { flaw: JournalFlaw::OtherVersion(why), .. }] = &journal.damage[..] else {
+            panic!("{journal:?}")
+        };
+        assert!(why.contains("expected u32"), "{why}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_before_a_tear_is_read(records: Vec<String>, cut in 0_usize..400) {
+            let bytes = written(&records);
+            let cut = cut.min(bytes.len());
+            let journal = read_journal::<String>(&bytes[..cut]);
+            let whole = records.iter().scan(0, |end, record| {
+                *end += encode_record(record).unwrap().len();
+                (*end <= cut).then_some(record)
+            });
+            prop_assert!(whole.eq(&journal.records));
+            let torn = cut != 0 && bytes[cut - 1] != b'\n';
+            prop_assert_eq!(journal.damage.len(), usize::from(torn));
+            prop_assert!(journal.damage.iter().all(|damage| damage.flaw == JournalFlaw::Truncated));
+        }
+
+        #[test]
+        fn a_changed_byte_costs_the_records_it_touches_and_no_other(
+            records in prop::collection::vec(".{0,12}", 1..6), at: prop::sample::Index, by in 1_u8..=255,
+        ) {
+            let mut bytes = written(&records);
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            let journal = read_journal::<String>(&bytes);
+            // A newline that came or went joins or splits lines; two records at most are concerned.
+            prop_assert!(journal.records.len() + 2 >= records.len());
+            prop_assert!(!journal.damage.is_empty());
+            let mut rest = records.iter();
+            prop_assert!(journal.records.iter().all(|record| rest.any(|other| other == record)));
+        }
+
+        #[test]
+        fn rubbish_is_read_to_its_end(bytes: Vec<u8>) {
+            let journal = read_journal::<String>(&bytes);
+            let told: usize = journal.damage.iter().map(|damage| damage.place.len()).sum();
+            prop_assert_eq!(told, bytes.len());
+        }
+    }
+}

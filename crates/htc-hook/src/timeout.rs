@@ -1,0 +1,33 @@
+//! How long a caller waits for a hook.
+
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::HookType;
+use super::parameter_source::ParameterSource;
+use htc_base::world::World;
+use htc_classad::{Context, Dialect, Expr};
+
+/// How long a hook is waited for by its knob, an integer expression (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT = 2 * 3`), or by its
+/// default; `None`: without limit. A value that is no number of seconds counts as none, and is returned as well.
+pub fn caller_timeout(
+    hook: HookType,
+    keyword: &[u8],
+    knobs: &dyn ParameterSource,
+    world: &dyn World,
+) -> (Option<Duration>, Option<BString>) {
+    let Some(limit) = hook.timeout_parameter(keyword) else { return (None, None) };
+    let Some(text) = knobs.get(&limit.parameter).filter(|text| !text.is_empty()) else {
+        return (Some(limit.default), None);
+    };
+    let value = Expr::parse_with(&text, Dialect::of_world(world))
+        .ok()
+        .and_then(|expr| Context::new(world).eval(&expr).as_int());
+    // Integers of the configuration have 32 bits.
+    match value.filter(|seconds| i32::try_from(*seconds).is_ok()) {
+        // A timer with a negative time goes off at once.
+        Some(seconds) => (Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0))), None),
+        None => (Some(limit.default), Some(text)),
+    }
+}

@@ -1,0 +1,93 @@
+//! Accounting groups: `GROUP_<WHAT>_<group>` for each group of GROUP_NAMES (`GroupEntry.cpp`, `hgq_construct_tree`;
+//! `Accountant.cpp`, `getGroupPriorityFactor`).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::name_status::{NameStatus, UnreadReason};
+use crate::config::parameter_names::list_items;
+use htc_base::text::{caseless, similar_names};
+use htc_config::ConfigView;
+
+/// What is asked of each group.
+const GROUP_SETTINGS: [&str; 5] = ["QUOTA_DYNAMIC", "QUOTA", "ACCEPT_SURPLUS", "AUTOREGROUP", "PRIO_FACTOR"];
+
+/// What is asked of all groups together, and begins as what is asked of one.
+const COMMON_SETTINGS: [&str; 2] = ["QUOTA_MAX_ALLOCATION_ROUNDS", "QUOTA_ROUND_ROBIN_RATE"];
+
+/// The list of groups.
+pub(in crate::config) const GROUP_LIST: &str = "GROUP_NAMES";
+
+/// The groups that the configuration lists.
+pub(in crate::config) fn listed_groups(view: &ConfigView<'_>) -> Vec<BString> {
+    list_items(view, GROUP_LIST)
+}
+
+/// What a name is among `groups`. A group's name may have dots (`physics.lab`), so this is asked of whole names.
+pub(in crate::config) fn classify_group_name(name: &[u8], groups: &[BString]) -> Option<NameStatus> {
+    let rest = caseless::strip_prefix(name, b"GROUP_")?;
+    if GROUP_SETTINGS.iter().chain(&COMMON_SETTINGS).any(|known| caseless::eq(known.as_bytes(), rest)) {
+        return None;
+    }
+    let of = |known: &str| {
+        caseless::strip_prefix(rest, known.as_bytes())?.strip_prefix(b"_").filter(|group| !group.is_empty())
+    };
+    let listed = |group: &[u8]| groups.iter().any(|known| caseless::eq(known, group));
+    let readings: Vec<(&str, &[u8])> =
+        GROUP_SETTINGS.iter().filter_map(|&known| Some((known, of(known)?))).collect();
+    // QUOTA_DYNAMIC_x is QUOTA of a group DYNAMIC_x, too: one reading that is right is enough.
+    if readings.iter().any(|(_, group)| listed(group)) {
+        return Some(NameStatus::Read);
+    }
+    if let Some(&(what, group)) = readings.first() {
+        let why = format!("{GROUP_LIST} lists no group {}", BStr::new(group));
+        let near = similar_names::nearest(group, groups.iter().map(|known| &known[..]));
+        return UnreadReason::unread_status(
+            why,
+            match near {
+                Some(near) => format!("did you mean GROUP_{what}_{}?", BStr::new(near)),
+                None => format!("add {} to {GROUP_LIST}", BStr::new(group)),
+            },
+        );
+    }
+    classify_misspelt_setting(rest, groups)
+}
+
+/// A slip in what is asked of a group.
+fn classify_misspelt_setting(rest: &[u8], groups: &[BString]) -> Option<NameStatus> {
+    let ends_in = |group: &&BString| {
+        let what = rest.len().checked_sub(group.len() + 1).map(|end| &rest[..end])?;
+        (rest[what.len()] == b'_' && caseless::ends_with(rest, group)).then_some(what)
+    };
+    // The longest group is meant where one ends as another.
+    let (group, what) = groups
+        .iter()
+        .filter_map(|group| Some((group, ends_in(&group)?)))
+        .max_by_key(|(group, _)| group.len())?;
+    let near = similar_names::nearest(what, GROUP_SETTINGS.iter().map(|known| known.as_bytes()));
+    UnreadReason::unread_status(
+        format!("a group has no {}", BStr::new(what)),
+        match near {
+            Some(near) => format!("did you mean GROUP_{}_{group}?", BStr::new(near)),
+            None => format!("what a group has: {}", GROUP_SETTINGS.join(", ")),
+        },
+    )
+}
+
+/// Why a listed group does not get what its lister expects: no quota, or a parent that is not listed.
+pub(in crate::config) fn check_listed_group(
+    group: &BStr,
+    groups: &[BString],
+    view: &ConfigView<'_>,
+) -> Option<UnreadReason> {
+    let quotas = ["GROUP_QUOTA_", "GROUP_QUOTA_DYNAMIC_"].map(|what| format!("{what}{group}"));
+    let parent = group.rfind_byte(b'.').map(|at| BStr::new(&group[..at]));
+    if let Some(parent) = parent.filter(|parent| !groups.iter().any(|known| caseless::eq(known, parent))) {
+        let why = format!("group '{group}' is ignored: its parent {parent} is not listed");
+        return Some(UnreadReason { why, fix: format!("add {parent} to {GROUP_LIST}") });
+    }
+    let has_quota = quotas.iter().any(|knob| view.is_defined(knob));
+    (!has_quota).then(|| UnreadReason {
+        why: format!("group '{group}' has neither {} nor {}: its quota is 0", quotas[0], quotas[1]),
+        fix: format!("set one of them, or remove the name from {GROUP_LIST}"),
+    })
+}

@@ -1,0 +1,118 @@
+//! The names that a configuration chooses itself.
+
+use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashSet;
+
+use super::{accounting_groups, cron};
+use crate::config::name_status::UnreadReason;
+use crate::config::parameter_names::{DAEMON_NAMES, is_attribute_list, is_clause_list, list_items};
+use htc_base::text::{caseless, similar_names};
+use htc_config::{Config, ConfigView};
+
+/// All of them.
+pub(in crate::config) struct SiteNames {
+    /// Daemons, those of DAEMON_LIST too, and local names.
+    pub(in crate::config) daemons: Vec<BString>,
+    is_daemon: FxHashSet<Vec<u8>>,
+    /// Attributes that are advertised, and clauses of requirements.
+    pub(in crate::config) attributes: Vec<BString>,
+    /// What slots are called before their number.
+    pub(super) slot_prefixes: Vec<BString>,
+    /// The last slot type that is looked at.
+    pub(super) last_slot_type: u64,
+    /// Cron jobs: those listed and those that have an executable.
+    pub(super) cron_jobs: Vec<cron::CronJobNames>,
+    /// Accounting groups.
+    pub(in crate::config) groups: Vec<BString>,
+    set_parameters: FxHashSet<Vec<u8>>,
+}
+
+impl SiteNames {
+    /// Collects them.
+    pub(in crate::config) fn new(config: &Config, view: &ConfigView<'_>) -> SiteNames {
+        let mut daemons: Vec<BString> = DAEMON_NAMES.iter().map(|&name| name.into()).collect();
+        for knob in ["DAEMON_LIST", "DC_DAEMON_LIST"] {
+            // A word that means nothing makes no daemon of what begins with it.
+            let listed = list_items(view, knob)
+                .into_iter()
+                .map(|name| BString::from(name.trim_start_with(|c| c == '+')));
+            daemons.extend(listed.filter(|name| view.is_defined(&name.to_str_lossy())));
+        }
+        let mut attributes = Vec::new();
+        let mut slot_prefixes = vec![BString::from("SLOT")];
+        slot_prefixes.extend(list_items(view, "STARTD_RESOURCE_PREFIX"));
+        for entry in config.set.entries() {
+            let name = entry.name.to_str_lossy();
+            if is_attribute_list(&entry.name) || is_clause_list(&entry.name) {
+                attributes.extend(list_items(view, &name));
+            } else if caseless::ends_with(&entry.name, b"_ARGS") {
+                daemons.extend(parse_local_names(&entry.current.raw));
+            } else if caseless::starts_with(&entry.name, b"SLOT_TYPE_")
+                && caseless::ends_with(&entry.name, b"_NAME_PREFIX")
+            {
+                slot_prefixes.extend(list_items(view, &name));
+            }
+        }
+        let is_daemon = daemons.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let last = view.number("MAX_SLOT_TYPES", 10);
+        let set = config.set.entries().map(|entry| entry.name.to_ascii_lowercase()).collect();
+        let (crons, groups) = (cron::listed_jobs(view), accounting_groups::listed_groups(view));
+        let last_slot_type = u64::try_from(last).unwrap_or(10);
+        SiteNames {
+            daemons,
+            is_daemon,
+            attributes,
+            slot_prefixes,
+            last_slot_type,
+            cron_jobs: crons,
+            groups,
+            set_parameters: set,
+        }
+    }
+
+    /// Whether a daemon has this name, or a local name.
+    pub(in crate::config) fn is_daemon(&self, name: &[u8]) -> bool {
+        self.is_daemon.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Whether a name is that of an advertised attribute, by itself or behind a prefix and `_`
+    /// (`condor_config.cpp`, `config_fill_ad`).
+    pub(in crate::config) fn is_attribute_parameter(&self, name: &[u8]) -> bool {
+        self.attributes.iter().any(|attribute| {
+            caseless::eq(attribute, name)
+                || name.len() > attribute.len() + 1
+                    && caseless::ends_with(name, attribute)
+                    && name[name.len() - attribute.len() - 1] == b'_'
+        })
+    }
+
+    pub(super) fn is_attribute(&self, name: &[u8]) -> bool {
+        self.attributes.iter().any(|attribute| caseless::eq(attribute, name))
+    }
+
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.set_parameters.contains(&name.as_bytes().to_ascii_lowercase())
+    }
+
+    /// Whether the part before a dot is a slip of a daemon's name. What is near to none may be a local name that is
+    /// given on a command line somewhere.
+    pub(in crate::config) fn check_misspelt_prefix(&self, prefix: &[u8]) -> Option<UnreadReason> {
+        if self.is_daemon(prefix) || prefix.len() < 5 {
+            return None;
+        }
+        // SCHEDD2 is another SCHEDD, not a slip of it.
+        let ends_in_digit = prefix.last().is_some_and(u8::is_ascii_digit);
+        let near = similar_names::nearest(prefix, self.daemons.iter().map(|name| &name[..]))?;
+        (!ends_in_digit).then(|| UnreadReason {
+            why: format!("no daemon is called {}, nor has that as its local name", BStr::new(prefix)),
+            fix: format!("did you mean {}?", BStr::new(near)),
+        })
+    }
+}
+
+/// The words behind `-local-name` in the arguments of a daemon.
+fn parse_local_names(arguments: &[u8]) -> Vec<BString> {
+    let words: Vec<&[u8]> = arguments.fields().collect();
+    let pairs = words.windows(2).filter(|pair| pair[0].ends_with(b"-local-name") || pair[0] == b"-l");
+    pairs.map(|pair| BString::from(pair[1].trim_with(|c| c == '"' || c == '\''))).collect()
+}

@@ -1,0 +1,309 @@
+//! Which names mean something to HTCondor: parameters of the table, those that the daemons read without an entry there,
+//! and the families that are made from the names of daemons, slots, jobs, routes and keywords.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use bstr::{BString, ByteSlice};
+
+use super::families::{self, SiteNames};
+use super::name_status::NameStatus;
+use super::parameter_names::{is_parameter, other_names};
+use htc_base::text::caseless;
+use htc_base::text::similar_names::{self, SimilarNames};
+use htc_config::{Config, ConfigView, defaults};
+
+/// Parameters made from the name of a daemon, which `*` stands for.
+const DAEMON_NAME_PATTERNS: [&str; 56] = [
+    "*",
+    "*_ADDRESS_FILE",
+    "*_SUPER_ADDRESS_FILE",
+    "*_ADMIN_EMAIL",
+    "*_ARGS",
+    "*_CONFIG",
+    "*_DAEMON_AD_FILE",
+    "*_DAEMON_HISTORY",
+    "*_DEBUG",
+    "*_DEBUG_WAIT",
+    "*_ENVIRONMENT",
+    "*_FLAG",
+    "*_HOST",
+    "*_IP_ADDR",
+    "*_KILL_CHILDREN_ON_EXIT",
+    "*_LOCK",
+    "*_LOG",
+    "*_LOG_KEEP_OPEN",
+    "*_MAX_FILE_DESCRIPTORS",
+    "*_NAME",
+    "*_NOT_RESPONDING_TIMEOUT",
+    "*_TIMEOUT_MULTIPLIER",
+    "*_USERID",
+    "*_USE_SHARED_PORT",
+    "*_WATCH_FILE",
+    "*_WAIT_FOR_DEBUGGER",
+    "*_ATTRS",
+    "*_EXPRS",
+    "*_PORT",
+    "*_PRE_ENVIRONMENT",
+    "*_INTERVAL",
+    "*_CLASSAD_USER_MAP_NAMES",
+    "*_CRON_JOBLIST",
+    "*_CRON_NAME",
+    "*_CRON_MAX_JOB_LOAD",
+    "*_CRON_LOG_NON_ZERO_EXIT",
+    "*_CRON_CONFIG_VAL",
+    "*_CRON_AUTOPUBLISH",
+    "*_JOB_HOOK_KEYWORD",
+    "*_DEFAULT_JOB_HOOK_KEYWORD",
+    "*_SHUTDOWN",
+    "*_LOCAL_JOBS",
+    "*_HOOK_KEYWORD",
+    "*_USER",
+    "MAX_*_LOG",
+    "MAX_NUM_*_LOG",
+    "TRUNC_*_LOG_ON_OPEN",
+    "MASTER_*_BACKOFF_CONSTANT",
+    "MASTER_*_BACKOFF_CEILING",
+    "MASTER_*_BACKOFF_FACTOR",
+    "MASTER_*_RECOVER_FACTOR",
+    "MASTER_*_CONTROLLER",
+    "HA_*_LOCK_URL",
+    "HA_*_LOCK_HOLD_TIME",
+    "HA_*_POLL_PERIOD",
+    "SYSTEM_*_ATTRS",
+];
+
+/// Families of names, `*` being any text; case does not count.
+const NAME_PATTERNS: &[&str] = &[
+    "*_D_*_LOG",
+    "*_PRINT_FORMAT_FILE",
+    "JOB_ROUTER_ROUTE_*",
+    "JOB_ROUTER_TRANSFORM_*",
+    "JOB_TRANSFORM_*",
+    "SUBMIT_REQUIREMENT_*",
+    "*_LIMIT",
+    "MACHINE_RESOURCE_*",
+    "OFFLINE_MACHINE_RESOURCE_*",
+    "JOB_DEFAULT_REQUEST*",
+    "MODIFY_REQUEST_EXPR_*",
+    "CONSUMPTION_*",
+    "SYSTEM_PERIODIC_*",
+    "MASTER_SHUTDOWN_*",
+    "DOCKER_VOLUME_DIR_*",
+    "*_CLIENT_ID",
+    "*_CLIENT_SECRET_FILE",
+    "*_RETURN_URL_SUFFIX",
+    "*_AUTHORIZATION_URL",
+    "*_TOKEN_URL",
+    "*_USER_URL",
+    "GRIDMANAGER_*_PER_RESOURCE_*",
+    "GRIDMANAGER_JOB_PROBE_*",
+    "UPDATE_*_AD",
+    "ENVIRONMENT_FOR_Assigned*",
+    "ENVIRONMENT_VALUE_FOR_UnAssigned*",
+    "VM_TYPE*",
+    "ADSTASH_*",
+    "BLAH_*",
+    "FULL_JOB_*",
+    "JOB_ROUTER_CREATE_IDTOKEN_*",
+    "SHARED_MACHINE_RESOURCE_*",
+    "*_GAHP",
+    "*_GAHP_LOG",
+];
+
+/// Prefixes of names that programs other than HTCondor's daemons read from its configuration.
+const FOREIGN_PREFIXES: &[&str] = &[
+    "HTCONDORCE_",
+    "CONDORCE_",
+    "CONDOR_CE_",
+    "GLIDEIN_",
+    "GLIDECLIENT_",
+    "GLIDEFACTORY_",
+    "OSG_",
+    "BLAHPD_",
+    "BATCH_GAHP",
+    "APEL_",
+    "GRATIA_",
+    "PEGASUS_",
+    "COLLECTOR_AUDIT_",
+    "IS_CENTRAL_COLLECTOR",
+    "DISABLE_PILOT_ADS",
+    "USE_CE_HOME_DIR",
+    "DUTY_CYCLE_",
+    "FILE_XFER_LOAD_",
+    "ROUTED_JOB_MAX_TIME",
+    "FRIENDLY_DAEMONS",
+    "UNMAPPED_USERS",
+    "SUPERUSERS",
+];
+
+/// Names that mean something in one configuration.
+pub struct KnownParameterNames {
+    site: SiteNames,
+    names: OnceCell<SimilarNames<Cow<'static, [u8]>>>,
+}
+
+impl KnownParameterNames {
+    /// Learns the daemons, slots, cron jobs and advertised attributes that a configuration names itself.
+    pub fn new(config: &Config, view: &ConfigView<'_>) -> Self {
+        KnownParameterNames { site: SiteNames::new(config, view), names: OnceCell::new() }
+    }
+
+    /// The names in the lists of attributes that daemons advertise.
+    pub fn advertised_attributes(&self) -> &[BString] {
+        &self.site.attributes
+    }
+
+    /// Whether a name means something, or may.
+    pub fn is_known(&self, name: &[u8]) -> bool {
+        self.classify(name) == NameStatus::Read
+    }
+
+    /// What a name is; a prefix before a dot is taken off first.
+    pub fn classify(&self, mut name: &[u8]) -> NameStatus {
+        // Names of families end somewhere; what is longer is none.
+        if name.len() > MAX_NAME_LENGTH {
+            return NameStatus::SiteOwn;
+        }
+        // A group's name may have dots itself.
+        if let Some(standing) = families::accounting_groups::classify_group_name(name, &self.site.groups) {
+            return standing;
+        }
+        while let Some(dot) = memchr::memchr(b'.', name) {
+            if let Some(unread) = self.site.check_misspelt_prefix(&name[..dot]) {
+                return NameStatus::Unread(unread);
+            }
+            name = &name[dot + 1..];
+        }
+        if is_parameter(name) {
+            return NameStatus::Read;
+        }
+        if let Some(standing) = families::classify_family_name(name, &self.site) {
+            return standing;
+        }
+        let foreign = FOREIGN_PREFIXES.iter().any(|prefix| caseless::starts_with(name, prefix.as_bytes()));
+        match foreign || self.is_in_family(name) || self.site.is_attribute_parameter(name) {
+            true => NameStatus::Read,
+            false => NameStatus::SiteOwn,
+        }
+    }
+
+    fn is_in_family(&self, name: &[u8]) -> bool {
+        let of_daemon = DAEMON_NAME_PATTERNS
+            .iter()
+            .any(|pattern| text_at_star(pattern, name).is_some_and(|daemon| self.site.is_daemon(daemon)));
+        let of_family = || NAME_PATTERNS.iter().any(|family| matches_pattern(family.as_bytes(), name));
+        of_daemon || of_family() || is_hook_parameter(name)
+    }
+
+    /// The known name that was probably meant.
+    pub fn nearest_known(&self, name: &[u8]) -> Option<BString> {
+        // The plural of a parameter of one word is a name like any other: a site's list of them.
+        let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
+        if !name.contains(&b'_') && singular.is_some_and(is_parameter) {
+            return None;
+        }
+        let names = self.names.get_or_init(|| {
+            let table = defaults::all().map(|parameter| Cow::Borrowed(parameter.name()));
+            let others = other_names().map(Cow::Borrowed);
+            let of_daemons = self.site.daemons.iter().flat_map(|daemon| {
+                DAEMON_NAME_PATTERNS.iter().map(move |pattern| pattern.as_bytes().replace(b"*", &daemon[..]))
+            });
+            SimilarNames::new(
+                table.chain(others).chain(of_daemons.chain(families::fixed_family_names()).map(Cow::Owned)),
+            )
+        });
+        names.nearest(name, |known| is_misspelling(known, name)).map(|near| BString::from(&near[..]))
+    }
+}
+
+/// No parameter of HTCondor has a longer name, whatever a site calls its slots, jobs and daemons.
+const MAX_NAME_LENGTH: usize = 1024;
+
+/// What stands in a name where its pattern has the star.
+fn text_at_star<'n>(pattern: &str, name: &'n [u8]) -> Option<&'n [u8]> {
+    let (before, after) = pattern.split_once('*')?;
+    let inner = name.get(before.len()..name.len().checked_sub(after.len())?)?;
+    (caseless::starts_with(name, before.as_bytes()) && caseless::ends_with(name, after.as_bytes()))
+        .then_some(inner)
+}
+
+/// Whether two names differ in more than digits at their ends: `LIST1` is no slip of `LIST2`.
+fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
+    let plain = |text: &[u8]| -> Vec<u8> {
+        text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()
+    };
+    // Short names are near to much that is not meant: only a single slip behind the first letter counts.
+    let is_short = known.len() < 6 || name.len() < 6;
+    let is_near = || {
+        known.len() >= 4
+            && name.len() >= 3
+            && known[0].eq_ignore_ascii_case(&name[0])
+            && similar_names::distance(known, name, 1).is_some()
+    };
+    (!is_short || is_near()) && plain(known) != plain(name)
+}
+
+/// `<KEYWORD>_HOOK_<TYPE>` with its arguments and time-outs, and the router's list of attributes.
+fn is_hook_parameter(name: &[u8]) -> bool {
+    const NAME_ENDINGS: [&str; 18] = [
+        "_HOOK_FETCH_WORK",
+        "_HOOK_REPLY_FETCH",
+        "_HOOK_EVICT_CLAIM",
+        "_HOOK_PREPARE_JOB",
+        "_HOOK_UPDATE_JOB_INFO",
+        "_HOOK_JOB_EXIT",
+        "_HOOK_EVICT_JOB",
+        "_HOOK_TRANSLATE_JOB",
+        "_HOOK_JOB_CLEANUP",
+        "_HOOK_JOB_FINALIZE",
+        "_HOOK_PREPARE_JOB_BEFORE_TRANSFER",
+        "_HOOK_SHADOW_PREPARE_JOB",
+        "_HOOK_PREPARE_JOB_ARGS",
+        "_HOOK_SHADOW_PREPARE_JOB_ARGS",
+        "_HOOK_JOB_EXIT_TIMEOUT",
+        "_HOOK_SHADOW_PREPARE_JOB_TIMEOUT",
+        "_ATTRS_TO_COPY",
+        "_HOOK_KEYWORD",
+    ];
+    NAME_ENDINGS
+        .iter()
+        .any(|end| name.len() > end.len() && caseless::eq(&name[name.len() - end.len()..], end.as_bytes()))
+        && !caseless::contains(name, b"_JOB_HOOK_")
+        || caseless::ends_with(name, b"_JOB_HOOK_KEYWORD")
+}
+
+/// A pattern of any number of stars.
+fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
+    let mut parts = pattern.split(|&b| b == b'*');
+    let first = parts.next().unwrap_or_default();
+    if !caseless::starts_with(name, first) {
+        return false;
+    }
+    let mut rest = &name[first.len()..];
+    let mut parts: Vec<&[u8]> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match (0..=rest.len()).find(|&at| caseless::starts_with(&rest[at..], part)) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && caseless::ends_with(rest, last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_families_match() {
+        assert!(
+            matches_pattern(b"MAX_*_LOG", b"max_startd_log") && !matches_pattern(b"MAX_*_LOG", b"MAX_LOG")
+        );
+        assert!(is_hook_parameter(b"KW_HOOK_FETCH_WORK") && !is_hook_parameter(b"KW_JOB_HOOK_PREPARE_JOB"));
+        assert!(!is_hook_parameter(b"KW_HOOK_REPLY_CLAIM"));
+    }
+}

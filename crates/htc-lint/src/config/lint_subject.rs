@@ -1,0 +1,115 @@
+//! What the rules see: a configuration, and what is asked of it again and again.
+
+use std::cell::OnceCell;
+
+use bstr::BString;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::known_names::KnownParameterNames;
+use super::referenced_names::collect_referenced_names;
+use super::script_mentions::find_mentions;
+use htc_base::text::similar_names::SimilarNames;
+use htc_base::text::unqualified_name;
+use htc_base::world::World;
+use htc_classad::Dialect;
+use htc_config::finding::Finding;
+use htc_config::macro_set::{Definition, MacroEntry, SourceId};
+use htc_config::source_index::SourceIndex;
+use htc_config::source_location::locate_definition;
+use htc_config::{Config, ConfigView};
+
+/// What the rules see.
+pub struct LintSubject<'a> {
+    /// The configuration; its texts were kept.
+    pub config: &'a Config,
+    /// Its values.
+    pub view: ConfigView<'a>,
+    /// Everything outside.
+    pub world: &'a dyn World,
+    /// Which names mean something.
+    pub known: KnownParameterNames,
+    own_names_cache: OnceCell<SimilarNames<&'a [u8]>>,
+    unprefixed_names: OnceCell<FxHashSet<Vec<u8>>>,
+    referenced: OnceCell<FxHashSet<Vec<u8>>>,
+    mentioned: OnceCell<FxHashMap<Vec<u8>, BString>>,
+    sources: Vec<OnceCell<SourceIndex>>,
+}
+
+impl<'a> LintSubject<'a> {
+    /// Prepares a configuration for the rules.
+    pub fn new(config: &'a Config, world: &'a dyn World) -> Self {
+        let view = config.view(world);
+        let known = KnownParameterNames::new(config, &view);
+        let sources = config.set.sources().iter().map(|_| OnceCell::new()).collect();
+        LintSubject {
+            config,
+            view,
+            world,
+            known,
+            own_names_cache: OnceCell::new(),
+            unprefixed_names: OnceCell::new(),
+            referenced: OnceCell::new(),
+            mentioned: OnceCell::new(),
+            sources,
+        }
+    }
+
+    /// How expressions in its values are read.
+    pub fn dialect(&self) -> Dialect {
+        Dialect::of_world(self.world).strict(self.config.is_strict())
+    }
+
+    /// The names that the configuration sets.
+    pub(super) fn names_set(&self) -> &SimilarNames<&'a [u8]> {
+        self.own_names_cache
+            .get_or_init(|| SimilarNames::new(self.config.set.entries().map(|entry| &entry.name[..])))
+    }
+
+    /// The names that something refers to, in lower case.
+    pub(super) fn referenced_names(&self) -> &FxHashSet<Vec<u8>> {
+        self.referenced.get_or_init(|| {
+            collect_referenced_names((self.config, &self.view), self.names_set(), &self.known)
+        })
+    }
+
+    /// The script, submit file or template that mentions a name.
+    pub(super) fn file_mentioning(&self, name: &[u8]) -> Option<&BString> {
+        self.mentioned.get_or_init(|| find_mentions(self.config, &self.view)).get(&name.to_ascii_lowercase())
+    }
+
+    /// Whether a name is set at least with some prefix and a dot before it.
+    pub(super) fn is_set_with_any_prefix(&self, name: &[u8]) -> bool {
+        let ends = self.unprefixed_names.get_or_init(|| {
+            let last = |name: &BString| unqualified_name(name).to_ascii_lowercase();
+            self.config.set.entries().map(|entry| last(&entry.name)).collect()
+        });
+        ends.contains(&name.to_ascii_lowercase())
+    }
+
+    /// Where the lines and conditions of a source begin; `None` if it has no text.
+    pub(super) fn source_index(&self, source: SourceId) -> Option<&SourceIndex> {
+        let text = self.config.set.source(source).text.as_deref()?;
+        let cell = self.sources.get(source.number() as usize)?;
+        Some(cell.get_or_init(|| SourceIndex::new(text)))
+    }
+
+    /// The entries that a person wrote: of files, commands and overlays, not detected, not of templates alone.
+    pub fn user_written_entries(&self) -> impl Iterator<Item = &'a MacroEntry> {
+        self.config.set.entries().filter(|entry| entry.current.is_user_written())
+    }
+
+    /// A finding about a part of a definition's raw value, or about all of it.
+    pub fn make_finding(
+        &self,
+        rule: &'static str,
+        definition: &Definition,
+        part: Option<(usize, usize)>,
+        message: impl Into<String>,
+        fix: impl Into<Option<String>>,
+    ) -> Finding {
+        let spot = self.source_index(definition.place.source).and_then(|index| {
+            locate_definition(self.config.set.source(definition.place.source), index, definition, part)
+        });
+        Finding::new(rule, (definition, spot), message.into(), fix.into())
+    }
+}

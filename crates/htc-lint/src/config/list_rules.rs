@@ -1,0 +1,346 @@
+//! Names in lists and the parameters that define them: routes, transforms, requirements, cron jobs.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::brackets::find_unbalanced;
+use super::families::accounting_groups;
+use super::lint_subject::LintSubject;
+use super::name_status::UnreadReason;
+use super::parameter_names::{DAEMON_NAMES, is_attribute_list, list_items};
+use htc_base::text::{caseless, similar_names, unqualified_name};
+use htc_config::finding::Finding;
+use htc_config::macro_set::MacroEntry;
+
+/// A list of names and what defines one: prefix, suffix.
+struct NamedListFamily {
+    lists: &'static [&'static str],
+    prefix: &'static str,
+    suffix: &'static str,
+    /// Ends of names that belong to a member and are no member.
+    member_suffixes: &'static [&'static str],
+    member_noun: &'static str,
+}
+
+/// A family whose list is `<prefix>NAMES`.
+const DEFAULT_FAMILY: NamedListFamily =
+    NamedListFamily { lists: &[], prefix: "", suffix: "", member_suffixes: &["NAMES"], member_noun: "" };
+
+const NAMED_LIST_FAMILIES: [NamedListFamily; 13] = [
+    NamedListFamily {
+        lists: &["JOB_ROUTER_ROUTE_NAMES"],
+        prefix: "JOB_ROUTER_ROUTE_",
+        member_noun: "route",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES", "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES"],
+        prefix: "JOB_ROUTER_TRANSFORM_",
+        member_noun: "route transform",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["JOB_TRANSFORM_NAMES"],
+        prefix: "JOB_TRANSFORM_",
+        member_noun: "job transform",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["SUBMIT_REQUIREMENT_NAMES"],
+        prefix: "SUBMIT_REQUIREMENT_",
+        member_suffixes: &["NAMES", "_REASON", "_IS_WARNING"],
+        member_noun: "submit requirement",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["SYSTEM_PERIODIC_HOLD_NAMES"],
+        prefix: "SYSTEM_PERIODIC_HOLD_",
+        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON", "SUBCODE"],
+        member_noun: "hold policy",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["SYSTEM_PERIODIC_RELEASE_NAMES"],
+        prefix: "SYSTEM_PERIODIC_RELEASE_",
+        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
+        member_noun: "release policy",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["SYSTEM_PERIODIC_REMOVE_NAMES"],
+        prefix: "SYSTEM_PERIODIC_REMOVE_",
+        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
+        member_noun: "remove policy",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["SYSTEM_PERIODIC_VACATE_NAMES"],
+        prefix: "SYSTEM_PERIODIC_VACATE_",
+        member_suffixes: &["NAMES", "_REASON", "_SUBCODE", "REASON"],
+        member_noun: "vacate policy",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["STARTD_CRON_JOBLIST"],
+        prefix: "STARTD_CRON_",
+        suffix: "_EXECUTABLE",
+        member_suffixes: &[],
+        member_noun: "startd cron job",
+    },
+    NamedListFamily {
+        lists: &["SCHEDD_CRON_JOBLIST"],
+        prefix: "SCHEDD_CRON_",
+        suffix: "_EXECUTABLE",
+        member_suffixes: &[],
+        member_noun: "schedd cron job",
+    },
+    NamedListFamily {
+        lists: &["JOB_ROUTER_CREATE_IDTOKEN_NAMES"],
+        prefix: "JOB_ROUTER_CREATE_IDTOKEN_",
+        member_noun: "identity token",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["DOCKER_VOLUMES", "DOCKER_MOUNT_VOLUMES"],
+        prefix: "DOCKER_VOLUME_DIR_",
+        member_suffixes: &["_MOUNT_IF"],
+        member_noun: "docker volume",
+        ..DEFAULT_FAMILY
+    },
+    NamedListFamily {
+        lists: &["SUBMIT_TEMPLATE_NAMES"],
+        prefix: "SUBMIT_TEMPLATE_",
+        member_noun: "submit template",
+        ..DEFAULT_FAMILY
+    },
+];
+
+/// Parameters of the old router language, which 24.10.2 took out.
+const OLD_ROUTER_PARAMETERS: [(&str, &str); 5] = [
+    (
+        "JOB_ROUTER_ENTRIES",
+        "write each route as JOB_ROUTER_ROUTE_<NAME> and list it in JOB_ROUTER_ROUTE_NAMES; htc-router-translate convert does it",
+    ),
+    (
+        "JOB_ROUTER_ENTRIES_FILE",
+        "write each route as JOB_ROUTER_ROUTE_<NAME> in a configuration file; htc-router-translate convert does it",
+    ),
+    ("JOB_ROUTER_ENTRIES_CMD", "write the routes with 'include command'"),
+    ("JOB_ROUTER_ENTRIES_REFRESH", "remove it; routes are read again at condor_reconfig"),
+    ("JOB_ROUTER_DEFAULTS", "use JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES for what all routes share"),
+];
+
+pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for family in &NAMED_LIST_FAMILIES {
+        check_members(subject, family, findings);
+    }
+    for (name, fix) in OLD_ROUTER_PARAMETERS {
+        let entry = subject.config.set.find_exact(name.as_bytes()).filter(|entry| !entry.raw().is_empty());
+        if let Some(entry) = entry.filter(|entry| entry.current.is_user_written()) {
+            let message =
+                format!("{name} belongs to the old route language, which no longer works since 24.10.2");
+            findings.push(subject.make_finding("old-syntax", &entry.current, None, message, fix.to_owned()));
+        }
+    }
+    for entry in subject.user_written_entries() {
+        check_brackets(subject, entry, findings);
+        if is_attribute_list(&entry.name) {
+            check_attribute_list(subject, entry, findings);
+        }
+    }
+    if let Some(entry) =
+        subject.config.set.find_exact(b"DAEMON_LIST").filter(|entry| entry.current.is_user_written())
+    {
+        check_daemon_list(subject, entry, findings);
+    }
+    if let Some(entry) = subject.config.set.find_exact(accounting_groups::GROUP_LIST.as_bytes()) {
+        let listed = accounting_groups::listed_groups(&subject.view);
+        for (group, part) in list_words(subject, entry) {
+            if let Some(UnreadReason { why, fix }) =
+                accounting_groups::check_listed_group(BStr::new(&group), &listed, &subject.view)
+            {
+                findings.push(subject.make_finding("named-not-defined", &entry.current, part, why, fix));
+            }
+        }
+    }
+}
+
+/// The words of a list and where each stands in it as written.
+fn list_words<'e>(
+    subject: &LintSubject<'_>,
+    entry: &'e MacroEntry,
+) -> impl Iterator<Item = (BString, Option<(usize, usize)>)> + use<'e> {
+    let raw = &entry.current.raw;
+    let words = list_items(&subject.view, &entry.name.to_str_lossy());
+    words.into_iter().map(|word| {
+        let part = raw.find(&word[..]).map(|at| (at, at + word.len()));
+        (word, part)
+    })
+}
+
+/// Words of DAEMON_LIST that name no program (`masterDaemon.cpp`, constructor of `daemon`).
+fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    for (word, part) in list_words(subject, entry) {
+        let word = BStr::new(word.trim_start_with(|c| c == '+'));
+        if word.is_empty() || subject.view.is_defined(&word.to_str_lossy()) {
+            continue;
+        }
+        let known =
+            DAEMON_NAMES.iter().filter(|name| subject.view.is_defined(name)).map(|name| name.as_bytes());
+        let message = format!("daemon '{word}' is named here, but no parameter {word} tells its program");
+        let fix = match similar_names::nearest(word, known) {
+            Some(near) => format!("did you mean {}?", BStr::new(near)),
+            None => format!("set {word} to the path of its program, or remove the name"),
+        };
+        findings.push(subject.make_finding("named-not-defined", &entry.current, part, message, fix));
+    }
+}
+
+/// Advertised attributes that nothing defines.
+fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    for (word, part) in list_words(subject, entry) {
+        let is_set = subject.view.raw_bytes(&word).is_some()
+            || subject.is_set_with_any_prefix(&word)
+            || subject.config.set.entries().any(|other| is_prefixed_attribute(&other.name, &word));
+        if is_set || part.is_none() {
+            continue;
+        }
+        let near = subject
+            .names_set()
+            .nearest(&word, |near| !is_attribute_list(near))
+            .map(|near| BString::from(*near));
+        let message =
+            format!("attribute '{word}' is named here, but no parameter {word} is set: it is not advertised");
+        let fix = match near {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("set {word}, or remove the name"),
+        };
+        findings.push(subject.make_finding("named-not-defined", &entry.current, part, message, fix));
+    }
+}
+
+/// Whether a name is `<PREFIX>_<attribute>`, as slots and local names have their own values.
+fn is_prefixed_attribute(name: &[u8], attribute: &[u8]) -> bool {
+    let before = name.len().checked_sub(attribute.len() + 1);
+    before.is_some_and(|at| at > 0 && name[at] == b'_' && caseless::ends_with(name, attribute))
+}
+
+/// The member's own name in the name of a parameter.
+fn member_name<'n>(family: &NamedListFamily, name: &'n [u8]) -> Option<&'n [u8]> {
+    let name = unqualified_name(name);
+    if !caseless::starts_with(name, family.prefix.as_bytes())
+        || !caseless::ends_with(name, family.suffix.as_bytes())
+    {
+        return None;
+    }
+    let end = name.len().checked_sub(family.suffix.len())?;
+    let own = name.get(family.prefix.len()..end).filter(|own| !own.is_empty())?;
+    let is_part = family.member_suffixes.iter().any(|part| caseless::ends_with(own, part.as_bytes()));
+    (!is_part).then_some(own)
+}
+
+fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: &mut Vec<Finding>) {
+    let mut named: Vec<BString> = Vec::new();
+    let defined: Vec<(&[u8], &MacroEntry)> = subject
+        .config
+        .set
+        .entries()
+        .filter(|entry| !entry.raw().is_empty())
+        .filter_map(|entry| Some((member_name(family, &entry.name)?, entry)))
+        .collect();
+    for list in family.lists {
+        let names = list_items(&subject.view, list);
+        let Some(entry) = subject.config.set.find_exact(list.as_bytes()) else {
+            named.extend(names);
+            continue;
+        };
+        for (at, name) in names.iter().enumerate() {
+            let is_again = names[..at].iter().any(|before| caseless::eq(before, name));
+            if is_again || defined.iter().any(|(known, _)| caseless::eq(known, name)) {
+                continue;
+            }
+            let part = entry.current.raw.find(&name[..]).map(|at| (at, at + name.len()));
+            let knob = format!("{}{name}{}", family.prefix, family.suffix);
+            let message = format!("{} '{name}' is named here, but {knob} is not set", family.member_noun);
+            let fix = match similar_names::nearest(name, defined.iter().map(|(known, _)| *known)) {
+                Some(near) => format!("did you mean {}?", BStr::new(near)),
+                None => format!("set {knob}, or remove the name"),
+            };
+            findings.push(subject.make_finding("named-not-defined", &entry.current, part, message, fix));
+        }
+        named.extend(names);
+    }
+    for (name, entry) in defined {
+        let is_named = named.iter().any(|known| caseless::eq(known, name));
+        if is_named || !entry.current.is_user_written() || is_offered_in_comment(subject, family, name) {
+            continue;
+        }
+        let message = format!("{} '{}' is in no list: it is never used", family.member_noun, BStr::new(name));
+        let slip = suggest_member_fix(family, &entry.name, &named);
+        let fix = slip.unwrap_or_else(|| format!("add it to {}", family.lists.join(" or ")));
+        findings.push(subject.make_finding("defined-not-named", &entry.current, None, message, fix));
+    }
+}
+
+/// What was probably meant by a member that no list names: the list itself, or a part of a member that one does.
+fn suggest_member_fix(family: &NamedListFamily, name: &[u8], named: &[BString]) -> Option<String> {
+    let (prefix, suffix) = (family.prefix, family.suffix);
+    let parts = named.iter().flat_map(|member| {
+        let parts = family.member_suffixes.iter().filter(|part| part.starts_with('_'));
+        parts.map(move |part| format!("{prefix}{member}{suffix}{part}").into_bytes())
+    });
+    let all: Vec<Vec<u8>> = family.lists.iter().map(|list| list.as_bytes().to_vec()).chain(parts).collect();
+    let near = similar_names::nearest(name, all.iter().map(|name| &name[..]))?;
+    Some(format!("did you mean {}?", BStr::new(near)))
+}
+
+/// Whether a comment shows how to add the member to its list: it is offered, not forgotten.
+fn is_offered_in_comment(subject: &LintSubject<'_>, family: &NamedListFamily, name: &[u8]) -> bool {
+    let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
+    texts.flat_map(|text| text.lines()).any(|line| {
+        line.trim_start().starts_with(b"#")
+            && caseless::contains(line, name)
+            && family.lists.iter().any(|list| caseless::contains(line, list.as_bytes()))
+    })
+}
+
+/// Brackets in the bodies of routes, transforms and old route ads.
+fn check_brackets(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    let name = unqualified_name(&entry.name);
+    let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
+    let raw = &entry.current.raw;
+    if is("JOB_ROUTER_ENTRIES") && !is("JOB_ROUTER_ENTRIES_") || is("JOB_ROUTER_DEFAULTS") {
+        if let Some(wrong) = find_unbalanced(raw) {
+            let part = Some((wrong.at, wrong.at + 1));
+            let message = format!("{}: {wrong}", entry.name);
+            findings.push(subject.make_finding("unbalanced", &entry.current, part, message, None));
+        }
+        return;
+    }
+    let is_body = (is("JOB_ROUTER_ROUTE_") || is("JOB_ROUTER_TRANSFORM_") || is("JOB_TRANSFORM_"))
+        && !caseless::ends_with(name, b"_NAMES");
+    if !is_body {
+        return;
+    }
+    let mut start = 0;
+    for line in raw.split(|&b| b == b'\n') {
+        let command = line.trim_start();
+        // Patterns of COPY, RENAME and DELETE may hold brackets of their own.
+        let is_pattern = command.contains(&b'/')
+            && command.split(|b| b" \t".contains(b)).nth(1).is_some_and(|word| word.starts_with(b"/"));
+        if !command.starts_with(b"#")
+            && !is_pattern
+            && let Some(wrong) = find_unbalanced(line)
+        {
+            let at = start + wrong.at;
+            let message = format!("{}: {wrong}", entry.name);
+            findings.push(subject.make_finding(
+                "unbalanced",
+                &entry.current,
+                Some((at, at + 1)),
+                message,
+                None,
+            ));
+        }
+        start += line.len() + 1;
+    }
+}

@@ -1,0 +1,296 @@
+//! Names that nobody reads, and definitions without effect.
+
+use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashSet;
+
+use super::lint_subject::LintSubject;
+use super::name_usage::{self, NameUsage};
+use super::referenced_names::collect_names;
+use htc_base::text::{caseless, similar_names, unqualified_name};
+use htc_config::condition::split_if_keyword;
+use htc_config::defaults;
+use htc_config::finding::Finding;
+use htc_config::lines::LogicalLines;
+use htc_config::macro_set::{Definition, MacroEntry};
+
+/// The types of hooks that are called, and those for which arguments or a time-out are read.
+const HOOK_TYPES: [&str; 11] = [
+    "FETCH_WORK",
+    "REPLY_FETCH",
+    "EVICT_CLAIM",
+    "PREPARE_JOB",
+    "UPDATE_JOB_INFO",
+    "JOB_EXIT",
+    "TRANSLATE_JOB",
+    "JOB_CLEANUP",
+    "JOB_FINALIZE",
+    "PREPARE_JOB_BEFORE_TRANSFER",
+    "SHADOW_PREPARE_JOB",
+];
+const HOOKS_WITH_TIMEOUT: [&str; 2] = ["JOB_EXIT", "SHADOW_PREPARE_JOB"];
+const HOOKS_WITH_ARGUMENTS: [&str; 2] = ["PREPARE_JOB", "SHADOW_PREPARE_JOB"];
+
+pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.user_written_entries() {
+        if let Some(finding) = check_hook_parameter(subject, entry) {
+            findings.push(finding);
+        } else {
+            check_unread(subject, entry, findings);
+        }
+        check_shadowed(subject, entry, findings);
+    }
+    check_without_effect(subject, findings);
+}
+
+/// A knob that looks like that of a hook and is none.
+fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option<Finding> {
+    let name = unqualified_name(&entry.name);
+    let upper = name.to_ascii_uppercase();
+    let at = upper.find("_HOOK_").filter(|&at| at > 0)?;
+    let (keyword, rest) = (&name[..at], &upper[at + "_HOOK_".len()..]);
+    if rest == b"KEYWORD" || subject.known.is_known(name) {
+        return None;
+    }
+    // The manual's own example keeps the directory of hooks in such a macro.
+    let is_macro = matches!(
+        name_usage::classify_usage(subject, &entry.name),
+        NameUsage::ReferredTo | NameUsage::Mentioned(_)
+    );
+    if is_macro
+        && similar_names::nearest(BStr::new(&rest), HOOK_TYPES.iter().map(|hook| hook.as_bytes())).is_none()
+    {
+        return None;
+    }
+    let (why, fix) = explain_unread_hook_parameter(keyword, rest);
+    let message = format!("{} is read by nobody{why}", entry.name);
+    Some(subject.make_finding("hook-knob", &entry.current, None, message, fix))
+}
+
+/// Why a knob of that keyword and rest is read by nobody, and what to do instead.
+fn explain_unread_hook_parameter(keyword: &[u8], rest: &[u8]) -> (String, String) {
+    let of_job = keyword.len().checked_sub("_JOB".len()).filter(|_| caseless::ends_with(keyword, b"_JOB"));
+    let of_job = of_job.filter(|&end| end > 0);
+    let keyword = BStr::new(&keyword[..of_job.unwrap_or(keyword.len())]);
+    let (base, part) = ["_TIMEOUT", "_ARGS"]
+        .iter()
+        .find_map(|part| Some((rest.strip_suffix(part.as_bytes())?, *part)))
+        .unwrap_or((rest, ""));
+    let (base, rest) = (BStr::new(base), BStr::new(rest));
+    if base == "REPLY_CLAIM" {
+        let instead = format!("{keyword}_HOOK_REPLY_FETCH");
+        return (
+            ", though the manual lists it".to_owned(),
+            format!("the hook that hears of accepted and rejected jobs is {instead}"),
+        );
+    }
+    let is_hook = HOOK_TYPES.iter().any(|hook| base == hook);
+    let near = similar_names::nearest(base, HOOK_TYPES.iter().map(|hook| hook.as_bytes()));
+    if of_job.is_some() && near.is_some() {
+        let why = ": knobs of hooks are <KEYWORD>_HOOK_<TYPE>".to_owned();
+        return (why, format!("write {keyword}_HOOK_{rest}"));
+    }
+    let read = |hooks: [&str; 2]| hooks.map(|hook| format!("_HOOK_{hook}{part}")).join(" and ");
+    if is_hook && part == "_TIMEOUT" {
+        return (
+            format!(": {base} is waited for without a time-out"),
+            format!(
+                "only {} are read; make the hook end by itself, with timeout(1)",
+                read(HOOKS_WITH_TIMEOUT)
+            ),
+        );
+    }
+    if is_hook && part == "_ARGS" {
+        let read = read(HOOKS_WITH_ARGUMENTS);
+        return (
+            format!(": {base} gets no arguments of its own"),
+            format!("only {read} are read; let the hook be a script that calls another with arguments"),
+        );
+    }
+    if of_job.is_some() && similar_names::nearest(rest, ["KEYWORD"]).is_some() {
+        return (String::new(), format!("did you mean {keyword}_JOB_HOOK_KEYWORD?"));
+    }
+    let parts = [(HOOKS_WITH_TIMEOUT, "_TIMEOUT"), (HOOKS_WITH_ARGUMENTS, "_ARGS")];
+    let with_parts = parts.map(|(hooks, part)| hooks.map(|hook| format!("{hook}{part}"))).concat();
+    if let Some(near) = similar_names::nearest(rest, &with_parts) {
+        return (String::new(), format!("did you mean {keyword}_HOOK_{near}?"));
+    }
+    let fix = match near {
+        Some(near) => format!("did you mean {keyword}_HOOK_{}{part}?", BStr::new(near)),
+        None => format!("the types are {}", HOOK_TYPES.join(", ")),
+    };
+    (format!(": {base} is no type of hook"), fix)
+}
+
+/// A name that nobody reads and nothing refers to.
+fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    let name = &entry.name;
+    let (rule, message, fix) = match name_usage::classify_usage(subject, name) {
+        NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
+        NameUsage::Unread(unread) => {
+            ("unknown-parameter", format!("nothing reads {name}: {}", unread.why), Some(unread.fix))
+        }
+        NameUsage::Misspelled(near) => (
+            "unknown-parameter",
+            format!("HTCondor has no parameter {name}, and nothing refers to it"),
+            Some(format!("did you mean {near}?")),
+        ),
+        NameUsage::Removed(instead) => (
+            "removed-parameter",
+            format!("HTCondor reads {name} no more, earlier versions did"),
+            Some(instead.to_owned()),
+        ),
+        NameUsage::SiteOwn => (
+            "unused-macro",
+            format!(
+                "{name} is the site's own, and no value refers to it, nor a script, submit file or template that was found"
+            ),
+            Some(format!("it is needed if a script or a submit file asks for it (condor_config_val {name})")),
+        ),
+    };
+    findings.push(subject.make_finding(rule, &entry.current, None, message, fix));
+}
+
+/// A definition that the same file replaces further on before anybody could have read it.
+fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Vec<Finding>) {
+    let mut later = &entry.current;
+    for earlier in entry.replaced.iter().rev() {
+        let here = std::mem::replace(&mut later, earlier);
+        let same_file = earlier.place.source == here.place.source;
+        if !same_file || !earlier.is_user_written() || !here.is_user_written() || earlier.raw == here.raw {
+            continue;
+        }
+        // A value that takes the old one in, or the fallback of a condition, is no mistake.
+        let takes_in = !earlier.raw.is_empty() && here.raw.contains_str(&earlier.raw);
+        if takes_in
+            || refers_to_itself(subject, here)
+            || if_depth(subject, here) > 0
+            || if_depth(subject, earlier) > 0
+        {
+            continue;
+        }
+        if is_read_between(subject, entry, earlier, here) {
+            continue;
+        }
+        let line = here.place.line.map_or_else(String::new, |line| format!(" in line {line}"));
+        findings.push(subject.make_finding(
+            "shadowed-definition",
+            earlier,
+            None,
+            format!("{} is set again{line} of the same file: this value is never used", earlier.name),
+            "remove one of the two, or append with '+='".to_owned(),
+        ));
+    }
+}
+
+/// The text of a source from one definition on.
+fn text_from_definition<'a>(subject: &LintSubject<'a>, definition: &Definition) -> &'a [u8] {
+    let source = subject.config.set.source(definition.place.source);
+    let text: &[u8] = source.text.as_deref().unwrap_or_default();
+    text.get(definition.place.offset as usize..).unwrap_or_default()
+}
+
+fn refers_to_itself(subject: &LintSubject<'_>, definition: &Definition) -> bool {
+    let Some(line) = LogicalLines::new(text_from_definition(subject, definition)).next_line() else {
+        return false;
+    };
+    let mut names = FxHashSet::default();
+    collect_names(&line.text, &mut names);
+    let appends = htc_config::statement::split_line(&line.text).is_ok_and(|split| {
+        matches!(
+            split.operator,
+            htc_config::statement::StatementOperator::Append { .. }
+                | htc_config::statement::StatementOperator::Here
+        )
+    });
+    appends || names.contains(&definition.name.to_ascii_lowercase())
+}
+
+/// How many `if`s are open where a definition stands.
+fn if_depth(subject: &LintSubject<'_>, definition: &Definition) -> u32 {
+    let place = &definition.place;
+    subject.source_index(place.source).map_or(0, |index| index.if_depth(place.offset))
+}
+
+/// Whether something that is evaluated while the file is read (a condition, an include, the value of another name
+/// taken in at once) stands between two definitions and may refer to the first.
+fn is_read_between(
+    subject: &LintSubject<'_>,
+    entry: &MacroEntry,
+    earlier: &Definition,
+    later: &Definition,
+) -> bool {
+    let text = text_from_definition(subject, earlier);
+    let length = (later.place.offset as usize).saturating_sub(earlier.place.offset as usize);
+    let mut lines = LogicalLines::new(text.get(..length).unwrap_or_default());
+    lines.next_line();
+    let name = entry.name.to_ascii_lowercase();
+    while let Some(line) = lines.next_line() {
+        // Parts of a file with headings of their own override one another on purpose, as files do.
+        if is_heading(&line.text) {
+            return true;
+        }
+        let at_once = split_if_keyword(&line.text).is_some()
+            || ["include", "@include", "error", "warning"]
+                .iter()
+                .any(|word| caseless::starts_with(&line.text, word.as_bytes()));
+        let uses_template =
+            caseless::starts_with(&line.text, b"use ") || caseless::starts_with(&line.text, b"@use ");
+        if uses_template {
+            return true;
+        }
+        if at_once {
+            let mut names = FxHashSet::default();
+            collect_names(&line.text, &mut names);
+            let words = line.text.split(|b| !(b.is_ascii_alphanumeric() || b"_./".contains(b)));
+            if names.contains(&name) || words.into_iter().any(|word| caseless::eq(word, &name)) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// `# --- words`, `####`, `# ===`: a line that begins another part of a file.
+fn is_heading(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"#") else {
+        return false;
+    };
+    let rest = rest.trim_start();
+    rest.len() >= 3 && rest[..3].iter().all(|b| b"-=#*~".contains(b))
+}
+
+/// Settings of names that are always detected, and plain settings that a default of the subsystem beats.
+fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    for entry in subject.config.set.displaced_entries().filter(|entry| entry.current.is_user_written()) {
+        findings.push(subject.make_finding(
+            "no-effect",
+            &entry.current,
+            None,
+            format!("{} is always detected: setting it has no effect", entry.name),
+            None,
+        ));
+    }
+    for entry in subject.user_written_entries() {
+        let owner = ["MASTER", "SHADOW", "STARTD", "STARTER", "SCHEDD", "COLLECTOR", "NEGOTIATOR"]
+            .iter()
+            .find(|daemon| {
+                defaults::find_in_subsystem(daemon.as_bytes(), &entry.name).is_some()
+                    && subject.config.set.find_with_prefix(daemon.as_bytes(), &entry.name).is_none()
+            });
+        let is_constant = defaults::find(&entry.name).is_some_and(|parameter| parameter.has_flag("const"));
+        if let Some(daemon) = owner.filter(|_| !is_constant) {
+            let own = defaults::find_in_subsystem(daemon.as_bytes(), &entry.name);
+            let default = own.map(|own| BString::from(own.default().into_owned())).unwrap_or_default();
+            if default == entry.current.raw {
+                continue;
+            }
+            findings.push(subject.make_finding(
+                "no-effect",
+                &entry.current,
+                None,
+                format!("the {daemon} still reads {} as its own default, {default}", entry.name),
+                format!("set {daemon}.{}", entry.name),
+            ));
+        }
+    }
+}

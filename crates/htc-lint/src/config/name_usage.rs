@@ -1,0 +1,66 @@
+//! Whether anybody reads a name: a daemon, a value that refers to it, or nobody.
+
+use bstr::BString;
+
+use super::lint_subject::LintSubject;
+use super::name_status::{NameStatus, UnreadReason};
+use super::removed_parameters;
+use htc_base::text::unqualified_name;
+
+/// What becomes of a name that is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameUsage {
+    /// A daemon or tool reads it, or may.
+    Read,
+    /// Another value, condition or statement refers to it.
+    ReferredTo,
+    /// This script, submit file or template mentions it, and may ask for it.
+    Mentioned(BString),
+    /// Nobody reads this one of its family.
+    Unread(UnreadReason),
+    /// Nobody reads it, and a parameter is called nearly so.
+    Misspelled(BString),
+    /// Earlier versions read it; what there is instead.
+    Removed(&'static str),
+    /// The site's own, and nothing that was read refers to it.
+    SiteOwn,
+}
+
+impl NameUsage {
+    /// Whether it is known that something uses it.
+    pub fn is_used(&self) -> bool {
+        match self {
+            NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => true,
+            NameUsage::Unread(_) | NameUsage::Misspelled(_) | NameUsage::Removed(_) | NameUsage::SiteOwn => {
+                false
+            }
+        }
+    }
+}
+
+/// Judges a name.
+pub fn classify_usage(subject: &LintSubject<'_>, name: &[u8]) -> NameUsage {
+    let standing = subject.known.classify(name);
+    if standing == NameStatus::Read {
+        return NameUsage::Read;
+    }
+    let bare = unqualified_name(name);
+    let referenced = subject.referenced_names();
+    // A reference to the plain name does not use what is set behind a prefix that nobody has.
+    let plain = if matches!(standing, NameStatus::Unread(_)) { name } else { bare };
+    if [name, plain].iter().any(|name| referenced.contains(&name.to_ascii_lowercase())) {
+        return NameUsage::ReferredTo;
+    }
+    match standing {
+        NameStatus::Unread(unread) => NameUsage::Unread(unread),
+        NameStatus::Read | NameStatus::SiteOwn
+            if bare.len() > 1 && subject.file_mentioning(bare).is_some() =>
+        {
+            NameUsage::Mentioned(subject.file_mentioning(bare).cloned().unwrap_or_default())
+        }
+        NameStatus::Read | NameStatus::SiteOwn => match removed_parameters::replacement_for(bare) {
+            Some(instead) => NameUsage::Removed(instead),
+            None => subject.known.nearest_known(bare).map_or(NameUsage::SiteOwn, NameUsage::Misspelled),
+        },
+    }
+}

@@ -1,0 +1,381 @@
+//! `$(...)` that never expands, and references to names that were probably meant otherwise.
+
+use bstr::{BStr, BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::lint_subject::LintSubject;
+use htc_base::text::space::trim;
+use htc_base::text::{caseless, unqualified_name};
+use htc_classad::Expr;
+use htc_config::expand::MAX_LENGTH;
+use htc_config::finding::Finding;
+use htc_config::macro_reference::{self, MacroFunction, next_reference};
+use htc_config::macro_set::Definition;
+use htc_config::statement::is_name_byte;
+
+pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
+    let mut lengths = ExpandedLengths::default();
+    for entry in subject.user_written_entries() {
+        let definition = &entry.current;
+        if memchr::memchr(b'$', &definition.raw).is_none() {
+            continue;
+        }
+        check_invalid_references(subject, definition, findings);
+        if lengths.is_finite(subject, &definition.raw) {
+            // Expanding each of a long chain of values takes the square of its length.
+        } else if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
+            let message = format!("{} cannot be expanded: {error}", entry.name);
+            findings.push(subject.make_finding("endless", definition, None, message, None));
+        }
+        subject.view.take_messages();
+        check_undefined_references(subject, definition, findings);
+    }
+}
+
+/// How long values become at most, where that can be told without expanding them.
+#[derive(Default)]
+struct ExpandedLengths(FxHashMap<Vec<u8>, ExpandedLength>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExpandedLength {
+    /// Being worked out: a value that refers to itself.
+    InProgress,
+    /// At most so many bytes.
+    AtMost(usize),
+    /// Not to be told like this.
+    Unknown,
+}
+
+impl ExpandedLengths {
+    /// Whether a value surely ends when it is expanded.
+    fn is_finite(&mut self, subject: &LintSubject<'_>, raw: &[u8]) -> bool {
+        matches!(self.length_of_value(subject, raw), ExpandedLength::AtMost(_))
+    }
+
+    /// Works through the names that a value needs, one after the other, without recursion: chains may be long.
+    fn length_of_value(&mut self, subject: &LintSubject<'_>, raw: &[u8]) -> ExpandedLength {
+        let mut waiting: Vec<Vec<u8>> = plain_references(raw).unwrap_or_default();
+        while let Some(name) = waiting.pop() {
+            let known = self.0.get(&name).copied();
+            if matches!(known, Some(ExpandedLength::AtMost(_) | ExpandedLength::Unknown)) {
+                continue;
+            }
+            let value = subject.view.raw_bytes(&name).unwrap_or_default();
+            let needed = plain_references(&value);
+            let missing: Vec<Vec<u8>> =
+                needed.iter().flatten().filter(|one| !self.0.contains_key(*one)).cloned().collect();
+            if known.is_none() && !missing.is_empty() {
+                self.0.insert(name.clone(), ExpandedLength::InProgress);
+                waiting.push(name);
+                waiting.extend(missing);
+                continue;
+            }
+            let length = self.sum_lengths(&value, needed.as_deref());
+            self.0.insert(name, length);
+        }
+        self.sum_lengths(raw, plain_references(raw).as_deref())
+    }
+
+    fn sum_lengths(&self, value: &[u8], needed: Option<&[Vec<u8>]>) -> ExpandedLength {
+        let mut total = value.len();
+        for name in needed.into_iter().flatten() {
+            match self.0.get(name) {
+                Some(ExpandedLength::AtMost(length)) => total = total.saturating_add(*length),
+                _ => return ExpandedLength::Unknown,
+            }
+        }
+        match needed {
+            Some(_) if total < MAX_LENGTH => ExpandedLength::AtMost(total),
+            _ => ExpandedLength::Unknown,
+        }
+    }
+}
+
+/// The names that a value refers to, in lower case; `None` if it does more than that.
+fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    while let Some(found) = next_reference(raw, at, &mut None, |_, _| true) {
+        let (name, default) = found.name_and_default(raw);
+        if found.function != MacroFunction::Plain || default.is_some() {
+            return None;
+        }
+        names.push(name.to_ascii_lowercase());
+        at = found.end;
+    }
+    // What one reference leaves may make another.
+    let dollars = memchr::memchr_iter(b'$', raw).count();
+    (dollars == names.len()).then_some(names)
+}
+
+/// Whether a value is read in a language of its own, whose references are not those of the configuration alone:
+/// routes, transforms, templates of submit files.
+fn has_own_macro_language(name: &[u8]) -> bool {
+    let name = unqualified_name(name);
+    ["JOB_ROUTER_", "JOB_TRANSFORM_", "SUBMIT_TEMPLATE_"]
+        .iter()
+        .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
+}
+
+/// Whether the byte at `at` stands within the parentheses of a reference or function, where it is a default or an
+/// argument that may never be looked at.
+fn is_inside_reference(raw: &[u8], at: usize) -> bool {
+    let mut open = Vec::new();
+    for (n, &byte) in raw[..at.min(raw.len())].iter().enumerate() {
+        match byte {
+            b'(' => {
+                let word =
+                    raw[..n].iter().rev().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+                open.push(raw[..n - word].last() == Some(&b'$'));
+            }
+            b')' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.contains(&true)
+}
+
+/// Whether a value holds a reference that never expands; what is said about that need not be said again.
+pub(super) fn has_invalid_reference(raw: &[u8]) -> bool {
+    !find_invalid_references(raw).is_empty()
+}
+
+/// What looks like a reference and is none.
+struct InvalidReference {
+    start: usize,
+    end: usize,
+    why: String,
+    fix: Option<String>,
+}
+
+fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, findings: &mut Vec<Finding>) {
+    let found = find_invalid_references(&definition.raw);
+    let effect = policy_consequence(&definition.name).filter(|_| !found.is_empty()).filter(|_| {
+        let value =
+            subject.view.expand_raw(&definition.name, &definition.raw).unwrap_or_else(|_| BString::default());
+        Expr::parse_with(value.trim(), subject.dialect()).is_err()
+    });
+    subject.view.take_messages();
+    for dead in found {
+        let text = BStr::new(&definition.raw[dead.start..dead.end]);
+        let mut message = format!("'{text}' is never expanded: {}", dead.why);
+        if let Some(effect) = effect {
+            message.push_str(&format!("; the value is then no expression: {effect}"));
+        }
+        let part = Some((dead.start, dead.end));
+        findings.push(subject.make_finding("never-expanded", definition, part, message, dead.fix));
+    }
+}
+
+/// What comes of a policy that is no expression (`user_job_policy.cpp`, `UserPolicy::Config`).
+pub(super) fn policy_consequence(name: &[u8]) -> Option<&'static str> {
+    let name = unqualified_name(name);
+    [
+        ("SYSTEM_PERIODIC_HOLD", "the schedd drops it without a word, no job is ever held by it"),
+        ("SYSTEM_PERIODIC_RELEASE", "the schedd drops it without a word, no job is ever released by it"),
+        ("SYSTEM_PERIODIC_REMOVE", "the schedd drops it without a word, no job is ever removed by it"),
+        ("SYSTEM_PERIODIC_VACATE", "the schedd drops it without a word, no job is ever vacated by it"),
+    ]
+    .into_iter()
+    .find(|(policy, _)| caseless::eq(policy.as_bytes(), name))
+    .map(|(_, effect)| effect)
+}
+
+fn find_invalid_references(raw: &[u8]) -> Vec<InvalidReference> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(more) = memchr::memchr(b'$', &raw[at..]) {
+        let dollar = at + more;
+        at = dollar + 1;
+        if raw.get(at) == Some(&b'$') {
+            // `$$(...)` is for matched jobs; a third dollar begins anew.
+            at += usize::from(raw.get(at + 1) != Some(&b'$'));
+            continue;
+        }
+        let letters = raw[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        if raw.get(at + letters) != Some(&b'(') {
+            continue;
+        }
+        found.extend(check_reference(raw, dollar, at + letters + 1));
+    }
+    found
+}
+
+/// What is wrong with what looks like a reference, from its dollar on and its body on.
+fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidReference> {
+    let name = &raw[dollar + 1..body - 1];
+    let end = memchr::memchr(b')', &raw[body..]).map_or(raw.len(), |close| body + close + 1);
+    let dead =
+        |why: &str, fix: String| InvalidReference { start: dollar, end, why: why.to_owned(), fix: Some(fix) };
+    match macro_reference::find_function(name) {
+        None => {
+            let meant = name.to_ascii_uppercase();
+            let is_one = macro_reference::find_function(&meant)
+                .is_some_and(|function| function != MacroFunction::Filename);
+            let fix = || format!("write ${}(...)", BStr::new(&meant));
+            is_one.then(|| dead("names of functions are upper case", fix()))
+        }
+        Some(MacroFunction::Plain | MacroFunction::Env) => {
+            let live = next_reference(raw, dollar, &mut None, |_, _| true);
+            let lives =
+                live.is_some_and(|live| live.dollar == dollar) || is_completed_by_inner(raw, body, end);
+            (!lives).then(|| check_plain_reference(raw, dollar, body, end))
+        }
+        Some(MacroFunction::RandomChoice | MacroFunction::Choice) => None,
+        Some(_) => {
+            let inside = &raw[body..end.saturating_sub(1).max(body)];
+            let fix = "give the argument a parameter of its own and name that";
+            let why = "references in the argument of a function are not expanded";
+            inside.contains_str("$(").then(|| dead(why, fix.to_owned()))
+        }
+    }
+}
+
+/// Whether references inside make the outer one whole in the end.
+fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
+    let inside = &raw[body..end.max(body)];
+    let name = inside.split(|&b| b == b':').next().unwrap_or_default();
+    inside.contains(&b'$')
+        && inside.contains(&b')')
+        && name.iter().all(|&b| is_name_byte(b) || b"$()".contains(&b))
+}
+
+fn check_plain_reference(raw: &[u8], dollar: usize, body: usize, end: usize) -> InvalidReference {
+    if memchr::memchr(b')', &raw[body..]).is_none() {
+        let why = "its parenthesis is not closed".to_owned();
+        return InvalidReference { start: dollar, end: raw.len(), why, fix: Some("close it".to_owned()) };
+    }
+    let inside = &raw[body..end - 1];
+    let (name, default) = match memchr::memchr(b':', inside) {
+        Some(colon) => (&inside[..colon], Some(&inside[colon + 1..])),
+        None => (inside, None),
+    };
+    let shown = |byte: u8| match byte {
+        b' ' => "a blank".to_owned(),
+        b'\t' => "a tab".to_owned(),
+        b'\n' => "the end of the line".to_owned(),
+        other => format!("'{}'", char::from(other)),
+    };
+    let bad = name.iter().copied().find(|&b| !is_name_byte(b));
+    let Some(bad) = bad else {
+        let bad = default
+            .unwrap_or_default()
+            .iter()
+            .copied()
+            .find(|&b| !is_name_byte(b) && !b"$ ,\\:(".contains(&b))
+            .unwrap_or(b' ');
+        return InvalidReference {
+            start: dollar,
+            end,
+            why: format!("{} cannot stand in a default", shown(bad)),
+            fix: Some("give the default a parameter of its own: $(NAME:$(DEFAULT_OF_NAME))".to_owned()),
+        };
+    };
+    let trimmed = trim(name);
+    let is_name = !trimmed.is_empty() && trimmed.iter().all(|&b| is_name_byte(b));
+    let fix = if is_name {
+        format!("write $({})", BStr::new(trimmed))
+    } else if inside.iter().any(|b| b"=<>!&|+*".contains(b)) {
+        format!("an expression needs no dollar: write ({})", BStr::new(inside))
+    } else {
+        "names are made of letters, digits, '_', '.' and '/'".to_owned()
+    };
+    InvalidReference {
+        start: dollar,
+        end,
+        why: format!("{} cannot stand in a name", shown(bad)),
+        fix: Some(fix),
+    }
+}
+
+/// References without default to names that nothing defines.
+fn check_undefined_references(
+    subject: &LintSubject<'_>,
+    definition: &Definition,
+    findings: &mut Vec<Finding>,
+) {
+    let raw = &definition.raw;
+    let mut at = 0;
+    while let Some(found) = next_reference(raw, at, &mut None, |function, _| function == MacroFunction::Plain)
+    {
+        at = found.end;
+        let (name, default) = found.name_and_default(raw);
+        let is_attribute = caseless::starts_with(name, b"MY.") || caseless::starts_with(name, b"TARGET.");
+        if default.is_some() || is_attribute || caseless::eq(name, b"DOLLAR") {
+            continue;
+        }
+        // A part of a name that is put together, and the arguments of templates.
+        let is_whole = !name.is_empty() && name.iter().any(|b| !b.is_ascii_digit());
+        if !is_whole || subject.view.raw_bytes(name).is_some() || subject.known.is_known(name) {
+            continue;
+        }
+        let part = Some((found.dollar, found.end));
+        let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
+        if let Some(near) = suggest_name(subject, name) {
+            let fix = format!("did you mean $({})?", near.as_bstr());
+            findings.push(subject.make_finding("misspelled-reference", definition, part, message, fix));
+        } else if !has_own_macro_language(&definition.name)
+            && !is_inside_reference(raw, found.dollar)
+            && !subject.is_set_with_any_prefix(name)
+        {
+            let fix = format!("define {0}, or write $({0}:default)", name.as_bstr());
+            findings.push(subject.make_finding("undefined", definition, part, message, fix));
+        }
+    }
+}
+
+/// The name that an undefined one was probably meant to be.
+fn suggest_name(subject: &LintSubject<'_>, name: &[u8]) -> Option<Vec<u8>> {
+    let letters = |text: &[u8]| text.iter().filter(|b| !b.is_ascii_digit()).count();
+    let is_own_slip = |known: &[u8]| {
+        // Names that differ in numbers only are members of a family.
+        known.len() >= 6
+            && !(letters(known) == letters(name) && known.len() == name.len() && letters(known) < known.len())
+    };
+    if name.len() < 6 {
+        return None;
+    }
+    let own = subject.names_set().nearest(name, is_own_slip).map(|near| near.to_vec());
+    own.or_else(|| subject.known.nearest_known(name).map(Vec::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dead(raw: &str) -> Vec<String> {
+        find_invalid_references(raw.as_bytes())
+            .into_iter()
+            .map(|dead| format!("{}|{}", &raw[dead.start..dead.end], dead.why))
+            .collect()
+    }
+
+    #[test]
+    fn arguments_and_defaults_stand_inside_references() {
+        for (raw, inside) in [
+            ("$(X)", false),
+            ("a (b $(X))", false),
+            ("$(A) $(X)", false),
+            ("$(A:$(X))", true),
+            ("$CHOICE(N, $(X))", true),
+            ("$(A:(b) $(X))", true),
+        ] {
+            let at = raw.find("$(X)").unwrap();
+            assert_eq!(is_inside_reference(raw.as_bytes(), at), inside, "{raw}");
+        }
+    }
+
+    #[test]
+    fn references_that_never_expand_are_found() {
+        assert_eq!(dead("$(JobStatus != 3) && x"), ["$(JobStatus != 3)|a blank cannot stand in a name"]);
+        assert_eq!(dead("$( x )"), ["$( x )|a blank cannot stand in a name"]);
+        assert_eq!(dead("$(X:-1)"), ["$(X:-1)|'-' cannot stand in a default"]);
+        assert_eq!(dead("a $(X"), ["$(X|its parenthesis is not closed"]);
+        assert_eq!(dead("$env(HOME)"), ["$env(HOME)|names of functions are upper case"]);
+        assert_eq!(dead("$INT($(N)+1)").len(), 1);
+        assert!(
+            dead("$(X) $(X:a b) $$(X Y) $$([ a + $(N) ]) $ENV(A) $FOO(x) $($(LN)) $(A$(B)) $1 $x").is_empty()
+        );
+        assert!(dead("$(A:$(B:$(C)))").is_empty());
+    }
+}

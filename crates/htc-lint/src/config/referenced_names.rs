@@ -1,0 +1,100 @@
+//! The names that the texts of a configuration refer to.
+
+use bstr::ByteSlice;
+use rustc_hash::FxHashSet;
+
+use super::known_names::KnownParameterNames;
+use htc_base::text::caseless;
+use htc_base::text::similar_names::SimilarNames;
+use htc_config::condition::split_if_keyword;
+use htc_config::lines::LogicalLines;
+use htc_config::macro_reference::{MacroFunction, next_reference};
+use htc_config::{Config, ConfigView, defaults, template};
+
+/// The names that any value, condition or statement refers to, in lower case.
+pub(super) fn collect_referenced_names(
+    (config, view): (&Config, &ConfigView<'_>),
+    own: &SimilarNames<&[u8]>,
+    known: &KnownParameterNames,
+) -> FxHashSet<Vec<u8>> {
+    let mut names = FxHashSet::default();
+    for entry in config.set.entries() {
+        for definition in entry.replaced.iter().chain([&entry.current]) {
+            collect_names(&definition.raw, &mut names);
+        }
+    }
+    for parameter in defaults::all() {
+        collect_names(&parameter.default(), &mut names);
+    }
+    let undefined: Vec<Vec<u8>> =
+        names.iter().filter(|name| view.raw_bytes(name).is_none() && name.len() >= 6).cloned().collect();
+    for name in undefined {
+        // What was meant by a reference that is told as misspelled is used.
+        if let Some(near) = own.nearest(&name, |_| true) {
+            names.insert(near.to_ascii_lowercase());
+        }
+    }
+    // What was meant by a misspelled word of a list is used, too.
+    for word in known.advertised_attributes().iter().filter(|word| view.raw_bytes(word).is_none()) {
+        if let Some(near) = own.nearest(word, |_| true) {
+            names.insert(near.to_ascii_lowercase());
+        }
+    }
+    for template in template::all() {
+        collect_statement_names(&template.body(), &mut names);
+    }
+    // Conditions, includes, names made from names, self references that were put in.
+    for source in config.set.sources() {
+        let Some(text) = &source.text else {
+            continue;
+        };
+        collect_statement_names(text, &mut names);
+    }
+    names
+}
+
+/// The names that a text refers to.
+pub(super) fn collect_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
+    // References that never expand mean something, too.
+    let mut rest = text;
+    while let Some(found) = rest.find(b"$(") {
+        rest = &rest[found + 2..];
+        let end = rest.find_byteset(b"):").unwrap_or(rest.len());
+        names.insert(rest[..end].trim().to_ascii_lowercase());
+    }
+    let mut at = 0;
+    while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
+        match found.function {
+            MacroFunction::Plain => {
+                names.insert(found.name_and_default(text).0.to_ascii_lowercase());
+            }
+            MacroFunction::Env => {}
+            _ => {
+                for word in found.body(text).split(|b| !(b.is_ascii_alphanumeric() || b"_./".contains(b))) {
+                    names.insert(word.to_ascii_lowercase());
+                }
+            }
+        }
+        // Defaults hold references of their own.
+        at = found.body;
+    }
+}
+
+/// The names that the statements of a text refer to.
+fn collect_statement_names(text: &[u8], names: &mut FxHashSet<Vec<u8>>) {
+    let mut lines = LogicalLines::new(text);
+    while let Some(line) = lines.next_line() {
+        if line.text.first() == Some(&b'#') {
+            continue;
+        }
+        collect_names(&line.text, names);
+        if let Some(("if" | "elif", condition)) = split_if_keyword(&line.text) {
+            let mut words = condition.split(|b| b" \t!".contains(b)).filter(|word| !word.is_empty());
+            if words.next().is_some_and(|word| caseless::eq(word, b"defined"))
+                && let Some(name) = words.next()
+            {
+                names.insert(name.to_ascii_lowercase());
+            }
+        }
+    }
+}

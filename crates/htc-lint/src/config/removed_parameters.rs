@@ -1,0 +1,128 @@
+//! Parameters that earlier versions read and 25.14 reads no more: names of its predecessors' tables that stand nowhere
+//! in its source.
+
+use htc_base::text::caseless;
+
+/// Their names, those with a star as beginnings, and what there is instead.
+const REMOVED_PARAMETERS: &[(&str, &str)] = &[
+    ("HOSTALLOW_*", "write ALLOW_ in place of HOSTALLOW_"),
+    ("HOSTDENY_*", "write DENY_ in place of HOSTDENY_"),
+    ("ALLOW_OWNER*", OWNER_ADVICE),
+    ("DENY_OWNER*", OWNER_ADVICE),
+    (
+        "STARTD_CRON_JOBS",
+        "list the jobs in STARTD_CRON_JOBLIST, and set STARTD_CRON_<JOB>_EXECUTABLE for each",
+    ),
+    (
+        "SCHEDD_CRON_JOBS",
+        "list the jobs in SCHEDD_CRON_JOBLIST, and set SCHEDD_CRON_<JOB>_EXECUTABLE for each",
+    ),
+    ("NUM_VIRTUAL_MACHINES*", SLOTS_ADVICE),
+    ("VIRTUAL_MACHINE*", SLOTS_ADVICE),
+    ("MAX_VIRTUAL_MACHINE_TYPES", SLOTS_ADVICE),
+    ("ALLOW_VM_CRUFT", SLOTS_ADVICE),
+    ("GSI_AUTH*", GSI_ADVICE),
+    ("GSI_DAEMON_*", GSI_ADVICE),
+    ("GSI_SKIP_HOST_CHECK*", GSI_ADVICE),
+    ("GSS_ASSIST_GRIDMAP*", GSI_ADVICE),
+    ("GRIDMAP", GSI_ADVICE),
+    ("GLEXEC*", "jobs are no longer started by glexec; it can go"),
+    ("ALWAYS_USE_LOCAL_CKPT_SERVER", STANDARD_UNIVERSE_ADVICE),
+    ("CHECKPOINT_PLATFORM", STANDARD_UNIVERSE_ADVICE),
+    ("CKPT_*", STANDARD_UNIVERSE_ADVICE),
+    ("COMPRESS_PERIODIC_CKPT", STANDARD_UNIVERSE_ADVICE),
+    ("COMPRESS_VACATE_CKPT", STANDARD_UNIVERSE_ADVICE),
+    ("IS_VALID_CHECKPOINT_PLATFORM", STANDARD_UNIVERSE_ADVICE),
+    ("PERIODIC_MEMORY_SYNC", STANDARD_UNIVERSE_ADVICE),
+    ("SHADOW_STANDARD", STANDARD_UNIVERSE_ADVICE),
+    ("SLOW_CKPT_SPEED", STANDARD_UNIVERSE_ADVICE),
+    ("STARTER_CHOOSES_CKPT_SERVER", STANDARD_UNIVERSE_ADVICE),
+    ("STARTER_STANDARD", STANDARD_UNIVERSE_ADVICE),
+    ("USE_CKPT_SERVER", STANDARD_UNIVERSE_ADVICE),
+    ("ENABLE_SOAP*", SOAP_ADVICE),
+    ("ENABLE_WEB_SERVER", SOAP_ADVICE),
+    ("SOAP_*", SOAP_ADVICE),
+    ("WEB_ROOT_DIR", SOAP_ADVICE),
+    ("DATABASE_*_INTERVAL", QUILL_ADVICE),
+    ("DBMSD*", QUILL_ADVICE),
+    ("DBMSMANAGER*", QUILL_ADVICE),
+    ("MASTER_SQLLOG", QUILL_ADVICE),
+    ("QUILL*", QUILL_ADVICE),
+    ("CREAM_GAHP*", GRID_ADVICE),
+    ("ENABLE_GRID_MONITOR", GRID_ADVICE),
+    ("GRID_MONITOR*", GRID_ADVICE),
+    ("GRIDMANAGER_GLOBUS_*", GRID_ADVICE),
+    ("GRIDMANAGER_MAX_JOBMANAGERS_PER_RESOURCE", GRID_ADVICE),
+    ("GAHP_ARGS", GRID_ADVICE),
+    ("GT2_GAHP", GRID_ADVICE),
+    ("UNICORE_GAHP", GRID_ADVICE),
+    ("CRED_STORE_DIR", NO_REPLACEMENT),
+    ("COLLECTOR_REPEAT_STARTD_ADS", NO_REPLACEMENT),
+    ("COLLECTOR_SOCKET_CACHE_SIZE", NO_REPLACEMENT),
+    ("DAGMAN_ALLOW_LOG_ERROR", NO_REPLACEMENT),
+    ("DAGMAN_PEGASUS_REPORT_*", NO_REPLACEMENT),
+    ("ECRYPTFS_*", "ENCRYPT_EXECUTE_DIRECTORY works by logical volumes now"),
+    ("EMAIL_NOTIFICATION_CC", NO_REPLACEMENT),
+    ("ENABLE_ADDRESS_REWRITING", NO_REPLACEMENT),
+    ("ENABLE_VERSIONED_OPSYS", NO_REPLACEMENT),
+    ("ENCRYPT_EXECUTE_DIRECTORY_FILENAMES", "ENCRYPT_EXECUTE_DIRECTORY works by logical volumes now"),
+    ("IGNORE_LEAF_OOM", NO_REPLACEMENT),
+    ("JAVA_BENCHMARK_TIME", NO_REPLACEMENT),
+    ("JOB_PROXY_OVERRIDE_FILE", NO_REPLACEMENT),
+    ("LOCAL_ROOT_CONFIG_FILE", "set LOCAL_CONFIG_FILE"),
+    ("PARALLEL_SHUTDOWN_POLICY", NO_REPLACEMENT),
+    ("RESERVE_AFS_CACHE", NO_REPLACEMENT),
+    ("SANDBOX_TRANSFER_METHOD", NO_REPLACEMENT),
+    ("SEC_INVALIDATE_SESSIONS_VIA_TCP", NO_REPLACEMENT),
+    ("SHADOW_ALLOW_UNSAFE_REMOTE_EXEC", NO_REPLACEMENT),
+    ("SHARED_PORT_ADDRESS_REWRITING", NO_REPLACEMENT),
+    ("STARTD_COMPUTE_AVAIL_STATS", NO_REPLACEMENT),
+    ("STARTD_MAX_AVAIL_PERIOD_SAMPLES", NO_REPLACEMENT),
+    ("STARTD_SENDS_ALIVES", NO_REPLACEMENT),
+    ("STARTER_HANDLES_ALIVES", NO_REPLACEMENT),
+    ("TRANSFERD", NO_REPLACEMENT),
+    ("USE_AFS", NO_REPLACEMENT),
+    ("VMP_HOST_MACHINE", NO_REPLACEMENT),
+    ("VMP_VM_LIST", NO_REPLACEMENT),
+    ("XAUTHORITY_USERS", NO_REPLACEMENT),
+];
+
+const OWNER_ADVICE: &str = "there is no permission level OWNER; ADMINISTRATOR is the nearest";
+const SLOTS_ADVICE: &str =
+    "virtual machines are called slots: SLOT_TYPE_<n>, NUM_SLOTS_TYPE_<n>, MAX_SLOT_TYPES";
+const GSI_ADVICE: &str =
+    "GSI authentication is gone; see SEC_DEFAULT_AUTHENTICATION_METHODS for what there is";
+const STANDARD_UNIVERSE_ADVICE: &str = "the standard universe and its checkpoints are gone";
+const SOAP_ADVICE: &str = "the web service is gone";
+const QUILL_ADVICE: &str = "the database of jobs (Quill) is gone";
+const GRID_ADVICE: &str = "grids of this kind are gone";
+const NO_REPLACEMENT: &str = "there is nothing in its place";
+
+/// What there is in place of a parameter that was removed; `None` for every other name.
+pub(super) fn replacement_for(name: &[u8]) -> Option<&'static str> {
+    let is_meant = |removed: &str| match removed.split_once('*') {
+        Some((start, end)) => {
+            caseless::starts_with(name, start.as_bytes())
+                && name.len() >= start.len() + end.len()
+                && caseless::ends_with(name, end.as_bytes())
+        }
+        None => caseless::eq(name, removed.as_bytes()),
+    };
+    REMOVED_PARAMETERS.iter().find(|(removed, _)| is_meant(removed)).map(|&(_, instead)| instead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parameter_names::is_parameter;
+
+    #[test]
+    fn nothing_that_is_read_counts_as_removed() {
+        for (removed, _) in REMOVED_PARAMETERS.iter().filter(|(removed, _)| !removed.contains('*')) {
+            assert!(!is_parameter(removed.as_bytes()), "{removed}");
+        }
+        assert!(replacement_for(b"hostallow_read").is_some() && replacement_for(b"QUILL_NAME").is_some());
+        assert!(replacement_for(b"DATABASE_PURGE_INTERVAL").is_some());
+        assert_eq!(replacement_for(b"GRIDMAPS"), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! A configuration, or the ad of a job, read and looked at by all rules; secrets do not come out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{LintScope, check_unread_sources, fatal_error_finding, unsupported_here};
+use crate::config as lint;
+use crate::config::LintSubject;
+use htc_base::world::World;
+use htc_classad::Dialect;
+use htc_config::finding::Finding;
+use htc_config::redact::{self, KnownSecrets};
+use htc_config::{Config, ConfigError, LoadOptions, LookupContext};
+use htc_hook::job_ad_lint;
+
+/// What is looked at, and how.
+#[derive(Clone, Debug)]
+pub struct LintRequest<'a> {
+    /// For whom it is read.
+    pub context: &'a LookupContext,
+    /// How it is read.
+    pub options: &'a LoadOptions,
+    /// Files that are the configuration; none: the one that is found as usual, with the paths that it names.
+    pub files: &'a [PathBuf],
+    /// What is not done here, in place of mistakes.
+    pub only_unsupported: bool,
+    /// Whether secrets are masked.
+    pub redact: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct LintResult {
+    /// In the order of their places.
+    pub findings: Vec<Finding>,
+    /// What reading it said.
+    pub warnings: Vec<String>,
+    /// How many sources have text.
+    pub source_count: usize,
+    /// How many settings they make.
+    pub setting_count: usize,
+    /// Whether it was taken for a part of a configuration.
+    pub is_partial: bool,
+}
+
+impl LintRequest<'_> {
+    /// Reads a configuration as far as it goes and looks at it.
+    ///
+    /// # Errors
+    /// Nothing of it can be read.
+    pub fn lint_config(&self, world: &dyn World) -> Result<LintResult, Box<ConfigError>> {
+        let mut options = LoadOptions {
+            keep_texts: true,
+            keep_defaults: true,
+            continue_after_errors: true,
+            ..self.options.clone()
+        };
+        if let Some((first, more)) = self.files.split_first() {
+            options.file = Some(first.clone());
+            options.more_files = more.to_vec();
+            options.user_file = false;
+        }
+        let mut attempt = Config::load_partially(world, self.context, &options);
+        let mut secrets = KnownSecrets::default();
+        if self.redact {
+            secrets.learn_from_config(&attempt.config, world);
+        }
+        if self.redact && (attempt.error.is_some() || !attempt.skipped_errors.is_empty()) {
+            redact::redact_attempt(&mut attempt, world);
+        }
+        if let Some(error) = attempt.error.take_if(|error| error.place.is_none()) {
+            return Err(Box::new(error));
+        }
+        let warnings = attempt.warnings.iter().map(|warning| match self.redact {
+            true => secrets.remove_secrets(&warning.text).to_string(),
+            false => warning.to_string(),
+        });
+        let warnings = warnings.collect();
+        let subject = LintSubject::new(&attempt.config, world);
+        let scope = LintScope::from_attempt(&attempt, self.files);
+        let mut findings = match self.only_unsupported {
+            true => unsupported_here::unsupported_parameters(&subject),
+            false => super::lint(&subject, scope),
+        };
+        if scope.for_other_machine || !attempt.skipped_errors.is_empty() {
+            // Other files, scripts, and statements that are not understood may refer to what these set.
+            findings.retain(|finding| finding.rule != "unused-macro");
+        }
+        findings.extend(
+            attempt.skipped_errors.iter().map(|error| fatal_error_finding(error, "daemons stop here")),
+        );
+        findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
+        findings.extend(check_unread_sources(&subject, scope));
+        for finding in findings.iter_mut().filter(|_| self.redact) {
+            let source = finding.spot.as_ref().map(|spot| attempt.config.set.source(spot.source));
+            secrets.redact_finding(finding, source.and_then(|source| source.text.as_deref()));
+        }
+        lint::sort_findings(&mut findings);
+        let is_read = |text: &Option<Arc<[u8]>>| text.as_deref().is_some_and(|text| !text.is_empty());
+        let sources = attempt.config.set.sources().iter().filter(|source| is_read(&source.text)).count();
+        let settings = subject.user_written_entries().count();
+        Ok(LintResult {
+            findings,
+            warnings,
+            source_count: sources,
+            setting_count: settings,
+            is_partial: scope.is_partial,
+        })
+    }
+
+    /// Looks at the ad of a fetched job.
+    pub fn lint_job_ad(&self, name: &str, text: &[u8], world: &dyn World) -> Vec<Finding> {
+        let mut findings = match self.only_unsupported {
+            true => unsupported_here::unsupported_job_attributes(text, world),
+            false => job_ad_lint::lint_job_ad(name, text, Dialect::of_world(world)),
+        };
+        if self.redact {
+            let mut secrets = KnownSecrets::default();
+            secrets.learn_from_lines(text);
+            findings.iter_mut().for_each(|finding| secrets.redact_finding(finding, None));
+        }
+        findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    fn judged(text: &str, redact: bool) -> LintResult {
+        let place = tempfile::tempdir().unwrap();
+        let files = [place.path().join("condor_config")];
+        std::fs::write(&files[0], text).unwrap();
+        let (who, options) = (LookupContext::default(), LoadOptions::default());
+        let wanted =
+            LintRequest { context: &who, options: &options, files: &files, only_unsupported: false, redact };
+        wanted.lint_config(&RealWorld::new()).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_found_in_its_line_and_the_rest_is_looked_at() {
+        let found = judged("A = 1\nthis is no statement\nSTARTD_JOB_HOOK_KEYWORDS = X\n", false);
+        let rules: Vec<_> = found
+            .findings
+            .iter()
+            .map(|finding| (finding.rule, finding.spot.as_ref().map_or(0, |spot| spot.line)))
+            .collect();
+        assert!(rules.contains(&("syntax", 2)), "{rules:?}");
+        assert!(rules.iter().any(|(_, line)| *line == 3), "{rules:?}");
+        assert_eq!((found.source_count, found.setting_count), (1, 2));
+    }
+
+    #[test]
+    fn a_secret_comes_out_of_no_finding() {
+        let text = "SEC_PASSWORD = hunter2hunter2\nhunter2hunter2 is no statement\n";
+        let shown = |redact| {
+            format!(
+                "{:?}",
+                judged(text, redact)
+                    .findings
+                    .iter()
+                    .map(|finding| {
+                        (finding.message.clone(), finding.spot.as_ref().map(|spot| spot.text.clone()))
+                    })
+                    .collect::<Vec<_>>()
+            )
+        };
+        assert!(shown(false).contains("hunter2"));
+        assert!(!shown(true).contains("hunter2hunter2 is"), "{}", shown(true));
+    }
+}

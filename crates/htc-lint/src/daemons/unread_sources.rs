@@ -1,0 +1,99 @@
+//! What of a configuration was not read: sources that it names, and whatever stands behind a statement at which daemons stop.
+
+use bstr::{BString, ByteSlice};
+
+use super::lint_scope::LintScope;
+use crate::config::LintSubject;
+use htc_base::text::Span;
+use htc_config::finding::Finding;
+use htc_config::source_location::SourceLocation;
+use htc_config::{ConfigError, SourceId};
+use htc_config::{UnreadSource, UnreadSourceKind};
+
+/// A statement at which daemons stop. Whether what stands behind it was looked at is said by `what`.
+pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
+    let said: Vec<String> = error.lines.iter().skip(error.warnings).map(ToString::to_string).collect();
+    let spot = error.place.as_ref().map(|place| SourceLocation {
+        source: place.source,
+        name: place.name.clone(),
+        line: place.line,
+        text: place.text.clone(),
+        span: place.span,
+    });
+    let said = if said.is_empty() { "this is no statement".to_owned() } else { said.join("; ") };
+    Finding {
+        rule: "syntax",
+        spot,
+        name: BString::default(),
+        message: format!("{what}: {said}"),
+        fix: error.hint.clone(),
+    }
+}
+
+/// Sources that the configuration names and that were not read.
+pub fn check_unread_sources(subject: &LintSubject<'_>, scope: LintScope) -> Vec<Finding> {
+    subject
+        .config
+        .unread_sources
+        .iter()
+        .filter_map(|source| unread_source_finding(subject, scope, source))
+        .collect()
+}
+
+fn unread_source_finding(
+    subject: &LintSubject<'_>,
+    scope: LintScope,
+    source: &UnreadSource,
+) -> Option<Finding> {
+    let UnreadSource { kind, name, from, reason } = source;
+    let (rule, message, fix) = match (kind, scope.for_other_machine) {
+        (UnreadSourceKind::Command, _) => (
+            "not-read",
+            format!("'{name}' was not run: what it sets is not known here"),
+            "run it with --exec, if you trust it".to_owned(),
+        ),
+        // Daemons read nothing from a directory that is not there, and that is often meant.
+        (UnreadSourceKind::Directory, false) => return None,
+        (UnreadSourceKind::Directory, true) => (
+            "not-read",
+            format!("the directory {name} was not looked at: {reason}"),
+            "look where it is, or name its files here, too".to_owned(),
+        ),
+        (UnreadSourceKind::File, true) => (
+            "not-read",
+            format!("the file {name} was not looked at: {reason}"),
+            "look where it is, or name it here, too".to_owned(),
+        ),
+        (UnreadSourceKind::File, false) => (
+            "missing-source",
+            format!("daemons stop here, the file {name} cannot be read: {reason}"),
+            "make it, or take 'include ifexist' or REQUIRE_LOCAL_CONFIG_FILE = false".to_owned(),
+        ),
+    };
+    let named = match kind {
+        UnreadSourceKind::Directory => &b"LOCAL_CONFIG_DIR"[..],
+        UnreadSourceKind::File | UnreadSourceKind::Command => b"LOCAL_CONFIG_FILE",
+    };
+    let entry = subject.config.set.find_exact(named).filter(|_| from.is_none());
+    let mut finding = match entry {
+        Some(entry) => {
+            let raw = &entry.current.raw;
+            let part = raw.find(&name[..]).map_or((0, raw.len()), |at| (at, at + name.len()));
+            subject.make_finding(rule, &entry.current, Some(part), message, fix)
+        }
+        None => Finding { rule, spot: None, name: BString::default(), message, fix: Some(fix) },
+    };
+    if let Some((source, line)) = *from {
+        finding.spot = include_location(subject, source, line);
+    }
+    Some(finding)
+}
+
+/// The line of an `include`.
+fn include_location(subject: &LintSubject<'_>, id: SourceId, line: u32) -> Option<SourceLocation> {
+    let source = subject.config.set.source(id);
+    let text = source.text.as_deref()?.lines().nth(line.checked_sub(1)? as usize)?;
+    let start = text.len() - text.trim_start().len();
+    let span = Span::new(start, text.trim_end().len().max(start));
+    Some(SourceLocation { source: id, name: source.name.clone(), line, text: text.into(), span })
+}

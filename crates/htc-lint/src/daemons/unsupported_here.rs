@@ -1,0 +1,48 @@
+//! `lint --here`: what is set and not done by the programs of this package, by the table of what is honoured.
+
+use bstr::ByteSlice;
+use htc_classad::Dialect;
+
+use crate::config::LintSubject;
+use htc_base::world::World;
+use htc_classad::format::long;
+use htc_config::finding::Finding;
+use htc_config::unsupported::{UnsupportedSetting, UnsupportedSettings};
+use htc_starter::unsupported;
+
+/// The rule of what another would read; it does not count as a finding.
+pub const OUT_OF_SCOPE_RULE: &str = "elsewhere";
+
+/// What is set and not done, and what is set for somebody who is not here.
+pub(super) fn unsupported_parameters(subject: &LintSubject<'_>) -> Vec<Finding> {
+    let found = UnsupportedSettings::collect(&subject.view);
+    let finding = |rule, setting: &UnsupportedSetting<'_>, message: String| {
+        let entry = setting.entry;
+        subject.make_finding(rule, &entry.current, Some((0, entry.raw().len())), message, None)
+    };
+    let told = found.unsupported.iter().map(|setting| {
+        finding("not-done", setting, setting.row.describe(&setting.entry.name.to_str_lossy()))
+    });
+    let elsewhere = found
+        .out_of_scope
+        .iter()
+        .map(|setting| finding(OUT_OF_SCOPE_RULE, setting, setting.row.readers.to_owned()));
+    told.chain(elsewhere).collect()
+}
+
+/// The same of a job's ad.
+pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<Finding> {
+    let (ad, _) = long::parse_with(text, Dialect::of_world(world));
+    let told = unsupported::unsupported_requests(&ad, unsupported::AccessPointRole::Absent, world)
+        .into_iter()
+        .map(|told| (told.attributes, told.line));
+    let refused = unsupported::refused_request(&ad, world).map(|line| (String::new(), line));
+    let finding = |(name, message): (String, String)| Finding {
+        rule: "not-done",
+        spot: None,
+        name: name.into(),
+        message,
+        fix: None,
+    };
+    told.chain(refused).map(finding).collect()
+}

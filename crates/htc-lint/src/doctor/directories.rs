@@ -1,0 +1,148 @@
+//! Directories, the space in them, and clocks.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::{AccessFlags, eaccess};
+
+use super::check::{DoctorCheck, failed_with_advice};
+use super::doctor_input::DoctorInput;
+use htc_config::macro_set::SourceKind;
+use htc_os::identity;
+use htc_runner::slot::{check_directories, check_room};
+
+/// Clocks of file systems and ours may differ by so much.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5);
+
+/// EXECUTE, LOG, SPOOL and the clock.
+pub(super) fn check_host_directories(patient: &DoctorInput<'_>) -> Vec<DoctorCheck> {
+    if let Err(reason) = check_directories(patient.execute.as_deref(), patient.log.as_deref()) {
+        let subject = if reason.starts_with("LOG") { "log" } else { "execute" };
+        return vec![failed_with_advice(subject, &reason), check_clock(patient, None)];
+    }
+    let mut all: Vec<PathBuf> = patient.execute.iter().cloned().collect();
+    all.extend(patient.settings.slots.iter().filter_map(|slot| slot.execute.clone()));
+    all.sort();
+    all.dedup();
+    let mut checks: Vec<DoctorCheck> = all.iter().flat_map(|path| check_execute(path)).collect();
+    checks.extend(all.iter().filter_map(|path| check_execute_owner(patient, path)));
+    checks.extend(patient.log.iter().map(|log| check_log_directory(patient, log)));
+    checks.extend(check_spool(patient));
+    checks.push(check_clock(patient, patient.execute.as_deref()));
+    checks
+}
+
+/// Whether the directory of a job can be made there, and what it would be like.
+fn check_execute(path: &Path) -> Vec<DoctorCheck> {
+    let shown = path.display();
+    let tried = tempfile::Builder::new().prefix("doctor.").tempdir_in(path);
+    if let Err(error) = tried.and_then(tempfile::TempDir::close) {
+        let found = format!("no directory can be made in '{shown}': {error}");
+        return vec![DoctorCheck::failed(
+            "execute",
+            found,
+            "let the account that runs the slots write there",
+        )];
+    }
+    if let Err(reason) = check_room(path) {
+        return vec![DoctorCheck::failed(
+            "execute",
+            reason,
+            "make room, or set EXECUTE to another file system",
+        )];
+    }
+    let status = statvfs(path).ok();
+    let free = status.map_or(0, |status| {
+        (u128::from(status.blocks_available()) * u128::from(status.fragment_size().max(1))) >> 20
+    });
+    let mut checks = vec![DoctorCheck::passed("execute", format!("'{shown}': {free} MiB are free"))];
+    if status.is_some_and(|status| status.flags().contains(FsFlags::ST_NOEXEC)) {
+        let found = format!("'{shown}' is mounted with noexec: a program that comes with its job cannot run");
+        checks.push(DoctorCheck::noted(
+            "execute",
+            found,
+            "mount it without noexec, or set EXECUTE to another place",
+        ));
+    }
+    checks
+}
+
+/// A startd uses no slot whose EXECUTE belongs to somebody else (`check_execute_dir_perms`): ours does.
+fn check_execute_owner(patient: &DoctorInput<'_>, path: &Path) -> Option<DoctorCheck> {
+    let identity = patient.account.as_ref().ok()?.identity.as_ref();
+    let wanted = identity.map_or_else(identity::effective_uid, |identity| identity.uid);
+    let owner = std::fs::metadata(path).ok()?.uid();
+    (owner != wanted).then(|| {
+        let shown = path.display();
+        let found = format!(
+            "'{shown}' belongs to uid {owner}, and HTCondor's account is uid {wanted}: the slots here do with it, a startd's are broken"
+        );
+        DoctorCheck::noted("execute", found, format!("chown {wanted} '{shown}' for a pool"))
+    })
+}
+
+/// Hooks work in LOG, under their own account.
+fn check_log_directory(patient: &DoctorInput<'_>, log: &Path) -> DoctorCheck {
+    let shown = log.display();
+    let identity = patient.account.as_ref().ok().and_then(|account| account.identity.as_ref());
+    let access = identity::run_as(identity, || eaccess(log, AccessFlags::X_OK));
+    match access.and_then(|access| access.map_err(std::io::Error::from)) {
+        Ok(()) => DoctorCheck::passed("log", format!("hooks work in '{shown}'")),
+        Err(error) => DoctorCheck::failed(
+            "log",
+            format!("hooks cannot enter '{shown}': {error}"),
+            "let the account of the hooks search it and all directories above it",
+        ),
+    }
+}
+
+/// An execution point keeps nothing in SPOOL; job hooks that share one with a router do.
+fn check_spool(patient: &DoctorInput<'_>) -> Option<DoctorCheck> {
+    let view = patient.config.view(patient.world);
+    let setting = view.string("SPOOL").ok().flatten().filter(|setting| !setting.origin.is_default())?;
+    let path = PathBuf::from(setting.value.to_string());
+    Some(match path.is_dir() {
+        true => DoctorCheck::passed("spool", format!("'{}'; the slots keep nothing there", path.display())),
+        false => DoctorCheck::noted(
+            "spool",
+            format!("{}: SPOOL: '{}' is no directory; the slots need none", setting.origin, path.display()),
+            "make it if routers or job hooks of yours use it",
+        ),
+    })
+}
+
+/// Our own clock against what was written before, and against that of the file system.
+fn check_clock(patient: &DoctorInput<'_>, execute: Option<&Path>) -> DoctorCheck {
+    let now = SystemTime::now();
+    let sources = patient.config.set.sources().iter().filter(|source| source.kind == SourceKind::File);
+    for source in sources {
+        let path = PathBuf::from(source.name.to_string());
+        let written = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+        if let Ok(ahead) = written.unwrap_or(now).duration_since(now)
+            && ahead > MAX_CLOCK_SKEW
+        {
+            let found = format!("'{}' was written {} s from now", path.display(), ahead.as_secs());
+            return DoctorCheck::noted(
+                "clock",
+                found,
+                "set the clock; deadlines of jobs and hooks' dates go by it",
+            );
+        }
+    }
+    let apart = execute.and_then(|execute| {
+        let file = tempfile::NamedTempFile::new_in(execute).ok()?;
+        let made = file.as_file().metadata().and_then(|metadata| metadata.modified()).ok()?;
+        let now = SystemTime::now();
+        Some(made.duration_since(now).unwrap_or_else(|error| error.duration()))
+    });
+    match apart {
+        Some(apart) if apart > MAX_CLOCK_SKEW => DoctorCheck::noted(
+            "clock",
+            format!("the file system of EXECUTE is {} s apart from our clock", apart.as_secs()),
+            "synchronise both, for programs that compare dates of files",
+        ),
+        _ => DoctorCheck::passed("clock", "it agrees with the dates of files"),
+    }
+}

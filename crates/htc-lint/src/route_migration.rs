@@ -1,0 +1,251 @@
+//! Routes of the old syntax written as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, with what is lost or to be looked at.
+
+use bstr::{BString, ByteSlice};
+use serde::Serialize;
+
+use crate::transforms::{TransformRunner, lint};
+use htc_base::quirks::QuirkMode;
+use htc_base::text::caseless;
+use htc_base::world::World;
+use htc_classad::Dialect;
+use htc_config::ConfigView;
+use htc_router::RouterParameters;
+use htc_router::old_routes::OldRoute;
+use htc_router::route::{Route, RouteLoadContext};
+use htc_router::table_note::{NoteSubject, RouteError};
+
+/// What became of a route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MigratedRouteRecord {
+    /// The parameter that the old route stands in.
+    pub source: String,
+    /// Its place there.
+    pub number: usize,
+    /// What the new route is called; without it there is none.
+    pub name: Option<String>,
+    /// The value of `JOB_ROUTER_ROUTE_<name>`.
+    pub route: Option<String>,
+    /// What is lost or to be looked at.
+    pub problems: Vec<String>,
+}
+
+/// The new configuration while it is written.
+pub struct RouteMigration<'a> {
+    view: &'a ConfigView<'a>,
+    world: &'a dyn World,
+    /// Its text so far.
+    pub text: Vec<u8>,
+    /// What became of each route.
+    pub routes: Vec<MigratedRouteRecord>,
+    /// How often something was lost.
+    pub failed: usize,
+    entries: Vec<MigratedRoute>,
+}
+
+/// A route of the new configuration.
+struct MigratedRoute {
+    /// The name of the old route; one of the same name replaces it.
+    old_name: BString,
+    /// The name in the parameter.
+    name: String,
+    /// Its statement, with the comments before it.
+    text: Vec<u8>,
+    /// Its number among the rows.
+    row: usize,
+}
+
+/// A name that can stand in a parameter's.
+fn parameter_name(name: &[u8], number: usize) -> String {
+    let kept: String = name
+        .iter()
+        .map(|&byte| char::from(byte))
+        .map(|character| if character.is_ascii_alphanumeric() || character == '_' { character } else { '_' })
+        .collect();
+    if kept.trim_matches('_').is_empty() { format!("route{number}") } else { kept }
+}
+
+impl<'a> RouteMigration<'a> {
+    /// Nothing has been written.
+    pub fn new(view: &'a ConfigView<'a>, world: &'a dyn World) -> Self {
+        RouteMigration { view, world, text: Vec::new(), routes: Vec::new(), failed: 0, entries: Vec::new() }
+    }
+
+    /// Writes a route that routers load, or says why there is none.
+    pub fn add_route(&mut self, route: &OldRoute) {
+        let (source, number) = (route.source.to_string(), route.number);
+        self.routes.push(MigratedRouteRecord { source, number, ..MigratedRouteRecord::default() });
+        self.write_route(route);
+    }
+
+    /// Writes the routes in their order, and the list of their names; nothing where there is none.
+    pub fn finish(&mut self) {
+        if self.entries.is_empty() {
+            return;
+        }
+        self.entries.iter().for_each(|entry| self.text.extend(&entry.text));
+        let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
+        self.text.extend(format!("JOB_ROUTER_ROUTE_NAMES = {}\n", names.join(" ")).into_bytes());
+    }
+
+    /// Something is lost.
+    fn record_loss(&mut self, text: &str) {
+        self.failed += 1;
+        self.record_warning(text);
+    }
+
+    /// Something about the present route is to be looked at.
+    fn record_warning(&mut self, text: &str) {
+        if let Some(row) = self.routes.last_mut() {
+            row.problems.push(text.to_owned());
+        }
+    }
+
+    fn write_route(&mut self, route: &OldRoute) {
+        let place = format!("{} [{}]", route.source, route.number);
+        let converted = match &route.converted {
+            Ok(converted) => converted,
+            Err(error) => return self.record_loss(&format!("{place}: {error}")),
+        };
+        for name in &converted.unnameable {
+            self.record_loss(&format!("{place}: '{name}' is left out: no statement can name it"));
+        }
+        let former = self.entries.iter().position(|entry| {
+            !converted.name.trim().is_empty() && caseless::eq(&entry.old_name, &converted.name)
+        });
+        let name = match former {
+            Some(at) => {
+                let (known, name) = (&self.entries[at].name, parameter_name(&converted.name, at + 1));
+                if known.eq_ignore_ascii_case(&name) { name } else { known.clone() }
+            }
+            None => self.unused_name(&place, &converted.name),
+        };
+        let knobs = RouterParameters::load(self.view, &mut |_| {});
+        let mut complaints = Vec::new();
+        let mut say = |subject: NoteSubject, _: BString| {
+            if let NoteSubject::InvalidValue(text) = subject {
+                complaints.push(text);
+            }
+        };
+        let (view, world) = (self.view, self.world);
+        let with = RouteLoadContext { view, parameters: &knobs, world, quirks: QuirkMode::Manual };
+        let loaded = Route::load(name.as_bytes(), &converted.text, with, &mut say);
+        complaints.iter().for_each(|text| self.record_warning(&format!("{place}: {text}")));
+        if let Err(error) = loaded {
+            let hint = match error {
+                RouteError::NoRequirements => "; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT",
+                _ => "",
+            };
+            let error = error.to_string();
+            let text =
+                format!("{place}: route {name} is left out, no router loads it: {}{hint}", error.trim_end());
+            return self.record_loss(&text);
+        }
+        if let Ok(transform) = converted.to_transform(Dialect::of_world(world)) {
+            let findings = lint(&transform, TransformRunner::Router, Some(view), world);
+            for finding in findings.iter().filter(|finding| finding.rule == "universe") {
+                self.record_warning(&format!("{place}: {}; {}", finding.message, finding.fix));
+            }
+        }
+        if former.is_some() && route.overrides == Some(false) {
+            return self.record_warning(&format!(
+                "{place}: route {name} is there already, and OverrideRoutingEntry is false: left out"
+            ));
+        }
+        let statement: Vec<BString> = route_lines(&converted.text).collect();
+        if let Some(row) = self.routes.last_mut() {
+            row.route = Some(statement.iter().map(|line| format!("{line}\n")).collect());
+            row.name = Some(name.clone());
+        }
+        let text = route_statement(&place, route, &name, &statement);
+        let row = self.routes.len() - 1;
+        let entry = MigratedRoute { old_name: converted.name.clone(), name, text, row };
+        match former {
+            Some(at) => self.replace_route(at, entry, &place, route.overrides.is_none()),
+            None => self.entries.push(entry),
+        }
+    }
+
+    /// A name for the parameter of an old route that no other has.
+    fn unused_name(&mut self, place: &str, old: &[u8]) -> String {
+        let number = self.entries.len() + 1;
+        let name = parameter_name(old, number);
+        if !self.entries.iter().any(|entry| entry.name.eq_ignore_ascii_case(&name)) {
+            return name;
+        }
+        let free = format!("{name}_{number}");
+        self.record_warning(&format!(
+            "{place}: another route is called {name} already: this one is called {free}"
+        ));
+        free
+    }
+
+    /// Puts a route in the place of the former one of its name, as routers did.
+    fn replace_route(&mut self, at: usize, entry: MigratedRoute, place: &str, is_unsaid: bool) {
+        let name = entry.name.clone();
+        let former = std::mem::replace(&mut self.entries[at], entry);
+        let row = &mut self.routes[former.row];
+        (row.name, row.route) = (None, None);
+        row.problems.push(format!("route {name} is replaced by {place}"));
+        let former = format!("{} [{}]", row.source, row.number);
+        if is_unsaid {
+            self.record_warning(&format!(
+                "{place}: route {name} takes the place of {former}; OverrideRoutingEntry = true says that this is meant"
+            ));
+        }
+    }
+}
+
+/// The statement of a route with the comments before it.
+fn route_statement(place: &str, route: &OldRoute, name: &str, statement: &[BString]) -> Vec<u8> {
+    let mut text = format!("# from {place}\n").into_bytes();
+    for comment in &route.comments {
+        // A backslash at the end would draw the next line into the comment.
+        let comment = comment.trim_end_with(|character| character == '\\').trim_end();
+        text.extend([b"# ", comment, b"\n"].concat());
+    }
+    text.extend(format!("JOB_ROUTER_ROUTE_{name} @=route\n").into_bytes());
+    statement.iter().for_each(|line| text.extend([b"   ", line.as_slice(), b"\n"].concat()));
+    text.extend(b"@route\n\n");
+    text
+}
+
+/// The lines of a converted route without its name, which the parameter's says.
+fn route_lines(text: &[u8]) -> impl Iterator<Item = BString> + '_ {
+    text.lines()
+        .map(ByteSlice::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with(b"NAME "))
+        .map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_router::old_routes;
+    use htc_testing::config_of;
+
+    #[test]
+    fn old_routes_are_written_anew_and_what_no_router_loads_is_left_out() {
+        let old = "[ Name = \"my site\"; Requirements = true; TargetUniverse = 5; set_A = 1 ] [ Name = \"none\"; TargetUniverse = 5 ]";
+        let (config, world) = config_of("JOB_ROUTER", &format!("JOB_ROUTER_ENTRIES = {old}\n"));
+        let view = config.view(&world);
+        let mut conversion = RouteMigration::new(&view, &world);
+        old_routes::load_old_routes(&view, &world, false, &mut |_| {})
+            .iter()
+            .for_each(|route| conversion.add_route(route));
+        conversion.finish();
+        let [one, other] = &conversion.routes[..] else { panic!("{:?}", conversion.routes) };
+        assert_eq!((one.name.as_deref(), one.number), (Some("my_site"), 1));
+        assert!(one.route.as_ref().is_some_and(|text| text.contains("SET A 1\n")), "{one:?}");
+        assert_eq!((other.name.as_deref(), other.problems.len(), conversion.failed), (None, 1, 1));
+        assert!(
+            other.problems[0].ends_with("; give it some, or set JOB_ROUTER_SOURCE_JOB_CONSTRAINT"),
+            "{other:?}"
+        );
+        let text = conversion.text.to_str_lossy();
+        assert!(
+            text.starts_with("# from JOB_ROUTER_ENTRIES [1]\nJOB_ROUTER_ROUTE_my_site @=route\n   "),
+            "{text}"
+        );
+        assert!(text.ends_with("@route\n\nJOB_ROUTER_ROUTE_NAMES = my_site\n"), "{text}");
+    }
+}

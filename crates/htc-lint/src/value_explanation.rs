@@ -1,0 +1,319 @@
+//! The story of one value, from every place that set it to every step of its expansion and to who reads it.
+
+use bstr::{BStr, BString, ByteSlice};
+
+use crate::config::{LintSubject, name_usage};
+use htc_base::text::caseless;
+use htc_base::text::similar_names;
+use htc_base::world::World;
+use htc_config::expand::{self, ExpansionStep};
+use htc_config::macro_set::{DefinitionPlace, FoundMacro};
+use htc_config::{Config, ConfigView, SourceId, defaults, descriptions};
+
+/// One definition.
+#[derive(Clone, Debug)]
+pub struct DefinitionRecord {
+    /// Where it stands, as the tool says it.
+    pub place: BString,
+    /// The value as written.
+    pub raw: BString,
+    /// The files that included its file, and the lines they did it on, innermost first.
+    pub included_from: Vec<(BString, u32)>,
+}
+
+/// A definition that a condition left out.
+#[derive(Clone, Debug)]
+pub struct DisabledDefinition {
+    /// Where it stands.
+    pub place: BString,
+    /// The value as written.
+    pub raw: BString,
+    /// The condition that does not hold, and its line.
+    pub condition: (BString, u32),
+}
+
+/// One name that is tried before the plain one.
+#[derive(Clone, Debug)]
+pub struct ParameterLookup {
+    /// The name with its prefix.
+    pub name: BString,
+    /// What the prefix is: `local name`, `subsystem`; nothing for the plain name.
+    pub kind: &'static str,
+    /// What was found.
+    pub verdict: &'static str,
+}
+
+/// Where the value that counts comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueOrigin {
+    /// A source set it.
+    Set,
+    /// It is detected.
+    Detected(BString),
+    /// The table's default; the subsystem whose own it is.
+    Default(Option<BString>),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// The table's entry.
+#[derive(Clone, Debug)]
+pub struct TableEntry {
+    /// The default, before expansion.
+    pub default: BString,
+    /// The type.
+    pub kind: &'static str,
+    /// The least and greatest value, where there are such.
+    pub range: Option<(BString, BString)>,
+}
+
+/// One step of the expansion.
+#[derive(Clone, Debug)]
+pub struct ExpansionRecord {
+    /// How deep in references of references.
+    pub depth: usize,
+    /// The reference.
+    pub reference: BString,
+    /// What it becomes.
+    pub value: BString,
+    /// Where that stands; empty for functions.
+    pub origin: String,
+}
+
+/// Everything there is to tell.
+#[derive(Clone, Debug)]
+pub struct ValueExplanation {
+    /// The name as asked.
+    pub name: BString,
+    /// The names that are tried, up to the one that counts.
+    pub looked_up: Vec<ParameterLookup>,
+    /// Where the value comes from.
+    pub value_origin: ValueOrigin,
+    /// Every definition, the last one counts.
+    pub definitions: Vec<DefinitionRecord>,
+    /// Definitions of a name that is always detected.
+    pub ineffective_definitions: Vec<DefinitionRecord>,
+    /// Definitions that conditions left out.
+    pub disabled_definitions: Vec<DisabledDefinition>,
+    /// Who reads it.
+    pub usage: name_usage::NameUsage,
+    /// What the parameter is for.
+    pub description: Option<&'static str>,
+    /// What the table says.
+    pub table_entry: Option<TableEntry>,
+    /// The value before expansion.
+    pub raw: Option<BString>,
+    /// The steps of the expansion.
+    pub steps: Vec<ExpansionRecord>,
+    /// Messages of functions that failed.
+    pub messages: Vec<BString>,
+    /// The value in the end, or why there is none; `None` where nothing sets it.
+    pub value: Option<Result<BString, String>>,
+    /// What may have been meant by a name without a value.
+    pub hints: Vec<String>,
+}
+
+impl ValueExplanation {
+    /// Collects it.
+    pub fn explain(name: &BStr, subject: &LintSubject<'_>) -> ValueExplanation {
+        let (config, view, world) = (subject.config, &subject.view, subject.world);
+        let found = config.set.find(name, &config.context, world);
+        let told = |place: &DefinitionPlace, raw: &BString| DefinitionRecord {
+            place: config.set.describe_place(place),
+            raw: raw.clone(),
+            included_from: including_files(config, place.source),
+        };
+        let (comes, definitions) = match &found {
+            Some(FoundMacro::Set(entry)) => {
+                let all = entry.replaced.iter().chain(std::iter::once(&entry.current));
+                (ValueOrigin::Set, all.map(|definition| told(&definition.place, &definition.raw)).collect())
+            }
+            Some(FoundMacro::Detected { value, .. }) => (ValueOrigin::Detected((*value).into()), Vec::new()),
+            Some(FoundMacro::Default(parameter)) => {
+                (ValueOrigin::Default(parameter.subsystem().map(BString::from)), Vec::new())
+            }
+            None => (ValueOrigin::Nowhere, Vec::new()),
+        };
+        let usage = name_usage::classify_usage(subject, name);
+        let in_vain = config.set.displaced_entries().filter(|entry| caseless::eq(&entry.name, name));
+        let left_out = config.skipped.iter().filter(|skipped| caseless::eq(&skipped.name, name));
+        let mut story = ValueExplanation {
+            name: name.to_owned(),
+            looked_up: look_up_names(name, config, world, usage.is_used()),
+            value_origin: comes,
+            definitions,
+            ineffective_definitions: in_vain
+                .map(|entry| told(&entry.current.place, &entry.current.raw))
+                .collect(),
+            disabled_definitions: left_out
+                .map(|skipped| DisabledDefinition {
+                    place: config.set.describe_place(&skipped.place),
+                    raw: skipped.value.clone(),
+                    condition: skipped.condition.clone(),
+                })
+                .collect(),
+            usage,
+            description: descriptions::find_description(name).map(|description| description.text),
+            table_entry: find_table_entry(name),
+            raw: None,
+            steps: Vec::new(),
+            messages: Vec::new(),
+            value: None,
+            hints: Vec::new(),
+        };
+        match &found {
+            Some(found) => {
+                story.expand_value(found, view, world, config);
+                story.hints = settings_for_others(name, config)
+                    .map(|(set, _)| format!("{set}, which counts there"))
+                    .collect();
+            }
+            None => story.hints = suggest_names(name, config),
+        }
+        story
+    }
+
+    fn expand_value(
+        &mut self,
+        found: &FoundMacro<'_>,
+        view: &ConfigView<'_>,
+        world: &dyn World,
+        config: &Config,
+    ) {
+        let raw = BString::from(found.raw().into_owned());
+        let mut steps: Vec<ExpansionStep> = Vec::new();
+        let mut messages = Vec::new();
+        let name: &BStr = self.name.as_ref();
+        let mut report = |message: expand::FunctionFailure| messages.push(message.text);
+        let expander = expand::Expander::new(view, world, &mut report).for_value_of(name);
+        let value = expander.recording_steps(&mut steps).expand_file_mode(&raw);
+        self.steps = steps
+            .into_iter()
+            .map(|step| ExpansionRecord {
+                depth: step.depth,
+                origin: origin_of_reference(&step.reference, config, view, world),
+                reference: step.reference,
+                value: step.value,
+            })
+            .collect();
+        self.messages = messages;
+        self.value = Some(value.map_err(|error| error.to_string()));
+        self.raw = Some(raw);
+    }
+
+    /// Whether there is a value that readers see.
+    pub fn has_value(&self) -> bool {
+        matches!(&self.value, Some(Ok(value)) if !value.is_empty())
+    }
+}
+
+fn find_table_entry(name: &BStr) -> Option<TableEntry> {
+    let parameter = defaults::find(name)?;
+    Some(TableEntry {
+        default: parameter.default().into_owned().into(),
+        kind: parameter.parameter_type().name(),
+        range: parameter.range().map(|(min, max)| (min.into(), max.into())),
+    })
+}
+
+/// The verdict on a transform or route if it has the old syntax, an ad in brackets.
+fn old_syntax_verdict(name: &[u8]) -> Option<&'static str> {
+    let is = |prefix: &str| caseless::starts_with(name, prefix.as_bytes());
+    if is("JOB_TRANSFORM_") {
+        return Some("is set, but it has the old syntax: the schedd ignores it");
+    }
+    is("JOB_ROUTER_ROUTE_").then_some("is set, but it has the old syntax: the job router refuses it")
+}
+
+/// The names that are tried and which one there is.
+fn look_up_names(name: &BStr, config: &Config, world: &dyn World, is_used: bool) -> Vec<ParameterLookup> {
+    let who = &config.context;
+    let is_ad = |found: FoundMacro<'_>| found.raw().trim_ascii_start().starts_with(b"[");
+    let is_set = || config.set.find(name, who, world).is_some_and(is_ad);
+    let counts = match old_syntax_verdict(name) {
+        Some(ignored) if is_set() => ignored,
+        _ if is_used => "is set: it counts",
+        _ => "is set, and nothing is known to read it",
+    };
+    let mut all = Vec::new();
+    let prefixes = [("local name", &who.local_name), ("subsystem", &who.subsystem)];
+    for (kind, prefix) in prefixes.into_iter().filter(|(_, prefix)| !prefix.is_empty()) {
+        let set = config.set.find_with_prefix(prefix, name).is_some();
+        let default = defaults::find_in_subsystem(prefix, name).is_some();
+        let verdict = match (set, default) {
+            (true, _) => counts,
+            (false, true) => "is not set, but has a default of its own: that counts",
+            (false, false) => "is not set",
+        };
+        all.push(ParameterLookup { name: format!("{prefix}.{name}").into(), kind, verdict });
+        if set || default {
+            return all;
+        }
+    }
+    if matches!(config.set.find(name, who, world), Some(FoundMacro::Set(_))) {
+        all.push(ParameterLookup { name: name.to_owned(), kind: "", verdict: counts });
+    }
+    all
+}
+
+/// Which files included a source, innermost first.
+fn including_files(config: &Config, source: SourceId) -> Vec<(BString, u32)> {
+    let mut chain = Vec::new();
+    let mut at = config.set.source(source).included_from;
+    while let Some((includer, line)) = at {
+        let source = config.set.source(includer);
+        chain.push((source.name.clone(), line));
+        at = source.included_from.filter(|_| chain.len() < 64);
+    }
+    chain
+}
+
+/// Where the value of a plain reference stands.
+fn origin_of_reference(
+    reference: &[u8],
+    config: &Config,
+    view: &ConfigView<'_>,
+    world: &dyn World,
+) -> String {
+    let Some(body) = reference.strip_prefix(b"$(").and_then(|rest| rest.strip_suffix(b")")) else {
+        return String::new();
+    };
+    let name = body.split(|&b| b == b':').next().unwrap_or_default();
+    match config.set.find(name, &config.context, world) {
+        Some(found) if !found.raw().is_empty() => view.origin(&found).to_string(),
+        _ if body.contains(&b':') => format!("{} is not defined: its default", BStr::new(name)),
+        _ => format!("{} is not defined", BStr::new(name)),
+    }
+}
+
+/// Settings of the name for other daemons or local names than the one that the configuration was read for: that it is set and
+/// where, and the prefix.
+fn settings_for_others<'a>(name: &'a BStr, config: &'a Config) -> impl Iterator<Item = (String, &'a BStr)> {
+    let own = [&config.context.subsystem, &config.context.local_name];
+    config.set.entries().filter_map(move |entry| {
+        let (prefix, last) = entry.name.split_once_str(".")?;
+        if !caseless::eq(last, name) || own.iter().any(|own| caseless::eq(own, prefix)) {
+            return None;
+        }
+        let place = config.set.describe_place(&entry.current.place);
+        Some((format!("{} is set at {place}", entry.name), BStr::new(prefix)))
+    })
+}
+
+/// What may have been meant by a name that nobody knows.
+pub fn suggest_names(name: &BStr, config: &Config) -> Vec<String> {
+    if name.contains(&b'=') {
+        let name = BStr::new(name.trim_ascii());
+        return vec![format!("names are looked up here; to set one, use --set-knob {name}")];
+    }
+    let mut hints = Vec::new();
+    hints.extend(
+        settings_for_others(name, config).map(|(set, prefix)| format!("{set}; use --subsystem {prefix}")),
+    );
+    let set = config.set.entries().map(|entry| &entry.name[..]);
+    let known = set.chain(defaults::all().map(|parameter| parameter.name()));
+    if let Some(near) = similar_names::nearest(name, known) {
+        hints.push(format!("did you mean {}?", BStr::new(near)));
+    }
+    hints
+}

@@ -1,0 +1,36 @@
+//! Reading to the end what may have none.
+
+use std::io::{self, Read};
+
+/// More than any file has that is read as a whole, in bytes.
+const MAX_FILE_SIZE: u64 = 1 << 30;
+
+/// All that a file or pipe has.
+///
+/// # Errors
+/// Those of the input; `FileTooLarge` for more than 1 GiB, such as /dev/zero has.
+pub fn read_whole(read: impl Read) -> io::Result<Vec<u8>> {
+    read_at_most(read, MAX_FILE_SIZE)
+}
+
+fn read_at_most(read: impl Read, largest: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    read.take(largest + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > largest {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 GiB"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_an_error() {
+        assert_eq!(read_at_most(&b"abc"[..], 3).unwrap(), b"abc");
+        let error = read_at_most(io::repeat(0), 3).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(error.to_string(), "it is larger than 1 GiB");
+    }
+}

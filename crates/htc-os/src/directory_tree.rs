@@ -1,0 +1,471 @@
+//! Trees that others may change while we remove them: walked by descriptor, so that no path is looked up twice.
+//!
+//! Whoever owns a directory may put a link into its place at any moment. With root's rights a path that was a
+//! directory of the job when it was looked at could so lead anywhere when it is used; a descriptor cannot.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::dir::{Dir, Type};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, renameat};
+use nix::sys::stat::{Mode, fchmod, fstat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+/// Something in a tree that could not be removed.
+#[derive(Debug)]
+pub struct RemovalFailure {
+    /// Which file or directory.
+    pub path: PathBuf,
+    /// Why.
+    pub error: io::Error,
+}
+
+/// How many directories are held open at once; deeper ones are moved up to the root of the tree.
+const MAX_OPEN_DIRECTORIES: usize = 64;
+
+/// How often a directory is looked through again in which something has come up meanwhile.
+const MAX_RESCANS: u32 = 3;
+
+/// How many names are tried for a directory that is moved up.
+const MAX_NAME_TRIES: u32 = 100;
+
+/// How a directory is entered: never through a link.
+const DIRECTORY_OPEN_FLAGS: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_DIRECTORY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_NONBLOCK)
+    .union(OFlag::O_CLOEXEC);
+
+/// Removes a tree and tells what could not be removed. Links are removed, never followed, also those that come into the
+/// place of a directory meanwhile. A directory of our own without the right to write is opened up for it and, when
+/// something in it stays, gets its mode back.
+///
+/// A tree that is not there is no failure. Depth costs neither stack nor descriptors: directories that are too deep, or
+/// for which there is no descriptor left, are moved up to the root on the way.
+pub fn remove_tree(root: &Path) -> Vec<RemovalFailure> {
+    match TreeRemoval::new(root) {
+        Ok(mut removal) => {
+            while removal.remove_next() {}
+            removal.failures
+        }
+        Err(Errno::ENOENT) => Vec::new(),
+        Err(errno) => vec![RemovalFailure { path: root.to_owned(), error: errno.into() }],
+    }
+}
+
+/// Gives every directory of a tree mode 0700. Those below [`remove_tree`]'s depth are left out: it has moved them up.
+pub fn make_directories_private(root: &Path) {
+    let Ok((above, name)) = open_parent(root) else { return };
+    let mut levels = vec![OpenDirectory::parent_of_root(above, name)];
+    while let Some(level) = levels.last_mut() {
+        let Some(entry) = level.entries.pop() else {
+            levels.pop();
+            continue;
+        };
+        if levels.len() <= MAX_OPEN_DIRECTORIES
+            && entry.may_be_directory
+            && let Some(above) = levels.last()
+            && let Ok(entered) = OpenDirectory::enter(above.directory.as_fd(), entry.name)
+        {
+            let _ = fchmod(&entered.directory, Mode::S_IRWXU);
+            levels.push(entered);
+        }
+    }
+}
+
+/// The directory that holds the tree, and its name in it.
+fn open_parent(root: &Path) -> nix::Result<(OwnedFd, CString)> {
+    let name = root.file_name().and_then(|name| CString::new(name.as_bytes()).ok()).ok_or(Errno::EINVAL)?;
+    let above = root.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((open(above, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?, name))
+}
+
+/// One name in a directory.
+struct DirectoryEntry {
+    name: CString,
+    may_be_directory: bool,
+}
+
+/// A directory on the way to what is being removed.
+struct OpenDirectory {
+    directory: OwnedFd,
+    name: CString,
+    /// Its mode, where we have changed it.
+    original_mode: Option<Mode>,
+    /// What has not been looked at in it.
+    entries: Vec<DirectoryEntry>,
+    /// Something in it stays, which has been told.
+    failure_reported: bool,
+    /// How often it may be looked through again.
+    rescans_left: u32,
+}
+
+impl OpenDirectory {
+    /// The directory that holds the tree, in which nothing else is touched.
+    fn parent_of_root(directory: OwnedFd, name: CString) -> Self {
+        let entries = vec![DirectoryEntry { name, may_be_directory: true }];
+        OpenDirectory {
+            directory,
+            name: CString::default(),
+            original_mode: None,
+            entries,
+            failure_reported: false,
+            rescans_left: 0,
+        }
+    }
+
+    /// Enters a directory by its name in another, and opens it up where that is needed and allowed.
+    fn enter(above: BorrowedFd<'_>, name: CString) -> nix::Result<Self> {
+        let (directory, changed) = match open_directory(above, name.as_c_str()) {
+            Ok(directory) => {
+                let mode = mode_of(&directory)?;
+                let opened =
+                    !mode.contains(Mode::S_IRWXU) && fchmod(&directory, mode | Mode::S_IRWXU).is_ok();
+                (directory, opened.then_some(mode))
+            }
+            Err(Errno::EACCES) => open_with_chmod(above, &name)?,
+            Err(errno) => return Err(errno),
+        };
+        let entries = read_entries(&directory)?;
+        Ok(OpenDirectory {
+            directory,
+            name,
+            original_mode: changed,
+            entries,
+            failure_reported: false,
+            rescans_left: MAX_RESCANS,
+        })
+    }
+}
+
+/// Opens a directory, unless something else is mounted on it: that is not of the tree.
+fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
+    match openat2(
+        above,
+        name,
+        OpenHow::new().flags(DIRECTORY_OPEN_FLAGS).resolve(ResolveFlag::RESOLVE_NO_XDEV),
+    ) {
+        Err(Errno::EXDEV) => Err(Errno::EBUSY),
+        // A kernel that does not know the call, or a container that does not allow it.
+        Err(Errno::ENOSYS | Errno::EPERM) => openat(above, name, DIRECTORY_OPEN_FLAGS, Mode::empty()),
+        opened => opened,
+    }
+}
+
+/// Enters a directory that has to get the right to it first. It is held by a descriptor without any right meanwhile, so
+/// that its mode is changed and no other's.
+fn open_with_chmod(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<(OwnedFd, Option<Mode>)> {
+    let handle = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let handle = openat(above, name, handle, Mode::empty())?;
+    let mode = mode_of(&handle)?;
+    let itself = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let opened = fs::Permissions::from_mode((mode | Mode::S_IRWXU).bits());
+    fs::set_permissions(itself, opened).map_err(|_| Errno::EACCES)?;
+    Ok((openat(&handle, c".", DIRECTORY_OPEN_FLAGS, Mode::empty())?, Some(mode)))
+}
+
+fn mode_of(file: &OwnedFd) -> nix::Result<Mode> {
+    Ok(Mode::from_bits_truncate(fstat(file)?.st_mode))
+}
+
+fn read_entries(directory: &OwnedFd) -> nix::Result<Vec<DirectoryEntry>> {
+    let duplicate =
+        directory.try_clone().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
+    let mut entries = Vec::new();
+    for entry in Dir::from_fd(duplicate)?.iter() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name != c"." && name != c".." {
+            let may_be_directory = matches!(entry.file_type(), None | Some(Type::Directory));
+            entries.push(DirectoryEntry { name: name.to_owned(), may_be_directory });
+        }
+    }
+    Ok(entries)
+}
+
+/// A removal under way.
+struct TreeRemoval {
+    root: PathBuf,
+    /// First the directory that holds the tree, then the tree's root, then the way down from it.
+    levels: Vec<OpenDirectory>,
+    /// How many names have been used for directories that were moved up.
+    names_used: u32,
+    failures: Vec<RemovalFailure>,
+}
+
+impl TreeRemoval {
+    fn new(root: &Path) -> nix::Result<Self> {
+        let (above, name) = open_parent(root)?;
+        let levels = vec![OpenDirectory::parent_of_root(above, name)];
+        Ok(TreeRemoval { root: root.to_owned(), levels, names_used: 0, failures: Vec::new() })
+    }
+
+    /// Does the next thing; whether there was one.
+    fn remove_next(&mut self) -> bool {
+        let Some(level) = self.levels.last_mut() else { return false };
+        match level.entries.pop() {
+            Some(entry) => self.remove_entry(entry),
+            None => self.leave_directory(),
+        }
+        true
+    }
+
+    /// Removes one entry, or enters it.
+    fn remove_entry(&mut self, entry: DirectoryEntry) {
+        let Some(level) = self.levels.last() else { return };
+        let above = level.directory.as_fd();
+        if !entry.may_be_directory {
+            match unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
+                Ok(()) | Err(Errno::ENOENT) => return,
+                Err(Errno::EISDIR) => {}
+                Err(errno) => return self.record_failure(&entry.name, errno),
+            }
+        }
+        let deep = self.levels.len() > MAX_OPEN_DIRECTORIES;
+        match OpenDirectory::enter(above, entry.name.clone()) {
+            Ok(_) if deep => self.move_to_root(entry),
+            Ok(entered) => self.levels.push(entered),
+            Err(Errno::EMFILE | Errno::ENFILE) if self.levels.len() > 2 => self.move_to_root(entry),
+            Err(Errno::ENOENT) => {}
+            // No directory, or none any more; a link is removed as any file is.
+            Err(Errno::ENOTDIR | Errno::ELOOP) => {
+                match unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
+                    Ok(()) | Err(Errno::ENOENT) => {}
+                    Err(errno) => self.record_failure(&entry.name, errno),
+                }
+            }
+            Err(errno) => {
+                // One that may not be entered may be empty.
+                if unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::RemoveDir).is_err() {
+                    self.record_failure(&entry.name, errno);
+                }
+            }
+        }
+    }
+
+    /// Moves a directory out of the one we are in, to the root of the tree, where it is looked at later.
+    fn move_to_root(&mut self, entry: DirectoryEntry) {
+        let [_, root, .., level] = self.levels.as_mut_slice() else {
+            return self.record_failure(&entry.name, Errno::EMFILE);
+        };
+        let mut result = Err(Errno::EEXIST);
+        for _ in 0..MAX_NAME_TRIES {
+            let Ok(name) = CString::new(format!(".deep.{}.{}", std::process::id(), self.names_used)) else {
+                break;
+            };
+            self.names_used = self.names_used.wrapping_add(1);
+            result = renameat(&level.directory, entry.name.as_c_str(), &root.directory, name.as_c_str());
+            match result {
+                Ok(()) => {
+                    root.entries.push(DirectoryEntry { name, may_be_directory: true });
+                    break;
+                }
+                // Somebody has taken the name.
+                Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
+                Err(_) => break,
+            }
+        }
+        if let Err(errno) = result {
+            self.record_failure(&entry.name, errno);
+        }
+    }
+
+    /// Removes the directory we are in, everything in it being gone.
+    fn leave_directory(&mut self) {
+        let Some(mut level) = self.levels.pop() else { return };
+        let Some(above) = self.levels.last_mut() else { return };
+        let name = level.name.as_c_str();
+        let removed = match unlinkat(&above.directory, name, UnlinkatFlags::RemoveDir) {
+            // Something else has come into its place.
+            Err(Errno::ENOTDIR) => unlinkat(&above.directory, name, UnlinkatFlags::NoRemoveDir),
+            removed => removed,
+        };
+        match removed {
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(Errno::ENOTEMPTY) if !level.failure_reported && level.rescans_left > 0 => {
+                level.rescans_left -= 1;
+                level.entries = read_entries(&level.directory).unwrap_or_default();
+                self.levels.push(level);
+            }
+            Err(errno) => {
+                if let Some(mode) = level.original_mode {
+                    let _ = fchmod(&level.directory, mode);
+                }
+                if level.failure_reported {
+                    above.failure_reported = true;
+                } else {
+                    self.record_failure(&level.name, errno);
+                }
+            }
+        }
+    }
+
+    /// Tells that something in the directory we are in stays.
+    fn record_failure(&mut self, name: &CStr, errno: Errno) {
+        let mut path = self.root.clone();
+        let names = self.levels.iter().skip(2).map(|level| level.name.as_c_str());
+        // In the directory that holds the tree there is nothing but the root.
+        let last = (self.levels.len() > 1).then_some(name);
+        path.extend(names.chain(last).map(|name| OsStr::from_bytes(name.to_bytes())));
+        if let Some(level) = self.levels.last_mut() {
+            level.failure_reported = true;
+        }
+        self.failures.push(RemovalFailure { path, error: errno.into() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_with_closed_directories_links_and_depth_goes_away() {
+        let home = tempfile::tempdir().unwrap();
+        let outside = home.path().join("outside");
+        fs::write(&outside, "keep").unwrap();
+        let root = home.path().join("scratch");
+        let mut deep = root.clone();
+        for _ in 0..200 {
+            deep.push("d");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        let closed = root.join("closed");
+        fs::create_dir(&closed).unwrap();
+        fs::write(closed.join("file"), "x").unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+        symlink(&outside, root.join("link")).unwrap();
+        symlink(home.path(), root.join("directory")).unwrap();
+        assert!(remove_tree(&root).is_empty());
+        assert!(!root.exists());
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "keep");
+        assert!(remove_tree(&root).is_empty(), "nothing is no failure");
+        assert!(remove_tree(&root.join("below/nothing")).is_empty());
+    }
+
+    #[test]
+    fn what_is_mounted_in_a_tree_is_none_of_it() {
+        if !crate::mounts::can_mount() {
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let (root, outside) = (home.path().join("scratch"), home.path().join("outside"));
+        let place = root.join("d/place");
+        fs::create_dir_all(&place).unwrap();
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("file"), "keep").unwrap();
+        let (none, flags) = (None::<&str>, nix::mount::MsFlags::MS_BIND);
+        nix::mount::mount(Some(&outside), &place, none, flags, none).unwrap();
+        let left = remove_tree(&root);
+        crate::mounts::unmount_below(&root);
+        assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "keep");
+        assert_eq!(left.iter().map(|one| one.path.as_path()).collect::<Vec<_>>(), [place.as_path()]);
+        assert!(remove_tree(&root).is_empty());
+    }
+
+    #[test]
+    fn a_tree_whose_paths_are_too_long_for_the_system_goes_away() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("scratch");
+        let chain = |top: &Path| {
+            let end = top.join("0123456789abcde/".repeat(120));
+            fs::create_dir_all(&end).unwrap();
+            fs::write(end.join("file"), "x").unwrap();
+            end
+        };
+        let first_end = chain(&root);
+        let second = home.path().join("second");
+        chain(&second);
+        fs::rename(&second, first_end.join("s")).unwrap();
+        let third = home.path().join("third");
+        chain(&third);
+        fs::rename(&third, first_end.join("s").join("0123456789abcde/".repeat(120)).join("t")).unwrap();
+        // Names that a job has taken beforehand.
+        fs::create_dir(root.join(format!(".deep.{}.0", std::process::id()))).unwrap();
+        fs::write(root.join(format!(".deep.{}.1", std::process::id())), "x").unwrap();
+        assert!(remove_tree(&root).is_empty());
+        assert!(!root.exists());
+    }
+
+    /// A directory outside with something in it, and a tree with the directory `a/b`.
+    fn tree() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let outside = home.path().join("outside");
+        fs::create_dir_all(outside.join("b")).unwrap();
+        for file in ["one", "two", "b/three"] {
+            fs::write(outside.join(file), "keep").unwrap();
+        }
+        let root = home.path().join("dir_7");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        for file in ["a/one", "a/two", "a/b/three"] {
+            fs::write(root.join(file), "x").unwrap();
+        }
+        (home, outside, root)
+    }
+
+    #[test]
+    fn a_directory_that_becomes_a_link_at_any_moment_leads_nowhere() {
+        let count = |path: &Path| fs::read_dir(path).map_or(0, |entries| entries.count());
+        // After each number of steps the directory, or the root itself, is replaced by a link to the outside.
+        for victim in ["a", "a/b", ""] {
+            for steps in 0..12 {
+                let (home, outside, root) = tree();
+                let mut removal = TreeRemoval::new(&root).unwrap();
+                for _ in 0..steps {
+                    removal.remove_next();
+                }
+                let path = if victim.is_empty() { root.clone() } else { root.join(victim) };
+                if fs::rename(&path, home.path().join("elsewhere")).is_ok() {
+                    symlink(&outside, &path).unwrap();
+                }
+                while removal.remove_next() {}
+                assert_eq!((count(&outside), count(&outside.join("b"))), (3, 1), "{victim} {steps}");
+                assert!(remove_tree(&root).is_empty(), "the link is removed itself");
+                assert!(fs::symlink_metadata(&root).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_stays_is_told_once_and_directories_get_their_modes_back() {
+        let (_home, _, root) = tree();
+        let closed = root.join("a/b");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
+        let mut removal = TreeRemoval::new(&root).unwrap();
+        // Until `a/b` has been entered: above, root, a, b.
+        while removal.levels.len() < 4 {
+            assert!(removal.remove_next());
+        }
+        assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o700);
+        // Something new comes up whenever all is gone.
+        let late = || fs::write(closed.join("late"), "x").is_ok();
+        while late() && removal.remove_next() {}
+        let told: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();
+        assert_eq!(told, std::slice::from_ref(&closed));
+        assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o500);
+        assert!(closed.join("late").exists());
+    }
+
+    #[test]
+    fn closing_directories_does_not_pass_through_links() {
+        let (_home, outside, root) = tree();
+        for open in [&outside, &root.join("a")] {
+            fs::set_permissions(open, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        symlink(&outside, root.join("link")).unwrap();
+        make_directories_private(&root);
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&root), mode(&root.join("a")), mode(&outside)), (0o700, 0o700, 0o755));
+        let link = root.with_file_name("as_root");
+        symlink(&outside, &link).unwrap();
+        make_directories_private(&link);
+        assert_eq!(mode(&outside), 0o755);
+    }
+}

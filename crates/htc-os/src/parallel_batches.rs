@@ -1,0 +1,188 @@
+//! A stream that several threads work off by portions, with the results taken in the order of the stream.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::num::NonZero;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::stop_flag::StopFlag;
+
+/// Portions that are worked off before further threads are started: less is done before those would be there.
+const SINGLE_THREADED_BATCHES: u64 = 4;
+
+/// How many portions from the one that is taken next may be worked off: a thread that was quicker with a later one leaves it and
+/// goes on, so that portions of unlike length keep no processor waiting, and what is left does not grow.
+const MAX_BATCHES_AHEAD: u64 = 8;
+
+/// How many threads are used: as many as were asked for, else one for each processor that this process may use.
+pub fn thread_count(asked: Option<NonZero<usize>>) -> usize {
+    asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
+}
+
+/// Works off a stream with so many threads, each with a hand to which portions are dealt, and a worker. What they make of portions
+/// is given to `collect` in the order of the stream, until that says that it has enough; who waits for more of the stream is told so
+/// by `enough`.
+///
+/// # Errors
+/// Those of the input.
+pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
+    threads: usize,
+    deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
+    worker: impl Fn() -> (H, W) + Sync,
+    mut collect: impl FnMut(T) -> bool + Send,
+    enough: &StopFlag,
+) -> io::Result<()> {
+    let state = ResultQueueState {
+        next_batch: 0,
+        waiting_results: BTreeMap::new(),
+        is_running: true,
+        error: None,
+        collect: &mut collect,
+    };
+    let line = ResultQueue { state: Mutex::new(state), progressed: Condvar::new(), stop_flag: enough };
+    let (mut hand, mut work) = worker();
+    if line.process_batches(&deal, &mut hand, &mut work, SINGLE_THREADED_BATCHES) {
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| {
+                    let (mut hand, mut work) = worker();
+                    line.process_batches(&deal, &mut hand, &mut work, u64::MAX)
+                });
+            }
+            line.process_batches(&deal, &mut hand, &mut work, u64::MAX);
+        });
+    }
+    line.state.into_inner().unwrap_or_else(PoisonError::into_inner).error.map_or(Ok(()), Err)
+}
+
+/// Where results wait until those before them are taken.
+struct ResultQueue<'c, C, T> {
+    state: Mutex<ResultQueueState<'c, C, T>>,
+    progressed: Condvar,
+    stop_flag: &'c StopFlag,
+}
+
+struct ResultQueueState<'c, C, T> {
+    /// The portion whose result is taken next.
+    next_batch: u64,
+    /// Results of later ones.
+    waiting_results: BTreeMap<u64, T>,
+    is_running: bool,
+    error: Option<io::Error>,
+    collect: &'c mut C,
+}
+
+impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
+    /// Works off portions up to a number; whether there may be more.
+    fn process_batches<H>(
+        &self,
+        deal: &impl Fn(&mut H) -> io::Result<Option<u64>>,
+        hand: &mut H,
+        work: &mut impl FnMut(&mut H) -> T,
+        end: u64,
+    ) -> bool {
+        let _watch = PanicGuard(self);
+        while self.lock_state().is_running {
+            let number = match deal(hand) {
+                Ok(Some(number)) => number,
+                Ok(None) => return false,
+                Err(error) => {
+                    self.lock_state().error.get_or_insert(error);
+                    return false;
+                }
+            };
+            let result = work(hand);
+            self.deliver_result(number, result);
+            if number + 1 == end {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the result of a portion and those that waited for it, or leaves it until it is its turn.
+    fn deliver_result(&self, number: u64, result: T) {
+        let mut state = self.lock_state();
+        while state.is_running && number >= state.next_batch + MAX_BATCHES_AHEAD {
+            state = self.progressed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.waiting_results.insert(number, result);
+        while state.is_running
+            && let Some(result) = state.take_next_result()
+        {
+            state.is_running = (state.collect)(result);
+        }
+        let goes_on = state.is_running;
+        drop(state);
+        self.progressed.notify_all();
+        if !goes_on {
+            self.stop_flag.set();
+        }
+    }
+}
+
+impl<C, T> ResultQueueState<'_, C, T> {
+    fn take_next_result(&mut self) -> Option<T> {
+        let result = self.waiting_results.remove(&self.next_batch)?;
+        self.next_batch += 1;
+        Some(result)
+    }
+}
+
+impl<'c, C, T> ResultQueue<'c, C, T> {
+    fn lock_state(&self) -> MutexGuard<'_, ResultQueueState<'c, C, T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the work of all where one of them panics, as nobody would take the results behind its own.
+struct PanicGuard<'l, 'c, C, T>(&'l ResultQueue<'c, C, T>);
+
+impl<C, T> Drop for PanicGuard<'_, '_, C, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock_state().is_running = false;
+            self.0.progressed.notify_all();
+            self.0.stop_flag.set();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::stream::{AdForm, AdReader};
+
+    #[test]
+    fn results_come_in_the_order_of_the_stream_however_many_work() {
+        let text: String = (0..400_000).map(|number| format!("A = {number}\n\n")).collect();
+        for threads in [1, 2, 7] {
+            let reader = AdReader::new(text.as_bytes(), Some(AdForm::Long));
+            let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+            let mut all = Vec::new();
+            let worker = || {
+                let work = |hand: &mut AdReader<io::Empty>| {
+                    let mut found = Vec::new();
+                    while let Some(record) = hand.next_ad().unwrap() {
+                        found.push(record.ad.literal("a").and_then(|value| value.as_int()).unwrap());
+                    }
+                    found
+                };
+                (like.batch_reader(), work)
+            };
+            process_in_parallel(
+                threads,
+                |hand| dealer.next_batch(hand),
+                worker,
+                |found: Vec<i64>| {
+                    all.extend(found);
+                    all.len() < 50_000
+                },
+                &StopFlag::new(),
+            )
+            .unwrap();
+            assert!(all.len() >= 50_000 && all.len() < 400_000, "{}", all.len());
+            assert!((0..).zip(&all).all(|(number, found)| number == *found));
+        }
+    }
+}

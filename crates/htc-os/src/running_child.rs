@@ -1,0 +1,420 @@
+//! One child from its spawn until it is reported: its pipes, its end, and what it leaves behind.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use nix::libc;
+use nix::sys::stat::fstat;
+
+use htc_base::process::{Exit, LeftoverPolicy};
+use htc_base::time::MonotonicTime;
+
+use super::accounting::{FamilyUsage, UsageTally};
+use super::child::{self, ReapedChild};
+use super::clock;
+use super::pipes::{InputWriter, OutputReader, PipeReadOutcome};
+use super::process_family::{self, EXEC_GRACE_PERIOD, ProcessFamily, SignalScope};
+use super::process_table::{self, Process};
+use super::reactor_event::{
+    CapturedOutput, ChildId, LeftoverProcess, OutputStream, ReactorEvent, StdinDelivery,
+};
+use super::spawn::{DeferredExecError, SpawnedChild};
+
+/// How long what was only just forked is given to become the program whose name is told.
+const NAMING_GRACE_PERIOD: Duration = Duration::from_millis(50);
+/// How long killed processes are waited for before they are reported as not killed (stuck in the kernel).
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How much of a stream is read after the child's end at most: pipes hold no more than 1 MiB.
+const FINAL_READ_LIMIT: usize = 1 << 20;
+
+/// A child that has not been reported as finished.
+pub(super) struct RunningChild {
+    child: ChildId,
+    pub(super) family: ProcessFamily,
+    state: ChildState,
+    stdin: Option<InputWriter>,
+    stdin_delivery: StdinDelivery,
+    outputs: [Option<OutputReader>; 2],
+    left_behind: LeftoverPolicy,
+    drain_timeout: Duration,
+    usage_tally: UsageTally,
+    deferred_exec_error: Option<DeferredExecError>,
+    /// It makes no processes: none that is found is of its making.
+    pub(super) makes_no_processes: bool,
+}
+
+/// Whether the child itself runs.
+enum ChildState {
+    Running,
+    Ended(EndedChild),
+}
+
+/// What is known and still waited for after the child's own end.
+struct EndedChild {
+    reaped: ReapedChild,
+    ended_at: MonotonicTime,
+    next_check: MonotonicTime,
+    leftovers: Vec<LeftoverProcess>,
+    /// Some of them have been killed and may not be gone yet.
+    kill_pending: bool,
+}
+
+/// How far a child that has ended has got.
+pub(super) enum FinishProgress {
+    /// Something it left behind still has to die, or its pipes to be drained.
+    Waiting,
+    /// All done.
+    Finished(Box<ReactorEvent>, Option<LeftoverFamily>),
+}
+
+/// A child that has been reported, some of whose processes live on.
+pub(super) struct LeftoverFamily {
+    pub(super) child: ChildId,
+    pub(super) family: ProcessFamily,
+}
+
+impl LeftoverFamily {
+    fn members(&mut self) -> Vec<Process> {
+        let mut found = Vec::new();
+        for orphan in process_family::find_orphans() {
+            if self.family.is_member(&orphan) {
+                self.family.adopt_orphan(orphan, &mut found);
+            }
+        }
+        found
+    }
+
+    pub(super) fn is_gone(&mut self) -> bool {
+        self.members().is_empty()
+    }
+
+    pub(super) fn send_signal(&mut self, signal: i32) {
+        for member in self.members() {
+            drop(child::send_signal(member.pid, signal));
+        }
+    }
+}
+
+impl RunningChild {
+    pub(super) fn new(
+        child: ChildId,
+        spawned: SpawnedChild,
+        leader: bool,
+        (left_behind, drain): (LeftoverPolicy, Duration),
+    ) -> Self {
+        let mut running = RunningChild {
+            child,
+            family: ProcessFamily::new(spawned.pid, leader, spawned.marker),
+            state: ChildState::Running,
+            stdin: spawned.stdin,
+            stdin_delivery: StdinDelivery::default(),
+            outputs: [spawned.stdout, spawned.stderr],
+            left_behind,
+            drain_timeout: drain,
+            usage_tally: UsageTally::default(),
+            deferred_exec_error: spawned.deferred_exec_error,
+            makes_no_processes: false,
+        };
+        // Most inputs fit into the pipe, and the reader is saved a turn.
+        running.write_stdin();
+        running
+    }
+
+    /// What to wait for: stdin, stdout, stderr.
+    pub(super) fn pipe_descriptors(&self) -> [Option<BorrowedFd<'_>>; 3] {
+        let output = |index: usize| self.outputs[index].as_ref().and_then(OutputReader::descriptor);
+        [self.stdin.as_ref().and_then(InputWriter::descriptor), output(0), output(1)]
+    }
+
+    fn write_stdin(&mut self) {
+        if let Some(stdin) = &mut self.stdin {
+            stdin.write();
+            let (offered, taken) = stdin.write_progress();
+            self.stdin_delivery = StdinDelivery { offered, taken, unread: 0 };
+        }
+    }
+
+    /// Moves bytes through the pipes that are ready.
+    pub(super) fn transfer_bytes(
+        &mut self,
+        flags: [bool; 3],
+        buffer: &mut [u8],
+        events: &mut VecDeque<ReactorEvent>,
+    ) {
+        if flags[0] {
+            self.write_stdin();
+        }
+        for (index, ready) in flags[1..].iter().enumerate() {
+            if *ready {
+                self.read_output(index, buffer, events);
+            }
+        }
+    }
+
+    /// Reads one output once; whether there may be more.
+    fn read_output(
+        &mut self,
+        index: usize,
+        buffer: &mut [u8],
+        events: &mut VecDeque<ReactorEvent>,
+    ) -> Option<usize> {
+        let reader = self.outputs[index].as_mut()?;
+        reader.descriptor()?;
+        let PipeReadOutcome::Bytes(count, piece) = reader.read(buffer) else { return None };
+        let stream = if index == 0 { OutputStream::Stdout } else { OutputStream::Stderr };
+        events.extend(piece.map(|bytes| ReactorEvent::Piece { child: self.child, stream, bytes }));
+        Some(count)
+    }
+
+    /// The processes that are or descend from this child, orphans included; `alone` gives it those without any mark.
+    fn members(&mut self, alone: bool) -> Vec<Process> {
+        let mut found = Vec::new();
+        if !self.has_ended() {
+            found.extend(process_table::read_process(self.family.pid));
+            found.extend(self.family.find_descendants());
+        }
+        for orphan in process_family::find_orphans() {
+            if alone || self.family.is_member(&orphan) {
+                self.family.adopt_orphan(orphan, &mut found);
+            }
+        }
+        found
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state, ChildState::Ended(_))
+    }
+
+    /// The child itself has ended so; what it has left behind is looked at from now on.
+    pub(super) fn mark_ended(&mut self, reaped: ReapedChild) {
+        let now = clock::monotonic_now();
+        let (leftovers, killing) = (Vec::new(), false);
+        self.state = ChildState::Ended(EndedChild {
+            reaped,
+            ended_at: now,
+            next_check: now,
+            leftovers,
+            kill_pending: killing,
+        });
+    }
+
+    pub(super) fn usage(&mut self, alone: bool) -> Option<FamilyUsage> {
+        if self.has_ended() {
+            return None;
+        }
+        let members = self.members(alone);
+        Some(self.usage_tally.add_sample(&members))
+    }
+
+    pub(super) fn send_signal(&mut self, signal: i32, whom: SignalScope, alone: bool) {
+        let pid = self.family.pid;
+        match whom {
+            SignalScope::Family => {
+                // Each round finds what was forked while the last one ran; a member that has got the signal stays put.
+                let rounds = if signal == libc::SIGKILL { 50 } else { 1 };
+                let mut sent = rustc_hash::FxHashSet::default();
+                for _ in 0..rounds {
+                    let members = self.members(alone);
+                    let fresh: Vec<_> =
+                        members.iter().filter(|one| sent.insert((one.pid, one.start_ticks))).collect();
+                    if fresh.is_empty() {
+                        break;
+                    }
+                    for member in fresh {
+                        drop(child::send_signal(member.pid, signal));
+                    }
+                }
+            }
+            _ if self.has_ended() => {}
+            SignalScope::Process => drop(child::send_signal(pid, signal)),
+        }
+    }
+
+    /// When an ended child is to be looked at again though nothing happens.
+    pub(super) fn next_check_time(&self) -> Option<MonotonicTime> {
+        match &self.state {
+            ChildState::Running => None,
+            ChildState::Ended(ending) => Some(ending.next_check),
+        }
+    }
+
+    /// Whether the child has ended and it is time to look how far that has got.
+    pub(super) fn can_finish(&self) -> bool {
+        match &self.state {
+            ChildState::Running => false,
+            ChildState::Ended(ending) => {
+                ending.kill_pending || !self.has_open_output() || clock::monotonic_now() >= ending.next_check
+            }
+        }
+    }
+
+    fn has_open_output(&self) -> bool {
+        self.outputs.iter().flatten().any(|output| output.descriptor().is_some())
+    }
+
+    /// Which of these orphans are the child's, and whether another one may turn out to be when its exec is over.
+    fn adopt_orphans(&mut self, orphans: Vec<Process>, alone: bool) -> (Vec<Process>, bool) {
+        let mut members = Vec::new();
+        let mut doubtful = false;
+        for orphan in orphans {
+            // Looked at first: what has a mark by now may have had none before.
+            let executing = process_table::is_in_exec(orphan.pid);
+            if alone || self.family.is_member(&orphan) {
+                self.family.adopt_orphan(orphan, &mut members);
+            } else {
+                doubtful |= executing;
+            }
+        }
+        (members, doubtful)
+    }
+
+    /// Takes the end of the child as far as it goes. `orphans` are what may be its own, all of it where it is `alone`.
+    pub(super) fn try_finish(
+        &mut self,
+        (orphans, alone): (Vec<Process>, bool),
+        look_again: MonotonicTime,
+        buffer: &mut [u8],
+        events: &mut VecDeque<ReactorEvent>,
+    ) -> FinishProgress {
+        let now = clock::monotonic_now();
+        let (members, doubtful) = self.adopt_orphans(orphans, alone);
+        let ChildState::Ended(mut ending) = std::mem::replace(&mut self.state, ChildState::Running) else {
+            return FinishProgress::Waiting;
+        };
+        ending.next_check = look_again;
+        self.note_leftovers(&members, &mut ending);
+        if let Some(stdin) = self.stdin.take() {
+            self.stdin_delivery.unread = stdin.unread_bytes();
+        }
+        let lasts = now.since(ending.ended_at);
+        if self.is_waiting_for_processes(&members, doubtful, lasts, &mut ending)
+            || self.is_waiting_for_outputs(lasts, &mut ending, buffer, events)
+        {
+            self.state = ChildState::Ended(ending);
+            return FinishProgress::Waiting;
+        }
+        let kept = (!members.is_empty()).then(|| {
+            let family = std::mem::replace(&mut self.family, ProcessFamily::new(0, false, None));
+            LeftoverFamily { child: self.child, family }
+        });
+        FinishProgress::Finished(Box::new(self.build_exit_event(ending)), kept)
+    }
+
+    /// Notes what the child has left behind, as it is now.
+    fn note_leftovers(&self, members: &[Process], ending: &mut EndedChild) {
+        for member in members {
+            match ending.leftovers.iter_mut().find(|known| known.pid == member.pid) {
+                Some(known) if !ending.kill_pending && !member.is_zombie() => {
+                    *known = self.to_leftover(member)
+                }
+                Some(_) => {}
+                None => ending.leftovers.push(self.to_leftover(member)),
+            }
+        }
+    }
+
+    /// Whether what is left behind has yet to be known by its name, or to die. `lasts`: how long the child has been gone.
+    fn is_waiting_for_processes(
+        &self,
+        members: &[Process],
+        doubtful: bool,
+        lasts: Duration,
+        ending: &mut EndedChild,
+    ) -> bool {
+        // A shell that has only just forked what it leaves behind would be named in its place.
+        let unnamed = members.iter().any(|member| member.only_forked && !member.is_zombie());
+        let patience = match (doubtful, unnamed) {
+            (true, _) => EXEC_GRACE_PERIOD,
+            (false, true) => NAMING_GRACE_PERIOD,
+            (false, false) => Duration::ZERO,
+        };
+        if lasts < patience && !ending.kill_pending {
+            return true;
+        }
+        if self.left_behind == LeftoverPolicy::Kill && !members.is_empty() {
+            for member in members {
+                drop(child::send_signal(member.pid, libc::SIGKILL));
+            }
+            if lasts < KILL_TIMEOUT {
+                ending.kill_pending = true;
+                return true;
+            }
+        }
+        ending.kill_pending = false;
+        for leftover in &mut ending.leftovers {
+            leftover.killed = !members.iter().any(|member| member.pid == leftover.pid);
+        }
+        false
+    }
+
+    /// Reads what the outputs hold; whether somebody may still write into them, and is waited for.
+    fn is_waiting_for_outputs(
+        &mut self,
+        lasts: Duration,
+        ending: &mut EndedChild,
+        buffer: &mut [u8],
+        events: &mut VecDeque<ReactorEvent>,
+    ) -> bool {
+        for index in 0..2 {
+            let mut room = FINAL_READ_LIMIT;
+            while let Some(count) = self.read_output(index, buffer, events) {
+                room = room.saturating_sub(count.max(1));
+                if room == 0 {
+                    break;
+                }
+            }
+        }
+        let waits = self.has_open_output() && lasts < self.drain_timeout;
+        if waits {
+            ending.next_check = ending.ended_at.plus(self.drain_timeout);
+        }
+        waits
+    }
+
+    fn to_leftover(&self, member: &Process) -> LeftoverProcess {
+        let holds = |index: usize| {
+            let inode = self.outputs[index]
+                .as_ref()
+                .and_then(OutputReader::descriptor)
+                .and_then(|descriptor| fstat(descriptor).ok())
+                .map(|status| status.st_ino);
+            inode.is_some_and(|inode| process_table::has_pipe_open(member.pid, inode))
+        };
+        LeftoverProcess {
+            pid: member.pid,
+            command: member.command.clone(),
+            holds_stdout: holds(0),
+            holds_stderr: holds(1),
+            killed: false,
+        }
+    }
+
+    fn build_exit_event(&mut self, ending: EndedChild) -> ReactorEvent {
+        let child = self.child;
+        let EndedChild { reaped, leftovers: left_behind, .. } = ending;
+        let mut captured = [CapturedOutput::default(), CapturedOutput::default()];
+        for (index, output) in self.outputs.iter_mut().enumerate() {
+            let Some(reader) = output.take() else { continue };
+            let held = reader.descriptor().is_some();
+            captured[index] = reader.into_captured(held);
+        }
+        let [stdout, stderr] = captured;
+        ReactorEvent::Exited {
+            child,
+            // A stop is not reported by the wait we make, so that every status is an end.
+            exit: Exit::from_raw(reaped.status).unwrap_or(Exit::Code(255)),
+            usage: reaped.usage,
+            stdin: self.stdin_delivery,
+            stdout,
+            stderr,
+            left_behind,
+            not_executed: self
+                .deferred_exec_error
+                .take()
+                .and_then(DeferredExecError::into_error)
+                .map(Box::new),
+        }
+    }
+}

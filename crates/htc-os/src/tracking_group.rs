@@ -1,0 +1,91 @@
+//! Groups of which each belongs to the processes of one job (`USE_GID_PROCESS_TRACKING`), handed out among all starters of the machine.
+//!
+//! Reference: `gid_pool.linux.cpp` of condor_procd, where one daemon hands them out. Here each starter takes the first that nobody has:
+//! a file is locked for each, which ends with the starter, and no process may be in the group, which outlives it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+
+use super::process_table;
+
+/// A group that is ours until this is dropped.
+#[derive(Debug)]
+pub struct TrackingGroup {
+    /// Its id.
+    pub gid: u32,
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl TrackingGroup {
+    /// Takes the first group of a range that nobody has; `None` when there is none left. `directory` is root's own.
+    ///
+    /// # Errors
+    /// The directory or a file in it cannot be made.
+    pub fn acquire(range: RangeInclusive<u32>, directory: &Path) -> io::Result<Option<Self>> {
+        match DirBuilder::new().mode(0o700).create(directory) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let used: Vec<u32> =
+            process_table::all_pids().flat_map(process_table::supplementary_groups).collect();
+        for gid in range.filter(|gid| !used.contains(gid)) {
+            let path = directory.join(format!("tracking-group-{gid}"));
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+            let file = options.open(&path)?;
+            let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
+            // Its last owner may have removed it while we opened it, and another may have the one that lies there now.
+            if is_same_file(&lock, &path) {
+                return Ok(Some(TrackingGroup { gid, path, _lock: lock }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a path still leads to an open file.
+fn is_same_file(file: &File, path: &Path) -> bool {
+    let (Ok(held), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (held.dev(), held.ino()) == (there.dev(), there.ino())
+}
+
+impl Drop for TrackingGroup {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_on_a_file_that_was_removed_is_none_on_the_one_that_lies_there_now() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("lock");
+        let first = File::create(&path).unwrap();
+        assert!(is_same_file(&first, &path));
+        fs::remove_file(&path).unwrap();
+        assert!(!is_same_file(&first, &path));
+        let second = File::create(&path).unwrap();
+        assert!(!is_same_file(&first, &path) && is_same_file(&second, &path));
+    }
+
+    #[test]
+    fn each_group_is_handed_out_once_and_again_when_it_is_free() {
+        let home = tempfile::tempdir().unwrap();
+        let take = || TrackingGroup::acquire(3_000_000_001..=3_000_000_002, home.path()).unwrap();
+        let (first, second) = (take().unwrap(), take().unwrap());
+        assert_eq!((first.gid, second.gid), (3_000_000_001, 3_000_000_002));
+        assert!(take().is_none(), "none is left");
+        drop(first);
+        assert_eq!(take().unwrap().gid, 3_000_000_001);
+    }
+}

@@ -1,0 +1,244 @@
+//! Watching a copy until it ends, and letting source and copy go (`CheckSubmittedJobStatus`, `FinalizeJob`, `CleanupJob`,
+//! `CleanupRetiredJob`).
+
+use bstr::BString;
+
+use super::action::RouterAction;
+use super::event::YieldError;
+use super::router::Router;
+use super::router_step::RouterStep;
+use crate::RoutedJob;
+use crate::mirror::{ExtraAttributes, MirrorInput, SourceLogEvent, is_hold_copied, mirror_copy_state};
+use crate::routed_job::{CopyVisibility, JobTurn, RoutedCopy, RoutedJobOutcome, RoutedJobState, RoutingMode};
+use htc_base::job::{JobId, JobStatus};
+use htc_base::quirks::Quirk;
+use htc_classad::{ClassAd, Expr};
+use htc_hook::keyword;
+use htc_user_log::EventBody;
+
+impl Router {
+    /// Looks at source and copy and takes the copy's state over. `update` is what a hook just wrote to the copy.
+    pub(super) fn check_copy(&mut self, job: &mut RoutedJob, update: &ClassAd, step: &mut RouterStep<'_>) {
+        let Some(queued) = step.context.queue.job(job.source_id).map(|ad| ad.flattened_chain()) else {
+            step.log_for_job(job, "failed to find src ad in job collection mirror.");
+            return job.begin_cleanup(RoutedJobOutcome::Interrupted);
+        };
+        if let Some(text) = stop_reason(job.source_id, &queued, step) {
+            step.log_for_job(job, text);
+            return job.begin_cleanup(RoutedJobOutcome::Interrupted);
+        }
+        let Some(copy) = job.copy else { return job.begin_cleanup(RoutedJobOutcome::Failed) };
+        let Some(mut ad) = step.context.copies.job(copy.id).map(|ad| ad.flattened_chain()) else {
+            if !matches!(copy.visibility, CopyVisibility::NotYet { .. }) {
+                step.log_for_job(job, "dest job was removed!");
+                job.begin_cleanup(RoutedJobOutcome::Failed);
+            } else if job.is_copy_overdue(step.now, &self.parameters) {
+                step.log_for_job(job, "giving up, because submitted job is still not in job queue mirror");
+                job.begin_cleanup(RoutedJobOutcome::Failed);
+            }
+            // Otherwise it is still to appear.
+            return job.wait_for_poll();
+        };
+        ad.update(update);
+        job.copy_ad = ad;
+        let shown = self.mirror_copy(job, copy.visibility, &queued, step);
+        let Some(status) = step.evaluate_int(&job.copy_ad, "JobStatus") else {
+            step.log_for_job(job, "cannot evaluate JobStatus in target job");
+            return job.begin_cleanup(RoutedJobOutcome::Failed);
+        };
+        job.copy = Some(RoutedCopy { visibility: shown, running: step.is_running(&job.copy_ad), ..copy });
+        if status == JobStatus::COMPLETED
+            && step.evaluate_int(&job.copy_ad, "JobFinishedHookDone").unwrap_or(0) != 0
+        {
+            step.log_for_job(job, "found target job finished");
+            job.state = RoutedJobState::Finished;
+        } else {
+            // Looked at again at the next poll.
+            job.wait_for_poll();
+        }
+    }
+
+    /// Takes the copy's state over into the source, and tells what has become known of the copy.
+    fn mirror_copy(
+        &self,
+        job: &mut RoutedJob,
+        shown: CopyVisibility,
+        queued: &ClassAd,
+        step: &mut RouterStep<'_>,
+    ) -> CopyVisibility {
+        let attributes = keyword::router_keyword(&job.source_ad, step.context.parameters, step.context.world)
+            .keyword
+            .and_then(|keyword| {
+                step.context.parameters.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat())
+            })
+            .unwrap_or_default();
+        let extra =
+            ExtraAttributes { configured_names: &attributes, chirp_patterns: &self.parameters.chirp_prefix };
+        let shown = if shown == CopyVisibility::Announced { shown } else { CopyVisibility::Seen };
+        let look = MirrorInput {
+            queued_source: queued,
+            copy_ad: &job.copy_ad,
+            extra,
+            now: step.now,
+            world: step.context.world,
+        };
+        let mirrored = mirror_copy_state(&mut job.source_ad, look);
+        let mut mirrored = match mirrored {
+            Ok(mirrored) => mirrored,
+            Err(error) => {
+                step.log_for_job(job, &format!("failed to update job status: {error}"));
+                return shown;
+            }
+        };
+        match mirrored.event {
+            Some(SourceLogEvent::Execute) => match self.quirks.reproduces(Quirk::ExecuteEventFormerCopy) {
+                true => step.log_execute_event(job.source_id, queued),
+                false => step.log_execute_event(job.source_id, &job.source_ad),
+            },
+            Some(SourceLogEvent::Evicted) => step.log_evict_event(job.source_id, &job.source_ad),
+            None => {}
+        }
+        // The first look tells the source which job is its copy; a former one may still stand there.
+        let name = job.source_ad.get("RoutedToJobId").filter(|_| shown == CopyVisibility::Seen);
+        let told = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
+        let shown = if told.is_some() { CopyVisibility::Announced } else { shown };
+        mirrored.changes.extend(told.map(|expr| (BString::from("RoutedToJobId"), Some(expr))));
+        if !mirrored.changes.is_empty() {
+            step.actions.push(RouterAction::UpdateSource(job.source_id, mirrored.changes));
+            step.log_for_job(job, "updated job status");
+        }
+        shown
+    }
+
+    pub(super) fn handle_finalize_result(
+        &mut self,
+        job: &mut RoutedJob,
+        result: Result<(), String>,
+        step: &mut RouterStep<'_>,
+    ) {
+        if let Err(reason) = result {
+            step.log_for_job(job, &format!("failed to finalize job: {reason}"));
+            step.set_source_idle(job);
+            return job.begin_cleanup(RoutedJobOutcome::Failed);
+        }
+        let body = step.terminated_event(&job.source_ad);
+        step.actions.push(RouterAction::UserLog(job.source_id, Box::new(job.source_ad.clone()), body));
+        step.log_for_job(job, "finalized job");
+        let route = self.table.index_of(&job.route).map(|at| &self.table.routes[at]);
+        if route.is_some_and(|route| route.job_failure_test.is_true(&job.source_ad, step.context.world)) {
+            step.log_for_job(job, "JobFailureTest is true, so job will count as a failure");
+            return job.begin_cleanup(RoutedJobOutcome::Unsuccessful);
+        }
+        job.begin_cleanup(RoutedJobOutcome::Completed);
+    }
+
+    /// Lets the source go: what is left of the routing is removed, and the source given back.
+    pub(super) fn release_source(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
+        if job.routing == RoutingMode::InPlace {
+            return self.retire_job(job, step);
+        }
+        let RoutedJobState::Cleanup(cleanup) = &mut job.state else { return };
+        let is_done = cleanup.outcome.is_source_done();
+        // A removal that fails is tried again with the next attempt to give the source back (`Event::NotRemoved`).
+        if !is_done
+            && !cleanup.removal_requested
+            && let Some(copy) = job.copy
+        {
+            cleanup.removal_requested = true;
+            step.actions.push(RouterAction::RemoveCopy(copy.id, "JobRouter aborted job".into()));
+        }
+        if step.is_running(&job.source_ad) {
+            step.log_evict_event(job.source_id, &job.source_ad);
+            job.source_ad.set("JobStatus", JobStatus::IDLE);
+        }
+        step.request_action(job, RouterAction::YieldSource(job.source_id, is_done));
+    }
+
+    pub(super) fn handle_yield_result(
+        &mut self,
+        job: &mut RoutedJob,
+        result: Result<(), YieldError>,
+        step: &mut RouterStep<'_>,
+    ) {
+        match (result, &job.state) {
+            (Ok(()), RoutedJobState::Cleanup(cleanup)) => {
+                let done = u8::from(cleanup.outcome.is_source_done());
+                step.log_for_job(job, &format!("yielded job (done={done})"));
+            }
+            (Ok(()), _) => {}
+            (Err(error), _) => {
+                step.log_for_job(job, "failed to yield job");
+                // Tried again at the next poll while the source is there.
+                if error == YieldError::WriteFailed && step.context.queue.job(job.source_id).is_some() {
+                    return job.wait_for_poll();
+                }
+            }
+        }
+        self.retire_job(job, step);
+    }
+
+    /// The source is nobody's business here any more.
+    pub(super) fn retire_job(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
+        let outcome = match &job.state {
+            RoutedJobState::Cleanup(cleanup) => cleanup.outcome,
+            _ => RoutedJobOutcome::Interrupted,
+        };
+        if let Some(at) = self.table.index_of(&job.route) {
+            match outcome {
+                RoutedJobOutcome::Completed => {
+                    self.route_states[at].count_ended(true);
+                    self.paused_sources.remove(&job.source_id);
+                }
+                RoutedJobOutcome::Unsuccessful | RoutedJobOutcome::Failed => {
+                    self.route_states[at].count_ended(false)
+                }
+                RoutedJobOutcome::Interrupted => {}
+            }
+        }
+        step.log_for_job(job, "Cleaned up and removed routed job.");
+        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is a poll old: others get
+        // the room of a job first. One that fails in the poll that has chosen it was never seen as claimed there.
+        let is_unseen = job.chosen_in_poll == self.poll_count && job.turn == JobTurn::Advancing;
+        let forgotten_at = if is_unseen { self.poll_count } else { self.poll_count + 1 };
+        job.state = RoutedJobState::Retired { since: step.now, forgotten_at };
+        job.wait_for_poll();
+    }
+
+    /// Whether a job is retired and need not be remembered any more.
+    pub(super) fn can_forget(&self, job: &RoutedJob, step: &RouterStep<'_>) -> bool {
+        let RoutedJobState::Retired { since, forgotten_at } = job.state else { return false };
+        if self.poll_count < forgotten_at {
+            return false;
+        }
+        let source = step.context.queue.job(job.source_id).is_none_or(|ad| {
+            step.evaluate_string(&ad, "Managed") != "External"
+                || step.evaluate_string(&ad, "ManagedManager") != self.parameters.name
+        });
+        let copy = job.copy.is_none_or(|copy| {
+            step.context
+                .copies
+                .job(copy.id)
+                .is_none_or(|ad| step.evaluate_string(&ad, "RoutedBy") != self.parameters.name)
+        });
+        (source && copy) || step.now - since >= self.parameters.mirror_lag.as_secs() as i64
+    }
+}
+
+/// Why a source is to be routed no longer, as the log says it; its removal is told to its user.
+fn stop_reason(id: JobId, queued: &ClassAd, step: &mut RouterStep<'_>) -> Option<&'static str> {
+    match step.evaluate_int(queued, "JobStatus") {
+        None => Some("cannot evaluate JobStatus in src job"),
+        Some(JobStatus::REMOVED) => {
+            let body = EventBody::Aborted(step.evaluate_string(queued, "RemoveReason"));
+            step.actions.push(RouterAction::UserLog(id, Box::new(queued.clone()), body));
+            Some("found src job marked for removal")
+        }
+        Some(JobStatus::HELD) if !is_hold_copied(queued, step.context.world) => Some("found src job on hold"),
+        Some(_) => None,
+    }
+}
+
+/// The attributes of a hook's answer, as changes.
+pub(super) fn to_changes(answer: &ClassAd) -> Vec<(BString, Option<Expr>)> {
+    answer.sorted().into_iter().map(|(name, expr)| (BString::from(name), Some(expr))).collect()
+}

@@ -1,0 +1,149 @@
+//! One step of the machine under way: what it looks at and what it asks for.
+
+use bstr::BString;
+
+use super::action::{RouterAction, RouterHookCall};
+use crate::routed_job::{JobTurn, RoutedJob, RoutingMode};
+use htc_base::job::{JobId, JobStatus};
+use htc_base::quirks::QuirkDecision;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Expr};
+use htc_config::MacroSource;
+use htc_hook::{HookType, ParameterSource, keyword, path_check};
+use htc_user_log::{CpuTime, EventBody, JobTermination, ResourceTable, RunUsage, TerminatedEvent};
+
+/// The queue as the router sees it.
+pub trait QueueView {
+    /// The ad of a job with its cluster's attributes.
+    fn job(&self, id: JobId) -> Option<ClassAd>;
+    /// All jobs in the order in which they entered.
+    fn jobs(&self) -> Vec<JobId>;
+}
+
+/// What a step may look at.
+pub struct RouterContext<'a> {
+    /// The queue of the sources (SCHEDD1).
+    pub queue: &'a dyn QueueView,
+    /// The queue of the copies (SCHEDD2): the same one where there is but one.
+    pub copies: &'a dyn QueueView,
+    /// The configuration that `$(NAME)` of transforms falls back to.
+    pub config: Option<&'a dyn MacroSource>,
+    /// Where hooks and lists of attributes are configured.
+    pub parameters: &'a dyn ParameterSource,
+    /// What is outside; its clock stands at the time of the step.
+    pub world: &'a dyn World,
+}
+
+/// One step under way.
+pub(super) struct RouterStep<'a> {
+    pub(super) now: i64,
+    pub(super) context: &'a RouterContext<'a>,
+    pub(super) actions: Vec<RouterAction>,
+}
+
+impl RouterStep<'_> {
+    pub(super) fn evaluate_int(&self, ad: &ClassAd, name: &str) -> Option<i64> {
+        Context::new(self.context.world).my(ad).int(name)
+    }
+
+    pub(super) fn evaluate_string(&self, ad: &ClassAd, name: &str) -> BString {
+        Context::new(self.context.world).my(ad).string(name).unwrap_or_default()
+    }
+
+    pub(super) fn is_running(&self, ad: &ClassAd) -> bool {
+        matches!(
+            self.evaluate_int(ad, "JobStatus"),
+            Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT)
+        )
+    }
+
+    pub(super) fn log_for_job(&mut self, job: &RoutedJob, text: &str) {
+        self.actions.push(RouterAction::Log(format!("JobRouter ({}): {text}", job.description())));
+    }
+
+    /// Tells that 25.14 does otherwise with this job, where its behaviour is wanted.
+    pub(super) fn report_quirk(&mut self, job: &RoutedJob, decided: QuirkDecision) {
+        if decided.as_reference {
+            self.actions.push(RouterAction::Quirk(job.source_id, decided.quirk));
+        }
+    }
+
+    /// Does something that is answered by an event.
+    pub(super) fn request_action(&mut self, job: &mut RoutedJob, action: RouterAction) {
+        job.turn = JobTurn::WaitingForQueue { then_advances: job.turn == JobTurn::Advancing };
+        self.actions.push(action);
+    }
+
+    /// Whether there is such a hook for the job.
+    pub(super) fn is_hook_configured(&self, job: &RoutedJob, hook: HookType) -> bool {
+        let (knobs, world) = (self.context.parameters, self.context.world);
+        let keyword = keyword::router_keyword(&job.source_ad, knobs, world)
+            .keyword
+            .filter(|keyword| !keyword.is_empty());
+        keyword.is_some_and(|keyword| {
+            path_check::configured_path(world, knobs, &keyword, hook).is_ok_and(|path| path.is_some())
+        })
+    }
+
+    pub(super) fn request_hook(&mut self, job: &mut RoutedJob, hook: HookType, route: BString) {
+        let action = RouterAction::CallHook(RouterHookCall {
+            source: job.source_id,
+            hook,
+            route,
+            source_ad: Box::new(job.source_ad.clone()),
+            copy_ad: Box::new(job.copy_ad.clone()),
+            is_in_place: job.routing == RoutingMode::InPlace,
+        });
+        self.request_action(job, action);
+        // A hook may run for long: unless there is none, which is said at once, the others do not wait for its end.
+        if self.is_hook_configured(job, hook) {
+            job.turn = JobTurn::WaitingForHook;
+        }
+    }
+
+    pub(super) fn set_source_idle(&mut self, job: &mut RoutedJob) {
+        let old = self.evaluate_int(&job.source_ad, "JobStatus").unwrap_or(JobStatus::IDLE);
+        if old == JobStatus::IDLE {
+            return;
+        }
+        if self.is_running(&job.source_ad) {
+            self.log_evict_event(job.source_id, &job.source_ad);
+        }
+        job.source_ad.set("JobStatus", JobStatus::IDLE);
+        let changes = vec![("JobStatus".into(), Some(Expr::literal(JobStatus::IDLE)))];
+        self.actions.push(RouterAction::UpdateSource(job.source_id, changes));
+    }
+
+    /// Tells that a source runs: where, is its RoutedToJobId.
+    pub(super) fn log_execute_event(&mut self, id: JobId, source: &ClassAd) {
+        let host = self.evaluate_string(source, "RoutedToJobId");
+        let body = EventBody::Execute { host, slot_name: BString::default(), properties: Vec::new() };
+        self.actions.push(RouterAction::UserLog(id, Box::new(source.clone()), body));
+    }
+
+    pub(super) fn log_evict_event(&mut self, id: JobId, source: &ClassAd) {
+        let body = EventBody::Evicted(Box::default());
+        self.actions.push(RouterAction::UserLog(id, Box::new(source.clone()), body));
+    }
+
+    /// The end of a source as it is told (`InitializeTerminateEvent`): one that lacks its exit code has died by signal -1.
+    pub(super) fn terminated_event(&self, source: &ClassAd) -> EventBody {
+        let context = Context::new(self.context.world).my(source);
+        let number = |name: &str| context.int(name).map(|number| number as i32);
+        let ending = match (context.boolean("ExitBySignal"), number("ExitCode")) {
+            (Some(false), Some(code)) => JobTermination::Exited(code),
+            (Some(true), _) => JobTermination::Signalled(number("ExitSignal").unwrap_or(-1), None),
+            _ => JobTermination::Signalled(-1, None),
+        };
+        let seconds = |name: &str| context.real(name).map_or(0, |seconds| seconds as i64);
+        let remote = CpuTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
+        let share = RunUsage { remote, ..RunUsage::default() };
+        let resources = ResourceTable::from_job_ad(source, self.context.world);
+        EventBody::Terminated(Box::new(TerminatedEvent {
+            termination: ending,
+            run: share,
+            total: share,
+            resources,
+        }))
+    }
+}

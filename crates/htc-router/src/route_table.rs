@@ -1,0 +1,349 @@
+//! The routing table: which routes and transforms there are, in which order, and what was wrong with the others
+//! (`JobRouter::config`, `SetRoutingTable`).
+
+use bstr::{BString, ByteSlice};
+use rustc_hash::FxHashMap;
+
+use super::old_routes::{LOADABLE_OPTIONS, OldRoute};
+use super::parameters;
+use super::route::{Route, RouteLoadContext};
+use super::table_note::{NoteSubject, RouteError, TableNote, invalid_value_reporter};
+use htc_base::quirks::Quirk;
+use htc_base::text::{caseless, list};
+use htc_classad::{ClassAd, Dialect};
+use htc_config::ConfigView;
+use htc_transform::route_conversion::{self, OldRouteReader};
+use htc_transform::{Transform, TransformLoadError};
+
+/// Routes and transforms.
+#[derive(Clone, Debug, Default)]
+pub struct RouteTable {
+    /// All routes, sorted by name without case.
+    pub routes: Vec<Route>,
+    /// Numbers of routes in the order in which they are tried; a name listed twice stands here twice.
+    pub order: Vec<usize>,
+    /// Transforms before each route.
+    pub pre_transforms: Vec<Transform>,
+    /// Transforms after each route.
+    pub post_transforms: Vec<Transform>,
+    /// Whether jobs are routed at all.
+    pub enabled: bool,
+    by_name: FxHashMap<Vec<u8>, usize>,
+}
+
+/// Where a name of a list stands: once per name, without case (`param_and_insert_unique_items`).
+fn read_unique_names(
+    view: &ConfigView<'_>,
+    knob: &str,
+    complain: &mut dyn FnMut(String, String),
+) -> Vec<BString> {
+    let mut names: Vec<BString> = Vec::new();
+    for name in list::split(&parameters::read_text(view, knob, complain).unwrap_or_default()) {
+        if !names.iter().any(|known| caseless::eq(known, name)) {
+            names.push(name.into());
+        }
+    }
+    names
+}
+
+/// The unexpanded text of a knob; an empty one reads as undefined.
+fn unexpanded_text(view: &ConfigView<'_>, name: &str) -> Option<BString> {
+    view.raw(name).map(|setting| setting.value).filter(|text| !text.is_empty())
+}
+
+/// A table being read.
+struct TableLoader<'a> {
+    table: RouteTable,
+    context: RouteLoadContext<'a>,
+    report: &'a mut dyn FnMut(NoteSubject, BString),
+}
+
+impl TableLoader<'_> {
+    /// JOB_ROUTER_ROUTE_NAMES; without it nothing is routed.
+    fn read_route_names(&mut self) -> BString {
+        let names = parameters::read_text(
+            self.context.view,
+            "JOB_ROUTER_ROUTE_NAMES",
+            &mut invalid_value_reporter(self.report),
+        );
+        let old: Vec<&str> = ["JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES"]
+            .into_iter()
+            .filter(|name| {
+                parameters::read_text(self.context.view, name, &mut invalid_value_reporter(self.report))
+                    .is_some()
+            })
+            .collect();
+        if !old.is_empty() {
+            let first =
+                format!("JobRouter WARNING: {} are no longer supported. New configuration\n", old.join(", "));
+            (self.report)(NoteSubject::Warning, first.into());
+            let second = "                   syntax for the job router is defined using \
+                JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_<name>.\n";
+            (self.report)(NoteSubject::Warning, second.into());
+        }
+        if names.is_none() {
+            let text = "JobRouter WARNING: JOB_ROUTER_ROUTE_NAMES is not defined, so job routing will not take \
+                place.\n";
+            self.disable(text.into());
+        }
+        names.unwrap_or_default()
+    }
+
+    fn disable(&mut self, why: BString) {
+        self.table.enabled = false;
+        (self.report)(NoteSubject::Disabled, why);
+    }
+
+    /// The transforms before each route, or those after.
+    fn load_transforms(&mut self, pre: bool) {
+        let knob = match pre {
+            true => "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES",
+            false => "JOB_ROUTER_POST_ROUTE_TRANSFORM_NAMES",
+        };
+        let tags = read_unique_names(self.context.view, knob, &mut invalid_value_reporter(self.report));
+        for tag in tags {
+            let name = format!("JOB_ROUTER_TRANSFORM_{tag}");
+            let loaded = match unexpanded_text(self.context.view, &name) {
+                None => Err(format!("ERROR: {name} not found\n")),
+                Some(text) => Transform::from_parameter(
+                    &tag.to_str_lossy(),
+                    &text,
+                    Dialect::of_world(self.context.world),
+                )
+                .map_err(|TransformLoadError::Requirements { text, .. }| {
+                    format!("{name} load error: invalid REQUIREMENTS : {text}\n")
+                }),
+            };
+            match loaded {
+                Ok(transform) if pre => self.table.pre_transforms.push(transform),
+                Ok(transform) => self.table.post_transforms.push(transform),
+                Err(text) => self.disable(text.into()),
+            }
+        }
+    }
+
+    /// JOB_ROUTER_ROUTE_<name>.
+    fn load_route(&mut self, name: &[u8]) {
+        let shown = name.as_bstr();
+        let Some(text) = unexpanded_text(self.context.view, &format!("JOB_ROUTER_ROUTE_{shown}")) else {
+            return;
+        };
+        if text.trim().is_empty() {
+            let text = format!("JOB_ROUTER_ROUTE_{shown} definition is empty, ignoring.\n");
+            (self.report)(NoteSubject::Warning, text.into());
+            return;
+        }
+        let text = self.convert_if_old(name, text);
+        match Route::load(name, &text, self.context, self.report) {
+            Ok(route) => self.add_route(name, route),
+            Err(error) => self.report_refused_route(name, &error),
+        }
+    }
+
+    /// The text of a route; one of the old syntax is converted where 25.14 refuses it.
+    fn convert_if_old(&mut self, name: &[u8], text: BString) -> BString {
+        // An old route in the new knob is expanded before it fails.
+        let text = match text.trim_start() {
+            old if old.starts_with(b"[") || old.starts_with(b"/*") => {
+                self.context.view.expand(&text).unwrap_or(text)
+            }
+            _ => text,
+        };
+        for message in self.context.view.take_messages() {
+            invalid_value_reporter(self.report)(message.text.to_string(), format!("{message}\n"));
+        }
+        if !text.trim_start().starts_with(b"[") || self.context.quirks.reproduces(Quirk::OldRoutesRefused) {
+            return text;
+        }
+        let Some(Ok(route)) = OldRouteReader::new(&text).next() else { return text };
+        let converted = route_conversion::convert_route(
+            &route,
+            name,
+            &ClassAd::new(),
+            LOADABLE_OPTIONS,
+            self.context.world,
+        );
+        let warning = format!(
+            "JOB_ROUTER_ROUTE_{} holds a route of the old syntax, which 25.14 refuses; it is converted here\n",
+            name.as_bstr()
+        );
+        (self.report)(NoteSubject::Warning, warning.into());
+        converted.text
+    }
+
+    fn add_route(&mut self, name: &[u8], route: Route) {
+        let table = &mut self.table;
+        let key = name.to_ascii_lowercase();
+        let Some(&at) = table.by_name.get(&key) else {
+            table.by_name.insert(key, table.routes.len());
+            table.routes.push(route);
+            return;
+        };
+        let former = std::mem::replace(&mut table.routes[at], route);
+        let text = format!(
+            "JobRouter CONFIGURATION WARNING: while parsing JOB_ROUTER_ROUTE_{} found and overwrite a route from {} \
+             with the same name\n",
+            name.as_bstr(),
+            former.name
+        );
+        (self.report)(NoteSubject::Warning, text.into());
+    }
+
+    fn report_refused_route(&mut self, name: &[u8], error: &RouteError) {
+        let shown = name.as_bstr();
+        let (line, ignored) = match error {
+            RouteError::NoRequirements => (format!("JobRouter CONFIGURATION ERROR: {error}\n"), false),
+            RouteError::TooShort => (String::new(), false),
+            RouteError::InvalidStatement { reference, .. } => {
+                let invalid = format!("JobRouter: route {shown} is not valid: {reference}\n");
+                (self.report)(NoteSubject::Warning, invalid.into());
+                match reference.is_empty() {
+                    true => (String::new(), false),
+                    false => (format!("JobRouter CONFIGURATION ERROR: {reference}\n"), true),
+                }
+            }
+            RouteError::InvalidRequirements(_) => (format!("JobRouter CONFIGURATION ERROR: {error}\n"), true),
+        };
+        (self.report)(NoteSubject::RouteRefused(name.into(), error.clone()), line.into());
+        if ignored {
+            // A message of its own, though it belongs to the one before.
+            let text = format!("Ignoring route entry in JOB_ROUTER_ROUTE_{shown}\n");
+            (self.report)(NoteSubject::Progress, text.into());
+        }
+    }
+
+    /// Puts the routes in the order in which they are tried.
+    fn order_routes(&mut self, names: &[u8]) {
+        for route in &self.table.routes {
+            let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
+            (self.report)(NoteSubject::Progress, text.into());
+        }
+        parameters::read_text(
+            self.context.view,
+            "JOB_ROUTER_ROUTE_NAMES",
+            &mut invalid_value_reporter(self.report),
+        );
+        for name in list::split(names) {
+            match self.table.index_of(name) {
+                Some(at) => self.table.order.push(at),
+                None => {
+                    let name = BString::from(name);
+                    let text = format!(
+                        "route '{name}' from JOB_ROUTER_ROUTE_NAMES not found in the routing table.\n"
+                    );
+                    (self.report)(NoteSubject::RouteNotFound(name), text.into());
+                }
+            }
+        }
+        let order: Vec<&[u8]> =
+            self.table.routes_in_order().map(|(_, route)| route.name.as_slice()).collect();
+        let text =
+            [b"Routes will be matched in this order: ", bstr::join(", ", order).as_slice(), b"\n"].concat();
+        (self.report)(NoteSubject::Progress, text.into());
+    }
+}
+
+impl RouteTable {
+    /// Reads transforms and routes.
+    pub fn load(with: RouteLoadContext<'_>, note: &mut dyn FnMut(TableNote)) -> Self {
+        let table = RouteTable { enabled: true, ..RouteTable::default() };
+        let say = &mut |subject: NoteSubject, text: BString| note(TableNote { text, subject });
+        let mut loading = TableLoader { table, context: with, report: say };
+        let names = loading.read_route_names();
+        loading.load_transforms(true);
+        loading.load_transforms(false);
+        for name in list::split(&names).filter(|name| !caseless::eq(name, b"NAMES")) {
+            loading.load_route(name);
+        }
+        loading.table.sort();
+        if loading.table.enabled {
+            loading.order_routes(&names);
+        }
+        loading.table
+    }
+
+    /// Sorts the routes by name without case.
+    fn sort(&mut self) {
+        self.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
+        let numbers = self.routes.iter().enumerate();
+        self.by_name = numbers.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
+    }
+
+    /// Tries routes in the order of a list of names.
+    pub fn set_order(&mut self, names: &[u8]) {
+        self.order = list::split(names).filter_map(|name| self.index_of(name)).collect();
+    }
+
+    /// Takes in routes of the old syntax; what `self` has stays.
+    pub fn add_old_routes(
+        &mut self,
+        routes: &[OldRoute],
+        with: RouteLoadContext<'_>,
+        note: &mut dyn FnMut(TableNote),
+    ) {
+        for old in routes {
+            let place = format!("{} [{}]", old.source, old.number);
+            let mut say = |subject: NoteSubject, text: BString| note(TableNote { text, subject });
+            let converted = match &old.converted {
+                Ok(converted) => converted,
+                Err(error) => {
+                    say(NoteSubject::Warning, format!("{place}: {error}\n").into());
+                    continue;
+                }
+            };
+            let mut name = converted.name.clone();
+            if name.trim().is_empty() {
+                name = format!("route{}", self.routes.len() + 1).into();
+            }
+            let loaded = Route::load(&name, &converted.text, with, &mut |subject, text| {
+                if matches!(subject, NoteSubject::InvalidValue(_)) {
+                    say(subject, text);
+                }
+            });
+            match loaded {
+                Ok(route) => {
+                    if let Some(why) = self.add_or_replace(route, old.overrides) {
+                        say(NoteSubject::Warning, format!("{place}: route {name} {why}\n").into());
+                    }
+                }
+                Err(error) => {
+                    let text = format!("{place}: route {name}: {error}\n");
+                    say(NoteSubject::RouteRefused(name, error), text.into());
+                }
+            }
+        }
+        let order: Vec<BString> = self.order.iter().map(|&at| self.routes[at].name.clone()).collect();
+        self.sort();
+        self.order = order.iter().filter_map(|name| self.index_of(name)).collect();
+        self.enabled = true;
+    }
+
+    /// Takes in a route behind all others, or in the place of the one of its name, as its OverrideRoutingEntry says; what is to be
+    /// told of that.
+    fn add_or_replace(&mut self, route: Route, overrides: Option<bool>) -> Option<&'static str> {
+        let key = route.name.to_ascii_lowercase();
+        let Some(&at) = self.by_name.get(&key) else {
+            self.by_name.insert(key, self.routes.len());
+            self.order.push(self.routes.len());
+            self.routes.push(route);
+            return None;
+        };
+        if overrides == Some(false) {
+            return Some("is there already, and OverrideRoutingEntry is false: left out");
+        }
+        self.routes[at] = route;
+        overrides.is_none().then_some(
+            "takes the place of the former one of its name; OverrideRoutingEntry = true says that this is meant",
+        )
+    }
+
+    /// The number of a route, by its name without case.
+    pub fn index_of(&self, name: &[u8]) -> Option<usize> {
+        self.by_name.get(&name.to_ascii_lowercase()).copied()
+    }
+
+    /// Routes with their numbers, in the order in which they are tried.
+    pub fn routes_in_order(&self) -> impl Iterator<Item = (usize, &Route)> {
+        self.order.iter().map(|&at| (at, &self.routes[at]))
+    }
+}

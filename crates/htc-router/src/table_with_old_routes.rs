@@ -1,0 +1,195 @@
+//! The routing table with routes of the old syntax in it, as programs that play a router have it: what was wrong is told in words, once.
+
+use bstr::{BString, ByteSlice};
+
+use super::limits::RouteState;
+use super::old_routes;
+use super::route::RouteLoadContext;
+use super::route_table::RouteTable;
+use super::table_note::{NoteSubject, TableNote};
+use htc_base::job::JobStatus;
+use htc_base::quirks::Quirk;
+use htc_base::text::caseless;
+use htc_base::world::World;
+use htc_classad::Context;
+use htc_user_log::queue::JobQueue;
+
+impl RouteTable {
+    /// Reads it, and what is to be told of it. Routes of the old syntax are converted where 25.14 ignores them.
+    pub fn load_with_old_routes(with: RouteLoadContext<'_>) -> (RouteTable, Vec<String>) {
+        let RouteLoadContext { parameters: knobs, quirks, .. } = with;
+        let mut notes = Vec::new();
+        let mut said = Vec::new();
+        let mut table = RouteTable::load(with, &mut |note| notes.push(note));
+        let old = knobs.deprecated_parameters.iter().any(|name| name.starts_with("JOB_ROUTER_ENTRIES"));
+        if old && !quirks.reproduces(Quirk::OldRoutesRefused) {
+            convert_old_routes(&mut table, with, &mut notes, &mut said);
+        }
+        describe_notes(notes, &mut said);
+        (table, said)
+    }
+
+    /// Where routes stand with the copies of a queue: all, and those that run.
+    pub fn states_from_queue(
+        &self,
+        queue: Option<&JobQueue>,
+        now: i64,
+        world: &dyn World,
+    ) -> Vec<RouteState> {
+        let mut states = vec![RouteState::new(now); self.routes.len()];
+        let Some(queue) = queue else { return states };
+        for id in queue.job_ids() {
+            let Some(ad) = queue.job(id) else { continue };
+            let context = Context::new(world).my(&ad);
+            let Some(at) = context.string("RouteName").and_then(|name| self.index_of(&name)) else {
+                continue;
+            };
+            states[at].jobs += 1;
+            if matches!(context.int("JobStatus"), Some(JobStatus::RUNNING | JobStatus::TRANSFERRING_OUTPUT)) {
+                states[at].running += 1;
+            }
+        }
+        states
+    }
+}
+
+/// What notes say to people, the same once.
+fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
+    // A route that was left out is not in the table, but it is defined.
+    let refused: Vec<BString> = notes
+        .iter()
+        .filter_map(|note| match &note.subject {
+            NoteSubject::RouteRefused(name, _) => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    let mut complaints: Vec<String> = Vec::new();
+    for note in notes {
+        let text = note.text.to_str_lossy().trim_end().to_owned();
+        match note.subject {
+            NoteSubject::Progress | NoteSubject::Error => continue,
+            // The same for each route that has no limit of its own.
+            NoteSubject::InvalidValue(text) if complaints.contains(&text) => continue,
+            NoteSubject::InvalidValue(text) => {
+                said.push(text.clone());
+                complaints.push(text);
+            }
+            NoteSubject::RouteRefused(name, error) => {
+                said.push(format!("route {name} is left out: {}", error.to_string().trim_end()));
+            }
+            NoteSubject::RouteNotFound(name) if refused.iter().any(|known| caseless::eq(known, &name)) => {}
+            NoteSubject::RouteNotFound(name) => {
+                said.push(format!("route {name} of JOB_ROUTER_ROUTE_NAMES is not defined"));
+            }
+            NoteSubject::Disabled | NoteSubject::Warning => {
+                said.push(text.trim_start_matches("JobRouter ").trim_start_matches("WARNING: ").to_owned());
+            }
+        }
+    }
+}
+
+/// Converts routes of the old syntax: all of them, or where JOB_ROUTER_ROUTE_NAMES is set those that it names and nothing else
+/// defines, as routers did that read both.
+fn convert_old_routes(
+    table: &mut RouteTable,
+    with: RouteLoadContext<'_>,
+    notes: &mut Vec<TableNote>,
+    said: &mut Vec<String>,
+) {
+    let mut routes = old_routes::load_old_routes(with.view, with.world, true, &mut |text| said.push(text));
+    let names = with.view.text("JOB_ROUTER_ROUTE_NAMES");
+    if let Some(names) = &names {
+        let is_missing = |name: &[u8]| {
+            notes
+                .iter()
+                .any(|note| matches!(&note.subject, NoteSubject::RouteNotFound(other) if caseless::eq(other, name)))
+        };
+        let mut left_out = Vec::new();
+        routes.retain(|route| match &route.converted {
+            Ok(converted) if is_missing(&converted.name) => true,
+            Ok(converted) => {
+                left_out.push(converted.name.clone());
+                false
+            }
+            Err(_) => true,
+        });
+        let is_taken = |name: &[u8]| {
+            routes.iter().any(|route| matches!(&route.converted, Ok(one) if caseless::eq(&one.name, name)))
+        };
+        notes.retain(|note| !matches!(&note.subject, NoteSubject::RouteNotFound(name) if is_taken(name)));
+        notes.retain(|note| note.subject != NoteSubject::Warning);
+        if !routes.is_empty() {
+            said.push(
+                "routes of the old syntax (JOB_ROUTER_ENTRIES) that JOB_ROUTER_ROUTE_NAMES names are converted here; 25.14 \
+                 ignores them, see 'htc-router-translate convert'"
+                    .to_owned(),
+            );
+        }
+        for name in left_out {
+            said.push(format!(
+                "route {name} of JOB_ROUTER_ENTRIES is not taken: JOB_ROUTER_ROUTE_NAMES leaves it out"
+            ));
+        }
+        table.add_old_routes(&routes, with, &mut |note| notes.push(note));
+        table.set_order(names);
+        return;
+    }
+    said.push(
+        "routes of the old syntax (JOB_ROUTER_ENTRIES) are converted here; 25.14 ignores them, see \
+         'htc-router-translate convert'"
+            .to_owned(),
+    );
+    notes.clear();
+    table.add_old_routes(&routes, with, &mut |note| notes.push(note));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RouterParameters;
+    use htc_base::quirks::QuirkMode;
+    use htc_testing::config_of;
+
+    fn loaded(text: &str) -> (Vec<String>, Vec<String>) {
+        let (config, world) = config_of("JOB_ROUTER", text);
+        let view = config.view(&world);
+        let knobs = RouterParameters::load(&view, &mut |_| {});
+        let (table, said) = RouteTable::load_with_old_routes(RouteLoadContext {
+            view: &view,
+            parameters: &knobs,
+            world: &world,
+            quirks: QuirkMode::Manual,
+        });
+        (table.routes_in_order().map(|(_, route)| route.name.to_string()).collect(), said)
+    }
+
+    #[test]
+    fn a_name_without_a_route_is_told_and_one_that_is_left_out_once() {
+        let (names, said) = loaded(
+            "JOB_ROUTER_ROUTE_NAMES = A B C\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n@r\n\
+             JOB_ROUTER_ROUTE_B @=r\nREQUIREMENTS = )\n@r\n",
+        );
+        assert_eq!(names, ["A"]);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said.iter().any(|line| line.starts_with("route B is left out: ")), "{said:?}");
+        assert!(said.contains(&"route C of JOB_ROUTER_ROUTE_NAMES is not defined".to_owned()), "{said:?}");
+    }
+
+    #[test]
+    fn routes_of_the_old_syntax_are_taken_where_nothing_names_others() {
+        let old = "JOB_ROUTER_ENTRIES = [ Name = \"old\"; Requirements = true; TargetUniverse = 5 ]\n";
+        let (names, said) = loaded(old);
+        assert_eq!(names, ["old"]);
+        assert!(
+            said[0].starts_with("routes of the old syntax (JOB_ROUTER_ENTRIES) are converted"),
+            "{said:?}"
+        );
+        let new = "JOB_ROUTER_ROUTE_NAMES = A\nJOB_ROUTER_ROUTE_A @=r\nREQUIREMENTS true\n@r\n";
+        let (names, said) = loaded(&format!("{old}{new}"));
+        assert_eq!(names, ["A"]);
+        assert!(
+            said.iter().any(|line| line.starts_with("route old of JOB_ROUTER_ENTRIES is not taken")),
+            "{said:?}"
+        );
+    }
+}

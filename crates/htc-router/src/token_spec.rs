@@ -1,0 +1,59 @@
+//! Which IDTOKENs a router makes for its copies, of its configuration.
+
+use bstr::BString;
+
+use htc_base::text::list;
+use htc_classad::format::long;
+use htc_classad::{Context, Dialect};
+use htc_config::ConfigView;
+
+/// One token as `JOB_ROUTER_CREATE_IDTOKEN_<name>` describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenSpec {
+    /// Its name in JOB_ROUTER_CREATE_IDTOKEN_NAMES.
+    pub name: BString,
+    /// `sub`: who whoever has it is; the name without.
+    pub subject: BString,
+    /// `kid`: the signing key; the pool's without.
+    pub signing_key: BString,
+    /// `scope`: authorizations.
+    pub scopes: Vec<BString>,
+    /// `lifetime` in seconds; negative for ever.
+    pub lifetime: i64,
+    /// `dir` and `filename`: where it is written.
+    pub file: BString,
+    /// `Owner`: whose file it is; the router's own without.
+    pub owner: BString,
+}
+
+/// The tokens of a configuration. What is listed without a definition is skipped without a word, a bad definition with one.
+pub fn read_token_specs(view: &ConfigView<'_>, note: &mut dyn FnMut(String)) -> Vec<TokenSpec> {
+    let names = view.text("JOB_ROUTER_CREATE_IDTOKEN_NAMES").unwrap_or_default();
+    let mut orders: Vec<TokenSpec> = Vec::new();
+    for name in list::split(&names).map(BString::from) {
+        if name.eq_ignore_ascii_case(b"NAMES") || orders.iter().any(|known| known.name == name) {
+            continue;
+        }
+        let Some(definition) = view.text(&format!("JOB_ROUTER_CREATE_IDTOKEN_{name}")) else { continue };
+        let (ad, errors) = long::parse_with(&definition, Dialect::of_world(view.world()));
+        if ad.is_empty() || !errors.is_empty() {
+            note(format!("Ignoring invalid {name} IDTOKEN config : {definition}"));
+            continue;
+        }
+        let context = Context::new(view.world()).my(&ad);
+        let string = |attribute: &str| context.string(attribute).filter(|text| !text.is_empty());
+        let directory = string("dir").or_else(|| view.text("SEC_TOKEN_DIRECTORY")).unwrap_or_default();
+        let file = string("filename").unwrap_or_else(|| name.clone());
+        let slash: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
+        orders.push(TokenSpec {
+            subject: string("sub").unwrap_or_else(|| name.clone()),
+            signing_key: string("kid").unwrap_or_default(),
+            scopes: list::split(&string("scope").unwrap_or_default()).map(BString::from).collect(),
+            lifetime: context.int("lifetime").unwrap_or(-1),
+            file: [directory.as_slice(), slash, &file].concat().into(),
+            owner: string("Owner").unwrap_or_default(),
+            name,
+        });
+    }
+    orders
+}

@@ -1,0 +1,458 @@
+//! The router over a directory of job ads: carries the machine's actions out, calls hooks, waits.
+
+mod files;
+mod submissions;
+mod user_logs;
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bstr::ByteSlice;
+use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
+use rustc_hash::FxHashMap;
+
+use super::hooks::{HookRunner, NoHookReason};
+use super::job_directory::JobDirectory;
+use super::options::RouterOptions;
+use super::shutdown_conditions::ShutdownConditions;
+use super::spool::SpoolCopy;
+use super::submission::Submission;
+use super::token_files::RouterTokens;
+use htc_base::job::{JobId, JobStatus};
+use htc_base::process::Exit;
+use htc_base::time::MonotonicTime;
+use htc_base::world::FrozenClockWorld;
+use htc_classad::{Dialect, Expr};
+use htc_hook::HookType;
+use htc_os as os;
+use htc_os::files::open_regular_file;
+use htc_os::{CapturedOutput, ChildId, Reactor, clock};
+use htc_router::route_choice::UmbrellaError;
+use htc_router::{
+    CopyUpdateError, FinishedHookCall, QueueView, Router, RouterAction, RouterContext, RouterEvent,
+    RouterHookCall, RouterHookResult, judge_hook_call,
+};
+
+/// What ends the run.
+const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+/// How long a submit command has between the two.
+const SUBMIT_KILL_GRACE: Duration = Duration::from_secs(5);
+/// How often jobs are settled at the end of a run of one poll.
+const MAX_SETTLE_ROUNDS: u32 = 4;
+
+/// Why the run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RouterRunError {
+    /// The directory cannot be used.
+    #[error("cannot use '{path}'")]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another router works in it.
+    #[error("another router works in '{0}'")]
+    Locked(PathBuf),
+    /// No job can be looked for.
+    #[error("25.14 would abort: {0}")]
+    Umbrella(#[from] UmbrellaError),
+    /// Waiting failed.
+    #[error("cannot wait for children")]
+    Reactor(#[from] io::Error),
+}
+
+/// A hook under way.
+struct RunningRouterHook {
+    call: RouterHookCall,
+    deadline: Option<MonotonicTime>,
+    killed: bool,
+}
+
+/// What of a hook is still to be started: one at a time for a job.
+struct LiveRouter<'a> {
+    options: &'a RouterOptions<'a>,
+    router: Router,
+    directory: JobDirectory,
+    /// The queue of the copies, if it is another one.
+    copies_directory: Option<JobDirectory>,
+    reactor: Reactor,
+    running_hooks: FxHashMap<ChildId, RunningRouterHook>,
+    submissions: FxHashMap<ChildId, Submission>,
+    copying: FxHashMap<ChildId, SpoolCopy>,
+    tokens: RouterTokens,
+    path: PathBuf,
+    /// The same directory, for those who work elsewhere.
+    absolute: PathBuf,
+    /// Likewise that of the copies.
+    copies_absolute: PathBuf,
+}
+
+/// The absolute path of a directory.
+fn absolute_path(path: &Path) -> Result<PathBuf, RouterRunError> {
+    let refuse = |source| RouterRunError::Directory { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(refuse)?.is_dir() {
+        return Err(refuse(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    path.canonicalize().map_err(refuse)
+}
+
+/// Keeps other routers out of a directory.
+fn lock(path: &Path) -> Result<Flock<File>, RouterRunError> {
+    let mut options = OpenOptions::new();
+    let file = open_regular_file(&path.join(".lock"), options.create(true).truncate(false).write(true))
+        .map_err(|source| RouterRunError::Directory { path: path.join(".lock"), source })?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RouterRunError::Locked(path.to_owned()))
+}
+
+/// Something that could not be done with a job of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutingFailure {
+    /// The source.
+    pub source: JobId,
+    /// What and why.
+    pub reason: String,
+}
+
+/// How a run has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouterRunOutcome {
+    /// What could not be done.
+    pub failures: Vec<RoutingFailure>,
+    /// DAEMON_SHUTDOWN or DAEMON_SHUTDOWN_FAST, if one of them has ended it.
+    pub shutdown: Option<&'static str>,
+}
+
+/// Runs a router over a directory until it is told to stop.
+///
+/// # Errors
+/// A directory cannot be used, or the reference would abort.
+pub fn run(
+    path: &Path,
+    router: Router,
+    options: &RouterOptions<'_>,
+) -> Result<RouterRunOutcome, RouterRunError> {
+    let absolute = absolute_path(path)?;
+    let copies_absolute = options.copies_directory.map_or(Ok(absolute.clone()), absolute_path)?;
+    let copies = options.copies_directory.filter(|_| copies_absolute != absolute);
+    let _lock = lock(path)?;
+    let _second_lock = copies.map(lock).transpose()?;
+    let dialect = Dialect::of_world(options.world);
+    let mut live = LiveRouter {
+        options,
+        router,
+        directory: JobDirectory::new(path, dialect),
+        copies_directory: copies.map(|copies| JobDirectory::new(copies, dialect)),
+        reactor: Reactor::new(&SIGNALS)?,
+        running_hooks: FxHashMap::default(),
+        submissions: FxHashMap::default(),
+        copying: FxHashMap::default(),
+        tokens: RouterTokens::new(options.view, options.log),
+        path: path.to_owned(),
+        absolute,
+        copies_absolute,
+    };
+    live.remove_leftovers();
+    let shutdown = live.run_polls()?;
+    Ok(RouterRunOutcome { failures: live.failures(), shutdown })
+}
+
+impl LiveRouter<'_> {
+    /// Polls until the run is over; the condition that ended it, if one did.
+    fn run_polls(&mut self) -> Result<Option<&'static str>, RouterRunError> {
+        let RouterOptions { view, world, log, .. } = *self.options;
+        let mut shutdown = ShutdownConditions::new(view, &self.router.parameters().name, world, log);
+        let periodic = self.router.parameters().periodic_interval;
+        let mut next_periodic = clock::monotonic_now().plus(periodic);
+        let mut next_tokens = Some(clock::monotonic_now());
+        loop {
+            if next_tokens.is_some_and(|due| due <= clock::monotonic_now()) {
+                let tokens = self.tokens.refresh(self.options.view, self.options.world, self.options.log);
+                self.router.set_tokens(tokens);
+                next_tokens = self.tokens.refresh_interval().map(|every| clock::monotonic_now().plus(every));
+            }
+            let next_poll = clock::monotonic_now().plus(self.router.parameters().polling_period);
+            self.refresh()?;
+            if !periodic.is_zero() && clock::monotonic_now() >= next_periodic {
+                self.handle_event(RouterEvent::PeriodicExpressionsDue)?;
+                next_periodic = clock::monotonic_now().plus(periodic);
+            }
+            if let Some(knob) = shutdown.check_if_due(world) {
+                log(&format!("{knob} is true: the router stops, its jobs stay routed"));
+                self.stop_submissions()?;
+                return Ok(Some(knob));
+            }
+            self.handle_event(RouterEvent::Poll)?;
+            if let ControlFlow::Break(()) = self.wait(next_poll)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What could not be done; sources that have left the queue unrouted need no route.
+    fn failures(&self) -> Vec<RoutingFailure> {
+        let matters = |source, hook| hook != HookType::TranslateJob || self.directory.job(source).is_some();
+        let failures = self.router.failures().filter(|(source, hook, _)| matters(*source, *hook));
+        failures.map(|(source, _, reason)| RoutingFailure { source, reason: reason.to_owned() }).collect()
+    }
+
+    /// Takes in what happens until the next poll is due, or the run is over.
+    fn wait(&mut self, next_poll: MonotonicTime) -> Result<ControlFlow<()>, RouterRunError> {
+        let until = self.options.stop_conditions;
+        let mut settled = 0;
+        loop {
+            // A hook that fails each time would keep it going.
+            let resting =
+                self.running_hooks.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
+            if until.once && resting && self.router.has_due_job() && settled < MAX_SETTLE_ROUNDS {
+                settled += 1;
+                self.handle_event(RouterEvent::FinalPoll)?;
+                continue;
+            }
+            if resting && (until.once || (until.when_idle && self.router.is_idle())) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let deadlines = self.running_hooks.values().filter_map(|running| running.deadline);
+            let submissions = self.submissions.values().filter_map(|submission| submission.deadline);
+            let copying = self.copying.values().filter_map(|copying| copying.deadline);
+            let deadlines = deadlines.chain(submissions).chain(copying);
+            let deadline = deadlines.chain((!until.once).then_some(next_poll)).min();
+            match self.reactor.next_event(deadline)? {
+                os::ReactorEvent::Exited { child, exit, stdout, stderr, .. } => {
+                    if let Some(event) = self.handle_child_exit(child, exit, &stdout, &stderr.bytes) {
+                        self.handle_event(event)?;
+                    }
+                }
+                os::ReactorEvent::Signal(number) => {
+                    (self.options.log)(&format!("signal {number}: the router stops, its jobs stay routed"));
+                    self.stop_submissions()?;
+                    return Ok(ControlFlow::Break(()));
+                }
+                os::ReactorEvent::Timeout => {
+                    let now = clock::monotonic_now();
+                    self.end_late_submissions(now);
+                    self.kill_late_copying(now);
+                    self.kill_late_hooks(now);
+                    if now >= next_poll && !until.once {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the end of a child is to the machine.
+    fn handle_child_exit(
+        &mut self,
+        child: ChildId,
+        exit: Exit,
+        stdout: &CapturedOutput,
+        stderr: &[u8],
+    ) -> Option<RouterEvent> {
+        let log = self.options.log;
+        let complaint = stderr.trim().as_bstr();
+        let tell = |who: String| {
+            if !complaint.is_empty() {
+                log(&format!("{who} says: {complaint}"));
+            }
+        };
+        if let Some(submission) = self.submissions.remove(&child) {
+            tell(format!("the submit command of {}", submission.source));
+            return Some(self.submission_ended(&submission, exit, &stdout.bytes));
+        }
+        if let Some(copying) = self.copying.remove(&child) {
+            return Some(self.copying_ended(copying, exit, stderr));
+        }
+        let RunningRouterHook { call, killed, .. } = self.running_hooks.remove(&child)?;
+        tell(format!("{} of {}", call.hook.name(), call.source));
+        let answer = FinishedHookCall {
+            dialect: Dialect::of_world(self.options.world),
+            hook: call.hook,
+            exit,
+            stdout: &stdout.bytes,
+            is_truncated: stdout.is_truncated,
+            source_ad: &call.source_ad,
+            routed_ad: (call.hook != HookType::TranslateJob).then_some(&*call.copy_ad),
+            edit_in_place: call.is_in_place,
+        };
+        let result = match killed {
+            true => RouterHookResult::Failed("took too long and was killed".into()),
+            false => RouterHookResult::Ended(Box::new(judge_hook_call(&answer, self.options.quirks))),
+        };
+        Some(RouterEvent::HookEnded(call.source, call.hook, result))
+    }
+
+    /// Kills hooks that take too long.
+    fn kill_late_hooks(&mut self, now: MonotonicTime) {
+        for (child, running) in &mut self.running_hooks {
+            if running.deadline.is_some_and(|deadline| deadline <= now) {
+                (running.killed, running.deadline) = (true, None);
+                self.reactor.send_signal(*child, libc::SIGKILL, os::SignalScope::Family);
+            }
+        }
+    }
+
+    /// Reads the queues again: that of the copies first, so that the copy of each source that has one is seen.
+    fn refresh(&mut self) -> Result<(), RouterRunError> {
+        let log = self.options.log;
+        let unreadable = |path: &Path, source| RouterRunError::Directory { path: path.to_owned(), source };
+        if let Some(second) = &mut self.copies_directory {
+            second
+                .refresh(None, &mut |text| log(&text))
+                .map_err(|source| unreadable(&self.copies_absolute, source))?;
+        }
+        self.directory
+            .refresh(self.copies_directory.as_ref(), &mut |text| log(&text))
+            .map_err(|source| unreadable(&self.path, source))
+    }
+
+    /// The queue of the copies.
+    fn copies_queue(&self) -> &JobDirectory {
+        self.copies_directory.as_ref().unwrap_or(&self.directory)
+    }
+
+    /// The same, to be changed.
+    fn copies_queue_mut(&mut self) -> &mut JobDirectory {
+        self.copies_directory.as_mut().unwrap_or(&mut self.directory)
+    }
+
+    /// Hands an event over and carries out what comes of it, to the end.
+    fn handle_event(&mut self, event: RouterEvent) -> Result<(), RouterRunError> {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let now = self.options.world.now();
+            let actions = {
+                let frozen = FrozenClockWorld { world: self.options.world, now };
+                let around = RouterContext {
+                    queue: &self.directory,
+                    copies: self.copies_directory.as_ref().unwrap_or(&self.directory),
+                    config: Some(self.options.view),
+                    parameters: self.options.view,
+                    world: &frozen,
+                };
+                self.router.handle_event(now, event, &around)
+            };
+            for action in actions {
+                events.extend(self.perform_action(action)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn perform_action(&mut self, action: RouterAction) -> Result<Option<RouterEvent>, RouterRunError> {
+        let world = self.options.world;
+        let now = world.now().epoch();
+        let log = self.options.log;
+        let name = self.router.parameters().name.clone();
+        Ok(match action {
+            RouterAction::Log(text) => {
+                log(&text);
+                None
+            }
+            RouterAction::Quirk(source, quirk) => {
+                log(&format!("{source}: {}", quirk.told()));
+                None
+            }
+            RouterAction::Stop(error) => return Err(error.into()),
+            RouterAction::Claim(id) => {
+                Some(RouterEvent::ClaimResult(id, self.directory.claim(id, &name, world)))
+            }
+            RouterAction::SubmitCopy(id, ad) => match &self.options.submit_command {
+                Some(argv) => self.start_submission(argv, id, *ad),
+                None if self.router.is_sandboxed(id) => self.spool(id, *ad, now),
+                None => {
+                    let submitted =
+                        self.copies_queue_mut().submit(&ad, now).map_err(|error| error.to_string());
+                    Some(RouterEvent::SubmitResult(id, submitted))
+                }
+            },
+            RouterAction::EditSource(id, changes) => {
+                let edited = self.directory.edit_in_place(id, &changes, world);
+                Some(RouterEvent::EditResult(id, edited.map_err(|error| error.to_string())))
+            }
+            RouterAction::UpdateSource(id, changes) => {
+                if let Err(error) = self.directory.update(id, &changes, world) {
+                    log(&format!("cannot update {id}: {error}"));
+                }
+                None
+            }
+            RouterAction::UpdateCopy(source, copy, changes) => {
+                let updated = self.copies_queue_mut().update(copy, &changes, world);
+                let updated = updated.map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => CopyUpdateError::Refused(error.to_string()),
+                    _ => CopyUpdateError::WriteFailed(error.to_string()),
+                });
+                Some(RouterEvent::CopyUpdateResult(source, updated))
+            }
+            RouterAction::FinalizeCopy(source, copy) => self.start_fetching_output(source, copy, now),
+            RouterAction::RemoveCopy(copy, reason) => self.remove_copy(copy, &reason, now),
+            RouterAction::YieldSource(id, done) => {
+                let given = self.directory.yield_job(id, done, self.router.parameters(), world);
+                Some(RouterEvent::YieldResult(id, given))
+            }
+            RouterAction::UserLog(id, ad, body) => {
+                for error in self.write_user_log_event(id, &ad, body) {
+                    log(&format!("cannot write the user log of {id}: {error}"));
+                }
+                None
+            }
+            RouterAction::CallHook(call) => self.start_hook(call),
+        })
+    }
+
+    /// Removes a copy; what is to be tried again is an answer.
+    fn remove_copy(&mut self, copy: JobId, reason: &str, now: i64) -> Option<RouterEvent> {
+        let changes = [
+            ("JobStatus", Expr::literal(JobStatus::REMOVED)),
+            ("RemoveReason", Expr::literal(reason)),
+            ("EnteredCurrentStatus", Expr::literal(now)),
+        ];
+        match self.copies_queue_mut().move_to_history(copy, &changes, now) {
+            Ok(()) => {
+                self.remove_spool(copy);
+                None
+            }
+            Err(error) => {
+                (self.options.log)(&format!("cannot remove {copy}: {error}"));
+                (error.kind() != io::ErrorKind::NotFound).then_some(RouterEvent::RemoveFailed(copy))
+            }
+        }
+    }
+
+    fn hook_runner(&self) -> HookRunner<'_> {
+        HookRunner {
+            knobs: self.options.view,
+            world: self.options.world,
+            environment: self.options.environment.for_hooks(self.options.quirks),
+            limit: self.options.hook_limit,
+            directory: None,
+            quirks: self.options.quirks,
+        }
+    }
+
+    /// Starts a hook; an answer at once where there is none.
+    fn start_hook(&mut self, call: RouterHookCall) -> Option<RouterEvent> {
+        let stdin = HookRunner::stdin(call.hook, &call.route, &call.source_ad, &call.copy_ad);
+        let spec = self
+            .hook_runner()
+            .prepare_call(call.hook, &call.source_ad, stdin)
+            .and_then(|(_, call)| call.child_spec().map_err(|error| NoHookReason::Failed(error.to_string())));
+        let child = spec.and_then(|spec| {
+            self.reactor.spawn(spec).map_err(|error| NoHookReason::Failed(error.to_string()))
+        });
+        match child {
+            Ok(child) => {
+                let deadline = self.options.hook_limit.map(|limit| clock::monotonic_now().plus(limit));
+                self.running_hooks.insert(child, RunningRouterHook { call, deadline, killed: false });
+                None
+            }
+            Err(none) => Some(RouterEvent::HookEnded(call.source, call.hook, none.into())),
+        }
+    }
+}

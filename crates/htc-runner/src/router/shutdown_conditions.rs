@@ -1,0 +1,54 @@
+//! DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST: conditions on the router's own ad that end it, looked at as often as a daemon sends that
+//! ad to its collector (`DaemonCore::sendUpdates`).
+
+use std::time::Duration;
+
+use htc_base::time::MonotonicTime;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Dialect, Expr};
+use htc_config::ConfigView;
+use htc_os::clock;
+
+/// The status of a daemon that one of the two has ended.
+pub const EXIT_STATUS: u8 = 99;
+
+/// The two conditions, and when they are looked at.
+pub(super) struct ShutdownConditions {
+    conditions: Vec<(&'static str, Expr)>,
+    ad: ClassAd,
+    interval: Duration,
+    next_check: MonotonicTime,
+}
+
+impl ShutdownConditions {
+    /// Those of the configuration; what is no expression is told.
+    pub(super) fn new(view: &ConfigView<'_>, name: &[u8], world: &dyn World, log: &dyn Fn(&str)) -> Self {
+        let mut conditions = Vec::new();
+        for knob in ["DAEMON_SHUTDOWN_FAST", "DAEMON_SHUTDOWN"] {
+            let Some(text) = view.text(knob).filter(|text| !text.is_empty()) else { continue };
+            match Expr::parse_with(&text, Dialect::of_world(world).old()) {
+                Ok(expr) => conditions.push((knob, expr)),
+                Err(error) => log(&format!("{knob} is no expression and never ends the router: {error}")),
+            }
+        }
+        let mut ad = ClassAd::new();
+        ad.set("MyType", "Job_Router");
+        ad.set("Name", name);
+        ad.set("DaemonStartTime", world.now().epoch());
+        let seconds = view.int("UPDATE_INTERVAL").ok().flatten().map_or(60, |setting| setting.value);
+        let every = Duration::from_secs(u64::try_from(seconds).unwrap_or(60).max(1));
+        ShutdownConditions { conditions, ad, interval: every, next_check: clock::monotonic_now() }
+    }
+
+    /// The condition that holds now, if it is time to look.
+    pub(super) fn check_if_due(&mut self, world: &dyn World) -> Option<&'static str> {
+        if clock::monotonic_now() < self.next_check {
+            return None;
+        }
+        self.next_check = clock::monotonic_now().plus(self.interval);
+        self.ad.set("MyCurrentTime", world.now().epoch());
+        let context = Context::new(world).my(&self.ad);
+        let holds = |(_, expr): &&(&str, Expr)| context.eval(expr).truth() == Some(true);
+        self.conditions.iter().find(holds).map(|(knob, _)| *knob)
+    }
+}

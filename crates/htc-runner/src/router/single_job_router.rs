@@ -1,0 +1,255 @@
+//! Jobs routed one by one, as a router would that submits nothing: claimed, translated by their hooks, made into copies or edited.
+
+use std::io;
+
+use bstr::{BStr, ByteSlice};
+
+use super::hooks::{CompletedHook, HookRunner, NoHookReason};
+use htc_classad::{ClassAd, Dialect};
+use htc_hook::HookType;
+use htc_os::Reactor;
+use htc_router::translate::TranslationWatcher;
+use htc_router::{
+    FinishedHookCall, HookDecision, Route, SourceJob, TranslateError, Translator, judge_hook_call,
+};
+use htc_transform::TransformFailure;
+
+/// What a router does with a job whose translate hook gave nothing.
+const STUCK_OUTCOME: &str = "stays claimed, and the hook is called again";
+/// What a router does with a job that has no JobUniverse.
+const ABORT_OUTCOME: &str = "the router aborts here";
+
+/// What became of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RoutingOutcome {
+    /// It was routed: the source as it is left, and the copy.
+    Routed(Box<(ClassAd, ClassAd)>),
+    /// It was edited in place: the edited ad.
+    Edited(Box<ClassAd>),
+    /// It was given back, and why.
+    GivenBack(String),
+    /// It was neither routed nor given back: what became of it, and why.
+    Stuck(&'static str, String),
+}
+
+/// What happens meanwhile.
+pub enum RoutingNotice<'t> {
+    /// A hook is left out that the router would call.
+    WouldCall(&'t BStr),
+    /// The hook complains.
+    HookStderr(&'t BStr),
+    /// A transform fails.
+    TransformFailure(&'t TransformFailure),
+    /// A job is edited in place: before and after.
+    Edited(&'t ClassAd, &'t ClassAd),
+}
+
+/// Routes them.
+pub struct SingleJobRouter<'a> {
+    /// What makes copies.
+    pub translator: Translator<'a>,
+    /// What calls hooks.
+    pub hooks: HookRunner<'a>,
+    /// Whether hooks are called.
+    pub calls_hooks: bool,
+    reactor: Option<Reactor>,
+}
+
+/// A job with its id.
+type JobWithId<'j> = (&'j str, &'j ClassAd);
+
+impl<'a> SingleJobRouter<'a> {
+    /// None has come yet.
+    pub fn new(translator: Translator<'a>, hooks: HookRunner<'a>, calls: bool) -> Self {
+        SingleJobRouter { translator, hooks, calls_hooks: calls, reactor: None }
+    }
+
+    /// Claims, translates and edits one job as the router would.
+    ///
+    /// # Errors
+    /// Children cannot be waited for.
+    pub fn route(
+        &mut self,
+        route: &Route,
+        (key, job): JobWithId<'_>,
+        watcher: &mut dyn TranslationWatcher,
+        tell: &mut dyn FnMut(RoutingNotice<'_>),
+    ) -> io::Result<RoutingOutcome> {
+        let world = self.translator.world;
+        let in_place = route.edit_job_in_place.is_true(job, world);
+        let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
+        // The mark of the claim stands in the queue alone: hook and copy see the job as it was (recordings r01, r02).
+        let mut ad = match self.call_translate_hook(route, job, in_place, tell)? {
+            Ok(Some(answer)) => answer,
+            Ok(None) => job.clone(),
+            Err(outcome) => return Ok(outcome),
+        };
+        let made = match in_place {
+            true => self.translator.apply_transforms(route, &mut ad, watcher),
+            false => self.translator.make_copy(
+                route,
+                &SourceJob { ad: job, id: key, is_sandboxed: sandboxed },
+                &mut ad,
+                watcher,
+            ),
+        };
+        if let Err(error) = made {
+            if let TranslateError::Transform { failure, .. } = &error {
+                tell(RoutingNotice::TransformFailure(failure));
+            }
+            return Ok(RoutingOutcome::GivenBack(error.to_string()));
+        }
+        if in_place {
+            tell(RoutingNotice::Edited(job, &ad));
+            return Ok(RoutingOutcome::Edited(Box::new(ad)));
+        }
+        let mut source = job.clone();
+        source.set("Managed", "External");
+        source.set("ManagedManager", self.translator.parameters.name.clone());
+        if !source.contains("Owner") {
+            return Ok(RoutingOutcome::GivenBack("the job has no Owner".into()));
+        }
+        Ok(RoutingOutcome::Routed(Box::new((source, ad))))
+    }
+
+    /// The answer of the job's translate hook, if it has one; the inner error is what becomes of the job without one.
+    fn call_translate_hook(
+        &mut self,
+        route: &Route,
+        source: &ClassAd,
+        in_place: bool,
+        tell: &mut dyn FnMut(RoutingNotice<'_>),
+    ) -> io::Result<Result<Option<ClassAd>, RoutingOutcome>> {
+        let hook = HookType::TranslateJob;
+        if !self.calls_hooks {
+            if let Ok(path) = self.hooks.path(hook, source) {
+                tell(RoutingNotice::WouldCall(path.as_ref()));
+            }
+            return Ok(Ok(None));
+        }
+        if let Err(NoHookReason::NotConfigured) = self.hooks.path(hook, source) {
+            return Ok(Ok(None));
+        }
+        if self.reactor.is_none() {
+            self.reactor = Some(Reactor::new(&[])?);
+        }
+        let Some(reactor) = &mut self.reactor else { return Ok(Ok(None)) };
+        let stdin = HookRunner::stdin(hook, &route.description(), source, source);
+        Ok(match self.hooks.run(reactor, hook, source, stdin) {
+            Ok(called) => self.judge_hook_output(&called, source, in_place, tell),
+            Err(NoHookReason::NotConfigured) => Ok(None),
+            Err(NoHookReason::Refused(reason) | NoHookReason::Failed(reason)) => {
+                Err(RoutingOutcome::GivenBack(reason))
+            }
+        })
+    }
+
+    /// What the answer of the translate hook means.
+    fn judge_hook_output(
+        &self,
+        called: &CompletedHook,
+        source: &ClassAd,
+        in_place: bool,
+        tell: &mut dyn FnMut(RoutingNotice<'_>),
+    ) -> Result<Option<ClassAd>, RoutingOutcome> {
+        if called.timed_out {
+            let limit = self.hooks.limit.unwrap_or_default().as_secs();
+            return Err(RoutingOutcome::GivenBack(format!(
+                "TRANSLATE_JOB {} took longer than {limit} s and was killed",
+                called.path
+            )));
+        }
+        let answer = FinishedHookCall {
+            dialect: Dialect::of_world(self.translator.world),
+            hook: HookType::TranslateJob,
+            exit: called.exit,
+            stdout: &called.stdout,
+            is_truncated: called.is_truncated,
+            source_ad: source,
+            routed_ad: None,
+            edit_in_place: in_place,
+        };
+        let verdict = judge_hook_call(&answer, self.translator.quirks);
+        let stderr = called.stderr.trim().as_bstr();
+        if !stderr.is_empty() {
+            tell(RoutingNotice::HookStderr(stderr));
+        }
+        let reason = || {
+            let word = verdict.decision.word();
+            format!("TRANSLATE_JOB {}: {word} ({})", called.path, verdict.reason)
+        };
+        match verdict.decision {
+            HookDecision::Routed | HookDecision::Edited => Ok(Some(verdict.output_ad)),
+            HookDecision::Stuck => Err(RoutingOutcome::Stuck(STUCK_OUTCOME, reason())),
+            HookDecision::RouterAbort => Err(RoutingOutcome::Stuck(ABORT_OUTCOME, reason())),
+            _ => Err(RoutingOutcome::GivenBack(reason())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook_environment::{ConfigSelection, DaemonEnvironment};
+    use htc_base::quirks::QuirkMode;
+    use htc_router::translate::SilentWatcher;
+    use htc_router::{RouteLoadContext, RouteTable, RouterParameters};
+    use htc_testing::config_of;
+
+    /// What becomes of a job whose hook is only told of, and that it was told.
+    fn routed(statements: &str, job: &str) -> (RoutingOutcome, Vec<String>) {
+        let text = format!(
+            "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n{statements}@r\n\
+             JOB_ROUTER_HOOK_KEYWORD = MINE\nMINE_HOOK_TRANSLATE_JOB = /bin/true\n"
+        );
+        let (config, world) = config_of("JOB_ROUTER", &text);
+        let view = config.view(&world);
+        let knobs = RouterParameters::load(&view, &mut |_| {});
+        let quirks = QuirkMode::Manual;
+        let table = RouteTable::load(
+            RouteLoadContext { view: &view, parameters: &knobs, world: &world, quirks },
+            &mut |_| {},
+        );
+        let translator =
+            Translator { table: &table, parameters: &knobs, config: Some(&view), world: &world, quirks };
+        let environment =
+            DaemonEnvironment::from_program(&world, &ConfigSelection::default()).for_hooks(quirks);
+        let hooks =
+            HookRunner { knobs: &view, world: &world, environment, limit: None, directory: None, quirks };
+        let mut told = Vec::new();
+        let mut tell = |it: RoutingNotice<'_>| {
+            told.push(match it {
+                RoutingNotice::WouldCall(path) => format!("would call {path}"),
+                RoutingNotice::HookStderr(text) => format!("says {text}"),
+                RoutingNotice::TransformFailure(_) => "fails".to_owned(),
+                RoutingNotice::Edited(before, after) => format!("{} becomes {}", before.len(), after.len()),
+            });
+        };
+        let job = ClassAd::parse_new(job.as_bytes(), Dialect::new_syntax()).unwrap();
+        let mut work = SingleJobRouter::new(translator, hooks, false);
+        let outcome =
+            work.route(&table.routes[0], ("1.0", &job), &mut SilentWatcher::default(), &mut tell).unwrap();
+        (outcome, told)
+    }
+
+    #[test]
+    fn a_job_is_claimed_and_its_copy_made_without_its_hook() {
+        let job = "[ ClusterId = 1; ProcId = 0; Owner = \"ana\"; JobUniverse = 5 ]";
+        let (outcome, told) = routed("SET Site \"there\"\n", job);
+        let RoutingOutcome::Routed(pair) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(pair.0.string("Managed"), Some("External".into()));
+        assert_eq!(pair.1.string("Site"), Some("there".into()));
+        assert_eq!(told, ["would call /bin/true"]);
+    }
+
+    #[test]
+    fn a_job_is_edited_in_place_or_given_back() {
+        let job = "[ ClusterId = 1; ProcId = 0; Owner = \"ana\"; JobUniverse = 5 ]";
+        let (outcome, told) = routed("EditJobInPlace = true\nSET Site \"there\"\n", job);
+        let RoutingOutcome::Edited(edited) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((edited.string("Site"), edited.contains("Managed")), (Some("there".into()), false));
+        assert_eq!(told, ["would call /bin/true", "4 becomes 5"]);
+        let (outcome, _) = routed("", "[ ClusterId = 1; ProcId = 0; JobUniverse = 5 ]");
+        assert_eq!(outcome, RoutingOutcome::GivenBack("the job has no Owner".into()));
+    }
+}

@@ -1,0 +1,248 @@
+//! The shadow as a starter's companion: what it sees becomes events of the machine, what that wants is asked or logged.
+
+use bstr::BString;
+
+use crate::starter::{ControlCommand, StarterObservation, StarterObserver, UserLog};
+use htc_base::job::HoldCode;
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_base::world::World;
+use htc_classad::ClassAd;
+use htc_os::clock;
+use htc_starter::disk::SHADOW_ONLY_ATTRIBUTES;
+use htc_starter::shadow::{
+    HoldOrVacateReason, JobEndRequest, Shadow, ShadowAction, ShadowEvent, UserRequest,
+};
+use htc_starter::{JobLogEvent, ShadowReason, StarterCommand, StarterVacateReason};
+use htc_user_log::EventBody;
+
+/// The machine with its log.
+pub(super) struct ShadowObserver<'w> {
+    pub(super) shadow: Shadow<'w>,
+    pub(super) log: Option<UserLog>,
+    pub(super) world: &'w dyn World,
+    /// Whether the starter is one of the local universe.
+    pub(super) local: bool,
+    /// The scratch directory of the run.
+    pub(super) scratch: BString,
+    /// What is to be done when no starter runs.
+    pub(super) pending_actions: Vec<ShadowAction>,
+    pub(super) wake_at: Option<MonotonicTime>,
+    pub(super) max_vacate_time: std::time::Duration,
+    pub(super) messages: Vec<String>,
+    pub(super) observations: RunObservations,
+}
+
+/// What was seen of the run under way.
+#[derive(Default)]
+pub(super) struct RunObservations {
+    /// The job left because it had been asked to.
+    pub(super) evicted: bool,
+    /// When a job that was asked to end has to.
+    pub(super) hard_kill_at: Option<MonotonicTime>,
+    pub(super) final_update: FinalUpdate,
+}
+
+/// What the queue hears of the starter's last word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FinalUpdate {
+    /// All of it.
+    #[default]
+    Complete,
+    /// There is none, as a checkpoint could not be uploaded.
+    Missing,
+    /// It does not come through: the starter told of an error.
+    Lost,
+}
+
+impl ShadowObserver<'_> {
+    /// What the queue never hears of a run whose files could not be moved: the times of standard files come with its last word
+    /// (`notifyJobExit`), how full the directory is with the word before (`allJobsDone`).
+    pub(super) fn unreported_attributes(&self) -> &'static [&'static str] {
+        match self.observations.final_update {
+            FinalUpdate::Lost => &["StderrMtime", "StdoutMtime"],
+            FinalUpdate::Missing => &SHADOW_ONLY_ATTRIBUTES,
+            FinalUpdate::Complete => &[],
+        }
+    }
+
+    /// Tells the machine something; what of its commands needs the starter is returned.
+    pub(super) fn handle_event(&mut self, now: ClockReading, event: ShadowEvent) -> Vec<StarterCommand> {
+        let mut requests = Vec::new();
+        for action in self.shadow.step(now, event) {
+            match action {
+                ShadowAction::Log(body) => self.write(now, *body, None),
+                ShadowAction::LogBefore(body, ad) => self.write(now, *body, Some(&ad)),
+                ShadowAction::WakeAt(at) => self.wake_at = at,
+                ShadowAction::Report(text) => self.messages.push(text),
+                ShadowAction::RequestEnd(ask) => {
+                    // A starter of the local universe waits for its job without end.
+                    self.observations.hard_kill_at =
+                        (!self.local).then(|| clock::monotonic_now().plus(self.max_vacate_time));
+                    requests.extend(self.shadow_reason_request(ask));
+                    requests.push(self.starter_request(ask));
+                }
+                ShadowAction::RequestEndAtOnce(ask) => {
+                    self.observations.hard_kill_at = None;
+                    requests.extend(self.shadow_reason_request(ask));
+                    requests
+                        .push(StarterCommand::Fast(self.deactivation_reason("Claim deactivated forcibly")));
+                }
+                ShadowAction::CallHook(_) | ShadowAction::RunStarter(_) | ShadowAction::Finish(_) => {
+                    self.pending_actions.push(action)
+                }
+            }
+        }
+        requests
+    }
+
+    /// Behind a shadow all come as a soft end (c39): the starter knows from its startd only that the claim was deactivated (s23d). One
+    /// of the local universe knows why, and sends the signal for it.
+    fn starter_request(&self, ask: JobEndRequest) -> StarterCommand {
+        match ask {
+            JobEndRequest::Hold if self.local => StarterCommand::Hold(None),
+            JobEndRequest::Remove if self.local => StarterCommand::Remove(None),
+            JobEndRequest::Requeue => StarterCommand::Requeue,
+            JobEndRequest::Hold | JobEndRequest::Remove | JobEndRequest::Vacate => {
+                StarterCommand::Graceful(self.deactivation_reason("Claim deactivated"))
+            }
+        }
+    }
+
+    /// The reason of a claim that its shadow deactivates; `None` in the local universe.
+    fn deactivation_reason(&self, reason: &str) -> Option<StarterVacateReason> {
+        let code = HoldCode::ClaimDeactivated as i64;
+        (!self.local).then(|| StarterVacateReason { reason: reason.into(), code, subcode: 0 })
+    }
+
+    /// What the shadow wants, beside the deactivation of the claim: for the word of JOB_EXIT.
+    fn shadow_reason_request(&self, ask: JobEndRequest) -> Option<StarterCommand> {
+        let reason = match ask {
+            JobEndRequest::Hold => ShadowReason::Hold,
+            JobEndRequest::Remove => ShadowReason::Remove,
+            JobEndRequest::Vacate | JobEndRequest::Requeue => return None,
+        };
+        (!self.local).then_some(StarterCommand::SetShadowReason(reason))
+    }
+
+    fn write(&mut self, now: ClockReading, body: EventBody, before: Option<&ClassAd>) {
+        let ad = before.unwrap_or(self.shadow.ad());
+        if let Some(log) = &mut self.log
+            && let Err(error) = log.write_queue_event(now, body, ad, self.world)
+        {
+            let path = log.path().display().to_string();
+            self.messages.push(format!("cannot write to the job's log '{path}': {error}"));
+        }
+        self.messages.extend(self.log.as_mut().and_then(UserLog::take_complaint));
+    }
+}
+
+impl ShadowObserver<'_> {
+    /// What a command is to the queue.
+    fn to_order(command: ControlCommand) -> Option<UserRequest> {
+        Some(match command {
+            ControlCommand::Hold(why) => UserRequest::Hold(to_why(why)),
+            ControlCommand::Remove(reason) => UserRequest::Remove(reason),
+            ControlCommand::Release(reason) => UserRequest::Release(reason),
+            ControlCommand::Vacate(None, fast) => UserRequest::vacate(fast),
+            ControlCommand::Vacate(Some(why), fast) => match (1..1000).contains(&why.code) {
+                true => UserRequest::Hold(to_why(why)),
+                false => UserRequest::Vacate { why: to_why(why), fast },
+            },
+            ControlCommand::StarterRequest(_) | ControlCommand::Status => return None,
+        })
+    }
+}
+
+/// What a starter is told of a vacate is what the queue keeps of it.
+fn to_why(StarterVacateReason { reason, code, subcode }: StarterVacateReason) -> HoldOrVacateReason {
+    HoldOrVacateReason { reason, code, subcode }
+}
+
+impl StarterObserver for ShadowObserver<'_> {
+    fn handle_order(
+        &mut self,
+        now: ClockReading,
+        command: ControlCommand,
+    ) -> Result<Vec<StarterCommand>, String> {
+        let at_once = matches!(command, ControlCommand::Vacate(_, true));
+        let Some(order) = Self::to_order(command) else { return Err("no job runs just now".to_owned()) };
+        if let Some(why) = self.shadow.refusal_reason(&order) {
+            return Err(why.to_owned());
+        }
+        let mut requests = self.handle_event(now, ShadowEvent::UserRequested(order));
+        if at_once {
+            requests.push(StarterCommand::Fast(None));
+        }
+        Ok(requests)
+    }
+
+    fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand> {
+        let event = match seen {
+            // What it tells is known already.
+            StarterObservation::Started => ShadowEvent::Updated(Box::default()),
+            StarterObservation::TransferStarted(way) => ShadowEvent::Transfer(way),
+            StarterObservation::TransferEnded(done) => ShadowEvent::Transferred(Box::new(done.clone())),
+            StarterObservation::Update(ad) => ShadowEvent::Updated(Box::new(ad)),
+            StarterObservation::JobEnded => ShadowEvent::JobEnded,
+            StarterObservation::Event(JobLogEvent::Execute) => ShadowEvent::Executing(self.scratch.clone()),
+            StarterObservation::Event(JobLogEvent::Suspended { processes }) => {
+                ShadowEvent::Suspended(*processes)
+            }
+            StarterObservation::Event(JobLogEvent::Continued) => ShadowEvent::Continued,
+            StarterObservation::Event(JobLogEvent::Error { failure, critical }) => {
+                // A checkpoint that could not be uploaded leaves no word of an end (c31 o39).
+                let of_checkpoint = failure.code == HoldCode::FailedToCheckpoint.number();
+                if *critical {
+                    let word = if of_checkpoint { FinalUpdate::Missing } else { FinalUpdate::Lost };
+                    self.observations.final_update = self.observations.final_update.max(word);
+                }
+                let why = HoldOrVacateReason {
+                    subcode: failure.subcode,
+                    ..HoldOrVacateReason::new(failure.text.clone(), failure.code)
+                };
+                ShadowEvent::Error { why, critical: *critical }
+            }
+            // How it ended is told when the starter has ended.
+            StarterObservation::Event(JobLogEvent::Evicted { .. }) => {
+                self.observations.evicted = true;
+                return Vec::new();
+            }
+            StarterObservation::Event(JobLogEvent::Terminated { .. }) => return Vec::new(),
+            StarterObservation::StartTimeMissed => {
+                // The schedd holds it when it hears how the starter ended (`jobExitCode` of `schedd.cpp`).
+                let code = HoldCode::MissedDeferredExecutionTime as i64;
+                let why = HoldOrVacateReason::new("Job missed deferred execution time", code);
+                drop(self.handle_event(now, ShadowEvent::UserRequested(UserRequest::Hold(why))));
+                self.observations.hard_kill_at = None;
+                return Vec::new();
+            }
+            StarterObservation::RemovalRequested if !self.local => return Vec::new(),
+            StarterObservation::RemovalRequested => {
+                // A schedd has its starter remove the job by this signal; the starter has heard it.
+                drop(self.handle_event(
+                    now,
+                    ShadowEvent::UserRequested(UserRequest::Remove("via condor_rm".into())),
+                ));
+                self.observations.hard_kill_at = None;
+                return Vec::new();
+            }
+            StarterObservation::WakeTime => {
+                let tick = now.monotonic();
+                if self.observations.hard_kill_at.is_some_and(|at| at <= tick) {
+                    self.observations.hard_kill_at = None;
+                    return vec![StarterCommand::Fast(None)];
+                }
+                if self.wake_at.is_none_or(|at| at > tick) {
+                    return Vec::new();
+                }
+                self.wake_at = None;
+                ShadowEvent::Timeout
+            }
+        };
+        self.handle_event(now, event)
+    }
+
+    fn wake_at(&self) -> Option<MonotonicTime> {
+        [self.wake_at, self.observations.hard_kill_at].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,29 @@
+//! The job of the backfill client, as its starter will make it of the configuration.
+
+use htc_base::quirks::QuirkMode;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Dialect};
+use htc_config::Config;
+use htc_slot::BOINC_CLIENT;
+use htc_starter::job_source::{AdCompletion, JobKeywordError, complete_ad};
+
+/// Its ad, and what of the configuration is left out of it.
+///
+/// # Errors
+/// A value that it needs is missing or bad: no starter can run it.
+pub fn backfill_client_ad(
+    config: &Config,
+    world: &dyn World,
+) -> Result<(ClassAd, Vec<JobKeywordError>), JobKeywordError> {
+    let view = config.view(world);
+    let from = AdCompletion {
+        keyword: BOINC_CLIENT,
+        ids: (None, None),
+        universe: false,
+        knobs: &view,
+        dialect: Dialect::of_world(world),
+    };
+    let mut ad = ClassAd::new();
+    let left_out = complete_ad(&mut ad, &from, QuirkMode::Manual)?;
+    Ok((ad, left_out))
+}

@@ -1,0 +1,211 @@
+//! What comes in at the control socket, done and answered.
+
+use super::control_protocol::{
+    ActiveDrain, Command, RequestContext, RequestRefusal, SlotControlAnswer, SlotControlRequest, SlotStatus,
+};
+use super::live_execution_point::LiveExecutionPoint;
+use crate::control::{self, ClientRequest};
+use htc_classad::{Dialect, Value};
+use htc_os::{WatchToken, clock};
+use htc_slot::{Activity, ClaimCommand, SlotKey, SlotState, StartdEvent};
+use htc_starter::shadow::{MatchedAd, expand_for_slot};
+
+/// Words that are about a claim that is there.
+const CLAIM_COMMANDS: [&str; 4] = ["alive", "hold", "deactivate", "release-claim"];
+
+impl LiveExecutionPoint<'_> {
+    /// Something came in at the control socket.
+    pub(super) fn handle_control_socket(&mut self, token: WatchToken) {
+        let Some(control) = &mut self.control else { return };
+        let Some(said) = control.handle_readiness(token, &mut self.reactor) else { return };
+        let client = said.client;
+        let answer = self.carry_out(said).unwrap_or_else(SlotControlAnswer::from);
+        if let Some(control) = &mut self.control {
+            control.answer(client, &answer, &mut self.reactor);
+        }
+    }
+
+    fn carry_out(&mut self, said: ClientRequest) -> Result<SlotControlAnswer, RequestRefusal> {
+        let (line, ad) = said.request?;
+        let request: SlotControlRequest = control::parse_request(&line)?;
+        request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
+        self.check_claim(&request)?;
+        let nothing = self.why_nothing_to_vacate(&request);
+        let host = self.options.world.full_host();
+        let slot = request.slot.clone().unwrap_or_default();
+        let asked = RequestContext {
+            ad,
+            uid: said.uid,
+            lease: self.options.default_lease,
+            host: &host,
+            quirks: self.options.quirks,
+            dialect: Dialect::of_world(&*self.options.world),
+        };
+        let done = SlotControlAnswer { ok: true, ..SlotControlAnswer::default() };
+        Ok(match request.into_command(asked)? {
+            Command::Status => {
+                let drain = self.machine.drain_status().map(ActiveDrain::from);
+                SlotControlAnswer { slots: self.status(), drain, ..done }
+            }
+            Command::Drain(event) => {
+                self.try_step(*event)?;
+                SlotControlAnswer { request_id: self.machine.drain_status().map(|status| status.id), ..done }
+            }
+            Command::Reconfigure => {
+                self.reload()?;
+                done
+            }
+            Command::Event(mut event) => {
+                self.resolve_slot_references(&mut event)?;
+                self.try_step(*event)?;
+                SlotControlAnswer { note: nothing, ..done }
+            }
+            Command::Hold(event, reason) => {
+                self.hold_reason = Some(reason);
+                let asked = self.try_step(*event);
+                self.hold_reason = None;
+                asked?;
+                done
+            }
+            Command::Claim(event) => {
+                let before: Vec<SlotKey> = self.machine.slots().map(|(key, ..)| key).collect();
+                let whole = unsupported_split_note(&event);
+                self.try_step(*event)?;
+                let claimed = |(key, id, state, activity): (SlotKey, &str, SlotState, Activity)| {
+                    let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
+                    (new && state == SlotState::Claimed).then(|| self.status_of((key, id, state, activity)))
+                };
+                // The present claim is another's until it has ended.
+                let waits = self.machine.waiting_claim_text(&slot);
+                let slots: Vec<SlotStatus> = match &waits {
+                    None => self.machine.slots().filter_map(claimed).collect(),
+                    Some(_) => Vec::new(),
+                };
+                if slots.is_empty() && waits.is_none() {
+                    self.check_claim_kept(&slot)?;
+                }
+                let splits = slots.iter().any(|claimed| !claimed.slot.eq_ignore_ascii_case(&slot));
+                SlotControlAnswer { slots, waits, note: whole.filter(|_| splits), ..done }
+            }
+        })
+    }
+
+    /// Words about a claim need one (`command_handler`, `command_release_claim`).
+    fn check_claim(&self, request: &SlotControlRequest) -> Result<(), String> {
+        let command = request.command.as_str();
+        let Some(named) = request.slot.as_deref().filter(|_| CLAIM_COMMANDS.contains(&command)) else {
+            return Ok(());
+        };
+        let Some((_, id, state, activity)) = self.find_slot(named) else { return Ok(()) };
+        let why = match (state, command) {
+            (SlotState::Claimed | SlotState::Preempting, "release-claim") if request.waiting => {
+                match self.machine.waiting_claim_text(id) {
+                    Some(_) => return Ok(()),
+                    None => "no claim waits for it",
+                }
+            }
+            (SlotState::Claimed, "hold") if activity == Activity::Idle => "it runs no job",
+            (SlotState::Claimed, _) | (SlotState::Matched, "release-claim") => return Ok(()),
+            (SlotState::Preempting, _) => "its claim is ending already",
+            _ => "nobody has claimed it",
+        };
+        Err(format!("{id} is {state}/{activity}: {why}"))
+    }
+
+    /// A slot that policy would not let stay Claimed is what it was: its claimer hears nothing from a startd, and is told here.
+    fn check_claim_kept(&self, slot: &str) -> Result<(), String> {
+        match self.find_slot(slot) {
+            Some((_, id, state @ (SlotState::Owner | SlotState::Unclaimed), activity)) => Err(format!(
+                "claim refused: {id} is {state}/{activity}: its policy would end the claim at once"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What there is to be said to whoever wants a slot to be vacated that nobody has (`command_name_handler`).
+    fn why_nothing_to_vacate(&self, request: &SlotControlRequest) -> Option<String> {
+        let named = request.slot.as_deref().filter(|_| request.command == "vacate")?;
+        let (key, id, state, activity) = self.find_slot(named)?;
+        let is_split = || self.machine.slots().any(|(other, ..)| other.number == key.number && other != key);
+        let why = match state {
+            SlotState::Claimed | SlotState::Matched | SlotState::Backfill => return None,
+            SlotState::Preempting if request.how.as_deref() == Some("fast") => return None,
+            SlotState::Preempting => "its job is on its way out",
+            SlotState::Owner | SlotState::Unclaimed | SlotState::Drained if is_split() => {
+                "there is nothing to vacate; its dynamic slots are others, each by its name"
+            }
+            SlotState::Owner | SlotState::Unclaimed | SlotState::Drained => "there is nothing to vacate",
+        };
+        Some(format!("{id} is {state}/{activity}: {why}"))
+    }
+
+    /// The slot of this name.
+    fn find_slot(&self, named: &str) -> Option<(SlotKey, &str, SlotState, Activity)> {
+        self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(named))
+    }
+
+    /// A schedd hands out the job's ad with what its references to the slot stand for.
+    fn resolve_slot_references(&self, event: &mut StartdEvent) -> Result<(), String> {
+        let StartdEvent::Command { slot, command: ClaimCommand::Activate(job) } = event else {
+            return Ok(());
+        };
+        let Some(ad) = self.find_slot(slot).and_then(|(key, ..)| self.machine.sent_ad(key)) else {
+            return Ok(());
+        };
+        let MatchedAd { run_attributes: given, .. } =
+            expand_for_slot(job, Some(&ad), &*self.options.world)
+                .map_err(|missing| format!("{missing} The schedd of a pool would put the job on hold"))?;
+        job.update(&given);
+        Ok(())
+    }
+
+    /// Gives the machine an event; an error if it refuses what that asks for.
+    fn try_step(&mut self, event: StartdEvent) -> Result<(), String> {
+        self.refusals.clear();
+        self.step(event);
+        std::mem::take(&mut self.refusals).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    fn status(&self) -> Vec<SlotStatus> {
+        self.machine.slots().map(|slot| self.status_of(slot)).collect()
+    }
+
+    fn status_of(&self, (key, id, state, activity): (SlotKey, &str, SlotState, Activity)) -> SlotStatus {
+        let (verdict, reason) = self.verdicts.verdict_of_slot(key).unzip();
+        let hooks = self.hooks.values().filter(|hook| hook.slot.eq_ignore_ascii_case(id));
+        let (job, owner) = self.machine.job_of(key).unzip();
+        SlotStatus {
+            slot: id.to_owned(),
+            state: state.name().to_owned(),
+            activity: activity.name().to_owned(),
+            job_seconds: self.machine.job_run_time(key),
+            job,
+            owner: owner.flatten(),
+            verdict: verdict.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            fetch_in: self.machine.next_fetch_at(key).map(|at| at.since(clock::monotonic_now()).as_secs()),
+            hooks: hooks.map(|hook| hook.name.to_owned()).collect(),
+            drain: None,
+        }
+    }
+}
+
+/// What a claim asks of a partitionable slot that is not done here, where one dynamic slot is made for it; and what a pool would do.
+fn unsupported_split_note(event: &StartdEvent) -> Option<String> {
+    let StartdEvent::Command { command: ClaimCommand::Request(request), .. } = event else { return None };
+    let literal = |name| request.job.get(name).and_then(|expr| expr.as_literal());
+    let whole = "_condor_CLAIM_PARTITIONABLE_SLOT";
+    if matches!(literal(whole), Some(Value::Bool(true))) {
+        return Some(format!(
+            "{whole} has no effect: with ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True a pool gives its schedd all of the slot, here the \
+             claim has the new slot alone"
+        ));
+    }
+    let number = "_condor_NUM_DYNAMIC_SLOTS";
+    match literal(number) {
+        Some(Value::Int(count)) if count > 1 => Some(format!(
+            "{number} has no effect: a pool makes {count} dynamic slots, here one is made: claim again for each"
+        )),
+        _ => None,
+    }
+}

@@ -1,0 +1,231 @@
+//! What is written down before it is done, and what is owed to queues since a run was killed.
+
+use std::time::Duration;
+
+use nix::libc;
+use rustc_hash::FxHashMap;
+
+use super::control_protocol::SlotControlAnswer;
+use super::live_execution_point::LiveExecutionPoint;
+use super::run_journal::JobToReturn;
+use super::running_starter;
+use crate::events::{RunnerEvent as StreamEvent, RunnerEventKind};
+use htc_classad::ClassAd;
+use htc_classad::format::long;
+use htc_os as os;
+use htc_os::{ChildId, SignalScope, WatchToken, clock, process_table};
+use htc_slot::{
+    AcceptedJobId, HookCall, HookRunId, JournalRecord, SlotHookType, SlotKey, SlotNotice, StarterLaunch,
+    job_id,
+};
+
+/// How long a queue may take to be told of a job that comes back, before its slots fetch again.
+const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(20);
+
+impl LiveExecutionPoint<'_> {
+    /// Writes a record; what it says must not be done where that fails.
+    pub(super) fn write_record(&mut self, record: JournalRecord) -> Result<(), String> {
+        self.options.journal.as_mut().map_or(Ok(()), |journal| journal.append_record(record))
+    }
+
+    /// Writes what has happened already. Where that fails it is told: after a kill it would be taken for unknown.
+    pub(super) fn write_record_or_warn(&mut self, record: JournalRecord) {
+        if let Err(error) = self.write_record(record) {
+            self.warn(None, &error);
+        }
+    }
+
+    /// A fetched job is accepted: from here on its queue has to be told what becomes of it.
+    pub(super) fn record_accepted_job(&mut self, accepted: AcceptedJobId, slot: SlotKey, ad: &[u8]) {
+        let slot = self.slot_name(slot);
+        let Some(journal) = &self.options.journal else { return };
+        match journal.store_job_ad(accepted.0, ad) {
+            Ok((ad, path)) => {
+                let job = job_id(&ad, &*self.options.world);
+                self.write_record_or_warn(JournalRecord::Accepted {
+                    accepted: accepted.0,
+                    slot,
+                    job,
+                    ad: path,
+                });
+            }
+            Err(error) => self.warn(Some(slot), &format!("the job's ad cannot be kept: {error}")),
+        }
+    }
+
+    /// A hook is about to be called.
+    pub(super) fn record_hook_begin(&mut self, call: &HookCall, slot: &str) -> Result<(), String> {
+        let Some(journal) = &self.options.journal else { return Ok(()) };
+        let word = call.arguments.first().map(ToString::to_string).unwrap_or_default();
+        let known = call.accepted.and_then(|accepted| journal.accepted_job(accepted.0));
+        let about = match (call.hook, known) {
+            (SlotHookType::FetchWork, _) => None,
+            (SlotHookType::ReplyFetch | SlotHookType::EvictClaim, Some(known)) => Some(known),
+            (SlotHookType::ReplyFetch | SlotHookType::EvictClaim, None) => {
+                let kept = journal.store_job_ad(call.run.0, &call.stdin);
+                let (ad, path) = kept.map_err(|error| format!("the job's ad cannot be kept: {error}"))?;
+                Some((job_id(&ad, &*self.options.world), path))
+            }
+        };
+        let (job, ad) = about.unzip();
+        let (run, hook, slot) = (call.run.0, call.hook.name().to_owned(), slot.to_owned());
+        let accepted = call.accepted.map(|accepted| accepted.0);
+        let noted = self.write_record(JournalRecord::HookBegins {
+            run,
+            hook,
+            slot: slot.clone(),
+            word,
+            job,
+            ad,
+            accepted,
+        });
+        match (noted, call.hook) {
+            // Told twice is better than never.
+            (Err(error), SlotHookType::EvictClaim) => {
+                self.warn(Some(slot), &error);
+                Ok(())
+            }
+            (noted, _) => noted,
+        }
+    }
+
+    /// It runs with this process id.
+    pub(super) fn record_hook_process(&mut self, run: HookRunId, pid: u32) {
+        let pid = pid.cast_signed();
+        let started = process_table::read_process(pid).map_or(0, |process| process.start_ticks);
+        self.write_record_or_warn(JournalRecord::HookRuns { run: run.0, pid, started });
+    }
+
+    /// A starter is about to be started.
+    pub(super) fn record_starter_begin(&mut self, call: &StarterLaunch, slot: &str) -> Result<(), String> {
+        self.write_record(JournalRecord::StarterBegins {
+            starter: call.starter.0,
+            slot: slot.to_owned(),
+            job: call.job.clone(),
+            execute: call.execute.clone(),
+            note: running_starter::job_note_path(&self.options.private_directory, call.starter),
+            accepted: call.accepted.map(|accepted| accepted.0),
+        })
+    }
+
+    /// It runs with this process id.
+    pub(super) fn record_starter_process(&mut self, call: &StarterLaunch, pid: u32) {
+        let pid = pid.cast_signed();
+        let started = process_table::read_process(pid).map_or(0, |process| process.start_ticks);
+        self.write_record_or_warn(JournalRecord::StarterRuns { starter: call.starter.0, pid, started });
+    }
+
+    /// A claim begins or ends.
+    pub(super) fn record_claim(&mut self, notice: &SlotNotice) {
+        if let SlotNotice::Claim { slot, begins, .. } = notice {
+            let slot = self.slot_name(*slot);
+            self.write_record_or_warn(JournalRecord::Claim { slot, begins: *begins });
+        }
+    }
+
+    /// Tells what became of a run that was killed, and gives its jobs back before anything is fetched: all at once, as long as there is
+    /// patience, and nobody is in a hurry.
+    ///
+    /// # Errors
+    /// The reactor fails.
+    pub(super) fn settle_last_run(&mut self) -> std::io::Result<()> {
+        let recovered = std::mem::take(&mut self.options.recovered);
+        for event in recovered.events {
+            self.report(event);
+        }
+        let given: Vec<EvictClaimCall> =
+            recovered.jobs_to_return.into_iter().filter_map(|owed| self.call_evict_claim(owed)).collect();
+        let mut given: FxHashMap<ChildId, EvictClaimCall> =
+            given.into_iter().map(|one| (one.child, one)).collect();
+        let mut until = clock::monotonic_now().plus(GIVE_BACK_TIMEOUT);
+        let mut killed = false;
+        while !given.is_empty() {
+            match self.reactor.next_event(Some(until))? {
+                os::ReactorEvent::Exited { child, exit, .. } => {
+                    if let Some(one) = given.remove(&child) {
+                        let event = one.label_event(StreamEvent::new(clock::now(), RunnerEventKind::HookEnd));
+                        self.report(event.exit(crate::events::describe_exit(exit)));
+                        self.write_record_or_warn(JournalRecord::HookEnds { run: one.run });
+                    }
+                }
+                os::ReactorEvent::Signal(signal) => {
+                    self.early_signals.push(signal);
+                    let ends =
+                        |signal: &&i32| matches!(**signal, libc::SIGTERM | libc::SIGINT | libc::SIGQUIT);
+                    if signal == libc::SIGQUIT || self.early_signals.iter().filter(ends).count() > 1 {
+                        until = clock::monotonic_now();
+                    }
+                }
+                os::ReactorEvent::Readable(token) => self.refuse_until_settled(token),
+                _ => {}
+            }
+            if clock::monotonic_now() < until {
+                continue;
+            }
+            if killed {
+                // Their ends stay unknown, which the next run tells.
+                break;
+            }
+            given
+                .keys()
+                .for_each(|child| self.reactor.send_signal(*child, libc::SIGKILL, SignalScope::Family));
+            (killed, until) = (true, clock::monotonic_now().plus(GIVE_BACK_TIMEOUT));
+        }
+        Ok(())
+    }
+
+    /// Whoever asks for something before the slots are there is told so.
+    fn refuse_until_settled(&mut self, token: WatchToken) {
+        let Some(control) = &mut self.control else { return };
+        let Some(said) = control.handle_readiness(token, &mut self.reactor) else { return };
+        let error = "jobs of a run that was killed are being given back: ask again in a moment".to_owned();
+        let answer = SlotControlAnswer { error: Some(error), ..SlotControlAnswer::default() };
+        control.answer(said.client, &answer, &mut self.reactor);
+    }
+
+    /// Calls EVICT_CLAIM for a job.
+    fn call_evict_claim(&mut self, owed: JobToReturn) -> Option<EvictClaimCall> {
+        let accepted = AcceptedJobId(owed.accepted);
+        let text = std::fs::read(&owed.ad).unwrap_or_default();
+        let (job, _): (ClassAd, _) = long::parse(&text);
+        let about =
+            |event: StreamEvent| event.slot(&owed.slot).job(&owed.job).hook(SlotHookType::EvictClaim.name());
+        let Some(call) = self.machine.evict_abandoned_job(&owed.slot, &job, accepted) else {
+            let reason = "a run that was killed had accepted it, and no EVICT_CLAIM can tell its queue";
+            self.report(about(StreamEvent::new(clock::now(), RunnerEventKind::Warning)).reason(reason));
+            self.write_record_or_warn(JournalRecord::GivenUp { accepted: owed.accepted });
+            return None;
+        };
+        let spawned = self.record_hook_begin(&call, &owed.slot).and_then(|()| {
+            let spec = self.hook_spec(&call).map_err(|refused| refused.to_string())?;
+            self.reactor.spawn(spec).map_err(|error| crate::events::error_with_causes(&error))
+        });
+        match spawned {
+            Ok(child) => {
+                let reason = "a run that was killed had accepted it: its queue is told";
+                self.report(about(StreamEvent::new(clock::now(), RunnerEventKind::HookStart)).reason(reason));
+                Some(EvictClaimCall { child, run: call.run.0, job: owed })
+            }
+            Err(reason) => {
+                self.report(
+                    about(StreamEvent::new(clock::now(), RunnerEventKind::HookFailed)).reason(reason),
+                );
+                self.write_record_or_warn(JournalRecord::HookEnds { run: call.run.0 });
+                None
+            }
+        }
+    }
+}
+
+/// An EVICT_CLAIM that is under way for a job of a run that was killed.
+struct EvictClaimCall {
+    child: ChildId,
+    run: u64,
+    job: JobToReturn,
+}
+
+impl EvictClaimCall {
+    fn label_event(&self, event: StreamEvent) -> StreamEvent {
+        event.slot(&self.job.slot).job(&self.job.job).hook(SlotHookType::EvictClaim.name())
+    }
+}

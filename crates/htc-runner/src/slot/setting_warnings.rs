@@ -1,0 +1,95 @@
+//! What is odd about the settings of an execution point: what is asked for and will not be done, or leads nowhere.
+
+use bstr::ByteSlice;
+
+use super::backfill_client::backfill_client_ad;
+use htc_base::world::World;
+use htc_config::unsupported::UnsupportedSettings;
+use htc_config::{Config, ConfigView};
+use htc_slot::StartdSettings;
+use htc_starter::job_source::JobKeywordError;
+
+/// What is asked for and will not be done, or leads nowhere.
+pub fn setting_warnings(
+    config: &Config,
+    world: &dyn World,
+    settings: &StartdSettings,
+    foreign: bool,
+) -> Vec<String> {
+    let view = config.view(world);
+    let mut odd = Vec::new();
+    if settings.slots.iter().all(|slot| slot.hooks.is_none() && slot.default_child_hooks.is_none()) {
+        let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
+        odd.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
+    }
+    // What another starter does nobody knows here.
+    let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
+    odd.extend(UnsupportedSettings::collect(&view).warning_lines(&view, ours));
+    if settings.backfill.is_some_and(|backfill| !backfill.dead_client.as_reference) {
+        odd.extend(backfill_client_warnings(config, world));
+    }
+    odd
+}
+
+/// What is to be said of the job of the backfill client, once: starters are started again and again.
+fn backfill_client_warnings(config: &Config, world: &dyn World) -> Vec<String> {
+    match backfill_client_ad(config, world) {
+        Ok((_, left_out)) => {
+            let told = |value: &JobKeywordError| {
+                format!("{value}; the backfill client runs without it, as in a pool")
+            };
+            left_out.iter().map(told).collect()
+        }
+        Err(error) => vec![format!("{error}; no starter can run the backfill client, in a pool as here")],
+    }
+}
+
+/// What is to be said of a macro in the value of a knob that stands for nothing.
+pub fn empty_macro_warning(view: &ConfigView<'_>, knob: &str) -> Option<String> {
+    let raw = view.raw(knob)?.value.to_string();
+    let names = raw.split("$(").skip(1).filter_map(|rest| rest.split_once(')').map(|(name, _)| name));
+    let is_empty =
+        |name: &&str| view.string(name).ok().flatten().is_none_or(|setting| setting.value.trim().is_empty());
+    let name = names.into_iter().find(is_empty)?;
+    Some(format!("{knob} is '{raw}', and {name} is not set"))
+}
+
+/// How long a claim lives of which nobody is heard, in seconds.
+pub fn claim_lease_seconds(view: &ConfigView<'_>) -> i64 {
+    let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
+    number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_base::quirks::QuirkMode;
+    use htc_slot::{ExitLimits, HostMeasurements, configure};
+    use htc_testing::config_of;
+
+    fn odd(text: &str) -> Vec<String> {
+        let (config, world) = config_of("STARTD", text);
+        let around = HostMeasurements::default();
+        let made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default()).unwrap();
+        setting_warnings(&config, &world, &made.settings, false)
+    }
+
+    #[test]
+    fn slots_that_fetch_nothing_are_odd() {
+        let none = odd("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\n");
+        assert!(none[0].starts_with("no slot has a hook keyword"), "{none:?}");
+        let some = odd("NUM_CPUS = 1\nMEMORY = 100\nDISK = 1000\nSTARTD_JOB_HOOK_KEYWORD = Q\n");
+        assert!(!some.iter().any(|line| line.starts_with("no slot has")), "{some:?}");
+    }
+
+    #[test]
+    fn a_macro_that_stands_for_nothing_is_named() {
+        let (config, world) =
+            config_of("STARTD", "EXECUTE = $(NOWHERE)/execute\nLOG = /log\nALIVE_INTERVAL = 10\n");
+        let view = config.view(&world);
+        let told = empty_macro_warning(&view, "EXECUTE");
+        assert_eq!(told.as_deref(), Some("EXECUTE is '$(NOWHERE)/execute', and NOWHERE is not set"));
+        assert_eq!(empty_macro_warning(&view, "LOG"), None);
+        assert_eq!(claim_lease_seconds(&view), 60);
+    }
+}

@@ -1,0 +1,104 @@
+//! A machine on its way to sleep and back (`startd_hibernator.cpp`).
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use crate::events::{describe_exit, error_with_causes};
+use crate::hook_environment::HookEnvironment;
+use htc_base::process::{ChildSpec, Exit, LeftoverPolicy, Stdio};
+use htc_base::time::MonotonicTime;
+use htc_os::{ChildId, Reactor, clock};
+use htc_slot::StartdEvent;
+
+/// What passes until a machine that was told to sleep is thought to be awake again (`ResMgr::checkHibernate`).
+const ASSUMED_SLEEP_TIME: Duration = Duration::from_secs(10);
+
+/// How far it is.
+#[derive(Debug, Default)]
+pub(super) enum SleepProgress {
+    #[default]
+    Awake,
+    /// The program that makes it sleep runs.
+    FallingAsleep(ChildId),
+    /// It sleeps, or does not as something failed, and is thought to be awake then.
+    Asleep { until: MonotonicTime, failure: Option<String> },
+}
+
+impl SleepProgress {
+    /// The program has ended, or there is none.
+    fn asleep_from_now(failure: Option<String>) -> Self {
+        SleepProgress::Asleep { until: clock::monotonic_now().plus(ASSUMED_SLEEP_TIME), failure }
+    }
+
+    /// Makes the machine sleep by a command.
+    ///
+    /// # Errors
+    /// Why it does not: nothing is waited for, but the machine takes it for asleep for a while as well.
+    pub(super) fn begin(
+        command: Result<Vec<BString>, String>,
+        environment: &HookEnvironment,
+        reactor: &mut Reactor,
+    ) -> Self {
+        let child = command.and_then(|command| {
+            let mut spec = ChildSpec::new(command[0].to_path_lossy().as_ref());
+            spec.argv.extend(command[1..].iter().cloned());
+            spec.env = environment.entries();
+            spec.stdio = [Stdio::Null, Stdio::Null, Stdio::Inherit];
+            spec.leftover_policy = LeftoverPolicy::Kill;
+            reactor.spawn(spec).map_err(|error| error_with_causes(&error))
+        });
+        match child {
+            Ok(child) => SleepProgress::FallingAsleep(child),
+            Err(why) => SleepProgress::asleep_from_now(Some(why)),
+        }
+    }
+
+    /// The program that makes it sleep may have ended; whether the child was that.
+    pub(super) fn handle_exit(&mut self, child: ChildId, exit: Exit) -> bool {
+        if !matches!(self, SleepProgress::FallingAsleep(going) if *going == child) {
+            return false;
+        }
+        *self = SleepProgress::asleep_from_now(match exit {
+            Exit::Code(0) => None,
+            _ => Some(format!("the program {}", describe_exit(exit))),
+        });
+        true
+    }
+
+    /// When it is thought to be awake.
+    pub(super) fn wake_time(&self) -> Option<MonotonicTime> {
+        match self {
+            SleepProgress::Awake | SleepProgress::FallingAsleep(_) => None,
+            SleepProgress::Asleep { until, .. } => Some(*until),
+        }
+    }
+
+    /// What the machine is told where it is awake again.
+    pub(super) fn take_wake_event(&mut self) -> Option<StartdEvent> {
+        self.wake_time().filter(|until| *until <= clock::monotonic_now())?;
+        match std::mem::take(self) {
+            SleepProgress::Asleep { failure, .. } => Some(StartdEvent::Awake { failure }),
+            SleepProgress::Awake | SleepProgress::FallingAsleep(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_cannot_sleep_is_awake_after_a_while_and_says_why() {
+        let mut sleep = SleepProgress::asleep_from_now(Some("there is no way to S3".to_owned()));
+        assert!(sleep.wake_time().is_some_and(|at| at > clock::monotonic_now()));
+        assert!(sleep.take_wake_event().is_none());
+        let SleepProgress::Asleep { until, .. } = &mut sleep else { panic!("{sleep:?}") };
+        *until = clock::monotonic_now();
+        let woke = sleep.take_wake_event();
+        assert!(
+            matches!(woke, Some(StartdEvent::Awake { failure: Some(why) }) if why == "there is no way to S3")
+        );
+        assert!(matches!(sleep, SleepProgress::Awake));
+    }
+}

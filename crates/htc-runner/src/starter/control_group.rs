@@ -1,0 +1,126 @@
+//! The control group of a job with what has been seen of it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use htc_base::process::{ControlGroupSpec, Exit};
+use htc_os::cgroup::{ControlGroup, GroupCreationError, GroupSetting, GroupSettingResult, GroupUsage};
+use htc_starter::{CgroupPlan, FamilyUsage};
+
+/// A job's group with what has been seen of it.
+pub(super) struct JobControlGroup {
+    group: ControlGroup,
+    plan: Box<CgroupPlan>,
+    counts: GroupUsage,
+    members: usize,
+    /// The largest use of memory seen, in KiB.
+    largest_kib: u64,
+    /// The limit of processes.
+    processes: Option<u64>,
+}
+
+impl JobControlGroup {
+    /// Makes the group that is planned; `note` hears of each directory before it is there. What became of the limits is beside it.
+    ///
+    /// # Errors
+    /// There can be none here.
+    pub(super) fn make(
+        plan: &CgroupPlan,
+        spec: &ControlGroupSpec,
+        note: &mut dyn FnMut(&Path),
+    ) -> Result<(Self, Vec<GroupSettingResult>), GroupCreationError> {
+        let (group, set) = ControlGroup::create(spec, &plan.other_name, note)?;
+        let processes = set
+            .iter()
+            .find(|set| set.setting == GroupSetting::Processes)
+            .and_then(|set| set.actual.clone().ok());
+        let made = JobControlGroup {
+            group,
+            plan: Box::new(plan.clone()),
+            counts: GroupUsage::default(),
+            members: 0,
+            largest_kib: 0,
+            processes,
+        };
+        Ok((made, set))
+    }
+
+    /// The directories that its processes enter.
+    pub(super) fn directories(&self) -> Vec<PathBuf> {
+        self.group.process_directories()
+    }
+
+    /// Removes it when nothing runs in it any more.
+    ///
+    /// # Errors
+    /// The directory that stays, and why.
+    pub(super) fn remove(&mut self) -> Result<(), (PathBuf, io::Error)> {
+        self.group.remove()
+    }
+
+    /// The limit of processes that the job came to, and how many were refused to it.
+    pub(super) fn refused_processes(&self) -> Option<(u64, u64)> {
+        self.processes.zip(Some(self.counts.forks_refused).filter(|refused| *refused > 0))
+    }
+
+    /// How often it is looked at.
+    pub(super) fn interval(&self) -> Duration {
+        self.plan.polling
+    }
+
+    /// Looks at it.
+    pub(super) fn sample(&mut self) {
+        self.counts = self.group.usage();
+        self.members = self.group.members().len();
+        self.largest_kib = self.largest_kib.max(self.memory_kib());
+    }
+
+    /// Memory as the configuration wants it counted.
+    fn memory_kib(&self) -> u64 {
+        let counts = &self.counts;
+        let now = counts.memory.unwrap_or(0);
+        let bytes = match (self.plan.peak, counts.peak_memory) {
+            (Some(true), Some(peak)) if peak > counts.cache => (peak - counts.cache).max(now),
+            (Some(_), Some(peak)) => peak.max(now),
+            _ => now,
+        };
+        bytes / 1024
+    }
+
+    /// What the kernel counted, over what was seen of single processes.
+    pub(super) fn overlay_usage(&self, seen: FamilyUsage) -> FamilyUsage {
+        let counts = &self.counts;
+        let memory = counts.memory.map(|_| self.memory_kib());
+        FamilyUsage {
+            processes: u32::try_from(self.members).unwrap_or(u32::MAX),
+            user: counts.user.unwrap_or(seen.user),
+            system: counts.system.unwrap_or(seen.system),
+            resident_kib: memory.unwrap_or(seen.resident_kib),
+            max_image_kib: if memory.is_some() { self.largest_kib } else { seen.max_image_kib },
+            block_read_bytes: counts.read_bytes.unwrap_or(seen.block_read_bytes),
+            block_write_bytes: counts.written_bytes.unwrap_or(seen.block_write_bytes),
+            block_reads: counts.reads.unwrap_or(seen.block_reads),
+            block_writes: counts.writes.unwrap_or(seen.block_writes),
+            cgroup: true,
+            ..seen
+        }
+    }
+
+    /// Looks for the last time, when the job's process has ended: how many it left behind, which are killed, and whether the
+    /// kernel killed for memory.
+    pub(super) fn take_final_sample(&mut self, exit: Exit) -> (usize, bool) {
+        self.sample();
+        let left = self.members;
+        if left > 0 {
+            self.group.kill();
+        }
+        let killed = matches!(exit, Exit::Signal { number: 9, .. });
+        (left, self.group.has_been_oom_killed(killed))
+    }
+
+    /// Sends a signal to all in it.
+    pub(super) fn signal(&self, number: i32) {
+        self.group.send_signal(number);
+    }
+}

@@ -1,0 +1,189 @@
+//! Files that nobody but their user may see: read whole, laid down elsewhere.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bstr::{BStr, BString, ByteSlice};
+
+use htc_base::job::attr;
+use htc_base::process::ProcessIdentity;
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context};
+use htc_config::ConfigView;
+use htc_os::files;
+
+/// One such file.
+#[derive(Clone, Debug)]
+pub struct CredentialFile {
+    source: PathBuf,
+    /// Where it is laid.
+    pub target: PathBuf,
+    allows_open_modes: bool,
+    bytes: Vec<u8>,
+    modified: Option<SystemTime>,
+}
+
+impl CredentialFile {
+    /// Reads it. With `trusts` it may belong to others and be open to them.
+    ///
+    /// # Errors
+    /// It cannot be read, or others may read or write it.
+    pub fn read(from: PathBuf, to: PathBuf, trusts: bool) -> Result<Self, String> {
+        let mut secret = CredentialFile {
+            source: from,
+            target: to,
+            allows_open_modes: trusts,
+            bytes: Vec::new(),
+            modified: None,
+        };
+        secret.reread()?;
+        Ok(secret)
+    }
+
+    /// Reads it again.
+    ///
+    /// # Errors
+    /// As for [`CredentialFile::read`].
+    pub fn reread(&mut self) -> Result<(), String> {
+        let read = read_whole(&self.source, self.allows_open_modes);
+        (self.bytes, self.modified) =
+            read.map_err(|error| format!("'{}': {error}", self.source.display()))?;
+        Ok(())
+    }
+
+    /// Reads it again if it is another since.
+    ///
+    /// # Errors
+    /// As for [`CredentialFile::read`].
+    pub fn reread_if_changed(&mut self) -> Result<(), String> {
+        let changed = fs::metadata(&self.source).and_then(|status| status.modified());
+        let changed = changed.map_err(|error| format!("'{}': {error}", self.source.display()))?;
+        if self.modified == Some(changed) { Ok(()) } else { self.reread() }
+    }
+
+    /// Lays it down, whole and at once, for `owner`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_target(&self, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
+        files::replace_file(&self.target, &self.bytes, mode, owner)
+    }
+}
+
+/// Whether the job wants a Kerberos credential.
+pub fn sends_kerberos(ad: &ClassAd, world: &dyn World) -> bool {
+    Context::new(world).my(ad).boolean("SendCredential").unwrap_or(false)
+}
+
+/// SEC_CREDENTIAL_DIRECTORY_KRB.
+///
+/// # Errors
+/// It is not set.
+pub(super) fn kerberos_directory(view: &ConfigView<'_>) -> Result<PathBuf, String> {
+    directory("SEC_CREDENTIAL_DIRECTORY_KRB", view)
+}
+
+fn directory(knob: &str, view: &ConfigView<'_>) -> Result<PathBuf, String> {
+    let setting = view.string(knob).map_err(|error| error.to_string())?;
+    let setting = setting.filter(|setting| !setting.value.is_empty());
+    let setting = setting.ok_or_else(|| format!("{knob} is not set"))?;
+    Ok(setting.value.to_path_lossy().into_owned())
+}
+
+/// All that a job needs, of who has them on this machine (`LocalCredDirCreator`): tokens, and the Kerberos credential as
+/// its user stored it.
+///
+/// # Errors
+/// There is no directory of them, or not each one, or others may read or write it.
+pub fn read_all_credentials(
+    ad: &ClassAd,
+    to: &Path,
+    view: &ConfigView<'_>,
+    world: &dyn World,
+) -> Result<Vec<CredentialFile>, String> {
+    let user = Context::new(world).my(ad).string(attr::USER);
+    let user = user.ok_or("the job ad has no User, whose credentials are wanted")?;
+    let user = user_without_domain(&user);
+    let mut secrets = Vec::new();
+    if sends_kerberos(ad, world) {
+        let top = kerberos_directory(view)?;
+        let name = |end: &[u8]| path_component([user, end].concat().into());
+        secrets.push(CredentialFile::read(top.join(name(b".cred")?), to.join(name(b".cc")?), false)?);
+    }
+    let services = Context::new(world).my(ad).string("OAuthServicesNeeded").unwrap_or_default();
+    secrets.extend(tokens(&services, user, to, view)?);
+    Ok(secrets)
+}
+
+/// The tokens of a user for services.
+///
+/// # Errors
+/// As for [`read_all_credentials`].
+pub(super) fn tokens(
+    services: &[u8],
+    user: &[u8],
+    to: &Path,
+    view: &ConfigView<'_>,
+) -> Result<Vec<CredentialFile>, String> {
+    if list::split(services).next().is_none() {
+        return Ok(Vec::new());
+    }
+    let top = directory("SEC_CREDENTIAL_DIRECTORY_OAUTH", view)?.join(path_component(user.into())?);
+    let trusts = view.boolean("TRUST_CREDENTIAL_DIRECTORY").ok().flatten().is_some_and(|knob| knob.value);
+    let mut known: Vec<PathBuf> = Vec::new();
+    let mut tokens = Vec::new();
+    for service in list::split(services) {
+        let name = path_component([&service.replace("*", "_")[..], b".use"].concat().into())?;
+        if !known.contains(&name) {
+            tokens.push(CredentialFile::read(top.join(&name), to.join(&name), trusts)?);
+            known.push(name);
+        }
+    }
+    Ok(tokens)
+}
+
+/// The user of `user@domain`.
+pub(super) fn user_without_domain(user: &[u8]) -> &[u8] {
+    user.split(|byte| *byte == b'@').next().unwrap_or_default()
+}
+
+/// A text that becomes a part of a path.
+fn path_component(text: BString) -> Result<PathBuf, String> {
+    match is_file_name(&text) {
+        true => Ok(text.to_path_lossy().into_owned()),
+        false => Err(format!("'{}' is no name of a file", BStr::new(&text))),
+    }
+}
+
+/// Whether a text names a file, and no other directory.
+pub(super) fn is_file_name(text: &[u8]) -> bool {
+    !text.is_empty() && text != b"." && text != b".." && !text.contains(&b'/') && !text.contains(&0)
+}
+
+/// A file that nobody else may read or write, whole (`read_secure_file`), and when it was changed.
+fn read_whole(path: &Path, trusts: bool) -> io::Result<(Vec<u8>, Option<SystemTime>)> {
+    let mut file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .open(path)?;
+    let status = file.metadata()?;
+    if !status.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    if !trusts && status.uid() != nix::unistd::geteuid().as_raw() {
+        return Err(io::Error::other(format!(
+            "it belongs to uid {}, not to whoever runs this",
+            status.uid()
+        )));
+    }
+    if !trusts && status.mode() & 0o077 != 0 {
+        return Err(io::Error::other("others may read or write it (TRUST_CREDENTIAL_DIRECTORY)"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((bytes, status.modified().ok()))
+}

@@ -1,0 +1,247 @@
+//! What the configuration says of a starter, and what is told of it and of the job before anything happens.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::notice;
+use super::run_request::RunRequest;
+use crate::hook_call::DEFAULT_PIPE_BUFFER_MAX;
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::world::World;
+use htc_classad::Context;
+use htc_config::unsupported::UnsupportedSettings;
+use htc_config::{ConfigView, ValueError};
+use htc_starter::hooks::FoundHooks;
+use htc_starter::unsupported::AccessPointRole;
+use htc_starter::{JobRefusal, StarterSettings, has_slot_ad, unsupported};
+
+/// What the configuration says.
+pub(super) struct PlanParameters {
+    pub(super) settings: StarterSettings,
+    /// PIPE_BUFFER_MAX.
+    pub(super) output_limit: usize,
+    /// Processors that the job is bound to; empty for all.
+    pub(super) affinity: Vec<usize>,
+    /// POLLING_INTERVAL.
+    pub(super) polling: Duration,
+    /// What of it is wrong, for a job that a slot has accepted.
+    pub(super) refusal: Option<JobRefusal>,
+}
+
+impl PlanParameters {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal.
+    pub(super) fn read(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Result<Self, ValueError> {
+        let (world, quirks) = (request.world, request.quirks);
+        let with_shadow = request.role == AccessPointRole::Shadow;
+        let slot_ad = request.machine.as_ref().filter(|_| has_slot_ad(with_shadow, quirks));
+        // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
+        let mut refuses = BadParameterPolicy { accepted: request.private_directory.is_some(), reason: None };
+        let path = |knob: &str| -> Option<PathBuf> {
+            view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
+        };
+        let configured = || StarterSettings { execute: path("EXECUTE"), ..StarterSettings::default() };
+        // By 25.14 they are faults where they are first read.
+        let late = quirks.reproduces(Quirk::StarterExceptions);
+        let settings = match late {
+            true => StarterSettings::read_deferring_faults(view, slot_ad, world)?,
+            false => refuses.or_substitute(StarterSettings::read(view, slot_ad, world), configured)?,
+        };
+        let output_limit = refuses.or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
+        let affinity = match affinity(view, &request.slot) {
+            // It is among the faults of the settings.
+            Err(_) if late => Vec::new(),
+            read => refuses.or_substitute(read, Vec::new)?,
+        };
+        let polling = view.int("POLLING_INTERVAL")?.map_or(5, |setting| setting.value);
+        let polling = Duration::from_secs(polling.max(1).unsigned_abs());
+        Ok(PlanParameters { settings, output_limit, affinity, polling, refusal: refuses.reason })
+    }
+}
+
+/// What becomes of knobs that are wrong.
+struct BadParameterPolicy {
+    /// Whether the job has been accepted by a slot.
+    accepted: bool,
+    reason: Option<JobRefusal>,
+}
+
+impl BadParameterPolicy {
+    /// A value, or for an accepted job another in its place, with the reason kept.
+    fn or_substitute<T>(
+        &mut self,
+        read: Result<T, ValueError>,
+        instead: impl FnOnce() -> T,
+    ) -> Result<T, ValueError> {
+        match read {
+            Err(error) if self.accepted => {
+                self.reason.get_or_insert(JobRefusal::Knob { reason: error.user_message() });
+                Ok(instead())
+            }
+            read => read,
+        }
+    }
+}
+
+/// Whether a starter could read its knobs, whatever the job.
+///
+/// # Errors
+/// A knob that is no number or truth value where it has to be one.
+pub fn check_parameters(view: &ConfigView<'_>, world: &dyn World) -> Result<(), ValueError> {
+    StarterSettings::read(view, None, world)?;
+    output_limit(view)?;
+    affinity(view, b"slot1")?;
+    Ok(())
+}
+
+/// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
+pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<String> {
+    let (ad, private) = (&request.ad, request.private_directory.as_deref());
+    let played: &[&str] = match request.role {
+        AccessPointRole::Absent => &["starter"],
+        AccessPointRole::Schedd => &["starter", "schedd"],
+        AccessPointRole::Shadow => &["starter", "shadow", "schedd"],
+    };
+    let mut lines = match private {
+        None => UnsupportedSettings::collect(view).warning_lines(view, played),
+        Some(_) => Vec::new(),
+    };
+    let asked = unsupported::unsupported_requests(ad, request.role, request.world).into_iter();
+    let untold = asked.filter(|told| notice::is_first_report(private, &told.attributes));
+    lines.extend(untold.map(|told| told.line));
+    lines.extend(resource_warnings(request, view));
+    let dead = ad.contains("RequestedChroot") || view.is_defined("NAMED_CHROOT");
+    if dead && notice::is_first_report(private, "chroot") {
+        let line = "RequestedChroot and NAMED_CHROOT change nothing: HTCondor 25.14 knows no chroots any more (use a container)";
+        lines.push(line.to_owned());
+    }
+    lines
+}
+
+/// What is said of the resources that a job asks for, beside those that every slot has, where there is no slot's ad to give them.
+fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<String> {
+    if request.machine.is_some() || request.private_directory.is_some() {
+        return Vec::new();
+    }
+    let context = Context::new(request.world).my(&request.ad);
+    let mut resources = BTreeSet::from(["gpus".to_owned()]);
+    resources.extend(view.names().filter_map(|name| {
+        let name = name.to_ascii_lowercase();
+        Some(name.strip_prefix(b"machine_resource_")?.to_str().ok()?.to_owned())
+    }));
+    let hint = if request.role == AccessPointRole::Schedd { "" } else { " (--slot-ads FILE)" };
+    let mut lines = Vec::new();
+    for (name, _) in request.ad.sorted() {
+        let asked = name.to_ascii_lowercase();
+        let of_resource = |prefix: &[u8]| {
+            let resource = asked.strip_prefix(prefix).and_then(|rest| rest.to_str().ok());
+            resource.filter(|resource| resources.contains(*resource)).is_some()
+        };
+        let counts = of_resource(b"request") && context.real(name).is_none_or(|count| count > 0.0);
+        if counts || of_resource(b"require") {
+            lines.push(format!(
+                "{} has no effect: the job has no slot that could give it the resource{hint}",
+                name.as_bstr()
+            ));
+        }
+    }
+    lines
+}
+
+/// What is said of the hooks that were found: what 25.14 would do with them, and a keyword that has none.
+pub(super) fn hook_warnings(
+    found: &FoundHooks,
+    knobs: &PlanParameters,
+    request: &RunRequest<'_>,
+) -> Vec<String> {
+    let FoundHooks { hooks, lookup, refusal } = found;
+    let quirks: QuirkMode = request.quirks;
+    let no_execute = knobs.settings.execute.is_none().then_some(Quirk::NoExecuteCrashes);
+    let quirk = lookup.quirk.filter(|quirk| !quirks.reproduces(*quirk));
+    let mut lines: Vec<String> = quirk.into_iter().chain(no_execute).map(Quirk::told).collect();
+    if refusal.is_some() || knobs.refusal.is_some() || quirks.reproduces(Quirk::HooklessKeywordSilent) {
+        return lines;
+    }
+    lines.extend(ignored_keyword_warning(found, request));
+    let called = [&hooks.prepare, &hooks.prepare_before_transfer, &hooks.update, &hooks.exit];
+    if let Some(keyword) = &lookup.keyword
+        && called.into_iter().all(Option::is_none)
+        && notice::is_first_report(request.private_directory.as_deref(), &no_hook_mark(keyword))
+    {
+        lines.push(format!(
+            "neither {keyword}_HOOK_PREPARE_JOB nor _UPDATE_JOB_INFO nor _JOB_EXIT is set: jobs of the keyword \
+             '{keyword}' run without hooks"
+        ));
+    }
+    lines
+}
+
+/// What is said of a HookKeyword of the job that has no hooks: hooks of the site are not called for such a job.
+fn ignored_keyword_warning(
+    FoundHooks { lookup, .. }: &FoundHooks,
+    request: &RunRequest<'_>,
+) -> Option<String> {
+    let wish = lookup.ignored_keyword()?;
+    if !notice::is_first_report(request.private_directory.as_deref(), &no_hook_mark(wish)) {
+        return None;
+    }
+    let instead = match &lookup.keyword {
+        Some(keyword) if keyword != wish => {
+            format!("the hooks of STARTER_DEFAULT_JOB_HOOK_KEYWORD ({}) are called", keyword.escape_ascii())
+        }
+        _ => "the job runs without PREPARE_JOB, UPDATE_JOB_INFO and JOB_EXIT".to_owned(),
+    };
+    Some(format!(
+        "the job's HookKeyword is '{}', for which no hook is configured: {instead}",
+        wish.escape_ascii()
+    ))
+}
+
+/// The name of the mark that says that a keyword without hooks has been told of.
+fn no_hook_mark(keyword: &[u8]) -> String {
+    let plain = |letter: &u8| if letter.is_ascii_alphanumeric() { char::from(*letter) } else { '_' };
+    format!("no-hook-{}", keyword.iter().map(plain).collect::<String>())
+}
+
+/// The processors of the slot where ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else `SLOT<N>_CPU_AFFINITY`,
+/// else the one of the slot's number (`OsProc::StartJob`). Empty: all.
+fn affinity(view: &ConfigView<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
+    let wanted = view.boolean("ENFORCE_CPU_AFFINITY")?.is_some_and(|setting| setting.value);
+    let digits = slot.to_str_lossy();
+    let digits = digits.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let Some(number) = digits[..end].parse::<usize>().ok().filter(|number| wanted && *number > 0) else {
+        return Ok(Vec::new());
+    };
+    for name in ["STARTD_ASSIGNED_AFFINITY".to_owned(), format!("SLOT{number}_CPU_AFFINITY")] {
+        if let Some(list) = view.list(&name)? {
+            let number =
+                |cpu: &BString| usize::try_from(htc_starter::job_source::parse_leading_number(cpu)).ok();
+            return Ok(list.value.iter().filter_map(number).collect());
+        }
+    }
+    Ok(vec![number - 1])
+}
+
+/// PIPE_BUFFER_MAX.
+fn output_limit(view: &ConfigView<'_>) -> Result<usize, ValueError> {
+    let setting = view.int("PIPE_BUFFER_MAX")?;
+    let configured = setting.and_then(|setting| usize::try_from(setting.value).ok());
+    Ok(configured.filter(|limit| *limit > 0).unwrap_or(DEFAULT_PIPE_BUFFER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_without_hooks_have_marks_of_their_own() {
+        assert_eq!(no_hook_mark(b"A_1"), "no-hook-A_1");
+        assert_eq!(no_hook_mark(b"../b.c"), "no-hook-___b_c");
+    }
+}

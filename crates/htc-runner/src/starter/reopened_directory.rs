@@ -1,0 +1,58 @@
+//! The scratch directory of a job that has taken away the rights of its owner there, open for as long as JOB_EXIT runs.
+//!
+//! A starter of 25.14 has entered the directory before the job starts, and its hooks inherit it, whatever its mode is by then.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use htc_base::process::ProcessIdentity;
+use htc_os::identity::run_as;
+
+/// The rights of its owner.
+const OWNER_MODE_BITS: u32 = 0o700;
+
+/// A directory that was closed, and its mode then.
+#[derive(Debug)]
+pub(super) struct ReopenedDirectory {
+    path: PathBuf,
+    mode: u32,
+}
+
+impl ReopenedDirectory {
+    /// Opens a directory that its owner may not use, with no more rights than the job's; `None` if it is open, or stays closed.
+    pub(super) fn open(path: &Path, identity: Option<&ProcessIdentity>) -> Option<Self> {
+        let open = || {
+            let mode = mode_of(path)?;
+            match mode & OWNER_MODE_BITS == OWNER_MODE_BITS {
+                true => Ok(None),
+                false => set_mode(path, mode | OWNER_MODE_BITS).map(|()| Some(mode)),
+            }
+        };
+        let mode = run_as(identity, open).and_then(|opened| opened).ok().flatten()?;
+        Some(ReopenedDirectory { path: path.to_owned(), mode })
+    }
+
+    /// Gives it its mode back, unless the hook has set another one.
+    pub(super) fn close(self, identity: Option<&ProcessIdentity>) {
+        let close = || match mode_of(&self.path)? == self.mode | OWNER_MODE_BITS {
+            true => set_mode(&self.path, self.mode),
+            false => Ok(()),
+        };
+        drop(run_as(identity, close));
+    }
+}
+
+/// The mode of a directory that is no link.
+fn mode_of(path: &Path) -> io::Result<u32> {
+    let status = fs::symlink_metadata(path)?;
+    match status.is_dir() {
+        true => Ok(status.permissions().mode() & 0o7777),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}

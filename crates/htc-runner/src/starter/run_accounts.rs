@@ -1,0 +1,150 @@
+//! Whose rights a starter's job, its hooks and its ads have.
+
+use std::path::{Path, PathBuf};
+
+use super::accounts;
+use super::run_request::RunRequest;
+use htc_base::process::ProcessIdentity;
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::world::{Account, World};
+use htc_classad::ClassAd;
+use htc_config::ConfigView;
+use htc_os::identity;
+use htc_starter::JobRefusal;
+use htc_starter::account::{self, AccountInputs};
+use htc_starter::unsupported::AccessPointRole;
+
+/// Accounts of one run. Those of `None` are our own.
+pub(super) struct RunAccounts {
+    /// The job's.
+    pub(super) account: Option<Account>,
+    /// Its number, where it is the job's alone.
+    pub(super) dedicated_uid: Option<u32>,
+    /// That of the daemons.
+    pub(super) condor: Option<ProcessIdentity>,
+    /// The job's account with all its groups.
+    pub(super) account_identity: Option<ProcessIdentity>,
+    /// What the job takes on, where we are root.
+    pub(super) job_identity: Option<ProcessIdentity>,
+    /// Why it has no account.
+    pub(super) refusal: Option<JobRefusal>,
+    /// What a user should know.
+    pub(super) warnings: Vec<String>,
+}
+
+/// How the ads that the command line names are written.
+pub(super) struct AdFilePolicy {
+    /// Where relative names lie.
+    pub(super) base: PathBuf,
+    /// Who writes them; `None` is the caller.
+    pub(super) writer: Option<ProcessIdentity>,
+}
+
+impl RunAccounts {
+    /// Those of a job.
+    pub(super) fn choose(ad: &ClassAd, request: &RunRequest<'_>, view: &ConfigView<'_>) -> Self {
+        let (world, with) = (request.world, request.role);
+        let root = world.effective_uid() == 0;
+        let asking =
+            AccountInputs { ad, view, slot: &request.slot, access_point: with, quirks: request.quirks };
+        let (chosen, refusal) = match account::choose_account(&asking) {
+            Ok(chosen) => (Some(chosen), None),
+            Err(refusal) => (None, Some(refusal)),
+        };
+        let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.notices.clone());
+        let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
+        let account = chosen.map(|chosen| chosen.account);
+        // Groups are looked up through all that the machine's accounts come from.
+        let own = account.as_ref().map(identity::identity_of_account);
+        // Only a shadow's starter knows PrimaryUnixGroup; a job whose owner is not in it was held before.
+        let in_group = |job: ProcessIdentity| match with {
+            AccessPointRole::Shadow => accounts::in_primary_group(job.clone(), ad, world).unwrap_or(job),
+            AccessPointRole::Absent | AccessPointRole::Schedd => job,
+        };
+        let job = own.clone().filter(|_| root).map(in_group);
+        let condor = if root { accounts::condor_identity(view, world) } else { None };
+        RunAccounts {
+            account,
+            dedicated_uid: dedicated,
+            condor,
+            account_identity: own,
+            job_identity: job,
+            refusal,
+            warnings,
+        }
+    }
+
+    /// Whose rights hooks have, and what is said of it. `Err`: nobody's, and they are not called.
+    pub(super) fn choose_hook_identity(
+        &self,
+        is_called: bool,
+        world: &dyn World,
+    ) -> (Result<Option<ProcessIdentity>, ()>, Option<String>) {
+        if self.job_identity.is_some() || world.effective_uid() != 0 {
+            return (Ok(self.job_identity.clone()), None);
+        }
+        let (identity, said) = fallback_hook_identity(self.condor.as_ref(), is_called, world);
+        // Never root.
+        (identity.map(Some).ok_or(()), said)
+    }
+
+    /// The account of daemons, whose supplementary groups are those of the job's account by then: `set_condor_egid` leaves
+    /// them.
+    fn daemon_with_job_groups(&self) -> Option<ProcessIdentity> {
+        self.condor.clone().map(|condor| match &self.job_identity {
+            Some(job) => ProcessIdentity { groups: job.groups.clone(), ..condor },
+            None => condor,
+        })
+    }
+
+    /// How the ads that the command line names are written. By 25.14 relative names lie in the scratch directory, which is removed, and
+    /// not with root's rights; by default where the caller is.
+    pub(super) fn ad_file_policy(
+        &self,
+        scratch: &Path,
+        quirks: QuirkMode,
+        world: &dyn World,
+    ) -> AdFilePolicy {
+        match quirks.reproduces(Quirk::OutputAdAsCondor) {
+            true => {
+                let writer = self.daemon_with_job_groups().or_else(|| self.job_identity.clone());
+                AdFilePolicy { base: scratch.to_owned(), writer }
+            }
+            false => AdFilePolicy { base: world.current_dir().unwrap_or_default(), writer: None },
+        }
+    }
+
+    /// Who reads what a job's wrapper left: never with more rights than those who may write there.
+    pub(super) fn wrapper_reader(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
+        match quirks.reproduces(Quirk::WrapperErrorFileIgnored) {
+            true => self.daemon_with_job_groups().or_else(|| self.job_identity.clone()),
+            false => self.job_identity.clone(),
+        }
+    }
+}
+
+/// Who runs JOB_EXIT for a job that has no account here, and what is said of it: the account of daemons, else `nobody`, as
+/// jobs of unknown users have it. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
+/// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
+fn fallback_hook_identity(
+    condor: Option<&ProcessIdentity>,
+    is_called: bool,
+    world: &dyn World,
+) -> (Option<ProcessIdentity>, Option<String>) {
+    if let Some(condor) = condor {
+        return (Some(condor.clone()), None);
+    }
+    let nobody = world.account_by_name(b"nobody").filter(|account| account.uid != 0);
+    let nobody = nobody.map(|account| identity::identity_of_account(&account));
+    let who = match nobody {
+        Some(_) => "JOB_EXIT runs as 'nobody'",
+        None => "JOB_EXIT is not called for this job, as hooks do not run as root",
+    };
+    let said = is_called.then(|| {
+        format!(
+            "{who}: the job has no account here, and CONDOR_IDS names no ordinary one, nor is there an account 'condor' (daemons of a \
+             pool do not start so); set CONDOR_IDS = UID.GID"
+        )
+    });
+    (nobody, said)
+}

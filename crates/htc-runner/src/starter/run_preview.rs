@@ -1,0 +1,309 @@
+//! What a rehearsal finds out about a job, as data: for `--json` and `--explain`.
+
+use std::collections::BTreeMap;
+
+use bstr::BString;
+use serde::Serialize;
+
+use htc_base::process::{ProcessIdentity, ResourceLimitKind};
+use htc_starter::container::{
+    AnnotatedCommandLine, ContainerPlan, ContainerRuntime, ToolCall, UnusedContainerSetting,
+};
+use htc_starter::{JobProcess, StandardFile, StartFailure};
+
+/// Everything that would be done for a job.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RunPreview {
+    /// Whether the job would be started.
+    pub started: bool,
+    /// Why not, if not.
+    pub refused: Option<StartRefusal>,
+    /// The account of hooks and job; nothing: the caller's own.
+    pub user: Option<PlannedAccount>,
+    /// `plain`, `docker` or `singularity`.
+    pub runtime: &'static str,
+    /// What chose it.
+    pub runtime_because: String,
+    /// Hooks in order.
+    pub hooks: Vec<PlannedHook>,
+    /// The image of the container.
+    pub image: Option<String>,
+    /// The command line that makes the container (docker), or is the job's (singularity).
+    pub container: Vec<String>,
+    /// What the runtime is asked, before the job and after it.
+    pub calls: Vec<Vec<String>>,
+    /// The command line of the job's process.
+    pub command: Vec<String>,
+    /// Where it begins.
+    pub directory: String,
+    /// Standard input, output and error.
+    pub files: Vec<String>,
+    /// The job's environment; in a container of docker that inside.
+    pub environment: BTreeMap<String, String>,
+    /// What is seen under another name, or inside a container.
+    pub mounts: Vec<PlannedMount>,
+    /// Resource limits.
+    pub limits: Vec<PlannedLimit>,
+    /// What the job does not share with the machine.
+    pub isolation: Vec<String>,
+    /// What is removed at the end.
+    pub removes: Vec<String>,
+    /// Programs that are not on this machine.
+    pub missing: Vec<String>,
+    /// Which attribute or knob led to what.
+    pub explain: Vec<ExplainedWords>,
+    /// What was looked at and not used.
+    pub passed: Vec<UnusedSetting>,
+}
+
+/// Why a job would not be started.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StartRefusal {
+    /// The reason.
+    pub reason: String,
+    /// The hold code it would have in a pool; 0 for none.
+    pub hold_code: i64,
+    /// Its subcode.
+    pub hold_subcode: i64,
+}
+
+/// An account.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedAccount {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+    /// All groups.
+    pub groups: Vec<u32>,
+}
+
+/// A hook.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedHook {
+    /// Its type.
+    pub hook: &'static str,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// Whether it is waited for.
+    pub waited_for: bool,
+}
+
+/// A directory under another name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlannedMount {
+    /// Where it lies; nothing: the runtime makes it.
+    pub source: Option<String>,
+    /// Where it is seen.
+    pub target: String,
+    /// What asked for it.
+    pub because: String,
+}
+
+/// A limit.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedLimit {
+    /// Of what.
+    pub of: String,
+    /// How much.
+    pub value: String,
+    /// What led to it.
+    pub because: String,
+}
+
+/// Words of a command line with their reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExplainedWords {
+    /// The words.
+    pub words: Vec<String>,
+    /// The attribute, knob or rule.
+    pub because: String,
+}
+
+/// An attribute or knob that changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnusedSetting {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+fn text(bytes: &BString) -> String {
+    bytes.to_string()
+}
+
+fn texts(words: &[BString]) -> Vec<String> {
+    words.iter().map(text).collect()
+}
+
+impl RunPreview {
+    pub(super) fn set_user(&mut self, identity: Option<&ProcessIdentity>) {
+        self.user = identity.map(|identity| PlannedAccount {
+            uid: identity.uid,
+            gid: identity.gid,
+            groups: identity.groups.clone(),
+        });
+    }
+
+    pub(super) fn set_runtime(
+        &mut self,
+        runtime: ContainerRuntime,
+        because: &str,
+        passed: &[UnusedContainerSetting],
+    ) {
+        self.runtime = match runtime {
+            ContainerRuntime::Plain => "plain",
+            ContainerRuntime::Docker => "docker",
+            ContainerRuntime::Singularity => "singularity",
+        };
+        self.runtime_because = because.to_owned();
+        self.add_unused(passed);
+    }
+
+    fn add_unused(&mut self, passed: &[UnusedContainerSetting]) {
+        for one in passed {
+            let one = UnusedSetting { name: one.name.to_string(), why: one.why.to_string() };
+            if !self.passed.contains(&one) {
+                self.passed.push(one);
+            }
+        }
+    }
+
+    pub(super) fn set_container(&mut self, plan: &ContainerPlan) {
+        self.image = Some(text(&plan.image));
+        self.container = texts(&plan.line.words());
+        self.add_environment(&plan.environment.entries());
+        self.mounts.extend(plan.mounts.iter().map(|mount| PlannedMount {
+            source: mount.source.as_ref().map(text),
+            target: text(&mount.target),
+            because: mount.because.to_string(),
+        }));
+        self.limits.extend(plan.limits.iter().map(|limit| PlannedLimit {
+            of: limit.resource.to_owned(),
+            value: text(&limit.value),
+            because: limit.because.to_string(),
+        }));
+        self.removes.extend(plan.container_to_remove.as_ref().map(|name| format!("container {name}")));
+        self.explain_command_line(&plan.line);
+    }
+
+    fn explain_command_line(&mut self, line: &AnnotatedCommandLine) {
+        let because = line
+            .annotated_words()
+            .iter()
+            .map(|piece| ExplainedWords { words: texts(&piece.words), because: piece.because.to_string() });
+        self.explain.extend(because);
+        self.add_unused(line.unused_settings());
+    }
+
+    pub(super) fn add_runtime_call(&mut self, tool: &ToolCall) {
+        self.calls.push(texts(&tool.argv));
+    }
+
+    fn add_environment(&mut self, entries: &[BString]) {
+        for entry in entries {
+            let entry = text(entry);
+            let (name, value) = entry.split_once('=').unwrap_or((&entry, ""));
+            self.environment.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// The job's own process.
+    pub(super) fn set_process(&mut self, process: &JobProcess) {
+        self.command = texts(&process.argv);
+        self.directory = process.cwd.display().to_string();
+        self.files = process.files.iter().map(file).collect();
+        self.isolation = isolation(process);
+        self.add_environment(&process.environment);
+        self.mounts.extend(process.mounts.iter().map(|(source, target)| PlannedMount {
+            source: Some(source.display().to_string()),
+            target: target.display().to_string(),
+            because: "MOUNT_UNDER_SCRATCH".to_owned(),
+        }));
+        for limit in &process.limits {
+            let (of, because) = match limit.kind {
+                ResourceLimitKind::Core => ("core file", "CoreSize"),
+                ResourceLimitKind::Stack => ("stack", "StackSize"),
+                ResourceLimitKind::AddressSpace => ("address space", "STARTER_RLIMIT_AS"),
+                ResourceLimitKind::Cpu | ResourceLimitKind::FileSize | ResourceLimitKind::Data => continue,
+            };
+            let value = limit.soft.map_or("unlimited".to_owned(), |soft| format!("{soft} bytes"));
+            self.limits.push(PlannedLimit { of: of.to_owned(), value, because: because.to_owned() });
+        }
+        let groups = process.group.iter().flat_map(|plan| &plan.limits);
+        self.limits.extend(groups.map(|limit| PlannedLimit {
+            of: limit.resource.to_owned(),
+            value: limit.value.clone(),
+            because: limit.because.to_owned(),
+        }));
+        if process.account == htc_starter::ProcessAccount::Job {
+            let because = "JOB_RENICE_INCREMENT".to_owned();
+            self.limits.push(PlannedLimit {
+                of: "nice".to_owned(),
+                value: process.nice.to_string(),
+                because,
+            });
+        }
+    }
+
+    /// The first reason is the cause; its codes may come with a later word of the same.
+    pub(super) fn set_refusal(&mut self, failure: &StartFailure) {
+        if self.refused.as_ref().is_some_and(|refused| refused.reason != text(&failure.text)) {
+            return;
+        }
+        self.refused = Some(StartRefusal {
+            reason: text(&failure.text),
+            hold_code: failure.code,
+            hold_subcode: failure.subcode,
+        });
+    }
+
+    /// Its explanation as lines.
+    pub fn explanation(&self) -> Vec<String> {
+        let mut lines = vec![format!("in {}: {}", self.runtime, self.runtime_because)];
+        let shown =
+            |words: &[String]| htc_base::text::arguments::join_v2_raw(words.iter().map(String::as_bytes));
+        lines.extend(self.explain.iter().map(|one| format!("{} <- {}", shown(&one.words), one.because)));
+        let limits = self.limits.iter();
+        lines.extend(
+            limits.map(|limit| format!("limit of {}: {} <- {}", limit.of, limit.value, limit.because)),
+        );
+        lines.extend(self.mounts.iter().map(|mount| {
+            let source = mount.source.as_deref().unwrap_or("a directory of the runtime's own");
+            format!("{source} is seen as {} <- {}", mount.target, mount.because)
+        }));
+        lines.extend(self.passed.iter().map(|one| format!("not used: {} {}", one.name, one.why)));
+        lines
+    }
+}
+
+/// What the job has for itself, in words.
+pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
+    let made = &process.isolation;
+    let mut lines = Vec::new();
+    if made.namespaces.private_pids {
+        lines.push("a PID namespace of its own".to_owned());
+    }
+    if made.namespaces.no_network {
+        lines.push("no network".to_owned());
+    }
+    if let Some(range) = &made.tracking {
+        lines.push(format!("a group of its own, one of {} to {}", range.start(), range.end()));
+    }
+    if !process.script {
+        lines.push(format!(
+            "its processes are known by {}",
+            made.family_tracking(process.group.is_some()).description()
+        ));
+    }
+    lines
+}
+
+fn file(file: &StandardFile) -> String {
+    match file {
+        StandardFile::Null => "/dev/null".to_owned(),
+        StandardFile::Inherited => "the starter's own".to_owned(),
+        StandardFile::Path { path, .. } => path.display().to_string(),
+    }
+}

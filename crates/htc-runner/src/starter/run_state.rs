@@ -1,0 +1,175 @@
+//! What is under way for the job of a starter: what the loop shares with those who carry out single actions.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use super::disk_scan::DiskScan;
+use super::docker_socket::DockerWatch;
+use super::execution_context::ExecutionContext;
+use super::notice;
+use super::observer::{StarterObservation, StarterObserver};
+use super::reopened_directory::ReopenedDirectory;
+use super::running_process::RunningProcess;
+use super::state_file::StateFile;
+use crate::control::ControlSocket;
+use crate::events::{self, EventStream, RunnerEventKind};
+use crate::parent_process::ParentWatch;
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_base::world::World;
+use htc_os::terminal::TerminalGuard;
+use htc_os::{ChildId, Reactor, clock};
+use htc_starter::{CallId, JobOutcome, StarterEvent};
+
+/// Who may ask things of a starter beside signals.
+#[derive(Default)]
+pub struct ControlInputs<'a> {
+    /// Somebody who looks on.
+    pub observer: Option<&'a mut (dyn StarterObserver + 'a)>,
+    /// A socket.
+    pub control: Option<&'a mut ControlSocket>,
+    /// Whoever the job does not outlive.
+    pub parent: Option<&'a mut ParentWatch>,
+}
+
+/// A call of a container's runtime that has not ended.
+pub(super) struct RuntimeCall {
+    pub(super) child: ChildId,
+    pub(super) call: CallId,
+    pub(super) deadline: MonotonicTime,
+    /// The file that gets what it complains of.
+    pub(super) errors: Option<PathBuf>,
+}
+
+/// How its end was asked for, by signal, order or `--timeout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum EndRequest {
+    NotRequested,
+    /// In another way than the two below, as by removing the job.
+    Other,
+    Soft,
+    /// Hard, or softly for the second time: somebody is impatient.
+    Hard,
+}
+
+/// What is under way.
+pub(super) struct RunState<'a> {
+    pub(super) context: ExecutionContext,
+    pub(super) world: &'a dyn World,
+    pub(super) reactor: &'a mut Reactor,
+    pub(super) stream: &'a mut EventStream,
+    /// What is to be told to the machine next.
+    pub(super) events: VecDeque<StarterEvent>,
+    pub(super) hook_calls: FxHashMap<ChildId, CallId>,
+    /// Calls of a container's runtime.
+    pub(super) runtime_calls: Vec<RuntimeCall>,
+    pub(super) process: Option<RunningProcess>,
+    /// What is left when we are killed.
+    pub(super) state_file: Option<StateFile>,
+    /// What the job's directory held the last time.
+    pub(super) last_disk_usage: Option<(u64, u64)>,
+    /// It is being looked through.
+    pub(super) disk_scan: Option<DiskScan>,
+    /// The container of the job.
+    pub(super) container: Option<BString>,
+    /// Docker is asked what it uses.
+    pub(super) docker: Option<DockerWatch<'a>>,
+    /// The terminal, while a shell has it.
+    pub(super) terminal: Option<TerminalGuard>,
+    pub(super) wake_at: Option<MonotonicTime>,
+    pub(super) timeout_at: Option<MonotonicTime>,
+    /// Who looks on, and who asks.
+    pub(super) inputs: ControlInputs<'a>,
+    pub(super) result: Vec<u8>,
+    pub(super) unwritten_reason: Option<String>,
+    pub(super) finished: Option<(u8, JobOutcome, Option<Vec<u8>>)>,
+    pub(super) not_started: Option<String>,
+    pub(super) timed_out: bool,
+    /// The family was killed on request.
+    pub(super) killed: bool,
+    /// A hook has been called.
+    pub(super) called: bool,
+    /// A child has ended, hook or job.
+    pub(super) child_has_ended: bool,
+    /// The scratch directory that is open for this call of JOB_EXIT alone.
+    pub(super) reopened: Option<(CallId, ReopenedDirectory)>,
+    pub(super) end_request: EndRequest,
+    /// How far the machine has got, in a word.
+    pub(super) stage: &'static str,
+}
+
+impl<'a> RunState<'a> {
+    /// A job that is about to begin.
+    pub(super) fn new(
+        job: ExecutionContext,
+        world: &'a dyn World,
+        (reactor, stream): (&'a mut Reactor, &'a mut EventStream),
+        beside: ControlInputs<'a>,
+    ) -> Self {
+        RunState {
+            timeout_at: job.timeout.map(|limit| clock::monotonic_now().plus(limit)),
+            context: job,
+            world,
+            reactor,
+            stream,
+            events: VecDeque::from([StarterEvent::Begin]),
+            hook_calls: FxHashMap::default(),
+            runtime_calls: Vec::new(),
+            process: None,
+            state_file: None,
+            last_disk_usage: None,
+            disk_scan: None,
+            container: None,
+            docker: None,
+            terminal: None,
+            wake_at: None,
+            inputs: beside,
+            result: Vec::new(),
+            unwritten_reason: None,
+            finished: None,
+            not_started: None,
+            timed_out: false,
+            killed: false,
+            called: false,
+            child_has_ended: false,
+            reopened: None,
+            end_request: EndRequest::NotRequested,
+            stage: "",
+        }
+    }
+
+    pub(super) fn now(&self) -> ClockReading {
+        let now = clock::now();
+        ClockReading { wall_us: now.wall_us.saturating_add(self.context.clock_skew_us), ..now }
+    }
+
+    pub(super) fn event(&self, kind: RunnerEventKind) -> events::RunnerEvent {
+        let event = events::RunnerEvent::new(self.now(), kind).job(self.context.id.as_str());
+        if self.context.slot.is_empty() { event } else { event.slot(self.context.slot.as_str()) }
+    }
+
+    pub(super) fn warn(&mut self, reason: String) {
+        let event = self.event(RunnerEventKind::Warning).reason(reason);
+        self.stream.report(&event);
+    }
+
+    /// Warns, unless another starter of the slot runner has warned of the same.
+    pub(super) fn warn_once(&mut self, subject: &str, reason: impl FnOnce() -> String) {
+        if notice::is_first_report(self.context.private_directory.as_deref(), subject) {
+            self.warn(reason());
+        }
+    }
+
+    /// Shows the companion what happens; what it asks for is asked.
+    pub(super) fn notify_observer(&mut self, now: ClockReading, seen: Option<StarterObservation<'_>>) {
+        if let (Some(companion), Some(seen)) = (&mut self.inputs.observer, seen) {
+            self.events.extend(companion.observe(now, seen).into_iter().map(StarterEvent::Requested));
+        }
+    }
+
+    pub(super) fn pid(&self, child: ChildId) -> u32 {
+        self.reactor.pid(child).and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0)
+    }
+}

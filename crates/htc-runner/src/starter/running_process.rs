@@ -1,0 +1,60 @@
+//! The process of a job, or of a script around it, while it runs, and what the kernel counts of its family.
+
+use std::time::Duration;
+
+use super::control_group::JobControlGroup;
+use htc_base::time::MonotonicTime;
+use htc_os::tracking_group::TrackingGroup;
+use htc_os::{ChildId, accounting};
+use htc_starter::{FamilyUsage, JobProcess};
+
+/// When it is looked at first: a process that has just been executed has not mapped its libraries yet.
+pub(super) const FIRST_SNAPSHOT_DELAY: Duration = Duration::from_millis(50);
+
+/// What a process has for itself.
+#[derive(Default)]
+pub(super) struct ProcessResources {
+    pub(super) group: Option<JobControlGroup>,
+    /// Ours as long as it runs.
+    pub(super) tracking: Option<TrackingGroup>,
+}
+
+/// The process that runs now.
+pub(super) struct RunningProcess {
+    pub(super) child: ChildId,
+    pub(super) pid: u32,
+    pub(super) usage: accounting::FamilyUsage,
+    /// Memory with shared pages divided among their users, where no group counts it.
+    pub(super) proportional_kib: Option<u64>,
+    pub(super) resources: ProcessResources,
+    /// What was to be executed.
+    pub(super) attempt: Box<JobProcess>,
+    /// When it is looked at next; `None`: it has just been started.
+    pub(super) next_look: Option<MonotonicTime>,
+}
+
+impl RunningProcess {
+    /// How often it is looked at, so that the largest image seen is worth its name.
+    pub(super) fn interval(&self, snapshot: Duration) -> Duration {
+        self.resources.group.as_ref().map_or(snapshot.max(FIRST_SNAPSHOT_DELAY), JobControlGroup::interval)
+    }
+
+    /// What the last look showed.
+    pub(super) fn measured_usage(&self) -> FamilyUsage {
+        let usage = FamilyUsage {
+            processes: u32::try_from(self.usage.pids.len()).unwrap_or(u32::MAX),
+            user: self.usage.user,
+            system: self.usage.system,
+            max_image_kib: self.usage.max_image_kib,
+            resident_kib: self.usage.resident_kib,
+            block_read_bytes: self.usage.block_io_bytes[0],
+            block_write_bytes: self.usage.block_io_bytes[1],
+            proportional_kib: self.proportional_kib,
+            ..FamilyUsage::default()
+        };
+        match &self.resources.group {
+            Some(group) => group.overlay_usage(usage),
+            None => usage,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What this starter would leave if it were killed, noted before it is made.
+
+use super::run_state::RunState;
+use super::state_file::{StateFile, pid_namespace};
+use crate::journal::JournalError;
+use htc_base::quirks::Quirk;
+use htc_os::{ChildId, process_table};
+use htc_starter::LeftoverRecord;
+
+impl RunState<'_> {
+    /// Begins the state file. 25.14 has none.
+    pub(super) fn begin_state(&mut self, ad: &[u8]) {
+        if self.context.quirks.reproduces(Quirk::LeftUnnoted) {
+            return;
+        }
+        let top = &self.context.sandbox.top;
+        match StateFile::new(top) {
+            Ok(file) => self.state_file = Some(file),
+            Err(error) => return self.warn_of_state_error(&error),
+        }
+        let own = std::process::id().cast_signed();
+        let uid = self
+            .context
+            .sandbox
+            .owner
+            .as_ref()
+            .map_or_else(|| nix::unistd::geteuid().as_raw(), |owner| owner.uid);
+        let started = process_table::read_process(own).map_or(0, |own| own.start_ticks);
+        let directory = self.context.sandbox.top.clone();
+        let pid_namespace = pid_namespace();
+        self.write_state_record(&LeftoverRecord::Starter {
+            pid: own,
+            started,
+            directory,
+            uid,
+            pid_namespace,
+        });
+        let ad = String::from_utf8_lossy(ad).into_owned();
+        self.write_state_record(&LeftoverRecord::Job { id: self.context.id.clone(), ad });
+    }
+
+    /// Something that the state file names could not be removed: whoever cleans tries again.
+    pub(super) fn mark_leftovers(&mut self) {
+        if let Some(state) = &mut self.state_file {
+            state.mark_leftovers();
+        }
+    }
+
+    /// Writes one record.
+    pub(super) fn write_state_record(&mut self, left: &LeftoverRecord) {
+        let written = self.state_file.as_mut().map_or(Ok(()), |state| state.append_record(left));
+        if let Err(error) = written {
+            self.warn_of_state_error(&error);
+        }
+    }
+
+    /// A process that is to end with the starter, should that be killed.
+    pub(super) fn record_child(&mut self, child: ChildId) {
+        let pid = self.pid(child).cast_signed();
+        let started = process_table::read_process(pid).map_or(0, |one| one.start_ticks);
+        self.write_state_record(&LeftoverRecord::Process { pid, started });
+    }
+
+    /// The machine goes on to another stage, if that is one; noted before anything is done in it.
+    pub(super) fn enter_stage(&mut self, stage: &'static str) {
+        if std::mem::replace(&mut self.stage, stage) != stage {
+            self.write_state_record(&LeftoverRecord::Stage { name: stage.to_owned() });
+        }
+    }
+
+    fn warn_of_state_error(&mut self, error: &JournalError) {
+        let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
+        self.warn(format!("what this starter leaves when it is killed will not be found: {error}{cause}"));
+    }
+}

@@ -1,0 +1,97 @@
+//! What a job uses: its family is looked at, and its directory is looked through.
+
+use super::disk_scan::{DiskScan, DiskScanProgress};
+use super::run_state::RunState;
+use super::running_process::{FIRST_SNAPSHOT_DELAY, RunningProcess};
+use htc_base::time::MonotonicTime;
+use htc_hook::transfer::{JOB_STDERR_FILE, JOB_STDOUT_FILE};
+use htc_os::{accounting, clock};
+use htc_starter::{FamilyUsage, StarterEvent};
+
+impl RunState<'_> {
+    /// Looks at a process that has just been started.
+    pub(super) fn sample_new_process(&mut self) {
+        if self.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
+            self.sample();
+            if let Some(process) = &mut self.process {
+                process.next_look = Some(clock::monotonic_now().plus(FIRST_SNAPSHOT_DELAY));
+            }
+        }
+    }
+
+    /// When the process is looked at next.
+    pub(super) fn next_sample(&self) -> Option<MonotonicTime> {
+        self.process.as_ref()?.next_look
+    }
+
+    /// Its time may have come.
+    pub(super) fn sample_if_due(&mut self, now: MonotonicTime) {
+        if self.next_sample().is_some_and(|at| at <= now) {
+            self.sample();
+            if let Some(process) = &mut self.process {
+                process.next_look = Some(now.plus(process.interval(self.context.snapshot_interval)));
+            }
+        }
+    }
+
+    /// Looks at the family's use of the machine.
+    pub(super) fn sample(&mut self) {
+        if let Some(process) = &mut self.process
+            && let Some(usage) = self.reactor.family_usage(process.child)
+        {
+            // Asked of the procd alone, which does not watch control groups (`procapi.cpp`, `getPSSInfo`).
+            if process.resources.group.is_none() && self.context.uses_pss {
+                process.proportional_kib = usage
+                    .pids
+                    .iter()
+                    .filter_map(|pid| accounting::proportional_set_size_kib(*pid))
+                    .reduce(|sum, one| sum + one);
+            }
+            process.usage = usage;
+            if let Some(group) = &mut process.resources.group {
+                group.sample();
+            }
+        }
+    }
+
+    pub(super) fn measured_usage(&self) -> FamilyUsage {
+        let usage = self.process.as_ref().map_or_else(FamilyUsage::default, RunningProcess::measured_usage);
+        FamilyUsage { docker: self.docker.as_ref().and_then(|watch| watch.usage), ..usage }
+    }
+
+    /// Tells the machine something with what the job's directory holds, once that is known. What was seen before the end of a
+    /// process counts no more.
+    pub(super) fn queue_with_disk_usage(&mut self, event: StarterEvent) {
+        if !self.context.measures_disk {
+            return self.events.push_back(event);
+        }
+        let before = self.disk_scan.take_if(|_| matches!(event, StarterEvent::ProcessEnded { .. }));
+        let then = before.map(|looking| looking.events_to_queue).unwrap_or_default();
+        let top = &self.context.sandbox.top;
+        self.disk_scan.get_or_insert_with(|| DiskScan::new(top, then)).events_to_queue.push(event);
+        self.advance_disk_scan();
+    }
+
+    /// Looks a little further. A directory that takes too long is as it was the last time.
+    pub(super) fn advance_disk_scan(&mut self) {
+        let Some(looking) = &mut self.disk_scan else { return };
+        match looking.advance() {
+            DiskScanProgress::Unfinished => return,
+            DiskScanProgress::Complete(bytes, entries) => self.last_disk_usage = Some((bytes, entries)),
+            DiskScanProgress::TooLong => self.warn_once("disk-usage", || {
+                "the job's directory holds too much to be looked through: DiskUsage is not always new"
+                    .to_owned()
+            }),
+        }
+        let written =
+            [JOB_STDOUT_FILE, JOB_STDERR_FILE].map(|name| self.context.sandbox.modification_time(name));
+        let then = self.disk_scan.take().map(|looking| looking.events_to_queue).unwrap_or_default();
+        for mut event in then {
+            if let StarterEvent::Measured(usage) | StarterEvent::ProcessEnded { usage, .. } = &mut event {
+                usage.disk = self.last_disk_usage;
+                usage.written = written;
+            }
+            self.events.push_back(event);
+        }
+    }
+}

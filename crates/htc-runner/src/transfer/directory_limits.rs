@@ -1,0 +1,83 @@
+//! Where the access point lets files be read and written (LIMIT_DIRECTORY_ACCESS, LimitDirectoryAccess).
+//!
+//! Reference: `limit_directory_access.cpp`; what is denied fails with "Permission denied" (`reli_sock.cpp`).
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+use nix::errno::Errno;
+
+/// Refuses a path that lies in none of the directories; without any everything is allowed.
+pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
+    if allowed.is_empty() || path == Path::new("/dev/null") {
+        return Ok(());
+    }
+    // Without links and dots, as far as it is there.
+    let place = match fs::canonicalize(path) {
+        Ok(path) => BString::from(path.as_os_str().as_bytes()),
+        Err(_) => canonical_directory(path.parent().unwrap_or(Path::new("/")))?,
+    };
+    check_within(allowed, &place)
+}
+
+/// The same for what is to be made in a directory.
+pub(super) fn check_directory(allowed: &[BString], path: &Path) -> io::Result<()> {
+    if allowed.is_empty() { Ok(()) } else { check_within(allowed, &canonical_directory(path)?) }
+}
+
+fn check_within(allowed: &[BString], place: &[u8]) -> io::Result<()> {
+    let lies_in = |limit: &BString| {
+        let limit = fs::canonicalize(limit.to_path_lossy())
+            .map_or_else(|_| limit.clone(), |limit| BString::from(limit.as_os_str().as_bytes()));
+        !limit.is_empty() && begins_with(place, &limit)
+    };
+    match allowed.iter().any(lies_in) {
+        true => Ok(()),
+        false => Err(Errno::EACCES.into()),
+    }
+}
+
+/// A directory with a slash behind it.
+fn canonical_directory(path: &Path) -> io::Result<BString> {
+    let path = fs::canonicalize(path).map_err(|_| io::Error::from(Errno::EACCES))?;
+    let mut name = BString::from(path.as_os_str().as_bytes());
+    if !name.ends_with(b"/") {
+        name.push(b'/');
+    }
+    Ok(name)
+}
+
+/// Whether a path lies below a directory whose name may have a `*` in it.
+fn begins_with(path: &[u8], limit: &[u8]) -> bool {
+    let mut limit = BString::from(limit);
+    if !limit.ends_with(b"/") && !limit.ends_with(b"*") {
+        limit.push(b'/');
+    }
+    match limit.split_once_str(b"*") {
+        None => path.starts_with(&limit),
+        Some((start, rest)) => {
+            let rest = rest.strip_suffix(b"*").unwrap_or(rest);
+            path.strip_prefix(start).is_some_and(|path| path.contains_str(rest))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_lies_below_a_directory_at_a_slash_or_where_an_asterisk_says_so() {
+        assert!(begins_with(b"/home/a/f", b"/home/a") && begins_with(b"/home/a/f", b"/home/a/"));
+        assert!(!begins_with(b"/home/ab/f", b"/home/a"));
+        assert!(begins_with(b"/home/ab/f", b"/home/a*") && begins_with(b"/home/ab/pub/f", b"/home/*/pub"));
+        assert!(!begins_with(b"/srv/ab/f", b"/home/*"));
+        assert!(
+            !begins_with(b"/home/ab/public_key", b"/home/*/pub")
+                && !begins_with(b"/home/ab/pub-s/f", b"/home/*/pub")
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! Copies one file: size as it was when it was opened, holes kept, never more than may go.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::unistd::{Whence, lseek64};
+
+/// Files up to this many bytes are read and written whole.
+const SMALL_FILE_SIZE: u64 = 64 * 1024;
+
+/// A file that is opened to be sent.
+pub(super) struct SourceFile {
+    file: File,
+    /// Its size, 0 for a device.
+    pub(super) size: u64,
+    sparse: bool,
+}
+
+impl SourceFile {
+    /// Opens what is to be sent. Nobody is waited for: what is no regular file is sent as an empty one, as the reference
+    /// sends devices.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let status = file.metadata()?;
+        if status.is_dir() {
+            return Err(Errno::EISDIR.into());
+        }
+        let size = if status.is_file() { status.len() } else { 0 };
+        Ok(SourceFile { file, size, sparse: status.blocks().saturating_mul(512) < size })
+    }
+
+    /// Copies the first bytes; as many as were there.
+    pub(super) fn copy_to(&mut self, target: &mut File, bytes: u64) -> io::Result<u64> {
+        if bytes <= SMALL_FILE_SIZE && !self.sparse {
+            // With as few calls as can be: of these there are many.
+            let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+            (&self.file).take(bytes).read_to_end(&mut content)?;
+            target.write_all(&content)?;
+            return Ok(content.len() as u64);
+        }
+        if !self.sparse {
+            return io::copy(&mut (&self.file).take(bytes), target);
+        }
+        let end = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let mut at = 0;
+        while at < end {
+            // A file system that knows no holes says that all of it is data; behind the last data there is nothing (ENXIO).
+            let Ok(data) = lseek64(&self.file, at, Whence::SeekData) else { break };
+            if data >= end {
+                break;
+            }
+            let hole = lseek64(&self.file, data, Whence::SeekHole)?.min(end);
+            self.file.seek(SeekFrom::Start(data.unsigned_abs()))?;
+            target.seek(SeekFrom::Start(data.unsigned_abs()))?;
+            let length = (hole - data).unsigned_abs();
+            if io::copy(&mut (&self.file).take(length), target)? < length {
+                break;
+            }
+            at = hole;
+        }
+        target.set_len(bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// A file that is opened to be written.
+pub(super) struct TargetFile {
+    pub(super) file: File,
+    /// It was not there before.
+    is_new: bool,
+}
+
+impl TargetFile {
+    /// Opens what is to be written, empty.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        // Nobody is waited for who might read a FIFO.
+        options.write(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let file = options.create(true).truncate(true).open(path)?;
+                Ok(TargetFile { file, is_new: false })
+            }
+            created => Ok(TargetFile { file: created?, is_new: true }),
+        }
+    }
+
+    /// Gives it its mode. What is no file of ours, such as /dev/null, keeps its own.
+    pub(super) fn give_mode(&self, mode: u32) {
+        if self.is_new || self.file.metadata().is_ok_and(|status| status.is_file()) {
+            drop(self.file.set_permissions(std::fs::Permissions::from_mode(mode & 0o777)));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What became of jobs is remembered, where somebody asks after it.
+
+use super::job_events::{JobEventRecorder, NewJobEvent, RecordedJobs, SimulatedJobEvent, SlotIdentity};
+use super::simulation::Simulation;
+use super::workload::Job;
+use htc_slot::SlotKey;
+
+impl Simulation<'_> {
+    /// What becomes of jobs is remembered from now on.
+    pub fn record_job_events(&mut self, whose: RecordedJobs) {
+        let fates = self.job_events.take().map(|memory| memory.events).unwrap_or_default();
+        self.job_events = Some(JobEventRecorder { jobs: whose, events: fates });
+    }
+
+    /// What has become of jobs since this was asked last.
+    pub fn take_job_events(&mut self) -> Vec<SimulatedJobEvent> {
+        self.job_events.as_mut().map(|memory| std::mem::take(&mut memory.events)).unwrap_or_default()
+    }
+
+    /// The kind of a job of this name, as `cluster.proc`, that waits now.
+    pub fn kind_of_waiting(&self, name: &str) -> Option<u32> {
+        self.queue.jobs().find(|job| job.name() == name).map(|job| job.kind)
+    }
+
+    /// Nothing is remembered any more.
+    pub fn stop_recording(&mut self) {
+        self.job_events = None;
+    }
+
+    pub(super) fn slot_identity(&self, host: usize, key: SlotKey) -> SlotIdentity {
+        let it = &self.hosts[host];
+        let slot_type = it.machine.slot_type_id(key).unwrap_or(0);
+        SlotIdentity { slot: it.slot_name(key), slot_type, config_number: it.config_number }
+    }
+
+    /// Whether the job's fate is to be known.
+    pub(super) fn is_recorded(&self, job: &Job) -> bool {
+        match self.job_events.as_ref().map(|memory| &memory.jobs) {
+            None => false,
+            Some(RecordedJobs::All) => true,
+            Some(RecordedJobs::Named(name)) => *name == job.name(),
+            Some(RecordedJobs::Number(number)) => *number == job.number,
+        }
+    }
+
+    /// Notes what becomes of a job, where that is to be known.
+    pub(super) fn record_job_event(&mut self, job: &Job, happened: impl FnOnce(&Self) -> NewJobEvent) {
+        if !self.is_recorded(job) {
+            return;
+        }
+        let NewJobEvent { description: what, slot, cause } = happened(self);
+        let at = self.elapsed_micros() as f64 / 1e6;
+        if let Some(memory) = &mut self.job_events {
+            memory.events.push(SimulatedJobEvent {
+                at,
+                number: job.number,
+                job: job.name(),
+                description: what,
+                slot,
+                cause,
+            });
+        }
+    }
+}

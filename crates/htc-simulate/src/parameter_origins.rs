@@ -1,0 +1,101 @@
+//! Where the knobs of a simulation were set: in a file of its configurations, in the scenario, or above both.
+
+use std::collections::BTreeSet;
+
+use bstr::ByteSlice;
+
+use super::job_events::SlotIdentity;
+use super::scenario::Scenario;
+use htc_base::world::World;
+use htc_config::Config;
+use htc_lint::config::LintSubject;
+use htc_lint::config::name_usage::{self, NameUsage};
+use htc_slot::policy_parameter;
+
+/// The configurations of a simulation, and what stands above their files.
+#[derive(Clone, Copy)]
+pub struct ParameterOrigins<'a> {
+    /// Those of all machines, at the start and from an event on, by their numbers.
+    pub configs: &'a [Config],
+    /// The knobs that stand above those of the scenario.
+    pub command_line_names: &'a [String],
+    /// What is said to have set these.
+    pub command_line_origin: &'a str,
+    /// The scenario, whose knobs stand above all files.
+    pub scenario: &'a Scenario,
+    /// Its file.
+    pub file: &'a str,
+    /// What the configurations are looked at in.
+    pub world: &'a dyn World,
+}
+
+impl ParameterOrigins<'_> {
+    /// Where a knob was set, by the configuration that a slot had; nothing where it was not.
+    pub fn parameter_origin(&self, of: &SlotIdentity, knob: &str) -> String {
+        let Some(config) = self.configs.get(of.config_number) else { return String::new() };
+        let setter = |name: &str, value: &str| {
+            let is_commanded = self.command_line_names.iter().any(|it| it.eq_ignore_ascii_case(name));
+            let line = if is_commanded { None } else { self.place_in_scenario(name, value) };
+            line.unwrap_or_else(|| self.command_line_origin.to_owned())
+        };
+        policy_parameter::parameter_origin(config, self.world, (of.slot_type, knob), &setter)
+    }
+
+    /// Knobs of the first configuration and of the scenario that nobody reads and that are called nearly like one that is read: a
+    /// policy with such a slip plays as if it were not there. Each with its place.
+    pub fn misspelled_parameters(&self) -> Vec<String> {
+        let Some(config) = self.configs.first() else { return Vec::new() };
+        let subject = LintSubject::new(config, self.world);
+        let view = config.view(self.world);
+        let mut names: BTreeSet<String> = self.scenario.parameter_names().map(str::to_owned).collect();
+        names.extend(subject.user_written_entries().map(|entry| entry.name.to_str_lossy().into_owned()));
+        let told = |name: &String| {
+            let NameUsage::Misspelled(near) = name_usage::classify_usage(&subject, name.as_bytes()) else {
+                return None;
+            };
+            let setting = view.string(name.as_str()).ok().flatten();
+            let value = setting.as_ref().map(|setting| setting.raw.to_string()).unwrap_or_default();
+            let of_file =
+                setting.map(|setting| setting.origin.to_string()).filter(|origin| !origin.contains("<Over>"));
+            let place = of_file.or_else(|| self.place_in_scenario(name, &value));
+            let place = place.unwrap_or_else(|| self.command_line_origin.to_owned());
+            Some(format!("{place}: nobody reads {name}; did you mean {near}?"))
+        };
+        names.iter().filter_map(told).collect()
+    }
+
+    /// File and line of the scenario where a knob has this value.
+    fn place_in_scenario(&self, name: &str, value: &str) -> Option<String> {
+        let line = self.scenario.line_of_parameter(name, value)?;
+        Some(format!("{}, line {line}", self.file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deciding_expressions::SimulationSource;
+    use crate::of_text::{CONFIG, SCENARIO, TextCourse};
+
+    #[test]
+    fn a_knob_was_set_in_a_file_or_in_the_scenario_and_slips_are_told_of_both() {
+        let config = format!("{CONFIG}PREMPT = true\n");
+        let scenario = format!("{SCENARIO}[knobs]\nSTRAT = 'true'\n");
+        let course = TextCourse::new(&config, &scenario);
+        let origins = course.origins();
+        let at = |config| SlotIdentity { slot: "slot1".to_owned(), slot_type: 1, config_number: config };
+        assert!(origins.parameter_origin(&at(0), "START").ends_with("condor_config, line 9"));
+        assert_eq!(
+            (origins.parameter_origin(&at(7), "START"), origins.parameter_origin(&at(0), "NOBODYS")),
+            Default::default()
+        );
+        let slips = origins.misspelled_parameters();
+        let of = |name: &str| slips.iter().find(|slip| slip.contains(name)).cloned().unwrap_or_default();
+        assert!(
+            of("reads PREMPT")
+                .ends_with("condor_config, line 11: nobody reads PREMPT; did you mean PREEMPT?"),
+            "{slips:?}"
+        );
+        assert_eq!(of("reads STRAT"), "s.toml, line 10: nobody reads STRAT; did you mean START?");
+    }
+}

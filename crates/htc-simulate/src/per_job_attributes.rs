@@ -1,0 +1,124 @@
+//! What belongs to one job alone: its number, its time, its priority. Whoever looks at that may take one job of a kind and refuse
+//! the next.
+
+use htc_base::text::caseless;
+use htc_classad::references::{self, AttrNames};
+use htc_classad::{AttrName, ClassAd};
+
+/// Attributes that a machine asks of jobs whatever its policy says.
+pub(super) const ALWAYS_READ_ATTRIBUTES: [&str; 18] = [
+    "Owner",
+    "User",
+    "AccountingGroup",
+    "JobUniverse",
+    "RequestCpus",
+    "RequestMemory",
+    "RequestDisk",
+    "RequestGPUs",
+    "RequestVirtualMemory",
+    "MaxJobRetirementTime",
+    "JobMaxVacateTime",
+    "KillSigTimeout",
+    "JobLeaseDuration",
+    "StartdSendsAlives",
+    "StarterHandlesAlives",
+    "HookKeyword",
+    "JobPrio",
+    "Cmd",
+];
+
+/// JobPrio.
+pub(super) const PRIORITY_ATTRIBUTE: &str = "JobPrio";
+
+/// JobPrio is an int in the queue.
+pub(super) fn clamp_priority(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
+}
+
+/// Which of it is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PerJobAttributes {
+    pub cluster: bool,
+    pub proc: bool,
+    pub qdate: bool,
+    pub priority: bool,
+}
+
+impl PerJobAttributes {
+    pub(super) const NONE: PerJobAttributes =
+        PerJobAttributes { cluster: false, proc: false, qdate: false, priority: false };
+    pub(super) const ALL: PerJobAttributes =
+        PerJobAttributes { cluster: true, proc: true, qdate: true, priority: true };
+
+    /// What of it slots look at in jobs with this ad, where they ask for these names; all where nobody knows for which. `always` are
+    /// names that they ask for besides.
+    pub(super) fn read_by_slots(
+        ad: &ClassAd,
+        asked: Option<&AttrNames>,
+        always: &[&str],
+    ) -> PerJobAttributes {
+        let Some(asked) = asked else { return PerJobAttributes::ALL };
+        let requests = ad.names().filter(|name| caseless::starts_with(name, b"Request")).map(AttrName::from);
+        let known = always.iter().map(|name| AttrName::from(*name)).chain(requests);
+        // What expressions lead to, beside what is asked for.
+        let mut more = AttrNames::new();
+        let mut todo: Vec<AttrName> = Vec::new();
+        for name in asked.iter().cloned().chain(known) {
+            todo.push(name);
+            while let Some(name) = todo.pop() {
+                let Some(expr) = ad.get(&name).filter(|expr| expr.as_literal().is_none()) else { continue };
+                if references::can_read_any_attribute(&expr) {
+                    return PerJobAttributes::ALL;
+                }
+                let new = |name: &AttrName| !asked.contains(name) && !more.contains(name);
+                todo.extend(references::all_names(&expr).into_iter().filter(new));
+                more.extend(todo.iter().cloned());
+            }
+        }
+        let has = |name: &str| {
+            let name = AttrName::from(name);
+            asked.contains(&name) || more.contains(&name)
+        };
+        PerJobAttributes {
+            cluster: has("ClusterId"),
+            proc: has("ProcId"),
+            qdate: has("QDate"),
+            priority: has(PRIORITY_ATTRIBUTE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_at_is_found_through_the_expressions_of_the_ad() {
+        let mut ad = ClassAd::new();
+        for line in ["Odd = procid % 2 == 1", "Later = (time() - QDate) > 5", "RequestMemory = 100"] {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        let asked =
+            |names: &[&str]| -> AttrNames { names.iter().map(|name| AttrName::from(*name)).collect() };
+        assert_eq!(
+            PerJobAttributes::read_by_slots(&ad, Some(&asked(&["Owner"])), &[]),
+            PerJobAttributes::NONE
+        );
+        assert_eq!(
+            PerJobAttributes::read_by_slots(&ad, Some(&asked(&["ODD"])), &[]),
+            PerJobAttributes { proc: true, ..PerJobAttributes::NONE }
+        );
+        assert_eq!(
+            PerJobAttributes::read_by_slots(&ad, Some(&asked(&["jobprio"])), &["Later"]),
+            PerJobAttributes { qdate: true, priority: true, ..PerJobAttributes::NONE }
+        );
+        ad.insert_line(b"RequestMemory = ClusterId * 10").unwrap();
+        assert_eq!(
+            PerJobAttributes::read_by_slots(&ad, Some(&asked(&[])), &[]),
+            PerJobAttributes { cluster: true, ..PerJobAttributes::NONE }
+        );
+        assert_eq!(PerJobAttributes::read_by_slots(&ad, None, &[]), PerJobAttributes::ALL);
+        ad.insert_line(b"Odd = eval(\"QDate\")").unwrap();
+        assert_eq!(PerJobAttributes::read_by_slots(&ad, Some(&asked(&["Odd"])), &[]), PerJobAttributes::ALL);
+    }
+}

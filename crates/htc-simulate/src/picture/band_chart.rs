@@ -1,0 +1,119 @@
+//! How many jobs routes have over time: a band for each, its height their number, those that run darker.
+
+use super::escape_markup;
+
+/// How wide all of the time is drawn.
+const CHART_WIDTH: f64 = 900.0;
+/// How high a band is.
+const BAND_HEIGHT: f64 = 80.0;
+/// More moments than this cannot be told apart.
+const MAX_SAMPLES: usize = 1800;
+
+/// How many there are at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BandCount {
+    /// All of them.
+    pub all: i64,
+    /// Those that run.
+    pub running: i64,
+    /// Whether no more of them may come at once; marked in red.
+    pub throttled: bool,
+}
+
+/// A moment, with the counts of all bands in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BandSample {
+    /// Seconds from the start.
+    pub time: u64,
+    /// A count for each band.
+    pub counts: Vec<BandCount>,
+}
+
+/// The picture of bands with these names.
+pub fn draw_band_chart(names: &[String], moments: &[BandSample]) -> String {
+    let moments = &thin_out(moments);
+    let last = moments.last().map_or(1, |moment| moment.time.max(1)) as f64;
+    let names = if moments.is_empty() { &[] } else { names };
+    let height = BAND_HEIGHT * names.len() as f64 + 30.0;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" \
+         font-size=\"11\">\n",
+        CHART_WIDTH + 120.0
+    );
+    for (at, name) in names.iter().enumerate() {
+        draw_band((at, name), moments, last, &mut out);
+    }
+    out.push_str(&format!("<text x=\"100\" y=\"{}\">0 s</text>\n", height - 10.0));
+    out.push_str(&format!(
+        "<text x=\"{}\" y=\"{}\">{last} s</text>\n</svg>\n",
+        CHART_WIDTH + 50.0,
+        height - 10.0
+    ));
+    out
+}
+
+fn draw_band((at, name): (usize, &str), moments: &[&BandSample], last: f64, out: &mut String) {
+    let x = |moment: &BandSample| 100.0 + CHART_WIDTH * moment.time as f64 / last;
+    let most = moments.iter().map(|moment| moment.counts[at].all).max().unwrap_or(0).max(1) as f64;
+    let base = BAND_HEIGHT * (at as f64 + 1.0);
+    let name = escape_markup(name);
+    out.push_str(&format!(
+        "<text x=\"4\" y=\"{}\">{name} (up to {most})</text>\n",
+        base - BAND_HEIGHT + 14.0
+    ));
+    for (kind, color) in [(false, "#7aa6d8"), (true, "#3f6fa8")] {
+        let mut path = format!("M 100 {base}");
+        for moment in moments {
+            let count = moment.counts[at];
+            let value = if kind { count.running } else { count.all } as f64;
+            path.push_str(&format!(" L {:.1} {:.1}", x(moment), base - value / most * (BAND_HEIGHT - 24.0)));
+        }
+        path.push_str(&format!(" L {} {base} Z", 100.0 + CHART_WIDTH));
+        out.push_str(&format!("<path d=\"{path}\" fill=\"{color}\"/>\n"));
+    }
+    for pair in moments.windows(2).filter(|pair| pair[0].counts[at].throttled) {
+        let (from, to) = (x(pair[0]), x(pair[1]));
+        let (y, width) = (base - 3.0, to - from);
+        out.push_str(&format!(
+            "<rect x=\"{from:.1}\" y=\"{y}\" width=\"{width:.1}\" height=\"3\" fill=\"#c33\"/>\n"
+        ));
+    }
+}
+
+/// At most so many of the moments: of each stretch the one in which there are most.
+fn thin_out(moments: &[BandSample]) -> Vec<&BandSample> {
+    let stretch = moments.len().div_ceil(MAX_SAMPLES).max(1);
+    let full = |moment: &&BandSample| moment.counts.iter().map(|count| count.all).sum::<i64>();
+    moments.chunks(stretch).filter_map(|chunk| chunk.iter().max_by_key(full)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(time: u64, all: i64, throttled: bool) -> BandSample {
+        BandSample { time, counts: vec![BandCount { all, running: all / 2, throttled }] }
+    }
+
+    #[test]
+    fn a_band_has_its_name_its_two_areas_and_red_where_it_is_throttled() {
+        let moments = [moment(0, 0, false), moment(50, 4, true), moment(100, 2, false)];
+        let picture = draw_band_chart(&["<a>".to_owned()], &moments);
+        assert!(picture.contains(">&lt;a&gt; (up to 4)</text>"), "{picture}");
+        assert_eq!((picture.matches("<path ").count(), picture.matches("<rect ").count()), (2, 1));
+        assert!(
+            picture.contains("M 100 80 L 100.0 80.0 L 550.0 24.0 L 1000.0 52.0 L 1000 80 Z"),
+            "{picture}"
+        );
+        assert!(picture.ends_with(">100 s</text>\n</svg>\n"));
+        assert!(!draw_band_chart(&["a".to_owned()], &[]).contains("<path"));
+    }
+
+    #[test]
+    fn of_many_moments_the_fullest_of_each_stretch_are_drawn() {
+        let moments: Vec<BandSample> =
+            (0..10_000).map(|time| moment(time, (time == 5001).into(), false)).collect();
+        let thin = thin_out(&moments);
+        assert!(thin.len() <= MAX_SAMPLES && thin.iter().any(|moment| moment.time == 5001));
+    }
+}

@@ -1,0 +1,257 @@
+//! What no key of a scenario can say by itself: values that mean nothing, alone or beside others, each with its place.
+
+use std::collections::HashMap;
+
+use super::random::MAX_LOAD;
+use super::scenario::{
+    HookBehaviour, HookName, JobGroup, MachineSpec, PresencePattern, Scenario, ScenarioEvent,
+};
+use super::times::{TimePoint, format_span};
+use htc_base::quirks::QuirkMode;
+use htc_slot::{FetchOutcome, FetchOutput, parse_fetch_output};
+
+/// Something that means nothing, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ScenarioMistake {
+    pub message: String,
+    /// The key of its table, such as `event`.
+    pub table: &'static str,
+    /// Which of several, from 0.
+    pub index: usize,
+    /// The key in it; empty for the table as a whole.
+    pub key: &'static str,
+}
+
+/// What is wrong with which key of a table.
+type KeyMistake = (&'static str, String);
+
+/// The most machines and slots.
+const MAX_MACHINES: u64 = 100_000;
+/// The most jobs: each takes some room from when it comes to when it ends.
+const MAX_JOBS: u64 = 50_000_000;
+/// The highest exit status.
+const MAX_EXIT_STATUS: i64 = 255;
+
+impl Scenario {
+    /// What means nothing whenever it is played.
+    pub(super) fn check(&self) -> Result<(), ScenarioMistake> {
+        let machines: Vec<u64> = self.machines.iter().map(|machine| u64::from(machine.count)).collect();
+        check_total(("machine", "machines"), &machines, MAX_MACHINES)?;
+        let jobs: Vec<u64> = self.groups.iter().map(|group| u64::from(group.count.unwrap_or(1))).collect();
+        check_total(("jobs", "jobs"), &jobs, MAX_JOBS)?;
+        self.check_names()?;
+        check_each("machine", &self.machines, check_machine)?;
+        check_each("jobs", &self.groups, check_group)?;
+        check_each("hook", &self.hooks, check_hook)?;
+        check_each("keyboard", &self.keyboards, check_keyboard)?;
+        check_each("load", &self.loads, check_pattern)?;
+        check_each("event", &self.events, check_event)
+    }
+
+    /// What means nothing for the time in which it is played; `offset` says how far local time is ahead.
+    pub(super) fn check_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioMistake> {
+        let start = self.start.to_epoch(offset);
+        let since = |moment: TimePoint| moment.to_epoch(start, offset) - start as f64;
+        let length = self.length.0;
+        let outside = |moment: TimePoint| match since(moment) {
+            since if since < 0.0 => Some("is before the start".to_owned()),
+            since if since > length => Some(format!(
+                "is {} after the start: it ends after {}",
+                format_span(since),
+                format_span(length)
+            )),
+            _ => None,
+        };
+        check_each("event", &self.events, |done| match outside(done.at) {
+            Some(when) => Err(("at", format!("'at' {when}"))),
+            None => Ok(()),
+        })?;
+        check_each("jobs", &self.groups, |group| match since(group.at) < 0.0 {
+            true => Err(("at", "'at' is before the start".to_owned())),
+            false => Ok(()),
+        })?;
+        check_each("hook", &self.hooks, |hook| match hook.to {
+            Some(to) if since(to) <= since(hook.from) => {
+                Err(("to", "'to' is not after 'from': there is no time between them".to_owned()))
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Slots of all machines have names of their own.
+    fn check_names(&self) -> Result<(), ScenarioMistake> {
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for (index, machine) in self.machines.iter().enumerate() {
+            let Some(name) = &machine.name else { continue };
+            for number in 1..=machine.count {
+                let full = if machine.count == 1 { name.clone() } else { format!("{name}{number}") };
+                if let Some(other) = known.insert(full.to_ascii_lowercase(), index) {
+                    let message = format!("two machines are called '{full}': see [[machine]] {}", other + 1);
+                    return Err(ScenarioMistake { message, table: "machine", index, key: "name" });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what would take all memory, at the table with which it is too much.
+fn check_total(
+    (table, what): (&'static str, &str),
+    counts: &[u64],
+    most: u64,
+) -> Result<(), ScenarioMistake> {
+    let sum: u64 = counts.iter().sum();
+    if sum <= most {
+        return Ok(());
+    }
+    let mut left = most;
+    let fits = |count: &&u64| left.checked_sub(**count).map(|rest| left = rest).is_some();
+    let index = counts.iter().take_while(fits).count();
+    let message = format!("there are {sum} {what}: at most {most} can be played");
+    Err(ScenarioMistake { message, table, index, key: "count" })
+}
+
+fn check_each<T>(
+    table: &'static str,
+    all: &[T],
+    check: impl Fn(&T) -> Result<(), KeyMistake>,
+) -> Result<(), ScenarioMistake> {
+    all.iter().enumerate().try_for_each(|(index, one)| {
+        check(one).map_err(|(key, message)| ScenarioMistake { message, table, index, key })
+    })
+}
+
+fn check_machine(machine: &MachineSpec) -> Result<(), KeyMistake> {
+    let counts = [("count", Some(machine.count)), ("cpus", machine.cpus), ("slots", machine.slots)];
+    match counts.into_iter().find(|(_, count)| *count == Some(0)) {
+        Some((key, _)) => Err((key, format!("'{key}' is 0: that is no machine"))),
+        None => Ok(()),
+    }
+}
+
+fn check_group(group: &JobGroup) -> Result<(), KeyMistake> {
+    if group.from.is_some() && !group.ad.is_empty() {
+        return Err(("ad", "'from' and 'ad' exclude one another: the ads of the file are the jobs".into()));
+    }
+    if group.every.is_some() && group.within.is_some() {
+        return Err(("within", "'within' and 'every' exclude one another".into()));
+    }
+    if group.fail > 100 {
+        let message = format!("'fail' is {}: of a hundred copies at most 100 can fail", group.fail);
+        return Err(("fail", message));
+    }
+    if !(0..=MAX_EXIT_STATUS).contains(&group.exit) {
+        let message =
+            format!("'exit' is {}: an exit status is a number from 0 to {MAX_EXIT_STATUS}", group.exit);
+        return Err(("exit", message));
+    }
+    Ok(())
+}
+
+fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
+    if !(0.0..=100.0).contains(&hook.percent) {
+        let message = format!("'percent' is {}: expected a number from 0 to 100", hook.percent);
+        return Err(("percent", message));
+    }
+    if hook.hook != HookName::FetchWork {
+        let given = [("takes", hook.takes.is_some()), ("prints", hook.prints.is_some())];
+        if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+            let why = if key == "takes" { "nobody waits for" } else { "nobody reads the output of" };
+            return Err((key, format!("'{key}' means nothing for a hook that {why}: it is for FETCH_WORK")));
+        }
+    }
+    let does = [
+        ("fails", hook.fails),
+        ("hangs", hook.hangs),
+        ("prints", hook.prints.is_some()),
+        ("takes", hook.takes.is_some()),
+    ];
+    let mut done = does.into_iter().filter(|(_, does)| *does).map(|(key, _)| key);
+    match (done.next(), done.next()) {
+        (None, _) => {
+            let message =
+                "this hook does nothing else than hooks do: give 'takes', 'prints', 'hangs' or 'fails'";
+            return Err(("", message.into()));
+        }
+        (Some(first @ ("fails" | "hangs")), Some(second)) => {
+            return Err((second, format!("'{first}' and '{second}' exclude one another")));
+        }
+        _ => {}
+    }
+    match &hook.prints {
+        Some(text) if is_job_output(text) => {
+            let message = "what is printed is a job, and jobs come from [[jobs]] alone: 'prints' is for answers that are none";
+            Err(("prints", message.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a slot would take it for a job.
+fn is_job_output(text: &str) -> bool {
+    let dialect = htc_classad::Dialect::new_syntax();
+    let answer = FetchOutput { stdout: text.as_bytes(), is_truncated: false, limit: usize::MAX };
+    matches!(parse_fetch_output(answer, dialect, QuirkMode::Manual, &mut Vec::new()), FetchOutcome::Job(_))
+}
+
+fn check_keyboard(pattern: &PresencePattern) -> Result<(), KeyMistake> {
+    if pattern.load.is_some() {
+        return Err(("load", "'load' means nothing for a keyboard: it is a key of [[load]]".into()));
+    }
+    check_pattern(pattern)
+}
+
+fn check_pattern(pattern: &PresencePattern) -> Result<(), KeyMistake> {
+    match pattern.busy.is_always_zero() && pattern.away.is_always_zero() {
+        true => Err(("away", "'busy' and 'away' are both 0: it would change for ever".into())),
+        false => Ok(()),
+    }
+}
+
+fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
+    if done.every.is_some_and(|every| every.0 <= 0.0) {
+        return Err(("every", "'every' is 0: it would be done for ever".into()));
+    }
+    if let Some(load) = done.load.filter(|load| !(0.0..=MAX_LOAD).contains(load)) {
+        return Err(("load", format!("'load' is {load}: expected a number from 0 to {MAX_LOAD}")));
+    }
+    let of_command = [
+        ("slot", done.slot.is_some()),
+        ("how", done.how.is_some()),
+        ("reason", done.reason.is_some()),
+        ("resume", done.resume),
+    ];
+    let mut given = of_command.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key);
+    let Some(command) = &done.command else {
+        if let Some(key) = given.next() {
+            return Err((key, format!("'{key}' means nothing without 'command'")));
+        }
+        let does = [done.load.is_some(), done.idle.is_some(), done.cron.is_some(), done.knobs.is_some()];
+        return match does.contains(&true) {
+            true => Ok(()),
+            false => Err(("", "nothing is done: give 'load', 'idle', 'cron', 'knobs' or 'command'".into())),
+        };
+    };
+    let known: &[&str] = match command.as_str() {
+        "vacate" => &["slot", "how"],
+        "suspend" | "continue" => &["slot"],
+        "drain" => &["how", "reason", "resume"],
+        "off" => &["how"],
+        "undrain" => &[],
+        // What is done to claims from outside is no part of a scenario, whose jobs come by FETCH_WORK.
+        "match" | "claim" | "activate" | "alive" | "hold" | "deactivate" | "release-claim" | "status" => {
+            let message = format!(
+                "'{command}' is not done in a simulation: vacate, suspend, continue, drain, undrain and off are"
+            );
+            return Err(("command", message));
+        }
+        // What it means is said where the machine is asked.
+        _ => return Ok(()),
+    };
+    match given.find(|key| !known.contains(key)) {
+        Some("slot") => Err(("slot", format!("'{command}' is for the whole execution point: name no slot"))),
+        Some(key) => Err((key, format!("'{key}' means nothing for '{command}'"))),
+        None => Ok(()),
+    }
+}

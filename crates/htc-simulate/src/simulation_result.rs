@@ -1,0 +1,371 @@
+//! The end of a simulation: what was counted becomes a summary, what was seen a picture's rows.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::host::RunningJob;
+use super::job_events::SlotIdentity;
+use super::simulation::Simulation;
+use super::summary::{
+    JobStatisticsSummary, NeverRunJobs, SimulationCounters, SlotTypeCounts, SlotTypeSummary, StateActivity,
+    Summary, Transition, state_activity_name,
+};
+use super::timeline::Timeline;
+use super::workload::Job;
+use htc_base::text::count::format_thousands;
+use htc_classad::ClassAd;
+use htc_slot::{EvaluatedExpression, SlotKey, SlotKind, SlotState, StartdEvent};
+
+/// What is left when it is over.
+pub struct SimulationResult {
+    /// In numbers.
+    pub summary: Summary,
+    /// For pictures, where one was asked for.
+    pub timeline: Option<Timeline>,
+    /// The names of its rows.
+    pub rows: Vec<String>,
+    /// Where jobs have never run that no slot was offered: why slots do not ask, most slots first.
+    pub non_fetching: Vec<NonFetchingSlots>,
+}
+
+/// Why slots do not ask for the jobs that wait, at the end.
+#[derive(Clone, Debug)]
+pub struct NonFetchingSlots {
+    /// How many there are.
+    pub slots: u64,
+    /// The first of them.
+    pub place: SlotIdentity,
+    /// Their state.
+    pub state: StateActivity,
+    /// START, where it is false without any job.
+    pub false_start: Option<EvaluatedExpression>,
+    /// True if their machines sleep.
+    pub asleep: bool,
+}
+
+/// What there was to be used, all slots together.
+#[derive(Default)]
+struct Capacity {
+    slots: u64,
+    cpus: f64,
+    /// In processor seconds.
+    time: f64,
+}
+
+/// Jobs of one kind that have never started.
+struct UnstartedJobs {
+    count: u64,
+    /// One of them.
+    example: Job,
+}
+
+/// For so many kinds of jobs the slots are searched for those that are large enough.
+const MAX_KINDS_SEARCHED: usize = 1000;
+
+/// How a refusal begins that is for a size.
+const SIZE_REFUSAL_PREFIX: &str = "WithinResourceLimits is not true";
+
+/// Slots of one type on machines of one plan and configuration.
+struct SlotGroup {
+    /// The machine and the key of one of them.
+    example: (usize, SlotKey),
+    plan: usize,
+    slot_type: u32,
+    config_number: usize,
+    type_name: Rc<str>,
+    /// True if they are partitionable.
+    is_partitionable: bool,
+    slots: u64,
+    /// How many run jobs at the end.
+    busy: u64,
+}
+
+impl SlotGroup {
+    fn is_large_enough(&self, simulation: &Simulation<'_>, job: &ClassAd) -> bool {
+        let (host, key) = self.example;
+        simulation.hosts[host].machine.first_insufficient_resource(key, job).is_none()
+    }
+}
+
+impl Simulation<'_> {
+    /// Closes the books.
+    pub fn finish(mut self) -> SimulationResult {
+        let all_finished = self.hosts.iter().all(|host| host.finished);
+        let since = if self.finished.is_some() && all_finished { self.elapsed_micros() } else { self.end };
+        let capacity = self.close_slot_stays(since);
+        self.close_runs(since);
+        let hook = &mut self.counters.hooks[0];
+        hook.nothing = hook.calls.saturating_sub(hook.accepted + hook.rejected + hook.bad + hook.failed);
+        let (never, longest_unstarted) = self.count_waiting(since);
+        let ended = self.finished.clone().filter(|_| all_finished);
+        let counting = &self.counters;
+        let of_all = |part: f64| if capacity.time > 0.0 { part / capacity.time } else { 0.0 };
+        let summary = Summary {
+            start: self.plan.start,
+            length: since as f64 / 1e6,
+            seed: self.scenario.seed,
+            machines: self.hosts.len() as u64,
+            slots: capacity.slots,
+            cpus: capacity.cpus,
+            utilisation: of_all(counting.busy),
+            goodput: of_all(counting.all.goodput),
+            badput: counting.causes.clone(),
+            jobs: counting.all.jobs,
+            waits: counting.all.waits.wait_statistics(),
+            longest_unstarted,
+            owners: counting.owner_summaries(),
+            groups: self.group_summaries(),
+            slot_types: counting.slot_type_summaries(),
+            hooks: counting.hooks.to_vec(),
+            never_run: self.never_run_jobs(&never),
+            transitions: counting.transition_counts(),
+            ended,
+            warnings: counting.warnings.clone(),
+        };
+        let rows = self.row_names.iter().map(|(_, name)| name.clone()).collect();
+        let unasked = summary.never_run.iter().any(|never| never.why.is_empty());
+        let silent = if unasked { self.non_fetching_slots(since) } else { Vec::new() };
+        SimulationResult { summary, timeline: self.timeline.take(), rows, non_fetching: silent }
+    }
+
+    /// Why slots do not ask, those together that have the same reason.
+    fn non_fetching_slots(&mut self, since: u64) -> Vec<NonFetchingSlots> {
+        self.now = self.started_at.plus(Duration::from_micros(since));
+        let mut all: Vec<NonFetchingSlots> = Vec::new();
+        for host in 0..self.hosts.len() {
+            if self.hosts[host].finished {
+                continue;
+            }
+            // Everything is published as it is now.
+            self.handle_event(host, StartdEvent::Refresh);
+            let it = &self.hosts[host];
+            let mut slots: Vec<_> = it.slots.iter().filter(|(key, _)| key.sub == 0).collect();
+            slots.sort_by_key(|(key, _)| **key);
+            for (key, slot) in slots {
+                let is_free = matches!(slot.state.0, SlotState::Owner | SlotState::Unclaimed);
+                let start =
+                    it.machine.evaluate_expression(*key, "START").filter(|it| is_free && it.value == "false");
+                let place = self.slot_identity(host, *key);
+                let text =
+                    |start: &Option<EvaluatedExpression>| start.as_ref().map(|start| start.text.clone());
+                let asleep = it.asleep.is_some();
+                let is_same = |other: &&mut NonFetchingSlots| {
+                    (other.state, other.asleep) == (slot.state, asleep)
+                        && text(&other.false_start) == text(&start)
+                        && (other.place.slot_type, other.place.config_number)
+                            == (place.slot_type, place.config_number)
+                };
+                match all.iter_mut().find(is_same) {
+                    Some(other) => other.slots += 1,
+                    None => all.push(NonFetchingSlots {
+                        slots: 1,
+                        place,
+                        state: slot.state,
+                        false_start: start,
+                        asleep,
+                    }),
+                }
+            }
+        }
+        all.sort_by_key(|silent| std::cmp::Reverse(silent.slots));
+        all
+    }
+
+    /// What slots are in at the end counts up to it, and fetches that were not made count as if they were.
+    fn close_slot_stays(&mut self, since: u64) -> Capacity {
+        let mut capacity = Capacity::default();
+        for host in &mut self.hosts {
+            self.counters.hooks[0].calls += host.machine.count_skipped_fetches(self.started_at, since);
+            let mut slots: Vec<_> = host.slots.iter().collect();
+            slots.sort_by_key(|(key, _)| **key);
+            for (key, slot) in slots {
+                self.counters.add_stay(&slot.type_name, slot.state, since.saturating_sub(slot.since));
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.add_stay(slot.row, slot.state, slot.since, since);
+                }
+                if key.sub == 0 {
+                    let whole = host.machine.original_slot_cpus(*key).unwrap_or(slot.cpus);
+                    capacity.slots += 1;
+                    capacity.cpus += whole;
+                    capacity.time += whole * since as f64 / 1e6;
+                }
+            }
+        }
+        capacity
+    }
+
+    /// Jobs that run at the end have used what they have used; those that were accepted, and whose turn has not come, wait.
+    fn close_runs(&mut self, since: u64) {
+        for host in &mut self.hosts {
+            // In the order of slots: a sum of fractions is another in another order.
+            let mut all: Vec<&RunningJob> = host.starters.values().collect();
+            all.sort_by_key(|running| running.slot);
+            for running in all {
+                let stands = running.suspended.map_or(0, |(_, from)| since.saturating_sub(from));
+                let ran = since
+                    .saturating_sub(running.started_at)
+                    .saturating_sub(running.suspended_micros + stands);
+                self.counters.busy += ran as f64 / 1e6 * running.cpus;
+                let kind = self.workload.kind(running.job.kind).clone();
+                self.counters.update_each(&kind.owner, kind.group, |part| part.jobs.running += 1);
+            }
+            for job in host.accepted.values_mut().flat_map(std::mem::take) {
+                self.queue.push(job.1);
+            }
+        }
+    }
+
+    /// Counts the jobs that wait; returns those of each kind that have never run, and the longest wait of these in seconds.
+    fn count_waiting(&mut self, since: u64) -> (BTreeMap<u32, UnstartedJobs>, f64) {
+        let mut never: BTreeMap<u32, UnstartedJobs> = BTreeMap::new();
+        let mut longest = 0;
+        for job in self.queue.jobs() {
+            let kind = self.workload.kind(job.kind);
+            self.counters.update_each(&kind.owner, kind.group, |part| {
+                part.jobs.waiting += 1;
+                part.jobs.never_run += u64::from(job.starts == 0);
+            });
+            if job.starts == 0 {
+                longest = longest.max(since.saturating_sub(job.arrives));
+                let known =
+                    never.entry(job.kind).or_insert_with(|| UnstartedJobs { count: 0, example: job.clone() });
+                known.count += 1;
+            }
+        }
+        (never, longest as f64 / 1e6)
+    }
+
+    fn group_summaries(&self) -> Vec<JobStatisticsSummary> {
+        let mut groups: Vec<_> = self.counters.groups.iter().collect();
+        groups.sort_by_key(|(group, _)| **group);
+        groups.into_iter().map(|(group, part)| part.summarize(self.workload.group_name(*group))).collect()
+    }
+
+    fn never_run_jobs(&self, counts: &BTreeMap<u32, UnstartedJobs>) -> Vec<NeverRunJobs> {
+        let types = self.slot_groups();
+        let mut counts: Vec<_> = counts.iter().collect();
+        counts.sort_by_key(|(_, unstarted)| std::cmp::Reverse(unstarted.count));
+        let told = |(at, (kind, unstarted)): (usize, (&u32, &UnstartedJobs))| {
+            let of = self.workload.kind(*kind);
+            let large: Vec<&SlotGroup> = match at < MAX_KINDS_SEARCHED {
+                true => {
+                    let ad = self.workload.job_ad(&unstarted.example);
+                    types.iter().filter(|group| group.is_large_enough(self, &ad)).collect()
+                }
+                false => Vec::new(),
+            };
+            NeverRunJobs {
+                kind: *kind,
+                jobs: self.workload.group_name(of.group),
+                owner: of.owner.clone(),
+                count: unstarted.count,
+                why: self.reasons_never_run(*kind, &large, &types),
+                fits: large.iter().map(|group| (group.slot_type, group.config_number)).collect(),
+            }
+        };
+        counts.into_iter().enumerate().map(told).collect()
+    }
+
+    /// What the slots said that are large enough; what all said if none is.
+    fn reasons_never_run(&self, kind: u32, large: &[&SlotGroup], all: &[SlotGroup]) -> Vec<String> {
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((slot_type, reason), count) in self.counters.refusals.get(&kind).into_iter().flatten() {
+            let is_meant = large.is_empty()
+                || large.iter().any(|group| {
+                    // What a partitionable slot lacks at the time is in use by its other jobs.
+                    group.type_name == *slot_type
+                        && !(group.is_partitionable && reason.starts_with(SIZE_REFUSAL_PREFIX))
+                });
+            if is_meant {
+                *reasons.entry(reason).or_default() += count;
+            }
+        }
+        let mut sorted: Vec<_> = reasons.into_iter().collect();
+        sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        let mut why: Vec<String> = sorted.into_iter().map(|(reason, _)| reason.to_owned()).collect();
+        let busy: u64 = large.iter().map(|group| group.busy).sum();
+        if why.is_empty() && busy > 0 {
+            let fit: u64 = large.iter().map(|group| group.slots).sum();
+            let slots: u64 = all.iter().map(|group| group.slots).sum();
+            why.push(format!(
+                "{} of {} slots are large enough; {} of these run other jobs at the end",
+                format_thousands(fit),
+                format_thousands(slots),
+                format_thousands(busy)
+            ));
+        }
+        why
+    }
+
+    /// The slots that are not dynamic, those of one type and configuration together.
+    fn slot_groups(&self) -> Vec<SlotGroup> {
+        let mut groups: Vec<SlotGroup> = Vec::new();
+        for (host, it) in self.hosts.iter().enumerate() {
+            for (key, slot) in it.slots.iter().filter(|(key, _)| key.sub == 0) {
+                let slot_type = it.machine.slot_type_id(*key).unwrap_or(0);
+                let divides = it.machine.slot_kind(*key) == Some(SlotKind::Partitionable);
+                let has_parts =
+                    divides && it.slots.keys().any(|other| other.number == key.number && other.sub != 0);
+                let busy = u64::from(has_parts || it.is_running(*key));
+                let is_same = |group: &&mut SlotGroup| {
+                    (group.plan, group.slot_type, group.config_number)
+                        == (it.plan, slot_type, it.config_number)
+                };
+                match groups.iter_mut().find(is_same) {
+                    Some(group) => {
+                        group.slots += 1;
+                        group.busy += busy;
+                    }
+                    None => groups.push(SlotGroup {
+                        example: (host, *key),
+                        plan: it.plan,
+                        slot_type,
+                        config_number: it.config_number,
+                        type_name: slot.type_name.clone(),
+                        is_partitionable: divides,
+                        slots: 1,
+                        busy,
+                    }),
+                }
+            }
+        }
+        groups
+    }
+}
+
+impl SimulationCounters {
+    /// By owner, who has most jobs first.
+    fn owner_summaries(&self) -> Vec<JobStatisticsSummary> {
+        let mut owners: Vec<_> =
+            self.owners.iter().map(|(name, part)| part.summarize(name.clone())).collect();
+        owners.sort_by(|a, b| b.jobs.arrived.cmp(&a.jobs.arrived).then_with(|| a.name.cmp(&b.name)));
+        owners
+    }
+
+    fn slot_type_summaries(&self) -> Vec<SlotTypeSummary> {
+        let seconds = |micros: u64| micros as f64 / 1e6;
+        let told = |(name, count): (&String, &SlotTypeCounts)| SlotTypeSummary {
+            name: name.clone(),
+            slots: count.slots,
+            seconds: count.times.values().copied().map(seconds).sum(),
+            states: count
+                .times
+                .iter()
+                .map(|(pair, micros)| (state_activity_name(*pair), seconds(*micros)))
+                .collect(),
+            preempted: count.preempted,
+            suspended: count.suspended,
+        };
+        self.types.iter().map(told).collect()
+    }
+
+    fn transition_counts(&self) -> Vec<Transition> {
+        let told = |((from, to), count): (&(StateActivity, StateActivity), &u64)| Transition {
+            from: state_activity_name(*from),
+            to: state_activity_name(*to),
+            count: *count,
+        };
+        self.transitions.iter().map(told).collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! What became of a job, and what decided about a slot at a time.
+
+use std::cell::RefCell;
+
+use serde::Serialize;
+
+use super::deciding_expressions::{
+    DecidingExpression, SimulationSource, SlotChangeQuery, explain_job_events, explain_slot_changes,
+};
+use super::job_events::{RecordedJobs, SlotIdentity};
+use super::simulation::SlotView;
+use super::summary::NeverRunJobs;
+use htc_base::text::control_characters::mask_control_characters;
+use htc_runner::events::{RunnerEvent as StreamEvent, RunnerEventKind};
+use htc_slot::{EvaluatedExpression, policy_parameter};
+
+/// The story of a job.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobTrace {
+    /// The job as `cluster.proc`.
+    pub job: String,
+    /// What happened to it; that it came is the first.
+    pub happened: Vec<JobTraceEvent>,
+    /// What is said of jobs that never ran, where no slot was offered this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub never_run: Vec<NeverRunJobs>,
+}
+
+/// Something that happened to a job.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobTraceEvent {
+    /// Seconds since the start.
+    pub at: f64,
+    /// What, in words.
+    pub what: String,
+    /// The expressions that decided it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<DecidingExpression>,
+}
+
+impl JobTrace {
+    /// Plays it to its end; `None` where no such job comes.
+    ///
+    /// # Errors
+    /// The course cannot be begun.
+    pub fn of_job<C: SimulationSource>(courses: &C, job: &str) -> Result<Option<JobTrace>, C::Error> {
+        let mut simulation = courses.begin()?;
+        simulation.record_job_events(RecordedJobs::Named(job.to_owned()));
+        simulation.run();
+        let fates = simulation.take_job_events();
+        let kind = simulation.kind_of_waiting(job);
+        let mut played = simulation.finish();
+        played.explain_unfetched_jobs(courses.origins());
+        if fates.is_empty() {
+            return Ok(None);
+        }
+        let decided = explain_job_events(courses, &fates)?;
+        let was_offered = fates.len() > 1;
+        let happened = fates.into_iter().zip(decided);
+        let happened = happened.map(|(fate, decided)| JobTraceEvent {
+            at: fate.at,
+            what: mask_control_characters(&fate.description),
+            decided,
+        });
+        let mut never_run = if was_offered { Vec::new() } else { played.summary.never_run };
+        never_run.retain(|never| Some(never.kind) == kind);
+        Ok(Some(JobTrace { job: job.to_owned(), happened: happened.collect(), never_run }))
+    }
+
+    /// Whether a slot was offered it.
+    pub fn was_offered(&self) -> bool {
+        self.happened.len() > 1
+    }
+}
+
+/// The story of a slot.
+#[derive(Clone, Debug, Serialize)]
+pub struct SlotTrace {
+    /// Its name.
+    pub slot: String,
+    /// Seconds since the start.
+    pub at: f64,
+    /// Its state and activity.
+    pub state: String,
+    /// The last changes before, all of one moment.
+    pub changes: Vec<SlotChange>,
+    /// What all expressions say at that time.
+    pub policy: Vec<DecidingExpression>,
+}
+
+/// A change of a slot.
+#[derive(Clone, Debug, Serialize)]
+pub struct SlotChange {
+    /// Seconds since the start.
+    pub at: f64,
+    /// The new state and activity.
+    pub state: String,
+    /// What the machine said.
+    pub reason: String,
+    /// What decided it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<DecidingExpression>,
+}
+
+/// What is known of a slot at a time.
+#[derive(Clone, Debug)]
+pub enum SlotLookup {
+    /// There is one of that name.
+    Trace(SlotTrace),
+    /// There is none; those that there are.
+    NoSuchSlot(Vec<String>),
+}
+
+impl SlotTrace {
+    /// The last change of a slot before a time, in seconds since the start, and what every expression says at that time.
+    ///
+    /// # Errors
+    /// The course cannot be begun.
+    pub fn of_slot<C: SimulationSource>(courses: &C, slot: &str, at: f64) -> Result<SlotLookup, C::Error> {
+        let last: RefCell<Vec<(f64, u64, StreamEvent)>> = RefCell::default();
+        let silent = courses.begin()?;
+        let turn = silent.turn_counter();
+        let mut tell = |at: f64, event: &StreamEvent| {
+            let same = event.slot.as_deref().is_some_and(|it| it.eq_ignore_ascii_case(slot));
+            if same && event.kind == RunnerEventKind::State {
+                let mut last = last.borrow_mut();
+                last.retain(|(before, ..)| *before == at);
+                last.push((at, turn.get(), event.clone()));
+            }
+        };
+        let mut simulation = silent.with_event_sink(&mut tell);
+        simulation.begin();
+        simulation.advance((at * 1e6) as u64, true);
+        let names = simulation.slot_names();
+        let Some(SlotView { machine, key, config_number: config }) = simulation.view_slot(slot) else {
+            return Ok(SlotLookup::NoSuchSlot(names));
+        };
+        let of = SlotIdentity {
+            slot: slot.to_owned(),
+            slot_type: machine.slot_type_id(key).unwrap_or(0),
+            config_number: config,
+        };
+        let present = machine.slots().find(|(it, ..)| *it == key);
+        let state = present.map_or_else(String::new, |(_, _, state, activity)| format!("{state}/{activity}"));
+        let told = |asked: EvaluatedExpression| {
+            let knob = policy_parameter::parameter_for_attribute(&asked.name).to_owned();
+            DecidingExpression::from_policy(asked, &knob, &of, courses.origins())
+        };
+        let policy = machine.evaluate_policy_expressions(key).into_iter().map(told).collect();
+        drop(simulation);
+        let changes = explain_changes(courses, &of, last.into_inner())?;
+        Ok(SlotLookup::Trace(SlotTrace { slot: slot.to_owned(), at, state, changes, policy }))
+    }
+}
+
+/// Changes, in the order and the turns in which they were told, with what decided each.
+fn explain_changes<C: SimulationSource>(
+    courses: &C,
+    of: &SlotIdentity,
+    told: Vec<(f64, u64, StreamEvent)>,
+) -> Result<Vec<SlotChange>, C::Error> {
+    let asking = |(_, turn, event): &(f64, u64, StreamEvent)| SlotChangeQuery {
+        turn: *turn,
+        place: of.clone(),
+        reason: event.reason.clone().unwrap_or_default(),
+    };
+    let decided = explain_slot_changes(courses, &told.iter().map(asking).collect::<Vec<_>>(), true)?;
+    let changed = |((at, _, event), decided): ((f64, u64, StreamEvent), Option<DecidingExpression>)| {
+        let state = event.state.zip(event.activity).map(|(state, activity)| format!("{state}/{activity}"));
+        let reason = mask_control_characters(&event.reason.unwrap_or_default());
+        SlotChange { at, state: state.unwrap_or_default(), reason, decided }
+    };
+    Ok(told.into_iter().zip(decided).map(changed).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::of_text::{CONFIG, SCENARIO, TextCourse};
+
+    #[test]
+    fn a_job_is_told_what_decided_about_it_and_where_that_was_set() {
+        let course = TextCourse::new(CONFIG, SCENARIO);
+        let story = JobTrace::of_job(&course, "1.0").unwrap().unwrap();
+        let what: Vec<&str> = story.happened.iter().map(|step| step.what.as_str()).collect();
+        assert_eq!(what[..3], ["came", "began on slot1", "had to leave slot1: PREEMPT is true"]);
+        let [decided] = &story.happened[2].decided[..] else { panic!("{story:?}") };
+        assert_eq!((&*decided.knob, &*decided.value), ("PREEMPT", "true"));
+        assert!(decided.place.ends_with("condor_config, line 10"), "{}", decided.place);
+        assert!(story.was_offered() && story.never_run.is_empty());
+        let refused = JobTrace::of_job(&course, "2.0").unwrap().unwrap();
+        let seen: Vec<&String> =
+            refused.happened.iter().flat_map(|step| &step.decided).flat_map(|it| &it.seen).collect();
+        assert!(seen.contains(&&"TARGET.Owner = \"mallory\"".to_owned()), "{refused:?}");
+        assert!(JobTrace::of_job(&course, "9.0").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_slot_is_told_its_last_change_and_what_its_policy_says() {
+        let course = TextCourse::new(CONFIG, SCENARIO);
+        let SlotLookup::Trace(story) = SlotTrace::of_slot(&course, "slot1", 3610.0).unwrap() else {
+            panic!("no slot1")
+        };
+        assert_eq!(story.state, "Preempting/Vacating");
+        assert_eq!(story.changes[0].reason, "PREEMPT is true");
+        assert_eq!(
+            story.changes[0].decided.as_ref().map(|it| &*it.expression),
+            Some("(time() - JobStart) > 3600")
+        );
+        assert!(
+            story.policy.iter().any(|it| it.knob == "START" && it.place.ends_with("line 9")),
+            "{story:?}"
+        );
+        let SlotLookup::NoSuchSlot(names) = SlotTrace::of_slot(&course, "slot9", 3610.0).unwrap() else {
+            panic!("a slot9")
+        };
+        assert_eq!(names, ["slot1", "slot2"]);
+    }
+}

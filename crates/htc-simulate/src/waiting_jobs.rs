@@ -1,0 +1,216 @@
+//! The queue that FETCH_WORK takes jobs from: in their order, but none that is for the slot as one that it has just refused.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::scenario::{FetchOrder, QueueRules, ReturnPolicy};
+use super::workload::Job;
+
+/// A job's place: the smallest comes first.
+pub(super) type QueuePosition = (i64, i64);
+
+/// Jobs that wait.
+pub(super) struct WaitingJobs {
+    rules: QueueRules,
+    /// Of each likeness, by place.
+    waiting: FxHashMap<u64, BTreeMap<QueuePosition, Job>>,
+    /// The first place of each likeness that has jobs.
+    heads: BTreeMap<QueuePosition, u64>,
+    last: i64,
+    length: usize,
+}
+
+/// What a slot has refused, and until when it is not offered the like, in microseconds; the last one too, where that time may be
+/// over before the slot asks again: others come before it then, else it would be offered for ever.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RefusedJobs(FxHashMap<u64, u64>, Option<u64>);
+
+impl RefusedJobs {
+    /// What a slot refused counts no more: it is, or may be, another slot now.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+        self.1 = None;
+    }
+}
+
+impl WaitingJobs {
+    /// An empty one.
+    pub(super) fn new(rules: QueueRules) -> Self {
+        WaitingJobs { rules, waiting: FxHashMap::default(), heads: BTreeMap::new(), last: 0, length: 0 }
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    fn priority(&self, job: &Job) -> i64 {
+        match self.rules.order {
+            FetchOrder::Fifo => 0,
+            FetchOrder::Priority => -i64::from(job.priority),
+        }
+    }
+
+    /// A job has come.
+    pub(super) fn push(&mut self, job: Job) {
+        self.last += 1;
+        self.insert((self.priority(&job), self.last), job);
+    }
+
+    fn insert(&mut self, place: QueuePosition, job: Job) {
+        let like = job.likeness;
+        let jobs = self.waiting.entry(like).or_default();
+        let before = jobs.first_key_value().map(|(place, _)| *place);
+        jobs.insert(place, job);
+        self.length += 1;
+        if before.is_none_or(|before| place < before) {
+            if let Some(before) = before {
+                self.heads.remove(&before);
+            }
+            self.heads.insert(place, like);
+        }
+    }
+
+    /// The next job for a slot at this time, with its place.
+    pub(super) fn take_for_slot(
+        &mut self,
+        refused: &mut RefusedJobs,
+        now: u64,
+    ) -> Option<(QueuePosition, Job)> {
+        refused.0.retain(|_, until| *until > now);
+        let is_open = |(_, like): &(&QueuePosition, &u64)| !refused.0.contains_key(*like);
+        let last = refused.1.take();
+        let other = self.heads.iter().filter(is_open).find(|(_, like)| last != Some(**like));
+        let found = other.or_else(|| self.heads.iter().find(is_open));
+        let (place, like) = found.map(|(place, like)| (*place, *like))?;
+        let jobs = self.waiting.get_mut(&like)?;
+        let job = jobs.remove(&place)?;
+        self.heads.remove(&place);
+        match jobs.first_key_value() {
+            Some((next, _)) => {
+                self.heads.insert(*next, like);
+            }
+            None => {
+                self.waiting.remove(&like);
+            }
+        }
+        self.length -= 1;
+        Some((place, job))
+    }
+
+    /// The slot has refused a job, and would do so again before `holds`. Returns it if it is not to be fetched again.
+    pub(super) fn refuse(
+        &mut self,
+        (place, job): (QueuePosition, Job),
+        refused: &mut RefusedJobs,
+        (now, holds): (u64, u64),
+    ) -> Option<Job> {
+        let retry = (self.rules.retry.0 * 1e6) as u64;
+        let usual = now.saturating_add(retry);
+        let until = usual.min(holds);
+        refused.1 = (until < usual).then_some(job.likeness);
+        if until > now {
+            refused.0.insert(job.likeness, until);
+        }
+        self.return_job(self.rules.refused, Some(place), job)
+    }
+
+    /// A job had to leave before its end. Returns it if it is not to be fetched again.
+    pub(super) fn return_evicted(&mut self, job: Job) -> Option<Job> {
+        self.return_job(self.rules.evicted, None, job)
+    }
+
+    fn return_job(&mut self, rule: ReturnPolicy, place: Option<QueuePosition>, job: Job) -> Option<Job> {
+        match rule {
+            ReturnPolicy::Drop => return Some(job),
+            ReturnPolicy::Front => {
+                // Without its old place it comes before all others that came with it.
+                let first = (self.priority(&job), -i64::from(u32::MAX) + i64::from(job.number));
+                self.insert(place.unwrap_or(first), job);
+            }
+            ReturnPolicy::Back => self.push(job),
+        }
+        None
+    }
+
+    /// All that still wait.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.waiting.values().flat_map(BTreeMap::values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::times::TimeSpan;
+
+    fn job(number: u32, like: u64, priority: i32) -> Job {
+        Job {
+            number,
+            kind: 0,
+            likeness: like,
+            in_group: number,
+            id: (1, 0),
+            arrives: 0,
+            runs: 0,
+            leaves: 0,
+            exit: 0,
+            priority,
+            starts: 0,
+        }
+    }
+
+    #[test]
+    fn a_refused_job_keeps_its_place_and_its_like_is_not_offered_to_the_slot_that_refused_it() {
+        let rules = QueueRules { retry: TimeSpan(10.0), ..QueueRules::default() };
+        let mut queue = WaitingJobs::new(rules);
+        [job(0, 0, 0), job(1, 0, 0), job(2, 1, 0)].into_iter().for_each(|job| queue.push(job));
+        let (mut one, mut other) = (RefusedJobs::default(), RefusedJobs::default());
+        let first = queue.take_for_slot(&mut one, 0).unwrap();
+        assert_eq!(first.1.number, 0);
+        assert_eq!(queue.refuse(first, &mut one, (0, u64::MAX)), None);
+        assert_eq!(queue.take_for_slot(&mut one, 1).map(|(_, job)| job.number), Some(2));
+        assert_eq!(queue.take_for_slot(&mut one, 1), None);
+        assert_eq!(queue.take_for_slot(&mut other, 1).map(|(_, job)| job.number), Some(0));
+        // The time is over.
+        assert_eq!(queue.take_for_slot(&mut one, 10_000_001).map(|(_, job)| job.number), Some(1));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn what_may_be_taken_from_a_time_on_is_offered_again_then() {
+        let mut queue = WaitingJobs::new(QueueRules::default());
+        queue.push(job(0, 0, 0));
+        let mut refused = RefusedJobs::default();
+        let first = queue.take_for_slot(&mut refused, 0).unwrap();
+        queue.refuse(first, &mut refused, (0, 5_000_000));
+        assert_eq!(queue.take_for_slot(&mut refused, 4_999_999), None);
+        assert_eq!(queue.take_for_slot(&mut refused, 5_000_000).map(|(_, job)| job.number), Some(0));
+    }
+
+    #[test]
+    fn what_may_be_taken_before_the_slot_asks_again_keeps_no_other_from_being_offered() {
+        let mut queue = WaitingJobs::new(QueueRules::default());
+        [job(0, 0, 0), job(1, 1, 0)].into_iter().for_each(|job| queue.push(job));
+        let mut refused = RefusedJobs::default();
+        for (at, expected) in [(0, 0), (300, 1), (600, 0)] {
+            let found = queue.take_for_slot(&mut refused, at * 1_000_000).unwrap();
+            assert_eq!(found.1.number, expected);
+            queue.refuse(found, &mut refused, (at * 1_000_000, (at + 1) * 1_000_000));
+        }
+    }
+
+    #[test]
+    fn priorities_come_first_where_they_count() {
+        for (order, first) in [(FetchOrder::Fifo, 0), (FetchOrder::Priority, 1)] {
+            let mut queue = WaitingJobs::new(QueueRules { order, ..QueueRules::default() });
+            queue.push(job(0, 0, 0));
+            queue.push(job(1, 0, 9));
+            assert_eq!(
+                queue.take_for_slot(&mut RefusedJobs::default(), 0).map(|(_, job)| job.number),
+                Some(first)
+            );
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What an administrator asks of claims: `condor_vacate`, `condor_suspend`, `condor_continue`.
+
+use super::events::VacateReason;
+use super::execution_point::ExecutionPoint;
+use super::execution_point_state::ExecutionPointState;
+use super::settings::SlotKind;
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use htc_base::job::HoldCode;
+use htc_base::quirks::Quirk;
+
+impl ExecutionPoint {
+    pub(super) fn vacate(&mut self, id: Option<&str>, fast: bool) {
+        let why = VacateReason::new("Claim vacated by the administrator", HoldCode::StartdVacateCommand);
+        let mut found = false;
+        for slot in self.slots.values_mut() {
+            if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {
+                continue;
+            }
+            found = true;
+            if fast {
+                slot.kill_claim(&mut self.core, Some(why.clone()), "asked to vacate at once");
+            } else {
+                slot.retire(&mut self.core, false, why.clone(), "asked to vacate");
+            }
+        }
+        if let Some(id) = id.filter(|_| !found) {
+            self.core.warn(None, format!("no slot is called {id}"));
+        }
+    }
+
+    /// Stops jobs, or lets them go on; that there is none for it is a refusal.
+    pub(super) fn suspend_or_continue(&mut self, id: Option<&str>, stop: bool) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let word = if stop { "suspend" } else { "continue" };
+        let mut refused = Vec::new();
+        let mut done = false;
+        for slot in slots.values_mut() {
+            if id.is_some_and(|id| !slot.id.eq_ignore_ascii_case(id)) {
+                continue;
+            }
+            let result =
+                if stop { slot.suspend_claim(core, id.is_some()) } else { slot.continue_claim(core) };
+            match result {
+                Ok(()) => done = true,
+                Err(why) => refused.push((slot.key, why)),
+            }
+        }
+        match (refused.pop(), id) {
+            (Some((key, why)), Some(_)) => core.warn(Some(key), format!("{word} refused: {why}")),
+            (Some(_), None) if !done => {
+                let what = if stop { "runs a job" } else { "has a job that a command has suspended" };
+                core.warn(None, format!("{word} refused: no slot {what}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Slot {
+    /// Stops the job, whatever its claim is about (`command_suspend_claim`); CONTINUE does not count from now on.
+    fn suspend_claim(&mut self, core: &mut ExecutionPointState, is_named: bool) -> Result<(), String> {
+        let claimed = self.state == SlotState::Claimed;
+        // Whoever speaks of all slots means those with jobs: 25.14 has no word for all.
+        let mut idle_too =
+            || is_named && claimed && core.decide_and_report(Quirk::SuspendWithoutJob, self.key);
+        if !(claimed && self.is_active() || idle_too()) {
+            let (state, activity) = (self.state, self.activity);
+            let why = match state {
+                SlotState::Preempting => "its job is on its way out",
+                _ => "it runs no job",
+            };
+            return Err(format!("the slot is {state}/{activity}: {why}"));
+        }
+        self.change_state(core, SlotState::Claimed, Activity::Suspended, "asked to suspend");
+        self.suspended_by_command = true;
+        Ok(())
+    }
+
+    /// Lets the job go on that a command has stopped (`command_continue_claim`).
+    fn continue_claim(&mut self, core: &mut ExecutionPointState) -> Result<(), String> {
+        if self.activity != Activity::Suspended {
+            return Err(format!("the slot is {}/{}: nothing is suspended", self.state, self.activity));
+        }
+        if !self.suspended_by_command {
+            return Err("its policy has suspended the job, which goes on when CONTINUE is true".to_owned());
+        }
+        self.change_state(core, SlotState::Claimed, Activity::Busy, "asked to continue");
+        self.suspended_by_command = false;
+        Ok(())
+    }
+
+    /// The job that a command had stopped is gone: CONTINUE counts for the next.
+    pub(super) fn forget_suspension(&mut self, core: &mut ExecutionPointState) {
+        if !self.suspended_by_command {
+            return;
+        }
+        let sticks = core.quirks().decide(Quirk::SuspendCommandSticks);
+        let sticks = match self.kind {
+            SlotKind::Static => core.report(sticks, self.key),
+            SlotKind::Dynamic | SlotKind::Partitionable => sticks.as_reference,
+        };
+        self.suspended_by_command = sticks;
+    }
+}

@@ -1,0 +1,180 @@
+//! Backfill: a client of BOINC runs on slots that nobody claims, one for the whole machine (`boinc_mgr.cpp`,
+//! `ResState::set_destination` and `starterExited`).
+
+use super::events::{StartdAction, StarterId, StarterLaunch, StarterSignal};
+use super::execution_point::ExecutionPoint;
+use super::execution_point_state::ExecutionPointState;
+use super::runtime_state::backfill_state::{BackfillClient, BackfillClientStage, BackfillState};
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use super::transition::StateChange;
+
+/// The name that the client goes by in messages, and its keyword in the configuration of the starter.
+pub const BOINC_CLIENT: &str = "boinc";
+
+/// How long a client takes that finds nobody to run as.
+const DEAD_CLIENT_LIFETIME: std::time::Duration = std::time::Duration::from_millis(10);
+
+impl ExecutionPointState {
+    /// The client is killed, and everything below it when it does not end.
+    fn end_backfill_client(&mut self) {
+        let until = self.now.monotonic().plus(self.settings.killing_timeout);
+        let Some(client) = &mut self.backfill.client else { return };
+        let signal = match client.stage {
+            BackfillClientStage::Dying(_) => return,
+            BackfillClientStage::Ending(_) => StarterSignal::Kill,
+            BackfillClientStage::Starting | BackfillClientStage::Running => StarterSignal::Hard,
+        };
+        client.stage = BackfillClientStage::Ending(until);
+        self.actions.push(StartdAction::SignalStarter { starter: client.id, signal, reason: None });
+    }
+
+    /// The next step of an ending that is not over in time.
+    pub(super) fn kill_overdue_client(&mut self) {
+        if self.backfill.kill_deadline().is_some_and(|until| until <= self.now.monotonic()) {
+            self.warn(
+                None,
+                "the starter of the backfill client does not end: it is killed with everything below it",
+            );
+            self.end_backfill_client();
+        }
+    }
+}
+
+impl Slot {
+    /// At each look at Backfill/Idle: the client is started, or works for one slot more (`BOINC_BackfillMgr::start`).
+    pub(super) fn start_backfill(&mut self, core: &mut ExecutionPointState) {
+        if core.shutdown.is_some() || core.backfill.slots.contains(&self.key) {
+            return;
+        }
+        core.backfill.slots.insert(self.key);
+        if core.settings.backfill.is_some_and(|backfill| backfill.dead_client.as_reference) {
+            let stage = BackfillClientStage::Dying(core.now.monotonic().plus(DEAD_CLIENT_LIFETIME));
+            let id = core.new_starter_id();
+            core.backfill.client.get_or_insert(BackfillClient { id, stage });
+        }
+        match &core.backfill.client {
+            Some(BackfillClient { stage: BackfillClientStage::Starting, .. }) => {}
+            Some(_) => {
+                self.change_state(core, SlotState::Backfill, Activity::Busy, "the backfill client runs")
+            }
+            None => self.spawn_backfill_client(core),
+        }
+    }
+
+    fn spawn_backfill_client(&self, core: &mut ExecutionPointState) {
+        let starter = core.new_starter_id();
+        core.backfill.client = Some(BackfillClient { id: starter, stage: BackfillClientStage::Starting });
+        core.starting_starters += 1;
+        let words = ["-f", "-append", BOINC_CLIENT, "-job-keyword", BOINC_CLIENT];
+        core.actions.push(StartdAction::SpawnStarter(StarterLaunch {
+            starter,
+            slot: self.key,
+            arguments: words.map(bstr::BString::from).to_vec(),
+            stdin: Vec::new(),
+            job: BOINC_CLIENT.to_owned(),
+            execute: self.plan.execute.clone(),
+            machine_ad: None,
+            backfill: true,
+            accepted: None,
+        }));
+    }
+
+    /// It is to leave Backfill: at once when nothing runs for it, else when the client is gone. A match does not take the
+    /// place of what it is to be already.
+    pub(super) fn leave_backfill(&mut self, core: &mut ExecutionPointState, to: SlotState, reason: &str) {
+        if to == SlotState::Matched && self.state_after_backfill.is_some() {
+            return;
+        }
+        match self.activity {
+            Activity::Busy => {
+                self.state_after_backfill = Some(to);
+                self.change_state(core, SlotState::Backfill, Activity::Killing, reason);
+            }
+            Activity::Killing => self.state_after_backfill = Some(to),
+            _ => {
+                core.backfill.slots.remove(&self.key);
+                self.change_state(core, to, Activity::Idle, reason);
+            }
+        }
+    }
+
+    /// Backfill/Killing was entered: the client ends, or works for the other slots only (`hardkill`).
+    pub(super) fn kill_backfill(&mut self, core: &mut ExecutionPointState) -> Option<StateChange<'static>> {
+        let others = core.backfill.slots.iter().any(|key| *key != self.key);
+        if core.backfill.client.is_some() && !others {
+            core.end_backfill_client();
+            return None;
+        }
+        core.backfill.slots.remove(&self.key);
+        Some(self.change_after_backfill())
+    }
+
+    /// What follows when nothing runs for it any more.
+    fn change_after_backfill(&self) -> StateChange<'static> {
+        let reason = "nothing runs for backfill any more";
+        match self.state_after_backfill {
+            Some(state) => StateChange::new(state, Activity::Idle, reason),
+            None => StateChange::new(SlotState::Backfill, Activity::Idle, reason),
+        }
+    }
+}
+
+impl ExecutionPoint {
+    /// Whether this starter is that of the client.
+    pub(super) fn is_backfill_client(&self, starter: StarterId) -> bool {
+        self.core.backfill.client.as_ref().is_some_and(|client| client.id == starter)
+    }
+
+    /// The client runs, or could not be started.
+    pub(super) fn handle_client_start(&mut self, reason: Option<&str>) {
+        self.core.starting_starters -= 1;
+        if let Some(reason) = reason {
+            self.core.warn(None, format!("cannot start the backfill client: {reason}"));
+            self.core.backfill = BackfillState::default();
+            return;
+        }
+        if let Some(client) = &mut self.core.backfill.client {
+            client.stage = BackfillClientStage::Running;
+        }
+        for key in self.core.backfill.slots.clone() {
+            if let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.state == SlotState::Backfill) {
+                slot.change_state(
+                    &mut self.core,
+                    SlotState::Backfill,
+                    Activity::Busy,
+                    "the backfill client runs",
+                );
+            }
+        }
+        if self.core.backfill.slots.is_empty() {
+            self.core.end_backfill_client();
+        }
+    }
+
+    /// The client has ended: each of its slots goes where it was to go (`BOINC_BackfillMgr::reaper`).
+    pub(super) fn handle_client_exit(&mut self) {
+        let slots = std::mem::take(&mut self.core.backfill).slots;
+        for key in slots {
+            let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.state == SlotState::Backfill) else {
+                continue;
+            };
+            let StateChange { state, activity, reason } = slot.change_after_backfill();
+            slot.change_state(&mut self.core, state, activity, reason);
+        }
+    }
+
+    /// Backfill is no longer configured: what runs for it ends.
+    pub(super) fn end_backfill(&mut self) {
+        for slot in self.slots.values_mut().filter(|slot| slot.state == SlotState::Backfill) {
+            slot.leave_backfill(&mut self.core, SlotState::Owner, "backfill is no longer configured");
+        }
+    }
+
+    /// Quirk `backfill-dead` is told once, when backfill is configured.
+    pub(super) fn report_backfill_quirk(&mut self) {
+        if let Some(backfill) = self.core.settings.backfill {
+            self.core.report(backfill.dead_client, None);
+        }
+    }
+}

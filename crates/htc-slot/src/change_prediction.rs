@@ -1,0 +1,520 @@
+//! Until when the values that were looked at hold: what the evaluator has read, and how it moves with the clock.
+//!
+//! An observer of the one evaluator there is. Each number carries how fast it grows (a second a second for `time()` and what is
+//! counted in the ads, nothing for all else); a comparison of two numbers tells when it can turn out differently at the
+//! earliest. Where that cannot be known (`time() % 60`, `formatTime()`, `random()`), it is the next second.
+
+use std::cell::{Cell, RefCell};
+
+use bstr::{BStr, ByteSlice};
+
+use super::slot_state::{Activity, SlotState};
+use htc_classad::{Expr, ExprKind, ExprPart, NameLocation, Observer, Value};
+
+/// Holds for ever.
+pub(super) const HOLDS_FOREVER: i64 = i64::MAX;
+
+/// How things are that move with the clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClockContext {
+    /// Seconds since the epoch.
+    pub now: i64,
+    /// Whether the idle time of the keyboard grows, for slots that are connected and those that are not.
+    pub idle_grows: bool,
+    pub state_and_activity: (SlotState, Activity),
+    /// Whether time of the job's run, or of its suspension, is counted.
+    pub is_running: bool,
+    pub is_suspended: bool,
+    /// When the local day ends.
+    pub midnight: i64,
+}
+
+impl ClockContext {
+    /// Whether seconds of that name are being counted now.
+    fn is_counting(&self, name: TimeDependence) -> bool {
+        match name {
+            TimeDependence::Runs => self.is_running,
+            TimeDependence::Suspended => self.is_suspended,
+            TimeDependence::TimeInState(state, activity) => (state, activity) == self.state_and_activity,
+            _ => false,
+        }
+    }
+}
+
+/// A value, how fast it grows, and by how much it may be off that line.
+#[derive(Clone, Copy, Debug, Default)]
+struct LinearValue {
+    value: Option<f64>,
+    slope: f64,
+    error_bound: f64,
+}
+
+impl LinearValue {
+    fn is_constant(self) -> bool {
+        self.slope == 0.0 && self.error_bound == 0.0
+    }
+}
+
+/// A part that is being evaluated. The lines of its parts stand in one list for all: from here on they are its own.
+#[derive(Clone, Copy)]
+struct EvaluationFrame {
+    from: usize,
+    /// A name that was looked up, and how many parts there were then.
+    name: Option<(TimeDependence, usize)>,
+}
+
+/// Names that move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimeDependence {
+    Second,
+    Idle,
+    Minute,
+    Day,
+    Runs,
+    Suspended,
+    Retirement,
+    TimeInState(SlotState, Activity),
+    Constant,
+}
+
+/// Watches evaluations from [`ChangePredictor::begin`] to [`ChangePredictor::end`].
+pub(super) struct ChangePredictor {
+    moving: Cell<Option<ClockContext>>,
+    until: Cell<i64>,
+    frames: RefCell<Vec<EvaluationFrame>>,
+    lines: RefCell<Vec<LinearValue>>,
+}
+
+impl ChangePredictor {
+    pub(super) fn new() -> Self {
+        ChangePredictor {
+            moving: Cell::new(None),
+            until: Cell::new(HOLDS_FOREVER),
+            frames: RefCell::new(Vec::new()),
+            lines: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// What is evaluated from now on counts.
+    pub(super) fn begin(&self, moving: ClockContext) {
+        self.moving.set(Some(moving));
+        self.until.set(HOLDS_FOREVER);
+        self.frames.borrow_mut().clear();
+        self.lines.borrow_mut().clear();
+    }
+
+    /// The second from which on something may be different.
+    pub(super) fn end(&self) -> i64 {
+        self.moving.set(None);
+        self.until.get()
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.moving.get().is_some()
+    }
+
+    /// Something that no expression says changes in so many seconds.
+    pub(super) fn note_change_within(&self, seconds: i64) {
+        if let Some(moving) = self.moving.get() {
+            let at = moving.now.saturating_add(seconds.max(1));
+            self.until.set(self.until.get().min(at));
+        }
+    }
+
+    fn unpredictable_value(&self, value: Option<f64>) -> LinearValue {
+        self.note_change_within(1);
+        LinearValue { value, ..LinearValue::default() }
+    }
+
+    fn attribute_value(&self, name: TimeDependence, value: Option<f64>) -> LinearValue {
+        let Some(moving) = self.moving.get() else { return LinearValue::default() };
+        let grows =
+            |grows: bool| LinearValue { value, slope: if grows { 1.0 } else { 0.0 }, error_bound: 0.0 };
+        let day = |line: LinearValue| {
+            self.until.set(self.until.get().min(moving.midnight));
+            line
+        };
+        match name {
+            TimeDependence::Constant => grows(false),
+            TimeDependence::Second => grows(true),
+            TimeDependence::Idle => grows(moving.idle_grows),
+            TimeDependence::Minute => day(LinearValue { value, slope: 1.0 / 60.0, error_bound: 1.0 }),
+            TimeDependence::Day => day(grows(false)),
+            TimeDependence::Runs | TimeDependence::Suspended | TimeDependence::TimeInState(..) => {
+                grows(moving.is_counting(name))
+            }
+            TimeDependence::Retirement if moving.is_running => self.unpredictable_value(value),
+            TimeDependence::Retirement => grows(false),
+        }
+    }
+
+    /// Two numbers are compared: until when their order holds.
+    fn note_comparison(&self, left: LinearValue, right: LinearValue) {
+        let (Some(a), Some(b)) = (left.value, right.value) else {
+            // Words and undefined values stay what they are, but not beside something that moves into being.
+            return;
+        };
+        let (apart, speed, off) = (a - b, left.slope - right.slope, left.error_bound + right.error_bound);
+        if speed == 0.0 && off == 0.0 {
+            return;
+        }
+        let room = apart.abs() - off;
+        if room <= 0.0 {
+            self.note_change_within(1);
+        } else if speed != 0.0 && (apart > 0.0) != (speed > 0.0) {
+            let seconds = (room / speed.abs()).ceil();
+            self.note_change_within(if seconds < 1e15 { seconds as i64 } else { i64::MAX / 4 });
+        } else if speed == 0.0 {
+            self.note_change_within(1);
+        }
+    }
+
+    fn finish_part(
+        &self,
+        part: &ExprPart<'_>,
+        frame: EvaluationFrame,
+        parts: &[LinearValue],
+        value: Option<f64>,
+    ) -> LinearValue {
+        if let Some((name, before)) = frame.name {
+            // A name of an expression has the line of the expression.
+            return match parts.get(before..).and_then(<[LinearValue]>::last) {
+                Some(line) => LinearValue { value, ..*line },
+                None => self.attribute_value(name, value),
+            };
+        }
+        if parts.is_empty() {
+            return if part.is_literal() {
+                LinearValue { value, ..LinearValue::default() }
+            } else {
+                self.call_value(part, value)
+            };
+        }
+        if parts.iter().all(|part| part.is_constant()) && !part.is_call() {
+            return LinearValue { value, ..LinearValue::default() };
+        }
+        self.operation_value(part, parts, value)
+    }
+
+    /// A call without arguments that were evaluated.
+    fn call_value(&self, part: &ExprPart<'_>, value: Option<f64>) -> LinearValue {
+        match part.expr().kind() {
+            ExprKind::Call(name, _) if name.eq_ignore_ascii_case(b"time") => {
+                LinearValue { value, slope: 1.0, error_bound: 0.0 }
+            }
+            ExprKind::Call(..) => self.unpredictable_value(value),
+            _ => LinearValue { value, ..LinearValue::default() },
+        }
+    }
+
+    /// An operation on something that moves.
+    fn operation_value(&self, part: &ExprPart<'_>, parts: &[LinearValue], value: Option<f64>) -> LinearValue {
+        let still = LinearValue { value, ..LinearValue::default() };
+        let expr = part.expr();
+        let zero = LinearValue { value: Some(0.0), ..LinearValue::default() };
+        match (expr.kind(), parts) {
+            (ExprKind::Compare(..), [left, right]) => {
+                self.note_comparison(*left, *right);
+                still
+            }
+            (ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Not(_), parts) => {
+                parts
+                    .iter()
+                    .filter(|part| !part.is_constant())
+                    .for_each(|part| self.note_comparison(*part, zero));
+                still
+            }
+            (ExprKind::Conditional(..), [condition, .., chosen]) => {
+                if !condition.is_constant() {
+                    self.note_comparison(*condition, zero);
+                }
+                LinearValue { value, ..*chosen }
+            }
+            // Parentheses, or a sign.
+            (ExprKind::Call(name, arguments), parts) => {
+                self.function_value(name.as_bstr(), arguments.len(), parts, value)
+            }
+            (_, [one]) if one.value == value => *one,
+            (ExprKind::Other(_), [one]) if one.value.map(|v| -v) == value => {
+                LinearValue { value, slope: -one.slope, error_bound: one.error_bound }
+            }
+            (ExprKind::Other(operands), [left, right]) => {
+                self.arithmetic_value(&expr, &operands, (*left, *right), value)
+            }
+            _ => self.unpredictable_value(value),
+        }
+    }
+
+    fn function_value(
+        &self,
+        name: &BStr,
+        arguments: usize,
+        parts: &[LinearValue],
+        value: Option<f64>,
+    ) -> LinearValue {
+        let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
+        if is(b"random") || is(b"formattime") || is(b"splittime") || is(b"debug") {
+            return self.unpredictable_value(value);
+        }
+        if is(b"time") && arguments == 0 {
+            // In parentheses.
+            return parts
+                .first()
+                .map_or_else(|| self.unpredictable_value(value), |part| LinearValue { value, ..*part });
+        }
+        if parts.iter().all(|part| part.is_constant()) {
+            return LinearValue { value, ..LinearValue::default() };
+        }
+        let rounds = [&b"int"[..], b"real", b"floor", b"ceiling", b"round"].into_iter().any(is);
+        match parts {
+            [one] if one.value == value && value.is_some() && (rounds || arguments == 0) => {
+                LinearValue { value, slope: one.slope, error_bound: one.error_bound + 1.0 }
+            }
+            [one] if rounds => LinearValue { value, slope: one.slope, error_bound: one.error_bound + 1.0 },
+            _ => self.unpredictable_value(value),
+        }
+    }
+
+    /// Sums, differences, and products with what stands still.
+    fn arithmetic_value(
+        &self,
+        expr: &Expr,
+        operands: &[Expr],
+        (left, right): (LinearValue, LinearValue),
+        value: Option<f64>,
+    ) -> LinearValue {
+        let text = expr.without_parentheses().unparse();
+        let first = operands.first().map(|operand| operand.unparse().len()).unwrap_or(0);
+        let sign = text.get(first..).and_then(|rest| rest.trim_start().first().copied());
+        let (Some(a), Some(b)) = (left.value, right.value) else {
+            return LinearValue { value, ..LinearValue::default() };
+        };
+        match sign {
+            Some(b'+') => LinearValue {
+                value,
+                slope: left.slope + right.slope,
+                error_bound: left.error_bound + right.error_bound,
+            },
+            Some(b'-') => LinearValue {
+                value,
+                slope: left.slope - right.slope,
+                error_bound: left.error_bound + right.error_bound,
+            },
+            Some(b'*') if right.is_constant() => {
+                LinearValue { value, slope: left.slope * b, error_bound: left.error_bound * b.abs() }
+            }
+            Some(b'*') if left.is_constant() => {
+                LinearValue { value, slope: right.slope * a, error_bound: right.error_bound * a.abs() }
+            }
+            // Of whole numbers the rest is cut off.
+            Some(b'/') if right.is_constant() && b != 0.0 => {
+                LinearValue { value, slope: left.slope / b, error_bound: left.error_bound / b.abs() + 1.0 }
+            }
+            _ => self.unpredictable_value(value),
+        }
+    }
+}
+
+/// Whether an attribute of that name moves with the clock.
+pub(super) fn is_time_dependent(name: &[u8]) -> bool {
+    time_dependence(name.as_bstr()) != TimeDependence::Constant
+}
+
+/// Names that move, with what they are to the clock.
+const TIME_DEPENDENT_ATTRIBUTES: [(&[u8], TimeDependence); 13] = [
+    (b"currenttime", TimeDependence::Second),
+    (b"mycurrenttime", TimeDependence::Second),
+    (b"monitorselftime", TimeDependence::Second),
+    (b"monitorselfage", TimeDependence::Second),
+    (b"keyboardidle", TimeDependence::Idle),
+    (b"consoleidle", TimeDependence::Idle),
+    (b"clockmin", TimeDependence::Minute),
+    (b"clockday", TimeDependence::Day),
+    (b"totaljobruntime", TimeDependence::Runs),
+    (b"totalclaimruntime", TimeDependence::Runs),
+    (b"totaljobsuspendtime", TimeDependence::Suspended),
+    (b"totalclaimsuspendtime", TimeDependence::Suspended),
+    (b"retirementtimeremaining", TimeDependence::Retirement),
+];
+
+/// What a name of a slot's ad is to the clock. Asked of every name that is looked up.
+fn time_dependence(name: &BStr) -> TimeDependence {
+    if let Some((_, known)) =
+        TIME_DEPENDENT_ATTRIBUTES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))
+    {
+        return *known;
+    }
+    const TOTAL_TIME_PREFIX: &[u8] = b"totaltime";
+    match name.get(..TOTAL_TIME_PREFIX.len()) {
+        Some(first) if first.eq_ignore_ascii_case(TOTAL_TIME_PREFIX) => {
+            parse_time_in_state(&name[TOTAL_TIME_PREFIX.len()..])
+        }
+        _ => TimeDependence::Constant,
+    }
+}
+
+fn parse_time_in_state(rest: &[u8]) -> TimeDependence {
+    for state in SlotState::ALL {
+        for activity in Activity::ALL {
+            let name = format!("{state}{activity}");
+            if name.as_bytes().eq_ignore_ascii_case(rest) {
+                return TimeDependence::TimeInState(state, activity);
+            }
+        }
+    }
+    TimeDependence::Constant
+}
+
+impl Observer for ChangePredictor {
+    fn enter(&self, _part: &ExprPart<'_>) {
+        self.frames.borrow_mut().push(EvaluationFrame { from: self.lines.borrow().len(), name: None });
+    }
+
+    fn name_found(&self, name: &BStr, place: NameLocation) {
+        let name = match (place, time_dependence(name)) {
+            (NameLocation::Nowhere, name) => {
+                // What is counted stands in the ad from its first second on.
+                if self.moving.get().is_some_and(|moving| moving.is_counting(name)) {
+                    self.note_change_within(1);
+                }
+                TimeDependence::Constant
+            }
+            (_, name) => name,
+        };
+        let mut frames = self.frames.borrow_mut();
+        match frames.last_mut() {
+            Some(frame) => frame.name = Some((name, self.lines.borrow().len() - frame.from)),
+            // An attribute that is asked for by its name.
+            None => drop(frames),
+        }
+    }
+
+    fn leave(&self, part: &ExprPart<'_>, value: Option<&Value>) {
+        let Some(frame) = self.frames.borrow_mut().pop() else { return };
+        let number = match value {
+            Some(Value::Int(number)) => Some(*number as f64),
+            Some(Value::Real(number)) => Some(*number),
+            Some(Value::Bool(truth)) => Some(f64::from(u8::from(*truth))),
+            _ => None,
+        };
+        let mut lines = self.lines.borrow_mut();
+        let line = self.finish_part(part, frame, lines.get(frame.from..).unwrap_or_default(), number);
+        lines.truncate(frame.from);
+        if !self.frames.borrow().is_empty() {
+            lines.push(line);
+        } else if !line.is_constant() {
+            // The answer itself moves: it is another in a second.
+            self.note_change_within(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bstr::BString;
+    use htc_classad::{ClassAd, Context, EvalWorld, Zone};
+
+    struct At(i64);
+
+    impl EvalWorld for At {
+        fn epoch(&self) -> i64 {
+            self.0
+        }
+        fn local_zone(&self, _: i64) -> Zone {
+            Zone::utc()
+        }
+        fn random_bits(&self) -> u64 {
+            4
+        }
+        fn home(&self, _: &[u8]) -> Option<BString> {
+            None
+        }
+    }
+
+    fn ad(now: i64) -> ClassAd {
+        let mut ad = ClassAd::new();
+        ad.set("MyCurrentTime", now);
+        ad.set("KeyboardIdle", now - 900);
+        ad.set("JobStart", 950);
+        ad.set("ClockMin", now.rem_euclid(86_400) / 60);
+        // Counted from 1000 on, and not there before the first second of it.
+        if now > 1000 {
+            ad.set("TotalJobRunTime", now - 1000);
+        }
+        for line in ["Timer = time() - JobStart", "Busy = KeyboardIdle < 300", "Limit = 4"] {
+            ad.insert_line(line.as_bytes()).unwrap();
+        }
+        ad
+    }
+
+    fn moving(now: i64) -> ClockContext {
+        ClockContext {
+            now,
+            idle_grows: true,
+            state_and_activity: (SlotState::Claimed, Activity::Busy),
+            is_running: true,
+            is_suspended: false,
+            midnight: 86_400,
+        }
+    }
+
+    /// What the watch promises is looked at in every second: the value is the same before, whatever comes then.
+    #[test]
+    fn no_value_changes_before_its_time() {
+        let texts = [
+            ("time() > 1100", Some(1101)),
+            ("(time() - JobStart) > 120 && Limit == 4", Some(1071)),
+            ("Timer >= 120", Some(1070)),
+            ("Busy", Some(1200)),
+            ("Busy && Timer < 500", Some(1200)),
+            ("Busy ? Timer > 60 : false", Some(1011)),
+            ("KeyboardIdle > 15 * 60", Some(1801)),
+            ("2 * KeyboardIdle > 700", Some(1251)),
+            ("(KeyboardIdle + Timer) >= 400", Some(1125)),
+            ("-KeyboardIdle < -400", Some(1301)),
+            ("ifThenElse(Limit > 3, MyCurrentTime < 1500, false)", Some(1500)),
+            ("int(KeyboardIdle / 60) > 5", None),
+            ("KeyboardIdle / 60 >= 5", None),
+            ("ClockMin > 20", None),
+            ("time() % 60 == 0", None),
+            ("KeyboardIdle =?= 400", None),
+            ("Nowhere > time()", None),
+            ("(TotalJobRunTime > 333) =!= true", Some(1334)),
+            ("!(TotalJobRunTime > 333) =?= true", Some(1001)),
+            ("TotalTimeOwnerIdle > 5", Some(2000)),
+            ("formatTime(time(), \"%M\") == \"17\"", None),
+            ("Limit > 3", None),
+            ("time() - 1100", None),
+            ("!(time() - 1100)", None),
+        ];
+        for (text, changes) in texts {
+            let expr = Expr::parse(text.as_bytes()).unwrap();
+            let value = |now: i64| Context::new(&At(now)).my(&ad(now)).eval(&expr);
+            let mut now = 1000;
+            let mut looks = 0;
+            let mut first = None;
+            while now < 2000 {
+                let watch = ChangePredictor::new();
+                watch.begin(moving(now));
+                let (at, ad) = (At(now), ad(now));
+                let seen = Context::new(&at).my(&ad).observer(&watch).eval(&expr);
+                let until = watch.end();
+                looks += 1;
+                for second in now..until.min(2000) {
+                    let truth = value(second);
+                    assert_eq!(truth.unparse(), seen.unparse(), "{text} at {second}, looked at {now}");
+                }
+                if first.is_none() && until < 2000 && value(until).unparse() != seen.unparse() {
+                    first = Some(until);
+                }
+                now = until;
+            }
+            if let Some(changes) = changes {
+                // Seen in time, and with few looks.
+                assert!(first.is_none_or(|first| first == changes), "{text}: {first:?}");
+                assert!(looks < 20, "{text}: {looks} looks");
+            }
+        }
+    }
+}

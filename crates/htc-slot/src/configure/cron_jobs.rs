@@ -1,0 +1,68 @@
+//! STARTD_CRON_JOBLIST and what belongs to each of its jobs (`cron_job_mgr.cpp`, `cron_job_params.cpp`).
+
+use std::sync::Arc;
+
+use bstr::ByteSlice;
+
+use super::parameters::SlotParameters;
+use crate::settings::{BenchmarkSettings, CronSettings};
+use htc_base::world::World;
+use htc_classad::ClassAd;
+use htc_hook::cron_job::{CronJob, CronManager};
+
+/// The jobs of a manager; one that cannot be used is skipped with a warning.
+fn read_usable_jobs(manager: CronManager, global: &SlotParameters<'_>) -> Vec<CronJob> {
+    let view = global.view();
+    let mut jobs = Vec::new();
+    for name in manager.job_names(view) {
+        match CronJob::read(manager, &name, view, global.quirks()) {
+            Ok(job) => {
+                job.warnings.iter().for_each(|warning| global.warn(warning.clone()));
+                jobs.push(job);
+            }
+            Err(skipped) => global.warn(skipped.to_string()),
+        }
+    }
+    jobs
+}
+
+/// The benchmarks. One whose program is not there is left out: Mips and KFlops stay undefined then.
+pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) -> BenchmarkSettings {
+    let manager = CronManager::Benchmarks;
+    let mut jobs = read_usable_jobs(manager, global);
+    let mut missing = Vec::new();
+    jobs.retain(|job| {
+        let is_there = world.may_execute(&job.executable.to_path_lossy());
+        let knob = format!("BENCHMARKS_{}_EXECUTABLE", job.name.to_str_lossy().to_uppercase());
+        if !is_there && (global.is_set("BENCHMARKS_JOBLIST") || global.is_set(&knob)) {
+            missing.push(job.executable.to_string());
+        }
+        is_there
+    });
+    if !missing.is_empty() {
+        global
+            .warn(format!("no program to be executed: {}: these benchmarks are not run", missing.join(", ")));
+    }
+    BenchmarkSettings { jobs, max_load: manager.max_load(global.view()) }
+}
+
+/// Reads the jobs. `daemon_ad` is what CONDITION sees.
+pub(super) fn read_cron_jobs(global: &SlotParameters<'_>, daemon_ad: ClassAd) -> CronSettings {
+    let manager = CronManager::Startd;
+    let jobs = read_usable_jobs(manager, global);
+    let (auto_publish, unknown) = manager.read_auto_publish(global.view());
+    if let Some(word) = unknown {
+        global.warn(format!(
+            "{}_AUTOPUBLISH = {word} means nothing; it counts as Never",
+            manager.parameter_prefix()
+        ));
+    }
+    let keeps_seconds = global.boolean("ADVERTISE_CMR_UPTIME_SECONDS", false);
+    CronSettings {
+        jobs,
+        max_load: manager.max_load(global.view()),
+        auto_publish,
+        keeps_seconds,
+        daemon_ad: Arc::new(daemon_ad),
+    }
+}

@@ -1,0 +1,79 @@
+//! The hooks of a slot: its keyword and the paths that pass the checks (`Resource::getHookKeyword`, `StartdHookMgr::getHookPath`).
+
+use std::path::PathBuf;
+
+use bstr::{BString, ByteSlice};
+
+use super::parameters::SlotParameters;
+use crate::settings::SlotHookPaths;
+use htc_base::world::World;
+use htc_hook::{HookType, keyword, path_check};
+
+impl htc_hook::ParameterSource for SlotParameters<'_> {
+    fn get(&self, name: &[u8]) -> Option<BString> {
+        self.text(&name.to_str_lossy())
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<String> {
+        self.origin(&name.to_str_lossy())
+    }
+}
+
+/// The same knobs with relative paths below LOG, where the daemon works: it is there that hooks are looked for.
+struct LogRelativeParameters<'a> {
+    knobs: &'a SlotParameters<'a>,
+    log: BString,
+}
+
+impl htc_hook::ParameterSource for LogRelativeParameters<'_> {
+    fn get(&self, name: &[u8]) -> Option<BString> {
+        let text = htc_hook::ParameterSource::get(self.knobs, name)?;
+        if text.starts_with(b"/") || text.is_empty() {
+            return Some(text);
+        }
+        Some([&self.log[..], b"/", &text[..]].concat().into())
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<String> {
+        htc_hook::ParameterSource::origin(self.knobs, name)
+    }
+}
+
+/// The hooks of the slot called `id`; a dynamic slot may use the keyword of its `parent`, of which all is told then that is to be told.
+pub(super) fn slot_hook_paths(
+    knobs: &SlotParameters<'_>,
+    world: &dyn World,
+    id: &str,
+    parent: Option<&str>,
+) -> Option<SlotHookPaths> {
+    let keyword = keyword::startd_keyword(id, parent, knobs, knobs.quirks()).keyword?;
+    let in_log = LogRelativeParameters { knobs, log: knobs.text("LOG").unwrap_or_default() };
+    let path = |hook: HookType| -> Result<Option<PathBuf>, String> {
+        match path_check::configured_path(world, &in_log, &keyword, hook) {
+            // Executed in LOG as it is written.
+            Ok(found) => {
+                let written = found.and_then(|_| knobs.text(&hook.path_parameter(&keyword).to_str_lossy()));
+                Ok(written.map(|path| path.to_path_lossy().into_owned()))
+            }
+            Err(refusal) => {
+                let reason = format!("{}: {refusal}", hook.path_parameter(&keyword));
+                knobs.warn(format!("{reason}; the hook counts as not configured"));
+                Err(reason)
+            }
+        }
+    };
+    let fetch = path(HookType::FetchWork);
+    let hooks = SlotHookPaths {
+        fetch_refused: fetch.as_ref().err().cloned(),
+        fetch: fetch.unwrap_or_default(),
+        reply: path(HookType::ReplyFetch).unwrap_or_default(),
+        evict: path(HookType::EvictClaim).unwrap_or_default(),
+        keyword: keyword.to_str_lossy().into_owned(),
+    };
+    let knob = HookType::FetchWork.path_parameter(&keyword).to_string();
+    let is_own = parent.is_none() || knobs.string(&format!("{id}_JOB_HOOK_KEYWORD")).is_some();
+    if hooks.fetch.is_none() && knobs.text(&knob).is_none() && is_own {
+        knobs.warn(format!("{id} has the keyword {keyword}, but {knob} is not defined: it fetches no work"));
+    }
+    Some(hooks)
+}

@@ -1,0 +1,309 @@
+//! What is known of the machine, as attributes that are the same in all slots (`MachAttributes::publish_static`).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bstr::ByteSlice;
+
+use super::parameters::SlotParameters;
+use crate::layout::Volume;
+use crate::sleep_state::SleepSupport;
+use htc_base::world::{NetworkAdapter, World};
+use htc_classad::ClassAd;
+
+/// What the runner measured before the slots are made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostMeasurements {
+    /// The execution point's address as it stands in ads and claim ids.
+    pub address: String,
+    /// The network adapter behind it, where there is one.
+    pub adapter: Option<NetworkAdapter>,
+    /// Why EXECUTE cannot be used, if it cannot: the SlotBrokenReason of all slots.
+    pub execute_problem: Option<String>,
+    /// Free space of the file system of EXECUTE in KiB.
+    pub disk_free: i64,
+    /// Its whole size in KiB.
+    pub disk_total: i64,
+    /// What names that file system: its device number.
+    pub volume: String,
+    /// The file systems of `SLOT<N>_EXECUTE`, by the number of the slot.
+    pub slot_volumes: BTreeMap<u32, Volume>,
+    /// Whether it stands on a disk that turns; nothing when that cannot be told.
+    pub rotational: Option<bool>,
+    /// Free swap space and memory together in KiB.
+    pub virtual_memory: i64,
+    /// What a starter that the administrator named reports of itself (`STARTER -classad`), empty if that was nothing that
+    /// can be read; `None` for our own starter.
+    pub starter_ad: Option<ClassAd>,
+    /// What our own starter found out about the container runtimes of the machine.
+    pub container_runtimes: ClassAd,
+    /// What stands for the answer of the program that looks for GPUs; `None` to ask it.
+    pub gpu_discovery_output: Option<String>,
+    /// How the machine can sleep.
+    pub sleep_support: SleepSupport,
+}
+
+/// What wakes a machine, by the kernel's bits (`NetworkAdapterBase::getWolString`).
+const WAKE_FLAG_NAMES: [(u32, &str); 7] = [
+    (1 << 0, "Physical Packet"),
+    (1 << 1, "UniCast Packet"),
+    (1 << 2, "MultiCast Packet"),
+    (1 << 3, "BroadCast Packet"),
+    (1 << 4, "ARP Packet"),
+    (NetworkAdapter::MAGIC_PACKET_FLAG, "Magic Packet"),
+    (1 << 6, "Secure Magic Packet"),
+];
+
+/// What is said of waking (`NetworkAdapterBase::publish`).
+fn publish_wake_on_lan(adapter: &NetworkAdapter, ad: &mut ClassAd) {
+    let words = |bits: u32| {
+        let known: Vec<&str> =
+            WAKE_FLAG_NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| *word).collect();
+        if known.is_empty() { "NONE".to_owned() } else { known.join(",") }
+    };
+    ad.set("IsWakeOnLanSupported", adapter.supported_wake_flags & NetworkAdapter::MAGIC_PACKET_FLAG != 0);
+    ad.set("IsWakeOnLanEnabled", adapter.enabled_wake_flags & NetworkAdapter::MAGIC_PACKET_FLAG != 0);
+    ad.set("IsWakeAble", adapter.can_wake_on_lan());
+    ad.set("WakeOnLanSupportedFlags", words(adapter.supported_wake_flags));
+    ad.set("WakeOnLanEnabledFlags", words(adapter.enabled_wake_flags));
+}
+
+/// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).
+const OWN_STARTER_ABILITIES: [&str; 13] = [
+    "HasTDP",
+    "HasOsUser",
+    "HasReconnect",
+    "HasJobDeferral",
+    "HasFileTransfer",
+    "HasJICLocalStdin",
+    "HasJobNetworking",
+    "HasJICLocalConfig",
+    "HasPerFileEncryption",
+    "HasJobTransferPlugins",
+    "HasTransferInputRemaps",
+    "HasSelfCheckpointTransfers",
+    "HasFileTransferPluginMethods",
+];
+
+/// Flags of processors that are published, sorted.
+const PUBLISHED_CPU_FLAGS: [&str; 8] =
+    ["avx", "avx2", "avx512_vnni", "avx512dq", "avx512f", "sse4_1", "sse4_2", "ssse3"];
+/// What a processor of each level can do (`cpuflags_to_microarch_string`), best level first.
+const MICROARCHITECTURE_LEVELS: [(&str, &[&str]); 3] = [
+    ("x86_64-v4", &["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"]),
+    ("x86_64-v3", &["abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"]),
+    ("x86_64-v2", &["cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"]),
+];
+
+/// Puts them into `ad`.
+pub(super) fn publish_machine_attributes(
+    knobs: &SlotParameters<'_>,
+    world: &dyn World,
+    around: &HostMeasurements,
+    ad: &mut ClassAd,
+) {
+    let host = knobs.string("FULL_HOSTNAME").unwrap_or_else(|| world.full_host());
+    for (name, value) in [
+        ("MyType", "Machine"),
+        ("TargetType", "Job"),
+        ("CondorScratchDir", "#CoNdOrScRaTcHdIr#"),
+        ("MyAddress", around.address.as_str()),
+        ("StartdIpAddr", around.address.as_str()),
+        ("Machine", host.as_str()),
+        ("ExecuteVolume", around.volume.as_str()),
+    ] {
+        ad.set(name, value);
+    }
+    // As NetworkAdapterBase and DaemonCore publish them.
+    if let Some(adapter) = &around.adapter {
+        ad.set("HardwareAddress", adapter.hardware_address.as_str());
+        ad.set("SubnetMask", adapter.subnet_mask.as_str());
+    }
+    let network = knobs.string("PRIVATE_NETWORK_NAME").unwrap_or_else(|| host.clone());
+    ad.set("PrivateNetworkName", network);
+    ad.set("UidDomain", knobs.string("UID_DOMAIN").unwrap_or_else(|| host.clone()));
+    ad.set("FileSystemDomain", knobs.string("FILESYSTEM_DOMAIN").unwrap_or(host));
+    ad.set("HasIOProxy", true);
+    ad.set("HasStartDaemonAd", true);
+    ad.set("IsLocalStartd", knobs.boolean("IS_LOCAL_STARTD", false));
+    if let Some(schedd) = knobs.string("STARTD_DIRECT_ATTACH_SCHEDD_NAME") {
+        ad.set("IsDirectAttach", schedd);
+    }
+    publish_operating_system(knobs, ad);
+    ad.set("DetectedCpus", knobs.int("DETECTED_CPUS", 1));
+    ad.set("DetectedMemory", knobs.int("DETECTED_MEMORY", 0));
+    ad.set("DetectedDisk", around.disk_total);
+    if let Ok(text) = world.read_file(Path::new("/proc/cpuinfo"), Some(1 << 20)) {
+        publish_processor(&text.to_str_lossy(), ad);
+    }
+    let namespaces = world.read_file(Path::new("/proc/sys/user/max_user_namespaces"), Some(64));
+    if namespaces.is_ok_and(|text| text.trim() != b"0") {
+        ad.set("HasUserNamespaces", true);
+    }
+    if let Some(rotational) = around.rotational {
+        ad.set("HasRotationalScratch", rotational);
+    }
+    ad.set("HasVM", false);
+    match &around.starter_ad {
+        None => {
+            publish_own_starter_abilities(&around.container_runtimes, ad);
+            ad.set("HasJobNetworking", !knobs.boolean("NO_JOB_NETWORKING", false));
+        }
+        Some(said) => publish_other_starter_abilities(said, ad),
+    }
+    for volume in knobs.words("DOCKER_VOLUMES") {
+        ad.set(format!("HasDockerVolume{volume}").as_str(), true);
+    }
+    if let Some(networks) = knobs.string("DOCKER_NETWORKS") {
+        ad.set("DockerNetworks", networks);
+    }
+    let version = concat!("$CondorVersion: 25.14.0 htc-hooks ", env!("CARGO_PKG_VERSION"), " $");
+    ad.set("CondorVersion", version);
+    let system = knobs.string("OPSYSANDVER").unwrap_or_else(|| "Linux".into());
+    let arch = knobs.string("ARCH").unwrap_or_default();
+    ad.set("CondorPlatform", format!("$CondorPlatform: {arch}-{system} $"));
+}
+
+fn publish_operating_system(knobs: &SlotParameters<'_>, ad: &mut ClassAd) {
+    for (name, knob) in [
+        ("Arch", "ARCH"),
+        ("OpSys", "OPSYS"),
+        ("OpSysAndVer", "OPSYSANDVER"),
+        ("OpSysLegacy", "OPSYSLEGACY"),
+        ("OpSysLongName", "OPSYSLONGNAME"),
+        ("OpSysName", "OPSYSNAME"),
+        ("OpSysShortName", "OPSYSSHORTNAME"),
+        ("UtsnameMachine", "UTSNAME_MACHINE"),
+        ("UtsnameNodename", "UTSNAME_NODENAME"),
+        ("UtsnameRelease", "UTSNAME_RELEASE"),
+        ("UtsnameSysname", "UTSNAME_SYSNAME"),
+        ("UtsnameVersion", "UTSNAME_VERSION"),
+    ] {
+        if let Some(value) = knobs.text(knob) {
+            ad.set(name, value);
+        }
+    }
+    for (name, knob) in [("OpSysVer", "OPSYSVER"), ("OpSysMajorVer", "OPSYSMAJORVER")] {
+        if let Some(number) = knobs.string(knob).and_then(|text| text.parse::<i64>().ok()) {
+            ad.set(name, number);
+        }
+    }
+}
+
+/// The first processor of `/proc/cpuinfo` speaks for all.
+fn publish_processor(text: &str, ad: &mut ClassAd) {
+    let field = |wanted: &str| {
+        text.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == wanted).then(|| value.trim().to_owned())
+        })
+    };
+    let number = |wanted: &str| {
+        let value = field(wanted)?;
+        value.split(' ').next()?.parse::<i64>().ok().filter(|&number| number > 0)
+    };
+    for (name, wanted) in
+        [("CpuModelNumber", "model"), ("CpuFamily", "cpu family"), ("CpuCacheSize", "cache size")]
+    {
+        if let Some(number) = number(wanted) {
+            ad.set(name, number);
+        }
+    }
+    let flags = field("flags").unwrap_or_default();
+    let flags: Vec<&str> = flags.split_ascii_whitespace().collect();
+    for flag in PUBLISHED_CPU_FLAGS.into_iter().filter(|flag| flags.contains(flag)) {
+        ad.set(format!("has_{flag}").as_str(), true);
+    }
+    if cfg!(target_arch = "x86_64") {
+        let level =
+            MICROARCHITECTURE_LEVELS.iter().find(|(_, needs)| needs.iter().all(|flag| flags.contains(flag)));
+        ad.set("Microarch", level.map_or("x86_64-v1", |(level, _)| level));
+    }
+}
+
+fn publish_own_starter_abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
+    for name in OWN_STARTER_ABILITIES.into_iter().take(12) {
+        ad.set(name, true);
+    }
+    ad.set("HasSshd", false);
+    ad.set("HasCommonFilesTransfer", 2i64);
+    ad.set("HasFileTransferPluginMethods", "data,file,ftp,http,https");
+    ad.set("MappingMethod", "Hardlink");
+    let mut names = vec!["HasVM", "HasSshd", "HasCommonFilesTransfer"];
+    names.extend(OWN_STARTER_ABILITIES);
+    ad.update(runtimes);
+    let has: Vec<String> =
+        runtimes.names().map(ToString::to_string).filter(|name| name.starts_with("Has")).collect();
+    names.extend(has.iter().map(String::as_str));
+    names.sort_by_key(|name| (name.len(), *name));
+    ad.set("StarterAbilityList", names.join(","));
+}
+
+/// What another starter says of itself, as `Starter::publish` takes it.
+fn publish_other_starter_abilities(said: &ClassAd, ad: &mut ClassAd) {
+    if said.is_empty() {
+        return;
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (name, expr) in said.iter() {
+        if name.eq_ignore_ascii_case(b"Version") || name.eq_ignore_ascii_case(b"IsDaemonCore") {
+            continue;
+        }
+        if name.as_bytes().get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"Has")) {
+            names.push(name.to_string());
+        }
+        ad.insert(name, expr);
+    }
+    names.sort_by_key(|name| (name.len(), name.to_ascii_lowercase()));
+    ad.set("StarterAbilityList", names.join(","));
+}
+
+/// Attributes of a command socket and of sleeping, which stand in every slot ad of a real execution point.
+pub(super) fn publish_awake_attributes(adapter: Option<&NetworkAdapter>, ad: &mut ClassAd) {
+    ad.set("HibernationLevel", 0i64);
+    ad.set("HibernationState", "NONE");
+    ad.set("HibernationSupportedStates", "");
+    ad.set("CanHibernate", false);
+    publish_wake_on_lan(&adapter.cloned().unwrap_or_default(), ad);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::Value;
+
+    #[test]
+    fn what_wakes_a_machine_is_told_in_the_words_of_25_14() {
+        let adapter = |wakes, wakes_now| NetworkAdapter {
+            supported_wake_flags: wakes,
+            enabled_wake_flags: wakes_now,
+            ..NetworkAdapter::default()
+        };
+        for (adapter, can, flags) in [
+            (adapter(0x7f, 0x21), true, "Physical Packet,Magic Packet"),
+            (adapter(0x7f, 0x01), false, "Physical Packet"),
+            (adapter(0, 0), false, "NONE"),
+        ] {
+            let mut ad = ClassAd::new();
+            publish_wake_on_lan(&adapter, &mut ad);
+            assert_eq!(ad.literal("IsWakeAble"), Some(Value::Bool(can)), "{adapter:?}");
+            assert_eq!(ad.string("WakeOnLanEnabledFlags").map(|text| text.to_string()), Some(flags.into()));
+            assert_eq!(adapter.can_wake_on_lan(), can);
+        }
+    }
+
+    #[test]
+    fn a_processor_is_described_by_its_first_entry() {
+        let text = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: X\ncache size\t: 266240 KB\n\
+                    flags\t\t: abm avx avx2 bmi1 bmi2 f16c fma movbe xsave ssse3\n\nprocessor\t: 1\nmodel\t: 3\n";
+        let mut ad = ClassAd::new();
+        publish_processor(text, &mut ad);
+        let number = |name: &str| ad.literal(name).and_then(|value| value.as_int());
+        assert_eq!((number("CpuFamily"), number("CpuModelNumber")), (Some(6), Some(207)));
+        assert_eq!(number("CpuCacheSize"), Some(266_240));
+        assert!(ad.contains("has_avx2") && !ad.contains("has_avx512f") && !ad.contains("has_abm"));
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(ad.string("Microarch").map(ToString::to_string), Some("x86_64-v3".into()));
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Totals of the machine: processors, memory, swap, disk, custom resources (`ResAttributes.cpp`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bstr::BString;
+
+use super::machine_attributes::HostMeasurements;
+use super::parameters::{ConfigureError, SlotParameters};
+use crate::devices::{Devices, PropertyNesting, extract_properties};
+use crate::resources::{CustomResource, ResourceAmounts};
+use htc_base::process::Exit;
+use htc_base::quirks::Quirk;
+use htc_base::world::{ExternalCommand, World};
+use htc_classad::{ClassAd, Context, Value};
+use htc_config::evaluate::to_real;
+
+/// How long the program of an inventory may take.
+const INVENTORY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Names that custom resources cannot have.
+const RESERVED_TAGS: [&str; 7] = ["cpu", "cpus", "disk", "swap", "mem", "memory", "ram"];
+
+/// What the machine has, and what of it is off line.
+pub(super) struct MachineTotals {
+    /// All there is to be shared out.
+    pub amounts: ResourceAmounts,
+    /// Detected<Tag>, Total<Tag> and Offline<Tag> of all resources.
+    pub published: ClassAd,
+}
+
+/// Reads the totals.
+pub(super) fn read_totals(
+    knobs: &SlotParameters<'_>,
+    names: &[String],
+    around: &HostMeasurements,
+) -> Result<MachineTotals, ConfigureError> {
+    let cpus = match knobs.int_if_set("NUM_CPUS")? {
+        Some(cpus) => cpus,
+        None => knobs.int("DETECTED_CPUS_LIMIT", knobs.int("DETECTED_CPUS", 1)),
+    };
+    if cpus <= 0 && !knobs.reproduces(Quirk::NumCpusZero) {
+        return Err(knobs
+            .parameter_error("NUM_CPUS", format!("{cpus} processors are no machine; set it to 1 or more")));
+    }
+    let memory = match knobs.int_if_set("MEMORY")? {
+        Some(memory) if memory != 0 => memory,
+        _ => knobs.int("DETECTED_MEMORY", 0),
+    };
+    let memory = memory - knobs.int("RESERVED_MEMORY", 0);
+    if memory <= 0 {
+        return Err(knobs.parameter_error(
+            "MEMORY",
+            format!("{memory} MiB are left to be shared out; it must be 1 or more"),
+        ));
+    }
+    let disk = match knobs.int_if_set("DISK")? {
+        Some(disk) => disk,
+        None => around.disk_free - knobs.int("RESERVED_DISK", 0).saturating_mul(1024),
+    };
+    let swap = around.virtual_memory - knobs.int("RESERVED_SWAP", 0).saturating_mul(1024);
+    let mut published = ClassAd::new();
+    let mut custom = Vec::new();
+    for tag in custom_resource_tags(knobs, names, around)? {
+        custom.push(read_custom_resource(knobs, &tag, around, &mut published)?);
+    }
+    if !custom.iter().any(|one| one.tag.eq_ignore_ascii_case("GPUs"))
+        && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
+        && detects_gpus(knobs)
+    {
+        // They were looked for, though MACHINE_RESOURCE_NAMES does not want them.
+        published.set("DetectedGPUs", 0i64);
+    }
+    Ok(MachineTotals {
+        amounts: ResourceAmounts {
+            cpus: cpus.max(0) as f64,
+            fractional_cpus: false,
+            memory,
+            swap: swap.max(0),
+            disk: disk.max(0),
+            custom,
+            is_backfill: false,
+        },
+        published,
+    })
+}
+
+/// Ids of devices that OFFLINE_MACHINE_RESOURCE_<Tag> names, by tag.
+pub(super) fn read_offline_devices(
+    knobs: &SlotParameters<'_>,
+    machine: &ResourceAmounts,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let with_devices = machine.custom.iter().filter(|custom| custom.machine_devices.is_some());
+    with_devices
+        .map(|custom| (custom.tag.clone(), read_offline(knobs, &custom.tag).1.into_iter().collect()))
+        .collect()
+}
+
+/// The tags of custom resources, in caseless order, GPUs among them where they are looked for (`init_machine_resources`).
+fn custom_resource_tags(
+    knobs: &SlotParameters<'_>,
+    names: &[String],
+    around: &HostMeasurements,
+) -> Result<Vec<String>, ConfigureError> {
+    let mut tags: Vec<String> = Vec::new();
+    for name in names {
+        let upper = name.to_ascii_uppercase();
+        let Some(at) = upper.strip_prefix("MACHINE_RESOURCE_").map(|rest| name.len() - rest.len()) else {
+            continue;
+        };
+        let rest = &name[at..];
+        let tag = match upper[at..].strip_prefix("INVENTORY_") {
+            Some(tag) => &rest[rest.len() - tag.len()..],
+            None => rest,
+        };
+        if tag.is_empty() || tag.eq_ignore_ascii_case("NAMES") || knobs.text(name).is_none() {
+            continue;
+        }
+        if RESERVED_TAGS.contains(&tag.to_ascii_lowercase().as_str()) {
+            return Err(knobs.parameter_error(
+                name,
+                "the machine's own resources cannot be defined so; choose another name",
+            ));
+        }
+        if !tags.iter().any(|other| other.eq_ignore_ascii_case(tag)) {
+            tags.push(tag.to_owned());
+        }
+    }
+    let given = around.gpu_discovery_output.is_some();
+    if !tags.iter().any(|tag| tag.eq_ignore_ascii_case("GPUs")) && (given || detects_gpus(knobs)) {
+        tags.push("GPUs".into());
+    }
+    let wanted = knobs.words("MACHINE_RESOURCE_NAMES");
+    if !wanted.is_empty() {
+        tags.retain(|tag| wanted.iter().any(|name| name.eq_ignore_ascii_case(tag)));
+    }
+    tags.sort_by_key(|tag| tag.to_ascii_lowercase());
+    Ok(tags)
+}
+
+/// Whether STARTD_DETECT_GPUS asks for GPUs to be looked for: it holds the arguments of the program that does.
+fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
+    let Some(arguments) = knobs.string("STARTD_DETECT_GPUS") else { return false };
+    let is = |word: &str| arguments.eq_ignore_ascii_case(word);
+    if is("true") || is("1") {
+        knobs.warn(format!(
+            "STARTD_DETECT_GPUS = {arguments}: it takes the arguments of condor_gpu_discovery, such as -properties; \
+             no GPUs are looked for"
+        ));
+        return false;
+    }
+    !is("false") && !is("0")
+}
+
+/// One custom resource: a number, an expression that gives one, a list of ids, or an ad with more about it.
+fn read_custom_resource(
+    knobs: &SlotParameters<'_>,
+    tag: &str,
+    around: &HostMeasurements,
+    published: &mut ClassAd,
+) -> Result<CustomResource, ConfigureError> {
+    let found = match run_inventory(knobs, tag, around)? {
+        Some(inventory) => {
+            let found = resource_from_ad(knobs, &inventory.text, tag);
+            inventory.warn_if_unsuccessful(knobs, tag, &found);
+            found
+        }
+        None => {
+            let text = knobs.string(&format!("MACHINE_RESOURCE_{tag}")).unwrap_or_default();
+            if text.contains('\n') {
+                resource_from_ad(knobs, &text, tag)
+            } else {
+                resource_from_text(knobs, &text, tag)
+            }
+        }
+    };
+    Ok(build_custom_resource(knobs, tag, found, published))
+}
+
+/// What was found of a resource.
+#[derive(Default)]
+struct DetectedResource {
+    quantity: f64,
+    ids: Vec<String>,
+    /// How many are off line, where they have no names.
+    offline: f64,
+    /// Which are off line.
+    offline_ids: Vec<String>,
+    properties: BTreeMap<String, ClassAd>,
+    /// What an inventory says besides, for all slots.
+    ad: Option<ClassAd>,
+    /// Whether properties came as ads, and the resource may be shared.
+    shared: bool,
+}
+
+fn resource_from_text(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
+    let (quantity, ids) = parse_number_or_ids(text, knobs.world());
+    if let Some(id) = ids.iter().find(|id| id.contains('"')) {
+        knobs.warn(format!("MACHINE_RESOURCE_{tag}: quotes are a part of the names that stand there: {id}"));
+    }
+    let (offline, offline_ids) = read_offline(knobs, tag);
+    DetectedResource { quantity: quantity.max(0.0), ids, offline, offline_ids, ..DetectedResource::default() }
+}
+
+/// OFFLINE_MACHINE_RESOURCE_<Tag>.
+fn read_offline(knobs: &SlotParameters<'_>, tag: &str) -> (f64, Vec<String>) {
+    let text = knobs.string(&format!("OFFLINE_MACHINE_RESOURCE_{tag}"));
+    text.map_or_else(Default::default, |text| parse_number_or_ids(&text, knobs.world()))
+}
+
+/// Reads a number in any spelling that `strtod` knows, an expression that gives a number or a truth value, or ids
+/// (`parse_user_resource_config`).
+fn parse_number_or_ids(text: &str, world: &dyn World) -> (f64, Vec<String>) {
+    match to_real(text.as_bytes(), world).filter(|number| number.is_finite()) {
+        Some(number) => (number, Vec::new()),
+        None => {
+            let ids = split_ids(text);
+            (ids.len() as f64, ids)
+        }
+    }
+}
+
+fn split_ids(text: &str) -> Vec<String> {
+    let separator = |c: char| c == ',' || c.is_ascii_whitespace();
+    text.split(separator).filter(|id| !id.is_empty()).map(str::to_owned).collect()
+}
+
+/// `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
+fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
+    let world = knobs.world();
+    let mut found = DetectedResource::default();
+    let mut ad = ClassAd::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if ad.insert_line_with(line.as_bytes(), knobs.dialect()).is_err() {
+            let shown: String = line.chars().take(60).collect();
+            knobs.warn(format!(
+                "the inventory of {tag} has a line that is no attribute: `{shown}`: it ends there"
+            ));
+            break;
+        }
+    }
+    (found.offline, found.offline_ids) = match ad.string(format!("Offline{tag}")) {
+        Some(text) => parse_number_or_ids(&text.to_string(), world),
+        None => read_offline(knobs, tag),
+    };
+    let detected = Context::new(world).my(&ad).eval_attr(format!("Detected{tag}"));
+    match detected {
+        Value::Str(text) => (found.quantity, found.ids) = parse_number_or_ids(&text.to_string(), world),
+        Value::Bool(truth) => found.quantity = f64::from(u8::from(truth)),
+        value => found.quantity = value.as_real().unwrap_or(0.0).max(0.0),
+    }
+    let unique = found.ids.iter().cloned().collect();
+    found.properties = extract_properties(&mut ad, &unique, world);
+    found.shared =
+        !found.properties.is_empty() && knobs.boolean(&format!("SHARED_MACHINE_RESOURCE_{tag}"), false);
+    ad.remove(tag);
+    found.ad = Some(ad);
+    found
+}
+
+/// What the inventory of a resource prints.
+struct InventoryOutput {
+    text: String,
+    /// The knob, the program and how that ended; none where something stands for it.
+    program_run: Option<(String, BString, Exit)>,
+}
+
+impl InventoryOutput {
+    fn from_text(text: String) -> Self {
+        InventoryOutput { text, program_run: None }
+    }
+
+    /// Says in a line that a program has failed, or that it has found nothing though somebody has it look.
+    fn warn_if_unsuccessful(&self, knobs: &SlotParameters<'_>, tag: &str, found: &DetectedResource) {
+        let Some((knob, program, exit)) = &self.program_run else { return };
+        let failed = *exit != Exit::Code(0);
+        let nothing = found.quantity == 0.0;
+        let what = match (failed, nothing) {
+            (true, true) => format!("'{program}' {exit} and has found none"),
+            (true, false) => {
+                format!("'{program}' {exit}; what it has printed counts all the same, as in a pool")
+            }
+            (false, true) if knobs.is_set(knob) => format!("'{program}' has found none"),
+            (false, _) => return,
+        };
+        let way = if is_gpus(tag) { "; --gpus FILE gives them some" } else { "" };
+        let outcome = if nothing { format!(": the slots have no {tag}{way}") } else { String::new() };
+        knobs.warn(format!("{knob}: {what}{outcome}"));
+    }
+}
+
+fn is_gpus(tag: &str) -> bool {
+    tag.eq_ignore_ascii_case("GPUs")
+}
+
+/// What the inventory of a resource prints: its program, or what stands for it; `None` where it has none.
+fn run_inventory(
+    knobs: &SlotParameters<'_>,
+    tag: &str,
+    around: &HostMeasurements,
+) -> Result<Option<InventoryOutput>, ConfigureError> {
+    let is_gpus = is_gpus(tag);
+    if let Some(given) = around.gpu_discovery_output.as_ref().filter(|_| is_gpus) {
+        return Ok(Some(InventoryOutput::from_text(given.clone())));
+    }
+    let knob = format!("MACHINE_RESOURCE_INVENTORY_{tag}");
+    let (knob, line) = match knobs.text(&knob) {
+        Some(line) => (knob, line),
+        None if is_gpus && knobs.text("MACHINE_RESOURCE_GPUS").is_none() => {
+            let Some(line) = gpu_discovery_command(knobs) else { return Ok(None) };
+            ("STARTD_DETECT_GPUS".to_owned(), line)
+        }
+        None => return Ok(None),
+    };
+    let argv = htc_base::text::arguments::parse_v1_raw_or_v2_quoted(&line)
+        .map_err(|error| knobs.parameter_error(&knob, error.to_string()))?;
+    let program = argv.first().cloned().unwrap_or_default();
+    let error = match knobs.world().run(&ExternalCommand::new(argv, INVENTORY_TIMEOUT)) {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            return Ok(Some(InventoryOutput { text, program_run: Some((knob, program, output.exit)) }));
+        }
+        Err(error) => error,
+    };
+    let why = match error.kind() {
+        ErrorKind::TimedOut => format!("'{program}' does not end, which a startd waits for, and was killed"),
+        _ => format!("'{program}' cannot be run: {error}"),
+    };
+    // A machine without the pool's own program has no cards to be found; 25.14 does not start there.
+    if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
+        if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
+            knobs.warn(format!(
+                "{knob}: {why}: the slots have no GPUs; --gpus FILE gives them some, --set-knob '{knob}=' leaves them out"
+            ));
+        }
+        return Ok(Some(InventoryOutput::from_text("DetectedGPUs = 0".to_owned())));
+    }
+    let way = format!("set {knob} to a program of this machine, or --set-knob '{knob}=' does without");
+    Err(knobs.parameter_error(&knob, format!("{why}; {way}")))
+}
+
+/// The command line that looks for GPUs where the configuration does not define them.
+fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
+    let arguments = knobs.text("STARTD_DETECT_GPUS")?;
+    let mut line = knobs.text("LIBEXEC").unwrap_or_default();
+    line.extend_from_slice(b"/condor_gpu_discovery ");
+    line.extend_from_slice(&arguments);
+    Some(line)
+}
+
+/// Takes off what is off line, and publishes the numbers of the machine.
+fn build_custom_resource(
+    knobs: &SlotParameters<'_>,
+    tag: &str,
+    found: DetectedResource,
+    published: &mut ClassAd,
+) -> CustomResource {
+    let DetectedResource { mut quantity, ids, offline, offline_ids, properties, ad, shared } = found;
+    let mut off: BTreeSet<String> = ids.iter().filter(|id| offline_ids.contains(id)).cloned().collect();
+    let as_reference = knobs.reproduces(Quirk::OfflineBelowZero);
+    if ids.is_empty() {
+        quantity -= offline;
+    } else if offline_ids.is_empty() && !as_reference {
+        // A number does nothing in 25.14 where there are ids.
+        let keep = ids.len().saturating_sub(offline.max(0.0) as usize);
+        off.extend(ids.iter().skip(keep).cloned());
+    }
+    if quantity < 0.0 && !as_reference {
+        knobs.warn(format!("OFFLINE_MACHINE_RESOURCE_{tag} takes off more than there is: 0 is left"));
+        quantity = 0.0;
+    }
+    let bound: Vec<usize> = (0..ids.len()).filter(|index| !off.contains(&ids[*index])).collect();
+    if !ids.is_empty() {
+        quantity = bound.len() as f64;
+    }
+    let number = if quantity.fract() == 0.0 { Value::Int(quantity as i64) } else { Value::Real(quantity) };
+    published.set(format!("Detected{tag}"), number.clone());
+    published.set(format!("Total{tag}"), number);
+    let name = format!("Offline{tag}");
+    if let Some(ad) = &ad {
+        published.update(ad);
+        if off.is_empty() && ad.contains(name.as_str()) {
+            published.set(name.as_str(), "");
+        }
+    }
+    if !off.is_empty() {
+        let names: Vec<&str> = ids.iter().filter(|id| off.contains(*id)).map(String::as_str).collect();
+        published.set(name, names.join(","));
+    }
+    let nested = knobs.boolean("USE_NESTED_CUSTOM_RESOURCE_PROPS", true);
+    let nesting = match knobs.boolean("VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS", nested) {
+        true => PropertyNesting::Verbose,
+        false if nested => PropertyNesting::Differing,
+        false => PropertyNesting::Lists,
+    };
+    let devices =
+        (!ids.is_empty()).then(|| Arc::new(Devices { ids, offline: off, properties, shared, nesting }));
+    CustomResource { tag: tag.to_owned(), quantity, machine_devices: devices, assigned: bound }
+}

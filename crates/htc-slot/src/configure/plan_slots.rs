@@ -1,0 +1,226 @@
+//! How many slots of which type (`slot_builder.cpp` initTypes, countTypes).
+
+use std::cell::RefCell;
+
+use super::parameters::{ConfigureError, SlotParameters};
+use crate::layout::{
+    SlotAllocation, SlotConfigFailureMode, SlotType, SlotVolumes, bind_devices, lay_out_slots,
+};
+use crate::resources::ResourceAmounts;
+use crate::settings::SlotKind;
+use crate::slot_type_shares::SlotTypeShares;
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_config::ConfigView;
+
+/// A slot as it was laid out, with what its type says of it.
+pub(super) struct PlannedSlot {
+    pub allocation: SlotAllocation,
+    pub kind: SlotKind,
+    /// What its name begins with.
+    pub name_prefix: String,
+    /// The disk that all slots of its volume have together, in KiB.
+    pub provisioned_disk: i64,
+}
+
+/// Lays the slots out on a machine that has `machine`, with the directories for jobs on these volumes.
+pub(super) fn plan_slots(
+    knobs: &SlotParameters<'_>,
+    machine: &ResourceAmounts,
+    volumes: &SlotVolumes,
+) -> Result<Vec<PlannedSlot>, ConfigureError> {
+    let mode = read_failure_mode(knobs);
+    let mut types = read_slot_types(knobs, machine, mode)?;
+    if let (Some(reason), SlotConfigFailureMode::Abort) = (&volumes.shared.execute_problem, mode) {
+        return Err(ConfigureError::Layout(reason.to_owned()));
+    }
+    // 25.14 makes nothing of a machine that has less than nothing.
+    if machine.cpus < 1.0 || machine.custom.iter().any(|custom| custom.quantity < 0.0) {
+        types.clear();
+    }
+    let mut layout = lay_out_slots(machine, volumes, &types, mode).map_err(ConfigureError::Layout)?;
+    let (world, quirks) = (knobs.world(), knobs.quirks());
+    bind_devices(&mut layout, machine, &types, &|devices, index, wanted| {
+        devices.is_wanted(index, wanted, world, quirks)
+    });
+    if mode == SlotConfigFailureMode::Abort
+        && let Some(broken) = layout.slots.iter().find_map(|slot| slot.broken.as_ref())
+    {
+        return Err(ConfigureError::Layout(broken.reason.clone()));
+    }
+    layout.warnings.iter().for_each(|warning| knobs.warn(warning));
+    let missing: Vec<(usize, &str)> = (1..)
+        .zip(&layout.slots)
+        .filter_map(|(number, slot)| Some((number, slot.volume.execute_problem.as_deref()?)))
+        .collect();
+    match missing.first() {
+        Some((_, reason)) if missing.len() == layout.slots.len() => {
+            knobs.warn(format!("no slot can be used: {reason}; make that directory"));
+        }
+        _ => missing.iter().for_each(|(number, reason)| {
+            knobs.warn(format!("slot {number} cannot be used: {reason}; make that directory"));
+        }),
+    }
+    let provisioned = layout.provisioned;
+    Ok(layout
+        .slots
+        .into_iter()
+        .map(|laid_out| {
+            let id = laid_out.type_id;
+            let kind = if is_partitionable(knobs, id) { SlotKind::Partitionable } else { SlotKind::Static };
+            let provisioned = provisioned.get(&laid_out.volume.id).copied().unwrap_or(0);
+            PlannedSlot {
+                allocation: laid_out,
+                kind,
+                name_prefix: slot_name_prefix(knobs, id),
+                provisioned_disk: provisioned,
+            }
+        })
+        .collect())
+}
+
+/// The types of slots that there are to be, and how many of each.
+fn read_slot_types(
+    knobs: &SlotParameters<'_>,
+    machine: &ResourceAmounts,
+    mode: SlotConfigFailureMode,
+) -> Result<Vec<SlotType>, ConfigureError> {
+    for knob in ["SLOT_TYPE_0", "NUM_SLOTS_TYPE_0"] {
+        if knobs.text(knob).is_some() {
+            let error =
+                knobs.parameter_error(knob, "type 0 stands for slots without a type and cannot be defined");
+            match mode {
+                SlotConfigFailureMode::Abort => return Err(error),
+                _ => knobs.warn(format!("{error}; it is ignored")),
+            }
+        }
+    }
+    let tags: Vec<String> = machine.custom.iter().map(|custom| custom.tag.clone()).collect();
+    let mut types = Vec::new();
+    for (id, count) in read_slot_counts(knobs, machine.cpus as i64)? {
+        let shares = if id == 0 { Ok(SlotTypeShares::default()) } else { read_shares(knobs, id, &tags) };
+        match shares {
+            Ok(shares) => {
+                types.push(SlotType { id, shares, count, backfill: id != 0 && is_backfill(knobs, id) })
+            }
+            Err(error) if mode == SlotConfigFailureMode::Abort || mode == SlotConfigFailureMode::Clear => {
+                return Err(error);
+            }
+            Err(error) if knobs.reproduces(Quirk::SlotTypeUnmade) => {
+                knobs.warn(format!("{error}; there will be no slot of this type"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(types)
+}
+
+/// The types of which there are to be slots, and how many of each; type 0 where none is named.
+fn read_slot_counts(knobs: &SlotParameters<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureError> {
+    let types = clamp_with_warning(knobs, "MAX_SLOT_TYPES", knobs.int("MAX_SLOT_TYPES", 10), MAX_SLOT_TYPES);
+    let named = (1..=types).map(|id| (id, knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0)));
+    let mut counts: Vec<(u32, i64)> = named.filter(|(_, count)| *count != 0).collect();
+    if counts.is_empty() {
+        let count = match knobs.int_if_set("NUM_SLOTS")? {
+            Some(count) => count,
+            None if is_partitionable(knobs, 0) => 1,
+            None => cpus,
+        };
+        counts.push((0, count));
+    }
+    counts.retain(|(_, count)| *count > 0);
+    let counted = counts.into_iter().map(|(id, count)| {
+        let knob = if id == 0 { "NUM_SLOTS".to_owned() } else { format!("NUM_SLOTS_TYPE_{id}") };
+        (id, clamp_with_warning(knobs, &knob, count, MAX_SLOTS))
+    });
+    Ok(counted.collect())
+}
+
+/// More types and more slots of one than any machine has are a slip of the finger.
+const MAX_SLOT_TYPES: u32 = 10_000;
+const MAX_SLOTS: u32 = 100_000;
+
+/// What a knob asks for, but no more than so many, which is said.
+fn clamp_with_warning(knobs: &SlotParameters<'_>, knob: &str, asked: i64, limit: u32) -> u32 {
+    let asked = asked.max(0);
+    if asked > i64::from(limit) {
+        knobs.warn(format!("{knob} = {asked}: only the first {limit} count here; a startd has no limit"));
+    }
+    u32::try_from(asked).unwrap_or(limit).min(limit)
+}
+
+/// The slots that a configuration asks for.
+#[derive(Debug)]
+pub struct RequestedSlots {
+    /// Of each type its number, how many of it, and what their names begin with.
+    pub types: Vec<(u32, u32, String)>,
+    /// What is wrong with what is asked for.
+    pub warnings: Vec<String>,
+}
+
+/// The slots that a configuration asks for on a machine with so many processors.
+///
+/// # Errors
+/// NUM_SLOTS is no number, with which no startd starts.
+pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots, ConfigureError> {
+    let warnings = RefCell::default();
+    let knobs = SlotParameters::new(view, &warnings, QuirkMode::Manual);
+    let counts = read_slot_counts(&knobs, cpus)?;
+    let types = counts.into_iter().map(|(id, count)| (id, count, slot_name_prefix(&knobs, id))).collect();
+    Ok(RequestedSlots { types, warnings: warnings.into_inner() })
+}
+
+/// What the names of slots of a type begin with.
+fn slot_name_prefix(knobs: &SlotParameters<'_>, id: u32) -> String {
+    let prefix = knobs.string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"));
+    prefix.or_else(|| knobs.string("STARTD_RESOURCE_PREFIX")).unwrap_or_else(|| "slot".into())
+}
+
+fn is_partitionable(knobs: &SlotParameters<'_>, id: u32) -> bool {
+    let knob = format!("SLOT_TYPE_{id}_PARTITIONABLE");
+    if id != 0 || knobs.text(&knob).is_some() || !knobs.is_set("NUM_SLOTS") {
+        return knobs.boolean(&knob, id == 0);
+    }
+    // By the manual NUM_SLOTS is how to have static slots in any version.
+    let quirk = Quirk::NumSlotsPartitionable;
+    let is_reference = knobs.reproduces(quirk);
+    if !is_reference {
+        knobs.warn(format!(
+            "NUM_SLOTS makes static slots, as the manual says; {}; SLOT_TYPE_0_PARTITIONABLE says it for both",
+            quirk.told()
+        ));
+    }
+    is_reference
+}
+
+/// Whether slots of a type are of the second copy of the machine.
+fn is_backfill(knobs: &SlotParameters<'_>, id: u32) -> bool {
+    knobs.boolean(&format!("SLOT_TYPE_{id}_BACKFILL"), false)
+}
+
+fn read_shares(
+    knobs: &SlotParameters<'_>,
+    id: u32,
+    tags: &[String],
+) -> Result<SlotTypeShares, ConfigureError> {
+    let knob = format!("SLOT_TYPE_{id}");
+    let text = knobs.string(&knob).unwrap_or_default();
+    SlotTypeShares::parse(&text, tags, knobs.quirks()).map_err(|error| {
+        let line = text.replace('\n', " ");
+        let width = error.span.len().max(1);
+        let caret = format!("{}{}", " ".repeat(text[..error.span.start].chars().count()), "^".repeat(width));
+        ConfigureError::Parameter {
+            name: knob.clone(),
+            problem: error.to_string(),
+            origin: knobs.origin(&knob),
+            excerpt: Some(format!("{line}\n{caret}")),
+        }
+    })
+}
+
+fn read_failure_mode(knobs: &SlotParameters<'_>) -> SlotConfigFailureMode {
+    match knobs.string("SLOT_CONFIG_FAILURE_MODE").unwrap_or_default().to_ascii_uppercase().as_str() {
+        "ABORT" => SlotConfigFailureMode::Abort,
+        "CLEAR" => SlotConfigFailureMode::Clear,
+        _ => SlotConfigFailureMode::Continue,
+    }
+}

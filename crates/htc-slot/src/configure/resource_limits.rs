@@ -1,0 +1,219 @@
+//! Requirements and WithinResourceLimits of a slot (`Reqexp.cpp`, `MachAttributes::withinLimitsExpression`).
+
+use super::parameters::{ConfigureError, SlotParameters};
+use crate::settings::{SlotKind, SlotRequirements};
+use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
+
+const CPUS_AND_MEMORY_LIMITS: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && \
+     MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory && \
+     MY.Disk > 0";
+
+/// The older form, by STARTD_JOB_HAS_REQUEST_ATTRS: requests edited on the way to the execution point come first.
+const EDITED_REQUEST_LIMITS: &str = "ifThenElse(TARGET._condor_RequestCpus =!= UNDEFINED,\
+     MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
+     ifThenElse(TARGET.RequestCpus =!= UNDEFINED,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
+     ifThenElse(TARGET._condor_RequestMemory =!= UNDEFINED,\
+     MY.Memory > 0 && TARGET._condor_RequestMemory <= MY.Memory,\
+     ifThenElse(TARGET.RequestMemory =!= UNDEFINED,MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory,FALSE)) && \
+     ifThenElse(TARGET._condor_RequestDisk =!= UNDEFINED,\
+     MY.Disk > 0 && TARGET._condor_RequestDisk <= MY.Disk,\
+     ifThenElse(TARGET.RequestDisk =!= UNDEFINED,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,FALSE))";
+
+/// Where jobs have no network (NO_JOB_NETWORKING of the starter), they have to do without.
+const NO_NETWORK_CLAUSE: &str = " && TARGET.WantJobNetworking =?= false";
+
+/// What WithinResourceLimits is made of.
+#[derive(Clone, Copy)]
+pub(super) struct ResourceLimitInputs<'a> {
+    /// The custom resources.
+    pub tags: &'a [String],
+    /// Whether a consumption policy says what jobs take.
+    pub has_consumption_policy: bool,
+    /// Whether jobs have a network.
+    pub has_network: bool,
+}
+
+/// The text of WithinResourceLimits on a machine with these custom resources.
+fn resource_limits_text(knobs: &SlotParameters<'_>, limited: ResourceLimitInputs<'_>) -> String {
+    let ResourceLimitInputs { tags, has_consumption_policy: consumption, has_network: network } = limited;
+    if let Some(own) = knobs.string("WithinResourceLimits") {
+        return own;
+    }
+    let clause = if network { "" } else { NO_NETWORK_CLAUSE };
+    if consumption {
+        return consumption_limits_text(tags, clause);
+    }
+    let edited = knobs.boolean("STARTD_JOB_HAS_REQUEST_ATTRS", false);
+    let mut text = match (edited, knobs.string("CATALOG_SPACE")) {
+        (true, _) => EDITED_REQUEST_LIMITS.to_owned(),
+        (false, Some(space)) => {
+            format!("{CPUS_AND_MEMORY_LIMITS} && (TARGET.RequestDisk - {space}) <= MY.Disk")
+        }
+        (false, None) => format!("{CPUS_AND_MEMORY_LIMITS} && TARGET.RequestDisk <= MY.Disk"),
+    };
+    for tag in tags {
+        let wanted = if edited {
+            format!(
+                "ifThenElse(TARGET._condor_Request{tag} is UNDEFINED,TARGET.Request{tag},TARGET._condor_Request{tag})"
+            )
+        } else {
+            format!("TARGET.Request{tag}")
+        };
+        text += &format!(" && (TARGET.Request{tag} is UNDEFINED ||MY.{tag} >= {wanted})");
+    }
+    text + clause
+}
+
+/// The same by what a job takes (`consumptionLimitsExpression`).
+fn consumption_limits_text(tags: &[String], clause: &str) -> String {
+    let mut assets: Vec<&str> =
+        ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)).collect();
+    assets.sort_by_key(|asset| asset.to_ascii_lowercase());
+    let part = |asset: &&str| {
+        format!(
+            "ifThenElse(TARGET._cp_orig_Request{asset} isnt UNDEFINED, TARGET.Request{asset} <= MY.{asset}, \
+             MY.Consumption{asset} <= MY.{asset})"
+        )
+    };
+    format!("({}{clause})", assets.iter().map(part).collect::<Vec<_>>().join(" && "))
+}
+
+/// `Consumption<Resource>` of a slot with a consumption policy.
+pub(super) fn publish_consumption(
+    knobs: &SlotParameters<'_>,
+    tags: &[String],
+    ad: &mut ClassAd,
+) -> Result<(), ConfigureError> {
+    for asset in ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)) {
+        let default = format!("ifthenelse(target.Request{asset} =?= undefined, 0, target.Request{asset})");
+        let expr = match knobs.parse_expr(&format!("CONSUMPTION_{asset}"))? {
+            Some(expr) => Some(expr),
+            None => Expr::parse(default.as_bytes()).ok(),
+        };
+        if let Some(expr) = expr {
+            ad.insert(format!("Consumption{asset}").as_str(), expr);
+        }
+    }
+    Ok(())
+}
+
+/// Returns WithinResourceLimits. A resource whose name begins with a digit leaves the slots without it, as in the
+/// reference, which fails to parse its own text and goes on.
+fn resource_limits_expr(
+    knobs: &SlotParameters<'_>,
+    limited: ResourceLimitInputs<'_>,
+) -> Result<Option<Expr>, ConfigureError> {
+    let text = resource_limits_text(knobs, limited);
+    let error = match Expr::parse_with(text.as_bytes(), knobs.dialect()) {
+        Ok(expr) => return Ok(Some(expr)),
+        Err(error) => error,
+    };
+    let starts_with_digit = |tag: &&String| tag.starts_with(|first: char| first.is_ascii_digit());
+    let odd = limited.tags.iter().find(starts_with_digit);
+    if let Some(tag) = odd.filter(|_| knobs.string("WithinResourceLimits").is_none()) {
+        knobs.warn(format!(
+            "MACHINE_RESOURCE_{tag}: {tag} is not a valid attribute name, so that WithinResourceLimits is undefined and no \
+             job matches; choose a name that begins with a letter"
+        ));
+        return Ok(None);
+    }
+    Err(ConfigureError::Parameter {
+        name: "WithinResourceLimits".into(),
+        problem: error.to_string(),
+        origin: knobs.origin("WithinResourceLimits"),
+        excerpt: Some(error.render(text.as_bytes())),
+    })
+}
+
+/// Requirements of a slot. Clauses that the administrator named are put into the internal ad as well.
+pub(super) fn build_requirements(
+    knobs: &SlotParameters<'_>,
+    kind: SlotKind,
+    start: &Expr,
+    limited: ResourceLimitInputs<'_>,
+    internal: &mut ClassAd,
+) -> Result<SlotRequirements, ConfigureError> {
+    let limits = resource_limits_expr(knobs, limited)?;
+    let healthy = publish_health(knobs, internal)?;
+    // Those of partitionable slots count for static ones as well.
+    let list = match kind {
+        SlotKind::Dynamic => DYNAMIC_SLOT_CLAUSES,
+        SlotKind::Partitionable | SlotKind::Static => "PSLOT_REQUIREMENTS_CLAUSES",
+    };
+    let (general, of_kind) = (knobs.words(ALL_SLOTS_CLAUSES), knobs.words(list));
+    let plain = !healthy && general.is_empty() && of_kind.is_empty();
+    let mut names: Vec<String> = Vec::new();
+    let add = |list: &str, words: Vec<String>, names: &mut Vec<String>, internal: &mut ClassAd| {
+        for name in words {
+            let ours = ["Start", "WithinResourceLimits"].into_iter().chain(healthy.then_some("Healthy"));
+            let stands =
+                ours.chain(names.iter().map(String::as_str)).any(|own| own.eq_ignore_ascii_case(&name));
+            if !stands && add_clause(knobs, list, &name, internal) {
+                names.push(name);
+            }
+        }
+    };
+    add(ALL_SLOTS_CLAUSES, general, &mut names, internal);
+    let before = names.len();
+    add(list, of_kind, &mut names, internal);
+    let clauses = names.iter().map(|name| AttrName::from(name.as_str())).collect();
+    let start_name = if plain { "Start" } else { "START" };
+    names.splice(before..before, [start_name.to_owned(), "WithinResourceLimits".to_owned()]);
+    if healthy {
+        names.insert(0, "Healthy".to_owned());
+    }
+    let text = names.join(" && ");
+    let whole = Expr::parse_with(text.as_bytes(), knobs.dialect())
+        .map_err(|error| knobs.parameter_error(ALL_SLOTS_CLAUSES, error.to_string()))?;
+    Ok(SlotRequirements { start: start.clone(), limits, expr: whole, clauses })
+}
+
+/// The list of clauses for all slots.
+const ALL_SLOTS_CLAUSES: &str = "SLOT_REQUIREMENTS_CLAUSES";
+/// That for dynamic ones.
+const DYNAMIC_SLOT_CLAUSES: &str = "DSLOT_REQUIREMENTS_CLAUSES";
+
+/// Puts a clause that the administrator named into the internal ad; tells whether it is one of Requirements (`Resource::reqexp_config`).
+fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut ClassAd) -> bool {
+    let Some(text) = knobs.text(name) else {
+        // For all slots it may also be what they have anyway.
+        let stands = list == ALL_SLOTS_CLAUSES && internal.contains(name);
+        if !stands {
+            knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
+        }
+        return stands;
+    };
+    match Expr::parse_with(&text, knobs.dialect()) {
+        Ok(expr) => {
+            internal.insert(name, expr);
+            true
+        }
+        Err(error) => {
+            let (stays, follows) = match list {
+                DYNAMIC_SLOT_CLAUSES => (false, "it is left out"),
+                _ => (true, "no job will match"),
+            };
+            knobs.warn(format!("the clause {name} of {list} is no expression: {error}; {follows}"));
+            stays
+        }
+    }
+}
+
+/// STARTD_HEALTH_EXPRS becomes `Healthy = min({ ..., 1 })`: undefined checks count as healthy.
+fn publish_health(knobs: &SlotParameters<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
+    let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
+    let parse = |text: String| {
+        Expr::parse_with(text.as_bytes(), knobs.dialect())
+            .map_err(|error| knobs.parameter_error("STARTD_HEALTH_EXPRS", error.to_string()))
+    };
+    let inner = checks.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(&checks);
+    internal.insert("HealthExprs", parse(format!("{{ {inner} }}"))?);
+    internal.insert("Healthy", parse(format!("min({{ {inner},1 }})"))?);
+    let count =
+        match internal.get("HealthExprs").map(|list| Context::new(knobs.world()).my(internal).eval(&list)) {
+            Some(Value::List(checks)) => checks.items().len(),
+            _ => 1,
+        };
+    internal.insert("HealthFactor", parse(format!("sum(HealthExprs) / {count}.0"))?);
+    Ok(true)
+}

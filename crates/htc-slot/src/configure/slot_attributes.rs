@@ -1,0 +1,50 @@
+//! Attributes an administrator adds to slot ads: STARTD_ATTRS and its kin (`Resource::publish_static`).
+
+use bstr::BString;
+
+use super::parameters::SlotParameters;
+use htc_base::quirks::Quirk;
+use htc_classad::{ClassAd, Expr};
+
+/// Puts them into `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
+pub(super) fn publish_slot_attributes(
+    knobs: &SlotParameters<'_>,
+    global: &SlotParameters<'_>,
+    id: &str,
+    ad: &mut ClassAd,
+) {
+    // First, for all slots alike, what the global lists say (`config_fill_ad`), of which STARTD_EXPRS is the old name.
+    for name in ["STARTD_ATTRS", "STARTD_EXPRS", "SYSTEM_STARTD_ATTRS"]
+        .into_iter()
+        .flat_map(|list| global.words(list))
+    {
+        insert_parsed(global, &name, global.text(&name).as_ref(), ad);
+    }
+    // Then with the slot's own values; its type's list takes the place of the global one.
+    let id = id.split('_').next().unwrap_or(id);
+    let mut names = knobs.words("STARTD_ATTRS");
+    if !knobs.reproduces(Quirk::TypeAttrsHideSlotValues) {
+        names.extend(global.words("STARTD_ATTRS"));
+    }
+    names.extend(knobs.words(&format!("{id}_STARTD_ATTRS")));
+    let lists = ["STARTD_LATCH_EXPRS", "SYSTEM_STARTD_ATTRS", "SYSTEM_STARTD_LATCH_EXPRS"];
+    names.extend(lists.into_iter().flat_map(|list| knobs.words(list)));
+    for name in names {
+        let own = knobs.text(&format!("{id}_{name}"));
+        match own.or_else(|| knobs.text_or_empty(&name)) {
+            Some(text) if text.is_empty() => drop(ad.remove(&name)),
+            Some(text) => insert_parsed(knobs, &name, Some(&text), ad),
+            None => {}
+        }
+    }
+}
+
+fn insert_parsed(knobs: &SlotParameters<'_>, name: &str, text: Option<&BString>, ad: &mut ClassAd) {
+    let Some(text) = text else { return };
+    match Expr::parse_with(text, knobs.dialect()) {
+        Ok(expr) => ad.insert(name, expr),
+        Err(error) => knobs.warn(format!(
+            "the attribute {name} of the slots is no expression: {error}; did you forget to quote a string?"
+        )),
+    }
+}

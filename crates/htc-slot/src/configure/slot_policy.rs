@@ -1,0 +1,114 @@
+//! Policy expressions as attributes of the internal ad (`ResMgr::init_config_classad`,
+//! `Resource::publish_slot_config_overrides`).
+
+use std::cell::RefCell;
+
+use super::parameters::{ConfigureError, SlotParameters};
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_classad::{ClassAd, Expr, Value};
+use htc_config::ConfigView;
+
+/// Copied from knobs of their own name, with what stands in for a knob that is not defined.
+const POLICY_DEFAULTS: [(&str, Option<&str>); 26] = [
+    ("SUSPEND", Some("false")),
+    ("CONTINUE", Some("true")),
+    ("PREEMPT", Some("false")),
+    ("KILL", Some("false")),
+    ("WANT_SUSPEND", Some("false")),
+    ("WANT_VACATE", Some("true")),
+    ("WANT_HOLD", Some("false")),
+    ("WANT_HOLD_REASON", None),
+    ("WANT_HOLD_SUBCODE", None),
+    ("CLAIM_WORKLIFE", None),
+    ("MaxJobRetirementTime", None),
+    ("PERIODIC_CHECKPOINT", None),
+    ("RunBenchmarks", None),
+    ("Rank", None),
+    ("SUSPEND_VANILLA", None),
+    ("CONTINUE_VANILLA", None),
+    ("PREEMPT_VANILLA", None),
+    ("KILL_VANILLA", None),
+    ("WANT_SUSPEND_VANILLA", None),
+    ("WANT_VACATE_VANILLA", None),
+    ("START_BACKFILL", None),
+    ("EVICT_BACKFILL", None),
+    ("FetchWorkDelay", None),
+    ("HIBERNATE", None),
+    ("Unhibernate", Some("MY.MachineLastMatchTime =!= UNDEFINED")),
+    ("STARTD_REHOME_ALLOW_REBOOT", None),
+];
+
+/// Used for jobs of universe 13 by the manual; 25.14 never looks them up (quirk `vm-policy-knobs-dead`).
+const VM_POLICY_PARAMETERS: [&str; 6] =
+    ["SUSPEND_VM", "CONTINUE_VM", "PREEMPT_VM", "KILL_VM", "WANT_SUSPEND_VM", "WANT_VACATE_VM"];
+
+/// The policy of one slot, as its internal ad has it. `slot` is the configuration as the slot sees it, `global` as the
+/// daemon does.
+///
+/// # Errors
+/// START or MachineMaxVacateTime does not parse.
+pub fn read_slot_policy(
+    slot: ConfigView<'_>,
+    global: ConfigView<'_>,
+    quirks: QuirkMode,
+) -> Result<ClassAd, ConfigureError> {
+    let warnings = RefCell::default();
+    let mut ad = ClassAd::new();
+    let of = |view| SlotParameters::new(view, &warnings, quirks);
+    publish_policy(&of(slot), &of(global), &mut ad)?;
+    Ok(ad)
+}
+
+/// START as an expression. One that does not parse is an error with its place, or silently `error` in 25.14.
+pub(super) fn start_expression(knobs: &SlotParameters<'_>) -> Result<Expr, ConfigureError> {
+    match knobs.parse_expr("START") {
+        Ok(expr) => Ok(expr.unwrap_or_else(|| Expr::literal(Value::Bool(true)))),
+        Err(_) if knobs.reproduces(Quirk::StartSyntaxSilent) => Ok(Expr::literal(Value::Error)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts the policy of one slot into its internal ad.
+pub(super) fn publish_policy(
+    knobs: &SlotParameters<'_>,
+    global: &SlotParameters<'_>,
+    ad: &mut ClassAd,
+) -> Result<(), ConfigureError> {
+    // One that does not parse gets into the ad with Requirements only, which spells it otherwise.
+    let name = if knobs.parse_expr("START").is_ok() { "START" } else { "Start" };
+    ad.insert(name, start_expression(knobs)?);
+    for (name, default) in POLICY_DEFAULTS {
+        // A value of the slot's type that does not parse leaves the global one.
+        let expr = knobs.expr_or_warn(name).or_else(|| global.expr_or_warn(name));
+        let default = || default.and_then(|text| Expr::parse(text.as_bytes()).ok());
+        if let Some(expr) = expr.or_else(default) {
+            ad.insert(name, expr);
+        }
+    }
+    let vacate = knobs.parse_expr("MachineMaxVacateTime")?;
+    ad.insert("MachineMaxVacateTime", vacate.unwrap_or_else(|| Expr::literal(Value::Int(600))));
+    if !knobs.reproduces(Quirk::VmPolicyKnobsDead) {
+        for name in VM_POLICY_PARAMETERS {
+            if let Some(expr) = knobs.expr_or_warn(name) {
+                ad.insert(name, expr);
+            }
+        }
+    }
+    ad.insert("IsOwner", is_owner_expression(knobs, global));
+    // The knob is SLOT_WEIGHT: one that is named as the attribute has no effect.
+    let weight = knobs.parse_expr("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
+    if let Some(weight) = weight {
+        ad.insert("SlotWeight", weight);
+    }
+    let busy = knobs.expr_or_warn("CpuBusy").or_else(|| global.expr_or_warn("cpu_busy"));
+    ad.insert("CpuBusy", busy.unwrap_or_else(|| Expr::literal(Value::Bool(false))));
+    Ok(())
+}
+
+/// IsOwner is tried first; of the slot's type 25.14 knows that name only (p45).
+fn is_owner_expression(knobs: &SlotParameters<'_>, global: &SlotParameters<'_>) -> Expr {
+    let by_type = if knobs.reproduces(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
+    let expr = knobs.expr_or_warn("IsOwner").or_else(|| by_type.expr_or_warn("IS_OWNER"));
+    expr.or_else(|| Expr::parse(b"(START =?= False)").ok())
+        .unwrap_or_else(|| Expr::literal(Value::Bool(false)))
+}

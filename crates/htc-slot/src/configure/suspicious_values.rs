@@ -1,0 +1,66 @@
+//! Values of HIBERNATE and of the backfill expressions that come to nothing, in a pool as well: each is told in a line.
+
+use super::parameters::SlotParameters;
+use crate::settings::SlotPlan;
+use crate::sleep_state::SleepState;
+use htc_classad::{Expr, Value};
+
+/// What people write for a truth value, which is the name of an attribute instead.
+const BOOLEAN_LOOKALIKES: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
+
+/// The expressions of this name that slots have, each once.
+fn distinct_slot_expressions(slots: &[SlotPlan], name: &str) -> Vec<Expr> {
+    let mut found: Vec<Expr> = Vec::new();
+    for expr in slots.iter().filter_map(|slot| slot.config.get(name)) {
+        if !found.contains(&expr) {
+            found.push(expr);
+        }
+    }
+    found
+}
+
+/// What HIBERNATE asks for. `looked_at` is whether HIBERNATE_CHECK_INTERVAL has anybody look.
+pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], looked_at: bool) {
+    let known = |text: &str| {
+        SleepState::from_name(text).is_some()
+            || ["", "0"].contains(&text)
+            || text.eq_ignore_ascii_case("NONE")
+    };
+    for expr in distinct_slot_expressions(slots, "HIBERNATE") {
+        let text = expr.unparse_old();
+        if !looked_at {
+            knobs.warn(format!(
+                "HIBERNATE = {text}: HIBERNATE_CHECK_INTERVAL is not above 0, so that nobody looks at it, as in a pool"
+            ));
+            continue;
+        }
+        let what = match (expr.as_literal(), expr.as_attribute()) {
+            (Some(Value::Str(state)), _) if known(&state.to_string()) => continue,
+            (Some(Value::Str(_)), _) => "is no sleep state: use \"S1\" to \"S5\", or a name such as \"RAM\"",
+            (Some(Value::Undefined), _) => continue,
+            (Some(_), _) => "is no text such as \"S3\"",
+            (None, Some(name)) if known(&name.to_string()) => {
+                "is the name of an attribute: put it into quotes"
+            }
+            (None, _) => continue,
+        };
+        knobs.warn(format!("HIBERNATE = {text} {what}; the machine stays awake, as in a pool"));
+    }
+}
+
+/// START_BACKFILL and EVICT_BACKFILL, where there is backfill.
+pub(super) fn check_backfill(knobs: &SlotParameters<'_>, slots: &[SlotPlan]) {
+    for name in ["START_BACKFILL", "EVICT_BACKFILL"] {
+        for expr in distinct_slot_expressions(slots, name) {
+            let what = match (expr.as_literal(), expr.as_attribute()) {
+                (Some(Value::Bool(_) | Value::Int(_) | Value::Real(_) | Value::Undefined), _) => continue,
+                (Some(_), _) => "is neither true nor false",
+                (None, Some(word)) if BOOLEAN_LOOKALIKES.iter().any(|it| word == **it) => {
+                    "is the name of an attribute: write True or False"
+                }
+                (None, _) => continue,
+            };
+            knobs.warn(format!("{name} = {} {what}; it counts as false, as in a pool", expr.unparse_old()));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Consumption policies: what a job takes from a partitionable slot is what `CONSUMPTION_<Resource>` says, whatever it asks for
+//! (`consumption_policy.cpp`).
+
+use super::resources::{CustomResource, ResourceAmounts};
+use super::slot::Slot;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Value};
+
+/// Least part of a processor that a dynamic slot gets.
+const MIN_DYNAMIC_SLOT_CPUS: f64 = 1.0 / 128.0;
+
+impl Slot {
+    /// The job as a dynamic slot with this ad looks at it: its requests are what it takes; what it asked for stands in `_cp_orig_`
+    /// (`cp_override_requested`).
+    pub(super) fn job_with_consumption(
+        &self,
+        live: &ClassAd,
+        job: &ClassAd,
+        world: &dyn World,
+    ) -> Option<ClassAd> {
+        if !self.plan.has_consumption_policy {
+            return None;
+        }
+        let mut job = job.clone();
+        for asset in self.asset_names() {
+            let request = format!("Request{asset}");
+            let Some(asked) = job.get(request.as_str()) else { continue };
+            let taken = evaluate_consumption(live, &job, &asset, world).unwrap_or(-1.0);
+            job.insert(format!("_cp_orig_{request}").as_str(), asked);
+            let value = if taken.fract() == 0.0 { Value::Int(taken as i64) } else { Value::Real(taken) };
+            job.set(request.as_str(), value);
+        }
+        Some(job)
+    }
+
+    fn asset_names(&self) -> Vec<String> {
+        let tags = self.amounts.custom.iter().map(|custom| custom.tag.clone());
+        ["Cpus", "Memory", "Disk"].map(str::to_owned).into_iter().chain(tags).collect()
+    }
+
+    /// What a dynamic slot for the job gets.
+    pub(super) fn consumption_amounts(
+        &self,
+        job: &ClassAd,
+        world: &dyn World,
+    ) -> Result<ResourceAmounts, String> {
+        let of = |asset: &str| {
+            evaluate_consumption(&self.live_ad, job, asset, world)
+                .filter(|taken| *taken >= 0.0)
+                .ok_or_else(|| format!("CONSUMPTION_{asset} gives no number of 0 or more for the job"))
+        };
+        let custom = self.amounts.custom.iter().map(|custom| {
+            Ok(CustomResource {
+                tag: custom.tag.clone(),
+                quantity: of(&custom.tag)?,
+                machine_devices: custom.machine_devices.clone(),
+                assigned: Vec::new(),
+            })
+        });
+        let custom = custom.collect::<Result<Vec<_>, String>>()?;
+        let (cpus, memory) = (of("Cpus")?.max(MIN_DYNAMIC_SLOT_CPUS), of("Memory")? as i64);
+        let whole = !self.amounts.fractional_cpus;
+        Ok(ResourceAmounts {
+            cpus: if whole { cpus.max(1.0) } else { cpus },
+            fractional_cpus: self.amounts.fractional_cpus,
+            memory: if whole { memory.max(1) } else { memory },
+            swap: 0,
+            disk: of("Disk")?.ceil() as i64,
+            custom,
+            is_backfill: self.amounts.is_backfill,
+        })
+    }
+}
+
+/// Consumption<Asset> of the slot for a job; a request that is missing counts as 0 (`cp_compute_consumption`).
+fn evaluate_consumption(live: &ClassAd, job: &ClassAd, asset: &str, world: &dyn World) -> Option<f64> {
+    let request = format!("Request{asset}");
+    let mut job = job.clone();
+    // What a schedd put in comes before what the job says.
+    if let Some(edited) = job.get(format!("_condor_{request}").as_str()) {
+        job.insert(request.as_str(), edited);
+    }
+    if !job.contains(request.as_str()) {
+        job.set(request.as_str(), 0i64);
+    }
+    Context::new(world).my(live).target(&job).real(format!("Consumption{asset}"))
+}

@@ -1,0 +1,166 @@
+//! A condition that is not true, and the values that it saw.
+
+use serde::Serialize;
+
+use htc_classad::{ClassAd, Context, Expr, Value};
+
+/// Conditions within conditions are followed so far.
+const MAX_DEPTH: usize = 8;
+
+/// A value is shown up to this length.
+const MAX_VALUE_LENGTH: usize = 120;
+
+/// A condition that is not true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EvaluatedCondition {
+    /// The attribute it stands in, such as `START`.
+    pub attribute: String,
+    /// The condition.
+    pub text: String,
+    /// Its value.
+    pub value: String,
+    /// The attributes that it names, with their values.
+    pub seen: Vec<String>,
+}
+
+impl std::fmt::Display for EvaluatedCondition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)?;
+        if self.text != self.value {
+            write!(f, " is {}", self.value)?;
+        }
+        if self.seen.is_empty() { Ok(()) } else { write!(f, " ({})", self.seen.join(", ")) }
+    }
+}
+
+/// All conditions of Requirements that are not true, each with the attribute that it stands in.
+pub(super) fn untrue_conditions(ad: &ClassAd, context: &Context<'_>) -> Vec<EvaluatedCondition> {
+    let mut found = Vec::new();
+    if let Some(expr) = ad.get("Requirements") {
+        collect_untrue_conditions((ad, "Requirements"), context, (&expr, 0), &mut found);
+    }
+    found
+}
+
+fn collect_untrue_conditions(
+    (ad, attribute): (&ClassAd, &str),
+    context: &Context<'_>,
+    (expr, depth): (&Expr, usize),
+    found: &mut Vec<EvaluatedCondition>,
+) {
+    let value = context.eval(expr);
+    if value.truth() == Some(true) {
+        return;
+    }
+    if depth < MAX_DEPTH {
+        if let Some((left, right)) = expr.as_conjunction() {
+            collect_untrue_conditions((ad, attribute), context, (&left, depth), found);
+            collect_untrue_conditions((ad, attribute), context, (&right, depth), found);
+            return;
+        }
+        // START and WithinResourceLimits stand in Requirements by name only.
+        if let Some(name) = expr.as_attribute()
+            && let Some(inner) = ad.get(&name)
+            && inner.as_literal().is_none()
+        {
+            collect_untrue_conditions((ad, &name.to_string()), context, (&inner, depth + 1), found);
+            return;
+        }
+    }
+    found.push(EvaluatedCondition {
+        attribute: expr.as_attribute().map_or_else(|| attribute.to_owned(), |name| name.to_string()),
+        text: shorten(&expr.unparse_old().to_string()),
+        value: shorten(&format_value(&value)),
+        seen: attribute_values(context, expr),
+    });
+}
+
+/// A value as people write it: 0.3 and not 3.000000000000000E-01.
+pub(super) fn format_value(value: &Value) -> String {
+    match value {
+        Value::Real(number) if number.is_finite() && number.abs() < 1e15 => {
+            let text = format!("{number}");
+            if text.contains('.') { text } else { text + ".0" }
+        }
+        other => other.unparse().to_string(),
+    }
+}
+
+/// The attributes that an expression names, with their values.
+pub(super) fn attribute_values(context: &Context<'_>, expr: &Expr) -> Vec<String> {
+    let text = expr.unparse_old().to_string();
+    let mut shown: Vec<String> = Vec::new();
+    for name in attribute_names(&text) {
+        let Ok(reference) = Expr::parse(name.as_bytes()) else { continue };
+        let value = context.eval(&reference);
+        let value = if matches!(value, Value::Undefined) { "undefined".into() } else { format_value(&value) };
+        let line = format!("{name} = {}", shorten(&value));
+        if !shown.contains(&line) {
+            shown.push(line);
+        }
+    }
+    shown
+}
+
+/// The attribute references in an unparsed expression: names that are no function, keyword or part of a string.
+fn attribute_names(text: &str) -> Vec<String> {
+    const KEYWORDS: [&str; 7] = ["true", "false", "undefined", "error", "is", "isnt", "parent"];
+    let bytes = text.as_bytes();
+    let mut names = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            quote @ (b'"' | b'\'') => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != quote {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'0'..=b'9' => {
+                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'.') {
+                    at += 1;
+                }
+            }
+            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
+                let start = at;
+                while at < bytes.len()
+                    && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'_' | b'.'))
+                {
+                    at += 1;
+                }
+                let name = &text[start..at];
+                let is_call = bytes.get(at) == Some(&b'(');
+                if !is_call && !KEYWORDS.iter().any(|word| word.eq_ignore_ascii_case(name)) {
+                    names.push(name.to_owned());
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    names
+}
+
+pub(super) fn shorten(text: &str) -> String {
+    truncate(text, MAX_VALUE_LENGTH)
+}
+
+pub(super) fn truncate(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_outside_of_strings_and_calls() {
+        let text = "TARGET.Memory <= MY.Memory && regexp(\"a.b\", Owner) && X =?= undefined && 1.5E3 < y";
+        assert_eq!(attribute_names(text), ["TARGET.Memory", "MY.Memory", "Owner", "X", "y"]);
+        assert_eq!(attribute_names("\"open"), Vec::<String>::new());
+        assert_eq!(attribute_names("'a b' + c"), ["c"]);
+    }
+}

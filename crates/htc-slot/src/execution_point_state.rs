@@ -1,0 +1,421 @@
+//! What all slots share: settings, clock, ids, counters, and the actions of the present step.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::change_prediction::ChangePredictor;
+use super::claim_id::ClaimId;
+use super::cron_ads::CronAds;
+use super::events::{
+    AcceptedJobId, HookRunId, Measurements, ShutdownMode, SlotKey, SlotNotice, StartdAction, StarterId,
+};
+use super::publish_set::PublishSet;
+use super::resources::OfflineDevices;
+use super::runtime_state::alarm::Alarm;
+use super::runtime_state::backfill_state::BackfillState;
+use super::runtime_state::benchmark_state::BenchmarkState;
+use super::runtime_state::claim::{Claim, ClaimKind};
+use super::runtime_state::drain_state::DrainState;
+use super::runtime_state::hibernation_state::HibernationState;
+use super::runtime_state::poll_schedule::PollSchedule;
+use super::runtime_state::poll_skipper::PollSkipper;
+use super::settings::StartdSettings;
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
+use htc_base::text::calendar::SECONDS_PER_DAY;
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_base::world::{FrozenClockWorld, World};
+use htc_classad::{ClassAd, Context, Expr};
+
+/// Shared by all slots of an execution point.
+pub(super) struct ExecutionPointState {
+    pub settings: Arc<StartdSettings>,
+    pub world: Rc<dyn World>,
+    pub now: ClockReading,
+    /// Time of the last refresh in epoch seconds: MyCurrentTime.
+    pub current_time: i64,
+    /// When the execution point began, on both clocks.
+    pub started: ClockReading,
+    pub measured: Measurements,
+    /// What of the machine's load the jobs of all slots make.
+    pub load_of_jobs: f64,
+    /// Whether slots have shares of a load, or had when that was looked at last.
+    pub has_load: bool,
+    pub actions: Vec<StartdAction>,
+    pub counters: StartdCounters,
+    pub drain_estimate: DrainEstimate,
+    pub drain: DrainState,
+    pub power: HibernationState,
+    /// What cron jobs have published.
+    pub cron_ads: CronAds,
+    pub benchmarks: BenchmarkState,
+    /// DockerCachedImageSizeMb, once docker has been asked.
+    pub image_cache_mib: Option<i64>,
+    pub backfill: BackfillState,
+    /// Devices that went off line since the start.
+    pub offline_devices: OfflineDevices,
+    /// What has changed of the machine's resources since the start: Total<Tag>, Offline<Tag>.
+    pub resource_changes: ClassAd,
+    pub poll_at: Option<Alarm>,
+    pub update_at: Option<Alarm>,
+    pub shutdown: Option<ShutdownMode>,
+    /// Why no slot fetches any more.
+    pub no_more_fetching: Option<String>,
+    pub jobs_accepted: u64,
+    /// FETCH_WORK hooks that run and may bring a job yet.
+    pub running_fetches: u64,
+    /// Why no job could be run now: nothing is asked for and nothing accepted.
+    pub starter_problem: Option<String>,
+    /// The idle time of `--idle-exit` is over: what runs may still bring a job, nothing new is asked for.
+    pub idle_exit_due: bool,
+    pub slot_count: i64,
+    /// Whether there are slots of a type with SLOT_TYPE_<n>_BACKFILL.
+    pub has_backfill_slots: bool,
+    /// STARTD_SLOT_ATTRS of all slots, `<slot>_<attribute>`, as they were when the ads were last made.
+    pub shared_attributes: Vec<(String, Expr)>,
+    /// Hooks that were started and have not ended.
+    pub hooks_running: BTreeSet<HookRunId>,
+    /// Starters that were asked for and are not yet known to run.
+    pub starting_starters: usize,
+    /// Where slots rest while nothing changes; live and while every poll is made there is none.
+    pub poll_skipper: Option<Box<PollSkipper>>,
+    pub change_predictor: ChangePredictor,
+    pub publish_set: PublishSet,
+    /// When polls and updates began, on the clock that never jumps.
+    pub polls_since: u64,
+    pub updates_since: u64,
+    /// What makes the execution point end at once.
+    pub fatal_reason: Option<String>,
+    /// Dynamic slots to be taken away once the present slot is done with.
+    pub slots_to_remove: Vec<SlotKey>,
+    reported_quirks: BTreeSet<&'static str>,
+    /// Whether what watched attributes publish overrides nothing else.
+    pub latches_have_no_overrides: bool,
+    /// From when to when the local clock is known to go on as it does.
+    known_zone_period: Cell<(i64, i64)>,
+    claims_made: u64,
+    last_id: u64,
+}
+
+impl ExecutionPointState {
+    pub(super) fn new(settings: Arc<StartdSettings>, world: Rc<dyn World>, now: ClockReading) -> Self {
+        let cron = CronAds::new(settings.quirks);
+        let benchmarks = BenchmarkState::new(settings.quirks);
+        ExecutionPointState {
+            settings,
+            world,
+            now,
+            current_time: now.epoch(),
+            started: now,
+            measured: Measurements::default(),
+            load_of_jobs: 0.0,
+            has_load: false,
+            actions: Vec::new(),
+            counters: StartdCounters::default(),
+            drain_estimate: DrainEstimate::default(),
+            drain: DrainState::default(),
+            power: HibernationState::default(),
+            cron_ads: cron,
+            benchmarks,
+            image_cache_mib: None,
+            backfill: BackfillState::default(),
+            offline_devices: OfflineDevices::new(),
+            resource_changes: ClassAd::new(),
+            poll_at: None,
+            update_at: None,
+            shutdown: None,
+            no_more_fetching: None,
+            jobs_accepted: 0,
+            running_fetches: 0,
+            starter_problem: None,
+            idle_exit_due: false,
+            slot_count: 0,
+            has_backfill_slots: false,
+            shared_attributes: Vec::new(),
+            hooks_running: BTreeSet::new(),
+            starting_starters: 0,
+            poll_skipper: None,
+            change_predictor: ChangePredictor::new(),
+            publish_set: PublishSet::ALL,
+            polls_since: 0,
+            updates_since: 0,
+            fatal_reason: None,
+            slots_to_remove: Vec::new(),
+            reported_quirks: BTreeSet::new(),
+            latches_have_no_overrides: false,
+            known_zone_period: Cell::new((0, 0)),
+            claims_made: 0,
+            last_id: 0,
+        }
+    }
+
+    pub(super) fn quirks(&self) -> QuirkMode {
+        self.settings.quirks
+    }
+
+    /// Whether 25.14's own behaviour is wanted; when not, the difference is told once, of a slot or of none.
+    pub(super) fn decide_and_report(&mut self, quirk: Quirk, slot: impl Into<Option<SlotKey>>) -> bool {
+        self.report(self.quirks().decide(quirk), slot)
+    }
+
+    /// The same of what was decided elsewhere.
+    pub(super) fn report(&mut self, decided: QuirkDecision, slot: impl Into<Option<SlotKey>>) -> bool {
+        let QuirkDecision { quirk, as_reference } = decided;
+        if !as_reference && self.reported_quirks.insert(quirk.id()) {
+            self.notify(SlotNotice::Quirk { slot: slot.into(), quirk });
+        }
+        as_reference
+    }
+
+    /// Evaluates in an ad as it is now, maybe with another, and notes what was looked at where that is watched.
+    pub(super) fn eval_in_ads<R>(
+        &self,
+        (my, target): (&ClassAd, Option<&ClassAd>),
+        ask: impl FnOnce(&Context<'_>) -> R,
+    ) -> R {
+        let world = FrozenClockWorld { world: &*self.world, now: self.now };
+        let mut context = Context::new(&world).my(my);
+        if self.change_predictor.is_active() {
+            context = context.observer(&self.change_predictor);
+        }
+        match target {
+            Some(target) => ask(&context.target(target)),
+            None => ask(&context),
+        }
+    }
+
+    /// Merges what cron jobs have published for a slot into its ad.
+    pub(super) fn merge_cron_ads(&self, ad: &mut ClassAd) {
+        if self.benchmarks.ads.is_empty() && self.cron_ads.is_empty() {
+            return;
+        }
+        let world = FrozenClockWorld { world: &*self.world, now: self.now };
+        self.benchmarks.ads.merge_into(ad, &world);
+        self.cron_ads.merge_into(ad, &world);
+    }
+
+    /// As [`ExecutionPointState::has`], for differences that a user would not miss anything by.
+    pub(super) fn decide(&self, quirk: Quirk) -> bool {
+        self.quirks().reproduces(quirk)
+    }
+
+    pub(super) fn notify(&mut self, notice: SlotNotice) {
+        self.actions.push(StartdAction::Notify(notice));
+    }
+
+    pub(super) fn warn(&mut self, slot: Option<SlotKey>, text: impl Into<String>) {
+        self.notify(SlotNotice::Warning { slot, text: text.into() });
+    }
+
+    /// A timer of the daemon that runs out so long from now.
+    pub(super) fn alarm(&self, after: Duration) -> Alarm {
+        let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
+        Alarm::new(self.now.monotonic().plus(after), self.now.epoch().saturating_add(seconds))
+    }
+
+    /// The same `seconds` from now; a negative number counts as 0.
+    pub(super) fn alarm_after(&self, seconds: i64) -> Alarm {
+        self.alarm(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+    }
+
+    /// Whether a timer has run out.
+    pub(super) fn is_due(&self, alarm: Option<Alarm>) -> bool {
+        alarm.is_some_and(|alarm| alarm.is_due(self.now, self.quirks()))
+    }
+
+    /// Polls and updates as they stand.
+    pub(super) fn poll_schedule(&self) -> PollSchedule {
+        let StartdSettings { polling_interval, update_interval, .. } = *self.settings;
+        let poll = (self.poll_at, self.polls_since, polling_interval);
+        PollSchedule::from_alarms(self.now, [poll, (self.update_at, self.updates_since, update_interval)])
+    }
+
+    /// The instant `seconds` from now; a negative number counts as 0.
+    pub(super) fn time_after(&self, seconds: i64) -> MonotonicTime {
+        self.now.monotonic().plus(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+    }
+
+    /// Updates begin anew from now on.
+    pub(super) fn start_updating(&mut self) {
+        let alarm = self.alarm(self.settings.update_interval);
+        self.updates_since = alarm.at.0;
+        self.update_at = Some(alarm);
+    }
+
+    /// When the local day ends; where the clock is put forward or back before that, nothing is taken for granted beyond the minute.
+    pub(super) fn local_day_end(&self, now: i64) -> i64 {
+        let (from, to) = self.known_zone_period.get();
+        if (from..to).contains(&now) {
+            return to;
+        }
+        let offset = i64::from(self.world.zone(now).offset);
+        let midnight = now + SECONDS_PER_DAY - (now + offset).rem_euclid(SECONDS_PER_DAY);
+        if i64::from(self.world.zone(midnight).offset) != offset {
+            return now + 60;
+        }
+        self.known_zone_period.set((now, midnight));
+        midnight
+    }
+
+    pub(super) fn new_claim(&mut self, kind: ClaimKind) -> Claim {
+        self.claims_made += 1;
+        let key = std::array::from_fn(|_| self.world.random());
+        let id = match kind {
+            ClaimKind::Offered | ClaimKind::Requested => {
+                ClaimId::with_session(&self.settings.address, self.started.epoch(), self.claims_made, key)
+            }
+            ClaimKind::Fetched => {
+                ClaimId::new(&self.settings.address, self.started.epoch(), self.claims_made, key)
+            }
+        };
+        Claim::new(id, kind, self.now)
+    }
+
+    pub(super) fn new_hook_run(&mut self) -> HookRunId {
+        self.last_id += 1;
+        self.hooks_running.insert(HookRunId(self.last_id));
+        HookRunId(self.last_id)
+    }
+
+    /// Whether another fetch may begin: each that runs may bring one of the jobs that `--max-jobs` allows,
+    /// and there is no use in jobs that no starter could run.
+    pub(super) fn can_fetch(&self) -> bool {
+        let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
+        !self.idle_exit_due
+            && self.starter_problem.is_none()
+            && self.jobs_accepted.saturating_add(self.running_fetches) < most
+    }
+
+    pub(super) fn new_starter_id(&mut self) -> StarterId {
+        self.last_id += 1;
+        StarterId(self.last_id)
+    }
+
+    pub(super) fn new_accepted_job(&mut self) -> AcceptedJobId {
+        self.last_id += 1;
+        AcceptedJobId(self.last_id)
+    }
+
+    /// Policies are looked at more often from now on (`start_poll_timer`).
+    pub(super) fn start_polling(&mut self) {
+        if self.poll_at.is_none() {
+            let alarm = self.alarm(self.settings.polling_interval);
+            self.polls_since = alarm.at.0;
+            self.poll_at = Some(alarm);
+        }
+    }
+}
+
+/// A count since the start and over the last 20 minutes, as the reference publishes it beside `Recent...`.
+#[derive(Default)]
+pub(super) struct Counter {
+    total: i64,
+    recent: VecDeque<i64>,
+}
+
+/// STATISTICS_WINDOW_SECONDS by default.
+const RECENT_WINDOW_SECONDS: i64 = 1200;
+
+impl Counter {
+    pub(super) fn increment(&mut self, epoch: i64) {
+        self.total += 1;
+        self.recent.push_back(epoch);
+        // In order but for a clock that was put back: what is left of that is not counted when it is published.
+        while self.recent.front().is_some_and(|at| epoch - at >= RECENT_WINDOW_SECONDS) {
+            self.recent.pop_front();
+        }
+    }
+
+    fn publish(&self, ad: &mut ClassAd, name: &str, epoch: i64) {
+        let recent = self.recent.iter().filter(|at| epoch - **at < RECENT_WINDOW_SECONDS).count();
+        ad.set(name, self.total);
+        ad.set(format!("Recent{name}").as_str(), i64::try_from(recent).unwrap_or(i64::MAX));
+    }
+}
+
+/// The execution point's counters, the same in all slot ads.
+#[derive(Default)]
+pub(super) struct StartdCounters {
+    pub job_starts: Counter,
+    pub new_dslot_not_match: Counter,
+    // Those of claims are counted for schedds alone (command.cpp).
+    pub activation_requests: Counter,
+    pub claim_requests: Counter,
+    pub preemptions: Counter,
+    pub rank_preemptions: Counter,
+    pub user_prio_preemptions: Counter,
+}
+
+impl StartdCounters {
+    pub(super) fn publish(&self, ad: &mut ClassAd, epoch: i64) {
+        for (name, counter) in [
+            ("ActivationRequests", &self.activation_requests),
+            ("ClaimRequests", &self.claim_requests),
+            ("JobPreemptions", &self.preemptions),
+            ("JobRankPreemptions", &self.rank_preemptions),
+            ("JobStarts", &self.job_starts),
+            ("JobUserPrioPreemptions", &self.user_prio_preemptions),
+            ("NewDSlotNotMatch", &self.new_dslot_not_match),
+        ] {
+            counter.publish(ad, name, epoch);
+        }
+    }
+}
+
+/// What a drain begun now would cost (`compute_draining_attrs`).
+#[derive(Clone, Copy, Default)]
+pub(super) struct DrainEstimate {
+    graceful_completion: i64,
+    quick_completion: i64,
+    graceful_badput: i64,
+    quick_badput: i64,
+}
+
+/// One slot's part of the estimate: seconds, and processors.
+pub(super) struct SlotDrainCost {
+    pub runtime: i64,
+    pub retirement: i64,
+    pub vacate: i64,
+    pub cpus: i64,
+    pub active: bool,
+}
+
+impl DrainEstimate {
+    pub(super) fn compute(&mut self, parts: impl Iterator<Item = SlotDrainCost>, time: i64) {
+        let (mut graceful, mut quick, mut drained) = (0i64, 0i64, true);
+        (self.graceful_badput, self.quick_badput) = (0, 0);
+        let cap = i64::from(i32::MAX);
+        for part in parts {
+            drained &= !part.active;
+            let remaining = part.retirement.max(part.vacate);
+            graceful = graceful.max(remaining);
+            quick = quick.max(part.vacate);
+            let cost = |seconds: i64| part.cpus.saturating_mul(part.runtime.saturating_add(seconds));
+            self.graceful_badput = self.graceful_badput.saturating_add(cost(remaining)).min(cap);
+            self.quick_badput = self.quick_badput.saturating_add(cost(part.vacate)).min(cap);
+        }
+        for (completion, seconds) in
+            [(&mut self.graceful_completion, graceful), (&mut self.quick_completion, quick)]
+        {
+            if !drained {
+                *completion = time.saturating_add(seconds).min(cap);
+            } else if *completion == 0 || *completion > time {
+                *completion = time;
+            }
+        }
+    }
+
+    /// When all slots would be drained, in epoch seconds.
+    pub(super) fn completion(&self, graceful: bool) -> i64 {
+        if graceful { self.graceful_completion } else { self.quick_completion }
+    }
+
+    pub(super) fn publish(&self, ad: &mut ClassAd) {
+        ad.set("ExpectedMachineGracefulDrainingBadput", self.graceful_badput);
+        ad.set("ExpectedMachineQuickDrainingBadput", self.quick_badput);
+        ad.set("ExpectedMachineGracefulDrainingCompletion", self.graceful_completion);
+        ad.set("ExpectedMachineQuickDrainingCompletion", self.quick_completion);
+    }
+}

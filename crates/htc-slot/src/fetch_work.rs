@@ -1,0 +1,517 @@
+//! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`).
+
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+use rustc_hash::FxHasher;
+
+use super::change_prediction::HOLDS_FOREVER;
+use super::claim_id::ClaimId;
+use super::events::{AcceptedJobId, HookCall, SlotHookType, SlotKey, SlotNotice, StartdAction, job_id};
+use super::execution_point::ExecutionPoint;
+use super::execution_point_state::ExecutionPointState;
+use super::fetch_verdict::{FetchOutcome, FetchOutput, add_default_requests, parse_fetch_output};
+use super::hook_input;
+use super::hook_quirks::{early_accept_decision, failed_fetch_decision, outranking_job_decision};
+use super::runtime_state::claim::{Claim, ClaimKind, FetchedJob};
+use super::runtime_state::fetch_state::FetchState;
+use super::settings::SlotKind;
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use htc_base::quirks::{Quirk, QuirkDecision};
+use htc_base::text::caseless;
+use htc_base::time::ClockReading;
+use htc_base::world::FrozenClockWorld;
+use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
+
+/// FetchWorkDelay when it is no number, in seconds.
+pub(super) const DEFAULT_FETCH_DELAY: i64 = 300;
+
+/// Why a fetched job is refused, or with which rank it is taken.
+type RankOrRefusal = Result<f64, String>;
+
+impl Slot {
+    /// Asks for work if everything allows it; otherwise sets the timer for the next try.
+    pub(super) fn try_fetch(&mut self, core: &mut ExecutionPointState) {
+        self.fetch_held_back = false;
+        let is_asking = matches!(self.fetch_state, FetchState::Running(_) | FetchState::Skipped(_));
+        if self.hooks.is_none() || is_asking || core.no_more_fetching.is_some() {
+            return;
+        }
+        if core.settings.limits.exit_when_no_work && self.out_of_work {
+            return;
+        }
+        if let Some(asks) = self.unable_fetch_decision(core)
+            && !core.report(asks, self.key)
+        {
+            self.fetch_state = FetchState::Waiting(core.alarm_after(1));
+            return;
+        }
+        let delay = self.evaluate_fetch_delay(core);
+        if delay > 0 {
+            let since = core.now.epoch() - self.last_fetch_completed;
+            if since < delay {
+                // A wall clock set back must not make it wait longer than the delay.
+                self.fetch_state = FetchState::Waiting(core.alarm_after((delay - since).min(delay)));
+                return;
+            }
+        }
+        if !self.is_willing_without_job(core) {
+            self.out_of_work = true;
+            self.set_fetch_timer(core);
+            return;
+        }
+        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
+        if !core.can_fetch() {
+            self.fetch_held_back = true;
+            return;
+        }
+        if core.change_predictor.is_active() && self.is_fetch_futile(core) {
+            // Where slots rest it is counted only, until there may be work.
+            self.fetch_state = FetchState::Skipped(core.now);
+            self.last_fetch_spawned = core.now.epoch();
+            return;
+        }
+        let stdin = if core.publish_set.ad_texts {
+            hook_input::print_long_ad(&self.sent_ad(core))
+        } else {
+            Vec::new()
+        };
+        self.last_fetch_spawned = core.now.epoch();
+        self.call_fetch_hook(core, path, stdin, core.now);
+    }
+
+    /// Whether it asks although it could take no job; `None` when it could.
+    pub(super) fn unable_fetch_decision(&self, core: &ExecutionPointState) -> Option<QuirkDecision> {
+        let drained = || self.state == SlotState::Drained && !self.is_accepting_while_draining(core);
+        let ends = core.shutdown.is_some() || core.power.sleep_state.is_some();
+        let unable = ends || self.state == SlotState::Preempting || drained();
+        unable.then(|| core.quirks().decide(Quirk::FetchWhenUnable))
+    }
+
+    /// Calls FETCH_WORK, as begun at that moment.
+    pub(super) fn call_fetch_hook(
+        &mut self,
+        core: &mut ExecutionPointState,
+        path: PathBuf,
+        stdin: Vec<u8>,
+        begun: ClockReading,
+    ) {
+        let run = core.new_hook_run();
+        if let Some(lazy) = &mut core.poll_skipper {
+            lazy.fetching_slots.insert(run, self.key);
+        }
+        self.fetch_state = FetchState::Running(run);
+        core.running_fetches += 1;
+        core.actions.push(StartdAction::RunHook(HookCall {
+            run,
+            slot: self.key,
+            hook: SlotHookType::FetchWork,
+            path,
+            arguments: Vec::new(),
+            stdin,
+            output_limit: Some(core.settings.pipe_buffer_max),
+            begun,
+            accepted: None,
+        }));
+    }
+
+    /// START alone, without a job: only a definite false is unwilling; undefined is willing unless the slot is broken.
+    pub(super) fn is_willing_without_job(&self, core: &ExecutionPointState) -> bool {
+        self.eval_in_slot_ad(core, None, |context| context.boolean("START")).unwrap_or(self.broken.is_none())
+    }
+
+    fn evaluate_fetch_delay(&mut self, core: &mut ExecutionPointState) -> i64 {
+        // A slot that is looked at was refreshed a moment ago.
+        let is_fresh = core.change_predictor.is_active() && self.changed_at != core.now.monotonic_us;
+        if !is_fresh && !core.decide(Quirk::FetchDelayStaleActivity) {
+            self.refresh_ad(core);
+        }
+        let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
+        let delay = delay.unwrap_or(DEFAULT_FETCH_DELAY);
+        // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is none.
+        self.next_fetch_delay =
+            if core.quirks().reproduces(Quirk::FetchDelayLowBits) { i64::from(delay as i32) } else { delay };
+        self.next_fetch_delay
+    }
+
+    /// Sets the timer for a full delay (`resetFetchWorkTimer`).
+    fn set_fetch_timer(&mut self, core: &mut ExecutionPointState) {
+        let delay = self.evaluate_fetch_delay(core);
+        self.fetch_state = FetchState::Waiting(core.alarm_after(if delay > 0 { delay } else { 1 }));
+    }
+
+    fn has_idle_fetched_claim(&self) -> bool {
+        (self.state, self.activity) == (SlotState::Claimed, Activity::Idle)
+            && self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
+    }
+
+    /// It asked in vain.
+    fn mark_out_of_work(&mut self, core: &mut ExecutionPointState, reason: &str) {
+        self.out_of_work = true;
+        self.end_idle_fetched_claim(core, reason);
+    }
+
+    /// An idle claim ends when there is no work for it (`terminateFetchedWork`).
+    pub(super) fn end_idle_fetched_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
+        if self.has_idle_fetched_claim() {
+            self.change_state(core, SlotState::Preempting, Activity::Vacating, reason);
+        }
+    }
+
+    /// Whether the job is taken (`StartdHookMgr::handleHookFetchWork`).
+    fn decide_on_job(
+        &mut self,
+        core: &mut ExecutionPointState,
+        job: &ClassAd,
+        kind: Option<u32>,
+    ) -> RankOrRefusal {
+        if core.shutdown.is_some() {
+            return Err("the execution point is ending".into());
+        }
+        if let Some(reason) = &core.no_more_fetching {
+            return Err(reason.clone());
+        }
+        if let Some(reason) = &core.starter_problem {
+            return Err(format!("no starter could run it: {reason}"));
+        }
+        if self.state == SlotState::Preempting {
+            return Err("the slot still preempts its last job".into());
+        }
+        if self.state == SlotState::Backfill && self.state_after_backfill == Some(SlotState::Claimed) {
+            return Err("the slot is claimed already, and its backfill client is being ended".into());
+        }
+        self.restore_requirements(core);
+        if !self.requirements_accept(core, job, kind) {
+            let world = FrozenClockWorld { world: &*core.world, now: core.now };
+            return Err(self.unfit_text(&world, job));
+        }
+        // A partitionable slot looks for fitting devices when it splits.
+        if self.kind != SlotKind::Partitionable {
+            self.check_devices(core, job).map_err(|unfit| unfit.reason)?;
+        }
+        let rank = self.eval_in_slot_ad(core, Some(job), |context| context.real("Rank")).unwrap_or(0.0);
+        if self.state == SlotState::Claimed && !self.has_idle_fetched_claim() {
+            let current = self.current_claim.as_ref().map_or(0.0, |claim| claim.rank);
+            if rank <= current {
+                return Err(format!("its rank {rank} is not higher than {current}, the running job's"));
+            }
+            let waiting =
+                self.waiting_claim.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
+            if let Some(waiting) = waiting
+                && rank <= waiting
+                && !core.report(outranking_job_decision(core.quirks()), self.key)
+            {
+                return Err(format!("its rank {rank} is not higher than {waiting}, the waiting job's"));
+            }
+        }
+        Ok(rank)
+    }
+
+    /// Whether Requirements are true for the job. Where nothing that they lead to moves, what is true for a job is so for all of
+    /// its kind.
+    fn requirements_accept(&mut self, core: &ExecutionPointState, job: &ClassAd, kind: Option<u32>) -> bool {
+        /// So many kinds are remembered.
+        const MAX_REMEMBERED_KINDS: usize = 64;
+        let kind = kind.filter(|_| {
+            core.publish_set.constants_only && self.is_available() && self.has_stable_constants(core)
+        });
+        let Some(kind) = kind else {
+            return self.eval_in_slot_ad(core, Some(job), |context| context.boolean("Requirements"))
+                == Some(true);
+        };
+        if self.accepted_job_kinds.contains(&kind) {
+            return true;
+        }
+        core.change_predictor.begin(self.clock_context(core));
+        let takes =
+            self.eval_in_slot_ad(core, Some(job), |context| context.boolean("Requirements")) == Some(true);
+        if core.change_predictor.end() == HOLDS_FOREVER && takes {
+            if self.accepted_job_kinds.len() == MAX_REMEMBERED_KINDS {
+                self.accepted_job_kinds.clear();
+            }
+            self.accepted_job_kinds.push(kind);
+        }
+        takes
+    }
+
+    /// Calls REPLY_FETCH. `id` is given with an acceptance.
+    fn call_reply_hook(
+        &self,
+        core: &mut ExecutionPointState,
+        job: &ClassAd,
+        id: Option<ClaimId>,
+        accepted: Option<AcceptedJobId>,
+    ) {
+        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.reply.clone()) else { return };
+        let word = if id.is_some() { "accept" } else { "reject" };
+        let stdin = match core.publish_set.ad_texts {
+            true => hook_input::reply_fetch_input(job, &self.live_ad, id.as_ref(), core.quirks()),
+            false => Vec::new(),
+        };
+        self.call_notification_hook(
+            core,
+            (SlotHookType::ReplyFetch, path),
+            (vec![word.into()], stdin),
+            accepted,
+        );
+    }
+
+    /// Makes or renews the claim the job will run under, and returns the id to be told
+    /// (`createOrUpdateFetchClaim`).
+    fn claim_for_job(
+        &mut self,
+        core: &mut ExecutionPointState,
+        (job, print): (ClassAd, Option<u64>),
+        rank: f64,
+    ) -> (ClaimId, AcceptedJobId) {
+        let shared = core.world.clone();
+        let world = FrozenClockWorld { world: &*shared, now: core.now };
+        let accepted = core.new_accepted_job();
+        let ad = if core.publish_set.ad_texts { hook_input::print_long_ad(&job) } else { Vec::new() };
+        core.actions.push(StartdAction::AcceptJob { accepted, slot: self.key, ad });
+        if self.has_idle_fetched_claim()
+            && let Some(mut claim) = self.current_claim.take()
+        {
+            if claim.fetched_job.is_some_and(|job| job.starter_killed) {
+                // Nobody else will ever tell the queue of it.
+                self.call_evict_hook(core, &claim);
+            }
+            claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
+            claim.set_job(job, rank, &world);
+            let id = claim.id.clone();
+            self.current_claim = Some(claim);
+            return (id, accepted);
+        }
+        let mut claim = core.new_claim(ClaimKind::Fetched);
+        claim.set_job(job, rank, &world);
+        claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
+        let id = claim.id.clone();
+        if self.state == SlotState::Claimed {
+            self.drop_waiting_claim(core, "a claim of higher rank takes its place");
+            self.waiting_claim = Some(claim);
+        } else {
+            self.current_claim = Some(claim);
+        }
+        (id, accepted)
+    }
+}
+
+/// What a job is known by: its ad, what it requests aside, since that may have been changed for the slot.
+fn identity_attributes(ad: &ClassAd) -> impl Iterator<Item = (&bstr::BStr, Expr)> {
+    ad.sorted().into_iter().filter(|(name, _)| !caseless::starts_with(name, b"Request"))
+}
+
+/// Whether two jobs are one by their ads.
+fn is_same_job(one: &ClassAd, other: &ClassAd) -> bool {
+    identity_attributes(one).eq(identity_attributes(other))
+}
+
+/// A number that two jobs which are one have in common: with hundreds of slots each new job is compared with hundreds.
+fn fingerprint(ad: &ClassAd) -> u64 {
+    let mut hasher = FxHasher::default();
+    for (name, value) in identity_attributes(ad) {
+        (name, value.unparse()).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl ExecutionPoint {
+    /// A fetch hook has ended.
+    pub(super) fn handle_fetch_output(&mut self, key: SlotKey, stdout: &[u8], cut: bool) {
+        let answer = self.parse_fetch_hook_output(key, stdout, cut);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        let (verdict, reason) = match &answer {
+            FetchOutcome::NoWork(reason) => ("no work", (*reason).to_owned()),
+            FetchOutcome::BadOutput { line: Some(line), .. } => ("bad answer", line.to_string()),
+            FetchOutcome::BadOutput { reason, line: None, .. } => ("bad answer", reason.clone()),
+            FetchOutcome::Job(_) => ("", String::new()),
+        };
+        if !verdict.is_empty() {
+            core.notify(SlotNotice::Verdict {
+                slot: key,
+                hook: SlotHookType::FetchWork,
+                job: None,
+                verdict,
+                reason,
+            });
+        }
+        match answer {
+            FetchOutcome::NoWork(_) => slot.mark_out_of_work(core, "no more work"),
+            FetchOutcome::BadOutput { keeps_claim, .. } => {
+                if !core.report(keeps_claim, key) {
+                    slot.mark_out_of_work(core, "the answer of FETCH_WORK is no job");
+                }
+            }
+            FetchOutcome::Job(job) => self.handle_offered_job(key, *job, None),
+        }
+        self.complete_fetch(key);
+    }
+
+    /// A fetch hook has ended with a job.
+    pub(super) fn handle_fetched_job(&mut self, key: SlotKey, (job, kind): (ClassAd, Option<u32>)) {
+        self.handle_offered_job(key, job, kind);
+        self.complete_fetch(key);
+    }
+
+    /// The starter that was asked for while a fetch was handled runs, or does not: now that is complete too.
+    pub(super) fn complete_pending_fetch(&mut self) {
+        if let Some(key) = self.fetch_completion_pending.take() {
+            self.complete_fetch(key);
+        }
+    }
+
+    /// A fetch hook could not be executed.
+    pub(super) fn handle_fetch_failure(&mut self, key: SlotKey, reason: String) {
+        self.report_no_work(key, reason);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        if core.report(failed_fetch_decision(core.quirks()), key) {
+            // It believes for ever that this fetch is under way.
+            core.running_fetches = core.running_fetches.saturating_sub(1);
+            return;
+        }
+        slot.mark_out_of_work(core, "FETCH_WORK could not be run");
+        self.complete_fetch(key);
+    }
+
+    /// A fetch hook was killed for its length, which 25.14 never does: it has no limit. An end without an answer.
+    pub(super) fn handle_fetch_timeout(&mut self, key: SlotKey, reason: String) {
+        self.report_no_work(key, reason);
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.mark_out_of_work(core, "FETCH_WORK was killed");
+        self.complete_fetch(key);
+    }
+
+    fn report_no_work(&mut self, key: SlotKey, reason: String) {
+        let hook = SlotHookType::FetchWork;
+        self.core.notify(SlotNotice::Verdict { slot: key, hook, job: None, verdict: "no work", reason });
+    }
+
+    fn complete_fetch(&mut self, key: SlotKey) {
+        let ExecutionPoint { core, slots, .. } = self;
+        if core.starting_starters > 0 {
+            // Its timer is set after the starter was made: a poll that begins with the job comes before the next fetch (s19).
+            self.fetch_completion_pending = Some(key);
+            return;
+        }
+        core.running_fetches = core.running_fetches.saturating_sub(1);
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.last_fetch_completed = core.now.epoch();
+        slot.set_fetch_timer(core);
+        if slot.kind == SlotKind::Dynamic && matches!(slot.state, SlotState::Owner | SlotState::Unclaimed) {
+            // It may have become free meanwhile, and could not go while the fetch ran.
+            slot.evaluate_policy(core);
+        }
+    }
+
+    fn parse_fetch_hook_output(&mut self, key: SlotKey, stdout: &[u8], cut: bool) -> FetchOutcome {
+        let core = &mut self.core;
+        let mut seen = Vec::new();
+        let answer = FetchOutput { stdout, is_truncated: cut, limit: core.settings.pipe_buffer_max };
+        let fetched = parse_fetch_output(answer, Dialect::of_world(&*core.world), core.quirks(), &mut seen);
+        for quirk in seen {
+            core.decide_and_report(quirk, key);
+        }
+        fetched
+    }
+
+    /// A job was fetched for the slot: it is taken or refused, and either is told.
+    fn handle_offered_job(&mut self, key: SlotKey, mut job: ClassAd, kind: Option<u32>) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let shared = core.world.clone();
+        let world = FrozenClockWorld { world: &*shared, now: core.now };
+        let id = job_id(&job, &world);
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.out_of_work = false;
+        if slot.kind == SlotKind::Static {
+            add_default_requests(&mut job);
+        }
+        let keyword = slot.hooks.as_ref().map(|hooks| hooks.keyword.clone()).unwrap_or_default();
+        let mut decision = slot.decide_on_job(core, &job, kind);
+        if Context::new(&world).my(&job).string("HookKeyword").is_none() {
+            job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
+        }
+        // 25.14 tells the answer before it makes the dynamic slot and the claim, with the id of the claim that goes.
+        let early = early_accept_decision(core.quirks()).as_reference;
+        if early {
+            let id =
+                decision.is_ok().then(|| slot.current_claim.as_ref().map(|claim| claim.id.clone())).flatten();
+            slot.call_reply_hook(core, &job, id, None);
+        }
+        let mut runs_in = key;
+        let splits = match slot.kind {
+            SlotKind::Partitionable => true,
+            SlotKind::Dynamic => {
+                decision.is_ok() && slot.splittable && core.decide_and_report(Quirk::DslotSplitsAgain, key)
+            }
+            SlotKind::Static => false,
+        };
+        if decision.is_ok() && splits {
+            match self.carve_dynamic_slot(key, &mut job) {
+                Ok(child) => runs_in = child,
+                Err(unfit) => decision = Err(unfit.reason),
+            }
+        }
+        let (verdict, reason) = match &decision {
+            Ok(rank) => ("accepted", format!("rank {rank}")),
+            Err(reason) => ("rejected", reason.clone()),
+        };
+        let hook = SlotHookType::FetchWork;
+        self.core.notify(SlotNotice::Verdict { slot: key, hook, job: Some(id), verdict, reason });
+        match decision {
+            Ok(rank) => self.accept_job((key, runs_in), job, rank, early),
+            Err(_) => self.refuse_job(key, &job, early),
+        }
+    }
+
+    /// A fetched job is not taken; `replied`: that is told already.
+    fn refuse_job(&mut self, key: SlotKey, job: &ClassAd, replied: bool) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        if !replied {
+            slot.call_reply_hook(core, job, None, None);
+        }
+        slot.end_idle_fetched_claim(core, "the fetched job was refused");
+    }
+
+    /// A fetched job is taken, and runs in that slot or in one that was made of it.
+    fn accept_job(&mut self, (key, runs_in): (SlotKey, SlotKey), job: ClassAd, rank: f64, replied: bool) {
+        let ExecutionPoint { core, slots, .. } = self;
+        core.jobs_accepted += 1;
+        // A dynamic slot gets what is left of the machine, so that what was asked for may differ.
+        let print = core.publish_set.ad_texts.then(|| fingerprint(&job));
+        let same = |claim: &Claim| {
+            claim.is_active()
+                && claim.fetched_job.is_some_and(|fetched| fetched.fingerprint == print)
+                && claim.job.as_ref().is_some_and(|other| is_same_job(other, &job))
+        };
+        if core.publish_set.ad_texts
+            && let Some(other) = slots.values().find(|slot| slot.current_claim.as_ref().is_some_and(same))
+        {
+            let text = format!(
+                "the same ad runs in {} already, word for word: does FETCH_WORK hand a job out twice when two slots ask at once?",
+                other.id
+            );
+            core.warn(Some(key), text);
+        }
+        let Some(slot) = slots.get_mut(&runs_in) else { return };
+        let idle = slot.has_idle_fetched_claim();
+        // Nobody reads it where no texts are wanted.
+        let texts = core.publish_set.ad_texts;
+        let told = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
+        let (claim_id, accepted) = slot.claim_for_job(core, (job, print), rank);
+        if let Some(job) = told {
+            slot.call_reply_hook(core, &job, Some(claim_id), Some(accepted));
+        }
+        match slot.state {
+            SlotState::Claimed if idle => slot.spawn_starter(core),
+            // A better ranked job waits: the policy decides what becomes of the present one.
+            SlotState::Claimed => slot.evaluate_policy(core),
+            SlotState::Backfill => slot.leave_backfill(core, SlotState::Claimed, "work was fetched"),
+            _ => slot.change_state(core, SlotState::Claimed, Activity::Idle, "work was fetched"),
+        }
+    }
+}

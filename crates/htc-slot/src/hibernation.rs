@@ -1,0 +1,106 @@
+//! Sleep: HIBERNATE of all slots, looked at every HIBERNATE_CHECK_INTERVAL (`ResMgr::checkHibernate`, `hibernator.cpp`).
+
+use super::events::{SlotKey, StartdAction, VacateReason};
+use super::execution_point::ExecutionPoint;
+use super::execution_point_state::ExecutionPointState;
+use super::sleep_state::SleepState;
+use htc_base::job::HoldCode;
+use htc_base::quirks::Quirk;
+
+impl ExecutionPointState {
+    /// The next look is one interval away, if there is any.
+    pub(super) fn schedule_hibernation_check(&mut self) {
+        self.power.check_at = self.settings.power.interval.map(|interval| self.alarm(interval));
+    }
+
+    fn report_no_hibernation(&mut self, reason: String) {
+        if self.power.reported_reason.as_ref() != Some(&reason) {
+            self.warn(None, reason.clone());
+            self.power.reported_reason = Some(reason);
+        }
+    }
+}
+
+impl ExecutionPoint {
+    /// The state that all slots agree to: each has to name one, the deepest counts (`allHibernating`).
+    fn agreed_sleep_state(&self) -> Option<SleepState> {
+        let of_slots = self.slots.values().map(|slot| {
+            let text = slot.eval_in_slot_ad(&self.core, slot.job(), |context| context.string("HIBERNATE"))?;
+            SleepState::from_name(&text.to_string())
+        });
+        of_slots.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
+    /// Why the machine does not sleep though all slots agree to that state.
+    fn stay_awake_reason(&mut self, state: SleepState, first: SlotKey) -> Option<String> {
+        let power = &self.core.settings.power;
+        let name = state.name();
+        if power.states.supported.is_empty() {
+            return Some(format!(
+                "HIBERNATE asks for {name}: this machine has no sleep state that is known here"
+            ));
+        }
+        if !power.can_be_woken && !power.sleeps_if_unwakeable {
+            return Some(format!(
+                "HIBERNATE asks for {name}: its network adapter cannot wake this machine (see WakeOnLanEnabledFlags), so that it stays awake; \
+                 HIBERNATION_OVERRIDE_WOL = True lets it sleep all the same"
+            ));
+        }
+        let (known, allowed) = (power.states.supported.contains(&state), power.allowed);
+        if !known && !self.core.decide_and_report(Quirk::HibernatePause, first) {
+            return Some(format!(
+                "HIBERNATE asks for {name}, which this machine does not know: it stays awake"
+            ));
+        }
+        (!allowed).then(|| {
+            format!("HIBERNATE of all slots asks for {name}: a pool's machine would sleep now; here --allow-hibernate lets it")
+        })
+    }
+
+    /// Looks whether the machine is to sleep, and ends all jobs if so.
+    pub(super) fn check_hibernation(&mut self) {
+        self.core.schedule_hibernation_check();
+        if self.core.power.sleep_state.is_some() || self.core.shutdown.is_some() {
+            return;
+        }
+        let Some(state) = self.agreed_sleep_state() else {
+            self.core.power.reported_reason = None;
+            return;
+        };
+        let name = state.name();
+        let Some(first) = self.slots.keys().next() else { return };
+        if let Some(reason) = self.stay_awake_reason(state, first) {
+            return self.core.report_no_hibernation(reason);
+        }
+        let known = self.core.settings.power.states.supported.contains(&state);
+        self.core.power.reported_reason = None;
+        self.core.warn(
+            None,
+            format!(
+                "this machine is about to enter {name} (HIBERNATE); a pool's collector would keep its ads for OFFLINE_EXPIRE_ADS_AFTER \
+                 seconds, and condor_rooster would wake it when Unhibernate says so; here nobody does"
+            ),
+        );
+        self.core.power.sleep_state = Some(state);
+        self.refresh_all();
+        let why = VacateReason::new("Startd hibernated", HoldCode::StartdHibernate);
+        self.for_each_slot(|slot, core| slot.kill_claim(core, Some(why.clone()), "the machine hibernates"));
+        self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
+        self.core.actions.push(StartdAction::Sleep { state, known });
+    }
+
+    /// It is awake again, or did not sleep.
+    pub(super) fn handle_wake_up(&mut self, failure: Option<String>) {
+        if let Some(failure) = failure {
+            self.core.warn(None, format!("the machine does not sleep: {failure}"));
+        }
+        self.core.power.sleep_state = None;
+        // No timer of the daemon runs while it waits for the machine.
+        self.core.schedule_hibernation_check();
+        for slot in self.slots.values_mut() {
+            slot.restore_requirements(&self.core);
+        }
+        self.refresh_all();
+        self.core.start_polling();
+    }
+}

@@ -1,0 +1,351 @@
+//! What is kept of a slot that rests, and what it would have done meanwhile: its ad, its timer and the fetches that were counted only.
+
+use std::time::Duration;
+
+use super::change_prediction::ClockContext;
+use super::execution_point_state::ExecutionPointState;
+use super::fetch_work::DEFAULT_FETCH_DELAY;
+use super::runtime_state::fetch_state::FetchState;
+use super::runtime_state::idle_window::{CatchUpPoint, FetchMode, LOOK_AT_ONCE, earlier_by};
+use super::runtime_state::poll_schedule::PollSchedule;
+use super::runtime_state::poll_skipper::PollSkipper;
+use super::settings::SlotKind;
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_classad::Value;
+
+impl Slot {
+    /// Its job would stay whatever it was offered: RANK is the same for all jobs.
+    pub(super) fn is_never_fetching(&self) -> bool {
+        let rank = self.config.get("Rank");
+        self.state == SlotState::Claimed && rank.is_none_or(|rank| rank.as_literal().is_some())
+    }
+
+    /// Whether it waits for its next fetch, or makes one that is counted only.
+    pub(super) fn is_waiting_to_fetch(&self) -> bool {
+        matches!(self.fetch_state, FetchState::Waiting(_) | FetchState::Skipped(_))
+    }
+
+    /// Whether each fetch is like the last, which brought nothing, or can bring nothing: it changes nothing, and the next follows
+    /// after the same delay.
+    pub(super) fn is_fetch_futile(&self, core: &ExecutionPointState) -> bool {
+        let counts = core.poll_skipper.as_ref().is_some_and(|lazy| lazy.skips_futile_fetches);
+        let may_ask = match self.state {
+            SlotState::Owner | SlotState::Unclaimed => self.kind != SlotKind::Dynamic,
+            SlotState::Claimed => self.is_active() && self.activity != Activity::Idle,
+            _ => false,
+        };
+        counts
+            && may_ask
+            && (self.out_of_work || self.is_never_fetching())
+            && self.hooks.is_some()
+            && self.is_fetch_delay_constant()
+            && self.next_fetch_delay > 0
+    }
+
+    /// Whether something that it does by itself is due.
+    pub(super) fn has_expired_timer(&self, core: &ExecutionPointState) -> bool {
+        let now = core.now.monotonic();
+        let lease = self.current_claim.as_ref().and_then(|claim| claim.lease_ends);
+        [self.kill_deadline(), lease].into_iter().flatten().any(|at| at <= now)
+            || core.is_due(self.match_expiry)
+            || core.is_due(self.fetch_state.next_call_alarm())
+    }
+
+    /// FetchWorkDelay is a number or not set, and what it was when the slot asked last: after a reconfiguration that is found out by
+    /// the next fetch.
+    fn is_fetch_delay_constant(&self) -> bool {
+        let Some(expr) = self.live_ad.get("FetchWorkDelay") else {
+            return self.next_fetch_delay == DEFAULT_FETCH_DELAY;
+        };
+        match expr.as_literal() {
+            Some(Value::Int(delay)) => delay == self.next_fetch_delay,
+            // Numbers of another kind are rare enough to be asked for each time.
+            _ => false,
+        }
+    }
+
+    /// Whether its timer would be set to the delay that it was set to last.
+    pub(super) fn is_fetch_delay_unchanged(&self, core: &ExecutionPointState) -> bool {
+        let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
+        delay.unwrap_or(DEFAULT_FETCH_DELAY) == self.next_fetch_delay
+    }
+
+    /// How things move that its expressions may look at.
+    pub(super) fn clock_context(&self, core: &ExecutionPointState) -> ClockContext {
+        let now = core.now.epoch();
+        let connected = core.settings.keyboard_slots.max(core.settings.console_slots) >= self.key.number;
+        let somebody = core.measured.last_input_at.is_some_and(|at| at > now);
+        let claim = self.current_claim.as_ref();
+        ClockContext {
+            now,
+            idle_grows: !(connected && somebody),
+            state_and_activity: (self.state, self.activity),
+            is_running: claim
+                .is_some_and(|claim| claim.phase == super::runtime_state::claim::ClaimPhase::Running),
+            is_suspended: claim
+                .is_some_and(|claim| claim.phase == super::runtime_state::claim::ClaimPhase::Suspended),
+            midnight: core.local_day_end(now),
+        }
+    }
+
+    /// Up to when it would have seen polls and its timer: a poll that was made now is one of them unless it was looked at itself, and
+    /// so is this moment once all timers have had their turn.
+    pub(super) fn catch_up_point(&self, lazy: &PollSkipper, now: ClockReading) -> CatchUpPoint {
+        let is_over = [lazy.last_poll.monotonic(), lazy.timers_run_at].contains(&now.monotonic());
+        CatchUpPoint { now, includes_poll: is_over && self.fetch_timer_set_at != now.monotonic_us }
+    }
+
+    /// It is as it would be had it been looked at all the time; the next poll looks at it.
+    pub(super) fn wake(&mut self, core: &mut ExecutionPointState) {
+        if let Some(since) = self.wake_without_fetch(core) {
+            self.resume_fetch(core, since);
+        }
+    }
+
+    /// The same; returns since when a fetch is under way that is counted only.
+    pub(super) fn wake_without_fetch(&mut self, core: &mut ExecutionPointState) -> Option<ClockReading> {
+        let lazy = core.poll_skipper.as_mut()?;
+        let fetch = lazy.fetch_duration;
+        let passed = self.catch_up_point(lazy, core.now);
+        lazy.skipped_fetches += self.catch_up_fetches(&lazy.schedule, fetch, passed);
+        let last = lazy.last_poll;
+        if self.idle_window.until != LOOK_AT_ONCE
+            && core.publish_set.time_dependent
+            && self.idle_window.ad_made_at < last.monotonic_us
+        {
+            let now = std::mem::replace(&mut core.now, last);
+            self.refresh_ad(core);
+            core.now = now;
+            self.idle_window.ad_made_at = last.monotonic_us;
+        }
+        self.idle_window.until = LOOK_AT_ONCE;
+        self.idle_window.fetch_mode = FetchMode::WhenDue;
+        self.fetch_state.take_skipped_call()
+    }
+
+    /// A fetch that was counted only is under way at this moment: it is made.
+    pub(super) fn resume_fetch(&mut self, core: &mut ExecutionPointState, begun: ClockReading) {
+        let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
+        self.call_fetch_hook(core, path, Vec::new(), begun);
+    }
+
+    /// Its ad was made now.
+    pub(super) fn record_ad_made(&mut self, now: ClockReading) {
+        self.idle_window.ad_made_at = now.monotonic_us;
+    }
+
+    /// When it has something to do by itself: a step of a kill, the end of a lease or a match, the next fetch.
+    pub(super) fn next_timer(
+        &self,
+        core: &ExecutionPointState,
+        grid: &PollSchedule,
+    ) -> Option<MonotonicTime> {
+        let lease = self.current_claim.as_ref().and_then(|claim| claim.lease_ends);
+        let matched = self.match_expiry.map(|alarm| alarm.at);
+        let fetch = if self.idle_window.fetch_mode == FetchMode::Futile {
+            grid.second_start_between_polls(self.idle_window.until)
+        } else {
+            self.next_fetch_time(grid)
+        };
+        let fetch = fetch.filter(|_| core.no_more_fetching.is_none());
+        [self.kill_deadline(), lease, matched, fetch].into_iter().flatten().min()
+    }
+
+    /// Whether it asks for work now: its timer has run out, or a poll or update at which it rests would let it ask. The timer
+    /// as it stood before it rested says nothing: those polls have set it anew.
+    pub(super) fn is_fetch_due(&self, core: &ExecutionPointState, grid: &PollSchedule) -> bool {
+        self.next_fetch_time(grid).is_some_and(|at| at <= core.now.monotonic())
+    }
+
+    /// When it fetches next: polls and updates at which it rests would have set its timer anew.
+    pub(super) fn next_fetch_time(&self, grid: &PollSchedule) -> Option<MonotonicTime> {
+        let alarm = self.fetch_state.next_call_alarm()?;
+        if self.idle_window.until == LOOK_AT_ONCE {
+            return Some(alarm.at);
+        }
+        if self.idle_window.fetch_mode == FetchMode::Unwilling {
+            // Not before START may be true.
+            let delay = self.next_fetch_delay.max(1);
+            let set = (alarm.at, self.timer_last_set());
+            return grid.next_timer_when_willing(
+                set,
+                (delay, self.fetch_delay_end()),
+                self.idle_window.until,
+            );
+        }
+        let delay = self.next_fetch_delay;
+        if delay <= 0 || !self.can_fetch_in_polls() {
+            return Some(alarm.at);
+        }
+        Some(grid.next_fetch_time(
+            alarm.at,
+            self.last_fetch_completed + delay,
+            MonotonicTime(self.fetch_timer_set_at),
+        ))
+    }
+
+    /// Counts the fetches up to `now` that a slot asking in vain would have made.
+    pub(super) fn catch_up_fetches(
+        &mut self,
+        grid: &PollSchedule,
+        fetch: Duration,
+        passed: CatchUpPoint,
+    ) -> u64 {
+        let CatchUpPoint { now, includes_poll: polled } = passed;
+        // Polls before that are over; a fetch is that ended before `now`.
+        let seen = now.plus(Duration::from_micros(u64::from(polled)));
+        if self.idle_window.until == LOOK_AT_ONCE || self.fetch_state.running_call().is_some() {
+            return 0;
+        }
+        let mut count = 0;
+        if let Some(since) = self.fetch_state.skipped_call_start() {
+            let ends = since.plus(fetch);
+            if ends.monotonic() >= now.monotonic() {
+                return 0;
+            }
+            self.finish_skipped_fetch(grid, ends);
+            count += 1;
+        }
+        if self.idle_window.fetch_mode != FetchMode::Futile {
+            self.catch_up_alarm(grid, seen);
+            return 0;
+        }
+        while let Some(at) = self.next_fetch_time(grid) {
+            if at >= seen.monotonic() {
+                self.catch_up_alarm(grid, seen);
+                break;
+            }
+            let begins = earlier_by(now, now.monotonic().since(at));
+            self.last_fetch_spawned = begins.epoch();
+            let ends = begins.plus(fetch);
+            if ends.monotonic() >= now.monotonic() {
+                self.fetch_state = FetchState::Skipped(begins);
+                break;
+            }
+            count += 1;
+            self.finish_skipped_fetch(grid, ends);
+        }
+        count
+    }
+
+    /// Its timer stands where the polls and updates before `now` have set it.
+    fn catch_up_alarm(&mut self, grid: &PollSchedule, now: ClockReading) {
+        let Some(alarm) = self.fetch_state.next_call_alarm() else { return };
+        let last = grid.last_before(now.monotonic(), self.timer_last_set());
+        self.fetch_timer_set_at = self.fetch_timer_set_at.max(now.monotonic_us.saturating_sub(1));
+        if self.idle_window.fetch_mode == FetchMode::Unwilling {
+            let delay = self.next_fetch_delay.max(1);
+            let begun =
+                last.map_or(alarm.at, |last| grid.timer_after_poll(last, delay, self.fetch_delay_end()));
+            let late = now.monotonic().since(begun);
+            let turns = late.as_secs() / u64::try_from(delay).unwrap_or(1)
+                + u64::from(
+                    !late.is_zero()
+                        && !late.as_micros().is_multiple_of(duration_from_seconds(delay).as_micros()),
+                );
+            let turns = if begun >= now.monotonic() { 0 } else { turns };
+            let at = begun
+                .plus(duration_from_seconds(delay).saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX)));
+            self.fetch_state = FetchState::Waiting(grid.alarm_at(at));
+        } else if let Some(last) = last.filter(|_| self.next_fetch_delay > 0) {
+            let left = self.last_fetch_completed + self.next_fetch_delay - grid.wall_second_at(last.0);
+            self.fetch_state =
+                FetchState::Waiting(grid.alarm_at(last.plus(duration_from_seconds(left.max(0)))));
+        }
+    }
+
+    /// In which second its delay is over; up to then a poll sets the timer to what is left of it, willing or not.
+    fn fetch_delay_end(&self) -> i64 {
+        match self.next_fetch_delay {
+            delay @ 1.. => self.last_fetch_completed.saturating_add(delay),
+            _ => i64::MIN,
+        }
+    }
+
+    /// Whether polls and updates let it ask for work (`do_periodic_actions`).
+    fn can_fetch_in_polls(&self) -> bool {
+        !matches!(
+            (self.state, self.activity),
+            (SlotState::Claimed, Activity::Suspended)
+                | (SlotState::Preempting | SlotState::Matched | SlotState::Drained, _)
+        )
+    }
+
+    /// After when polls and updates have set its timer: never where they do not let it ask.
+    fn timer_last_set(&self) -> MonotonicTime {
+        if self.can_fetch_in_polls() {
+            MonotonicTime(self.fetch_timer_set_at)
+        } else {
+            MonotonicTime(u64::MAX)
+        }
+    }
+
+    /// Whether a poll would let it ask, and nothing else would come of that.
+    pub(super) fn is_only_fetching_in_polls(&self) -> bool {
+        self.idle_window.until != LOOK_AT_ONCE
+            && self.idle_window.fetch_mode == FetchMode::WhenDue
+            && self.can_fetch_in_polls()
+    }
+
+    fn finish_skipped_fetch(&mut self, grid: &PollSchedule, ends: ClockReading) {
+        self.last_fetch_completed = ends.epoch();
+        self.fetch_timer_set_at = ends.monotonic_us;
+        let delay = u64::try_from(self.next_fetch_delay).unwrap_or(0).max(1);
+        self.fetch_state =
+            FetchState::Waiting(grid.alarm_at(ends.monotonic().plus(Duration::from_secs(delay))));
+    }
+}
+
+fn duration_from_seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SlotKey;
+    use crate::poll_skipping::tests::point;
+    use crate::runtime_state::alarm::Alarm;
+
+    #[test]
+    fn a_slot_asks_in_vain_only_while_each_fetch_is_like_the_last() {
+        const HOOK: &str = "STARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true\n";
+        for (delay, in_vain) in [("20", true), ("0", false), ("time() % 7", false)] {
+            let mut point = point(&format!("{HOOK}FetchWorkDelay = {delay}"), true);
+            let key = SlotKey::from_number(1);
+            let slot = point.slots.get_mut(&key).unwrap();
+            (slot.state, slot.next_fetch_delay) = (SlotState::Unclaimed, if in_vain { 20 } else { 0 });
+            assert!(!slot.is_fetch_futile(&point.core), "it has not asked yet");
+            let slot = point.slots.get_mut(&key).unwrap();
+            slot.out_of_work = true;
+            assert_eq!(slot.is_fetch_futile(&point.core), in_vain, "{delay}");
+            slot.state = SlotState::Preempting;
+            assert!(!slot.is_fetch_futile(&point.core));
+        }
+    }
+
+    /// It was looked at at an update, on the whole second, and polls have come since, each a little later in its second.
+    #[test]
+    fn a_timer_that_polls_have_set_anew_has_not_run_out_when_it_would_have() {
+        let mut point = point("FetchWorkDelay = 300\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 500", true);
+        let begun = point.core.now;
+        let after = |millis: u64| begun.plus(Duration::from_millis(millis));
+        let alarm = |at: ClockReading| Alarm::new(at.monotonic(), at.epoch());
+        (point.core.poll_at, point.core.polls_since) = (Some(alarm(after(50))), after(50).monotonic_us);
+        point.core.update_at = Some(alarm(after(500_000)));
+        let slot = point.slots.get_mut(&SlotKey::from_number(1)).unwrap();
+        (slot.state, slot.activity) = (SlotState::Claimed, Activity::Retiring);
+        (slot.next_fetch_delay, slot.last_fetch_completed) = (300, begun.epoch() - 97);
+        (slot.fetch_state, slot.fetch_timer_set_at) =
+            (FetchState::Waiting(alarm(after(203_000))), begun.monotonic_us);
+        slot.idle_window.until = after(203_000).epoch();
+        for (millis, asks) in [(202_900, false), (203_000, false), (203_050, true)] {
+            point.core.now = after(millis);
+            let grid = point.core.poll_schedule();
+            let slot = point.slots.get(&SlotKey::from_number(1)).unwrap();
+            assert_eq!(slot.is_fetch_due(&point.core, &grid), asks, "after {millis} ms");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! How a job is made to leave, and how long it has (`Resource.cpp`, `Starter.cpp`).
+
+use super::events::{StartdAction, StarterSignal, VacateReason};
+use super::execution_point_state::ExecutionPointState;
+use super::runtime_state::claim::{Claim, ClaimPhase, StarterEnding};
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use super::transition::StateChange;
+use htc_base::quirks::Quirk;
+use htc_classad::ClassAd;
+
+impl Slot {
+    /// The claim whose job is under way, and the job.
+    fn active_claim_and_job(&self) -> Option<(&Claim, &ClassAd)> {
+        let claim = self.current_claim.as_ref().filter(|claim| claim.is_active())?;
+        Some((claim, claim.job.as_ref()?))
+    }
+
+    /// Seconds of retirement the job has left (`evalRetirementRemaining`).
+    pub(super) fn retirement_remaining(&self, core: &ExecutionPointState) -> i64 {
+        let Some((claim, job)) = self.active_claim_and_job() else { return 0 };
+        let machine = match self.live_ad.get("MaxJobRetirementTime") {
+            Some(_) => self
+                .eval_in_slot_ad(core, Some(job), |context| context.int("MaxJobRetirementTime"))
+                .unwrap_or(0),
+            None => 0,
+        };
+        let machine = if claim.retire_peacefully && machine != -1 { i64::from(i32::MAX) } else { machine };
+        let wanted = job
+            .get("MaxJobRetirementTime")
+            .and_then(|_| self.eval_in_job_ad(core, job, |context| context.int("MaxJobRetirementTime")));
+        // Only less than the machine offers counts.
+        let granted = wanted.map_or(machine, |wanted| wanted.min(machine));
+        granted.saturating_sub(claim.job_run_time(core.now)).max(0)
+    }
+
+    /// Seconds the job has from the soft to the hard kill (`evalMaxVacateTime`).
+    pub(super) fn max_vacate_time(&self, core: &ExecutionPointState) -> i64 {
+        let Some((claim, job)) = self.active_claim_and_job() else { return 0 };
+        let machine = claim.max_vacate_time;
+        let asked = ["JobMaxVacateTime", "KillSigTimeout"]
+            .into_iter()
+            .find(|name| job.get(*name).is_some())
+            .map(|name| self.eval_in_job_ad(core, job, |context| context.int(name)).unwrap_or(0));
+        let Some(asked) = asked else { return machine };
+        if asked <= machine {
+            return asked;
+        }
+        // More than the machine offers comes out of what is left of the retirement.
+        let left = self.retirement_remaining(core);
+        if left >= asked { asked } else { left.max(machine) }
+    }
+
+    /// Whether retirement is over, or so near its end that the vacate time has to begin (`retirementExpired`).
+    pub(super) fn is_retirement_over(&self, core: &ExecutionPointState) -> bool {
+        let left = self.coordinated_retirement(core);
+        let vacate = self.max_vacate_time(core);
+        core.change_predictor.note_change_within(left.saturating_sub(vacate));
+        left <= 0 || vacate >= left
+    }
+
+    /// While draining, jobs that match START wait for one another (`ResMgr::gracefulDrainingTimeRemaining`).
+    fn coordinated_retirement(&self, core: &ExecutionPointState) -> i64 {
+        let left = self.retirement_remaining(core);
+        if !core.drain.is_draining() {
+            return left;
+        }
+        let idle = (self.state, self.activity) == (SlotState::Claimed, Activity::Idle);
+        let matches = || {
+            !core.decide(Quirk::QuickDrainSparesUnmatched)
+                || self.eval_in_slot_ad(core, self.job(), |context| context.boolean("START")) == Some(true)
+        };
+        if idle || (left > 0 && (self.accepted_while_draining || matches())) {
+            core.drain.coordinated_retirement
+        } else {
+            left
+        }
+    }
+
+    /// Lets the job retire.
+    pub(super) fn retire(
+        &mut self,
+        core: &mut ExecutionPointState,
+        reversible: bool,
+        why: VacateReason,
+        reason: &str,
+    ) {
+        if self.state == SlotState::Backfill {
+            return self.leave_backfill(core, SlotState::Owner, reason);
+        }
+        if let Some(StateChange { state, activity, reason }) =
+            self.begin_retirement(core, reversible, why, reason)
+        {
+            self.change_state(core, state, activity, reason);
+        }
+    }
+
+    /// The claim is to end when its job has had its time; returns the change that this needs (`retire_claim`).
+    pub(super) fn begin_retirement<'a>(
+        &mut self,
+        core: &ExecutionPointState,
+        reversible: bool,
+        why: VacateReason,
+        reason: &'a str,
+    ) -> Option<StateChange<'a>> {
+        match self.state {
+            SlotState::Claimed => {
+                let claim = self.current_claim.as_mut()?;
+                claim.vacate_reason = Some(why);
+                if self.activity == Activity::Cleaning {
+                    return None;
+                }
+                claim.may_unretire &= reversible;
+                let peaceful = core.shutdown == Some(super::events::ShutdownMode::Peaceful);
+                let stays = claim.retire_peacefully && core.decide(Quirk::ForceGracefulDead);
+                claim.retire_peacefully = peaceful || stays;
+                Some(StateChange::new(SlotState::Claimed, Activity::Retiring, reason))
+            }
+            SlotState::Matched => Some(StateChange::new(SlotState::Owner, Activity::Idle, reason)),
+            _ => None,
+        }
+    }
+
+    /// Kills the job (`kill_claim`, or `leaseExpired` when there is nothing to tell the starter).
+    pub(super) fn kill_claim(
+        &mut self,
+        core: &mut ExecutionPointState,
+        why: Option<VacateReason>,
+        reason: &str,
+    ) {
+        match self.state {
+            // The starter is on its way out: the claim ends with it.
+            SlotState::Claimed if self.activity == Activity::Cleaning => {
+                self.preempts_after_cleaning = true;
+                if let Some(claim) = &mut self.current_claim {
+                    claim.vacate_reason = why;
+                }
+                self.hard_kill(core, None);
+            }
+            SlotState::Claimed | SlotState::Preempting => {
+                if let Some(claim) = &mut self.current_claim
+                    && why.is_some()
+                {
+                    claim.vacate_reason = why;
+                }
+                self.change_state(core, SlotState::Preempting, Activity::Killing, reason);
+            }
+            SlotState::Matched => self.change_state(core, SlotState::Owner, Activity::Idle, reason),
+            SlotState::Backfill => self.leave_backfill(core, SlotState::Owner, reason),
+            SlotState::Owner | SlotState::Unclaimed | SlotState::Drained => {}
+        }
+    }
+
+    /// First or next step of ending the job, on entering Vacating (soft) or Killing.
+    pub(super) fn end_job(&mut self, core: &mut ExecutionPointState, soft: bool) {
+        let held = self.hold_reason(core);
+        let reason =
+            held.or_else(|| self.current_claim.as_ref().and_then(|claim| claim.vacate_reason.clone()));
+        let seconds = if soft { self.max_vacate_time(core) } else { 0 };
+        if soft {
+            self.soft_kill(core, seconds, reason);
+        } else {
+            self.hard_kill(core, reason);
+        }
+        if let Some(claim) = self.current_claim.as_mut().filter(|claim| claim.is_active()) {
+            let phase = if soft { ClaimPhase::Vacating } else { ClaimPhase::Killing };
+            claim.change_phase(phase, core.now);
+        }
+    }
+
+    pub(super) fn soft_kill(
+        &mut self,
+        core: &mut ExecutionPointState,
+        seconds: i64,
+        reason: Option<VacateReason>,
+    ) {
+        let until = core.time_after(seconds);
+        let Some(starter) = self.current_claim.as_mut().and_then(|claim| claim.starter.as_mut()) else {
+            return;
+        };
+        // A kill under way goes on as it is; its timers are not set anew.
+        if starter.ending == StarterEnding::NotEnding {
+            starter.ending = StarterEnding::Soft { until };
+            self.signal_starter(core, StarterSignal::Soft, reason);
+        }
+    }
+
+    pub(super) fn hard_kill(&mut self, core: &mut ExecutionPointState, reason: Option<VacateReason>) {
+        let until = core.now.monotonic().plus(core.settings.killing_timeout);
+        let Some(starter) = self.current_claim.as_mut().and_then(|claim| claim.starter.as_mut()) else {
+            return;
+        };
+        if !matches!(starter.ending, StarterEnding::Hard { .. }) {
+            starter.ending = StarterEnding::Hard { until };
+            self.signal_starter(core, StarterSignal::Hard, reason);
+        }
+    }
+
+    /// The next step of an ending that is not over in time.
+    pub(super) fn escalate_overdue_kill(&mut self, core: &mut ExecutionPointState) {
+        let timeout = core.settings.killing_timeout.max(std::time::Duration::from_secs(1));
+        let Some(claim) = &mut self.current_claim else { return };
+        let reason = claim.vacate_reason.clone();
+        let Some(starter) = &mut claim.starter else { return };
+        match starter.ending {
+            StarterEnding::Soft { until } if until <= core.now.monotonic() => {
+                core.warn(Some(self.key), "the job's vacate time is over: it is killed");
+                let vacates = (self.state, self.activity) == (SlotState::Preempting, Activity::Vacating);
+                if vacates && !core.decide_and_report(Quirk::VacatingPastLimit, self.key) {
+                    self.change_state(
+                        core,
+                        SlotState::Preempting,
+                        Activity::Killing,
+                        "the vacate time is over",
+                    );
+                } else {
+                    self.hard_kill(core, reason);
+                }
+            }
+            StarterEnding::Hard { until } if until <= core.now.monotonic() => {
+                starter.ending = StarterEnding::Hard { until: core.now.monotonic().plus(timeout) };
+                core.warn(Some(self.key), "the starter does not end: it is killed with everything below it");
+                self.signal_starter(core, StarterSignal::Kill, None);
+            }
+            _ => {}
+        }
+    }
+
+    /// When the next step is due.
+    pub(super) fn kill_deadline(&self) -> Option<htc_base::time::MonotonicTime> {
+        match self.current_claim.as_ref()?.starter.as_ref()?.ending {
+            StarterEnding::NotEnding => None,
+            StarterEnding::Soft { until } | StarterEnding::Hard { until } => Some(until),
+        }
+    }
+
+    /// Sends the starter a signal, if there is one.
+    pub(super) fn signal_starter(
+        &self,
+        core: &mut ExecutionPointState,
+        signal: StarterSignal,
+        reason: Option<VacateReason>,
+    ) {
+        if let Some(starter) = self.starter() {
+            core.actions.push(StartdAction::SignalStarter { starter, signal, reason });
+        }
+    }
+}

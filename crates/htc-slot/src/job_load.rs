@@ -1,0 +1,37 @@
+//! The load that jobs make: what of the machine's load is theirs, slot by slot.
+//!
+//! Reference: `Resource::compute_condor_usage`, `Claim::updateUsage`, `LoadQueue`.
+
+use super::events::JobUsage;
+use super::execution_point::ExecutionPoint;
+use super::execution_point_state::ExecutionPointState;
+use super::slot::Slot;
+
+impl Slot {
+    /// Takes what was measured of the slot's job; a slot without one has used nothing since.
+    fn record_job_usage(&mut self, core: &ExecutionPointState, usage: Option<&JobUsage>) {
+        let percent = usage.map_or(0.0, |usage| usage.percent_cpu.max(0.0));
+        let load = &mut self.load;
+        (load.cpus_in_use, load.image_kib) = match usage {
+            Some(usage) => (Some(percent / 100.0), usage.image_kib),
+            None => (None, 0),
+        };
+        let most = i64::try_from(core.settings.polling_interval.as_secs()).unwrap_or(i64::MAX).max(1);
+        let since = load.last_sample_at.map_or(1, |last| (core.now.epoch() - last).clamp(1, most));
+        load.last_sample_at = Some(core.now.epoch());
+        let processors = f64::from(core.measured.processors.max(1));
+        load.add_samples(since.unsigned_abs(), percent, (processors, core.measured.load.max(0.0)));
+    }
+}
+
+impl ExecutionPoint {
+    /// Gives each slot what was measured of its job.
+    pub(super) fn record_job_usages(&mut self, usages: &[JobUsage]) {
+        for slot in self.slots.values_mut() {
+            let starter = slot.starter();
+            let usage = usages.iter().find(|usage| Some(usage.starter) == starter);
+            slot.record_job_usage(&self.core, usage);
+        }
+        self.core.load_of_jobs = self.slots.values().map(|slot| slot.load.load_average).sum();
+    }
+}

@@ -1,0 +1,65 @@
+//! STARTD_LATCH_EXPRS: when attributes changed last, and to what (`Resource::evaluate_latches`).
+
+use super::execution_point_state::ExecutionPointState;
+use super::runtime_state::latch::{Latch, published_names};
+use super::slot::Slot;
+use htc_classad::ClassAd;
+
+impl Slot {
+    /// Looks at the watched attributes as they stand in the live ad.
+    pub(super) fn evaluate_latches(&mut self, core: &ExecutionPointState) {
+        let names = &core.settings.latches;
+        self.latches.retain(|latch| names.contains(&latch.name));
+        for name in names {
+            let value = self.eval_in_slot_ad(core, None, |context| context.int(name.clone()));
+            let at = match self.latches.iter().position(|latch| latch.name == *name) {
+                Some(at) => at,
+                None => {
+                    let (name, published) = (name.clone(), published_names(name));
+                    self.latches.push(Latch {
+                        name,
+                        published_names: published,
+                        value: None,
+                        changed_at: None,
+                    });
+                    self.latches.len() - 1
+                }
+            };
+            if let Some(latch) = self.latches.get_mut(at).filter(|latch| latch.value != value) {
+                latch.value = value;
+                latch.changed_at = Some(core.now.epoch());
+            }
+        }
+    }
+
+    /// Whether a watched attribute is another by now, so that the next refresh takes notice of it.
+    pub(super) fn has_stale_latches(&self, core: &ExecutionPointState) -> bool {
+        let mut lags = false;
+        for name in &core.settings.latches {
+            let value = self.eval_in_slot_ad(core, None, |context| context.int(name.clone()));
+            let known = self.latches.iter().find(|latch| latch.name == *name);
+            lags |= known.and_then(|latch| latch.value) != value;
+            // What is counted in the ad itself has no expression that could be watched.
+            if super::change_prediction::is_time_dependent(name.as_bytes()) {
+                core.change_predictor.note_change_within(1);
+            }
+        }
+        lags
+    }
+
+    /// `<Attr>Time`, and `<Attr>Value` of what is no literal.
+    pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
+        for latch in &self.latches {
+            let [value_name, time_name] = &latch.published_names;
+            let is_literal =
+                self.config.get(latch.name.clone()).is_none_or(|expr| expr.as_literal().is_some());
+            match latch.value.filter(|_| !is_literal) {
+                Some(value) => ad.set(value_name, value),
+                None => drop(ad.remove(value_name)),
+            }
+            if let Some(changed) = latch.changed_at {
+                ad.set(time_name, changed);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Knobs of policy: what they are called in slots' ads and in the reasons of changes, and where they were set.
+
+use htc_base::world::World;
+use htc_config::Config;
+
+/// The attribute of a slot's ad for a knob.
+pub fn attribute_for_parameter(knob: &str) -> &str {
+    if knob == "IS_OWNER" { "IsOwner" } else { knob }
+}
+
+/// The knob for an attribute of a slot's ad.
+pub fn parameter_for_attribute(attribute: &str) -> &str {
+    match attribute {
+        "IsOwner" => "IS_OWNER",
+        "Start" => "START",
+        other => other,
+    }
+}
+
+/// The knob whose value a machine gives for the reason of a change, as the configuration calls it.
+pub fn parameter_in_reason(reason: &str) -> Option<&str> {
+    let (knob, rest) = reason.split_once(" is ")?;
+    let is_knob = !knob.is_empty() && knob.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    (is_knob && matches!(rest, "true" | "false")).then_some(knob)
+}
+
+/// Where a knob was set for slots of a type; nothing where it is not. `setter` says what has set the knob of that name and value
+/// above all files.
+pub fn parameter_origin(
+    config: &Config,
+    world: &dyn World,
+    (slot_type, knob): (u32, &str),
+    setter: &dyn Fn(&str, &str) -> String,
+) -> String {
+    let view = config.view(world);
+    let names = [format!("SLOT_TYPE_{slot_type}_{knob}"), knob.to_owned()];
+    let found = names.iter().find_map(|name| Some((name, view.string(name.as_str()).ok().flatten()?)));
+    let Some((name, setting)) = found else { return String::new() };
+    let over = setter(name, &setting.raw.to_string());
+    setting.origin.to_string().replace("<Over>", &over).replace("<Default>", "default")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_testing::config_of;
+
+    #[test]
+    fn the_reason_of_a_change_names_its_knob() {
+        assert_eq!(parameter_in_reason("PREEMPT is true"), Some("PREEMPT"));
+        assert_eq!(parameter_in_reason("IS_OWNER is false"), Some("IS_OWNER"));
+        for other in ["retirement is over", "draining", "PREEMPT is undefined", " is true", "no more work"] {
+            assert_eq!(parameter_in_reason(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_knob_was_set_for_its_type_of_slots_or_for_all_or_by_default() {
+        let (config, world) = config_of("STARTD", "START = Cpus > 0\nSLOT_TYPE_2_START = Owner == \"ana\"\n");
+        let place = |slot_type, knob| {
+            parameter_origin(&config, &world, (slot_type, knob), &|_, _| "above".to_owned())
+        };
+        assert!(place(1, "START").ends_with("condor_config, line 1"), "{}", place(1, "START"));
+        assert!(place(2, "START").ends_with("condor_config, line 2"), "{}", place(2, "START"));
+        assert_eq!(
+            (place(1, "POLLING_INTERVAL"), place(1, "NOBODYS")),
+            ("default".to_owned(), String::new())
+        );
+        assert_eq!(
+            (attribute_for_parameter("IS_OWNER"), parameter_for_attribute("IsOwner")),
+            ("IsOwner", "IS_OWNER")
+        );
+    }
+}

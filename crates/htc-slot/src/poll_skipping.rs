@@ -1,0 +1,583 @@
+//! Looking at a slot only when something that it has read has changed, or a time in an expression has come.
+//!
+//! A slot that policy has been asked about and that stays as it is rests until the second that the [watch](super::watch) names, or
+//! until an event concerns it. Polls and updates at which all slots rest are passed over; what they would have left behind
+//! is made up for when somebody looks. A slot that was told that there is no work asks again and again in vain: those fetches
+//! are counted, not made. Everything is as if every slot had been looked at in every poll; `tests/it/simulate.rs` holds both
+//! ways against one another.
+//!
+//! While a drain or the end is under way, all slots wait for one another, and every poll is made.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::events::{HookRunId, SlotKey};
+use super::execution_point::ExecutionPoint;
+use super::publish_set::PublishSet;
+use super::runtime_state::fetch_state::FetchState;
+use super::runtime_state::idle_window::{CatchUpPoint, FetchMode, LOOK_AT_ONCE, earlier_by};
+use super::runtime_state::poll_schedule::PollSchedule;
+use super::runtime_state::poll_skipper::PollSkipper;
+use super::settings::SlotKind;
+use super::slot::Slot;
+use super::slot_state::SlotState;
+use htc_base::time::{ClockReading, MonotonicTime};
+use htc_classad::AttrName;
+use htc_classad::references::AttrNames;
+
+impl PollSkipper {
+    /// Counts a slot among those that are polled, or no more.
+    fn update_polled_count(&mut self, slot: &mut Slot) {
+        let polled = slot.needs_polling();
+        if polled != std::mem::replace(&mut slot.idle_window.is_polled, polled) {
+            self.polled_slots =
+                if polled { self.polled_slots + 1 } else { self.polled_slots.saturating_sub(1) };
+        }
+    }
+}
+
+/// The keys in order, each once.
+fn sorted_unique(mut keys: Vec<SlotKey>) -> Vec<SlotKey> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+impl ExecutionPoint {
+    /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for: no others are
+    /// made. `fetch` is how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.
+    pub fn enable_poll_skipping(&mut self, asked: &Option<AttrNames>, fetch: Option<Duration>) {
+        let settings = self.core.settings.clone();
+        let Some(asked) =
+            asked.as_ref().filter(|_| !settings.can_stop_by_itself() && !settings.publishes_cpu_busy)
+        else {
+            return;
+        };
+        let Some(wants) = PublishSet::from_names(asked, &settings.job_attributes) else { return };
+        if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
+            return;
+        }
+        // Benchmarks and backfill are thought of at each poll; what backfill slots offer moves with all others.
+        if !settings.benchmarks.jobs.is_empty() || settings.backfill.is_some() || self.core.has_backfill_slots
+        {
+            return;
+        }
+        self.core.publish_set = wants;
+        self.slots.values_mut().for_each(|slot| slot.rebuild_ad(&self.core));
+        let Some(fetch) = fetch else { return };
+        let published: Vec<AttrName> =
+            settings.latches.iter().flat_map(super::runtime_state::latch::published_names).collect();
+        let is_there = |slot: &Slot| published.iter().any(|name| slot.live_ad.get(name.clone()).is_some());
+        self.core.latches_have_no_overrides = !self.slots.values().any(is_there);
+        self.core.poll_skipper = Some(Box::new(PollSkipper {
+            fetch_duration: fetch,
+            skips_futile_fetches: true,
+            last_poll: self.core.now,
+            next_looks: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
+            touched: Vec::new(),
+            all_touched: true,
+            schedule: PollSchedule::default(),
+            polled_slots: 0,
+            timers_run_at: MonotonicTime(0),
+            futile_fetchers: Vec::new(),
+            skipped_fetches: 0,
+            fetching_slots: FxHashMap::default(),
+            starter_slots: FxHashMap::default(),
+            next_wake: None,
+        }));
+    }
+
+    /// Every fetch is made, for those who are told of each.
+    pub fn disable_fetch_skipping(&mut self) {
+        if let Some(lazy) = &mut self.core.poll_skipper {
+            lazy.skips_futile_fetches = false;
+        }
+    }
+
+    /// Whether slots may rest now.
+    pub(super) fn is_skipping_polls(&self) -> bool {
+        self.core.poll_skipper.is_some() && !self.core.drain.is_draining() && self.core.shutdown.is_none()
+    }
+
+    /// Before an event: polls and updates at which nobody had to look are passed over.
+    pub(super) fn skip_idle_polls(&mut self) {
+        let grid = self.core.poll_schedule();
+        let now = self.core.now;
+        let Some(lazy) = &mut self.core.poll_skipper else { return };
+        lazy.touched.clear();
+        lazy.all_touched = false;
+        if let Some(last) = grid.last_before(now.monotonic(), MonotonicTime(0))
+            && last > lazy.last_poll.monotonic()
+        {
+            let ago = now.monotonic().since(last);
+            lazy.last_poll = earlier_by(now, ago);
+            self.core.current_time = lazy.last_poll.epoch();
+        }
+        grid.advance_alarms(now.monotonic(), [&mut self.core.poll_at, &mut self.core.update_at]);
+    }
+
+    /// An event concerns the slots of this number: they are as they would be, and are looked at at the next poll.
+    pub(super) fn wake_slot_family(&mut self, key: SlotKey) {
+        if self.core.poll_skipper.is_none() {
+            return;
+        }
+        let ExecutionPoint { core, slots, .. } = self;
+        if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.kind == SlotKind::Static) {
+            slot.wake(core);
+            core.poll_skipper.iter_mut().for_each(|lazy| lazy.touched.push(key));
+            return;
+        }
+        for slot in slots.slots_with_number_mut(key.number) {
+            slot.wake(core);
+            if let Some(lazy) = &mut core.poll_skipper {
+                lazy.touched.push(slot.key);
+            }
+        }
+    }
+
+    /// A slot that is about to be looked at is as it would be.
+    pub(super) fn catch_up_slot(&mut self, key: SlotKey) {
+        let ExecutionPoint { core, slots, .. } = self;
+        if let Some(slot) = slots.get_mut(&key) {
+            let under_way = slot.wake_without_fetch(core);
+            // Where it may go away with its fetch under way, the fetch is made; else the look decides.
+            match under_way {
+                Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
+                Some(since) => slot.fetch_state = FetchState::Skipped(since),
+                None => {}
+            }
+        }
+    }
+
+    /// An event concerns all slots.
+    pub(super) fn wake_all_slots(&mut self) {
+        if self.core.poll_skipper.is_none() {
+            return;
+        }
+        let ExecutionPoint { core, slots, .. } = self;
+        slots.values_mut().for_each(|slot| slot.wake(core));
+        if let Some(lazy) = &mut core.poll_skipper {
+            lazy.all_touched = true;
+        }
+    }
+
+    /// After an event: when the slots that it concerned are looked at next, and what they do by themselves.
+    pub(super) fn update_poll_skipper(&mut self) {
+        let grid = self.core.poll_schedule();
+        let Some(mut lazy) = self.core.poll_skipper.take() else { return };
+        if !grid.is_same_as(&lazy.schedule) {
+            // The polls that rested slots would have seen are others from now on.
+            for slot in self.slots.values_mut() {
+                let passed = slot.catch_up_point(&lazy, self.core.now);
+                lazy.skipped_fetches += slot.catch_up_fetches(&lazy.schedule, lazy.fetch_duration, passed);
+            }
+            lazy.schedule = grid;
+            lazy.all_touched = true;
+        }
+        let mut keys = std::mem::take(&mut lazy.touched);
+        if lazy.all_touched {
+            keys = self.slots.keys().collect();
+        } else {
+            // With a slot those are concerned that were carved out of it meanwhile.
+            keys.iter_mut().for_each(|key| key.sub = 0);
+            keys.sort_unstable();
+            keys.dedup();
+            let carved = |slot: &Slot| slot.kind != SlotKind::Static;
+            if keys.iter().any(|key| self.slots.get(key).is_none_or(carved)) {
+                let family = |key: &SlotKey| self.slots.slots_with_number(key.number).map(|slot| slot.key);
+                keys = keys.iter().flat_map(family).collect();
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        for key in &keys {
+            let Some(slot) = self.slots.get_mut(key) else { continue };
+            lazy.update_polled_count(slot);
+            if let Some(until) = slot.idle_window.queue_look() {
+                lazy.next_looks.push(Reverse((until, *key)));
+            }
+            let timer = slot.next_timer(&self.core, &grid);
+            if timer != slot.idle_window.queued_timer {
+                slot.idle_window.queued_timer = timer;
+                timer.into_iter().for_each(|at| lazy.timers.push(Reverse((at, *key))));
+            }
+            if slot.idle_window.fetch_mode == FetchMode::Futile
+                && !slot.is_never_fetching()
+                && let Some(at) = slot
+                    .fetch_state
+                    .skipped_call_start()
+                    .map(ClockReading::monotonic)
+                    .or_else(|| slot.next_fetch_time(&grid))
+            {
+                lazy.futile_fetchers.push((
+                    *key,
+                    at.plus(lazy.fetch_duration),
+                    slot.idle_window.window_number,
+                ));
+            }
+        }
+        lazy.touched = keys;
+        lazy.touched.clear();
+        lazy.all_touched = false;
+        self.core.poll_skipper = Some(lazy);
+        let next = self.next_needed_wake();
+        if let Some(lazy) = &mut self.core.poll_skipper {
+            lazy.next_wake = next;
+        }
+    }
+
+    /// When something is due, as far as it is known without looking at all slots.
+    fn next_needed_wake(&mut self) -> Option<MonotonicTime> {
+        let grid = self.core.poll_schedule();
+        let poll_at = self.core.poll_at.map(|alarm| alarm.at);
+        let update_at = self.core.update_at.map(|alarm| alarm.at);
+        let ExecutionPoint { core, slots, .. } = self;
+        let lazy = core.poll_skipper.as_mut()?;
+        while let Some(Reverse((until, key))) = lazy.next_looks.peek().copied() {
+            if slots.get(&key).is_some_and(|slot| slot.idle_window.until == until) {
+                break;
+            }
+            lazy.next_looks.pop();
+            slots.get_mut(&key).map(|slot| slot.idle_window.dequeue_look(until));
+        }
+        while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
+            if slots.get(&key).is_some_and(|slot| slot.idle_window.queued_timer == Some(at)) {
+                break;
+            }
+            lazy.timers.pop();
+        }
+        let look =
+            lazy.next_looks.peek().and_then(|Reverse((until, _))| grid.first_in_second_or_later(*until));
+        let timer = lazy.timers.peek().map(|Reverse((at, _))| *at);
+        // The look at which nobody is left to be polled ends the polls, and the update that finds somebody begins them.
+        let changes = (lazy.polled_slots == 0) == poll_at.is_some();
+        let turn = if changes { [poll_at, update_at].into_iter().flatten().min() } else { None };
+        [look, timer, turn].into_iter().flatten().min()
+    }
+
+    /// Whether a slot's timer has run out by which it asks for work.
+    pub(super) fn is_any_fetch_due(&self) -> bool {
+        let now = self.core.now.monotonic();
+        let Some(lazy) = self.core.poll_skipper.as_deref() else { return false };
+        let due = |Reverse((at, key)): &Reverse<(MonotonicTime, SlotKey)>| {
+            let slot = self.slots.get(key).filter(|slot| slot.idle_window.queued_timer == Some(*at));
+            *at <= now && slot.is_some_and(|slot| slot.is_fetch_due(&self.core, &lazy.schedule))
+        };
+        // The first is the earliest: mostly that is all.
+        lazy.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) && lazy.timers.iter().any(due)
+    }
+
+    /// The slots that a poll or update has to look at now, in order.
+    pub(super) fn take_slots_due_for_look(&mut self) -> Vec<SlotKey> {
+        let now = self.core.now.epoch();
+        let mut keys = Vec::new();
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(lazy) = &mut core.poll_skipper else { return keys };
+        while let Some(Reverse((until, key))) = lazy.next_looks.peek().copied() {
+            if until > now {
+                break;
+            }
+            lazy.next_looks.pop();
+            if slots.get_mut(&key).is_some_and(|slot| slot.idle_window.dequeue_look(until)) {
+                keys.push(key);
+            }
+        }
+        // Those whom the present event has concerned already.
+        let all = if lazy.all_touched { slots.keys().collect() } else { Vec::new() };
+        for key in lazy.touched.iter().chain(&all) {
+            if slots.get(key).is_some_and(|slot| slot.idle_window.until <= now) {
+                keys.push(*key);
+            }
+        }
+        sorted_unique(keys)
+    }
+
+    /// The slots that rest and that a poll or update would let ask for work now, in order.
+    pub(super) fn slots_due_to_fetch(&self) -> Vec<SlotKey> {
+        let now = self.core.now.monotonic();
+        let Some(lazy) = self.core.poll_skipper.as_deref() else { return Vec::new() };
+        if lazy.timers.peek().is_none_or(|Reverse((at, _))| *at > now) {
+            return Vec::new();
+        }
+        let asks = |key: &SlotKey| {
+            let slot = self.slots.get(key);
+            slot.is_some_and(|slot| {
+                slot.is_only_fetching_in_polls() && slot.is_fetch_due(&self.core, &lazy.schedule)
+            })
+        };
+        let due = lazy.timers.iter().filter(|Reverse((at, _))| *at <= now).map(|Reverse((_, key))| *key);
+        sorted_unique(due.filter(asks).collect())
+    }
+
+    /// A slot that rests, and would only ask for work in this poll, does so.
+    pub(super) fn let_slot_fetch(&mut self, key: SlotKey) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        slot.fetch_timer_set_at = core.now.monotonic_us;
+        slot.try_fetch(core);
+        if let Some(lazy) = &mut core.poll_skipper {
+            lazy.touched.push(key);
+        }
+    }
+
+    /// A slot is gone.
+    pub(super) fn forget_slot(&mut self, gone: &Slot) {
+        if let Some(lazy) = self.core.poll_skipper.as_mut().filter(|_| gone.idle_window.is_polled) {
+            lazy.polled_slots = lazy.polled_slots.saturating_sub(1);
+        }
+    }
+
+    /// Whether some slot is looked at in every poll; `looked` are those that have been looked at just now.
+    pub(super) fn is_any_slot_polled(&mut self, looked: &[SlotKey]) -> bool {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(lazy) = &mut core.poll_skipper else { return false };
+        for key in looked {
+            let Some(slot) = slots.get_mut(key) else { continue };
+            lazy.update_polled_count(slot);
+        }
+        lazy.polled_slots > 0
+    }
+
+    /// The slots whose timers have run out, in order.
+    pub(super) fn take_due_timers(&mut self) -> Vec<SlotKey> {
+        let now = self.core.now.monotonic();
+        let mut keys = Vec::new();
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(lazy) = &mut core.poll_skipper else { return keys };
+        while let Some(Reverse((at, key))) = lazy.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            lazy.timers.pop();
+            if let Some(slot) = slots.get_mut(&key).filter(|slot| slot.idle_window.queued_timer == Some(at)) {
+                slot.idle_window.queued_timer = None;
+                keys.push(key);
+            }
+        }
+        // Who was only looked at goes on resting.
+        let touched = lazy.touched.clone();
+        keys.extend(
+            touched.into_iter().filter(|key| slots.get(key).is_some_and(|slot| slot.has_expired_timer(core))),
+        );
+        sorted_unique(keys)
+    }
+
+    /// A poll or update was made.
+    pub(super) fn record_poll(&mut self) {
+        let now = self.core.now;
+        if let Some(lazy) = &mut self.core.poll_skipper {
+            lazy.last_poll = now;
+        }
+    }
+
+    /// All timers that have run out by this moment have had their turn: those of slots that rest, too.
+    pub(super) fn record_timers_run(&mut self) {
+        let now = self.core.now.monotonic();
+        if let Some(lazy) = &mut self.core.poll_skipper {
+            lazy.timers_run_at = now;
+        }
+    }
+
+    /// Policy is asked about a slot; if it stays as it is, it rests as long as that holds.
+    pub(super) fn evaluate_slot(&mut self, key: SlotKey) {
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return };
+        let before = (slot.state, slot.activity, slot.fetch_state.running_call());
+        core.change_predictor.begin(slot.clock_context(core));
+        slot.evaluate_policy(core);
+        let lags = slot.has_stale_latches(core);
+        let willing = !slot.is_waiting_to_fetch() || slot.is_willing_without_job(core);
+        // Willing or not, a slot that preempts tries each second.
+        let tries = slot.state == SlotState::Preempting
+            && slot.unable_fetch_decision(core).is_some_and(|asks| !asks.as_reference);
+        // Each end of the timer of an unwilling slot sets it anew, to what the delay is then.
+        let keeps_time = willing || tries || slot.is_fetch_delay_unchanged(core);
+        let until = core.change_predictor.end();
+        let stays = before == (slot.state, slot.activity, slot.fetch_state.running_call())
+            && slot.changed_at != core.now.monotonic_us
+            && !lags
+            && keeps_time;
+        slot.idle_window.window_number = slot.idle_window.window_number.wrapping_add(1);
+        slot.idle_window.until = if stays { until } else { LOOK_AT_ONCE };
+        slot.fetch_timer_set_at = core.now.monotonic_us;
+        slot.idle_window.fetch_mode = match stays && slot.is_waiting_to_fetch() {
+            true if willing && slot.is_fetch_futile(core) => FetchMode::Futile,
+            true if !willing && !tries => FetchMode::Unwilling,
+            _ => FetchMode::WhenDue,
+        };
+        if slot.idle_window.fetch_mode != FetchMode::Futile
+            && let Some(since) = slot.fetch_state.take_skipped_call()
+        {
+            slot.idle_window.fetch_mode = FetchMode::WhenDue;
+            slot.resume_fetch(core, since);
+        }
+        if let Some(lazy) = &mut core.poll_skipper {
+            lazy.touched.push(key);
+        }
+    }
+
+    /// A hook that nobody waits for has ended without a word. Where slots rest, and nothing is due, that is all there is to do; returns
+    /// whether it is so. A simulation has two such calls a job.
+    pub fn skip_hook_end(&mut self, run: HookRunId) -> bool {
+        let is_quiet =
+            self.is_skipping_polls() && self.core.starting_starters == 0 && self.queued_events.is_empty();
+        let is_fetch = |lazy: &PollSkipper| lazy.fetching_slots.contains_key(&run);
+        let unheard =
+            is_quiet && !self.core.poll_skipper.as_deref().is_some_and(is_fetch) && !self.has_due_alarm();
+        if unheard {
+            self.core.hooks_running.remove(&run);
+            self.record_timers_run();
+        }
+        unheard
+    }
+
+    /// Whether a slot asks for work now. Of one that asks in vain the calls up to now are over first.
+    pub(super) fn is_fetch_due(&mut self, key: SlotKey) -> bool {
+        let grid = self.core.poll_schedule();
+        let ExecutionPoint { core, slots, .. } = self;
+        let Some(slot) = slots.get_mut(&key) else { return false };
+        if let Some(lazy) =
+            core.poll_skipper.as_deref_mut().filter(|_| slot.idle_window.fetch_mode == FetchMode::Futile)
+        {
+            lazy.skipped_fetches += slot.catch_up_fetches(
+                &lazy.schedule,
+                lazy.fetch_duration,
+                CatchUpPoint::before_polls_at(core.now),
+            );
+        }
+        slot.is_fetch_due(core, &grid)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::slot_state::{Activity, SlotState};
+    use crate::{
+        ExitLimits, HostMeasurements, Measurements, SlotHookType, StartdAction, StartdEvent, configure,
+        referenced_attributes,
+    };
+    use htc_base::quirks::QuirkMode;
+    use htc_config::{Config, LoadOptions, LookupContext};
+    use htc_os::RealWorld;
+
+    const BEGUN: i64 = 1_800_000_000;
+    /// How long a call of FETCH_WORK takes, in seconds.
+    const TAKES: u64 = 2;
+
+    fn at(seconds: u64) -> ClockReading {
+        ClockReading::from_epoch(BEGUN).plus(Duration::from_secs(seconds))
+    }
+
+    /// An execution point of two slots with these lines of configuration, whose slots rest or do not.
+    pub(crate) fn point(lines: &str, rests: bool) -> ExecutionPoint {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("condor_config");
+        let text = "NUM_CPUS = 2\nMEMORY = 1000\nSTARTD_DETECT_GPUS =\nNETWORK_INTERFACE = 127.0.0.1\nNUM_SLOTS_TYPE_1 = 2\n\
+                    SLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nRunBenchmarks = False\n";
+        std::fs::write(&file, format!("{text}{lines}\n")).unwrap();
+        let world = RealWorld::new();
+        let who = LookupContext { subsystem: "STARTD".into(), ..LookupContext::default() };
+        let options = LoadOptions { file: Some(file), environment: false, ..LoadOptions::default() };
+        let (config, _) = Config::load(&world, &who, &options).unwrap();
+        let around = HostMeasurements { disk_free: 1_000_000, ..HostMeasurements::default() };
+        let mut made = configure(&config, &world, &around, QuirkMode::Manual, ExitLimits::default()).unwrap();
+        made.settings.benchmarks.jobs.clear();
+        let names = referenced_attributes(&made.settings, []);
+        let mut point = ExecutionPoint::new(made.settings, Rc::new(world), at(0));
+        if rests {
+            point.enable_poll_skipping(&names, Some(Duration::from_secs(TAKES)));
+            assert!(point.core.poll_skipper.is_some());
+        }
+        point
+    }
+
+    /// Plays it for so many seconds without any job; returns when it was woken, and how often FETCH_WORK was called.
+    fn play(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
+        let (mut woken, mut calls) = (Vec::new(), Vec::new());
+        let mut actions = point.step(at(0), StartdEvent::Start);
+        let mut made = 0;
+        loop {
+            let now = point.core.now.monotonic_us;
+            for action in actions.drain(..) {
+                if let StartdAction::RunHook(call) = action
+                    && call.hook == SlotHookType::FetchWork
+                {
+                    made += 1;
+                    calls.push((now + TAKES * 1_000_000, call.run));
+                }
+            }
+            let ends = calls.iter().min().copied();
+            let wake = point.next_wake().map(|MonotonicTime(wake)| wake.max(now));
+            let next = ends.map(|(ends, _)| ends).into_iter().chain(wake).min();
+            let Some(next) =
+                next.map(|next| next - at(0).monotonic_us).filter(|next| *next <= length * 1_000_000)
+            else {
+                return (woken, made);
+            };
+            let then = at(0).plus(Duration::from_micros(next));
+            actions = match ends.filter(|(ends, _)| *ends == then.monotonic_us) {
+                Some((_, run)) => {
+                    calls.retain(|(_, other)| *other != run);
+                    point.step(then, StartdEvent::HookEnded { run, stdout: Vec::new(), cut: false })
+                }
+                None => {
+                    woken.push(next / 1_000_000);
+                    point.step(then, StartdEvent::Tick)
+                }
+            };
+        }
+    }
+
+    fn states(point: &ExecutionPoint) -> Vec<(SlotState, Activity)> {
+        point.slots().map(|(_, _, state, activity)| (state, activity)).collect()
+    }
+
+    #[test]
+    fn a_slot_is_looked_at_when_its_policy_can_have_changed_and_at_no_other_time() {
+        let lines = format!("UPDATE_INTERVAL = 300\nIS_OWNER = time() < {}", BEGUN + 1000);
+        let mut point = point(&lines, true);
+        // At the first update, since it had only begun; at the one after the time has come; and at the one after it has changed.
+        assert_eq!(play(&mut point, 100_000), (vec![300, 1200, 1500], 0));
+        assert_eq!(states(&point), [(SlotState::Unclaimed, Activity::Idle); 2]);
+        assert_eq!(point.next_wake(), None);
+    }
+
+    #[test]
+    fn a_measurement_wakes_those_whose_policy_looks_at_it() {
+        for (start, wakes) in [("True", false), ("LoadAvg < 0.3", true)] {
+            let mut point = point(&format!("UPDATE_INTERVAL = 300\nIS_OWNER = !({start})"), true);
+            play(&mut point, 10_000);
+            assert_eq!(point.next_wake(), None, "{start}");
+            let measured = Measurements { load: 2.0, ..Measurements::default() };
+            point.step(at(10_000), StartdEvent::MeasurementsTaken(Box::new(measured)));
+            assert_eq!(point.next_wake(), wakes.then(|| at(10_200).monotonic()), "{start}");
+            point.step(at(10_200), StartdEvent::Tick);
+            let state = if wakes { SlotState::Owner } else { SlotState::Unclaimed };
+            assert_eq!(states(&point)[0].0, state, "{start}");
+        }
+    }
+
+    #[test]
+    fn fetches_in_vain_are_as_many_as_if_each_were_made() {
+        for delay in ["7", "30", "300"] {
+            let lines = format!(
+                "UPDATE_INTERVAL = 77\nFetchWorkDelay = {delay}\nSTARTD_JOB_HOOK_KEYWORD = K\nK_HOOK_FETCH_WORK = /bin/true"
+            );
+            let (mut naive, mut lazy) = (point(&lines, false), point(&lines, true));
+            let ((polls, made), (looks, known)) = (play(&mut naive, 5000), play(&mut lazy, 5000));
+            let silent = lazy.count_skipped_fetches(at(0), 5_000_000_000);
+            assert_eq!(known + silent, made, "every {delay} s");
+            assert!(
+                made > 20 && silent > known && looks.len() * 3 < polls.len(),
+                "{made} {silent} {looks:?}"
+            );
+        }
+    }
+}

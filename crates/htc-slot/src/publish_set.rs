@@ -1,0 +1,187 @@
+//! Which parts of slots' ads anybody may ask for. A simulation leaves the others out; live all are there, for hooks.
+
+use htc_classad::AttrName;
+use htc_classad::references::AttrNames;
+
+/// Groups of attributes that are published together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PublishSet {
+    /// Ads as texts: for hooks and starters.
+    pub ad_texts: bool,
+    /// Loads, idle times, the clock and what else is measured.
+    pub machine: bool,
+    /// Of these the clock, and what else is seldom asked for.
+    pub clock: bool,
+    /// What moves by itself, such as MyCurrentTime or KeyboardIdle.
+    pub time_dependent: bool,
+    /// Nothing but what the slot was made with, and its state.
+    pub state_only: bool,
+    /// The same, and not even its state or a job's own numbers.
+    pub constants_only: bool,
+    /// State, activity, and since when.
+    pub state: bool,
+    /// TotalTime...
+    pub state_totals: bool,
+    /// What a claim and its job say.
+    pub claim: bool,
+    /// What is said of drains.
+    pub drain: bool,
+    /// Cpus, Memory, Disk and custom resources.
+    pub amounts: bool,
+    /// Lists of dynamic slots.
+    pub children: bool,
+    /// RetirementTimeRemaining and what fetches leave in the ad.
+    pub fetch_times: bool,
+}
+
+const CLAIM_ATTRIBUTES: [&str; 24] = [
+    "currentrank",
+    "remoteuser",
+    "remoteowner",
+    "accountinggroup",
+    "remotescheddname",
+    "clientmachine",
+    "remotenegotiatinggroup",
+    "remoteautoregroup",
+    "numpids",
+    "jobid",
+    "globaljobid",
+    "jobstart",
+    "imagesize",
+    "cpususage",
+    "totaljobruntime",
+    "totaljobsuspendtime",
+    "totalclaimruntime",
+    "totalclaimsuspendtime",
+    "preemptingrank",
+    "preemptinguser",
+    "preemptingowner",
+    "preemptingaccountinggroup",
+    "publicclaimid",
+    "claimendtime",
+];
+
+/// So many of the following are idle times and loads.
+const IDLE_AND_LOAD_COUNT: usize = 6;
+
+const MACHINE_ATTRIBUTES: [&str; 16] = [
+    "condorloadavg",
+    "loadavg",
+    "totalcondorloadavg",
+    "totalloadavg",
+    "keyboardidle",
+    "consoleidle",
+    "clockmin",
+    "clockday",
+    "totalvirtualmemory",
+    "lastbenchmark",
+    "timetolive",
+    "monitorselfage",
+    "monitorselftime",
+    "monitorselfcpuusage",
+    "monitorselfimagesize",
+    "monitorselfresidentsetsize",
+];
+
+/// What moves with other slots or with every fetch: who asks for it has to be looked at in every poll.
+const ALWAYS_CHANGING_ATTRIBUTES: [&str; 12] = [
+    "totalslots",
+    "activationrequests",
+    "claimrequests",
+    "jobpreemptions",
+    "jobrankpreemptions",
+    "jobstarts",
+    "jobuserpriopreemptions",
+    "newdslotnotmatch",
+    "lastfetchworkspawned",
+    "lastfetchworkcompleted",
+    "nextfetchworkdelay",
+    "random",
+];
+
+/// Whether an attribute of this name, in small letters, moves with other slots or with every fetch.
+fn is_always_changing(name: &[u8]) -> bool {
+    let of_slot = name.strip_prefix(b"slot").unwrap_or_default();
+    ALWAYS_CHANGING_ATTRIBUTES.iter().any(|known| known.as_bytes() == name)
+        || name.starts_with(b"recent")
+        || name.starts_with(b"expectedmachine")
+        || (of_slot.first().is_some_and(u8::is_ascii_digit) && of_slot.contains(&b'_'))
+}
+
+/// What of a slot's policy may turn out differently when another slot changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotDependence {
+    /// It looks at other slots, or counts them.
+    pub on_other_slots: bool,
+    /// It looks at its share of the machine's load, which moves with the slots' states.
+    pub on_machine_load: bool,
+}
+
+/// How slots depend on one another where these attributes may be asked for; `None` where that cannot be told.
+pub fn slot_dependence(asked: Option<&AttrNames>) -> SlotDependence {
+    let Some(names) = asked else { return SlotDependence { on_other_slots: true, on_machine_load: true } };
+    let is_restless = |name: &AttrName| is_always_changing(&name.as_bytes().to_ascii_lowercase());
+    SlotDependence {
+        on_other_slots: names.iter().any(is_restless),
+        on_machine_load: names.contains(&AttrName::from("LoadAvg")),
+    }
+}
+
+impl PublishSet {
+    /// All of them.
+    pub(super) const ALL: PublishSet = PublishSet {
+        ad_texts: true,
+        machine: true,
+        clock: true,
+        time_dependent: true,
+        state_only: false,
+        constants_only: false,
+        state: true,
+        state_totals: true,
+        claim: true,
+        drain: true,
+        amounts: true,
+        children: true,
+        fetch_times: true,
+    };
+
+    /// Those that the names lead to; `None` where one of them never rests.
+    pub(super) fn from_names(names: &AttrNames, job_attributes: &[AttrName]) -> Option<PublishSet> {
+        let lower: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_ascii_lowercase()).collect();
+        if lower.iter().any(|name| is_always_changing(name)) {
+            return None;
+        }
+        let any = |is: &dyn Fn(&[u8]) -> bool| lower.iter().any(|name| is(name));
+        let one_of = |known: &[&str]| any(&|name| known.iter().any(|known| known.as_bytes() == name));
+        let begins = |with: &[u8]| any(&|name| name.starts_with(with));
+        let of_job = names.iter().any(|name| job_attributes.contains(name));
+        let wants = PublishSet {
+            ad_texts: false,
+            machine: one_of(&MACHINE_ATTRIBUTES),
+            clock: one_of(&MACHINE_ATTRIBUTES[IDLE_AND_LOAD_COUNT..]),
+            time_dependent: any(&super::change_prediction::is_time_dependent),
+            state_only: false,
+            constants_only: false,
+            state: one_of(&["state", "activity", "enteredcurrentstate", "enteredcurrentactivity"]),
+            state_totals: begins(b"totaltime"),
+            claim: of_job || one_of(&CLAIM_ATTRIBUTES),
+            drain: begins(b"drain") || begins(b"lastdrain") || begins(b"totalmachinedraining"),
+            // Requirements ask for them.
+            amounts: true,
+            children: begins(b"child"),
+            fetch_times: one_of(&["retirementtimeremaining"]),
+        };
+        let more = [
+            wants.machine,
+            wants.time_dependent,
+            wants.state_totals,
+            wants.claim,
+            wants.drain,
+            wants.children,
+            wants.fetch_times,
+        ];
+        let plain = !more.contains(&true) && !one_of(&["acceptedwhiledraining"]);
+        let still = plain && !wants.state && !one_of(&["clusterid", "procid", "qdate"]);
+        Some(PublishSet { state_only: plain, constants_only: still, ..wants })
+    }
+}

@@ -1,0 +1,169 @@
+//! What can be seen of the execution point from outside.
+
+use super::events::{ShutdownMode, SlotKey, job_id};
+use super::execution_point::ExecutionPoint;
+use super::runtime_state::claim::{Claim, ClaimKind, ClaimPhase};
+use super::settings::{BenchmarkSettings, CronSettings, ImageCacheSettings, SlotKind};
+use super::slot::Slot;
+use super::slot_state::{Activity, SlotState};
+use htc_base::time::MonotonicTime;
+use htc_base::world::FrozenClockWorld;
+use htc_classad::{ClassAd, Context};
+
+impl ExecutionPoint {
+    /// The slots with state and activity, in order.
+    pub fn slots(&self) -> impl Iterator<Item = (SlotKey, &str, SlotState, Activity)> {
+        self.slots.values().map(|slot| (slot.key, slot.id.as_str(), slot.state, slot.activity))
+    }
+
+    /// The ad of a slot as its fetch hook would get it now.
+    pub fn sent_ad(&self, key: SlotKey) -> Option<ClassAd> {
+        self.slots.get(&key).map(|slot| slot.sent_ad(&self.core))
+    }
+
+    /// How many jobs the slot of that number, or those carved out of it, have accepted and not yet begun.
+    pub fn count_jobs_not_begun(&self, number: u32) -> usize {
+        let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
+        let of = |slot: &Slot| slot.current_claim.iter().chain(&slot.waiting_claim).filter(waits).count();
+        self.slots.slots_with_number(number).map(of).sum()
+    }
+
+    /// How a slot comes by its resources.
+    pub fn slot_kind(&self, key: SlotKey) -> Option<SlotKind> {
+        self.slots.get(&key).map(|slot| slot.kind)
+    }
+
+    /// The type of a slot; 0 for none.
+    pub fn slot_type_id(&self, key: SlotKey) -> Option<u32> {
+        self.slots.get(&key).map(|slot| slot.plan.type_id)
+    }
+
+    /// The processors that a slot has now.
+    pub fn slot_cpus(&self, key: SlotKey) -> Option<f64> {
+        self.slots.get(&key).map(|slot| slot.amounts.cpus)
+    }
+
+    /// The processors that a slot was made with.
+    pub fn original_slot_cpus(&self, key: SlotKey) -> Option<f64> {
+        self.slots.get(&key).map(|slot| if key.sub == 0 { slot.plan.amounts.cpus } else { slot.amounts.cpus })
+    }
+
+    /// The first resource of which a job asks for more than the slot was made with, or `None` if the slot is large enough.
+    pub fn first_insufficient_resource(&self, key: SlotKey, job: &ClassAd) -> Option<String> {
+        let slot = self.slots.get(&key)?;
+        let whole = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
+        let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
+        let context = Context::new(&world).my(job).target(&slot.live_ad);
+        let mut had = vec![
+            ("Cpus".to_owned(), whole.cpus),
+            ("Memory".to_owned(), whole.memory as f64),
+            ("Disk".to_owned(), whole.disk as f64),
+        ];
+        had.extend(whole.custom.iter().map(|custom| (custom.tag.clone(), custom.quantity)));
+        let lacks = |(tag, amount): &(String, f64)| {
+            context.real(format!("Request{tag}").as_str()).is_some_and(|wanted| wanted > *amount)
+        };
+        had.into_iter().find(lacks).map(|(tag, _)| tag)
+    }
+
+    /// The id string of a slot.
+    pub fn slot_id(&self, key: SlotKey) -> Option<&str> {
+        self.slots.get(&key).map(|slot| slot.id.as_str())
+    }
+
+    /// The job of a slot's claim, and whose that is.
+    pub fn job_of(&self, key: SlotKey) -> Option<(String, Option<String>)> {
+        let world = &*self.core.world;
+        let job = self.slots.get(&key)?.current_claim.as_ref()?.job.as_ref()?;
+        let owner = Context::new(world).my(job).string("Owner").map(|owner| owner.to_string());
+        Some((job_id(job, world), owner))
+    }
+
+    /// When a slot asks for work next, where it waits for that.
+    pub fn next_fetch_at(&self, key: SlotKey) -> Option<MonotonicTime> {
+        let slot = self.slots.get(&key)?;
+        slot.fetch_state.next_call_alarm().map(|alarm| alarm.at).filter(|_| slot.hooks.is_some())
+    }
+
+    /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).
+    pub fn daemon_ad(&self) -> ClassAd {
+        let core = &self.core;
+        let mut ad = (*core.settings.cron.daemon_ad).clone();
+        ad.update(&core.settings.common_dynamic);
+        core.drain_estimate.publish(&mut ad);
+        core.drain.publish(&mut ad);
+        core.counters.publish(&mut ad, core.now.epoch());
+        core.merge_cron_ads(&mut ad);
+        ad
+    }
+
+    /// The slot's internal ad, which policy is evaluated in.
+    pub fn live_ad(&self, key: SlotKey) -> Option<&ClassAd> {
+        self.slots.get(&key).map(|slot| &slot.live_ad)
+    }
+
+    /// The cron jobs as configured.
+    pub fn cron_settings(&self) -> &CronSettings {
+        &self.core.settings.cron
+    }
+
+    /// The benchmarks as configured.
+    pub fn benchmark_settings(&self) -> &BenchmarkSettings {
+        &self.core.settings.benchmarks
+    }
+
+    /// When docker is asked for its images.
+    pub fn image_cache_settings(&self) -> &ImageCacheSettings {
+        &self.core.settings.image_cache
+    }
+
+    /// How it is to end, once that is decided.
+    pub fn shutdown_mode(&self) -> Option<ShutdownMode> {
+        self.core.shutdown
+    }
+
+    /// Whether all is done: no action will come any more.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Seconds the job of a slot has run, where one runs.
+    pub fn job_run_time(&self, key: SlotKey) -> Option<i64> {
+        let claim = self.slots.get(&key)?.current_claim.as_ref()?;
+        matches!(
+            claim.phase,
+            ClaimPhase::Running | ClaimPhase::Suspended | ClaimPhase::Vacating | ClaimPhase::Killing
+        )
+        .then(|| claim.job_run_time(self.core.now))
+    }
+
+    /// What the claim waits for that is to take over this slot, where one does.
+    pub fn waiting_claim_text(&self, id: &str) -> Option<String> {
+        let slot = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id))?;
+        let waiting = slot.waiting_claim.as_ref().filter(|claim| claim.job.is_some())?;
+        let present = slot.current_claim.as_ref()?;
+        let (rank, present_rank) = (waiting.rank, present.rank);
+        let than = match rank > present_rank {
+            true => format!("its rank {rank} is higher than {present_rank}"),
+            false => {
+                format!("its rank {rank} is that of the present one, as where the negotiator prefers a user")
+            }
+        };
+        let job = present.job.as_ref().filter(|_| present.is_active());
+        let job = job.map(|job| format!(" with job {}", job_id(job, &*self.core.world))).unwrap_or_default();
+        let until = match (slot.activity, slot.retirement_remaining(&self.core)) {
+            (Activity::Retiring, seconds) => format!(", which has {seconds} s of retirement left"),
+            _ => String::new(),
+        };
+        Some(format!(
+            "{}: the claim waits for the end of the present one: {than}; the slot is {}/{}{job}{until}",
+            slot.id, slot.state, slot.activity
+        ))
+    }
+
+    /// Whether a slot is claimed, and not for a job that was fetched.
+    pub fn is_claimed_by_schedd(&self, key: SlotKey) -> bool {
+        let claim = self.slots.get(&key).and_then(|slot| slot.current_claim.as_ref());
+        claim.is_some_and(|claim| claim.kind == ClaimKind::Requested)
+    }
+}

@@ -1,0 +1,74 @@
+//! When a timer of the daemon runs out, and when it wakes.
+
+use std::time::Duration;
+
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::time::{ClockReading, MonotonicTime};
+
+/// When a timer of the daemon runs out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarm {
+    /// The instant at which it wakes.
+    pub at: MonotonicTime,
+    /// The second of the wall clock from which on it counts as run out.
+    second: i64,
+}
+
+impl Alarm {
+    /// One that ends then; `second` is the second of the wall clock.
+    pub(crate) fn new(at: MonotonicTime, second: i64) -> Self {
+        Alarm { at, second }
+    }
+
+    /// Those of the reference are in whole seconds.
+    fn reference_deadline(self, quirks: QuirkMode) -> Option<i64> {
+        quirks.reproduces(Quirk::TimersWholeSeconds).then_some(self.second)
+    }
+
+    /// Whatever wakes the daemon in the second in which one of the reference ends, it has run out (s05, s14, s33).
+    pub(crate) fn is_due(self, now: ClockReading, quirks: QuirkMode) -> bool {
+        self.at <= now.monotonic()
+            || self.reference_deadline(quirks).is_some_and(|second| second <= now.epoch())
+    }
+
+    /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
+    /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
+    /// timers of a second together (s09).
+    pub(crate) fn wake_time(self, now: ClockReading, quirks: QuirkMode) -> MonotonicTime {
+        let Some(second) = self.reference_deadline(quirks) else { return self.at };
+        let left = u64::try_from(second.saturating_sub(now.epoch())).unwrap_or(0);
+        now.monotonic().plus(Duration::from_secs(left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_of_the_reference_ends_with_the_second() {
+        let at = |milliseconds| ClockReading::from_epoch(100).plus(Duration::from_millis(milliseconds));
+        let alarm = Alarm { at: at(1900).monotonic(), second: 101 };
+        let due = |now, quirks| alarm.is_due(now, quirks);
+        assert!(!due(at(999), QuirkMode::Reference) && due(at(1000), QuirkMode::Reference));
+        assert!(!due(at(1899), QuirkMode::Manual) && due(at(1900), QuirkMode::Manual));
+    }
+
+    #[test]
+    fn a_timer_of_the_reference_sleeps_for_whole_seconds_from_whatever_woke_the_daemon() {
+        let at =
+            |hundredths: u64| ClockReading::from_epoch(1000).plus(Duration::from_millis(hundredths * 10));
+        // Five seconds, set at .05.
+        let alarm = Alarm { at: at(505).monotonic(), second: at(505).epoch() };
+        for (woken, wakes) in [(5, 505), (105, 505), (390, 590), (301, 501), (499, 599)] {
+            assert_eq!(
+                alarm.wake_time(at(woken), QuirkMode::Reference),
+                at(wakes).monotonic(),
+                "woken at {woken}"
+            );
+            assert_eq!(alarm.wake_time(at(woken), QuirkMode::Manual), at(505).monotonic());
+        }
+        assert!(alarm.is_due(at(501), QuirkMode::Reference) && !alarm.is_due(at(501), QuirkMode::Manual));
+        assert!(!alarm.is_due(at(499), QuirkMode::Reference));
+    }
+}

@@ -1,0 +1,16 @@
+//! What the machine keeps between two events, of each slot and of all of them: plain data, and what they can say of themselves.
+//! They know neither slots nor the machine.
+
+pub(super) mod alarm;
+pub(super) mod backfill_state;
+pub(super) mod benchmark_state;
+pub(super) mod claim;
+pub(super) mod drain_state;
+pub(super) mod fetch_state;
+pub(super) mod hibernation_state;
+pub(super) mod idle_window;
+pub(super) mod latch;
+pub(super) mod poll_schedule;
+pub(super) mod poll_skipper;
+pub(super) mod resource_conflict;
+pub(super) mod slot_load;

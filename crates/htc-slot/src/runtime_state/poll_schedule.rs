@@ -1,0 +1,227 @@
+//! The times of polls and updates as arithmetic: what has been and what is to come without counting through it.
+
+use std::time::Duration;
+
+use super::alarm::Alarm;
+use htc_base::time::{ClockReading, MonotonicTime};
+
+/// Equal steps of time, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PeriodicTimes {
+    /// One of them: the next to come.
+    at: u64,
+    /// The first there was.
+    first: u64,
+    step: u64,
+}
+
+/// Polls and updates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PollSchedule {
+    poll_and_update_times: [Option<PeriodicTimes>; 2],
+    /// How far the wall clock is ahead of the one that never jumps, in microseconds.
+    wall_clock_offset: i64,
+}
+
+impl PeriodicTimes {
+    /// How many whole steps there are in so much time. Mostly none or one: a division takes longer than all else here.
+    fn whole_steps(self, time: u64) -> u64 {
+        if time < self.step { 0 } else { time / self.step }
+    }
+
+    /// How many steps it takes to pass so much time.
+    fn steps_to_cover(self, time: u64) -> u64 {
+        if time <= self.step { u64::from(time > 0) } else { time.div_ceil(self.step) }
+    }
+
+    /// The last before `at`, not before `from`.
+    fn last_before(self, at: u64, from: u64) -> Option<u64> {
+        let last = at.checked_sub(1)?;
+        let found = match last.checked_sub(self.at) {
+            Some(late) => self.at + self.whole_steps(late) * self.step,
+            None => self.at.checked_sub(self.steps_to_cover(self.at - last) * self.step)?,
+        };
+        Some(found).filter(|found| *found >= self.first && *found > from)
+    }
+
+    /// The first at or after `at`.
+    fn first_at_or_after(self, at: u64) -> u64 {
+        let at = at.max(self.first);
+        match at.checked_sub(self.at) {
+            Some(late) => self.at + self.steps_to_cover(late) * self.step,
+            None => self.at - self.whole_steps(self.at - at) * self.step,
+        }
+    }
+
+    /// Whether the same times come.
+    fn is_same_as(self, other: PeriodicTimes) -> bool {
+        let apart = self.at.abs_diff(other.at);
+        self.step == other.step && self.first == other.first && self.whole_steps(apart) * self.step == apart
+    }
+}
+
+impl PollSchedule {
+    /// Polls and updates: the alarm of the next, the first there was, how long from one to the next.
+    pub(crate) fn from_alarms(now: ClockReading, all: [(Option<Alarm>, u64, Duration); 2]) -> PollSchedule {
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
+        let steps = all.map(|(alarm, first, step)| {
+            alarm.map(|alarm| PeriodicTimes { at: alarm.at.0, first, step: micros(step) })
+        });
+        PollSchedule {
+            poll_and_update_times: steps,
+            wall_clock_offset: now.wall_us - i64::try_from(now.monotonic_us).unwrap_or(0),
+        }
+    }
+
+    /// Whether the same times come.
+    pub(crate) fn is_same_as(&self, other: &PollSchedule) -> bool {
+        let same = |(one, other): (&Option<PeriodicTimes>, &Option<PeriodicTimes>)| match (one, other) {
+            (Some(one), Some(other)) => one.is_same_as(*other),
+            (None, None) => true,
+            _ => false,
+        };
+        self.poll_and_update_times.iter().zip(&other.poll_and_update_times).all(same)
+    }
+
+    /// The last poll or update before `at` and after `from`.
+    pub(crate) fn last_before(&self, at: MonotonicTime, from: MonotonicTime) -> Option<MonotonicTime> {
+        self.poll_and_update_times
+            .iter()
+            .flatten()
+            .filter_map(|steps| steps.last_before(at.0, from.0))
+            .max()
+            .map(MonotonicTime)
+    }
+
+    /// The first poll or update at or after `at`.
+    fn first_at_or_after(&self, at: u64) -> Option<MonotonicTime> {
+        self.poll_and_update_times
+            .iter()
+            .flatten()
+            .map(|steps| steps.first_at_or_after(at))
+            .min()
+            .map(MonotonicTime)
+    }
+
+    fn second_start(&self, second: i64) -> u64 {
+        let wall = second.saturating_mul(1_000_000);
+        u64::try_from(wall.saturating_sub(self.wall_clock_offset)).unwrap_or(0)
+    }
+
+    pub(crate) fn wall_second_at(&self, at: u64) -> i64 {
+        i64::try_from(at).unwrap_or(i64::MAX).saturating_add(self.wall_clock_offset).div_euclid(1_000_000)
+    }
+
+    /// The first poll or update to come in that second or later.
+    pub(crate) fn first_in_second_or_later(&self, second: i64) -> Option<MonotonicTime> {
+        let next = self.poll_and_update_times.iter().flatten().map(|steps| steps.at).min()?;
+        self.first_at_or_after(self.second_start(second).max(next))
+    }
+
+    /// When that second begins, if no poll or update begins with it: who asks in vain may ask before it is looked at.
+    pub(crate) fn second_start_between_polls(&self, second: i64) -> Option<MonotonicTime> {
+        let begins = MonotonicTime(self.second_start(second));
+        (second != i64::MAX && self.first_in_second_or_later(second).is_none_or(|look| look > begins))
+            .then_some(begins)
+    }
+
+    /// The alarms advance to their next times at or after `now`.
+    pub(crate) fn advance_alarms(&self, now: MonotonicTime, alarms: [&mut Option<Alarm>; 2]) {
+        for (steps, alarm) in self.poll_and_update_times.iter().zip(alarms) {
+            if let (Some(steps), Some(alarm)) = (steps, alarm)
+                && alarm.at < now
+            {
+                *alarm = self.alarm_at(MonotonicTime(steps.first_at_or_after(now.0)));
+            }
+        }
+    }
+
+    /// A timer that ends then.
+    pub(crate) fn alarm_at(&self, at: MonotonicTime) -> Alarm {
+        Alarm::new(at, self.wall_second_at(at.0))
+    }
+
+    /// When a slot fetches whose timer ends at `alarm` and whose delay is over in the second `over`: each poll and update sets the
+    /// timer anew, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay is over. `seen` is when the
+    /// timer was set.
+    pub(crate) fn next_fetch_time(
+        &self,
+        alarm: MonotonicTime,
+        over: i64,
+        seen: MonotonicTime,
+    ) -> MonotonicTime {
+        let begins = self.second_start(over);
+        let looked = self
+            .poll_and_update_times
+            .iter()
+            .flatten()
+            .map(|steps| steps.first_at_or_after(begins.max(seen.0 + 1)))
+            .min();
+        let alarm = match self.last_before(MonotonicTime(begins), seen) {
+            Some(last) => {
+                let left = u64::try_from(over - self.wall_second_at(last.0)).unwrap_or(0);
+                last.0 + left * 1_000_000
+            }
+            None => alarm.0,
+        };
+        MonotonicTime(looked.map_or(alarm, |looked| looked.min(alarm)))
+    }
+
+    /// To when a poll or update at `last` sets the timer of a slot that is unwilling: to the end of its delay, in the second
+    /// `over`, or if that has come to the whole delay anew (`tryFetchWork`).
+    pub(crate) fn timer_after_poll(&self, last: MonotonicTime, delay: i64, over: i64) -> MonotonicTime {
+        let left = over.saturating_sub(self.wall_second_at(last.0));
+        let wait = if left > 0 { left.min(delay) } else { delay };
+        last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
+    }
+
+    /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
+    /// anew. With the alarm comes when it was set: polls before that, such as the last of all, have had their say. With the delay
+    /// comes the second in which it is over. `None` where a poll or update comes first.
+    pub(crate) fn next_timer_when_willing(
+        &self,
+        (alarm, seen): (MonotonicTime, MonotonicTime),
+        (delay, over): (i64, i64),
+        willing: i64,
+    ) -> Option<MonotonicTime> {
+        if willing == i64::MAX {
+            return None;
+        }
+        let from = self.second_start(willing);
+        let looked =
+            self.poll_and_update_times.iter().flatten().map(|steps| steps.first_at_or_after(from)).min();
+        let set = |last| self.timer_after_poll(last, delay, over).0;
+        let mut at = self.last_before(MonotonicTime(from), seen).map_or(alarm.0, set).max(alarm.0.min(from));
+        let delay = u64::try_from(delay).unwrap_or(1).saturating_mul(1_000_000);
+        if at < from {
+            at = at.saturating_add((from - at).div_ceil(delay).saturating_mul(delay));
+        }
+        (looked.is_none_or(|looked| at < looked)).then_some(MonotonicTime(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_found_as_by_counting() {
+        let steps = PeriodicTimes { at: 103, first: 3, step: 10 };
+        for at in 0..140u64 {
+            let all = || (0..20).map(|k| 3 + k * 10);
+            assert_eq!(steps.last_before(at, 0), all().filter(|it| *it < at).max(), "{at}");
+            assert_eq!(Some(steps.first_at_or_after(at)), all().find(|it| *it >= at), "{at}");
+        }
+    }
+
+    /// The last of all polls set the timer, after the last update: what that update would have set it to counts no more.
+    #[test]
+    fn a_timer_that_was_set_after_the_last_update_runs_on() {
+        let seconds = |seconds: u64| MonotonicTime(seconds * 1_000_000);
+        let updates = PeriodicTimes { at: seconds(747).0, first: seconds(61).0, step: seconds(61).0 };
+        let grid = PollSchedule { poll_and_update_times: [None, Some(updates)], wall_clock_offset: 0 };
+        let asks = |seen| grid.next_timer_when_willing((seconds(742), seconds(seen)), (45, 0), 726);
+        assert_eq!(asks(697), Some(seconds(742)));
+        assert_eq!(asks(600), Some(seconds(731)));
+    }
+}

@@ -1,0 +1,192 @@
+//! How the execution point ends: asked to, or with nothing left to do.
+
+use std::borrow::Cow;
+
+use super::drain::DrainCheckTime;
+use super::events::{HookRunId, ShutdownMode, SlotNotice, StartdAction, VacateReason};
+use super::execution_point::ExecutionPoint;
+use super::slot::Slot;
+use htc_base::job::HoldCode;
+use htc_base::time::MonotonicTime;
+use htc_base::world::FrozenClockWorld;
+use htc_classad::{Context, Expr};
+
+/// How long hooks that still run are waited for at the end, in seconds.
+const FINAL_HOOKS_TIMEOUT_SECONDS: i64 = 5;
+
+impl ExecutionPoint {
+    pub(super) fn shut_down(&mut self, how: ShutdownMode, reason: &str) {
+        if self.core.shutdown.is_some_and(|present| present >= how) {
+            return;
+        }
+        self.core.shutdown = Some(how);
+        if self.end_reason.is_empty() {
+            self.end_reason = reason.to_owned();
+        }
+        if how == ShutdownMode::Graceful {
+            self.graceful_until = Some(self.core.now.monotonic().plus(self.core.settings.graceful_timeout));
+        }
+        self.core.start_polling();
+        // A machine that nobody uses ends as it is (`startd_exit_if_idle`).
+        if !self.slots.values().any(Slot::is_claimed) {
+            return self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
+        }
+        let why = VacateReason::new("Startd was shutdown", HoldCode::StartdShutdown);
+        for slot in self.slots.values_mut() {
+            slot.set_unavailable(None);
+            if how == ShutdownMode::Fast {
+                slot.kill_claim(&mut self.core, Some(why.clone()), reason);
+            } else {
+                slot.retire(&mut self.core, false, why.clone(), reason);
+            }
+        }
+    }
+
+    /// STARTD_NOCLAIM_SHUTDOWN: the end comes when no slot was claimed for so long (`ResMgr::check_use`).
+    pub(super) fn check_noclaim_shutdown(&mut self) {
+        let now = self.core.now.epoch();
+        if self.slots.values().any(Slot::is_claimed) {
+            self.last_in_use = now;
+        }
+        let Some(limit) = self.core.settings.noclaim_shutdown else { return };
+        if now - self.last_in_use > limit && self.core.shutdown.is_none() {
+            let reason = format!("no slot was claimed for {limit} s (STARTD_NOCLAIM_SHUTDOWN)");
+            self.shut_down(ShutdownMode::Graceful, &reason);
+        }
+    }
+
+    /// DAEMON_SHUTDOWN_FAST and DAEMON_SHUTDOWN, which 25.14 evaluates in each ad that it sends (`DaemonCore::sendUpdates`).
+    pub(super) fn check_daemon_shutdown(&mut self) {
+        let settings = self.core.settings.clone();
+        let policy = &settings.daemon_shutdown;
+        if policy.is_unset() {
+            return;
+        }
+        let ads: Vec<_> = self.slots.values().map(|slot| slot.sent_ad(&self.core)).collect();
+        let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
+        let is_true = |expr: &Option<Expr>| {
+            let in_ad = |expr: &Expr| {
+                ads.iter().any(|ad| Context::new(&world).my(ad).eval(expr).truth() == Some(true))
+            };
+            expr.as_ref().is_some_and(in_ad)
+        };
+        let (fast, graceful) = (is_true(&policy.fast), is_true(&policy.graceful));
+        if fast {
+            self.shut_down(ShutdownMode::Fast, "DAEMON_SHUTDOWN_FAST is true");
+        } else if graceful {
+            self.shut_down(ShutdownMode::Graceful, "DAEMON_SHUTDOWN is true");
+        }
+    }
+
+    /// True if this step has changed the state of a slot, which 25.14 sends at once.
+    fn has_changed_states(&self) -> bool {
+        self.core
+            .actions
+            .iter()
+            .any(|action| matches!(action, StartdAction::Notify(SlotNotice::StateChanged { .. })))
+    }
+
+    pub(super) fn set_starter_problem(&mut self, reason: Option<String>) {
+        match &reason {
+            Some(reason) => {
+                self.core.warn(None, format!("no job is fetched, no starter could run it: {reason}"))
+            }
+            None if self.core.starter_problem.is_some() => self.core.warn(None, "jobs are fetched again"),
+            None => {}
+        }
+        self.core.starter_problem = reason;
+    }
+
+    /// When it has been idle for long enough to end.
+    pub(super) fn idle_exit_time(&self) -> Option<MonotonicTime> {
+        let limit = self.core.settings.limits.idle_exit?;
+        let idle = self.core.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
+        idle.then(|| self.idle_since.plus(limit))
+    }
+
+    /// After each event: slots that are gone, conditions to end, the end.
+    pub(super) fn finish_event(&mut self) {
+        self.remove_free_dynamic_slots();
+        self.check_drain_completed(DrainCheckTime::AfterEvent);
+        if let Some(reason) = self.core.fatal_reason.take() {
+            self.shut_down(ShutdownMode::Fast, &reason);
+        }
+        if !self.core.settings.daemon_shutdown.is_unset() && self.has_changed_states() {
+            self.check_daemon_shutdown();
+        }
+        let limits = self.core.settings.limits;
+        if self.is_skipping_polls() {
+            // Nothing ends a simulation whose slots rest before its time.
+            return;
+        }
+        let busy = self.slots.values().any(|slot| slot.is_active());
+        if busy {
+            self.idle_since = self.core.now.monotonic();
+        }
+        self.core.idle_exit_due = self.idle_exit_time().is_some_and(|at| at <= self.core.now.monotonic());
+        if let Some(most) = limits.max_jobs
+            && self.core.jobs_accepted >= most
+            && self.core.no_more_fetching.is_none()
+        {
+            self.core.no_more_fetching = Some(format!("--max-jobs {most} is reached"));
+        }
+        for slot in self.slots.values_mut().filter(|slot| slot.fetch_held_back) {
+            if self.core.can_fetch() {
+                slot.try_fetch(&mut self.core);
+            } else if self.core.starter_problem.is_some() {
+                // Whoever gave the last job is told that no other follows.
+                slot.end_idle_fetched_claim(&mut self.core, "no starter could run a job");
+            }
+        }
+        if self.core.shutdown.is_none() && self.core.starting_starters == 0 && !busy {
+            if let Some(reason) = self.exit_reason() {
+                self.shut_down(ShutdownMode::Graceful, &reason);
+            }
+            self.remove_free_dynamic_slots();
+        }
+        self.finish_if_done();
+    }
+
+    /// Why an execution point without jobs is to end, if it is.
+    fn exit_reason(&self) -> Option<Cow<'static, str>> {
+        let fetching = self.core.running_fetches > 0;
+        let unable = self.core.starter_problem.is_some();
+        let done = |slot: &Slot| {
+            let asks = slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+            let no_use = unable && slot.fetch_held_back;
+            !asks || ((slot.out_of_work || no_use) && slot.fetch_state.running_call().is_none())
+        };
+        if let Some(reason) = self.core.no_more_fetching.clone().filter(|_| !fetching) {
+            Some(reason.into())
+        } else if self.core.settings.limits.exit_when_no_work && self.slots.values().all(done) {
+            Some("no slot has more work (--once)".into())
+        } else {
+            (self.core.idle_exit_due && !fetching).then(|| "no work (--idle-exit)".into())
+        }
+    }
+
+    pub(super) fn finish_if_done(&mut self) {
+        let core = &mut self.core;
+        if self.slots.values().any(|slot| slot.is_blocking_shutdown(core.shutdown))
+            || core.starting_starters > 0
+            || core.backfill.is_active()
+        {
+            return;
+        }
+        // Whoever gave a job is told what became of it however fast the end is; only what is asked for work is not heard.
+        let fetches =
+            |run: &HookRunId| self.slots.values().any(|slot| slot.fetch_state.running_call() == Some(*run));
+        let fast = core.shutdown == Some(ShutdownMode::Fast);
+        if core.hooks_running.iter().any(|run| !(fast && fetches(run))) {
+            let until = *self.hooks_until.get_or_insert(core.time_after(FINAL_HOOKS_TIMEOUT_SECONDS));
+            if until > core.now.monotonic() {
+                return;
+            }
+        }
+        self.finished = true;
+        core.actions.push(StartdAction::Finished {
+            reason: self.end_reason.clone(),
+            restarts: self.restart_requested,
+        });
+    }
+}

@@ -1,0 +1,348 @@
+//! The value of `SLOT_TYPE_<n>`: which share of the machine a slot gets (`slot_builder.cpp`).
+
+use std::ops::Range;
+
+use super::devices::DeviceConstraint;
+use htc_base::quirks::{Quirk, QuirkMode};
+use htc_base::text::number::real_prefix;
+
+/// How much of one resource.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ResourceShare {
+    /// An equal part of what explicit shares leave.
+    Auto,
+    /// A part of the machine's total.
+    Fraction(f64),
+    /// An amount in the resource's own unit: MiB of memory, KiB of swap and disk.
+    Amount(f64),
+}
+
+/// One custom resource's share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomResourceShare {
+    /// Its name as the machine has it.
+    pub tag: String,
+    /// How much.
+    pub share: ResourceShare,
+    /// Which instances, where that is said.
+    pub constraint: Option<String>,
+}
+
+/// What a slot type gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotTypeShares {
+    /// Whether parts of processors may be given: `min` as the default share.
+    pub fractional_cpus: bool,
+    /// For what is not named.
+    pub default: ResourceShare,
+    /// Processors.
+    pub cpus: ResourceShare,
+    /// Memory.
+    pub memory: ResourceShare,
+    /// Swap space.
+    pub swap: ResourceShare,
+    /// Disk space.
+    pub disk: ResourceShare,
+    /// Custom resources that are named.
+    pub custom: Vec<CustomResourceShare>,
+}
+
+/// What is wrong with a share list.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{kind}")]
+pub struct ShareListError {
+    /// Where, in bytes of the value.
+    pub span: Range<usize>,
+    /// What.
+    pub kind: ShareListErrorKind,
+}
+
+/// The ways a share list can be wrong.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ShareListErrorKind {
+    /// A default share that is an amount, or more than everything.
+    #[error("a share for all resources must be auto, min, a percentage up to 100% or a fraction up to 1/1")]
+    Default,
+    /// No resource has this name.
+    #[error("the machine has no resource {0}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name")]
+    Unknown(String),
+    /// A fraction without a positive divisor.
+    #[error("a fraction needs a divisor above 0, such as 1/4")]
+    Fraction,
+    /// Neither a number nor a word that means a share.
+    #[error("expected auto, min, a number, a percentage or a fraction")]
+    NotANumber,
+    /// Nothing after the equals sign.
+    #[error("expected a share after `=`, such as auto, 25%, 1/4 or 2048")]
+    Empty,
+    /// What stands after the colon is no expression.
+    #[error(
+        "after the colon an id in double quotes, a number of the list or a condition is expected, such as \
+         gpus=1:Capability >= 8"
+    )]
+    Constraint,
+}
+
+impl Default for SlotTypeShares {
+    fn default() -> Self {
+        SlotTypeShares {
+            fractional_cpus: false,
+            default: ResourceShare::Auto,
+            cpus: ResourceShare::Auto,
+            memory: ResourceShare::Auto,
+            swap: ResourceShare::Auto,
+            disk: ResourceShare::Auto,
+            custom: Vec::new(),
+        }
+    }
+}
+
+/// The smallest share: `min`.
+const MINIMAL_SHARE: f64 = 1.0 / 128.0;
+
+/// The built-in resources in the order in which prefixes of their names are tried.
+const BUILT_IN_RESOURCES: [&str; 6] = ["cpus", "ram", "memory", "swap", "virtualmemory", "disk"];
+
+/// How many factors of 1024 above bytes the unit of a resource stands.
+fn unit_power_of_1024(name: &str) -> Option<usize> {
+    match name {
+        "ram" | "memory" => Some(2),
+        "swap" | "virtualmemory" | "disk" => Some(1),
+        _ => None,
+    }
+}
+
+impl CustomResourceShare {
+    /// Reads a share with its constraint.
+    fn parse(tag: &str, text: &str, quirks: QuirkMode) -> Result<Self, ShareListErrorKind> {
+        let (value, constraint) = match text.split_once(':') {
+            Some((_, constraint)) if DeviceConstraint::parse(constraint).is_none() => {
+                return Err(ShareListErrorKind::Constraint);
+            }
+            Some((value, constraint)) => (value.trim(), Some(constraint.trim().to_owned())),
+            None => (text, None),
+        };
+        Ok(CustomResourceShare { tag: tag.to_owned(), share: parse_share(value, None, quirks)?, constraint })
+    }
+}
+
+impl SlotTypeShares {
+    /// Reads a share list. `tags` are the machine's custom resources.
+    pub fn parse(text: &str, tags: &[String], quirks: QuirkMode) -> Result<SlotTypeShares, ShareListError> {
+        let mut shares = SlotTypeShares::default();
+        let (mut cpus, mut memory, mut swap, mut disk) = (None, None, None, None);
+        for span in split_items(text) {
+            let item = &text[span.clone()];
+            let fail = |kind| ShareListError { span: span.clone(), kind };
+            let Some((name, value)) = item.split_once('=') else {
+                shares.default = parse_share(item, None, quirks).map_err(fail)?;
+                if matches!(shares.default, ResourceShare::Amount(number) if number > 0.0)
+                    || matches!(shares.default, ResourceShare::Fraction(part) if part > 1.0)
+                {
+                    return Err(fail(ShareListErrorKind::Default));
+                }
+                shares.fractional_cpus = is_minimal(item.trim());
+                continue;
+            };
+            let (name, value) = (name.trim(), value.trim());
+            if value.is_empty() {
+                return Err(fail(ShareListErrorKind::Empty));
+            }
+            if let Some(tag) = tags.iter().find(|tag| tag.eq_ignore_ascii_case(name)) {
+                let custom = CustomResourceShare::parse(tag, value, quirks).map_err(fail)?;
+                shares.custom.retain(|custom| custom.tag != *tag);
+                shares.custom.push(custom);
+                continue;
+            }
+            let lower = name.to_ascii_lowercase();
+            let Some(known) = BUILT_IN_RESOURCES.into_iter().find(|known| known.starts_with(&lower)) else {
+                let share = parse_share(value, None, quirks).map_err(fail)?;
+                if matches!(share, ResourceShare::Amount(number) if number > 0.0) {
+                    return Err(fail(ShareListErrorKind::Unknown(name.to_owned())));
+                }
+                continue;
+            };
+            let share = parse_share(value, unit_power_of_1024(known), quirks).map_err(fail)?;
+            *match known {
+                "cpus" => &mut cpus,
+                "ram" | "memory" => &mut memory,
+                "disk" => &mut disk,
+                _ => &mut swap,
+            } = Some(share);
+        }
+        shares.cpus = cpus.unwrap_or(shares.default);
+        shares.memory = memory.unwrap_or(shares.default);
+        shares.swap = swap.unwrap_or(shares.default);
+        shares.disk = disk.unwrap_or(shares.default);
+        Ok(shares)
+    }
+
+    /// The places of the items of a list.
+    pub fn item_spans(text: &str) -> Vec<Range<usize>> {
+        split_items(text)
+    }
+
+    /// The items of a list that 25.14 ignores: a part of a resource that the machine does not have; each with the name.
+    pub fn ignored_items(text: &str, tags: &[String]) -> Vec<(Range<usize>, String)> {
+        let of = |span: Range<usize>| {
+            let (name, value) = text[span.clone()].split_once('=')?;
+            let name = name.trim();
+            let is_known =
+                BUILT_IN_RESOURCES.iter().any(|known| known.starts_with(&name.to_ascii_lowercase()))
+                    || tags.iter().any(|tag| tag.eq_ignore_ascii_case(name));
+            let is_part = !matches!(parse_share(value, None, QuirkMode::Manual), Ok(ResourceShare::Amount(number)) if number > 0.0);
+            (!is_known && is_part && !value.trim().is_empty()).then(|| (span, name.to_owned()))
+        };
+        split_items(text).into_iter().filter_map(of).collect()
+    }
+
+    /// Which of a custom resource's devices are wanted.
+    pub fn device_constraint(&self, tag: &str) -> DeviceConstraint {
+        let own = self.custom.iter().find(|custom| custom.tag == tag);
+        let text = own.and_then(|custom| custom.constraint.as_deref());
+        text.and_then(DeviceConstraint::parse).unwrap_or(DeviceConstraint::None)
+    }
+
+    /// The share of a custom resource.
+    pub fn custom_share(&self, tag: &str) -> ResourceShare {
+        self.custom.iter().find(|custom| custom.tag == tag).map_or(self.default, |custom| custom.share)
+    }
+}
+
+/// The items of a list: newlines separate where there is one, else commas where there is one, else blanks.
+fn split_items(text: &str) -> Vec<Range<usize>> {
+    let separators: &[char] = if text.contains('\n') {
+        &['\n']
+    } else if text.contains(',') {
+        &[',']
+    } else {
+        &[' ', '\t']
+    };
+    let mut items = Vec::new();
+    let mut start = 0;
+    for piece in text.split(separators) {
+        let trimmed = piece.trim();
+        if !trimmed.is_empty() {
+            let at = start + (piece.len() - piece.trim_start().len());
+            items.push(at..at + trimmed.len());
+        }
+        start += piece.len() + 1;
+    }
+    items
+}
+
+fn is_minimal(text: &str) -> bool {
+    text.eq_ignore_ascii_case("min") || text.eq_ignore_ascii_case("minimal")
+}
+
+/// One share. `unit` is given for amounts that may have a suffix of bytes.
+fn parse_share(
+    text: &str,
+    unit: Option<usize>,
+    quirks: QuirkMode,
+) -> Result<ResourceShare, ShareListErrorKind> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("auto") || text.eq_ignore_ascii_case("automatic") {
+        return Ok(ResourceShare::Auto);
+    }
+    if is_minimal(text) {
+        return Ok(ResourceShare::Fraction(MINIMAL_SHARE));
+    }
+    if let Some((number, _)) = text.split_once('%') {
+        return Ok(ResourceShare::Fraction(parse_leading_number(number, quirks)?.0 / 100.0));
+    }
+    if let Some((above, below)) = text.split_once('/') {
+        let (above, below) = (parse_leading_number(above, quirks)?.0, parse_leading_number(below, quirks)?.0);
+        return match below > 0.0 {
+            true => Ok(ResourceShare::Fraction(above / below)),
+            false => zero_or_error(ShareListErrorKind::Fraction, quirks).map(ResourceShare::Amount),
+        };
+    }
+    let (number, rest) = parse_leading_number(text, quirks)?;
+    if number < 0.0 {
+        // The reference keeps fractions as negative numbers: -1 is everything.
+        return Ok(ResourceShare::Fraction(-number));
+    }
+    let steps = match (unit, rest.trim_start().chars().next().map(|c| c.to_ascii_uppercase())) {
+        (Some(unit), Some(suffix)) => {
+            let power = "KMGTP".find(suffix).map_or(0, |at| at + 1);
+            power.saturating_sub(unit)
+        }
+        _ => 0,
+    };
+    Ok(ResourceShare::Amount(number * 1024f64.powi(i32::try_from(steps).unwrap_or(0))))
+}
+
+/// What is no number counts as 0 in 25.14.
+fn zero_or_error(wrong: ShareListErrorKind, quirks: QuirkMode) -> Result<f64, ShareListErrorKind> {
+    match quirks.reproduces(Quirk::ShareNotANumber) {
+        true => Ok(0.0),
+        false => Err(wrong),
+    }
+}
+
+/// The number a text begins with, and what follows it.
+fn parse_leading_number(text: &str, quirks: QuirkMode) -> Result<(f64, &str), ShareListErrorKind> {
+    let text = text.trim();
+    match real_prefix(text.as_bytes()).filter(|(number, _)| number.is_finite()) {
+        Some((number, end)) => Ok((number, &text[end..])),
+        None => Ok((zero_or_error(ShareListErrorKind::NotANumber, quirks)?, text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<SlotTypeShares, ShareListError> {
+        SlotTypeShares::parse(text, &["Licenses".into()], QuirkMode::Manual)
+    }
+
+    #[test]
+    fn names_are_prefixes_and_separators_are_the_strongest_there_is() {
+        let shares = parse("cpus = 1, mem=1/4").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (ResourceShare::Amount(1.0), ResourceShare::Fraction(0.25)));
+        assert_eq!(shares.disk, ResourceShare::Auto);
+        let shares = parse("c=2 r=2048K s=1% d=1g v=3M").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (ResourceShare::Amount(2.0), ResourceShare::Amount(2048.0)));
+        assert_eq!(shares.swap, ResourceShare::Amount(3072.0));
+        assert_eq!(shares.disk, ResourceShare::Amount(1024.0 * 1024.0));
+        let shares = parse("25%\nlicenses=3:foo == 1").unwrap_or_default();
+        assert_eq!(shares.cpus, ResourceShare::Fraction(0.25));
+        assert_eq!(shares.custom_share("Licenses"), ResourceShare::Amount(3.0));
+    }
+
+    #[test]
+    fn min_alone_shares_out_parts_of_processors() {
+        assert!(parse("min").is_ok_and(|shares| shares.fractional_cpus));
+        assert!(parse("cpus=min").is_ok_and(|shares| !shares.fractional_cpus));
+    }
+
+    #[test]
+    fn numbers_have_every_spelling_that_strtod_reads() {
+        let shares = parse("cpus=0x2, mem=1e3, disk=1.5e1G, licenses=0x2").unwrap_or_default();
+        assert_eq!((shares.cpus, shares.memory), (ResourceShare::Amount(2.0), ResourceShare::Amount(1000.0)));
+        assert_eq!(shares.disk, ResourceShare::Amount(15.0 * 1024.0 * 1024.0));
+        assert_eq!(shares.custom_share("Licenses"), ResourceShare::Amount(2.0));
+        let shares = parse("cpus=-1, mem=-.5, disk=1e1%").unwrap_or_default();
+        assert_eq!(
+            (shares.cpus, shares.memory),
+            (ResourceShare::Fraction(1.0), ResourceShare::Fraction(0.5))
+        );
+        assert_eq!(shares.disk, ResourceShare::Fraction(0.1));
+    }
+
+    #[test]
+    fn errors_point_at_the_item() {
+        let error = parse("cpus=1, foo=2").err();
+        assert_eq!(error.map(|error| error.span), Some(8..13));
+        assert_eq!(parse("gpus=100%").map(|shares| shares.cpus), Ok(ResourceShare::Auto));
+        assert!(matches!(
+            parse("cpus=abc"),
+            Err(ShareListError { kind: ShareListErrorKind::NotANumber, .. })
+        ));
+        let reference = SlotTypeShares::parse("cpus=abc", &[], QuirkMode::Reference);
+        assert_eq!(reference.map(|shares| shares.cpus), Ok(ResourceShare::Amount(0.0)));
+        assert!(parse("150%").is_err() && parse("3").is_err() && parse("cpus=").is_err());
+    }
+}

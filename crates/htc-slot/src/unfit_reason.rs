@@ -1,0 +1,59 @@
+//! Why a slot does not take a job: in one line, and as the conditions that are not true.
+
+use super::evaluated_condition::{EvaluatedCondition, untrue_conditions};
+use super::execution_point_state::ExecutionPointState;
+use super::fetch_verdict::refusal_reason;
+use super::slot::Slot;
+use htc_base::world::{FrozenClockWorld, World};
+use htc_classad::{ClassAd, Context};
+
+/// Why a slot does not take a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnfitReason {
+    /// In one line.
+    pub reason: String,
+    /// The conditions that are not true, where it is they.
+    pub untrue_conditions: Vec<EvaluatedCondition>,
+}
+
+impl From<String> for UnfitReason {
+    fn from(reason: String) -> Self {
+        UnfitReason { reason, untrue_conditions: Vec::new() }
+    }
+}
+
+impl UnfitReason {
+    /// Requirements of this ad are not true for the job.
+    pub(super) fn from_requirements(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Self {
+        let context = Context::new(world).my(slot).target(job);
+        UnfitReason {
+            reason: refusal_reason(slot, job, world),
+            untrue_conditions: untrue_conditions(slot, &context),
+        }
+    }
+
+    /// The same, said after something else.
+    pub(super) fn with_prefix(self, words: &str) -> Self {
+        UnfitReason { reason: format!("{words}: {}", self.reason), ..self }
+    }
+}
+
+impl Slot {
+    /// Why Requirements are not true for the job.
+    pub(super) fn unfit_reason(&self, core: &ExecutionPointState, job: &ClassAd) -> UnfitReason {
+        let world = FrozenClockWorld { world: &*core.world, now: core.now };
+        let unfit = UnfitReason::from_requirements(&self.live_ad, job, &world);
+        match &self.broken {
+            Some(_) => UnfitReason { reason: self.unfit_text(&world, job), ..unfit },
+            None => unfit,
+        }
+    }
+
+    /// The same in one line.
+    pub(super) fn unfit_text(&self, world: &dyn World, job: &ClassAd) -> String {
+        match &self.broken {
+            Some(broken) => format!("the slot is broken: {}", broken.reason),
+            None => refusal_reason(&self.live_ad, job, world),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! What a job's control group is to be like: its place, the limits of memory, processors and processes, the devices it does
+//! not see.
+//!
+//! Reference: `VanillaProc::StartJob` and `VanillaProc::outOfMemoryEvent` of `vanilla_proc.cpp`.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::environment::EnvironmentInputs;
+use super::expression::{self, describe_setting};
+use super::nvidia::nvidia_devices;
+use super::settings::cgroup::{DISABLE_SWAP, HARD_MEMORY_LIMIT, LOW_MEMORY_LIMIT, USE_FOR_LOCAL_UNIVERSE};
+use super::start_failure::StartFailure;
+use htc_base::job::{Universe, attr};
+use htc_base::process::ControlGroupSpec;
+use htc_base::quirks::Quirk;
+use htc_classad::{Dialect, Expr};
+use htc_config::Setting;
+
+const MIB: u64 = 1 << 20;
+
+/// Major number of the devices that the driver of NVIDIA makes.
+const NVIDIA_DEVICE_MAJOR: u32 = 195;
+
+/// What is planned for a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CgroupPlan {
+    /// The group to be made; `None`: no group.
+    pub spec: Option<ControlGroupSpec>,
+    /// How often it is looked at (CGROUP_POLLING_INTERVAL).
+    pub polling: Duration,
+    /// Whether the kernel's own count of the largest use of memory counts, and whether caches are taken from it.
+    pub peak: Option<bool>,
+    /// Its name where another already has the one wished.
+    pub other_name: String,
+    /// The memory that the job was given, in MiB, whatever the policy makes of it: what the sentence of a hold names.
+    pub memory_mib: i64,
+    /// What led to each limit.
+    pub limits: Vec<CgroupLimit>,
+    /// What a user should know: a subject, once for all jobs of a slot runner, and the line.
+    pub notices: Vec<(&'static str, String)>,
+    /// Whether job or configuration ask for a limit.
+    pub is_requested: bool,
+    /// A limit that is no number: 25.14 ends by an exception where it would make the group.
+    pub failure: Option<StartFailure>,
+    /// The same of what it looks at when the job runs in its group.
+    pub late_failure: Option<StartFailure>,
+}
+
+/// A limit and its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CgroupLimit {
+    /// Of what.
+    pub resource: &'static str,
+    /// How much.
+    pub value: String,
+    /// The attribute or knob.
+    pub because: &'static str,
+}
+
+/// What is to be made for this job. `available`: why there can be no groups here, if that is known beforehand.
+pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&str>) -> CgroupPlan {
+    let knobs = &about.settings.groups;
+    let job = |name: &str| about.job_context().int(name);
+    let mut plan = CgroupPlan {
+        is_requested: knobs.is_configured || job(attr::REQUEST_MEMORY).is_some(),
+        polling: knobs.polling,
+        peak: knobs.peak,
+        ..CgroupPlan::default()
+    };
+    let local = job(attr::JOB_UNIVERSE) == Some(Universe::Local.number());
+    if let Some(failure) = knobs.fault_of_parameter(USE_FOR_LOCAL_UNIVERSE).filter(|_| local) {
+        return CgroupPlan { failure: Some(failure), ..plan };
+    }
+    let Some(base) = knobs.base_path().filter(|_| !local || knobs.local) else { return plan };
+    let mut spec = ControlGroupSpec { parent_group: base, ..ControlGroupSpec::default() };
+    set_memory_limits(about, &mut plan, &mut spec);
+    set_cpu_weight(about, &mut plan, &mut spec);
+    if !about.quirks.reproduces(Quirk::ProcessesUnlimited) {
+        spec.limits_processes = true;
+        plan.limits.push(CgroupLimit {
+            resource: "processes",
+            value: "15 % of the machine's".to_owned(),
+            because: "a job that forks without end",
+        });
+    }
+    if knobs.hide_gpus {
+        spec.hidden_devices = hidden_gpus(about);
+    }
+    let root = about.world.effective_uid() == 0;
+    let unavailable = match unavailable {
+        Some(why) => Some(why),
+        None if root || knobs.without_root => None,
+        None => Some("control groups are made as root (or set CREATE_CGROUP_WITHOUT_ROOT = true)"),
+    };
+    match unavailable {
+        Some(why) if !about.quirks.reproduces(Quirk::LimitsSilentlyLost) && plan.is_requested => {
+            let lost = match spec.memory_limit {
+                Some(bytes) => format!("the memory of jobs is not limited (to {} MiB)", bytes / MIB),
+                None => "jobs have no control group".to_owned(),
+            };
+            plan.notices.push(("no-cgroup", format!("{lost}: {why}")));
+        }
+        Some(_) => {}
+        None if plan.failure.is_some() => {}
+        None => {
+            (spec.name, plan.other_name) = cgroup_names(about);
+            plan.spec = Some(spec);
+            plan.late_failure = knobs.fault_when_running();
+        }
+    }
+    plan.failure = knobs
+        .fault_before_memory_limits(about.machine, about.world)
+        .or(plan.failure.take())
+        .or_else(|| knobs.fault_of_parameter(DISABLE_SWAP));
+    // Without groups nobody reads it.
+    if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
+        plan.notices.push((
+            "group-limit",
+            format!("{}; where there are control groups no job starts", failure.reason()),
+        ));
+    }
+    plan
+}
+
+/// `<EXECUTE>_<slot>` with `_` for each slash, the process for a slot that has no name; and another name.
+fn cgroup_names(about: &EnvironmentInputs<'_>) -> (String, String) {
+    let execute =
+        about.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());
+    let pid = about.starter_pid.to_string();
+    let slot = about.slot_context().string("Name").filter(|name| !name.is_empty());
+    let slot = slot.map_or_else(|| pid.clone(), |name| name.to_string());
+    let name = format!("{execute}_{slot}").replace(['/', '\0', '\n'], "_");
+    // A directory's name has 255 bytes, and `.slice` follows.
+    let start =
+        (0..=name.len()).rev().find(|at| name.len() - at >= 200 && name.is_char_boundary(*at)).unwrap_or(0);
+    let name = name[start..].to_owned();
+    let other = format!("{name}_{pid}");
+    (name, other)
+}
+
+fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
+    let (mib, because) = provisioned_memory(about, plan);
+    plan.memory_mib = mib;
+    let because = match about.settings.groups.policy.as_slice() {
+        b"hard" => {
+            spec.memory_limit = positive_mib_to_bytes(mib);
+            because
+        }
+        b"custom" => set_custom_memory_limit(about, plan, spec),
+        b"soft" => set_soft_memory_limits(about, plan, spec),
+        // `none`, and whatever else stands there.
+        other => {
+            if other != b"none" {
+                let line = format!(
+                    "CGROUP_MEMORY_LIMIT_POLICY: '{}' means no limit of memory; the words are hard, soft, custom and none",
+                    other.as_bstr()
+                );
+                plan.notices.push(("memory-limit-policy", line));
+            }
+            "CGROUP_MEMORY_LIMIT_POLICY"
+        }
+    };
+    if let Some(bytes) = spec.memory_limit {
+        let value = format!("{bytes} bytes");
+        plan.limits.push(CgroupLimit { resource: "memory", value: value.clone(), because });
+        if about.settings.groups.no_swap {
+            spec.memory_and_swap_limit = Some(bytes);
+            let because = "DISABLE_SWAP_FOR_JOB";
+            plan.limits.push(CgroupLimit { resource: "memory and swap space", value, because });
+        }
+    }
+    set_protected_memory(about, plan, spec);
+}
+
+/// MiB as bytes; nothing and less limit nothing.
+fn positive_mib_to_bytes(mib: i64) -> Option<u64> {
+    u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB))
+}
+
+/// Whether what the job requests limits it where no slot does.
+fn limits_by_request(about: &EnvironmentInputs<'_>) -> bool {
+    about.settings.groups.enforced_by_request || !about.quirks.reproduces(Quirk::SlotlessUnlimited)
+}
+
+/// How many MiB the job was given, and by what.
+fn provisioned_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan) -> (i64, &'static str) {
+    let knobs = &about.settings.groups;
+    let of_slot = about.slot_context().int(attr::MEMORY);
+    let of_job = about.job_context().int(attr::REQUEST_MEMORY);
+    let by_request = limits_by_request(about);
+    match (of_slot, of_job) {
+        (Some(mib), _) => (mib, "Memory of the slot"),
+        (None, Some(mib)) if by_request => {
+            if !knobs.enforced_by_request && knobs.policy == "hard" {
+                let line = "the job has no slot: its memory is limited to RequestMemory; in HTCondor 25.14 it has no limit then";
+                plan.notices.push(("request-memory", line.to_owned()));
+            }
+            (mib, "RequestMemory")
+        }
+        _ => (0, "Memory of the slot"),
+    }
+}
+
+/// `soft`: the job may use more than its slot has, up to the memory of all slots, and keeps what its slot has. 25.14 sets no limit.
+fn set_soft_memory_limits(
+    about: &EnvironmentInputs<'_>,
+    plan: &mut CgroupPlan,
+    spec: &mut ControlGroupSpec,
+) -> &'static str {
+    let none = about.quirks.decide(Quirk::SoftMemoryLimitNone);
+    let told = |done: &str| ("memory-limit-policy", format!("CGROUP_MEMORY_LIMIT_POLICY is soft: {done}"));
+    if none.as_reference {
+        plan.notices.push(told("no limit of memory"));
+        return "CGROUP_MEMORY_LIMIT_POLICY";
+    }
+    let whole = about.slot_context().int("TotalMemory").and_then(positive_mib_to_bytes);
+    spec.memory_limit = whole.filter(|_| plan.memory_mib > 0);
+    spec.memory_low = positive_mib_to_bytes(plan.memory_mib);
+    if let Some(bytes) = spec.memory_low {
+        let (value, because) = (format!("{bytes} bytes"), "CGROUP_MEMORY_LIMIT_POLICY");
+        plan.limits.push(CgroupLimit { resource: "memory left to it", value, because });
+    }
+    let limit = match spec.memory_limit {
+        Some(_) => "the job may use the memory of all slots, and keeps that of its own",
+        None => {
+            "no limit of memory, as there is no slot's ad with TotalMemory; the job keeps that of its slot"
+        }
+    };
+    plan.notices.push(told(&format!("{limit}; {}", none.quirk.told())));
+    "TotalMemory of the slot"
+}
+
+/// The limit that CGROUP_HARD_MEMORY_LIMIT_EXPR gives.
+fn set_custom_memory_limit(
+    about: &EnvironmentInputs<'_>,
+    plan: &mut CgroupPlan,
+    spec: &mut ControlGroupSpec,
+) -> &'static str {
+    let hard = &about.settings.groups.hard;
+    let limit =
+        hard.as_ref().and_then(|setting| plan.eval_limit(about, (HARD_MEMORY_LIMIT, setting, i64::MIN)));
+    spec.memory_limit = limit.and_then(positive_mib_to_bytes);
+    let line = match (hard, limit) {
+        (None, _) => Some(format!(
+            "CGROUP_MEMORY_LIMIT_POLICY is custom and {HARD_MEMORY_LIMIT} is not set: no limit of memory"
+        )),
+        (Some(setting), Some(number)) if spec.memory_limit.is_none() => Some(format!(
+            "{} gives {number}: no limit of memory",
+            describe_setting(HARD_MEMORY_LIMIT, setting)
+        )),
+        _ => None,
+    };
+    plan.notices.extend(line.map(|line| ("custom-memory-limit", line)));
+    HARD_MEMORY_LIMIT
+}
+
+/// The memory that is kept for the job.
+fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
+    // 25.14 asks this one first.
+    let Some(setting) = &about.settings.groups.low else { return };
+    let earlier = plan.failure.take();
+    let low = plan.eval_limit(about, (LOW_MEMORY_LIMIT, setting, 0));
+    plan.failure = plan.failure.take().or(earlier);
+    spec.memory_low = low.and_then(positive_mib_to_bytes);
+    match (spec.memory_low, low) {
+        (Some(bytes), _) => {
+            let value = format!("{bytes} bytes");
+            plan.limits.push(CgroupLimit { resource: "memory left to it", value, because: LOW_MEMORY_LIMIT });
+        }
+        (None, Some(number)) if number < 0 => {
+            let line = format!(
+                "{} gives {number}: no memory is kept for the job",
+                describe_setting(LOW_MEMORY_LIMIT, setting)
+            );
+            plan.notices.push(("low-memory-limit", line));
+        }
+        _ => {}
+    }
+}
+
+impl CgroupPlan {
+    /// A limit that is an expression over slot and job.
+    fn eval_limit(
+        &mut self,
+        about: &EnvironmentInputs<'_>,
+        (name, setting, least): (&'static str, &Setting<BString>, i64),
+    ) -> Option<i64> {
+        let read = expression::eval_integer(about, name, setting, least);
+        read.map_err(|failure| self.failure = Some(failure)).ok()
+    }
+}
+
+fn set_cpu_weight(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
+    let of_slot = about.slot_context().int(attr::CPUS);
+    let of_job = || about.job_context().int(attr::REQUEST_CPUS);
+    let by_request = limits_by_request(about);
+    let (cpus, because) = match of_slot {
+        Some(cpus) => (cpus, "Cpus of the slot"),
+        None => match of_job().filter(|_| by_request) {
+            Some(cpus) => (cpus, "RequestCpus"),
+            None => (1, "one processor"),
+        },
+    };
+    spec.cpu_weight = u64::try_from(cpus).unwrap_or(0).saturating_mul(100);
+    if spec.cpu_weight > 0 {
+        let value = spec.cpu_weight.to_string();
+        plan.limits.push(CgroupLimit { resource: "share of the processors", value, because });
+    }
+}
+
+/// The GPUs of the driver's list that the slot does not have.
+fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<(u32, u32)> {
+    let all = nvidia_devices(about.world);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let text = b"join(\",\",evalInEachContext(strcat(\"GPU-\",DeviceUuid),AvailableGPUs))";
+    let own = Expr::parse_with(text, Dialect::of_world(about.world))
+        .ok()
+        .map(|list| about.slot_context().eval(&list));
+    let own: BString = own.as_ref().and_then(|value| value.as_str()).map(BString::from).unwrap_or_default();
+    let has = |uuid: &BString| {
+        own.split_str(",").map(|word| word.trim()).any(|word| !word.is_empty() && uuid.starts_with(word))
+    };
+    all.iter().filter(|(uuid, _)| !has(uuid)).map(|(_, minor)| (NVIDIA_DEVICE_MAJOR, *minor)).collect()
+}
+
+/// What becomes of a job that the kernel killed for its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OutOfMemoryVerdict {
+    /// It is held, with this sentence.
+    Hold(String),
+    /// It used less than it may: the machine had no more, and the job goes back.
+    Requeue,
+}
+
+/// Judges it. `used_kib` is the largest image seen.
+pub(super) fn judge_out_of_memory(memory_mib: i64, used_kib: u64, always_hold: bool) -> OutOfMemoryVerdict {
+    let mut used = i64::try_from(used_kib / 1024).unwrap_or(i64::MAX);
+    if used == 0 || always_hold {
+        // It died before it was looked at.
+        used = memory_mib;
+    }
+    if !always_hold && (used as f64) < 0.9 * memory_mib as f64 {
+        return OutOfMemoryVerdict::Requeue;
+    }
+    if memory_mib < 0 {
+        return OutOfMemoryVerdict::Hold("Job has encountered an out-of-memory event.".to_owned());
+    }
+    OutOfMemoryVerdict::Hold(format!(
+        "Job has gone over cgroup memory limit of {memory_mib} megabytes. Last measured usage: {used} megabytes.  Consider \
+         resubmitting with a higher request_memory."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_held_for_its_memory_unless_the_machine_had_no_more() {
+        let held = |text: &str| OutOfMemoryVerdict::Hold(text.to_owned());
+        assert_eq!(
+            judge_out_of_memory(128, 5, true),
+            held(
+                "Job has gone over cgroup memory limit of 128 megabytes. Last measured usage: 128 megabytes.  Consider \
+                 resubmitting with a higher request_memory."
+            )
+        );
+        assert_eq!(judge_out_of_memory(-5, 7, true), held("Job has encountered an out-of-memory event."));
+        assert_eq!(judge_out_of_memory(100, 50 * 1024, false), OutOfMemoryVerdict::Requeue);
+        assert!(
+            matches!(judge_out_of_memory(100, 90 * 1024, false), OutOfMemoryVerdict::Hold(text) if text.contains("usage: 90 "))
+        );
+        assert!(
+            matches!(judge_out_of_memory(100, 0, false), OutOfMemoryVerdict::Hold(text) if text.contains("usage: 100 "))
+        );
+    }
+}

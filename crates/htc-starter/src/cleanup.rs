@@ -1,0 +1,241 @@
+//! The machine from the end of the job on: exit hook, result, removal.
+
+use std::path::PathBuf;
+
+use bstr::BString;
+
+use super::action::{CallId, JobLogEvent, StarterAction, StarterNotice};
+use super::exception::EXCEPTION_STATUS;
+use super::hook_quirks::{hooks_killed_last, unspawnable_exit_hook_hangs};
+use super::job_exit;
+use super::settings::ParameterReadPoint;
+use super::start_failure::StartFailure;
+use super::state::container::AfterRemoval;
+use super::state::job_run::ProcessEnd;
+use super::state::phase::EndStep;
+use super::state::phase::StarterPhase;
+use super::state_machine::{JOB_EXIT_HOOK, Starter, UPDATE_JOB_INFO_HOOK};
+use htc_base::process::Exit;
+use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
+use htc_base::time::ClockReading;
+use htc_classad::ClassAd;
+use htc_classad::format::long;
+
+impl Starter<'_> {
+    /// No process is left: JOB_EXIT once, then the rest (`Starter::allJobsDone`).
+    pub(super) fn all_jobs_done(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if matches!(
+            self.phase,
+            StarterPhase::Exiting { .. }
+                | StarterPhase::Retrying { .. }
+                | StarterPhase::Removing
+                | StarterPhase::Finished
+        ) {
+            return;
+        }
+        self.stop_monitoring();
+        if self.job_end.exit_ad.is_none() {
+            // Made once and kept for later tries.
+            let mut ad = self.ad.clone();
+            self.publish_job_process(&mut ad, now);
+            self.scripts.publish(&mut ad);
+            self.publish_vacate(&mut ad);
+            self.job_end.exit_ad = Some(ad);
+        }
+        match self.setup.hooks.exit.clone().filter(|_| !self.job_end.exit_hook_done) {
+            Some(_)
+                if self.job_end.ended_by_exception
+                    && self.find_fault(ParameterReadPoint::Environment).is_some() =>
+            {
+                self.end_in_exception(out)
+            }
+            Some(_) => {
+                let Some(call) = self.call_exit_hook(now, out) else { return };
+                if self.job_end.ended_by_exception
+                    && self.decide_quirk_and_report(
+                        Quirk::ExceptionDropsExitHook,
+                        "JOB_EXIT is waited for",
+                        out,
+                    )
+                {
+                    self.job_end.status = EXCEPTION_STATUS;
+                    return self.remove_scratch(out);
+                }
+                self.wait_for_exit_hook(now, call);
+            }
+            None => self.clean_up(now, out),
+        }
+    }
+
+    /// Calls JOB_EXIT, if there is one.
+    pub(super) fn call_exit_hook(
+        &mut self,
+        now: ClockReading,
+        out: &mut Vec<StarterAction>,
+    ) -> Option<CallId> {
+        let path = self.setup.hooks.exit.clone()?;
+        let reason = BString::from(self.shutdown_requests.exit_hook_argument());
+        let mut ad = self.job_end.exit_ad.clone().unwrap_or_default();
+        self.remove_shadow_only_attributes(&mut ad);
+        self.publish_exit_reason(&mut ad, out);
+        Some(self.call_hook(now, (JOB_EXIT_HOOK, path, vec![reason]), &ad, out))
+    }
+
+    /// Puts ExitReason into the ad of JOB_EXIT, as the manual promises, for a job that exited by itself; 25.14 has it for signals alone.
+    fn publish_exit_reason(&self, ad: &mut ClassAd, out: &mut Vec<StarterAction>) {
+        let Some(Exit::Code(code)) = self.job_run.process_end().map(|ended| ended.exit) else { return };
+        if !ad.contains("ExitReason")
+            && !self.decide_quirk_and_report(Quirk::ExitReasonForSignals, "JOB_EXIT gets an ExitReason", out)
+        {
+            ad.set("ExitReason", format!("exited normally with status {code}").as_str());
+        }
+    }
+
+    pub(super) fn wait_for_exit_hook(&mut self, now: ClockReading, call: CallId) {
+        let until = now.monotonic().plus(self.setup.hooks.exit_timeout);
+        self.phase = StarterPhase::Exiting { call, until, late: false };
+    }
+
+    /// JOB_EXIT takes too long: it is not waited for any more and killed, by 25.14 at the end.
+    pub(super) fn on_exit_hook_timeout(
+        &mut self,
+        now: ClockReading,
+        call: CallId,
+        out: &mut Vec<StarterAction>,
+    ) {
+        self.calls.open.remove(&call);
+        let reason = "ran longer than its time-out; going on without it".to_owned();
+        out.push(StarterAction::Report(StarterNotice::HookFailed { hook: JOB_EXIT_HOOK.name(), reason }));
+        self.job_end.exit_hook_done = true;
+        if !self.kills_hooks_last() {
+            out.push(StarterAction::KillCall(call));
+        }
+        self.clean_up(now, out);
+    }
+
+    /// JOB_EXIT cannot be executed.
+    pub(super) fn on_exit_hook_not_executed(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        let hangs = unspawnable_exit_hook_hangs(self.setup.quirks);
+        Self::report_quirk(hangs.quirk, "the starter ends without JOB_EXIT", out);
+        self.job_end.exit_hook_done = true;
+        self.clean_up(now, out);
+    }
+
+    /// Log event, result ad, removal (`Starter::cleanupJobs`).
+    pub(super) fn clean_up(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if self.remove_container(AfterRemoval::CleanUp, out) || self.start_output_transfer(now, out) {
+            return;
+        }
+        self.report_failed_input(out);
+        if let Some(ProcessEnd { exit, core, .. }) = self.job_run.process_end() {
+            let mut result = ClassAd::new();
+            self.publish_job_process(&mut result, now);
+            if let Some(post) = &self.scripts.post {
+                post.publish(&mut result, "Post");
+            }
+            out.push(StarterAction::Log(match self.job_run.evicted {
+                true => JobLogEvent::Evicted { exit },
+                false => JobLogEvent::Terminated {
+                    exit,
+                    cpu: (self.job_run.usage.user.as_secs(), self.job_run.usage.system.as_secs()),
+                    core,
+                },
+            }));
+            out.push(StarterAction::WriteResultAd(long::print(&result)));
+        } else if self.job_run.process.is_some() && self.job_run.evicted {
+            // Only for 25.14 is one evicted that has not ended: a container that was not started.
+            let mut result = ClassAd::new();
+            self.publish_job_process(&mut result, now);
+            out.push(StarterAction::Log(JobLogEvent::Evicted { exit: Exit::Code(0) }));
+            out.push(StarterAction::WriteResultAd(long::print(&result)));
+        } else if let Some(at) = self.job_end.missed_deferral {
+            out.push(StarterAction::WriteResultAd(long::print(&missed_deferral_ad(at))));
+        }
+        self.remove_scratch(out);
+    }
+
+    /// Ends what still runs and removes the scratch directory.
+    pub(super) fn remove_scratch(&mut self, out: &mut Vec<StarterAction>) {
+        if self.remove_container(AfterRemoval::RemoveScratch, out) {
+            return;
+        }
+        self.phase = StarterPhase::Removing;
+        if !self.kills_hooks_last() {
+            self.kill_running_hooks(out);
+        }
+        if let Some(text) = self.find_fault(ParameterReadPoint::Removal).filter(|_| self.job_end.scratch_made)
+        {
+            self.report_start_failure(StartFailure::new(text, 0, 0), out);
+            return self.end_in_exception(out);
+        }
+        match self.job_end.scratch_made {
+            true => out.push(StarterAction::RemoveScratch),
+            false => self.finish(out),
+        }
+    }
+
+    fn kills_hooks_last(&self) -> bool {
+        hooks_killed_last(self.setup.quirks).as_reference
+    }
+
+    /// Hooks that still run when the starter ends.
+    fn kill_running_hooks(&mut self, out: &mut Vec<StarterAction>) {
+        // The runner gives those that remain a moment.
+        let waited_for = self.calls.open.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO_HOOK);
+        out.extend(waited_for.map(|(call, _)| StarterAction::KillCall(*call)));
+        out.push(StarterAction::KillCalls);
+        match self.kills_hooks_last() {
+            true => self.calls.open.clear(),
+            // Their end is still told.
+            false => self.calls.open.retain(|_, hook| *hook == UPDATE_JOB_INFO_HOOK),
+        }
+    }
+
+    pub(super) fn on_scratch_removed(
+        &mut self,
+        now: ClockReading,
+        remains: &[PathBuf],
+        out: &mut Vec<StarterAction>,
+    ) {
+        if self.phase != StarterPhase::Removing {
+            return;
+        }
+        let untold = unremovable_scratch_silent(self.setup.quirks);
+        if let Some(first) = remains.first().filter(|_| !untold.as_reference) {
+            let reason = format!("cannot remove {}", first.display());
+            if self.schedule_retry(now, EndStep::Removal, &reason, out) {
+                return;
+            }
+        }
+        if !remains.is_empty() && !self.calls.open.is_empty() && self.kills_hooks_last() {
+            // One of them may have written there meanwhile.
+            self.kill_running_hooks(out);
+            return out.push(StarterAction::RemoveScratch);
+        }
+        for path in remains {
+            let text = format!("cannot remove {}", path.display());
+            out.push(StarterAction::Report(StarterNotice::Warning(text)));
+        }
+        if !remains.is_empty() && !untold.as_reference {
+            let reason = "what stays of the scratch directory is reported, with its modes as they were";
+            Self::report_quirk(untold.quirk, reason, out);
+        }
+        self.finish(out);
+    }
+}
+
+/// What cannot be removed of a scratch directory: 25.14 says nothing of it and has changed its modes; else it keeps them, its removal is
+/// tried again, and it is reported.
+pub fn unremovable_scratch_silent(quirks: QuirkMode) -> QuirkDecision {
+    quirks.decide(Quirk::UnremovableScratchSilent)
+}
+
+/// What 25.14 writes for a job that missed its time: the empty process publishes itself, with a wait status of 114.
+fn missed_deferral_ad(at: ClockReading) -> ClassAd {
+    let mut ad = ClassAd::new();
+    ad.set("JobState", "Exited");
+    ad.set("NumPids", 0i64);
+    ad.set("JobDuration", job_exit::seconds_between(ClockReading { wall_us: 0, monotonic_us: 0 }, at));
+    job_exit::publish_exit(&mut ad, "", Exit::Signal { number: 114, core_dumped: false });
+    ad
+}

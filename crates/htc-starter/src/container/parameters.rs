@@ -1,0 +1,223 @@
+//! The knobs about containers: plain texts, expressions over slot and job, and values that know neither.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStringExt;
+
+use bstr::{BString, ByteSlice};
+
+use crate::job_exit::eval_condition;
+use crate::start_failure::StartFailure;
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::ClassAd;
+use htc_config::{ConfigView, Setting, ValueError};
+
+/// Every knob whose text counts as it stands, but for the volumes, whose names the configuration makes.
+const TEXT_PARAMETERS: &[&str] = &[
+    "DOCKER",
+    "DOCKER_EXTRA_ARGUMENTS",
+    "DOCKER_MOUNT_VOLUMES",
+    "DOCKER_PAT_PRODUCER",
+    "DOCKER_TEST_IMAGE_NAME",
+    "DOCKER_TEST_IMAGE_PATH",
+    "LIBEXEC",
+    "SINGULARITY",
+    "SINGULARITY_ALLOWED_JOB_ENV_VARS",
+    "SINGULARITY_TARGET_DIR",
+    "SINGULARITY_TEST_SANDBOX",
+    "SINGULARITY_VERBOSITY",
+];
+
+/// Those that are asked over slot and job. What they give is found out by [`super::inputs::ContainerInputs`] alone, which tells of one
+/// that gives nothing of use.
+const EXPRESSION_PARAMETERS: &[&str] = &[
+    "DEFAULT_CONTAINER_IMAGE",
+    "DOCKER_DROP_ALL_CAPABILITIES",
+    "DOCKER_SHM_SIZE",
+    "SINGULARITY_BIND_EXPR",
+    "SINGULARITY_EXTRA_ARGUMENTS",
+    "SINGULARITY_IMAGE_EXPR",
+    "SINGULARITY_JOB",
+    "SINGULARITY_USE_PID_NAMESPACES",
+    "USE_DEFAULT_CONTAINER",
+];
+
+/// Truth values that know neither slot nor job, and their defaults.
+const BOOLEAN_PARAMETERS: &[(&str, bool)] = &[
+    ("DOCKER_LOG_DRIVER_NONE", true),
+    ("DOCKER_MAP_ALL_GPUS", false),
+    ("DOCKER_PERFORM_TEST", true),
+    ("DOCKER_RUN_UNDER_INIT", true),
+    ("DOCKER_SKIP_IMAGE_ARCH_CHECK", false),
+    ("DOCKER_TRUST_LOCAL_IMAGES", false),
+    ("SINGULARITY_ADD_ROCM_FLAG", false),
+    ("SINGULARITY_IGNORE_MISSING_BIND_TARGET", false),
+    ("SINGULARITY_RUN_TEST_BEFORE_JOB", true),
+    ("SINGULARITY_USE_LAUNCHER", false),
+];
+
+/// Whole numbers of the same kind.
+const INTEGER_PARAMETERS: &[(&str, i64)] =
+    &[("DOCKER_IMAGE_CACHE_SIZE", 8), ("SINGULARITY_TEST_SANDBOX_TIMEOUT", 120)];
+
+/// The knobs that name a program.
+const PROGRAM_PARAMETERS: &[&str] = &["DOCKER", "SINGULARITY"];
+
+/// What the configuration says about containers. A value that is none is an exception where 25.14 reads it, and not before.
+#[derive(Clone, Debug, Default)]
+pub struct ContainerParameters {
+    settings: BTreeMap<&'static str, Setting<BString>>,
+    flags: BTreeMap<&'static str, Result<bool, ValueError>>,
+    numbers: BTreeMap<&'static str, Result<i64, ValueError>>,
+    volumes: Vec<DockerVolume>,
+}
+
+/// A volume that DOCKER_MOUNT_VOLUMES names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DockerVolume {
+    /// Its name there.
+    pub name: BString,
+    /// `DOCKER_VOLUME_DIR_<name>`: `source` or `source:target[:options]`.
+    pub directory: Option<BString>,
+    /// `DOCKER_VOLUME_DIR_<name>_MOUNT_IF`, an expression.
+    pub mount_if: Option<Setting<BString>>,
+}
+
+impl ContainerParameters {
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
+        let mut knobs = ContainerParameters::default();
+        for name in TEXT_PARAMETERS.iter().chain(EXPRESSION_PARAMETERS) {
+            if let Some(setting) = view.string(name)? {
+                knobs.settings.insert(*name, setting);
+            }
+        }
+        for name in PROGRAM_PARAMETERS {
+            let setting = knobs.settings.get_mut(name);
+            if let Some((setting, found)) = setting
+                .and_then(|setting| on_path(&setting.value, view.world()).map(|found| (setting, found)))
+            {
+                setting.value = found;
+            }
+        }
+        for (name, default) in BOOLEAN_PARAMETERS {
+            let read = view.boolean(name).map(|set| set.map_or(*default, |setting| setting.value));
+            let words = if *default { "True" } else { "False" };
+            knobs.flags.insert(*name, read.map_err(|error| error.with_default(words)));
+        }
+        for (name, default) in INTEGER_PARAMETERS {
+            let read = view.int(name).map(|set| set.map_or(*default, |setting| setting.value));
+            knobs.numbers.insert(*name, read.map_err(|error| error.with_default(&default.to_string())));
+        }
+        let names = knobs.text("DOCKER_MOUNT_VOLUMES").cloned().unwrap_or_default();
+        for name in list::split(&names) {
+            let knob = format!("DOCKER_VOLUME_DIR_{}", name.as_bstr());
+            knobs.volumes.push(DockerVolume {
+                name: name.into(),
+                directory: view.string(&knob)?.map(|setting| setting.value),
+                mount_if: view.string(&format!("{knob}_MOUNT_IF"))?,
+            });
+        }
+        Ok(knobs)
+    }
+
+    /// A knob whose text counts as it stands, if it is set to anything.
+    pub fn text(&self, name: &str) -> Option<&BString> {
+        debug_assert!(TEXT_PARAMETERS.contains(&name), "{name} is no text");
+        self.settings.get(name).map(|setting| &setting.value)
+    }
+
+    /// A knob with its place, whatever it is.
+    pub(super) fn setting(&self, name: &str) -> Option<&Setting<BString>> {
+        debug_assert!(
+            TEXT_PARAMETERS.contains(&name) || EXPRESSION_PARAMETERS.contains(&name),
+            "{name} is not read"
+        );
+        self.settings.get(name)
+    }
+
+    /// A truth value that knows neither slot nor job.
+    ///
+    /// # Errors
+    /// What is none ends 25.14 by an exception.
+    pub fn boolean(&self, name: &str) -> Result<bool, StartFailure> {
+        read(&self.flags, BOOLEAN_PARAMETERS, name)
+    }
+
+    /// A whole number of the same kind.
+    ///
+    /// # Errors
+    /// As for [`ContainerParameters::boolean`].
+    pub fn integer(&self, name: &str) -> Result<i64, StartFailure> {
+        read(&self.numbers, INTEGER_PARAMETERS, name)
+    }
+
+    /// SINGULARITY_USE_PID_NAMESPACES: `None` for `auto`. Any other word counts as that; the second is such a word.
+    pub(super) fn pid_namespaces(&self, world: &dyn World) -> (Option<bool>, Option<&Setting<BString>>) {
+        let nothing = ClassAd::new();
+        let Some(setting) = self.setting("SINGULARITY_USE_PID_NAMESPACES") else { return (None, None) };
+        let truth = eval_condition(&setting.value, &nothing, &nothing, world);
+        let strange = truth.is_none() && !setting.value.trim().eq_ignore_ascii_case(b"auto");
+        (truth, strange.then_some(setting))
+    }
+
+    /// The volumes in the order of DOCKER_MOUNT_VOLUMES.
+    pub fn volumes(&self) -> &[DockerVolume] {
+        &self.volumes
+    }
+
+    /// The same with one knob set.
+    #[cfg(test)]
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
+        let (source, value) = (BString::from("test"), value.into());
+        let origin = htc_config::SettingOrigin { name: name.into(), source, line: None, template: None };
+        self.settings.insert(name, Setting { raw: value.clone(), value, origin });
+        self
+    }
+}
+
+/// A value, the default of the table where none was read.
+fn read<T: Copy>(
+    values: &BTreeMap<&'static str, Result<T, ValueError>>,
+    table: &[(&str, T)],
+    name: &str,
+) -> Result<T, StartFailure> {
+    let default = table.iter().find(|(known, _)| *known == name).map(|(_, default)| *default);
+    debug_assert!(default.is_some(), "{name} is not read");
+    match (values.get(name), default) {
+        (Some(read), _) => read.as_ref().copied().map_err(StartFailure::from_setting_error),
+        (None, Some(default)) => Ok(default),
+        (None, None) => Err(StartFailure::silent(format!("{name} is not read"))),
+    }
+}
+
+/// The absolute path of a program that is named without a directory. Only such a path is ever called: the calls begin in
+/// directories that the job can write, and most of them with the rights of the daemons.
+pub fn on_path(name: &[u8], world: &dyn World) -> Option<BString> {
+    if name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | b' ')) {
+        return None;
+    }
+    let search = world.env("PATH".as_ref()).unwrap_or_default();
+    let mut candidates = std::env::split_paths(&search).map(|directory| directory.join(name.to_path_lossy()));
+    let found = candidates.find(|candidate| candidate.is_absolute() && world.may_execute(candidate))?;
+    Some(found.into_os_string().into_vec().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_os::RealWorld;
+
+    #[test]
+    fn a_program_is_never_found_where_a_job_could_have_laid_it() {
+        let world = RealWorld::new();
+        let shell = on_path(b"sh", &world).unwrap();
+        assert!(shell.starts_with(b"/") && shell.ends_with(b"/sh"), "{shell}");
+        for name in ["bin/docker", "./docker", "/bin/sh", "no-such-program-here", "", "sudo docker"] {
+            assert_eq!(on_path(name.as_bytes(), &world), None, "{name}");
+        }
+    }
+}

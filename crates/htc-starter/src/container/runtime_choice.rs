@@ -1,0 +1,136 @@
+//! Which runtime a job gets, by its ad or by the configuration.
+//!
+//! Reference: `Starter::SpawnJob` of `starter.cpp`, `Singularity::job_enabled` of `singularity.cpp`.
+
+use super::inputs::ContainerInputs;
+use super::plan::{ContainerRuntime, UnusedContainerSetting};
+use crate::expression::describe_setting;
+use crate::start_failure::StartFailure;
+use crate::unsupported;
+use htc_base::job::{Universe, attr};
+use htc_classad::ClassAd;
+
+/// A runtime, and how it was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuntimeChoice {
+    /// The runtime.
+    pub runtime: ContainerRuntime,
+    /// What decided.
+    pub reason: String,
+    /// Attributes that the configuration gives the job (USE_DEFAULT_CONTAINER).
+    pub job_attributes: ClassAd,
+    /// What was looked at and did not decide.
+    pub unused: Vec<UnusedContainerSetting>,
+}
+
+impl RuntimeChoice {
+    fn add_unused(&mut self, name: &'static str, why: impl Into<std::borrow::Cow<'static, str>>) {
+        self.unused.push(UnusedContainerSetting { name: name.into(), why: why.into() });
+    }
+
+    fn with_runtime(mut self, runtime: ContainerRuntime, because: impl Into<String>) -> Self {
+        self.runtime = runtime;
+        self.reason = because.into();
+        self
+    }
+}
+
+/// Chooses.
+///
+/// # Errors
+/// A knob that gives no truth value, in the reference's words; SINGULARITY_JOB is asked after event 001 only (recording
+/// c20 010).
+pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, StartFailure> {
+    let mut choice = RuntimeChoice {
+        runtime: ContainerRuntime::Plain,
+        reason: "the job asks for no container".to_owned(),
+        job_attributes: ClassAd::new(),
+        unused: Vec::new(),
+    };
+    if let Some(told) = unsupported::refused_request(inputs.job_inputs.ad, inputs.job_inputs.world) {
+        return Err(StartFailure::new(told, 0, 0));
+    }
+    let wants = |name: &str| inputs.job_boolean(name);
+    let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
+    let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(Universe::Java.number());
+    // A java job is none for docker, nor does the configuration put it anywhere else (`Starter::SpawnJob`).
+    if is_java {
+        choice.add_unused("WantDocker", "JobUniverse 10: a java job is none for docker");
+    } else if wants("WantDocker") {
+        return Ok(choice.with_runtime(ContainerRuntime::Docker, "WantDocker"));
+    }
+    if !is_java && wants("WantContainer") && wants("WantDockerImage") {
+        if has_docker {
+            let because = "WantContainer and WantDockerImage, and the slot has HasDocker";
+            return Ok(choice.with_runtime(ContainerRuntime::Docker, because));
+        }
+        choice.add_unused("HasDocker", "the slot does not have it: the image is none for docker");
+    }
+    if is_java {
+        choice.add_unused("USE_DEFAULT_CONTAINER", "JobUniverse 10: it is for vanilla jobs");
+    } else if wants("WantContainer") {
+        choice.add_unused("USE_DEFAULT_CONTAINER", "WantContainer: the job has its own");
+    } else if let Some(runtime) = default_runtime(inputs, has_docker, &mut choice)? {
+        return Ok(choice.with_runtime(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
+    }
+    // Asked for every job that is no one of docker's.
+    inputs.plain_boolean_parameter("SINGULARITY_USE_LAUNCHER").map_err(StartFailure::after_event)?;
+    for name in ["WantSIF", "WantSandboxImage", "WantDockerImage"] {
+        if wants(name) {
+            return Ok(choice.with_runtime(ContainerRuntime::Singularity, name));
+        }
+    }
+    let singularity =
+        inputs.boolean_parameter("SINGULARITY_JOB", false).map_err(StartFailure::after_event)?;
+    if singularity {
+        return Ok(choice.with_runtime(ContainerRuntime::Singularity, "SINGULARITY_JOB"));
+    }
+    choice.add_unused("SINGULARITY_JOB", "is not true for this job");
+    if wants("WantContainer") {
+        let why = "alone it chooses none: WantSIF, WantSandboxImage or WantDockerImage says what kind of image it is";
+        inputs.add_job_remark(format!(
+            "WantContainer: {why}: the job runs outside of a container, as in a pool"
+        ));
+        choice.add_unused("WantContainer", why);
+    }
+    Ok(choice)
+}
+
+/// The image of jobs that have none.
+const DEFAULT_IMAGE_PARAMETER: &str = "DEFAULT_CONTAINER_IMAGE";
+
+/// What the configuration puts a job into that asks for nothing.
+fn default_runtime(
+    inputs: &ContainerInputs<'_>,
+    has_docker: bool,
+    choice: &mut RuntimeChoice,
+) -> Result<Option<ContainerRuntime>, StartFailure> {
+    if !inputs.boolean_parameter("USE_DEFAULT_CONTAINER", false)? {
+        choice.add_unused("USE_DEFAULT_CONTAINER", "is not true for this job");
+        return Ok(None);
+    }
+    let Some(image) = inputs.string_parameter(DEFAULT_IMAGE_PARAMETER, "the job is put into no container")
+    else {
+        let unset = inputs.parameters().setting(DEFAULT_IMAGE_PARAMETER).is_none();
+        if let (true, Some(asking)) = (unset, inputs.parameters().setting("USE_DEFAULT_CONTAINER")) {
+            let asking = describe_setting("USE_DEFAULT_CONTAINER", asking);
+            inputs.add_setting_remark(
+                DEFAULT_IMAGE_PARAMETER,
+                format!(
+                    "{asking}, and {DEFAULT_IMAGE_PARAMETER} is not set: the job is put into no container"
+                ),
+            );
+        }
+        choice.add_unused(DEFAULT_IMAGE_PARAMETER, "gives no string");
+        return Ok(None);
+    };
+    let given = &mut choice.job_attributes;
+    if image.starts_with(b"docker:") && has_docker {
+        given.set("DockerImage", image);
+        given.set("WantDockerImage", true);
+        return Ok(Some(ContainerRuntime::Docker));
+    }
+    given.set(if image.ends_with(b".sif") { "WantSIF" } else { "WantSandboxImage" }, true);
+    given.set("ContainerImage", image);
+    Ok(Some(ContainerRuntime::Singularity))
+}

@@ -1,0 +1,502 @@
+//! The machine around a job in a docker container: how it is made, and its end.
+//!
+//! Reference: `docker_proc.cpp`; what each call looks like is in [`super::container`].
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{JobProcess, ProcessAccount, ScratchFile, StarterAction, StarterNotice};
+use super::container::{self, ContainerState, DockerNames, docker_fits};
+use super::environment::EnvironmentInputs;
+use super::event::FamilyUsage;
+use super::exception::EXCEPTION_STATUS;
+use super::process;
+use super::start_failure::StartFailure;
+use super::state::container::{
+    AfterRemoval, AttachedProcessEnd, BackgroundCall, ContainerStage, DockerProgress, ToolAnswer,
+};
+use super::state::job_run::{ProcessEnd, StartedProcess};
+use super::state::phase::StarterPhase;
+use super::state::shutdown_requests::HoldRequest;
+use super::state_machine::Starter;
+use htc_base::job::{HoldCode, attr};
+use htc_base::process::Exit;
+use htc_base::quirks::Quirk;
+use htc_base::time::ClockReading;
+use htc_classad::format::long;
+use htc_classad::{ClassAd, Context};
+use htc_hook::transfer::url;
+
+/// How often the state of an ended container is asked for, a second apart.
+const MAX_STATE_QUERIES: u32 = 20;
+
+/// The words of the job inside of the container.
+fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
+    let job = || about.job_context();
+    let command = job().string(attr::CMD).unwrap_or_default();
+    let sent = job().boolean("TransferExecutable").unwrap_or(true);
+    // What was sent lies where the container begins, whatever it was called before.
+    let mut words = vec![match about.job.transfers_files && sent {
+        true => [b"./", url::base_name(&command)].concat().into(),
+        false => command,
+    }];
+    words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
+        StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
+    })?);
+    // Something that sleeps as long as a person may work in it.
+    if job().boolean("InteractiveJob").unwrap_or(false) {
+        words.push("86400".into());
+    }
+    Ok(words)
+}
+
+impl Starter<'_> {
+    /// The container is planned and made. Failures before event 001 are the starter's, those after it the container's; by
+    /// hand 25.14 waits for ever after both, if it had to pull the image.
+    pub(super) fn create_docker_container(
+        &mut self,
+        now: ClockReading,
+        pulled: bool,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(names) = self.container.docker_names().cloned() else { return };
+        let own = self.setup.own_environment.clone();
+        let prepared = self.with_container_inputs(now, |inputs| {
+            let words = command_in_container(inputs.job_inputs)?;
+            let mut environment = inputs.job_inputs.job_environment(&own)?;
+            if pulled {
+                // The job is among the starter's by then, without a process.
+                environment.set("_CONDOR_JOB_PIDS", "-1");
+            }
+            Ok((words, environment))
+        });
+        let (words, environment) = match prepared {
+            Some(Ok(prepared)) => prepared,
+            Some(Err(failure)) => return self.on_launch_failed(now, pulled, failure, out),
+            None => return,
+        };
+        out.push(StarterAction::RememberContainer { container: names.container.clone() });
+        let planned = self.with_container_inputs(now, |inputs| {
+            let plan = container::plan_docker_container(inputs, &names, &words, environment)?;
+            let call = names.create_call(&plan, inputs);
+            Ok((plan, call, process::standard_files(inputs.job_inputs)))
+        });
+        let (plan, call, files) = match planned {
+            Some(Ok(planned)) => planned,
+            Some(Err(failure)) => {
+                self.log_execute_event(out);
+                return self.on_launch_failed(now, pulled, failure, out);
+            }
+            None => return,
+        };
+        for path in &plan.directories {
+            out.push(StarterAction::MakeDirectory { path: path.clone(), mode: 0o1777 });
+        }
+        self.log_execute_event(out);
+        out.push(StarterAction::Report(StarterNotice::ContainerPlanned(Box::new(plan.clone()))));
+        self.container.plan = Some(Box::new(plan));
+        self.container.process = Some(Box::new(self.docker_process(&names, files)));
+        self.container.docker = DockerProgress::Created(names);
+        self.call_runtime(ContainerStage::Create, call, out);
+    }
+
+    /// The process that stands for the job while it runs.
+    fn docker_process(&self, names: &DockerNames, files: [super::StandardFile; 3]) -> JobProcess {
+        let process =
+            JobProcess { cwd: "/".into(), files, account: ProcessAccount::Daemon, ..JobProcess::default() };
+        process::with_command(process, names.start_command(), &self.setup.scratch)
+    }
+
+    fn on_launch_failed(
+        &mut self,
+        now: ClockReading,
+        pulled: bool,
+        failure: StartFailure,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let names = self.container.docker_names().filter(|_| failure.exception && pulled);
+        if let Some(names) = names.filter(|_| self.has_quirk(Quirk::StarterExceptions)) {
+            // The job is among the starter's by then: it is killed, and JOB_EXIT is not called.
+            let kill = names.kill_call(9);
+            self.job_end.status = EXCEPTION_STATUS;
+            self.shutdown_requests.request_fast_end();
+            out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
+            self.report_start_failure(failure, out);
+            return self.call_runtime(ContainerStage::Remove(AfterRemoval::RemoveScratch), kill, out);
+        }
+        if !pulled || failure.exception {
+            return self.on_container_failed(now, failure, out);
+        }
+        self.report_hang_quirk("the starter ends", out);
+        out.push(StarterAction::Report(StarterNotice::Warning(failure.reason())));
+        let failure =
+            StartFailure::new("Unable to Launch Container", HoldCode::InvalidDockerImage.number(), 0);
+        self.on_container_failed(now, failure, out);
+    }
+
+    /// `docker create` ended.
+    pub(super) fn on_container_created(
+        &mut self,
+        now: ClockReading,
+        answer: ToolAnswer<'_>,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(names) = self.container.docker_names().cloned() else { return };
+        if names.config.is_some() {
+            out.push(StarterAction::DockerConfig(None));
+        }
+        match answer.is_success() {
+            true => self.call_runtime(ContainerStage::Tag, names.tag_call(), out),
+            false => self.on_create_failed(now, answer, out),
+        }
+    }
+
+    pub(super) fn open_docker_files(&mut self, out: &mut Vec<StarterAction>) {
+        self.container.stage = ContainerStage::OpenFiles;
+        let files = self.container.process.as_ref().map(|process| process.files.clone());
+        out.extend(files.map(StarterAction::OpenFiles));
+    }
+
+    /// `docker create` failed; for 25.14 that is how the job ended, which a shadow that holds it does not hear any more.
+    fn on_create_failed(
+        &mut self,
+        now: ClockReading,
+        ToolAnswer { exit, errors, .. }: ToolAnswer<'_>,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let text = errors[..errors.len().min(511)].replace("\n", " ");
+        let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
+        if let Some(exit) = exit
+            && self.decide_quirk_without_shadow(Quirk::DockerCreateStatus, "the failure is reported", out)
+        {
+            self.job_run.process = Some(StartedProcess::new(0, now));
+            self.report_hold_to_shadow(failure, out);
+            return self.on_docker_job_ended(now, (exit, FamilyUsage::default()), out);
+        }
+        self.on_container_failed(now, failure, out);
+    }
+
+    /// A hold as 25.14 has it: a shadow is told, and nobody where there is none (`JICLocal::holdJob`).
+    fn report_hold_to_shadow(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
+        if self.setup.transfer.is_some() {
+            self.shutdown_requests.hold = HoldRequest::ByRequest;
+            self.report_start_failure(failure, out);
+        }
+    }
+
+    /// By hand 25.14 waits for ever after a failure to start; what is done instead is told.
+    pub(super) fn report_hang_quirk(&self, instead: &str, out: &mut Vec<StarterAction>) {
+        self.report_quirk_without_shadow(Quirk::DockerStartHangs, instead, out);
+    }
+
+    pub(super) fn on_docker_files_opened(
+        &mut self,
+        now: ClockReading,
+        mut failures: Vec<StartFailure>,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(names) = self.container.docker_names().cloned() else { return };
+        if failures.is_empty() {
+            return self.call_runtime(ContainerStage::Architecture, names.architecture_call(), out);
+        }
+        // The first ends it.
+        failures.truncate(1);
+        self.counts_unstarted_as_evicted(now);
+        self.call_in_background(names.kill_call(9), out);
+        for failure in failures {
+            self.on_container_failed(now, failure, out);
+        }
+    }
+
+    /// Whether a container that could not be started counts as a job that ran and was evicted.
+    fn counts_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
+        let counts = self.has_quirk(Quirk::DockerFailureIsEviction);
+        if counts {
+            self.job_run.process = self.job_run.live_process().or_else(|| Some(StartedProcess::new(0, now)));
+            self.job_run.evicted = true;
+        }
+        counts
+    }
+
+    pub(super) fn on_image_architecture(
+        &mut self,
+        now: ClockReading,
+        output: &[u8],
+        out: &mut Vec<StarterAction>,
+    ) {
+        let skips = self.with_container_inputs(now, |inputs| {
+            inputs.plain_boolean_parameter("DOCKER_SKIP_IMAGE_ARCH_CHECK")
+        });
+        match skips {
+            Some(Err(failure)) => self.on_container_failed(now, failure, out),
+            Some(Ok(false)) if !docker_fits(output) => {
+                let machine = output.lines().next().unwrap_or_default().trim().as_bstr();
+                let text = format!(
+                    "DockerProc::StartJob(): Image Architecture {machine} not compatible with this machine."
+                );
+                self.report_hang_quirk("the failure is reported", out);
+                let failure = StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0);
+                self.on_container_failed(now, failure, out);
+            }
+            _ => self.start_container_process(now, out),
+        }
+    }
+
+    /// The ports of the container's services: in updates from now on, and behind the job's ad in its file.
+    pub(super) fn on_service_ports(&mut self, ports: ClassAd, out: &mut Vec<StarterAction>) {
+        if self.phase != StarterPhase::Running || !self.container.is_docker() {
+            return;
+        }
+        let mut bytes = long::print(&self.ad);
+        bytes.extend(long::print(&ports));
+        self.container.services = ports;
+        out.push(StarterAction::WriteFile(ScratchFile { name: ".job.ad", bytes }));
+    }
+
+    /// What stood for the job ended: docker is asked how the container did.
+    pub(super) fn on_docker_process_ended(
+        &mut self,
+        exit: Exit,
+        usage: FamilyUsage,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(names) = self.container.docker_names().cloned() else { return };
+        self.stop_monitoring();
+        self.container.services = container::undefined_host_ports(&self.ad, self.setup.world);
+        let attached = AttachedProcessEnd { exit, usage };
+        self.call_runtime(
+            ContainerStage::State { tries: 0, attached },
+            container::inspect_state_call(&names),
+            out,
+        );
+    }
+
+    /// Time to look once more.
+    pub(super) fn query_state_again(&mut self, out: &mut Vec<StarterAction>) {
+        let call = self.container.docker_names().map(container::inspect_state_call);
+        if let (ContainerStage::Wait { tries, attached, .. }, Some(call)) = (&self.container.stage, call) {
+            let (tries, attached) = (*tries, *attached);
+            self.call_runtime(ContainerStage::State { tries, attached }, call, out);
+        }
+    }
+
+    pub(super) fn on_container_state(
+        &mut self,
+        now: ClockReading,
+        output: &[u8],
+        (tries, attached): (u32, AttachedProcessEnd),
+        out: &mut Vec<StarterAction>,
+    ) {
+        let state = ContainerState::parse(output, &self.world_at(now));
+        let ended = state.as_ref().is_some_and(|state| state.running == Some(false));
+        let tries = tries + 1;
+        if !ended && tries < MAX_STATE_QUERIES && !self.shutdown_requests.is_fast() {
+            let until = now.monotonic().plus(std::time::Duration::from_secs(1));
+            self.container.stage = ContainerStage::Wait { tries, until, attached };
+            return;
+        }
+        let Some(state) = state else {
+            self.job_run.process = None;
+            if self.report_exception_with_job(
+                now,
+                ("Cannot inspect exited container", Quirk::DockerEndsSilent),
+                out,
+            ) && let Some(names) = self.container.docker_names().cloned()
+            {
+                self.call_runtime(
+                    ContainerStage::Remove(AfterRemoval::RemoveScratch),
+                    names.remove_container_call(),
+                    out,
+                );
+            }
+            return;
+        };
+        let exit = state.job_exit(self.setup.quirks).filter(|_| ended).unwrap_or(attached.exit);
+        if ended && state.out_of_memory {
+            return self.hold_for_container_memory(now, (exit, attached.usage), out);
+        }
+        if ended && !state.error.is_empty() {
+            return self.on_docker_run_error(now, &state, out);
+        }
+        self.on_docker_job_ended(now, (exit, attached.usage), out);
+    }
+
+    /// The job ended as docker says.
+    fn on_docker_job_ended(
+        &mut self,
+        now: ClockReading,
+        (exit, usage): (Exit, FamilyUsage),
+        out: &mut Vec<StarterAction>,
+    ) {
+        self.container.stage = ContainerStage::Idle;
+        self.phase = StarterPhase::Running;
+        self.on_job_ended(ProcessEnd { at: now, exit, core: false }, usage, None, out);
+    }
+
+    /// The job used up the memory of its container: it is held. By hand 25.14 ends without a word.
+    fn hold_for_container_memory(
+        &mut self,
+        now: ClockReading,
+        ended: (Exit, FamilyUsage),
+        out: &mut Vec<StarterAction>,
+    ) {
+        let memory = Context::new(&self.world_at(now)).my(&self.machine).int(attr::MEMORY).unwrap_or(0);
+        let text = format!("Docker job has gone over memory limit of {memory} Mb");
+        out.push(StarterAction::Report(StarterNotice::Warning(text.clone())));
+        let failure = StartFailure::new(text, HoldCode::JobOutOfResources.number(), 102);
+        if self.has_quirk(Quirk::DockerEndsSilent) {
+            self.job_run.process = None;
+            self.report_hold_to_shadow(failure, out);
+            if let Some(names) = self.container.docker_names().cloned() {
+                self.call_runtime(
+                    ContainerStage::Remove(AfterRemoval::RemoveScratch),
+                    names.remove_container_call(),
+                    out,
+                );
+            }
+            return;
+        }
+        self.shutdown_requests.hold = HoldRequest::ByRequest;
+        self.report_start_failure(failure, out);
+        self.on_docker_job_ended(now, ended, out);
+    }
+
+    /// Docker could not run the job at all: most likely its command is not in the image.
+    fn on_docker_run_error(
+        &mut self,
+        now: ClockReading,
+        state: &ContainerState,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let text = format!("Error running docker job: {}", state.error);
+        let Some(names) = self.container.docker_names().cloned() else { return };
+        self.container.stage = ContainerStage::Idle;
+        if self.counts_unstarted_as_evicted(now) {
+            // It is killed twice although it is gone, and counts as evicted.
+            out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.clone() }));
+            self.report_hold_to_shadow(
+                StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0),
+                out,
+            );
+            let signal = super::job_exit::kill_signal(&self.ad, attr::HOLD_KILL_SIG, &self.world_at(now));
+            self.call_in_background(names.remove_container_call(), out);
+            self.call_in_background(names.kill_call(signal.unwrap_or(super::job_exit::SIGTERM)), out);
+            self.call_in_background(names.kill_call(9), out);
+            self.shutdown_requests.request_fast_end();
+            return self.all_jobs_done(now, out);
+        }
+        self.job_run.process = None;
+        let failure = StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0);
+        self.on_container_failed(now, failure, out);
+    }
+
+    /// A call whose answer decides nothing.
+    pub(super) fn call_in_background(
+        &mut self,
+        call: super::container::ToolCall,
+        out: &mut Vec<StarterAction>,
+    ) {
+        self.container.background_queue.push_back(call);
+        if self.container.background_call.is_none() {
+            self.next_background_call(out);
+        }
+    }
+
+    fn next_background_call(&mut self, out: &mut Vec<StarterAction>) {
+        self.container.background_call = None;
+        if let Some(call) = self.container.background_queue.pop_front() {
+            let id = self.calls.new_id();
+            let pauses = call.argv.iter().any(|word| word == "pause");
+            self.container.background_call = Some(BackgroundCall { id, pauses });
+            out.push(StarterAction::RunTool(id, Box::new(call)));
+        } else if let Some(waiting) = self.container.waiting_call.take() {
+            // Only who waits in the container's phase is called: whoever has left it meanwhile has no use for the answer.
+            let (stage, call) = *waiting;
+            if self.phase == StarterPhase::Container {
+                self.call_runtime(stage, call, out);
+            }
+        }
+    }
+
+    /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
+    pub(super) fn on_background_call_ended(&mut self, answer: ToolAnswer<'_>, out: &mut Vec<StarterAction>) {
+        let pauses = self.container.background_call.is_some_and(|side| side.pauses);
+        if !answer.is_success() && pauses && self.job_run.suspended {
+            let reason = "docker does not pause the container: the job goes on".to_owned();
+            out.push(StarterAction::Report(StarterNotice::Warning(reason)));
+            if !self.has_quirk(Quirk::DockerPauseAssumed) {
+                self.job_run.suspended = false;
+                out.push(StarterAction::Report(StarterNotice::JobSuspended(false)));
+            }
+        }
+        self.next_background_call(out);
+        if !answer.is_success() && self.shutdown_requests.is_fast() && self.phase == StarterPhase::Running {
+            out.push(StarterAction::KillFamily);
+        }
+    }
+
+    /// Removes the container, if there is one; true when what was to come has to wait for that.
+    pub(super) fn remove_container(&mut self, after: AfterRemoval, out: &mut Vec<StarterAction>) -> bool {
+        let Some(names) = self.container.docker_names().cloned() else { return false };
+        if matches!(self.container.stage, ContainerStage::LastState(_) | ContainerStage::Remove(_)) {
+            return true;
+        }
+        let call = container::inspect_state_call(&names);
+        let was = std::mem::replace(&mut self.container.docker, DockerProgress::NamesOnly(names));
+        let made = matches!(was, DockerProgress::Created(_));
+        if made {
+            self.call_runtime(ContainerStage::LastState(after), call, out);
+        }
+        made
+    }
+
+    /// What docker says of the container before it is removed.
+    pub(super) fn on_last_container_state(
+        &mut self,
+        now: ClockReading,
+        output: &[u8],
+        after: AfterRemoval,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(names) = self.container.docker_names().cloned() else { return };
+        let state = ContainerState::parse(output, &self.world_at(now));
+        // What is not known to have ended stays, for 25.14.
+        let ended = state.is_some_and(|state| state.running == Some(false));
+        match ended || !self.has_quirk(Quirk::DockerUnknownStays) {
+            true => self.call_runtime(ContainerStage::Remove(after), names.remove_container_call(), out),
+            false => self.continue_after_removal(now, after, out),
+        }
+    }
+
+    /// The container is removed, or could not be.
+    pub(super) fn on_container_removed(
+        &mut self,
+        now: ClockReading,
+        answer: ToolAnswer<'_>,
+        after: AfterRemoval,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(names) = self.container.docker_names() else { return };
+        if !answer.is_success() {
+            // Whatever it says, the job has ended as it did (recordings c21 042, 043).
+            let (name, why) = (&names.container, answer.output.trim().as_bstr());
+            let way = format!("'docker rm -f -v {name}' does it");
+            let text = format!("the container '{name}' could not be removed: {why}; {way}");
+            out.push(StarterAction::Report(StarterNotice::Warning(text)));
+        }
+        self.continue_after_removal(now, after, out);
+    }
+
+    fn continue_after_removal(
+        &mut self,
+        now: ClockReading,
+        after: AfterRemoval,
+        out: &mut Vec<StarterAction>,
+    ) {
+        self.container.stage = ContainerStage::Idle;
+        self.container.docker = DockerProgress::None;
+        match after {
+            AfterRemoval::CleanUp => self.clean_up(now, out),
+            AfterRemoval::RemoveScratch => self.remove_scratch(out),
+        }
+    }
+}

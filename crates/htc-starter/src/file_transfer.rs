@@ -1,0 +1,273 @@
+//! Files that come before the job and go after it, where the starter has a shadow.
+//!
+//! Reference: `JICShadow::beginInputTransfer`, `transferOutput`, `uploadCheckpointFiles`; `Starter::SkipJobs`.
+
+use bstr::BString;
+
+use super::action::{StarterAction, StarterNotice};
+use super::job_exit;
+use super::start_failure::StartFailure;
+use super::state::phase::{EndStep, StarterPhase};
+use super::state::transfer_progress::OutputPolicy;
+use super::state_machine::Starter;
+use htc_base::job::HoldCode;
+use htc_base::process::Exit;
+use htc_base::time::ClockReading;
+use htc_classad::ClassAd;
+use htc_classad::format::long;
+use htc_hook::HookType;
+use htc_hook::transfer::{FailureSide, TransferKind, TransferOutcome, WhenToTransferOutput};
+
+impl Starter<'_> {
+    /// With a shadow the first hook and the input; without one nothing.
+    pub(super) fn prepare_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        match self.setup.hooks.prepare_before_transfer.clone().filter(|_| self.setup.transfer.is_some()) {
+            Some(path) => {
+                let arguments = self.setup.hooks.prepare_arguments.clone();
+                let ad = self.ad.clone();
+                let hook = HookType::PrepareJobBeforeTransfer;
+                let call = self.call_hook(now, (hook, path, arguments), &ad, out);
+                self.wait_for_prepare_hook(now, call, hook);
+            }
+            _ => self.transfer_input(now, out),
+        }
+    }
+
+    /// The input, if there is any to come.
+    pub(super) fn transfer_input(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if self.setup.transfer.as_ref().is_none_or(|moves| moves.when_to_transfer.is_none()) {
+            return self.on_input_present(now, out);
+        }
+        self.start_transfer(TransferKind::Input, out);
+    }
+
+    pub(super) fn start_transfer(&mut self, way: TransferKind, out: &mut Vec<StarterAction>) {
+        self.phase = StarterPhase::Transferring(way);
+        out.push(StarterAction::Transfer(way));
+    }
+
+    fn on_input_present(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        self.write_file_manifest("in", out);
+        self.call_prepare_hook(now, out);
+    }
+
+    /// What is in the scratch directory, into the manifest, if one is wanted.
+    fn write_file_manifest(&self, name: &'static str, out: &mut Vec<StarterAction>) {
+        if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
+            out.push(StarterAction::Manifest { directory, name, content: None });
+        }
+    }
+
+    /// The manifest tells the job's environment.
+    pub(super) fn write_environment_manifest(&self, environment: &[BString], out: &mut Vec<StarterAction>) {
+        if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
+            let content = htc_base::text::arguments::join_v2_raw(environment);
+            out.push(StarterAction::Manifest {
+                directory,
+                name: "environment",
+                content: Some(content.into()),
+            });
+        }
+    }
+
+    /// A transfer is over.
+    pub(super) fn on_transferred(
+        &mut self,
+        now: ClockReading,
+        done: &TransferOutcome,
+        out: &mut Vec<StarterAction>,
+    ) {
+        if self.phase != StarterPhase::Transferring(done.way) {
+            return;
+        }
+        for warning in &done.warnings {
+            out.push(StarterAction::Report(StarterNotice::Warning(warning.clone())));
+        }
+        match done.way {
+            TransferKind::Input => self.on_input_transferred(now, done, out),
+            TransferKind::Checkpoint(_) => self.on_checkpoint_transferred(now, done, out),
+            TransferKind::Output | TransferKind::Failure | TransferKind::Evicted => {
+                self.on_output_transferred(now, done, out)
+            }
+        }
+    }
+
+    fn transfer_start_failure(&self, done: &TransferOutcome) -> Option<StartFailure> {
+        let failure = done.failure.as_ref()?;
+        let ip = self.setup.transfer.as_ref().map_or("", |moves| &moves.ip);
+        // What is tried again is no reason to hold.
+        let subcode = match failure.retry && failure.subcode > -1000 {
+            true => -1000,
+            false => failure.subcode,
+        };
+        Some(StartFailure::new(failure.event_message(done.way, ip), failure.code, subcode))
+    }
+
+    fn on_input_transferred(
+        &mut self,
+        now: ClockReading,
+        done: &TransferOutcome,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(failure) = self.transfer_start_failure(done) else {
+            if self.shutdown_requests.has_any() {
+                return self.end_before_start(now, out);
+            }
+            return self.on_input_present(now, out);
+        };
+        self.transfer_progress.output_policy = OutputPolicy::FailureFiles;
+        // JOB_EXIT is not called when the set-up itself fails.
+        self.job_end.exit_hook_done = true;
+        self.shutdown_requests.request_fast_end();
+        out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
+        self.transfer_progress.input_failure = Some(failure);
+        self.all_jobs_done(now, out);
+    }
+
+    /// Reports an input that could not be transferred, with the last that a shadow hears of the scratch directory
+    /// (`transferOutputMopUp`).
+    pub(super) fn report_failed_input(&mut self, out: &mut Vec<StarterAction>) {
+        let Some(failure) = self.transfer_progress.input_failure.take() else { return };
+        let mut update = ClassAd::new();
+        self.publish_disk_usage(&mut update);
+        out.push(StarterAction::WriteUpdateAd(long::print(&update)));
+        self.report_start_failure(failure, out);
+    }
+
+    /// A job that ended as one with checkpoints does when it has written one: it goes on from there.
+    pub(super) fn upload_checkpoint(&mut self, out: &mut Vec<StarterAction>) {
+        self.start_transfer(TransferKind::Checkpoint(self.transfer_progress.checkpoints), out);
+    }
+
+    /// Whether checkpoints can be uploaded at all.
+    pub(super) fn can_upload_checkpoints(&self) -> bool {
+        self.setup.transfer.as_ref().is_some_and(|moves| moves.when_to_transfer.is_some())
+    }
+
+    /// Where files are not transferred a checkpoint is not either, and the job goes on all the same: the reference takes it for a
+    /// failure that passes (`JICShadow::uploadCheckpointFiles`, `VanillaProc::restartCheckpointedJob`).
+    pub(super) fn continue_without_checkpoint(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if !self.transfer_progress.is_restarted() {
+            let text = "the job goes on from its checkpoint, which nobody keeps for another run: files are not transferred \
+                        (ShouldTransferFiles)";
+            out.push(StarterAction::Report(StarterNotice::Warning(text.to_owned())));
+        }
+        self.transfer_progress.checkpoints += 1;
+        self.start_job(now, out);
+    }
+
+    fn on_checkpoint_transferred(
+        &mut self,
+        now: ClockReading,
+        done: &TransferOutcome,
+        out: &mut Vec<StarterAction>,
+    ) {
+        match &done.failure {
+            None if self.shutdown_requests.has_any() => self.all_jobs_done(now, out),
+            None => {
+                self.transfer_progress.checkpoints += 1;
+                self.start_job(now, out);
+            }
+            Some(failure) => {
+                let reason = format!("the checkpoint could not be uploaded: {}", failure.text);
+                out.push(StarterAction::Report(StarterNotice::Warning(reason)));
+                self.transfer_progress.output_policy = OutputPolicy::Nothing;
+                let text = "Starter failed to upload checkpoint";
+                self.shutdown_requests.request_fast_end();
+                self.report_start_failure(
+                    StartFailure::new(text, HoldCode::FailedToCheckpoint.number(), -1),
+                    out,
+                );
+                self.all_jobs_done(now, out);
+            }
+        }
+    }
+
+    /// Notes how the job ended: not every end brings its output back.
+    pub(super) fn record_exit(&mut self, exit: Exit) {
+        self.transfer_progress.exit = Some(exit);
+    }
+
+    /// Begins to bring back what the job made; whether there is something to be waited for.
+    pub(super) fn start_output_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
+        let Some(moves) = self.setup.transfer.as_ref() else { return false };
+        let Some(when) = moves.when_to_transfer else { return false };
+        let back = std::mem::replace(&mut self.transfer_progress.output_policy, OutputPolicy::Nothing);
+        let evicted = self.job_run.evicted || self.shutdown_requests.has_any();
+        let way = match back {
+            OutputPolicy::Nothing => None,
+            OutputPolicy::FailureFiles => moves.failure_files.then_some(TransferKind::Failure),
+            OutputPolicy::ByJobEnd if self.transfer_progress.exit.is_none() => None,
+            OutputPolicy::ByJobEnd if when == WhenToTransferOutput::Never => None,
+            OutputPolicy::ByJobEnd if evicted => {
+                (when == WhenToTransferOutput::OnExitOrEvict).then_some(TransferKind::Evicted)
+            }
+            OutputPolicy::ByJobEnd if self.exit_differs_from_promised(now) => Some(TransferKind::Failure),
+            OutputPolicy::ByJobEnd => Some(TransferKind::Output),
+        };
+        let Some(way) = way else { return false };
+        self.write_file_manifest("out", out);
+        self.start_transfer(way, out);
+        true
+    }
+
+    /// Whether the ad promises an end, and this is another.
+    fn exit_differs_from_promised(&self, now: ClockReading) -> bool {
+        let promised = job_exit::promised_status(&self.ad, "", &self.world_at(now));
+        let is = self.transfer_progress.exit.map(|exit| i64::from(exit.to_raw()));
+        promised.is_some() && promised != is
+    }
+
+    fn on_output_transferred(
+        &mut self,
+        now: ClockReading,
+        done: &TransferOutcome,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let passing =
+            done.failure.as_ref().filter(|failure| failure.side == FailureSide::Sender && failure.retry);
+        if let Some(failure) = passing {
+            let reason = failure.text.to_string();
+            if self.schedule_retry(now, EndStep::Output(done.way), &reason, out) {
+                return;
+            }
+        }
+        // One thing only can be told: why it could not be set up, or did not end as promised.
+        match (self.transfer_start_failure(done), done.way) {
+            (Some(failure), TransferKind::Output) => self.report_start_failure(failure, out),
+            // Standard output and error of a job that was not started are not there, as in the reference, which tries.
+            (Some(_), TransferKind::Failure)
+                if self.transfer_progress.exit.is_none() && !self.has_failure_files() => {}
+            (Some(failure), _) => {
+                let text = failure.text;
+                out.push(StarterAction::Report(StarterNotice::Warning(format!(
+                    "what the job left could not be kept: {text}"
+                ))));
+            }
+            (None, _) => {}
+        }
+        self.clean_up(now, out);
+    }
+
+    fn has_failure_files(&self) -> bool {
+        self.setup.transfer.as_ref().is_some_and(|moves| moves.names_failure_files)
+    }
+
+    /// Somebody wants the job to end while files are moved: input is given up at once, output only in a hurry.
+    pub(super) fn on_request_during_transfer(
+        &mut self,
+        now: ClockReading,
+        way: TransferKind,
+        out: &mut Vec<StarterAction>,
+    ) {
+        if !way.is_input() && !self.shutdown_requests.is_fast() {
+            return;
+        }
+        out.push(StarterAction::AbortTransfer);
+        match way {
+            TransferKind::Input => self.end_before_start(now, out),
+            TransferKind::Checkpoint(_) => self.all_jobs_done(now, out),
+            TransferKind::Output | TransferKind::Failure | TransferKind::Evicted => self.clean_up(now, out),
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! From the configuration to [`StarterSettings`].
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::container::ContainerParameters;
+use super::settings::CgroupParameters;
+use super::settings::IsolationParameters;
+use super::settings::JavaParameters;
+use super::settings::{EnvironmentInheritance, ParameterFault, ParameterReadPoint, StarterSettings};
+use htc_base::text::environment::EnvironmentFilter;
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Expr, Value};
+use htc_config::{ConfigView, ValueError};
+use htc_hook::ParameterSource as _;
+
+impl StarterSettings {
+    /// Reads the knobs of a starter. `machine` is the slot's ad, whose resources have knobs of their own.
+    ///
+    /// # Errors
+    /// A number or truth value that is none: a starter does not begin with it.
+    pub fn read(
+        view: &ConfigView<'_>,
+        machine: Option<&ClassAd>,
+        world: &dyn World,
+    ) -> Result<Self, ValueError> {
+        ParameterReader { view, late: None }.read_settings(machine, world)
+    }
+
+    /// The same as 25.14 reads them, one by one when it comes to them: what is wrong is kept in
+    /// [`faults`](StarterSettings::faults).
+    ///
+    /// # Errors
+    /// A knob that the daemon itself reads at once.
+    pub fn read_deferring_faults(
+        view: &ConfigView<'_>,
+        machine: Option<&ClassAd>,
+        world: &dyn World,
+    ) -> Result<Self, ValueError> {
+        let knobs = ParameterReader { view, late: Some(RefCell::default()) };
+        let mut settings = knobs.read_settings(machine, world)?;
+        knobs.check_unused_parameters()?;
+        settings.faults = knobs.late.map(RefCell::into_inner).unwrap_or_default();
+        Ok(settings)
+    }
+}
+
+/// The mode of scratch directories.
+fn parse_scratch_mode(word: Option<BString>) -> u32 {
+    match word {
+        Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
+        Some(word) if word.eq_ignore_ascii_case(b"world") => 0o755,
+        _ => 0o700,
+    }
+}
+
+/// The knobs, and what becomes of wrong ones.
+struct ParameterReader<'a> {
+    view: &'a ConfigView<'a>,
+    /// What is wrong with knobs that are read later; `None`: everything counts at once.
+    late: Option<RefCell<Vec<ParameterFault>>>,
+}
+
+impl ParameterReader<'_> {
+    fn read_settings(
+        &self,
+        machine: Option<&ClassAd>,
+        world: &dyn World,
+    ) -> Result<StarterSettings, ValueError> {
+        let view = self.view;
+        let default = StarterSettings::default();
+        let text = |name: &str| -> Result<Option<BString>, ValueError> {
+            Ok(view.string(name)?.map(|setting| setting.value))
+        };
+        let [update_interval, initial] = self.read_update_intervals(&default)?;
+        let (quantum, window) = default.statistics_window;
+        let truth =
+            |name: &str, moment: ParameterReadPoint, default: bool| self.read_boolean(name, moment, default);
+        Ok(StarterSettings {
+            execute: text("EXECUTE")?.map(|path| PathBuf::from(path.to_path_lossy())),
+            nested_scratch: truth(
+                "STARTER_NESTED_SCRATCH",
+                ParameterReadPoint::Directory,
+                default.nested_scratch,
+            )?,
+            move_on_exit: text("STARTER_MOVE_WORKING_DIR_ON_EXIT")?
+                .filter(|path| !path.is_empty())
+                .map(|path| PathBuf::from(path.to_path_lossy())),
+            remove_delay: self.read_seconds(
+                "STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME",
+                None,
+                ParameterReadPoint::Removal,
+                default.remove_delay,
+            )?,
+            scratch_mode: parse_scratch_mode(text("JOB_EXECDIR_PERMISSIONS")?),
+            initial_update_interval: initial.min(update_interval),
+            update_interval,
+            // Set to nothing there is none.
+            memory_usage_metric: text("MEMORY_USAGE_METRIC")?.unwrap_or_default(),
+            statistics_window: (
+                self.read_integer("STATISTICS_WINDOW_QUANTUM", None, ParameterReadPoint::Daemon, quantum)?,
+                self.read_integer("STATISTICS_WINDOW_SECONDS", None, ParameterReadPoint::Daemon, window)?,
+            ),
+            job_environment: text("STARTER_JOB_ENVIRONMENT")?.unwrap_or_default(),
+            inherits: parse_environment_inheritance(
+                text("JOB_INHERITS_STARTER_ENVIRONMENT")?.unwrap_or_default().trim(),
+            ),
+            bin: text("BIN")?,
+            wrapper: text("USER_JOB_WRAPPER")?,
+            renice: Some(text("JOB_RENICE_INCREMENT")?.unwrap_or_else(|| "0".into())),
+            rlimit_as: text("STARTER_RLIMIT_AS")?,
+            chirp_prefix: text("CHIRP_DELAYED_UPDATE_PREFIX")?.unwrap_or(default.chirp_prefix),
+            sets_home: truth("STARTER_SETS_HOME_ENV", ParameterReadPoint::Environment, default.sets_home)?,
+            thread_variables: text("STARTER_NUM_THREADS_ENV_VARS")?.unwrap_or_default(),
+            ports: self.read_port_range()?,
+            mount_under_scratch: text("MOUNT_UNDER_SCRATCH")?.unwrap_or_default(),
+            encrypts: self.read_encryption()?,
+            private_shm: truth("MOUNT_PRIVATE_DEV_SHM", ParameterReadPoint::Child, default.private_shm)?,
+            process_groups: truth("USE_PROCESS_GROUPS", ParameterReadPoint::Child, default.process_groups)?,
+            allow_scripts: view.string("STARTER_ALLOW_JOB_PRE_AND_POST_CMD")?,
+            enforce_disk: truth(
+                "STARTD_ENFORCE_DISK_LIMITS",
+                ParameterReadPoint::Daemon,
+                default.enforce_disk,
+            )?,
+            snapshot: self.read_seconds(
+                "PID_SNAPSHOT_INTERVAL",
+                None,
+                ParameterReadPoint::Environment,
+                default.snapshot,
+            )?,
+            use_pss: truth("USE_PSS", ParameterReadPoint::Environment, default.use_pss)?,
+            groups: match self.late {
+                Some(_) => CgroupParameters::read_deferring_faults(view)?,
+                None => CgroupParameters::read(view)?,
+            },
+            isolation: self.read_isolation()?,
+            containers: ContainerParameters::read(view)?,
+            java: JavaParameters::read(view)?,
+            nvidia: self.read_nvidia(default.nvidia)?,
+            assigned_resources: machine
+                .map(|machine| read_assigned_resources(view, machine, world))
+                .unwrap_or_default(),
+            graceful_timeout: self.read_seconds(
+                "SHUTDOWN_GRACEFUL_TIMEOUT",
+                // 25.14 checks no range.
+                self.late.is_none().then_some(1),
+                ParameterReadPoint::Shutdown,
+                default.graceful_timeout,
+            )?,
+            faults: Vec::new(),
+        })
+    }
+
+    /// How often the job's queue is told of it, and when first.
+    fn read_update_intervals(&self, default: &StarterSettings) -> Result<[Duration; 2], ValueError> {
+        let seconds = |name: &str, least: Option<i64>, default| {
+            self.read_seconds(name, least, ParameterReadPoint::Updates, default)
+        };
+        let interval = seconds("STARTER_UPDATE_INTERVAL", Some(1), default.update_interval)?;
+        Ok([interval, seconds("STARTER_INITIAL_UPDATE_INTERVAL", None, default.initial_update_interval)?])
+    }
+
+    fn read_encryption(&self) -> Result<bool, ValueError> {
+        let set = self.view.boolean_crufty("ENCRYPT_EXECUTE_DIRECTORY");
+        self.value_or_deferred_fault(
+            set.map(|set| set.is_some_and(|setting| setting.value)),
+            ParameterReadPoint::Encryption,
+            false,
+        )
+    }
+
+    fn read_nvidia(&self, default: bool) -> Result<bool, ValueError> {
+        match self.view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
+            // Read only for a slot that has GPUs, which no fetched job's has.
+            Err(_) if self.late.is_some() => Ok(default),
+            set => Ok(set?.map_or(default, |setting| setting.value)),
+        }
+    }
+
+    /// Knobs whose subject is not ours, and whose bad values end 25.14 all the same.
+    fn check_unused_parameters(&self) -> Result<(), ValueError> {
+        self.read_boolean("ENFORCE_CPU_AFFINITY", ParameterReadPoint::Launch, false)?;
+        let slice = self.view.real("STARTER_UPDATE_INTERVAL_TIMESLICE").map(|_| ());
+        let slice = slice.map_err(|error| error.with_default("0.1").with_range("0", "1"));
+        self.value_or_deferred_fault(slice, ParameterReadPoint::Updates, ())
+    }
+
+    /// Namespaces and tracking groups.
+    fn read_isolation(&self) -> Result<IsolationParameters, ValueError> {
+        let tracked = self.read_boolean("USE_GID_PROCESS_TRACKING", ParameterReadPoint::Start, false)?;
+        let knobs = IsolationParameters::read(self.view, tracked);
+        let processes = self.read_boolean("USE_PID_NAMESPACES", ParameterReadPoint::Isolation, false)?;
+        Ok(IsolationParameters {
+            processes,
+            // Asked only for those that have one.
+            init: !processes
+                || self.read_boolean("USE_PID_NAMESPACE_INIT", ParameterReadPoint::Isolation, true)?,
+            no_network: self.read_boolean("NO_JOB_NETWORKING", ParameterReadPoint::Isolation, false)?,
+            mounts: self.read_boolean("PER_JOB_NAMESPACES", ParameterReadPoint::Child, true)?,
+            ..self.value_or_deferred_fault(
+                knobs,
+                ParameterReadPoint::Launch,
+                IsolationParameters::default(),
+            )?
+        })
+    }
+
+    /// A value; of one that is wrong the default, if that is found out later only.
+    fn value_or_deferred_fault<T>(
+        &self,
+        read: Result<T, ValueError>,
+        moment: ParameterReadPoint,
+        default: T,
+    ) -> Result<T, ValueError> {
+        match (read, &self.late) {
+            (Err(error), Some(late)) if moment != ParameterReadPoint::Daemon => {
+                late.borrow_mut().push(ParameterFault { read_point: moment, text: error.to_string().into() });
+                Ok(default)
+            }
+            (read, _) => read,
+        }
+    }
+
+    fn read_integer(
+        &self,
+        name: &str,
+        least: Option<i64>,
+        moment: ParameterReadPoint,
+        default: i64,
+    ) -> Result<i64, ValueError> {
+        let read = match least {
+            Some(least) => self.view.int_in(name, Some((least, i64::from(i32::MAX)))),
+            None => self.view.int(name),
+        };
+        let read = read.map_err(|error| error.with_default(&default.to_string()));
+        self.value_or_deferred_fault(
+            read.map(|set| set.map_or(default, |setting| setting.value)),
+            moment,
+            default,
+        )
+    }
+
+    /// Below zero is none.
+    fn read_seconds(
+        &self,
+        name: &str,
+        least: Option<i64>,
+        moment: ParameterReadPoint,
+        default: Duration,
+    ) -> Result<Duration, ValueError> {
+        let seconds = i64::try_from(default.as_secs()).unwrap_or(i64::MAX);
+        let number = self.read_integer(name, least, moment, seconds)?;
+        Ok(Duration::from_secs(u64::try_from(number).unwrap_or(0)))
+    }
+
+    fn read_boolean(
+        &self,
+        name: &str,
+        moment: ParameterReadPoint,
+        default: bool,
+    ) -> Result<bool, ValueError> {
+        let read = self.view.boolean(name).map(|set| set.map_or(default, |setting| setting.value));
+        let words = if default { "True" } else { "False" };
+        self.value_or_deferred_fault(read.map_err(|error| error.with_default(words)), moment, default)
+    }
+
+    /// Ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, else `LOWPORT` and `HIGHPORT`
+    /// (`get_port_range`). The last two are the daemon's own as well.
+    fn read_port_range(&self) -> Result<Option<(u16, u16)>, ValueError> {
+        let ranges = [
+            ("OUT_LOWPORT", "OUT_HIGHPORT", ParameterReadPoint::Environment),
+            ("LOWPORT", "HIGHPORT", ParameterReadPoint::Daemon),
+        ];
+        let mut found = None;
+        for (low, high, moment) in ranges {
+            let port = |name: &str| {
+                let read = match self.late {
+                    // 25.14 checks no range and has its other ways to fail.
+                    Some(_) => self.view.int(name),
+                    None => self.view.int_in(name, Some((0, 65_535))),
+                };
+                let read = read.map(|set| set.and_then(|setting| u16::try_from(setting.value).ok()));
+                self.value_or_deferred_fault(read, moment, None)
+            };
+            if let (None, Some(low), Some(high)) = (found, port(low)?, port(high)?) {
+                found = Some((low, high));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Only a truth value written out is one; anything else is a list of names (c04 018 to 037).
+fn parse_environment_inheritance(text: &[u8]) -> EnvironmentInheritance {
+    let literal = Expr::parse(text).ok().and_then(|expression| expression.as_literal());
+    match literal {
+        Some(Value::Bool(true)) => EnvironmentInheritance::All,
+        Some(Value::Int(number)) if number != 0 => EnvironmentInheritance::All,
+        Some(Value::Bool(false) | Value::Int(_)) => EnvironmentInheritance::Nothing,
+        _ if text.is_empty() => EnvironmentInheritance::Nothing,
+        _ => EnvironmentInheritance::Filtered(EnvironmentFilter::parse(text)),
+    }
+}
+
+/// How the ids of the machine's resources are told to jobs.
+fn read_assigned_resources(
+    view: &ConfigView<'_>,
+    machine: &ClassAd,
+    world: &dyn World,
+) -> rustc_hash::FxHashMap<Vec<u8>, (BString, BString)> {
+    let resources = Context::new(world).my(machine).string("MachineResources").unwrap_or_default();
+    list::split(&resources)
+        .map(|resource| {
+            let knob = |prefix: &str| view.get(&[prefix.as_bytes(), resource].concat()).unwrap_or_default();
+            let prototype = knob("ENVIRONMENT_FOR_Assigned");
+            let unassigned = knob("ENVIRONMENT_VALUE_FOR_UnAssigned");
+            (resource.to_ascii_lowercase(), (prototype, unassigned))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_literal_truth_value_hands_on_everything() {
+        assert!(matches!(parse_environment_inheritance(b"True"), EnvironmentInheritance::All));
+        assert!(matches!(parse_environment_inheritance(b"1"), EnvironmentInheritance::All));
+        assert!(matches!(parse_environment_inheritance(b"false"), EnvironmentInheritance::Nothing));
+        assert!(matches!(parse_environment_inheritance(b""), EnvironmentInheritance::Nothing));
+        assert!(matches!(parse_environment_inheritance(b"yes"), EnvironmentInheritance::Filtered(_)));
+        assert!(matches!(parse_environment_inheritance(b"PATH, HOME"), EnvironmentInheritance::Filtered(_)));
+    }
+}

@@ -1,0 +1,216 @@
+//! The knobs about control groups.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use crate::start_failure::StartFailure;
+use htc_base::job::attr;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context};
+use htc_config::{ConfigView, Setting, ValueError};
+
+pub(crate) const HARD_MEMORY_LIMIT: &str = "CGROUP_HARD_MEMORY_LIMIT_EXPR";
+pub(crate) const LOW_MEMORY_LIMIT: &str = "CGROUP_LOW_MEMORY_LIMIT";
+pub(crate) const DISABLE_SWAP: &str = "DISABLE_SWAP_FOR_JOB";
+const CREATE_WITHOUT_ROOT: &str = "CREATE_CGROUP_WITHOUT_ROOT";
+const ALWAYS_HOLD_ON_OOM: &str = "STARTER_ALWAYS_HOLD_ON_OOM";
+const HIDE_GPU_DEVICES: &str = "STARTER_HIDE_GPU_DEVICES";
+const POLLING_INTERVAL: &str = "CGROUP_POLLING_INTERVAL";
+pub(crate) const USE_FOR_LOCAL_UNIVERSE: &str = "USE_CGROUPS_FOR_LOCAL_UNIVERSE";
+const LOCAL_UNIVERSE_ENFORCEMENT: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
+pub(crate) const USE_PEAK_MEMORY: &str = "CGROUP_USE_PEAK_MEMORY";
+const IGNORE_CACHE_MEMORY: &str = "CGROUP_IGNORE_CACHE_MEMORY";
+
+/// The file that says that there is but one hierarchy.
+const UNIFIED_HIERARCHY_FILE: &str = "/sys/fs/cgroup/cgroup.procs";
+
+/// The knobs about control groups.
+#[derive(Clone, Debug)]
+pub struct CgroupParameters {
+    /// BASE_CGROUP; empty for no groups.
+    pub base: BString,
+    /// CGROUP_MEMORY_LIMIT_POLICY.
+    pub policy: BString,
+    /// CGROUP_HARD_MEMORY_LIMIT_EXPR, for the policy `custom`.
+    pub hard: Option<Setting<BString>>,
+    /// CGROUP_LOW_MEMORY_LIMIT, an expression.
+    pub low: Option<Setting<BString>>,
+    /// DISABLE_SWAP_FOR_JOB.
+    pub no_swap: bool,
+    /// CREATE_CGROUP_WITHOUT_ROOT.
+    pub without_root: bool,
+    /// STARTER_ALWAYS_HOLD_ON_OOM.
+    pub always_hold: bool,
+    /// STARTER_HIDE_GPU_DEVICES.
+    pub hide_gpus: bool,
+    /// CGROUP_POLLING_INTERVAL.
+    pub polling: Duration,
+    /// USE_CGROUPS_FOR_LOCAL_UNIVERSE.
+    pub local: bool,
+    /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: RequestMemory and RequestCpus count where the slot's ad has neither.
+    pub enforced_by_request: bool,
+    /// CGROUP_USE_PEAK_MEMORY, and whether caches are taken from it (CGROUP_IGNORE_CACHE_MEMORY); `None`: samples count.
+    pub peak: Option<bool>,
+    /// Whether the configuration says anything about groups that is not its default.
+    pub is_configured: bool,
+    /// Values that are none, for whoever finds that out where 25.14 does ([`CgroupParameters::read_deferring_faults`]).
+    faults: Vec<(&'static str, StartFailure)>,
+}
+
+impl Default for CgroupParameters {
+    /// The reference's defaults.
+    fn default() -> Self {
+        CgroupParameters {
+            base: "htcondor".into(),
+            policy: "hard".into(),
+            hard: None,
+            low: None,
+            no_swap: true,
+            without_root: false,
+            always_hold: true,
+            hide_gpus: true,
+            polling: Duration::from_secs(5),
+            local: true,
+            enforced_by_request: false,
+            peak: None,
+            is_configured: false,
+            faults: Vec::new(),
+        }
+    }
+}
+
+impl CgroupParameters {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A number or truth value that is none.
+    pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
+        Self::read_with_faults(view, &mut |_, error| Err(error))
+    }
+
+    /// The same; of a number or truth value that is none the default, and why it is none where 25.14 comes to it.
+    ///
+    /// # Errors
+    /// An expansion without end.
+    pub fn read_deferring_faults(view: &ConfigView<'_>) -> Result<Self, ValueError> {
+        let mut faults = Vec::new();
+        let knobs = Self::read_with_faults(view, &mut |name, error| {
+            faults.push((name, StartFailure::from_setting_error(&error)));
+            Ok(())
+        })?;
+        Ok(CgroupParameters { faults, ..knobs })
+    }
+
+    fn read_with_faults(
+        view: &ConfigView<'_>,
+        wrong: &mut dyn FnMut(&'static str, ValueError) -> Result<(), ValueError>,
+    ) -> Result<Self, ValueError> {
+        let default = CgroupParameters::default();
+        let text = |name: &str| -> Result<Option<BString>, ValueError> {
+            Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
+        };
+        let polling = match view.int_in(POLLING_INTERVAL, Some((1, i64::from(i32::MAX)))) {
+            Ok(polling) => polling,
+            Err(error) => wrong(POLLING_INTERVAL, error).map(|()| None)?,
+        };
+        let mut truth = |name: &'static str, default: bool| -> Result<bool, ValueError> {
+            match view.boolean(name) {
+                Ok(set) => Ok(set.map_or(default, |setting| setting.value)),
+                Err(error) => {
+                    let words = if default { "True" } else { "False" };
+                    wrong(name, error.with_default(words)).map(|()| default)
+                }
+            }
+        };
+        let given = |name: &str| view.raw(name).is_some_and(|setting| !setting.origin.is_default());
+        let asking = [
+            "BASE_CGROUP",
+            "CGROUP_MEMORY_LIMIT_POLICY",
+            "CGROUP_HARD_MEMORY_LIMIT_EXPR",
+            "CGROUP_LOW_MEMORY_LIMIT",
+            "CREATE_CGROUP_WITHOUT_ROOT",
+            "DISABLE_SWAP_FOR_JOB",
+        ];
+        Ok(CgroupParameters {
+            base: view.string("BASE_CGROUP")?.map(|setting| setting.value).unwrap_or_default(),
+            policy: text("CGROUP_MEMORY_LIMIT_POLICY")?.unwrap_or(default.policy),
+            hard: view.string(HARD_MEMORY_LIMIT)?,
+            low: view.string(LOW_MEMORY_LIMIT)?,
+            no_swap: truth(DISABLE_SWAP, default.no_swap)?,
+            without_root: truth(CREATE_WITHOUT_ROOT, default.without_root)?,
+            always_hold: truth(ALWAYS_HOLD_ON_OOM, default.always_hold)?,
+            hide_gpus: truth(HIDE_GPU_DEVICES, default.hide_gpus)?,
+            polling: polling
+                .and_then(|setting| u64::try_from(setting.value).ok())
+                .map_or(default.polling, Duration::from_secs),
+            local: truth(USE_FOR_LOCAL_UNIVERSE, default.local)?,
+            enforced_by_request: truth(LOCAL_UNIVERSE_ENFORCEMENT, default.enforced_by_request)?,
+            peak: match truth(USE_PEAK_MEMORY, false)? {
+                true => Some(truth(IGNORE_CACHE_MEMORY, true)?),
+                false => None,
+            },
+            is_configured: asking.into_iter().any(given),
+            faults: Vec::new(),
+        })
+    }
+}
+
+impl CgroupParameters {
+    /// What is wrong with a knob, if that has not been told yet.
+    pub(crate) fn fault_of_parameter(&self, name: &str) -> Option<StartFailure> {
+        self.faults.iter().find(|(one, _)| *one == name).map(|(_, failure)| failure.clone())
+    }
+
+    /// What 25.14 comes to before it asks for limits of memory.
+    pub(crate) fn fault_before_memory_limits(
+        &self,
+        machine: &ClassAd,
+        world: &dyn World,
+    ) -> Option<StartFailure> {
+        let lacks = |name: &str| Context::new(world).my(machine).int(name).is_none();
+        let unified = world.stat(UNIFIED_HIERARCHY_FILE.as_ref()).is_ok();
+        self.fault_of_parameter(CREATE_WITHOUT_ROOT)
+            .filter(|_| unified)
+            .or_else(|| self.fault_of_parameter(LOCAL_UNIVERSE_ENFORCEMENT).filter(|_| lacks(attr::CPUS)))
+            .or_else(|| self.fault_of_parameter(HIDE_GPU_DEVICES))
+            .or_else(|| self.fault_of_parameter(LOCAL_UNIVERSE_ENFORCEMENT).filter(|_| lacks(attr::MEMORY)))
+    }
+
+    /// What it comes to when the job runs in a group.
+    pub(crate) fn fault_when_running(&self) -> Option<StartFailure> {
+        [POLLING_INTERVAL, USE_PEAK_MEMORY, IGNORE_CACHE_MEMORY]
+            .into_iter()
+            .find_map(|name| self.fault_of_parameter(name))
+    }
+
+    /// What it comes to when the job has used up its memory.
+    pub(crate) fn fault_at_out_of_memory(&self) -> Option<StartFailure> {
+        self.fault_of_parameter(ALWAYS_HOLD_ON_OOM)
+    }
+
+    /// BASE_CGROUP without what would lead out of the tree; `None` where no groups are wanted.
+    pub fn base_path(&self) -> Option<String> {
+        if self.base.trim().is_empty() {
+            return None;
+        }
+        let parts = self.base.split_str("/").map(|part| part.trim().to_str_lossy().into_owned());
+        Some(parts.filter(|part| !matches!(part.as_str(), "" | "." | "..")).collect::<Vec<_>>().join("/"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_leads_nowhere_else() {
+        let of = |text: &str| {
+            CgroupParameters { base: text.into(), ..CgroupParameters::default() }
+                .base_path()
+                .unwrap_or_default()
+        };
+        assert_eq!(of("/htcondor/"), "htcondor");
+        assert_eq!(of("../../a/./b"), "a/b");
+    }
+}

@@ -1,0 +1,161 @@
+//! The end of a run in the local universe: its starter writes the log and knows the policy, its schedd holds and removes.
+//!
+//! Reference: `JICLocalSchedd` (`holdJob`, `removeJob`, `requeueJob`, `notifyJobExit`) and `StarterUserPolicy::doAction`; what the schedd
+//! does then: `jobExitCode` and `kill_zombie` of `schedd.cpp`.
+
+use bstr::BString;
+
+use super::event::{HoldOrVacateReason, StarterEnd};
+use super::state_machine::{PendingFate, Shadow, ShadowAction};
+use htc_base::job::HoldCode;
+use htc_base::process::Exit;
+use htc_base::quirks::Quirk;
+use htc_base::time::ClockReading;
+use htc_classad::{AttrName, references};
+use htc_hook::user_policy::{self, PolicyAction};
+use htc_user_log::{CpuTime, EventBody, EvictedEvent, RunUsage, TerminatedEvent};
+
+/// How often the job ran to its end.
+const NUM_JOB_COMPLETIONS: &str = "NumJobCompletions";
+
+/// Why a job is held whose log cannot be opened.
+const NO_LOG_REASON: &str = "Failed to initialize user log";
+
+impl Shadow<'_> {
+    /// The hold of a job whose log cannot be opened (`JICLocalSchedd::initLocalUserLog`, `BaseShadow::initUserLog`).
+    pub(super) fn hold_without_log(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
+        self.hold_job(now, HoldOrVacateReason::new(NO_LOG_REASON, HoldCode::UnableToInitUserLog as i64), out);
+    }
+
+    /// A starter of the local universe has ended.
+    pub(super) fn on_local_starter_ended(
+        &mut self,
+        now: ClockReading,
+        fate: Option<PendingFate>,
+        end: StarterEnd,
+        out: &mut Vec<ShadowAction>,
+    ) {
+        match fate {
+            Some(PendingFate::Hold(why)) => self.hold_locally(now, why, out),
+            // Any code holds it (`notifyStarterError`).
+            Some(PendingFate::Failed(why)) if why.code != 0 => self.hold_locally(now, why, out),
+            Some(PendingFate::Remove(reason) | PendingFate::RemoveEvicted { reason, .. }) => {
+                self.log_eviction(out);
+                self.remove_job(now, &reason, out);
+            }
+            Some(PendingFate::Vacate(HoldOrVacateReason { reason, code, .. })) => {
+                // A schedd that vacates its job gives the starter no reason.
+                let of_policy =
+                    code == HoldCode::JobPolicyVacate as i64 || code == HoldCode::SystemPolicyVacate as i64;
+                self.requeue_locally(now, end.exit, Some(reason).filter(|_| of_policy), out);
+            }
+            Some(PendingFate::Failed(_)) => self.requeue_locally(now, end.exit, None, out),
+            None => match end.exit {
+                Some(exit) if !end.end_requested => self.on_local_job_completed(now, exit, out),
+                None if !end.end_requested => {
+                    out.extend(end.reason.map(ShadowAction::Report));
+                    self.requeue(now, true, out);
+                }
+                exit => self.requeue_locally(now, exit, None, out),
+            },
+        }
+    }
+
+    /// The job ran to its end: its policy says what that means.
+    fn on_local_job_completed(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
+        self.count_completion(out);
+        let frozen = self.world_at(now);
+        let ad = self.policy_ad();
+        let hold = match user_policy::evaluate_periodic(&ad, self.setup.knobs, &frozen) {
+            Some(PolicyAction::Hold { reason, code, subcode }) => {
+                Some(HoldOrVacateReason { reason, code: code as i64, subcode })
+            }
+            // It leaves the queue as one that is done.
+            Some(PolicyAction::Remove(_)) => return self.terminate_locally(now, exit, out),
+            None => {
+                user_policy::exit_hold_reason(&ad, self.setup.knobs, &frozen).map(HoldOrVacateReason::from)
+            }
+        };
+        if let Some(hold) = hold {
+            return self.hold_locally(now, hold, out);
+        }
+        match user_policy::stay_in_queue_reason(&ad, &frozen) {
+            Some(reason) => self.requeue_locally(now, Some(exit), Some(reason), out),
+            None => self.terminate_locally(now, exit, out),
+        }
+    }
+
+    /// Counts that the job ran to its end, as a shadow does: `max_retries` of condor_submit ends by this number.
+    fn count_completion(&mut self, out: &mut Vec<ShadowAction>) {
+        let uncounted = self.setup.quirks.decide(Quirk::LocalCompletionsUncounted);
+        if uncounted.as_reference {
+            return;
+        }
+        self.increment(NUM_JOB_COMPLETIONS);
+        let policies = ["OnExitRemove", "OnExitHold", "PeriodicHold", "PeriodicRemove", "PeriodicVacate"];
+        let counts = |name: &str| {
+            let referred = self.ad.get(name).and_then(|expr| references::internal(&expr, self.job_context()));
+            referred.is_some_and(|names| names.contains(&AttrName::from(NUM_JOB_COMPLETIONS)))
+        };
+        if self.runs == 1 && policies.into_iter().any(counts) {
+            out.push(ShadowAction::Report(format!(
+                "NumJobCompletions is counted; {}",
+                uncounted.quirk.told()
+            )));
+        }
+    }
+
+    fn terminate_locally(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
+        let body = TerminatedEvent {
+            termination: exit.into(),
+            run: self.local_run_usage(),
+            total: RunUsage::default(),
+            resources: None,
+        };
+        Self::log(EventBody::Terminated(Box::new(body)), out);
+        let end = std::mem::take(&mut self.this_run.end);
+        self.ad.update(&end);
+        self.complete_job(now, out);
+    }
+
+    fn hold_locally(&mut self, now: ClockReading, hold: HoldOrVacateReason, out: &mut Vec<ShadowAction>) {
+        self.log_eviction(out);
+        self.hold_job(now, hold, out);
+    }
+
+    /// The job goes back into the queue. One that was not started leaves no event.
+    fn requeue_locally(
+        &mut self,
+        now: ClockReading,
+        exit: Option<Exit>,
+        reason: Option<BString>,
+        out: &mut Vec<ShadowAction>,
+    ) {
+        if let Some(exit) = exit {
+            let reason = reason.clone().unwrap_or_default();
+            let requeued = Some(exit.into());
+            let body =
+                EvictedEvent { requeued, run: self.local_run_usage(), reason, ..EvictedEvent::default() };
+            Self::log(EventBody::Evicted(Box::new(body)), out);
+        }
+        let by_policy = reason.is_some();
+        if let Some(reason) = reason {
+            self.ad.set("RequeueReason", reason);
+        }
+        // Nobody runs one again at once that was sent away.
+        self.requeue(now, !by_policy, out);
+    }
+
+    /// Event 004 of a starter: without code, reason and table.
+    fn log_eviction(&self, out: &mut Vec<ShadowAction>) {
+        let body = EvictedEvent { run: self.local_run_usage(), ..EvictedEvent::default() };
+        Self::log(EventBody::Evicted(Box::new(body)), out);
+    }
+
+    /// What the job used, which to its starter is the machine's own use (`getRusageFromAd`).
+    fn local_run_usage(&self) -> RunUsage {
+        let seconds = |name: &str| self.job_context().real(name).unwrap_or(0.0) as i64;
+        let local = CpuTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };
+        RunUsage { local, ..RunUsage::default() }
+    }
+}

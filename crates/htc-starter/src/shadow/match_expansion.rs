@@ -1,0 +1,276 @@
+//! What a schedd does to a job's ad once it has a slot for it: `$$(NAME)` and `$$([expression])` are replaced, and the ad says what the
+//! job is given. A job that a hook fetched has no schedd, and its ad stays as it is.
+//!
+//! Reference: `dollarDollarExpand` (qmgmt.cpp).
+
+use bstr::{BString, ByteSlice};
+
+use htc_base::text::{caseless, list};
+use htc_base::world::World;
+use htc_classad::syntax::Dialect;
+use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
+use htc_config::macro_reference::next_dollar_dollar;
+
+/// Before the name of an attribute: what a reference to it was replaced by, for a time when the slot's ad is not at hand.
+const MATCH_PREFIX: &str = "MATCH_";
+/// Before the name of an attribute of the job: what it became.
+const MATCH_EXP_PREFIX: &str = "MATCH_EXP_";
+/// What a negotiator has put into the slot's ad for the job.
+const NEGOTIATOR_PREFIX: &[u8] = b"NegotiatorMatchExpr";
+/// The resources of a slot that names none.
+const DEFAULT_RESOURCES: &str = "Cpus, Disk, Memory";
+
+/// A job's ad for its slot.
+#[derive(Clone, Debug)]
+pub struct MatchedAd {
+    /// What is other than in the queue, as the shadow gets it.
+    pub run_attributes: ClassAd,
+    /// What the queue keeps of it.
+    pub queue_attributes: ClassAd,
+}
+
+/// A reference that nothing stands for: the job is put on hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Cannot expand $$ expression ({name}).")]
+pub struct ExpansionError {
+    /// The name or expression, as it would stand between the parentheses.
+    pub name: BString,
+    /// The job's attribute that it stands in.
+    pub attribute: BString,
+}
+
+/// The ad of a job that runs in the slot with this ad; without one what earlier matches have left is used.
+///
+/// # Errors
+/// A reference to something that is not in the slot's ad and has no default.
+pub fn expand_for_slot(
+    job: &ClassAd,
+    slot: Option<&ClassAd>,
+    world: &dyn World,
+) -> Result<MatchedAd, ExpansionError> {
+    let mut found = MatchedAd { run_attributes: ClassAd::new(), queue_attributes: ClassAd::new() };
+    for (name, expr) in job.sorted() {
+        if caseless::starts_with(name, MATCH_PREFIX.as_bytes()) {
+            continue;
+        }
+        let cached = AttrName::from([MATCH_EXP_PREFIX.as_bytes(), name].concat().as_slice());
+        if slot.is_none()
+            && let Some(before) = job.get(cached.clone())
+        {
+            found.run_attributes.insert(name.as_bytes(), before);
+            continue;
+        }
+        let before = expr.unparse_old();
+        let text = AttributeExpansion { job, slot, world, kept: &mut found.queue_attributes }
+            .expand_references(before.clone())
+            .map_err(|name_of_reference| ExpansionError {
+                name: name_of_reference,
+                attribute: name.to_owned(),
+            })?;
+        // What is no expression any more stays as it was.
+        if text != before
+            && let Ok(expr) = Expr::parse_with(&text, Dialect::of_world(world).old())
+        {
+            found.run_attributes.insert(name.as_bytes(), expr.clone());
+            found.queue_attributes.insert(cached, expr);
+        }
+    }
+    if let Some(slot) = slot {
+        publish_provisioned(job, slot, world, &mut found);
+    }
+    Ok(found)
+}
+
+/// One attribute's value under replacement.
+struct AttributeExpansion<'a> {
+    job: &'a ClassAd,
+    slot: Option<&'a ClassAd>,
+    world: &'a dyn World,
+    kept: &'a mut ClassAd,
+}
+
+impl AttributeExpansion<'_> {
+    /// All references are replaced, once each: what comes of one is not looked at again.
+    fn expand_references(mut self, mut text: BString) -> Result<BString, BString> {
+        let mut from = 0;
+        while let Some(reference) = next_dollar_dollar(&text, from) {
+            let body = BString::from(reference.body(&text));
+            let inner = body.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+            let value = match inner {
+                Some(inner) => self.evaluate_expression(inner).ok_or_else(|| body.clone())?,
+                None => {
+                    let (name, default) = match body.split_once_str(":") {
+                        Some((name, default)) => (name, Some(default)),
+                        None => (body.as_slice(), None),
+                    };
+                    self.look_up_in_slot(name, default).ok_or_else(|| BString::from(name))?
+                }
+            };
+            from = reference.dollar + value.len();
+            text.splice(reference.dollar..reference.end, value.iter().copied());
+        }
+        Ok(text)
+    }
+
+    /// The text of an expression, MY being the job and TARGET the slot. It stands in the text of a value, so that its quotes and
+    /// backslashes have another before them.
+    fn evaluate_expression(&self, inner: &[u8]) -> Option<BString> {
+        let mut text = Vec::from(b"string(");
+        let mut bytes = inner.iter().copied().peekable();
+        while let Some(byte) = bytes.next() {
+            let escaped =
+                if byte == b'\\' { bytes.next_if(|next| matches!(next, b'"' | b'\\')) } else { None };
+            text.push(escaped.unwrap_or(byte));
+        }
+        text.push(b')');
+        let expr = Expr::parse_with(&text, Dialect::of_world(self.world).old()).ok()?;
+        let nothing = ClassAd::new();
+        let context = Context::new(self.world).my(self.job).target(self.slot.unwrap_or(&nothing));
+        match context.eval(&expr) {
+            Value::Str(text) => Some(text.as_bytes().into()),
+            _ => None,
+        }
+    }
+
+    /// What stands in the slot's ad under a name, not evaluated; of a string what is between its quotes.
+    fn look_up_in_slot(&mut self, name: &[u8], default: Option<&[u8]>) -> Option<BString> {
+        if name.contains(&b'.') {
+            return None;
+        }
+        if caseless::eq(name, b"DOLLARDOLLAR") {
+            return Some("$$".into());
+        }
+        let kept = AttrName::from([MATCH_PREFIX.as_bytes(), name].concat().as_slice());
+        let found = match self.slot {
+            Some(slot) => slot.get(name).inspect(|expr| self.kept.insert(kept.clone(), expr.clone())),
+            None => self.job.get(kept.clone()),
+        };
+        let Some(expr) = found else {
+            let default = default?;
+            if self.slot.is_some() {
+                self.kept.insert(kept, Expr::literal(Value::from(BString::from(default))));
+            }
+            return Some(default.into());
+        };
+        let text = expr.unparse_old();
+        let inner = text.strip_prefix(b"\"").map(|rest| rest.strip_suffix(b"\"").unwrap_or(rest));
+        Some(inner.unwrap_or(&text).into())
+    }
+}
+
+/// What the slot has and what the job asked for, as values, and what the negotiator said.
+fn publish_provisioned(job: &ClassAd, slot: &ClassAd, world: &dyn World, found: &mut MatchedAd) {
+    for (name, expr) in slot.sorted() {
+        if name.starts_with(NEGOTIATOR_PREFIX) {
+            found.run_attributes.insert(name.as_bytes(), expr.clone());
+            found.queue_attributes.insert([MATCH_EXP_PREFIX.as_bytes(), name].concat().as_slice(), expr);
+        }
+    }
+    let listed = Context::new(world).my(slot).string("MachineResources");
+    if let Some(listed) = &listed {
+        found.run_attributes.set("ProvisionedResources", Value::from(listed.clone()));
+    }
+    let listed = listed.unwrap_or_else(|| DEFAULT_RESOURCES.into());
+    for resource in list::split(&listed) {
+        let resource = resource.to_str_lossy();
+        // `title_case`
+        let mut letters = resource.to_ascii_lowercase();
+        if let Some(first) = letters.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        let value = |name: &str| {
+            let both = Context::new(world).my(job).target(slot);
+            let value = match job.contains(name) {
+                true => both.eval_attr(name),
+                false => Context::new(world).my(slot).target(job).eval_attr(name),
+            };
+            matches!(value, Value::Error | Value::Bool(_) | Value::Int(_) | Value::Real(_)).then_some(value)
+        };
+        if let Some(value) = value(&resource) {
+            found.run_attributes.set(format!("{letters}Provisioned").as_str(), value);
+        }
+        let request = format!("Request{letters}");
+        if let Some(value) = value(&request) {
+            found.run_attributes.set(request.as_str(), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htc_classad::format::long;
+    use htc_os::RealWorld;
+
+    const SLOT: &str = "MachineResources = \"Cpus Memory GPUs\"\nCpus = 2\nMemory = 512\nGPUs = 1\nArch = \"X86_64\"\nPlace = strcat(\"a\", Arch)\n\
+                        Quoted = \"say \\\"x\\\"\"\nNegotiatorMatchExprNegotiationGroup = \"g\"\n";
+
+    fn ad(text: &str) -> ClassAd {
+        long::parse(text.as_bytes()).0
+    }
+
+    fn run(job: &str, slot: Option<&str>) -> Result<(ClassAd, ClassAd), String> {
+        let slot = slot.map(ad);
+        let found = expand_for_slot(&ad(job), slot.as_ref(), &RealWorld::new());
+        found
+            .map(|found| (found.run_attributes, found.queue_attributes))
+            .map_err(|missing| missing.to_string())
+    }
+
+    fn given(job: &str) -> String {
+        let (given, _) = run(&format!("A = {job}\n"), Some(SLOT)).unwrap();
+        given.get("A").map_or_else(String::new, |expr| expr.unparse_old().to_string())
+    }
+
+    #[test]
+    fn the_queue_keeps_what_was_written_and_what_it_became() {
+        // As recorded of 25.14 (job m14-dollar).
+        let job = "Environment = \"T_A=$$(Cpus) T_B=14\"\nRequestMemory = 200 + 56\n";
+        let (given, kept) = run(job, Some(SLOT)).unwrap();
+        let text = |ad: &ClassAd| String::from_utf8(long::print(ad)).unwrap();
+        assert_eq!(
+            text(&given),
+            "CpusProvisioned = 2\nEnvironment = \"T_A=2 T_B=14\"\nGpusProvisioned = 1\nMemoryProvisioned = 512\n\
+             NegotiatorMatchExprNegotiationGroup = \"g\"\nProvisionedResources = \"Cpus Memory GPUs\"\nRequestMemory = 256\n"
+        );
+        assert_eq!(
+            text(&kept),
+            "MATCH_Cpus = 2\nMATCH_EXP_Environment = \"T_A=2 T_B=14\"\nMATCH_EXP_NegotiatorMatchExprNegotiationGroup = \"g\"\n"
+        );
+    }
+
+    #[test]
+    fn names_give_what_is_written_and_expressions_what_it_is_worth() {
+        assert_eq!(given("\"$$(arch)/$$(Nope:none at all)\""), "\"X86_64/none at all\"");
+        assert_eq!(given("\"$$([ TARGET.Cpus * 2 ]) $$([MY.A =?= undefined])\""), "\"4 false\"");
+        assert_eq!(given("\"$$([strcat(\\\"<\\\", Arch, \\\">\\\")])\""), "\"<X86_64>\"");
+        // The text of an expression; in a string its quotes end the string, and what is no value any more stays.
+        assert_eq!(given("\"$$(Place)\""), "");
+        assert_eq!(given("\"$$(Quoted)\""), "\"say \\\"x\\\"\"");
+        assert_eq!(given("\"$$(DOLLARDOLLAR)(Arch) $$$(Arch) $(Arch)\""), "\"$$(Arch) $$$(Arch) $(Arch)\"");
+        assert_eq!(given("7"), "");
+    }
+
+    #[test]
+    fn what_nothing_stands_for_holds_the_job() {
+        for (text, name) in [
+            ("$$(Nope)", "Nope"),
+            ("$$(My.Cpus)", "My.Cpus"),
+            ("$$([Nope])", "[Nope]"),
+            ("$$([ ( ])", "[ ( ]"),
+            ("$$(Arch) $$(Nope)", "Nope"),
+        ] {
+            let reason = run(&format!("A = \"{text}\"\n"), Some(SLOT)).unwrap_err();
+            assert_eq!(reason, format!("Cannot expand $$ expression ({name})."));
+        }
+    }
+
+    #[test]
+    fn without_the_slot_the_last_match_counts() {
+        let job = "A = \"$$(Cpus)\"\nMATCH_EXP_A = \"7\"\nB = \"$$(Memory)\"\nMATCH_Memory = 9\nC = \"$$([1 + 1])\"\n";
+        let (given, kept) = run(job, None).unwrap();
+        let text = |name: &str| given.string(name).unwrap().to_string();
+        assert_eq!([text("A"), text("B"), text("C")], ["7", "9", "2"]);
+        assert!(!kept.contains("MATCH_Memory") && !given.contains("ProvisionedResources"));
+    }
+}

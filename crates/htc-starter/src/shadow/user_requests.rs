@@ -1,0 +1,89 @@
+//! What users ask of a job in the queue: hold, remove, vacate, release (`condor_hold`, `condor_rm`, `condor_vacate_job`,
+//! `condor_release`).
+//!
+//! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`; recordings c33a e06 to e09, c39.
+
+use super::event::UserRequest;
+use super::state_machine::{JobEndRequest, PendingFate, Shadow, ShadowAction, ShadowPhase};
+use htc_base::job::HoldCode;
+use htc_base::time::ClockReading;
+
+impl Shadow<'_> {
+    /// Why an order cannot be carried out just now.
+    pub fn refusal_reason(&self, order: &UserRequest) -> Option<&'static str> {
+        match (self.phase, order) {
+            (ShadowPhase::Running, UserRequest::Release(_)) => Some("the job is not held"),
+            (ShadowPhase::Running, _) if self.this_run.fate.is_some() => {
+                Some("the job is about to leave its slot already")
+            }
+            (ShadowPhase::Idle { .. }, UserRequest::Release(_) | UserRequest::Vacate { .. }) => {
+                Some("the job is idle")
+            }
+            (ShadowPhase::Held, UserRequest::Hold(_)) => Some("the job is held already"),
+            (ShadowPhase::Held, UserRequest::Vacate { .. }) => Some("the job is held"),
+            (ShadowPhase::Hook, UserRequest::Release(_)) => Some("the job is not held"),
+            (ShadowPhase::New, _) => Some("the job is being prepared"),
+            (ShadowPhase::Finished, _) => Some("the job has left the queue"),
+            (ShadowPhase::Hook | ShadowPhase::Running | ShadowPhase::Idle { .. } | ShadowPhase::Held, _) => {
+                None
+            }
+        }
+    }
+
+    /// How it stands with the job, in a word.
+    pub fn state(&self) -> &'static str {
+        match self.phase {
+            ShadowPhase::New | ShadowPhase::Hook => "preparing",
+            ShadowPhase::Running => "running",
+            ShadowPhase::Idle { .. } => "idle",
+            ShadowPhase::Held => "held",
+            ShadowPhase::Finished => "ended",
+        }
+    }
+
+    pub(super) fn on_user_request(
+        &mut self,
+        now: ClockReading,
+        order: UserRequest,
+        out: &mut Vec<ShadowAction>,
+    ) {
+        if self.refusal_reason(&order).is_some() {
+            return;
+        }
+        if self.phase == ShadowPhase::Running {
+            let (fate, ask) = match order {
+                UserRequest::Hold(why) => (PendingFate::Failed(why), JobEndRequest::Hold),
+                UserRequest::Remove(reason) => (
+                    PendingFate::RemoveEvicted { reason, code: HoldCode::JobRemoved.number() },
+                    JobEndRequest::Remove,
+                ),
+                UserRequest::Vacate { why, fast } => {
+                    self.this_run.sent_back_at_once |= fast;
+                    (PendingFate::Vacate(why), JobEndRequest::Vacate)
+                }
+                UserRequest::Release(_) => return,
+            };
+            self.this_run.fate = Some(fate);
+            out.push(ShadowAction::WakeAt(None));
+            return match ask {
+                // A schedd that wants the slot back asks softly whatever the job says of its removal.
+                JobEndRequest::Vacate => out.push(ShadowAction::RequestEnd(ask)),
+                _ => self.request_job_end(ask, out),
+            };
+        }
+        out.push(ShadowAction::WakeAt(None));
+        if self.phase == ShadowPhase::Hook {
+            // The slot was the job's as long as its hook ran. A pool's shadow hears of it when the hook has ended
+            // (`RemoteResource::killStarter` before there is a starter).
+            self.add_wall_clock_time(now);
+        }
+        match order {
+            UserRequest::Hold(why) => self.hold_job(now, why, out),
+            UserRequest::Remove(reason) => self.remove_job(now, &reason, out),
+            UserRequest::Release(reason) => self.release_job(now, reason, out),
+            // No starter has seen it: there is nothing that it could be evicted from.
+            UserRequest::Vacate { .. } if self.phase == ShadowPhase::Hook => self.requeue(now, true, out),
+            UserRequest::Vacate { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! The machine from its beginning to the start of the job: scratch directory, prepare hook, deferral, PreCmd.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::action::{CallId, JobLogEvent, ScratchFile, StarterAction, StarterNotice};
+use super::exception::EXCEPTION_STATUS;
+use super::expression;
+use super::hook_quirks::{prepare_failure_hangs, refusal_without_exit_hook};
+use super::job_exit::{self, Deferral};
+use super::job_info::JobRefusal;
+use super::prepare_verdict::{self, PrepareOutput, PrepareVerdict};
+use super::process;
+use super::settings::ParameterReadPoint;
+use super::start_failure::StartFailure;
+use super::state::phase::{EndStep, PrepareHookDeadline, StarterPhase};
+use super::state_machine::{JOB_EXIT_HOOK, PREPARE_JOB_HOOK, Starter, UPDATE_JOB_INFO_HOOK, excerpt};
+use super::update_timer::UpdateTrigger;
+use htc_base::job::HoldCode;
+use htc_base::quirks::Quirk;
+use htc_base::time::ClockReading;
+use htc_classad::Context;
+use htc_classad::format::long;
+use htc_hook::{HookType, hook_output};
+
+/// How long a hook that has been killed is waited for.
+const KILLED_HOOK_WAIT: Duration = Duration::from_secs(5);
+
+impl Starter<'_> {
+    /// The first step: the scratch directory, or the refusal.
+    pub(super) fn begin(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if self.phase != StarterPhase::New {
+            return;
+        }
+        if let Some(text) = self.find_fault(ParameterReadPoint::Directory) {
+            // Found before there is a job or a hook: nothing is left to do.
+            out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.to_string() }));
+            return self.finish(out);
+        }
+        let refusal = match &self.setup.job {
+            Ok(_) => {
+                self.phase = StarterPhase::MakingScratch { unwritten: None };
+                let files = vec![
+                    self.job_ad_file(),
+                    ScratchFile { name: ".machine.ad", bytes: long::print(&self.machine) },
+                ];
+                out.push(StarterAction::MakeScratch { files });
+                return;
+            }
+            Err(refusal) => {
+                self.job_end.status = match refusal {
+                    JobRefusal::HookTimeOut { .. } if self.has_quirk(Quirk::StarterExceptions) => {
+                        EXCEPTION_STATUS
+                    }
+                    _ => 1,
+                };
+                refusal.to_string()
+            }
+        };
+        self.shutdown_requests.request_fast_end();
+        out.push(StarterAction::Report(StarterNotice::NotStarted { reason: refusal }));
+        self.report_refusal(now, out);
+    }
+
+    /// JOB_EXIT for a job that was accepted and is not taken on; 25.14 ends without any hook.
+    fn report_refusal(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        match self.skips_exit_hook_on_refusal(out) {
+            true => self.remove_scratch(out),
+            false => self.all_jobs_done(now, out),
+        }
+    }
+
+    /// Whether it ends without JOB_EXIT; that it does not is told where there is one.
+    fn skips_exit_hook_on_refusal(&self, out: &mut Vec<StarterAction>) -> bool {
+        let untold = refusal_without_exit_hook(self.setup.quirks);
+        if !untold.as_reference && self.setup.hooks.exit.is_some() {
+            let reason = "JOB_EXIT is called for a job that the starter refuses";
+            Self::report_quirk(untold.quirk, reason, out);
+        }
+        untold.as_reference
+    }
+
+    fn job_ad_file(&self) -> ScratchFile {
+        ScratchFile { name: ".job.ad", bytes: long::print(&self.ad) }
+    }
+
+    /// The files could not be written. Before the job that is a failure of the scratch directory; 25.14 runs the job
+    /// without them.
+    pub(super) fn on_write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<StarterAction>) {
+        let text = format!("cannot write {}: {reason}", path.display());
+        let runs = self.setup.quirks.decide(Quirk::JobAdUnwrittenRuns);
+        match &mut self.phase {
+            StarterPhase::MakingScratch { unwritten } if !runs.as_reference => {
+                unwritten.get_or_insert((text, runs.quirk));
+            }
+            _ => out.push(StarterAction::Report(StarterNotice::Warning(text))),
+        }
+    }
+
+    pub(super) fn on_scratch_failed(
+        &mut self,
+        now: ClockReading,
+        no_execute: bool,
+        reason: &str,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let StarterPhase::MakingScratch { .. } = self.phase else { return };
+        // Parts of it may exist.
+        self.job_end.scratch_made = true;
+        // An EXECUTE that is not there ends 25.14 by an exception (c41 011, 020).
+        let excepted = no_execute && self.has_quirk(Quirk::StarterExceptions);
+        self.job_end.status = u8::from(!excepted);
+        self.shutdown_requests.request_fast_end();
+        out.push(StarterAction::Report(StarterNotice::NotStarted { reason: reason.to_owned() }));
+        if excepted {
+            self.job_end.ended_by_exception = true;
+            return self.all_jobs_done(now, out);
+        }
+        self.report_refusal(now, out);
+    }
+
+    /// The first update, then the prepare hook, both with the plain ad.
+    pub(super) fn on_scratch_made(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        let StarterPhase::MakingScratch { unwritten } = &mut self.phase else { return };
+        let unwritten = unwritten.take();
+        self.job_end.scratch_made = true;
+        if let Some((reason, quirk)) = unwritten {
+            Self::report_quirk(quirk, "the job is not started without .job.ad and .machine.ad", out);
+            out.push(StarterAction::OpenLog);
+            return self.report_not_started(
+                now,
+                StartFailure::new(reason, HoldCode::ScratchDirError.number(), 0),
+                out,
+            );
+        }
+        if self.setup.hooks.update.is_some() && self.find_fault(ParameterReadPoint::Environment).is_some() {
+            // The log is not open yet in 25.14: the exception is told to nobody.
+            self.job_end.ended_by_exception = true;
+            return self.all_jobs_done(now, out);
+        }
+        if let Some(path) = self.setup.hooks.update.clone() {
+            let mut ad = self.ad.clone();
+            ad.update(&job_exit::provisioned_resources(&self.machine, &self.world_at(now)));
+            self.publish_for_shadow(-1, &mut ad);
+            self.call_hook(now, (UPDATE_JOB_INFO_HOOK, path, Vec::new()), &ad, out);
+        }
+        out.push(StarterAction::OpenLog);
+        if let Some(reason) = self.missing_credentials(now) {
+            return self.fail_without_credentials(now, reason, out);
+        }
+        if self.shutdown_requests.has_any() {
+            return self.end_before_start(now, out);
+        }
+        self.prepare_transfer(now, out);
+    }
+
+    /// PREPARE_JOB, if there is one.
+    pub(super) fn call_prepare_hook(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        match self.setup.hooks.prepare.clone() {
+            Some(_) if self.end_if_faulty(now, ParameterReadPoint::Environment, out) => {}
+            Some(path) => {
+                let (arguments, ad) = (self.setup.hooks.prepare_arguments.clone(), self.ad.clone());
+                let call = self.call_hook(now, (PREPARE_JOB_HOOK, path, arguments), &ad, out);
+                self.wait_for_prepare_hook(now, call, PREPARE_JOB_HOOK);
+            }
+            None => self.wait_for_deferral_time(now, out),
+        }
+    }
+
+    /// One of the two prepare hooks has been called.
+    pub(super) fn wait_for_prepare_hook(&mut self, now: ClockReading, call: CallId, hook: HookType) {
+        let limit = self.setup.hook_timeout.map_or(PrepareHookDeadline::None, |limit| {
+            PrepareHookDeadline::Until(now.monotonic().plus(limit))
+        });
+        self.phase = StarterPhase::Preparing { hook, call, limit };
+    }
+
+    /// The path of one of the prepare hooks.
+    fn prepare_hook_path(&self, hook: HookType) -> BString {
+        let path = match hook {
+            HookType::PrepareJobBeforeTransfer => &self.setup.hooks.prepare_before_transfer,
+            _ => &self.setup.hooks.prepare,
+        };
+        path.clone().unwrap_or_default()
+    }
+
+    /// Why the job does not get the credentials that it needs.
+    fn missing_credentials(&self, now: ClockReading) -> Option<String> {
+        let tokens = self.setup.job.as_ref().ok().map(|job| &job.credentials);
+        let why = tokens.and_then(|tokens| tokens.missing.as_ref());
+        let services = Context::new(&self.world_at(now)).my(&self.ad).string("OAuthServicesNeeded");
+        let of = |services| {
+            format!("there are no credentials for the OAuth services that the job needs ({services})")
+        };
+        match (services, why) {
+            (Some(services), Some(why)) => Some(format!("{}: {why}", of(services))),
+            (None, Some(why)) => Some(format!("there are no credentials for the job: {why}")),
+            (Some(services), None) if tokens.is_none_or(|tokens| tokens.directory.is_none()) => {
+                Some(of(services))
+            }
+            (_, None) => None,
+        }
+    }
+
+    /// The starter cannot give credentials to the job (`JICLocal::initUserCredentials`). In 25.14 that is a failed
+    /// initialization, after which everything stays as it is.
+    fn fail_without_credentials(&mut self, now: ClockReading, reason: String, out: &mut Vec<StarterAction>) {
+        self.job_end.status = 1;
+        if self.skips_exit_hook_on_refusal(out) {
+            out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
+            self.report_start_failure(StartFailure::new("Starter failed to initialize", 0, 0), out);
+            return self.finish(out);
+        }
+        self.report_not_started(now, StartFailure::new(reason, 0, 0), out);
+    }
+
+    /// A hook could not be executed.
+    pub(super) fn on_hook_call_failed(
+        &mut self,
+        now: ClockReading,
+        call: CallId,
+        (reason, again): (&str, bool),
+        out: &mut Vec<StarterAction>,
+    ) {
+        let Some(hook) = self.calls.open.remove(&call) else { return };
+        if matches!(self.phase, StarterPhase::Exiting { call: waiting, .. } if waiting == call)
+            && again
+            && self.schedule_retry(now, EndStep::ExitHook, reason, out)
+        {
+            return;
+        }
+        out.push(StarterAction::Report(StarterNotice::HookFailed {
+            hook: hook.name(),
+            reason: reason.to_owned(),
+        }));
+        match self.phase {
+            StarterPhase::Preparing { call: waiting, .. } if waiting == call => {
+                let text = format!("failed to execute {} ({})", hook.name(), self.prepare_hook_path(hook));
+                let failure = StartFailure::new(text, HoldCode::HookPrepareJobFailure.number(), 0);
+                self.shutdown_requests.request_fast_end();
+                self.report_not_started(now, failure, out);
+            }
+            StarterPhase::Exiting { call: waiting, .. } if waiting == call => {
+                self.on_exit_hook_not_executed(now, out)
+            }
+            _ => {}
+        }
+    }
+
+    /// A hook ended and its answer is here.
+    pub(super) fn on_hook_call_ended(
+        &mut self,
+        now: ClockReading,
+        (call, hook): (CallId, HookType),
+        answer: &PrepareOutput<'_>,
+        out: &mut Vec<StarterAction>,
+    ) {
+        match self.phase {
+            StarterPhase::Preparing { call: waiting, limit, .. } if waiting == call => match limit {
+                PrepareHookDeadline::Killed(_) => {
+                    self.stop_waiting_for_prepare_hook(now, hook, answer.stdout, out)
+                }
+                PrepareHookDeadline::None | PrepareHookDeadline::Until(_) => {
+                    self.on_prepare_hook_ended(now, hook, answer, out)
+                }
+            },
+            StarterPhase::Exiting { call: waiting, .. } if waiting == call => {
+                out.push(StarterAction::Report(StarterNotice::Verdict {
+                    hook: JOB_EXIT_HOOK.name(),
+                    verdict: "done",
+                    reason: answer.exit.to_string(),
+                }));
+                self.job_end.exit_hook_done = true;
+                self.clean_up(now, out);
+            }
+            StarterPhase::Exiting { .. }
+                if matches!(hook, PREPARE_JOB_HOOK | HookType::PrepareJobBeforeTransfer) =>
+            {
+                self.on_late_prepare_hook_ended(now, answer, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_prepare_hook_ended(
+        &mut self,
+        now: ClockReading,
+        hook: HookType,
+        answer: &PrepareOutput<'_>,
+        out: &mut Vec<StarterAction>,
+    ) {
+        let cut = hook_output::decide_cut_output(answer.cut, self.setup.quirks)
+            .filter(|counts| !counts.as_reference);
+        let path = self.prepare_hook_path(hook);
+        let counted = PrepareOutput { cut: cut.is_some(), ..*answer };
+        let prepared = prepare_verdict::judge_prepare_hook(hook.name(), &path, &counted, &self.world_at(now));
+        if let Some(cut) = cut {
+            Self::report_quirk(cut.quirk, "the cut answer of PREPARE_JOB is refused", out);
+        }
+        if let Some(bad) = &prepared.unread {
+            let reason = format!(
+                "line {} of its output, '{}', is no attribute: nothing from there on was read",
+                bad.number,
+                excerpt(&bad.line)
+            );
+            out.push(StarterAction::Report(StarterNotice::HookFailed { hook: hook.name(), reason }));
+        }
+        let verdict = match &prepared {
+            PrepareVerdict { status: 0, message, .. } if message.is_empty() => "go on",
+            PrepareVerdict { status: 0, .. } => "go on with warning",
+            _ => "not started",
+        };
+        out.push(StarterAction::Report(StarterNotice::Verdict {
+            hook: hook.name(),
+            verdict,
+            reason: prepared.text.to_string(),
+        }));
+        let failure = StartFailure::new(prepared.text.clone(), prepared.hold_code(), prepared.status);
+        if !prepared.lets_job_continue() {
+            self.shutdown_requests.request_fast_end();
+            let hangs = prepare_failure_hangs(self.setup.transfer.is_some(), self.setup.quirks);
+            self.job_end.exit_hook_done |= hangs.is_some_and(|hangs| hangs.as_reference);
+            return self.report_not_started(now, failure, out);
+        }
+        if prepared.is_reported() {
+            out.push(StarterAction::Log(JobLogEvent::Error { failure, critical: false }));
+        }
+        self.ad.update(&prepared.update);
+        if !prepared.update.is_empty()
+            && !self.decide_quirk_and_report(
+                Quirk::JobAdFileStale,
+                ".job.ad shows what PREPARE_JOB changed",
+                out,
+            )
+        {
+            out.push(StarterAction::WriteFile(self.job_ad_file()));
+        }
+        match hook {
+            HookType::PrepareJobBeforeTransfer => self.transfer_input(now, out),
+            _ => self.wait_for_deferral_time(now, out),
+        }
+    }
+
+    /// PREPARE_JOB runs too long: it is killed, and what it has printed may tell what it waits for. One that cannot be
+    /// killed is not waited for.
+    pub(super) fn on_prepare_hook_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        let StarterPhase::Preparing { hook, call, limit } = &mut self.phase else { return };
+        let (hook, call) = (*hook, *call);
+        if let PrepareHookDeadline::Killed(_) = limit {
+            self.calls.open.remove(&call);
+            return self.stop_waiting_for_prepare_hook(now, hook, b"", out);
+        }
+        *limit = PrepareHookDeadline::Killed(now.monotonic().plus(KILLED_HOOK_WAIT));
+        out.push(StarterAction::KillCall(call));
+    }
+
+    fn stop_waiting_for_prepare_hook(
+        &mut self,
+        now: ClockReading,
+        hook: HookType,
+        stdout: &[u8],
+        out: &mut Vec<StarterAction>,
+    ) {
+        let mut reason = "ran longer than the limit for hooks; the job is not started".to_owned();
+        let printed = stdout.trim();
+        if !printed.is_empty() {
+            reason += &format!("; it had printed: {}", excerpt(printed));
+        }
+        out.push(StarterAction::Report(StarterNotice::HookFailed {
+            hook: hook.name(),
+            reason: reason.clone(),
+        }));
+        self.shutdown_requests.request_fast_end();
+        self.report_not_started(
+            now,
+            StartFailure::new(reason, HoldCode::HookPrepareJobFailure.number(), 0),
+            out,
+        );
+    }
+
+    /// DeferralTime.
+    fn wait_for_deferral_time(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        match job_exit::read_deferral(&self.ad, &self.job_id(), now.epoch(), &self.world_at(now)) {
+            Deferral::Now => self.start_pre_script_or_job(now, out),
+            Deferral::Wait(seconds) => {
+                let until = now.monotonic().plus(Duration::from_secs(seconds));
+                self.phase = StarterPhase::Deferred { until };
+            }
+            Deferral::Missed(reason) => {
+                out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
+                out.push(StarterAction::Report(StarterNotice::DeferralMissed));
+                let instead = "a missed DeferralTime is not reported as a signal";
+                if self.decide_quirk_without_shadow(Quirk::MissedDeferralAsSignal, instead, out) {
+                    self.job_end.missed_deferral = Some(now);
+                }
+                // The exit that is told of a process that never was sends an update first.
+                self.publish_update(now, UpdateTrigger::StateChange, out);
+                self.all_jobs_done(now, out);
+            }
+        }
+    }
+
+    /// PreCmd where there is one and scripts are allowed, else the job.
+    pub(super) fn start_pre_script_or_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        if let Err(failure) = self.evaluate_scripts_allowed(now, out) {
+            return self.report_not_started(now, failure, out);
+        }
+        match self.pre_or_post_script(now, "Pre") {
+            Ok(Some(process)) => {
+                self.phase = StarterPhase::PreScript;
+                out.push(StarterAction::StartProcess(Box::new(process)));
+            }
+            Ok(None) => self.start_job(now, out),
+            Err(failure) => self.on_start_failed(now, failure, out),
+        }
+    }
+
+    /// Asks the configuration once, and only for a job that has a script; one that is not allowed is told of.
+    fn evaluate_scripts_allowed(
+        &mut self,
+        now: ClockReading,
+        out: &mut Vec<StarterAction>,
+    ) -> Result<(), StartFailure> {
+        let world = self.world_at(now);
+        let given = |name: &&str| {
+            let command = Context::new(&world).my(&self.ad).string(*name);
+            command.is_some_and(|command| !command.is_empty())
+        };
+        let scripts: Vec<&str> = ["PreCmd", "PostCmd"].into_iter().filter(given).collect();
+        let Ok(job) = &self.setup.job else { return Ok(()) };
+        if scripts.is_empty() {
+            return Ok(());
+        }
+        let about = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
+        self.scripts.allowed = match &self.setup.settings.allow_scripts {
+            Some(allow) => {
+                expression::eval_boolean(&about, "STARTER_ALLOW_JOB_PRE_AND_POST_CMD", allow, false)?
+            }
+            None => false,
+        };
+        if !self.scripts.allowed {
+            let names = scripts.join(" and ");
+            let are = if scripts.len() == 1 { "is" } else { "are" };
+            let text = format!("{names} {are} not run: STARTER_ALLOW_JOB_PRE_AND_POST_CMD is not true");
+            out.push(StarterAction::Report(StarterNotice::Warning(text)));
+        }
+        Ok(())
+    }
+
+    /// The process of PreCmd or PostCmd, if there is to be one.
+    pub(super) fn pre_or_post_script(
+        &self,
+        now: ClockReading,
+        prefix: &'static str,
+    ) -> Result<Option<super::action::JobProcess>, StartFailure> {
+        let Some(job) = self.setup.job.as_ref().ok().filter(|_| self.scripts.allowed) else {
+            return Ok(None);
+        };
+        let world = self.world_at(now);
+        let about = self.environment_inputs(job, &world, &self.temporary_directory, &[]);
+        process::plan_script_process(&about, prefix).transpose()
+    }
+
+    /// Reports why the job does not start and goes to the exit hook.
+    pub(super) fn report_not_started(
+        &mut self,
+        now: ClockReading,
+        failure: StartFailure,
+        out: &mut Vec<StarterAction>,
+    ) {
+        self.shutdown_requests.request_fast_end();
+        out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
+        self.report_start_failure(failure, out);
+        self.all_jobs_done(now, out);
+    }
+
+    /// Its end was asked for before it began: goes to the exit hook.
+    pub(super) fn end_before_start(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
+        let reason = "its end was asked for before it began".to_owned();
+        out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
+        self.all_jobs_done(now, out);
+    }
+
+    /// Event 021, which 25.14 leaves out for some failures.
+    pub(super) fn report_start_failure(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
+        self.job_end.ended_by_exception |= failure.exception;
+        if !failure.silent
+            || !self.decide_quirk_and_report(Quirk::StartFailureSilent, "the failure is reported", out)
+        {
+            out.push(StarterAction::Log(JobLogEvent::Error { failure, critical: true }));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a running job's ad is augmented with: usage, statistics, its process.
+//!
+//! Reference: `VanillaProc::PublishUpdateAd`, `OsProc::PublishUpdateAd`, `StarterStatistics`, `generic_stats.cpp`.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::event::FamilyUsage;
+use htc_base::time::MonotonicTime;
+use htc_classad::{ClassAd, Expr};
+
+/// A number that only grows, with what it grew by in the recent past, kept quantum by quantum.
+#[derive(Clone, Debug, Default)]
+struct RecentCounter {
+    value: i64,
+    /// Growth in each quantum, the present one last.
+    growth: VecDeque<i64>,
+}
+
+impl RecentCounter {
+    fn set(&mut self, value: i64) {
+        let by = value - self.value;
+        self.value = value;
+        match self.growth.back_mut() {
+            Some(last) => *last += by,
+            None => self.growth.push_back(by),
+        }
+    }
+
+    fn advance(&mut self, quanta: i64, kept: usize) {
+        for _ in 0..quanta.min(kept as i64) {
+            self.growth.push_back(0);
+        }
+        while self.growth.len() > kept {
+            self.growth.pop_front();
+        }
+    }
+
+    fn recent_growth(&self) -> i64 {
+        self.growth.iter().sum()
+    }
+}
+
+/// The statistics of a job's blocks with their life times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockStatistics {
+    quantum: i64,
+    window: i64,
+    since: i64,
+    last_update: i64,
+    recent_tick: i64,
+    lifetime: i64,
+    recent_lifetime: i64,
+    reads: RecentCounter,
+    writes: RecentCounter,
+    read_bytes: RecentCounter,
+    write_bytes: RecentCounter,
+}
+
+impl BlockStatistics {
+    /// Statistics from `now` (epoch seconds) on, over a window of so many seconds in pieces of a quantum.
+    pub(crate) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
+        BlockStatistics { quantum: quantum.max(1), window, since: now, ..BlockStatistics::default() }
+    }
+
+    /// `generic_stats_Tick`: the first call only starts the clock, so that the first update shows life times of zero.
+    fn tick(&mut self, now: i64) {
+        if self.last_update == 0 {
+            (self.last_update, self.recent_tick, self.recent_lifetime) = (now, now, 0);
+            return;
+        }
+        if self.last_update != now {
+            let delta = now - self.recent_tick;
+            if delta >= self.quantum {
+                self.recent_tick = now - delta % self.quantum;
+                let kept = usize::try_from(self.window / self.quantum).unwrap_or(1).clamp(1, 10_000);
+                for counter in
+                    [&mut self.reads, &mut self.writes, &mut self.read_bytes, &mut self.write_bytes]
+                {
+                    counter.advance(delta / self.quantum, kept);
+                }
+            }
+            self.recent_lifetime = (self.recent_lifetime + now - self.last_update).min(self.window);
+            self.last_update = now;
+        }
+        self.lifetime = now - self.since;
+    }
+}
+
+/// How many processors a job uses, as a startd measures it and tells the starter of a job that has a shadow
+/// (`JICShadow::publishStartdUpdates`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuRate {
+    used: Duration,
+    at: Option<MonotonicTime>,
+    processors: f64,
+}
+
+impl CpuRate {
+    /// Begins with the job.
+    pub(crate) fn new(now: MonotonicTime) -> Self {
+        CpuRate { at: Some(now), ..CpuRate::default() }
+    }
+
+    /// Processors in use since the last look, which is not worth much where that was less than a second ago.
+    pub(crate) fn measure(&mut self, used: Duration, now: MonotonicTime) -> f64 {
+        let passed = self.at.map_or(Duration::ZERO, |at| now.since(at));
+        if passed >= Duration::from_secs(1) {
+            self.processors = used.saturating_sub(self.used).as_secs_f64() / passed.as_secs_f64();
+            (self.used, self.at) = (used, Some(now));
+        }
+        self.processors
+    }
+}
+
+/// What is remembered of a job's usage between updates.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UsageMeter {
+    statistics: BlockStatistics,
+    max_resident_kib: u64,
+    max_proportional_kib: u64,
+}
+
+impl UsageMeter {
+    /// A meter that starts `now` (epoch seconds).
+    pub(crate) fn new(now: i64, window: (i64, i64)) -> Self {
+        UsageMeter {
+            statistics: BlockStatistics::new(now, window),
+            max_resident_kib: 0,
+            max_proportional_kib: 0,
+        }
+    }
+
+    /// Puts the attributes of usage into `ad`, `now` being the seconds since the epoch.
+    pub(crate) fn publish(&mut self, ad: &mut ClassAd, usage: &FamilyUsage, metric: &[u8], now: i64) {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        self.statistics.tick(now);
+        // The process daemon counts whole seconds, and so do the ads (recordings: `3.0`).
+        ad.set("RemoteSysCpu", usage.system.as_secs() as f64);
+        ad.set("RemoteUserCpu", usage.user.as_secs() as f64);
+        ad.set("ImageSize", signed(usage.max_image_kib));
+        self.max_resident_kib = self.max_resident_kib.max(usage.resident_kib);
+        ad.set("ResidentSetSize", signed(self.max_resident_kib));
+        if let Ok(metric) = Expr::parse(metric) {
+            ad.insert("MemoryUsage", metric);
+        }
+        if let Some(proportional) = usage.proportional_kib {
+            self.max_proportional_kib = self.max_proportional_kib.max(proportional);
+            ad.set("ProportionalSetSizeKb", signed(self.max_proportional_kib));
+        }
+        let statistics = &mut self.statistics;
+        statistics.read_bytes.set(signed(usage.block_read_bytes));
+        statistics.write_bytes.set(signed(usage.block_write_bytes));
+        statistics.reads.set(signed(usage.block_reads));
+        statistics.writes.set(signed(usage.block_writes));
+        ad.set("StatsLifetime", statistics.lifetime);
+        ad.set("RecentStatsLifetime", statistics.recent_lifetime);
+        ad.set("BlockReads", statistics.reads.value);
+        ad.set("RecentBlockReads", statistics.reads.recent_growth());
+        ad.set("BlockWrites", statistics.writes.value);
+        ad.set("RecentBlockWrites", statistics.writes.recent_growth());
+        ad.set("BlockReadKbytes", statistics.read_bytes.value / 1024);
+        ad.set("RecentBlockReadKbytes", statistics.read_bytes.recent_growth() / 1024);
+        ad.set("BlockWriteKbytes", statistics.write_bytes.value / 1024);
+        ad.set("RecentBlockWriteKbytes", statistics.write_bytes.recent_growth() / 1024);
+        if usage.cgroup {
+            ad.set("CgroupEnforced", true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_of_a_job_is_that_since_the_last_look() {
+        let at = |seconds: u64| MonotonicTime(seconds * 1_000_000);
+        let mut pace = CpuRate::new(at(10));
+        assert_eq!(pace.measure(Duration::from_secs(4), at(10)), 0.0);
+        assert_eq!(pace.measure(Duration::from_secs(4), at(12)), 2.0);
+        assert_eq!(pace.measure(Duration::from_secs(9), at(12)), 2.0);
+        assert_eq!(pace.measure(Duration::from_secs(9), at(22)), 0.5);
+        assert_eq!(pace.measure(Duration::from_secs(8), at(30)), 0.0);
+    }
+}

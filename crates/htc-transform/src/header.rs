@@ -1,0 +1,248 @@
+//! The envelope of a transform: NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out of the text when it is loaded,
+//! wherever they stand (`MacroStreamXFormSource::open`).
+
+use bstr::BString;
+
+use super::iterate;
+use super::rules_text::{RuleLine, RulesText, header_arguments};
+use htc_base::job::Universe;
+use htc_base::text::Span;
+use htc_base::text::space::{is_space, trim, trim_start};
+use htc_classad::{Dialect, Expr};
+
+/// What a transform's envelope says.
+#[derive(Clone, Debug, Default)]
+pub struct TransformHeader {
+    /// NAME: the last one of a rules file.
+    pub name: Option<BString>,
+    /// REQUIREMENTS: the last one.
+    pub requirements: Option<TransformRequirements>,
+    /// The number of the last UNIVERSE, 0 where it is unknown; used by the job router only.
+    pub universe: Option<i64>,
+    /// The first TRANSFORM that asks for more than one plain run.
+    pub iteration: Option<IterationStatement>,
+    /// All NAME, REQUIREMENTS and UNIVERSE lines that could count; of each kind the last one does.
+    pub lines: Vec<(&'static str, RuleLine)>,
+    /// How much of a rules file was read: its length unless a TRANSFORM statement stands in it.
+    pub rest_offset: usize,
+}
+
+/// The condition under which a transform is applied.
+#[derive(Clone, Debug)]
+pub struct TransformRequirements {
+    /// Parsed.
+    pub expr: Expr,
+    /// As written.
+    pub text: BString,
+    /// Where it stands.
+    pub line: RuleLine,
+    /// Offset of the expression in the line.
+    pub at: usize,
+}
+
+/// A TRANSFORM statement with arguments. They are expanded and parsed before the first ad.
+#[derive(Clone, Debug)]
+pub struct IterationStatement {
+    /// The arguments, unexpanded.
+    pub arguments: BString,
+    /// The statement.
+    pub line: RuleLine,
+    /// Offset in the statement's source of what follows it.
+    pub rest_offset: usize,
+}
+
+impl TransformHeader {
+    /// Keeps the arguments of a TRANSFORM if it is the first that has any.
+    fn set_iteration(&mut self, line: &RuleLine, arguments: &[u8], rest: usize) {
+        if self.iteration.is_none() && iterate::is_non_trivial(arguments) {
+            self.iteration = Some(IterationStatement {
+                arguments: arguments.into(),
+                line: line.clone(),
+                rest_offset: rest,
+            });
+        }
+    }
+}
+
+/// Why a text is no transform at all.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TransformLoadError {
+    /// A REQUIREMENTS that does not parse.
+    #[error("invalid REQUIREMENTS : {text}")]
+    Requirements {
+        /// The expression as written.
+        text: BString,
+        /// What is wrong with it.
+        reason: String,
+        /// The statement.
+        line: RuleLine,
+        /// The place within the source.
+        span: Span,
+        /// Whether a TRANSFORM with arguments ends the text: 25.14 looks for that first.
+        iterates: bool,
+    },
+}
+
+impl TransformLoadError {
+    /// Takes note of a TRANSFORM with arguments in the text.
+    fn with_iteration(self, iterates: bool) -> Self {
+        let TransformLoadError::Requirements { text, reason, line, span, .. } = self;
+        TransformLoadError::Requirements { text, reason, line, span, iterates }
+    }
+}
+
+/// Takes the envelope of a rules file out of its lines. Values of `@=` keep theirs.
+pub(super) fn take_header_from_file(
+    rules: RulesText,
+    dialect: Dialect,
+) -> Result<(TransformHeader, Vec<RuleLine>), TransformLoadError> {
+    let RulesText { lines, rest_offset: rest, .. } = rules;
+    let arguments = lines.iter().filter_map(|line| header_arguments(&line.text, b"transform"));
+    let iterates = arguments.into_iter().any(iterate::is_non_trivial);
+    let mut envelope = TransformHeader { rest_offset: rest, ..TransformHeader::default() };
+    let mut kept = Vec::with_capacity(lines.len());
+    let mut block_end: Option<Vec<u8>> = None;
+    for line in lines {
+        if let Some(end) = &block_end {
+            if trim_start(&line.text) == end.as_slice() {
+                block_end = None;
+            }
+            // The file is not read past a TRANSFORM even within a value, and what it says counts.
+            if let Some(arguments) = header_arguments(&line.text, b"transform") {
+                envelope.set_iteration(&line, arguments, rest);
+            }
+            kept.push(line);
+            continue;
+        }
+        if let Some(tag) = opening_block_tag(&line.text) {
+            block_end = Some(trim(&[b"@", tag].concat()).to_vec());
+            kept.push(line);
+            continue;
+        }
+        if header_arguments(&line.text, b"name").is_some() {
+            let name = header_argument(&line, b"name");
+            if !name.is_empty() {
+                envelope.name = Some(name.into());
+                envelope.lines.push(("NAME", line));
+            }
+        } else if !take_header_line(&mut envelope, &line, (rest, dialect))
+            .map_err(|error| error.with_iteration(iterates))?
+        {
+            kept.push(line);
+        }
+    }
+    Ok((envelope, kept))
+}
+
+/// Takes the envelope of a knob out of its lines, which end at the first TRANSFORM with arguments. NAME lines are dropped:
+/// the knob has a name already.
+pub(super) fn take_header_from_parameter(
+    rules: RulesText,
+    dialect: Dialect,
+) -> Result<(TransformHeader, Vec<RuleLine>), TransformLoadError> {
+    let mut envelope = TransformHeader::default();
+    let mut kept = Vec::with_capacity(rules.lines.len());
+    for line in rules.lines {
+        if header_arguments(&line.text, b"name").is_some() {
+            let name = header_argument(&line, b"name");
+            if envelope.name.is_none() && !name.is_empty() {
+                envelope.name = Some(name.into());
+            }
+        } else if take_header_line(&mut envelope, &line, (usize::MAX, dialect))? {
+            if header_arguments(&line.text, b"transform").is_some() {
+                break;
+            }
+        } else {
+            kept.push(line);
+        }
+    }
+    Ok((envelope, kept))
+}
+
+/// Takes one of REQUIREMENTS, UNIVERSE and TRANSFORM; whether the line was one.
+fn take_header_line(
+    envelope: &mut TransformHeader,
+    line: &RuleLine,
+    (rest, dialect): (usize, Dialect),
+) -> Result<bool, TransformLoadError> {
+    if let Some(arguments) = header_arguments(&line.text, b"requirements") {
+        let at = line.text.len() - arguments.len();
+        // The reference takes off what stands in front alone.
+        let text = BString::from(arguments);
+        let expr = Expr::parse_with(&text, dialect.old()).map_err(|error| {
+            let place = error.span;
+            let span = line.span(at + place.start as usize, at + place.end as usize);
+            TransformLoadError::Requirements {
+                text: text.clone(),
+                reason: error.to_string(),
+                line: line.clone(),
+                span,
+                iterates: false,
+            }
+        })?;
+        envelope.requirements = Some(TransformRequirements { expr, text, line: line.clone(), at });
+        envelope.lines.push(("REQUIREMENTS", line.clone()));
+    } else if header_arguments(&line.text, b"universe").is_some() {
+        envelope.universe = Some(Universe::parse_number(header_argument(line, b"universe")));
+        envelope.lines.push(("UNIVERSE", line.clone()));
+    } else if let Some(arguments) = header_arguments(&line.text, b"transform") {
+        envelope.set_iteration(line, arguments, rest);
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn header_argument<'a>(line: &'a RuleLine, keyword: &[u8]) -> &'a [u8] {
+    trim(header_arguments(&line.text, keyword).unwrap_or_default())
+}
+
+/// The tag of a line that opens an `@=` value. The loader is stricter than the executor: nothing may stand between
+/// name, operator and tag but one run of blanks before the operator (`is_herefile_statement`).
+fn opening_block_tag(line: &[u8]) -> Option<&[u8]> {
+    let line = trim_start(line);
+    let name_end = line.iter().position(|&b| is_space(b) || b == b'=').unwrap_or(line.len());
+    let tag = trim_start(&line[name_end..]).strip_prefix(b"@=")?;
+    tag.first().is_some_and(|&b| !is_space(b)).then_some(tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_envelope_is_taken_from_anywhere_but_blocks() {
+        let text =
+            b"if false\nNAME a b\nREQUIREMENTS X > 1\nendif\nV @=end\nNAME c\n@end\nSET A 1\nUNIVERSE grid\n";
+        let (envelope, lines) =
+            take_header_from_file(RulesText::from_file("r", text), Dialect::new_syntax()).unwrap();
+        assert_eq!(envelope.name.unwrap(), "a b");
+        assert_eq!(envelope.requirements.unwrap().text, "X > 1");
+        assert_eq!(envelope.universe, Some(9));
+        let texts: Vec<_> = lines.iter().map(|line| line.text.to_string()).collect();
+        assert_eq!(texts, ["if false", "endif", "V @=end", "NAME c", "@end", "SET A 1"]);
+    }
+
+    #[test]
+    fn requirements_that_do_not_parse_fail_the_load_with_a_place() {
+        let error = take_header_from_file(
+            RulesText::from_file("r", b"\n REQUIREMENTS $(X)\n"),
+            Dialect::new_syntax(),
+        )
+        .unwrap_err();
+        let TransformLoadError::Requirements { text, line, span, .. } = error;
+        assert_eq!(text, "$(X)");
+        assert_eq!(span.position(&line.source.text).line, 2);
+    }
+
+    #[test]
+    fn a_knob_ends_at_transform() {
+        let (envelope, lines) = take_header_from_parameter(
+            RulesText::from_parameter("k", b"SET A 1\nTRANSFORM 2\nSET B 2"),
+            Dialect::new_syntax(),
+        )
+        .unwrap();
+        assert_eq!(lines.len(), 1);
+        assert!(envelope.iteration.is_some());
+    }
+}

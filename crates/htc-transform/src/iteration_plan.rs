@@ -1,0 +1,121 @@
+//! Running through the items and counts of a TRANSFORM statement
+//! (`MacroStreamXFormSource::init_iterator`, `first_iteration`, `next_iteration`).
+
+use bstr::{BStr, BString, ByteSlice};
+
+use super::iterate::{self, ItemSource, IterationArguments, IterationError};
+use super::macros::{BuiltInMacros, IterationPosition, PLATFORM_NAMES};
+use super::observer::{Observer, TransformFailure};
+use super::program::Transform;
+use super::session::TransformSession;
+use htc_config::evaluate::to_integer;
+
+/// What a transform iterates over.
+#[derive(Clone, Debug)]
+pub struct IterationPlan {
+    arguments: IterationArguments,
+    items: Vec<BString>,
+    /// How many bytes of what follows the TRANSFORM statement were read as items.
+    pub consumed: usize,
+}
+
+impl IterationPlan {
+    /// How many runs it makes of each ad.
+    pub fn runs_per_ad(&self) -> u64 {
+        self.row_count() as u64 * u64::from(self.arguments.count.max(1))
+    }
+
+    fn row_count(&self) -> usize {
+        if self.arguments.variables.is_empty() { 1 } else { self.items.len().max(1) }
+    }
+
+    /// The file that the items were read from, or the command with its bar.
+    pub fn item_file(&self) -> Option<&BStr> {
+        match &self.arguments.source {
+            ItemSource::File(name) => Some(name.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum IterationPlanError {
+    /// The statement or its items.
+    #[error(transparent)]
+    Iterate(#[from] IterationError),
+    /// Its macros.
+    #[error(transparent)]
+    Expand(#[from] TransformFailure),
+}
+
+impl TransformSession<'_> {
+    /// What the transform iterates over; `None` when it runs once for each ad. To be asked before the first ad; from then on
+    /// the iteration's own names are defined. `stdin` reads `from -`, `command` runs `from CMD |`.
+    ///
+    /// # Errors
+    /// The arguments make no sense, or items cannot be read.
+    pub fn plan_iteration(
+        &mut self,
+        transform: &Transform,
+        observer: &mut dyn Observer,
+        stdin: &mut dyn FnMut() -> std::io::Result<Vec<u8>>,
+        command: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Option<IterationPlan>, IterationPlanError> {
+        let Some(iteration) = &transform.envelope.iteration else { return Ok(None) };
+        let knob = |name: &str| {
+            self.config.and_then(|knobs| knobs.raw(name.as_bytes()).map(|v| v.into_owned().into()))
+        };
+        let platform = PLATFORM_NAMES.map(|name| knob(name).unwrap_or_default());
+        self.built_in =
+            BuiltInMacros::Iterating(IterationPosition { platform, ..IterationPosition::default() });
+        let text = self.expand_without_ad(&iteration.line, &iteration.arguments, observer)?;
+        if htc_base::text::space::trim(&text).is_empty() {
+            self.set_single_run();
+            return Ok(None);
+        }
+        let arguments = iterate::parse_arguments(&text, |count| to_integer(count, self.world))?;
+        let line = iteration.line.number;
+        let source = &iteration.line.source.text;
+        let rest = source.get(iteration.rest_offset..).unwrap_or_default();
+        let (items, consumed) = iterate::read_items(&arguments, rest, line, self.world, stdin, command)?;
+        let trivial = arguments.foreach_mode == iterate::ForeachMode::CountOnly && arguments.count == 1;
+        if trivial {
+            self.set_single_run();
+        }
+        Ok((!trivial).then_some(IterationPlan { arguments, items, consumed }))
+    }
+
+    /// The statement asks for one run of each ad.
+    fn set_single_run(&mut self) {
+        if let BuiltInMacros::Iterating(turn) = &mut self.built_in {
+            turn.is_single = true;
+        }
+    }
+
+    /// Calls `run` for each item and count, with the variables set, until it says that it wants no more. Macros pass
+    /// from step to step of one item and are set back for the next.
+    pub fn run_for_each_item(&mut self, plan: &IterationPlan, mut run: impl FnMut(&mut Self) -> bool) {
+        let start = self.macros.mark();
+        let variables = &plan.arguments.variables;
+        let mut id = 0;
+        'rows: for row in 0..plan.row_count() {
+            self.macros.rewind(start);
+            let item = plan.items.get(row).map(|item| item.as_bytes()).unwrap_or_default();
+            for (variable, value) in variables.iter().zip(iterate::split_item(item, variables.len())) {
+                self.macros.set(variable, value);
+            }
+            for step in 0..plan.arguments.count.max(1) {
+                if let BuiltInMacros::Iterating(turn) = &mut self.built_in {
+                    (turn.step, turn.run_id) = (step, id);
+                    turn.row = u32::try_from(row).unwrap_or(u32::MAX);
+                }
+                id = id.saturating_add(1);
+                if !run(self) {
+                    break 'rows;
+                }
+            }
+        }
+        self.macros.rewind(start);
+    }
+}

@@ -1,0 +1,143 @@
+//! Reading routes of the old syntax: ads one after the other in a text, and what lies underneath all of them.
+
+use bstr::ByteSlice;
+
+use htc_base::text::space::is_space;
+use htc_classad::format::new_syntax;
+use htc_classad::{ClassAd, Dialect};
+
+/// Routes one after the other in a text, as JOB_ROUTER_ENTRIES holds them.
+pub struct OldRouteReader<'a> {
+    text: &'a [u8],
+    offset: usize,
+    recovers: bool,
+}
+
+impl<'a> OldRouteReader<'a> {
+    /// All routes of a text.
+    pub fn new(text: &'a [u8]) -> Self {
+        OldRouteReader { text, offset: 0, recovers: false }
+    }
+
+    /// The same for people: what is wrong with a route is told once, and the next `[` begins another. The reference reads on behind
+    /// the first word that it has no use for, and complains of each.
+    pub fn new_recovering(text: &'a [u8]) -> Self {
+        OldRouteReader { text, offset: 0, recovers: true }
+    }
+
+    /// How much of the text has been read.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl Iterator for OldRouteReader<'_> {
+    /// The route, or what is wrong with it; the error's span counts from the start of the whole text.
+    type Item = Result<ClassAd, htc_classad::ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.offset >= self.text.len() || (self.recovers && is_blank_or_comment(&self.text[self.offset..]))
+        {
+            return None;
+        }
+        let start = self.offset;
+        let (ad, used) = match new_syntax::parse_prefix(&self.text[start..], Dialect::new_syntax()) {
+            Ok((ad, used)) => (Ok(ad), used),
+            Err(mut error) => {
+                let rest = &self.text[start..];
+                let (from, to) = (error.span.start as usize, error.span.end as usize);
+                let used =
+                    if self.recovers { next_route_start(rest, from) } else { resume_offset(rest, from, to) };
+                let shift = u32::try_from(start).unwrap_or(u32::MAX);
+                error.span.start = error.span.start.saturating_add(shift);
+                error.span.end = error.span.end.saturating_add(shift);
+                (Err(error), used)
+            }
+        };
+        // Something is read even of a text that is no ad, or this would never end.
+        self.offset = (start + used.max(1)).min(self.text.len());
+        Some(ad)
+    }
+}
+
+/// Whether nothing but blanks and comments follows.
+fn is_blank_or_comment(text: &[u8]) -> bool {
+    let text = text.trim_start();
+    match text {
+        [] => true,
+        [b'/', b'/', ..] => text.find_byte(b'\n').is_none_or(|end| is_blank_or_comment(&text[end..])),
+        [b'/', b'*', ..] => text[2..].find("*/").is_none_or(|end| is_blank_or_comment(&text[end + 4..])),
+        _ => false,
+    }
+}
+
+/// The next `[` that may begin a route: where the mistake is, at the beginning of a line, or behind a `]`.
+fn next_route_start(text: &[u8], mistake: usize) -> usize {
+    let mistake = mistake.min(text.len());
+    let begins = |at: usize| {
+        let before = text[..at].trim_end_with(|c| matches!(c, ' ' | '\t'));
+        at == mistake || before.is_empty() || matches!(before.last(), Some(b'\n' | b']'))
+    };
+    let opening = memchr::memchr_iter(b'[', &text[mistake..]).map(|at| mistake + at);
+    opening.into_iter().find(|&at| at > 0 && begins(at)).unwrap_or(text.len())
+}
+
+/// Where the reference reads on behind a token it has no use for: of most it has looked at what stands behind them, and what
+/// it has looked at is lost (`classad::Lexer`).
+fn resume_offset(text: &[u8], start: usize, end: usize) -> usize {
+    let (Some(token), Some(behind)) = (text.get(start..end), text.get(end..)) else { return text.len() };
+    let blanks = behind.iter().take_while(|&&b| is_space(b)).count();
+    let looked = match token {
+        [b'"' | b'\'' | b'?', ..] => blanks + 1,
+        [b'=' | b'!' | b'&' | b'|' | b'<' | b'>' | b'/' | b'-' | b'.'] | b">>" => 1,
+        [first, ..] if first.is_ascii_alphanumeric() || matches!(first, b'_' | b'.') => 1,
+        _ => 0,
+    };
+    (end + looked).min(text.len())
+}
+
+/// Reads JOB_ROUTER_DEFAULTS: one ad, in brackets or not; with `merge` several, each over those before. What follows a
+/// mistake is left out.
+///
+/// # Errors
+/// Returns what could be read, and what was wrong with the rest.
+pub fn parse_route_defaults(text: &[u8], merge: bool) -> (ClassAd, Option<htc_classad::ParseError>) {
+    let mut merge = merge;
+    let mut wrapped = Vec::new();
+    let mut text = text;
+    if text.is_empty() {
+        return (ClassAd::new(), None);
+    }
+    let shift = if text[0] == b'[' {
+        0
+    } else {
+        wrapped.extend_from_slice(b"[ ");
+        wrapped.extend_from_slice(text);
+        wrapped.extend_from_slice(b" ]");
+        text = &wrapped;
+        merge = false;
+        2
+    };
+    let mut all = ClassAd::new();
+    let mut routes = OldRouteReader::new(text);
+    loop {
+        match routes.next() {
+            Some(Ok(ad)) => all.update(&ad),
+            Some(Err(mut error)) => {
+                error.span.start = error.span.start.saturating_sub(shift);
+                error.span.end = error.span.end.saturating_sub(shift);
+                return (all, Some(error));
+            }
+            None => return (all, None),
+        }
+        if !merge {
+            return (all, None);
+        }
+        let rest = &text[routes.offset..];
+        let skipped = rest.iter().take_while(|&&b| is_space(b) || b == b']').count();
+        if skipped == rest.len() {
+            return (all, None);
+        }
+        routes.offset += skipped;
+    }
+}

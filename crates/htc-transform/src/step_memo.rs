@@ -1,0 +1,135 @@
+//! What a step has worked out before: most ads of a stream have the same attributes, and most macros expand to the same
+//! text for each of them.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bstr::BString;
+use rustc_hash::FxHashMap;
+
+use htc_classad::regex::{Captures, MatchError, Regex, SearchOptions};
+use htc_classad::{ClassAd, Expr, ParseError};
+
+/// The groups of a match that took place, as far as the last that did.
+pub(super) type MatchGroups = Arc<[Range<usize>]>;
+
+/// How a match ended.
+pub(super) type MatchResult = Result<Option<MatchGroups>, MatchError>;
+
+/// How many names a pattern remembers.
+const MAX_REMEMBERED_NAMES: usize = 2048;
+/// Longer texts and names are not remembered.
+const MAX_REMEMBERED_BYTES: usize = 4096;
+
+/// The memory of one step. It makes no difference to what is done.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StepMemo {
+    parsed: RefCell<Option<(BString, Expr)>>,
+    matched: RefCell<FxHashMap<BString, MatchResult>>,
+    selected: RefCell<Option<PatternSelection>>,
+    buffer: RefCell<Vec<u8>>,
+}
+
+/// The attributes of an ad that matched, with their new names.
+pub(super) type RenamePairs = Arc<[(BString, BString)]>;
+
+/// What a pattern selected from the ad before.
+#[derive(Clone, Debug)]
+struct PatternSelection {
+    template: BString,
+    /// The names of the ad, one behind the other, and where each ends.
+    names: Vec<u8>,
+    ends: Vec<usize>,
+    pairs: RenamePairs,
+}
+
+impl StepMemo {
+    /// Memory for the step's text; [`StepMemo::return_buffer`] keeps it for the next time.
+    pub(super) fn take_buffer(&self) -> Vec<u8> {
+        self.buffer.take()
+    }
+
+    /// Takes the memory back.
+    pub(super) fn return_buffer(&self, buffer: Vec<u8>) {
+        if buffer.capacity() <= MAX_REMEMBERED_BYTES {
+            self.buffer.replace(buffer);
+        }
+    }
+
+    /// The expression of an expanded text: the one of the last time if the text is the same.
+    pub(super) fn parse_cached(
+        &self,
+        text: &[u8],
+        parse: impl FnOnce(&[u8]) -> Result<Expr, ParseError>,
+    ) -> Result<Expr, ParseError> {
+        if let Some((known, expr)) = &*self.parsed.borrow()
+            && known == text
+        {
+            return Ok(expr.clone());
+        }
+        let expr = parse(text)?;
+        if text.len() <= MAX_REMEMBERED_BYTES {
+            let mut parsed = self.parsed.borrow_mut();
+            match &mut *parsed {
+                Some((known, old)) => {
+                    known.clear();
+                    known.extend_from_slice(text);
+                    *old = expr.clone();
+                }
+                None => *parsed = Some((text.into(), expr.clone())),
+            }
+        }
+        Ok(expr)
+    }
+
+    /// What the pattern of the step selected from an ad of the same names in the same order.
+    pub(super) fn cached_selection(&self, ad: &ClassAd, template: &[u8]) -> Option<RenamePairs> {
+        let selected = self.selected.borrow();
+        let selected = selected.as_ref().filter(|known| known.ends.len() == ad.len())?;
+        let mut start = 0;
+        let same = ad.names().zip(&selected.ends).all(|(name, &end)| {
+            let known = &selected.names[start..end];
+            start = end;
+            name == known
+        });
+        (same && selected.template == template).then(|| Arc::clone(&selected.pairs))
+    }
+
+    /// Remembers what was selected.
+    pub(super) fn cache_selection(&self, ad: &ClassAd, template: &[u8], pairs: &RenamePairs) {
+        let mut names = Vec::new();
+        let mut ends = Vec::with_capacity(ad.len());
+        for name in ad.names() {
+            names.extend_from_slice(name);
+            ends.push(names.len());
+        }
+        let kept = names.len() <= MAX_REMEMBERED_NAMES * 32;
+        *self.selected.borrow_mut() = kept.then(|| PatternSelection {
+            template: template.into(),
+            names,
+            ends,
+            pairs: Arc::clone(pairs),
+        });
+    }
+
+    /// Whether the pattern of the step matches a name, and how.
+    ///
+    /// # Errors
+    /// The match was given up, which counts as none in the reference.
+    pub(super) fn match_name(&self, regex: &Regex, name: &[u8]) -> MatchResult {
+        if let Some(known) = self.matched.borrow().get(name) {
+            return known.clone();
+        }
+        let groups =
+            |captures: &Captures| (0..captures.len()).map(|n| captures.group(n).unwrap_or(0..0)).collect();
+        let found = regex
+            .captures(name, SearchOptions::default())
+            .map(|found| found.map(|captures| groups(&captures)));
+        let mut matched = self.matched.borrow_mut();
+        if matched.len() < MAX_REMEMBERED_NAMES && name.len() <= MAX_REMEMBERED_BYTES {
+            matched.insert(name.into(), found.clone());
+        }
+        found
+    }
+}

@@ -1,0 +1,172 @@
+//! Reading text logs, while they are being written too (`ReadUserLog`, `readEvent` of each event).
+
+use std::io::{self, BufRead};
+
+use bstr::{BString, ByteSlice};
+
+use super::JobEvent;
+use super::body_parser::split_integer;
+use super::event_body::EventBody;
+use super::event_time::EventTime;
+
+/// Why an event could not be read. The reader goes on behind the next `...`, or at the next line that begins an event.
+#[derive(Debug, thiserror::Error)]
+pub enum EventReadError {
+    /// The log cannot be read.
+    #[error("cannot read the log")]
+    Io(#[from] io::Error),
+    /// The first line of an event is none.
+    #[error("line {line}: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, this one with {text:?}")]
+    Header {
+        /// Number of the line, from 1.
+        line: usize,
+        /// Its beginning.
+        text: BString,
+    },
+    /// The next event begins before the `...` of this one: the line was lost.
+    #[error("line {line}: an event begins before the one above it is ended by '...'")]
+    Unclosed {
+        /// Number of the next event's first line.
+        line: usize,
+    },
+    /// The log ends within an event: it is still being written or was cut.
+    #[error("line {line}: the log ends within an event")]
+    Unfinished {
+        /// Number of the event's first line.
+        line: usize,
+    },
+}
+
+/// The longest event kept in memory, in bytes; what is longer is read to its end and reported as bad.
+const MAX_EVENT_BYTES: usize = 16 << 20;
+
+/// Reads one event after the other.
+pub struct EventReader<R> {
+    input: R,
+    line: usize,
+    /// A first line that was read where a `...` should have been, and whether that is still to be said.
+    early_first_line: Option<(BString, bool)>,
+}
+
+impl<R: BufRead> EventReader<R> {
+    /// A reader at the start of a log.
+    pub fn new(input: R) -> Self {
+        EventReader { input, line: 0, early_first_line: None }
+    }
+
+    fn next_event(&mut self) -> Option<Result<JobEvent, EventReadError>> {
+        let mut lines: Vec<BString> = Vec::new();
+        let mut first = self.line + 1;
+        let mut size = 0;
+        match self.early_first_line.take() {
+            Some((text, true)) => {
+                self.early_first_line = Some((text, false));
+                return Some(Err(EventReadError::Unclosed { line: self.line }));
+            }
+            Some((text, false)) => {
+                first = self.line;
+                lines.push(text);
+            }
+            None => {}
+        }
+        loop {
+            let mut text = Vec::new();
+            match self.input.read_until(b'\n', &mut text) {
+                Err(error) => return Some(Err(error.into())),
+                Ok(0) if lines.is_empty() => return None,
+                Ok(0) => return Some(Err(EventReadError::Unfinished { line: first })),
+                Ok(_) => {}
+            }
+            self.line += 1;
+            if !text.ends_with(b"\n") {
+                return Some(Err(EventReadError::Unfinished { line: first }));
+            }
+            text.pop();
+            if text.ends_with(b"\r") {
+                text.pop();
+            }
+            if text.starts_with(b"...") {
+                break;
+            }
+            if lines.is_empty() && text.trim().is_empty() {
+                first = self.line + 1;
+                continue;
+            }
+            // What belongs to an event is indented, or is no such line: 25.14 reads it into the event before, which hides it.
+            if !lines.is_empty() && is_event_start(&text) {
+                let is_event = lines.first().is_some_and(|text| is_event_start(text));
+                self.early_first_line = Some((text.into(), is_event));
+                break;
+            }
+            size += text.len();
+            if size <= MAX_EVENT_BYTES {
+                lines.push(text.into());
+            }
+        }
+        let bad = |lines: &[BString]| {
+            let text = lines.first().map(|text| text[..text.len().min(80)].into()).unwrap_or_default();
+            EventReadError::Header { line: first, text }
+        };
+        if size > MAX_EVENT_BYTES {
+            return Some(Err(bad(&lines)));
+        }
+        Some(JobEvent::from_lines(&mut lines).ok_or_else(|| bad(&lines)))
+    }
+}
+
+impl<R: BufRead> Iterator for EventReader<R> {
+    type Item = Result<JobEvent, EventReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_event()
+    }
+}
+
+impl JobEvent {
+    /// Reads an event from its lines. What its kind does not expect makes it [`EventBody::Other`], which keeps them.
+    fn from_lines(lines: &mut [BString]) -> Option<JobEvent> {
+        let EventHeader { number, cluster, proc, subproc, time, rest } = EventHeader::parse(lines.first()?)?;
+        lines[0] = rest;
+        let body = EventBody::parse(number, lines)
+            .unwrap_or_else(|| EventBody::Other { number, lines: lines.to_vec() });
+        Some(JobEvent { number, cluster, proc, subproc, time, body })
+    }
+}
+
+/// The first line of an event.
+struct EventHeader {
+    number: u16,
+    cluster: i32,
+    proc: i32,
+    subproc: i32,
+    time: EventTime,
+    /// What follows the time.
+    rest: BString,
+}
+
+impl EventHeader {
+    fn parse(line: &[u8]) -> Option<EventHeader> {
+        let (number, rest) = split_integer(line)?;
+        let rest = rest.strip_prefix(b" (")?;
+        let (cluster, rest) = split_integer(rest)?;
+        let (proc, rest) = split_integer(rest.strip_prefix(b".")?)?;
+        let (subproc, rest) = split_integer(rest.strip_prefix(b".")?)?;
+        let rest = rest.strip_prefix(b") ")?;
+        let (time, length) = EventTime::parse(rest)?;
+        let rest = &rest[length..];
+        Some(EventHeader {
+            number: u16::try_from(number).ok()?,
+            cluster: i32::try_from(cluster).ok()?,
+            proc: i32::try_from(proc).ok()?,
+            subproc: i32::try_from(subproc).ok()?,
+            time,
+            rest: rest.strip_prefix(b" ").unwrap_or(rest).into(),
+        })
+    }
+}
+
+/// As events are written: three digits at the start of the line.
+fn is_event_start(line: &[u8]) -> bool {
+    let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+    line.get(..3).is_some_and(is_number) && line.get(3) == Some(&b' ') && EventHeader::parse(line).is_some()
+}

@@ -1,0 +1,40 @@
+//! Event 028: attributes of the job beside another event (`WriteUserLog::writeJobAdInfoEvent`).
+
+use super::{EventBody, EventKind, JobEvent};
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::{AttrName, ClassAd, Context, Value};
+
+impl JobEvent {
+    /// The event that carries the attributes which JobAdInformationAttrs of the job's ad asks for beside this one.
+    pub fn job_ad_information_event(&self, ad: &ClassAd, world: &dyn World) -> Option<JobEvent> {
+        let names = Context::new(world).my(ad).string("JobAdInformationAttrs")?;
+        self.job_ad_information_event_of(&names, ad, world)
+    }
+
+    /// The same for these attributes; `None` without any.
+    pub fn job_ad_information_event_of(
+        &self,
+        names: &[u8],
+        ad: &ClassAd,
+        world: &dyn World,
+    ) -> Option<JobEvent> {
+        if names.is_empty() {
+            return None;
+        }
+        let context = Context::new(world).my(ad);
+        let mut told = self.to_ad();
+        for name in list::split(names) {
+            let value = context.eval_attr(name);
+            if value.as_str().is_some() || matches!(value, Value::Bool(_) | Value::Int(_) | Value::Real(_)) {
+                told.set(AttrName::from(name), value);
+            }
+        }
+        told.set("TriggerEventTypeNumber", i64::from(self.number));
+        let kind = EventKind::from_number(self.number);
+        told.set("TriggerEventTypeName", kind.map_or("ULOG_FUTURE_EVENT", EventKind::name));
+        told.set("EventTypeNumber", i64::from(EventKind::JobAdInformation.number()));
+        let body = EventBody::JobAdInformation(Box::new(told));
+        Some(JobEvent::new(self.cluster, self.proc, self.time, body))
+    }
+}

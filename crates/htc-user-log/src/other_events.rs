@@ -1,0 +1,334 @@
+//! Events that only others write: schedds with notes, shadows that give up, grid managers, DAGMan, factories of jobs. Their lines stay as
+//! they are; here stands what 25.14 reads in them (`readEvent` and `toClassAd` of each, `condor_event.cpp`).
+
+use bstr::{BString, ByteSlice};
+
+use super::body_parser::{EventLines, parse_hold_codes, split_integer};
+use super::event_body::{EventBody, FileTransferStep};
+use htc_classad::{ClassAd, Dialect, Value};
+
+/// The attributes of an event of this number; nothing where the lines are not as its kind expects. Lines that say more than their
+/// attributes are `Info` as well.
+pub(super) fn parse_attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
+    let (first, rest) = lines.split_first()?;
+    let first = first.as_slice();
+    let mut ad = ClassAd::new();
+    match number {
+        0 => parse_submit(first, rest, &mut ad)?,
+        2 => parse_executable_error(first, &mut ad)?,
+        3 => parse_checkpointed(first, rest, &mut ad)?,
+        7 => parse_shadow_exception(first, rest, &mut ad)?,
+        9 => parse_reason_event(b"Job was aborted", lines, &mut ad)?,
+        12 => parse_held(first, rest, &mut ad)?,
+        13 => parse_reason_event(b"Job was released.", lines, &mut ad)?,
+        16 => parse_post_script(first, rest, &mut ad)?,
+        25 => parse_grid_event(b"Grid Resource Back Up", first, rest, &mut ad)?,
+        26 => parse_grid_event(b"Detected Down Grid Resource", first, rest, &mut ad)?,
+        27 => {
+            parse_grid_event(b"Job submitted to grid resource", first, rest, &mut ad)?;
+            set_text(&mut ad, "GridJobId", rest.get(1)?.strip_prefix(b"    GridJobId: ")?);
+        }
+        29 | 30 => {}
+        34 => {
+            let notes = Some(rest.first()?.trim()).filter(|notes| !notes.is_empty())?;
+            set_text(&mut ad, "SkipEventLogNotes", notes);
+        }
+        35 => {
+            set_text(&mut ad, "SubmitHost", first.strip_prefix(b"Cluster submitted from host: ")?);
+            parse_notes(rest, &mut ClassAd::new(), &mut ad);
+        }
+        36 => {
+            first.strip_prefix(b"Cluster removed").filter(|_| rest.is_empty())?;
+            ["NextProcId", "NextRow", "Completion"].into_iter().for_each(|name| ad.set(name, 0));
+        }
+        37 => parse_factory_paused(first, rest, &mut ad),
+        38 => set_text(
+            &mut ad,
+            "Reason",
+            lines_after_banner(first, rest, "esume").first().map_or(b"", |reason| reason.trim_start()),
+        ),
+        40 => parse_transfer(first, rest, &mut ad)?,
+        46 => parse_reason_event(b"Dataflow job was skipped.", lines, &mut ad)?,
+        47 => {
+            let at = first.find(b"Common files event: ")?;
+            let kind = &first[at + b"Common files event: ".len()..];
+            ad.set("Type", BString::from(Some(kind).filter(|kind| !kind.is_empty())?));
+        }
+        1 | 4..=6 | 8 | 10 | 11 | 14 | 15 | 21..=24 | 28 | 33 | 41..=45 => return None,
+        _ => parse_future_event(first, rest, lines, &mut ad),
+    }
+    Some(ad)
+}
+
+fn parse_executable_error(first: &[u8], ad: &mut ClassAd) -> Option<()> {
+    let (kind, rest) = split_integer(first.strip_prefix(b"(")?)?;
+    rest.strip_prefix(b")")?;
+    if kind >= 0 {
+        ad.set("ExecuteErrorType", kind);
+    }
+    Some(())
+}
+
+/// The line behind the banner is the reason, what follows is nobody's.
+fn parse_reason_event(banner: &[u8], lines: &[BString], ad: &mut ClassAd) -> Option<()> {
+    let (first, rest) = lines.split_first()?;
+    first.strip_prefix(banner)?;
+    set_text(ad, "Reason", rest.first()?.trim());
+    ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
+    Some(())
+}
+
+fn parse_grid_event(banner: &[u8], first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(banner)?;
+    set_text(ad, "GridResource", rest.first()?.strip_prefix(b"    GridResource: ")?);
+    Some(())
+}
+
+/// An event as 25.14 would write it of which the lines say the same: those of releases before, and of the nodes of parallel jobs, whose
+/// number is given beside it.
+pub(super) fn to_current_wording(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
+    let told = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
+    let mut lines = lines.get(..told).filter(|lines| !lines.is_empty())?.to_vec();
+    lines[1..].iter_mut().for_each(|line| normalize_indent(number, line));
+    let mut node = None;
+    let number = match number {
+        4 => {
+            update_old_eviction(&mut lines)?;
+            4
+        }
+        5 => 5,
+        14 | 15 => {
+            let first = lines.first_mut()?;
+            let (which, words) = split_integer(first.strip_prefix(b"Node ")?)?;
+            node = Some(which);
+            *first = [b"Job", words].concat().into();
+            for line in &mut lines[1..] {
+                if let Some(label) = line.strip_suffix(b"By Node") {
+                    *line = [label, b"By Job"].concat().into();
+                }
+            }
+            if number == 14 { 1 } else { 5 }
+        }
+        1 | 6 | 8 | 10..=12 | 21..=24 => number,
+        _ => return None,
+    };
+    match number {
+        1 => {
+            let is_read = |line: &BString| line.starts_with(b"\tSlotName: ") || line.contains_str(" = ");
+            let mut is_first = true;
+            lines.retain(|line| std::mem::take(&mut is_first) || is_read(line));
+        }
+        5 => complete_terminated_lines(&mut lines),
+        _ => {}
+    }
+    Some((number, lines, node))
+}
+
+/// Gives a line the white space at its start that its kind has: the reference reads any.
+fn normalize_indent(number: u16, line: &mut BString) {
+    let words = line.trim_start();
+    let space: &[u8] = match number {
+        22..=24 => b"    ",
+        _ if words.starts_with(b"Usr ") => b"\t\t",
+        // Rows of the table of resources, which have columns.
+        _ if line.starts_with(b"\t ") => return,
+        _ => b"\t",
+    };
+    *line = [space, words].concat().into();
+}
+
+/// Reads the lines up to those that the kind of the event does not expect: the reference ignores what follows.
+pub(super) fn parse_ignoring_extra_lines(number: u16, lines: &[BString]) -> Option<EventBody> {
+    (1..=lines.len()).rev().find_map(|count| EventBody::parse(number, &lines[..count]))
+}
+
+/// An eviction whose second line was `Job was not checkpointed.`
+fn update_old_eviction(lines: &mut [BString]) -> Option<()> {
+    let said = lines.get_mut(1)?;
+    let (flag, words) = split_integer(said.strip_prefix(b"\t(")?)?;
+    if words.starts_with(b") Job terminated and was requeued") {
+        return Some(());
+    }
+    *said = if flag == 0 { "\t(0) CPU times" } else { "\t(1) Job was checkpointed." }.into();
+    let is_reason = |line: &&mut BString| {
+        !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
+    };
+    // It stands behind flags, usage and bytes.
+    if let Some(reason) = lines.get_mut(6).filter(is_reason) {
+        *reason = [b"\tReason: ", reason.trim()].concat().into();
+    }
+    Some(())
+}
+
+/// The end of a job without words of its own behind an empty line, and with its bytes.
+fn complete_terminated_lines(lines: &mut Vec<BString>) {
+    if lines.last().is_some_and(|line| line.starts_with(b"\tJob terminated ")) {
+        lines.pop();
+        lines.pop_if(|line| line.trim().is_empty());
+    }
+    if lines.last().is_some_and(|line| line.ends_with(b"  -  Total Local Usage")) {
+        for which in ["Run", "Total"] {
+            lines
+                .extend(["Sent", "Received"].map(|way| format!("\t0  -  {which} Bytes {way} By Job").into()));
+        }
+    }
+}
+
+fn set_text(ad: &mut ClassAd, name: &str, value: &[u8]) {
+    if !value.is_empty() {
+        ad.set(name, BString::from(value));
+    }
+}
+
+/// A job that was submitted with notes of more than one kind.
+fn parse_submit(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    set_text(ad, "SubmitHost", first.strip_prefix(b"Job submitted from host: ")?);
+    let mut told = ClassAd::new();
+    parse_notes(rest, &mut told, ad);
+    ad.update(&told);
+    Some(())
+}
+
+/// Notes: a structure or the name of a node in `ad`, texts in `told`.
+fn parse_notes(lines: &[BString], told: &mut ClassAd, ad: &mut ClassAd) {
+    const STRUCTURE: &str = "StructuredNotes";
+    for (at, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        let mut is_structure = |found: Option<ClassAd>| {
+            told.set("LogNotes", BString::from(line));
+            if let Some(found) = found.filter(|found| !found.is_empty() && !ad.contains(STRUCTURE)) {
+                ad.set(STRUCTURE, Value::Ad(found.into()));
+            }
+        };
+        if line.starts_with(b"[") {
+            is_structure(ClassAd::parse_new(line, Dialect::new_syntax()).ok());
+        } else if let Some(node) = line.strip_prefix(b"DAG Node: ") {
+            let mut structure = ClassAd::new();
+            structure.set("DAGNodeName", BString::from(node.trim()));
+            is_structure(Some(structure));
+        } else if line.starts_with(b"WARNING: ") {
+            told.set("Warnings", BString::from(line));
+        } else if let Some(name) = ["LogNotes", "UserNotes"].get(at) {
+            set_text(told, name, line);
+        }
+    }
+}
+
+/// A hold without a reason, or by somebody who gives no codes.
+fn parse_held(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"Job was held.")?;
+    let reason = rest.first().map_or(b"".as_slice(), |line| line.trim());
+    set_text(ad, "HoldReason", if reason == b"Reason unspecified" { b"" } else { reason });
+    let codes = rest.get(1).and_then(|line| parse_hold_codes(line.strip_prefix(b"\tCode ")?));
+    let (code, subcode) = codes.unwrap_or((0, 0));
+    ad.set("HoldReasonCode", i64::from(code));
+    ad.set("HoldReasonSubCode", i64::from(subcode));
+    Some(())
+}
+
+fn parse_checkpointed(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"Job was checkpointed.")?;
+    let mut lines = EventLines::new(rest);
+    let mut usage = |label: &str| lines.read_cpu_time(&format!("  -  {label}")).map(|time| time.to_text());
+    ad.set("RunRemoteUsage", usage("Run Remote Usage")?.as_str());
+    ad.set("RunLocalUsage", usage("Run Local Usage")?.as_str());
+    let sent = match rest.get(2) {
+        Some(line) => parse_bytes(line, b"  -  Run Bytes Sent By Job For Checkpoint")?,
+        None => 0.0,
+    };
+    ad.set("SentBytes", sent);
+    Some(())
+}
+
+fn parse_shadow_exception(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"Shadow exception!")?;
+    ad.set("Message", rest.first().map_or_else(BString::default, |line| line.trim().into()));
+    let sent = rest.get(1).and_then(|line| parse_bytes(line, b"  -  Run Bytes Sent By Job"));
+    let received = rest.get(2).filter(|_| sent.is_some());
+    ad.set("SentBytes", sent.unwrap_or(0.0));
+    ad.set(
+        "ReceivedBytes",
+        received.and_then(|line| parse_bytes(line, b"  -  Run Bytes Received By Job")).unwrap_or(0.0),
+    );
+    Some(())
+}
+
+fn parse_bytes(line: &[u8], label: &[u8]) -> Option<f64> {
+    line.strip_prefix(b"\t")?.strip_suffix(label)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn parse_post_script(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    first.strip_prefix(b"POST Script terminated.")?;
+    let how = rest.first()?;
+    if let Some(code) = how.strip_prefix(b"\t(1) Normal termination (return value ") {
+        ad.set("TerminatedNormally", true);
+        let (code, _) = split_integer(code)?;
+        if code >= 0 {
+            ad.set("ReturnValue", code);
+        }
+    } else {
+        let signal = how.strip_prefix(b"\t(0) Abnormal termination (signal ")?;
+        ad.set("TerminatedNormally", false);
+        let (signal, _) = split_integer(signal)?;
+        if signal >= 0 {
+            ad.set("TerminatedBySignal", signal);
+        }
+    }
+    if let Some(node) = rest.get(1).and_then(|line| line.trim().strip_prefix(b"DAG Node: ")) {
+        set_text(ad, "DAGNodeName", node);
+    }
+    Some(())
+}
+
+/// The lines behind the first, which may be left out where it says nothing of its own.
+fn lines_after_banner<'a>(first: &[u8], rest: &'a [BString], word: &str) -> &'a [BString] {
+    if first.contains_str(word) { rest } else { &[] }
+}
+
+fn parse_factory_paused(first: &[u8], rest: &[BString], ad: &mut ClassAd) {
+    let (mut pause, mut hold) = (0, 0);
+    let lines = lines_after_banner(first, rest, "ause");
+    if let Some((reason, codes)) = lines.split_first() {
+        set_text(ad, "Reason", reason.trim_start());
+        let number = |line: &[u8], word: &str| {
+            let at = line.find(word)?;
+            Some(split_integer(&line[at + word.len()..]).map_or(0, |(code, _)| code))
+        };
+        for line in codes {
+            pause = number(line, "PauseCode ").unwrap_or(pause);
+            hold = number(line, "HoldCode ").unwrap_or(hold);
+        }
+    }
+    ad.set("PauseCode", pause);
+    ad.set("HoldCode", hold);
+}
+
+/// A transfer that has waited for its turn.
+fn parse_transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
+    let step = FileTransferStep::ALL.into_iter().find(|step| step.text().as_bytes() == first)?;
+    ad.set("Type", step as i64);
+    let mut rest = rest.iter();
+    let mut line = rest.next();
+    if let Some(seconds) = line.and_then(|line| line.strip_prefix(b"\tSeconds spent in queue: ")) {
+        let (seconds, end) = split_integer(seconds)?;
+        end.is_empty().then_some(())?;
+        ad.set("QueueingDelay", seconds);
+        line = rest.next();
+    }
+    if let Some(host) = line.and_then(|line| line.strip_prefix(b"\tTransferring to host: ")) {
+        set_text(ad, "Host", host);
+    }
+    Some(())
+}
+
+/// Of a kind that 25.14 does not know either: what its lines assign.
+fn parse_future_event(first: &[u8], rest: &[BString], lines: &[BString], ad: &mut ClassAd) {
+    ad.set("EventHead", BString::from(first));
+    let mut told = true;
+    for line in rest {
+        told &= ad.insert_line(line).is_ok();
+    }
+    if !told {
+        ad.set("Info", bstr::join("\n", lines).as_bstr().to_owned());
+    }
+}

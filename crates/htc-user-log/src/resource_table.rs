@@ -1,0 +1,264 @@
+//! The table of resources at the end of 004 and 005 (`formatUsageAd`).
+
+use std::collections::BTreeMap;
+
+use bstr::{BString, ByteSlice};
+
+use htc_base::text::list;
+use htc_base::world::World;
+use htc_classad::{ClassAd, Context, Expr, Value};
+
+/// One resource. Values stand as they are shown; an empty one is blank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceRow {
+    /// Name with its unit, such as `Memory (MB)`.
+    pub label: BString,
+    /// Used.
+    pub usage: BString,
+    /// Asked for.
+    pub request: BString,
+    /// Got.
+    pub allocated: BString,
+    /// Names of what was got, such as GPUs.
+    pub assigned: BString,
+}
+
+/// All resources, in byte order of their names without case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceTable {
+    /// One for each resource.
+    pub rows: Vec<ResourceRow>,
+    /// Whether the column of what was got has its title.
+    pub has_allocated: bool,
+    /// Whether there is a column of names.
+    pub has_assigned: bool,
+    /// What it shows as attributes, which the ad of an event has: names with the texts of their values.
+    pub attributes: Vec<(BString, BString)>,
+}
+
+/// What the table begins with.
+const TITLE: &[u8] = b"\tPartitionable Resources :";
+
+impl ResourceTable {
+    /// Appends the table's lines.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        let widest = |of: &dyn Fn(&ResourceRow) -> usize| self.rows.iter().map(of).max().unwrap_or(0);
+        let usage = widest(&|row| row.usage.len()).max(8);
+        let request = widest(&|row| row.request.len()).max(8);
+        let allocated = widest(&|row| row.allocated.len()).max(9);
+        let label = (widest(&|row| label_length_without_unit(&row.label)) + 8).max(20);
+        out.extend_from_slice(TITLE);
+        let got = if self.has_allocated { "Allocated" } else { "" };
+        let titles = [("Usage", usage), ("Request", request), (got, allocated)];
+        for (title, width) in titles {
+            out.push(b' ');
+            append_right_aligned(out, title.as_bytes(), width);
+        }
+        out.push(b' ');
+        if self.has_assigned {
+            out.extend_from_slice(b"Assigned");
+        }
+        out.push(b'\n');
+        for row in &self.rows {
+            out.extend_from_slice(b"\t   ");
+            out.extend_from_slice(&row.label);
+            out.resize(out.len() + label.saturating_sub(row.label.len()), b' ');
+            out.extend_from_slice(b" :");
+            for (value, width) in [(&row.usage, usage), (&row.request, request), (&row.allocated, allocated)]
+            {
+                out.push(b' ');
+                append_right_aligned(out, value, width);
+            }
+            out.push(b' ');
+            out.extend_from_slice(&row.assigned);
+            out.push(b'\n');
+        }
+    }
+
+    /// Builds the table from the attributes `Request<R>`, `Assigned<R>`, `<R>Usage`, `<R>AverageUsage` and `<R>` of an
+    /// ad of nothing else; `None` when it has none.
+    fn from_usage_ad(ad: &ClassAd) -> Option<Self> {
+        let mut rows: BTreeMap<Vec<u8>, (BString, [TableCell; 4])> = BTreeMap::new();
+        for (name, expr) in ad.in_ad_order() {
+            let (column, resource) = column_and_resource(name);
+            let key = resource.to_ascii_lowercase();
+            let (_, cells) = rows.entry(key).or_insert_with(|| (resource.into(), Default::default()));
+            cells[column] = TableCell::new(&expr);
+        }
+        rows.remove(&b""[..]);
+        let fractions: [bool; 4] =
+            std::array::from_fn(|column| rows.values().any(|(_, cells)| cells[column].has_fraction));
+        let rows: Vec<ResourceRow> = rows
+            .into_values()
+            .map(|(name, cells)| {
+                let [usage, request, allocated, assigned] = cells;
+                ResourceRow {
+                    label: [name.as_slice(), resource_unit(&name)].concat().into(),
+                    usage: usage.to_padded(fractions[0]),
+                    request: request.to_padded(fractions[1]),
+                    allocated: allocated.to_padded(fractions[2]),
+                    assigned: assigned.to_padded(fractions[3]),
+                }
+            })
+            .collect();
+        let has_allocated = rows.iter().any(|row| !row.allocated.is_empty());
+        let has_assigned = rows.iter().any(|row| !row.assigned.is_empty());
+        let values = ad.sorted().into_iter().map(|(name, expr)| (name.into(), expr.unparse_old())).collect();
+        (!rows.is_empty()).then_some(ResourceTable { rows, has_allocated, has_assigned, attributes: values })
+    }
+
+    /// The table of a job that has ended: for each of its `ProvisionedResources`, else of processors, disk and memory, what was
+    /// provisioned, asked for and used, as their values are in the job's ad (`setEventUsageAd`).
+    pub fn from_job_ad(ad: &ClassAd, world: &dyn World) -> Option<Self> {
+        let context = Context::new(world).my(ad);
+        let listed = context.string("ProvisionedResources").unwrap_or_else(|| "Cpus, Disk, Memory".into());
+        let mut usage = ClassAd::new();
+        let copy = |usage: &mut ClassAd, from: &[u8], to: &[u8]| {
+            let value = context.eval_attr(from);
+            if matches!(value, Value::Error | Value::Bool(_) | Value::Int(_) | Value::Real(_))
+                && ad.contains(from)
+            {
+                usage.insert(to, Expr::literal(value));
+            }
+        };
+        for resource in list::split(&listed) {
+            let mut title = resource.to_ascii_lowercase();
+            title[..1].make_ascii_uppercase();
+            let name = |before: &str, after: &str| [before.as_bytes(), &title, after.as_bytes()].concat();
+            copy(&mut usage, &name("", "Provisioned"), resource);
+            for (before, after) in [
+                ("Request", ""),
+                ("", "Usage"),
+                ("", "AverageUsage"),
+                ("", "MemoryUsage"),
+                ("", "MemoryAverageUsage"),
+            ] {
+                copy(&mut usage, &name(before, after), &name(before, after));
+            }
+            let assigned = name("Assigned", "");
+            if let Some(expr) = ad.get(&assigned) {
+                usage.insert(&assigned, expr);
+            }
+        }
+        for (from, to) in
+            [("ActivationExecutionDuration", "TimeExecuteUsage"), ("ActivationDuration", "TimeSlotBusyUsage")]
+        {
+            if let Some(seconds) = context.int(from) {
+                usage.set(to, seconds);
+            }
+        }
+        Self::from_usage_ad(&usage)
+    }
+
+    /// Reads a table from the lines that begin with its title; `None` if they do not.
+    pub fn parse(lines: &[BString]) -> Option<Self> {
+        let (title, rows) = lines.split_first()?;
+        let head = title.strip_prefix(TITLE)?;
+        let end = |word: &[u8]| head.find(word).map(|at| at + word.len());
+        let has_assigned = head.find(b"Assigned").is_some();
+        let has_allocated = head.find(b"Allocated").is_some();
+        let request = end(b"Request")?;
+        let ends = [end(b"Usage")?, request, end(b"Allocated").unwrap_or(request + 10)];
+        let mut table =
+            ResourceTable { rows: Vec::new(), has_allocated, has_assigned, attributes: Vec::new() };
+        for row in rows {
+            let row = row.strip_prefix(b"\t   ")?;
+            let colon = row.find(b" :")?;
+            let values = &row[colon + 2..];
+            let cell = |from: usize, to: usize| -> BString {
+                let to = to.min(values.len());
+                let text = values.get(from.min(to)..to).unwrap_or_default();
+                text.strip_prefix(b" ").unwrap_or(text).trim_start().into()
+            };
+            table.rows.push(ResourceRow {
+                label: row[..colon].trim_end().into(),
+                usage: cell(0, ends[0]),
+                request: cell(ends[0], ends[1]),
+                allocated: cell(ends[1], ends[2]),
+                assigned: values.get(ends[2] + 1..).unwrap_or_default().into(),
+            });
+        }
+        table.attributes = table.rows.iter().flat_map(ResourceRow::to_attributes).collect();
+        Some(table)
+    }
+}
+
+impl ResourceRow {
+    /// What a row says as attributes (`UsageLineParser`).
+    fn to_attributes(&self) -> impl Iterator<Item = (BString, BString)> {
+        let tag = self.label.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let name =
+            |before: &str, after: &str| BString::from([before.as_bytes(), tag, after.as_bytes()].concat());
+        let values = [
+            (name("", "Usage"), &self.usage),
+            (name("Request", ""), &self.request),
+            (name("", ""), &self.allocated),
+            (name("Assigned", ""), &self.assigned),
+        ];
+        values.map(|(name, text)| (name, text.clone())).into_iter().filter(|(_, text)| !text.is_empty())
+    }
+}
+
+/// A value as shown.
+#[derive(Default)]
+struct TableCell {
+    text: BString,
+    has_fraction: bool,
+}
+
+impl TableCell {
+    fn new(expr: &Expr) -> Self {
+        match expr.as_literal() {
+            // Negative fractions do not count as such in the reference.
+            Some(Value::Real(value)) if value.fract() > 0.0 => {
+                TableCell { text: format!("{value:.2}").into(), has_fraction: true }
+            }
+            Some(Value::Real(value)) => {
+                TableCell { text: format!("{}", value as i64).into(), has_fraction: false }
+            }
+            _ => TableCell { text: expr.unparse_old(), has_fraction: false },
+        }
+    }
+
+    /// Whole numbers get blanks behind in a column of fractions, so that the points stand below one another.
+    fn to_padded(mut self, column_has_fraction: bool) -> BString {
+        if column_has_fraction && !self.text.is_empty() && self.text.iter().all(u8::is_ascii_digit) {
+            self.text.extend_from_slice(b"   ");
+        }
+        self.text
+    }
+}
+
+/// The column and the resource an attribute belongs to.
+fn column_and_resource(name: &[u8]) -> (usize, &[u8]) {
+    if let Some(resource) = name.strip_prefix(b"Request") {
+        (1, resource)
+    } else if let Some(resource) = name.strip_prefix(b"Assigned") {
+        (3, resource)
+    } else if let Some(resource) = name.strip_suffix(b"AverageUsage").or_else(|| name.strip_suffix(b"Usage"))
+    {
+        (0, resource)
+    } else {
+        (2, name)
+    }
+}
+
+fn resource_unit(resource: &[u8]) -> &'static [u8] {
+    match resource {
+        b"Memory" | b"GpusMemory" => b" (MB)",
+        b"Disk" => b" (KB)",
+        b"Gpus" => b" (Average)",
+        b"TimeExecute" | b"TimeSlotBusy" => b" (s)",
+        _ => b"",
+    }
+}
+
+/// The length of a label without its unit, which is what the column's width is made from.
+fn label_length_without_unit(label: &[u8]) -> usize {
+    label.find(b" (").unwrap_or(label.len())
+}
+
+fn append_right_aligned(out: &mut Vec<u8>, text: &[u8], width: usize) {
+    out.resize(out.len() + width.saturating_sub(text.len()), b' ');
+    out.extend_from_slice(text);
+}

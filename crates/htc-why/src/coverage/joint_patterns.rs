@@ -1,0 +1,171 @@
+//! Texts that several regular expressions match or do not match at once.
+//!
+//! Each pattern becomes a deterministic automaton (crate `regex-automata`) of the texts in which it is found; the shortest texts on
+//! which all of them end as wanted are found by walking through all at the same time.
+
+use std::collections::VecDeque;
+
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::primitives::StateID;
+use regex_automata::util::start;
+use regex_automata::{Anchored, MatchKind};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, Look, Repetition};
+use rustc_hash::FxHashSet;
+
+use super::goal::Goal;
+use super::pattern_texts;
+use htc_classad::{AttrName, Expr, ExprKind, Truth, Value};
+
+/// A pattern, and whether it is to be found in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PatternGoal {
+    pattern: Vec<u8>,
+    options: Vec<u8>,
+    must_match: bool,
+}
+
+/// An automaton has no more bytes.
+const MAX_AUTOMATON_BYTES: usize = 1 << 20;
+/// So many combinations of states are looked at.
+const MAX_STATES: usize = 20_000;
+/// So many texts are made.
+const MAX_JOINT_TEXTS: usize = 40;
+
+impl PatternGoal {
+    /// What a goal wants of an attribute as a text, where it is about a pattern.
+    pub(super) fn from_goal(goal: &Goal, name: &AttrName) -> Option<PatternGoal> {
+        let ExprKind::Call(function, parts) = goal.expr.kind() else { return None };
+        let text = |at: usize| match parts.get(at).and_then(Expr::as_literal) {
+            Some(Value::Str(text)) => Some(text.to_vec()),
+            _ => None,
+        };
+        let is_about = parts
+            .get(1)
+            .is_some_and(|part| htc_classad::references::mentioned_attributes(part).contains(name));
+        (function.eq_ignore_ascii_case(b"regexp") && is_about).then_some(())?;
+        let (found, missed) = (goal.wanted.contains(Truth::True), goal.wanted.contains(Truth::False));
+        (found != missed).then_some(())?;
+        Some(PatternGoal { pattern: text(0)?, options: text(2).unwrap_or_default(), must_match: found })
+    }
+
+    fn build_automaton(&self) -> Option<dense::DFA<Vec<u32>>> {
+        let has = |letter: u8| self.options.iter().any(|it| it.eq_ignore_ascii_case(&letter));
+        let mut options = ParserBuilder::new();
+        options.case_insensitive(has(b'i')).multi_line(has(b'm'));
+        options.dot_matches_new_line(has(b's')).ignore_whitespace(has(b'x'));
+        let hir = pattern_texts::parse_pattern(&self.pattern, options)?;
+        let around = || {
+            Hir::repetition(Repetition {
+                min: 0,
+                max: None,
+                greedy: true,
+                sub: Box::new(Hir::class(Class::Bytes(ClassBytes::new([ClassBytesRange::new(0, 0xff)])))),
+            })
+        };
+        let whole = if has(b'f') { hir } else { Hir::concat(vec![around(), hir, around()]) };
+        let whole = Hir::concat(vec![whole, Hir::look(Look::End)]);
+        let config = thompson::Config::new().utf8(false).nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
+        let nfa = thompson::Compiler::new().configure(config).build_from_hir(&whole).ok()?;
+        let config = dense::Config::new()
+            .start_kind(StartKind::Anchored)
+            .match_kind(MatchKind::All)
+            .dfa_size_limit(Some(MAX_AUTOMATON_BYTES))
+            .determinize_size_limit(Some(MAX_AUTOMATON_BYTES * 4));
+        dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()
+    }
+}
+
+/// The states of all automata, and from which such combination and by which byte they were reached.
+type ReachedStates = (Vec<StateID>, Option<(usize, u8)>);
+
+/// The shortest texts that are as wanted; none where a pattern is too large or none was found.
+pub(super) fn find_joint_texts(wanted: &[PatternGoal]) -> Vec<Vec<u8>> {
+    let Some(automata) = wanted.iter().map(PatternGoal::build_automaton).collect::<Option<Vec<_>>>() else {
+        return Vec::new();
+    };
+    let start = start::Config::new().anchored(Anchored::Yes);
+    let Ok(first) = automata.iter().map(|it| it.start_state(&start)).collect::<Result<Vec<_>, _>>() else {
+        return Vec::new();
+    };
+    let ends_well = |states: &[StateID]| {
+        automata.iter().zip(states).zip(wanted).all(|((automaton, state), wanted)| {
+            automaton.is_match_state(automaton.next_eoi_state(*state)) == wanted.must_match
+        })
+    };
+    let bytes = representative_bytes(&automata);
+    let mut reached: Vec<ReachedStates> = vec![(first.clone(), None)];
+    let mut known: FxHashSet<Vec<StateID>> = FxHashSet::from_iter([first]);
+    let mut todo = VecDeque::from([0]);
+    let mut made = Vec::new();
+    while let Some(at) = todo.pop_front() {
+        if ends_well(&reached[at].0) {
+            made.push(text_to_state(&reached, at));
+        }
+        if made.len() >= MAX_JOINT_TEXTS || reached.len() >= MAX_STATES {
+            break;
+        }
+        for &byte in &bytes {
+            let states = reached[at].0.iter().zip(&automata);
+            let next: Vec<StateID> = states.map(|(state, it)| it.next_state(*state, byte)).collect();
+            let is_lost = automata
+                .iter()
+                .zip(&next)
+                .zip(wanted)
+                .any(|((automaton, state), wanted)| wanted.must_match && automaton.is_dead_state(*state));
+            if !is_lost && known.insert(next.clone()) {
+                todo.push_back(reached.len());
+                reached.push((next, Some((at, byte))));
+            }
+        }
+    }
+    made
+}
+
+/// The text on the way to a combination.
+fn text_to_state(reached: &[ReachedStates], mut at: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    while let Some((before, byte)) = reached[at].1 {
+        text.push(byte);
+        at = before;
+    }
+    text.reverse();
+    text
+}
+
+/// A byte of each kind that some automaton tells from others: a letter or digit where there is one.
+fn representative_bytes(automata: &[dense::DFA<Vec<u32>>]) -> Vec<u8> {
+    let mut known: FxHashSet<Vec<u8>> = FxHashSet::default();
+    let usual = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z').chain(b' '..=b'~').chain(1..=0xff);
+    let classes = |byte: u8| automata.iter().map(|it| it.byte_classes().get(byte)).collect::<Vec<u8>>();
+    usual.filter(|byte| known.insert(classes(*byte))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(patterns: &[(&str, bool)]) -> Vec<String> {
+        let wanted: Vec<PatternGoal> = patterns
+            .iter()
+            .map(|(pattern, is_found)| PatternGoal {
+                pattern: pattern.as_bytes().to_vec(),
+                options: Vec::new(),
+                must_match: *is_found,
+            })
+            .collect();
+        find_joint_texts(&wanted).into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
+    }
+
+    #[test]
+    fn texts_are_found_that_several_patterns_match_and_others_do_not() {
+        assert_eq!(made(&[("^cms", true), ("prod$", true)])[0], "cmsprod");
+        assert_eq!(made(&[("^a.*b$", true), ("ccc", true), ("d{3}", true)])[0], "acccdddb");
+        assert_eq!(made(&[("^(aa)*$", true), ("^(aaa)*$", true), ("a", true)])[0], "aaaaaa");
+        assert_eq!(made(&[("^[ab]+$", true), ("a", false)])[0], "b");
+        assert!(made(&[("^a", true), ("^b", true)]).is_empty());
+        assert!(made(&[("(", true)]).is_empty());
+        assert!(made(&[("((a{300}){300}){5}", true)]).is_empty());
+    }
+}

@@ -1,0 +1,148 @@
+//! The parts of conditions that have no logic of their own.
+
+use super::goal::{Goal, WantedOutcomes, comparison_with_boolean, is_logical_operator};
+use htc_classad::{Expr, ExprKind, explain};
+
+/// A part of a condition that has no logic of its own, and what must hold of the other parts for it to decide.
+#[derive(Clone, Debug)]
+pub(super) struct ConditionLeaf {
+    /// It alone; what is wanted of it is another matter.
+    pub(super) goal: Goal,
+    pub(super) sibling_goals: Vec<Goal>,
+    /// Whether it is written to be true or false, and no text or number that something is made of.
+    pub(super) is_condition: bool,
+}
+
+/// No more parts of one expression are looked at.
+const MAX_LEAVES: usize = 400;
+/// Expressions are looked into so deep.
+const MAX_DEPTH: usize = 100;
+
+/// The parts of an expression that have no logic of their own.
+#[derive(Default)]
+pub(super) struct ConditionLeaves {
+    pub(super) leaves: Vec<ConditionLeaf>,
+    /// Whether there are more than were looked at.
+    pub(super) is_truncated: bool,
+    sibling_goals: Vec<Goal>,
+    depth: usize,
+}
+
+impl ConditionLeaves {
+    /// Those of an expression, which may be a condition itself.
+    pub(super) fn from_expr(expr: &Expr, is_condition: bool) -> Self {
+        let mut leaves = ConditionLeaves::default();
+        leaves.walk(expr, is_condition);
+        leaves
+    }
+
+    fn walk(&mut self, expr: &Expr, is_condition: bool) {
+        if self.leaves.len() >= MAX_LEAVES || self.depth >= MAX_DEPTH {
+            self.is_truncated = true;
+            return;
+        }
+        self.depth += 1;
+        match expr.kind() {
+            ExprKind::And(..) => {
+                self.add_whole(expr);
+                self.walk_operands(&explain::conjuncts(expr), WantedOutcomes::TRUE);
+            }
+            ExprKind::Or(..) => {
+                self.add_whole(expr);
+                self.walk_operands(&explain::disjuncts(expr), WantedOutcomes::FALSE_OR_UNDEFINED);
+            }
+            ExprKind::Not(operand) => self.walk(&operand, true),
+            ExprKind::Conditional(condition, first, second) => {
+                self.walk(&condition, true);
+                self.walk_with_siblings(&[Goal::new(&condition, WantedOutcomes::TRUE)], &first, is_condition);
+                self.walk_with_siblings(
+                    &[Goal::new(&condition, WantedOutcomes::FALSE)],
+                    &second,
+                    is_condition,
+                );
+            }
+            ExprKind::Compare(sign, left, right) => match comparison_with_boolean(sign, &left, &right) {
+                Some((inner, _)) if is_logical_operator(&inner) => self.walk(&inner, true),
+                _ => {
+                    self.add_leaf(expr, true);
+                    self.walk_parts(&[left, right]);
+                }
+            },
+            // `0 + (A > 1)`: what is computed of conditions.
+            ExprKind::Other(parts) | ExprKind::Call(_, parts) => {
+                self.add_leaf(expr, is_condition);
+                self.walk_parts(&parts);
+            }
+            ExprKind::Literal(_) | ExprKind::Reference | ExprKind::Select(..) => {
+                self.add_leaf(expr, is_condition)
+            }
+        }
+        self.depth -= 1;
+    }
+
+    /// Each operand, the others being such that it decides.
+    fn walk_operands(&mut self, operands: &[Expr], others: WantedOutcomes) {
+        let goals: Vec<Goal> = operands.iter().map(|expr| Goal::new(expr, others)).collect();
+        for (at, operand) in operands.iter().enumerate() {
+            let beside = [&goals[..at], &goals[at + 1..]].concat();
+            self.walk_with_siblings(&beside, operand, true);
+        }
+    }
+
+    fn walk_with_siblings(&mut self, goals: &[Goal], expr: &Expr, is_condition: bool) {
+        let before = self.sibling_goals.len();
+        self.sibling_goals.extend_from_slice(goals);
+        self.walk(expr, is_condition);
+        self.sibling_goals.truncate(before);
+    }
+
+    /// A part with logic of its own has to be true and false as a whole too: its parts one by one are not enough.
+    fn add_whole(&mut self, expr: &Expr) {
+        if self.depth > 1 {
+            self.add_leaf(expr, true);
+        }
+    }
+
+    fn walk_parts(&mut self, parts: &[Expr]) {
+        parts.iter().filter(|part| has_condition(part)).for_each(|part| self.walk(part, false));
+    }
+
+    fn add_leaf(&mut self, expr: &Expr, is_condition: bool) {
+        let goal = Goal::new(&expr.without_parentheses(), WantedOutcomes::TRUE);
+        if !goal.attributes.is_empty() || is_volatile(expr) {
+            self.leaves.push(ConditionLeaf { goal, sibling_goals: self.sibling_goals.clone(), is_condition });
+        }
+    }
+}
+
+/// Whether it gives other values at other times or by chance: no ad makes it both true and false.
+fn is_volatile(expr: &Expr) -> bool {
+    match expr.kind() {
+        ExprKind::Call(name, parts) => {
+            let by_itself = name.eq_ignore_ascii_case(b"time") || name.eq_ignore_ascii_case(b"random");
+            let now = name.eq_ignore_ascii_case(b"formatTime") && parts.is_empty();
+            by_itself || now || parts.iter().any(is_volatile)
+        }
+        ExprKind::And(a, b) | ExprKind::Or(a, b) | ExprKind::Compare(_, a, b) => {
+            is_volatile(&a) || is_volatile(&b)
+        }
+        ExprKind::Not(operand) | ExprKind::Select(operand, _) => is_volatile(&operand),
+        ExprKind::Conditional(a, b, c) => [a, b, c].iter().any(is_volatile),
+        ExprKind::Other(parts) => parts.iter().any(is_volatile),
+        ExprKind::Literal(_) | ExprKind::Reference => false,
+    }
+}
+
+/// Whether an expression is written to be true or false, or has a part that is.
+fn has_condition(expr: &Expr) -> bool {
+    match expr.kind() {
+        ExprKind::And(..)
+        | ExprKind::Or(..)
+        | ExprKind::Not(_)
+        | ExprKind::Conditional(..)
+        | ExprKind::Compare(..) => true,
+        ExprKind::Call(_, parts) | ExprKind::Other(parts) => parts.iter().any(has_condition),
+        ExprKind::Select(base, _) => has_condition(&base),
+        ExprKind::Literal(_) | ExprKind::Reference => false,
+    }
+}

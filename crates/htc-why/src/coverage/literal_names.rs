@@ -1,0 +1,98 @@
+//! The attributes that the statements of a transform speak of.
+
+use std::collections::BTreeSet;
+
+use super::pattern_texts;
+use htc_base::text::caseless;
+use htc_classad::{AttrName, Dialect, Expr, references};
+use htc_config::macro_reference::{MacroFunction, next_reference};
+use htc_transform::Transform;
+use htc_transform::TransformStatement;
+use htc_transform::attribute_pattern::is_attribute_name;
+use htc_transform::{CommandAttribute, CommandKeyword, TransformCommand};
+
+/// The attributes that a transform's statements look at or change, those that its patterns may match among them.
+pub fn attributes_mentioned_by(transform: &Transform) -> BTreeSet<AttrName> {
+    let mut spoken = LiteralNames::default();
+    for (line, statement) in transform.statements() {
+        spoken.add_macros(&line.text);
+        match statement {
+            TransformStatement::Command(Ok(command)) => spoken.add_command(&command),
+            TransformStatement::Condition => {
+                let condition = line.text.splitn(2, |byte| *byte == b' ').nth(1).unwrap_or_default();
+                spoken.add_expression(condition);
+                // `if defined MY.x`.
+                let words = condition.split(u8::is_ascii_whitespace);
+                words
+                    .filter(|word| caseless::starts_with(word, b"MY."))
+                    .for_each(|word| spoken.add_name(&word[3..]));
+            }
+            TransformStatement::Assign(assignment) => spoken.add_expression(&assignment.value),
+            _ => {}
+        }
+    }
+    spoken.names
+}
+
+#[derive(Default)]
+struct LiteralNames {
+    names: BTreeSet<AttrName>,
+}
+
+impl LiteralNames {
+    fn add_command(&mut self, command: &TransformCommand) {
+        match &command.attribute {
+            Some(CommandAttribute::Name { name, .. }) if command.keyword != CommandKeyword::EvalMacro => {
+                self.add_name(name)
+            }
+            Some(CommandAttribute::Pattern(pattern)) => self.add_pattern(&pattern.regex),
+            _ => {}
+        }
+        if matches!(command.keyword, CommandKeyword::Copy | CommandKeyword::Rename) {
+            self.add_name(&command.value);
+        } else {
+            self.add_expression(&command.value);
+        }
+    }
+
+    /// Names in what may be an expression.
+    fn add_expression(&mut self, text: &[u8]) {
+        if let Ok((expr, _)) = Expr::parse_prefix(text, Dialect::new_syntax()) {
+            references::mentioned_attributes(&expr).iter().for_each(|name| self.add_name(name.as_bytes()));
+        }
+    }
+
+    /// `$(MY.x)`.
+    fn add_macros(&mut self, text: &[u8]) {
+        let mut at = 0;
+        while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
+            at = found.dollar + 2;
+            if found.function == MacroFunction::Plain {
+                let name = found.name_and_default(text).0;
+                if caseless::starts_with(name, b"MY.") {
+                    self.add_name(&name[3..]);
+                }
+            }
+        }
+    }
+
+    fn add_name(&mut self, name: &[u8]) {
+        let name = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+        if is_attribute_name(name) {
+            self.names.insert(name.into());
+        }
+    }
+
+    /// Names that a pattern may match, and some that it may not.
+    fn add_pattern(&mut self, regex: &[u8]) {
+        const MAX_PATTERN_NAMES: usize = 16;
+        let names = pattern_texts::generate_texts(regex).into_iter().filter(|text| is_attribute_name(text));
+        names.take(MAX_PATTERN_NAMES).for_each(|name| self.add_name(&name));
+        for run in regex.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).filter(|run| !run.is_empty()) {
+            self.add_name(run);
+            self.add_name(&[run, b"X1"].concat());
+            self.add_name(&[b"Y", run].concat());
+        }
+        self.add_name(b"Z");
+    }
+}

@@ -1,0 +1,464 @@
+//! Ads made from conditions: such that each part of each condition is true in one and not in another, while the rest of the
+//! condition lets it decide, with values at, below and above what they are compared with.
+//!
+//! Two rule sets that differ in a condition are told apart by such ads, where ads of chance are not: a text that a pattern
+//! matches, a time an hour ago, a number between 4000 and 4001. What could not be reached is known by name, so that "no difference"
+//! is never said of conditions that were not tried.
+//!
+//! `spoken` is what rules name, `seen` what was met while they ran, `goal` is what is wanted of expressions, `leaves` are their parts,
+//! `pool`, `values`, `pattern` and `joined` are what attributes are tried with, `solve` finds ads.
+
+mod goal;
+mod joint_patterns;
+mod leaves;
+mod literal_names;
+mod pattern_texts;
+mod solver;
+mod transform_observations;
+mod trial_values;
+mod value_pool;
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+pub use goal::{Goal, WantedOutcomes};
+pub use literal_names::attributes_mentioned_by;
+pub use transform_observations::TransformObservations;
+
+use self::leaves::ConditionLeaves;
+use self::solver::{AdSolver, SearchStrategy, SolveOutcome, assign_value};
+use self::trial_values::TrialValue;
+use self::value_pool::{PartValues, ValuePool};
+use htc_base::world::World;
+use htc_classad::{AttrName, ClassAd, Expr, format};
+
+/// An expression that decides something, or in which something is decided.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// What it is called in messages, such as `route A: REQUIREMENTS`.
+    pub name: String,
+    /// The expression. It sees one ad.
+    pub expr: Expr,
+    /// Whether it is a condition itself, and not a value with conditions in it.
+    pub is_condition: bool,
+    /// What must hold for it to be asked at all.
+    pub preconditions: Vec<Goal>,
+    /// Whether both sides are known to ask the same and to go on in the same way: then it need not be reached.
+    pub is_same_in_both: bool,
+}
+
+/// Attributes that something looks at without comparing them.
+#[derive(Clone, Debug)]
+pub struct ReferencedAttributes {
+    /// The attributes.
+    pub attributes: BTreeSet<AttrName>,
+    /// What must hold for it to be asked at all.
+    pub preconditions: Vec<Goal>,
+    /// Whether both sides are known to do the same with them.
+    pub is_same_in_both: bool,
+}
+
+/// What one side asks of a job and the other does not: jobs that meet the first all, and of the second one.
+#[derive(Clone, Debug)]
+pub struct OpposedGoals {
+    /// What it is called in messages.
+    pub name: String,
+    /// All of these.
+    pub all_of: Vec<Goal>,
+    /// One of these.
+    pub one_of: Vec<Goal>,
+}
+
+/// Conditions, and which of their parts have been true and not true so far.
+pub struct ConditionCoverage<'a> {
+    world: &'a dyn World,
+    base: ClassAd,
+    /// Which ads can be: no others are tried.
+    is_possible: fn(&ClassAd) -> bool,
+    conditions: Vec<TrackedCondition>,
+    names: Vec<ReferencedAttributes>,
+    opposed: Vec<OpposedGoals>,
+    /// How many of both, and of what is opposed, have been tried.
+    tried_counts: (usize, usize, usize),
+    /// What is opposed where there were too many ways to try.
+    given_up_names: Vec<String>,
+    /// So many evaluations were spent on finding ads.
+    evaluations_spent: usize,
+    value_pool: ValuePool,
+    /// Hashes of the ads, so that nothing is done twice.
+    known_hashes: FxHashSet<u64>,
+    /// Conditions by the hash of what they are.
+    condition_by_hash: FxHashMap<u64, usize>,
+    /// Some of the ads, for those made by chance.
+    kept_ads: Vec<ClassAd>,
+}
+
+/// A condition with what was seen of it.
+struct TrackedCondition {
+    condition: Condition,
+    leaves: ConditionLeaves,
+    /// The values that each part has for its attributes.
+    leaf_values: Vec<PartValues>,
+    /// Of the whole and then of each part: whether it was true, and whether it was not.
+    outcomes_seen: Vec<[bool; 2]>,
+    /// Whether both sides ask it: then what others compare its attributes with is of no account.
+    is_shared: bool,
+}
+
+/// With so many values of other conditions the parts of one condition are tried together, for each attribute.
+const MAX_TRIALS: usize = 10_000;
+/// With so many parts of conditions in all, those that are the same on both sides are tried too: what is different may have an
+/// effect there that reading does not show. With more it would take minutes.
+const MAX_PARTS_TO_TRY_SHARED: usize = 200;
+/// So many ads are kept for chance to change.
+const MAX_KEPT_ADS: usize = 400;
+
+impl<'a> ConditionCoverage<'a> {
+    /// Nothing yet; ads will be made of `base` and are evaluated in `world`.
+    pub fn new(base: ClassAd, world: &'a dyn World) -> Self {
+        ConditionCoverage {
+            world,
+            kept_ads: vec![base.clone()],
+            base,
+            is_possible: |_| true,
+            conditions: Vec::new(),
+            names: Vec::new(),
+            opposed: Vec::new(),
+            tried_counts: (0, 0, 0),
+            given_up_names: Vec::new(),
+            evaluations_spent: 0,
+            value_pool: ValuePool::default(),
+            known_hashes: FxHashSet::default(),
+            condition_by_hash: FxHashMap::default(),
+        }
+    }
+
+    /// Tries only ads that can be.
+    #[must_use]
+    pub fn only_possible(mut self, possible: fn(&ClassAd) -> bool) -> Self {
+        self.is_possible = possible;
+        self
+    }
+
+    /// Takes in a condition, once.
+    pub fn add_condition(&mut self, condition: Condition) {
+        let text = format!("{} {}", condition.expr, format_goals(&condition.preconditions));
+        if let Some(at) = self.condition_by_hash.get(&hash_bytes(text.as_bytes())) {
+            self.conditions[*at].is_shared = true;
+            return;
+        }
+        self.condition_by_hash.insert(hash_bytes(text.as_bytes()), self.conditions.len());
+        let leaves = ConditionLeaves::from_expr(&condition.expr, condition.is_condition);
+        let own = leaves.leaves.iter().map(|leaf| self.value_pool.add_part(&leaf.goal, self.world)).collect();
+        let seen = vec![[false; 2]; leaves.leaves.len() + 1];
+        self.conditions.push(TrackedCondition {
+            condition,
+            leaves,
+            leaf_values: own,
+            outcomes_seen: seen,
+            is_shared: false,
+        });
+    }
+
+    /// Takes in attributes that are only looked at, once.
+    pub fn add_attributes(&mut self, names: ReferencedAttributes) {
+        let text = format!("{:?} {}", names.attributes, format_goals(&names.preconditions));
+        if self.known_hashes.insert(hash_bytes(text.as_bytes())) {
+            names.attributes.iter().for_each(|name| self.value_pool.add_attribute(name));
+            self.names.push(names);
+        }
+    }
+
+    /// Takes in what one side asks and the other does not.
+    pub fn add_opposed(&mut self, opposed: OpposedGoals) {
+        self.opposed.push(opposed);
+    }
+
+    /// Hands an ad for each part of each condition taken in since the last call to `try_out`, until that says that it is enough.
+    fn try_each_part(&mut self, try_out: &mut dyn FnMut(&ClassAd) -> bool) {
+        while self.tried_counts.2 < self.opposed.len() {
+            let ads = self.opposing_ads(self.tried_counts.2);
+            self.tried_counts.2 += 1;
+            if !self.try_ads(&ads, try_out) {
+                return;
+            }
+        }
+        let leaves_out = self.skips_shared_parts();
+        while self.tried_counts.0 < self.conditions.len() {
+            let at = self.tried_counts.0;
+            self.tried_counts.0 += 1;
+            if leaves_out && self.conditions[at].condition.is_same_in_both {
+                continue;
+            }
+            for leaf in 0..self.conditions[at].leaves.leaves.len() {
+                let ads = self.deciding_ads(at, leaf);
+                if !self.try_ads(&ads, try_out) {
+                    return;
+                }
+            }
+        }
+        while self.tried_counts.1 < self.names.len() {
+            let at = self.tried_counts.1;
+            self.tried_counts.1 += 1;
+            if leaves_out && self.names[at].is_same_in_both {
+                continue;
+            }
+            let ads = self.attribute_sweep_ads(at);
+            if !self.try_ads(&ads, try_out) {
+                return;
+            }
+        }
+    }
+
+    /// Whether there is so much to try that what both sides have in common is left out.
+    fn skips_shared_parts(&self) -> bool {
+        self.conditions.iter().map(|tested| tested.leaves.leaves.len()).sum::<usize>()
+            > MAX_PARTS_TO_TRY_SHARED
+    }
+
+    fn solver(&self) -> AdSolver<'_> {
+        AdSolver {
+            world: self.world,
+            value_pool: &self.value_pool,
+            evaluations_spent: Cell::new(self.evaluations_spent),
+        }
+    }
+
+    fn try_ads(&mut self, ads: &[ClassAd], try_out: &mut dyn FnMut(&ClassAd) -> bool) -> bool {
+        ads.iter().all(|ad| {
+            if !(self.is_possible)(ad) || !self.known_hashes.insert(hash_bytes(&format::long::print(ad))) {
+                return true;
+            }
+            if self.kept_ads.len() < MAX_KEPT_ADS {
+                self.kept_ads.push(ad.clone());
+            }
+            self.record_ad(ad);
+            try_out(ad)
+        })
+    }
+
+    /// Takes note of what an ad makes of the conditions.
+    pub fn record_ad(&mut self, ad: &ClassAd) {
+        for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &mut self.conditions {
+            let exprs =
+                std::iter::once(&condition.expr).chain(leaves.leaves.iter().map(|leaf| &leaf.goal.expr));
+            for (expr, seen) in exprs.zip(seen).filter(|(_, seen)| **seen != [true; 2]) {
+                let is_true = goal::evaluate(expr, ad, self.world).truth() == Some(true);
+                seen[usize::from(!is_true)] = true;
+            }
+        }
+    }
+
+    /// Ads in which one part of a condition decides: it is true and not true, and its attributes have each of their values.
+    fn deciding_ads(&mut self, condition: usize, at: usize) -> Vec<ClassAd> {
+        let solver = self.solver();
+        let TrackedCondition { condition, leaves, leaf_values: own, is_shared, .. } =
+            &self.conditions[condition];
+        let leaf = &leaves.leaves[at];
+        let around = [&condition.preconditions[..], &leaf.sibling_goals].concat();
+        let with = |want| {
+            let wanted = [Goal { wanted: want, ..leaf.goal.clone() }];
+            // Where the rest cannot be had, the part alone is better than nothing.
+            [&around[..], &leaf.sibling_goals, &[]].into_iter().find_map(|beside| {
+                solver.solve(&[beside, &wanted].concat(), &self.base, (&[], SearchStrategy::Usual)).into_ad()
+            })
+        };
+        let mut ads: Vec<ClassAd> =
+            [WantedOutcomes::TRUE, WantedOutcomes::NOT_TRUE].into_iter().filter_map(with).collect();
+        let found = ads.clone();
+        for (name, own) in own[at].iter() {
+            let own = own.plain.iter().chain(&own.near);
+            let trials: Vec<&TrialValue> = if *is_shared {
+                own.collect()
+            } else {
+                // All conditions together may speak of very many values: each part takes its share of them.
+                let pool = self.value_pool.values_of(name);
+                let step = (pool.count() * leaves.leaves.len()).div_ceil(MAX_TRIALS).max(1);
+                own.chain(self.value_pool.values_of(name).skip(at % step).step_by(step)).collect()
+            };
+            ads.extend(
+                found.iter().flat_map(|ad| ads_with_each_value(&solver, &around, ad, (name, &trials))),
+            );
+        }
+        self.evaluations_spent = solver.evaluations_spent.take();
+        ads
+    }
+
+    /// Ads with a value of each kind for each attribute.
+    fn attribute_sweep_ads(&mut self, names: usize) -> Vec<ClassAd> {
+        let solver = self.solver();
+        let ReferencedAttributes { attributes: names, preconditions: within, .. } = &self.names[names];
+        let Some(ad) = solver.solve(within, &self.base, (&[], SearchStrategy::Usual)).into_ad() else {
+            return Vec::new();
+        };
+        let trials = trial_values::one_of_each_kind();
+        let trials: Vec<&TrialValue> = trials.iter().collect();
+        let swept = names.iter().flat_map(|name| ads_with_each_value(&solver, within, &ad, (name, &trials)));
+        let ads = std::iter::once(ad.clone()).chain(swept).collect();
+        self.evaluations_spent = solver.evaluations_spent.take();
+        ads
+    }
+
+    /// Ads with which one side does what the other does not.
+    fn opposing_ads(&mut self, at: usize) -> Vec<ClassAd> {
+        let solver = self.solver();
+        let OpposedGoals { name, all_of: all, one_of: one } = &self.opposed[at];
+        let mut ads = Vec::new();
+        let mut gave_up = false;
+        for goal in one {
+            match solver.solve(
+                &[&all[..], std::slice::from_ref(goal)].concat(),
+                &self.base,
+                (&[], SearchStrategy::Thorough),
+            ) {
+                SolveOutcome::Found(ad) => ads.push(ad),
+                SolveOutcome::Impossible => {}
+                SolveOutcome::GaveUp => gave_up = true,
+            }
+        }
+        let given_up = gave_up.then(|| name.clone());
+        self.evaluations_spent = solver.evaluations_spent.take();
+        self.given_up_names.extend(given_up);
+        ads
+    }
+
+    /// Tries the ads of all conditions, and then `chance` ads made by chance, until `try_out` says that it is enough. `evaluated` takes
+    /// in what was met meanwhile: of expressions behind a condition that is the next round.
+    pub fn search(
+        &mut self,
+        (seeds, chance): (&[ClassAd], usize),
+        random: &mut SeededRandom,
+        try_out: &mut dyn FnMut(&ClassAd) -> bool,
+        evaluated: &dyn Fn(&mut ConditionCoverage<'_>),
+    ) {
+        const ROUNDS: usize = 3;
+        let mut go_on = true;
+        for _ in 0..ROUNDS {
+            self.try_each_part(&mut |ad| {
+                go_on = go_on && try_out(ad);
+                go_on
+            });
+            evaluated(self);
+        }
+        for _ in 0..chance {
+            if !go_on {
+                return;
+            }
+            let ad = self.random_ad(seeds, &mut |end| random.number_below(end));
+            if !(self.is_possible)(&ad) {
+                continue;
+            }
+            self.record_ad(&ad);
+            go_on = try_out(&ad);
+        }
+    }
+
+    /// An ad made by chance: one that was tried, or of `seeds`, with up to four attributes of other values.
+    fn random_ad(&self, seeds: &[ClassAd], below: &mut dyn FnMut(usize) -> usize) -> ClassAd {
+        let from = if !seeds.is_empty() && below(3) > 0 { seeds } else { &self.kept_ads };
+        let mut ad = from[below(from.len())].clone();
+        let names: Vec<&AttrName> = self.value_pool.attributes().collect();
+        for _ in 0..names.len().min(below(4) + 1) {
+            let name = names[below(names.len())];
+            let trials: Vec<&TrialValue> = self.value_pool.values_of(name).collect();
+            assign_value(&mut ad, name, trials[below(trials.len())]);
+        }
+        ad
+    }
+
+    /// What was never true, or never anything but true, by name: then a difference there was not looked for.
+    pub fn unreached_parts(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &self.conditions {
+            if condition.is_same_in_both {
+                continue;
+            }
+            let name = &condition.name;
+            let mut line = |part: String, seen: &[bool; 2]| {
+                let missing = match seen {
+                    [true, true] => return true,
+                    [false, true] => "true",
+                    [true, false] => "anything but true",
+                    [false, false] => "asked",
+                };
+                lines.push(format!("{name}: {part}no job was found for which it is {missing}"));
+                false
+            };
+            let parts = leaves.leaves.iter().zip(&seen[1..]).filter(|(leaf, _)| leaf.is_condition);
+            let all =
+                parts.fold(true, |all, (leaf, seen)| line(format!("`{}`: ", leaf.goal.expr), seen) && all);
+            if all && condition.is_condition && !leaves.leaves.is_empty() {
+                line(String::new(), &seen[0]);
+            }
+            if leaves.is_truncated {
+                lines.push(format!("{name}: it has more parts than are looked at"));
+            }
+        }
+        lines.extend(
+            self.given_up_names.iter().map(|name| format!("{name}: there are too many ways to try them all")),
+        );
+        lines
+    }
+
+    /// How many conditions there are that are not the same for every ad.
+    pub fn condition_count(&self) -> usize {
+        self.conditions.iter().filter(|tested| !tested.leaves.leaves.is_empty()).count()
+    }
+
+    /// How many of them were not tried, since they are the same on both sides and there are very many.
+    pub fn skipped_count(&self) -> usize {
+        let alike = self.conditions.iter().filter(|tested| tested.condition.is_same_in_both);
+        if self.skips_shared_parts() {
+            alike.filter(|tested| !tested.leaves.leaves.is_empty()).count()
+        } else {
+            0
+        }
+    }
+}
+
+/// The ad with each value of an attribute, the goals being met where they can be.
+fn ads_with_each_value(
+    solver: &AdSolver<'_>,
+    goals: &[Goal],
+    ad: &ClassAd,
+    (name, trials): (&AttrName, &[&TrialValue]),
+) -> Vec<ClassAd> {
+    let with = |trial| {
+        let mut ad = ad.clone();
+        assign_value(&mut ad, name, trial);
+        if solver.are_all_met(goals, &ad) {
+            Some(ad)
+        } else {
+            solver.solve(goals, &ad, (&[name], SearchStrategy::Quick)).into_ad()
+        }
+    };
+    trials.iter().copied().filter_map(with).collect()
+}
+
+/// Goals as a text that tells them from others.
+fn format_goals(goals: &[Goal]) -> String {
+    goals.iter().map(|goal| format!("{:?} {}\n", goal.wanted, goal.expr)).collect()
+}
+
+/// A small generator of numbers (xorshift64*): the same seed gives the same ads.
+pub struct SeededRandom(pub u64);
+
+impl SeededRandom {
+    /// A number below `end`, 0 for an `end` of 0.
+    pub fn number_below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        usize::try_from(high).unwrap_or_default() % end.max(1)
+    }
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
+}

@@ -1,0 +1,260 @@
+//! Texts that a regular expression matches, and texts that it only just does not.
+//!
+//! The pattern is read with the `regex-syntax` crate, whose language is nearly PCRE's; what is PCRE's alone is written as the
+//! nearest thing. That may be wrong: whoever takes the texts evaluates the condition on each.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// So many texts are made of one pattern.
+const MAX_TEXTS: usize = 160;
+/// They are no longer than this, in bytes: PCRE2 takes no pattern that repeats something more often.
+const MAX_TEXT_BYTES: usize = 1 << 16;
+/// So many bytes are written for one pattern.
+const MAX_TOTAL_BYTES: usize = 1 << 22;
+
+/// Texts made from a pattern: first those that it is meant to match, each with one part another way, then those with something
+/// more, less or other than that.
+pub(super) fn generate_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let mut made = generate_varied_matches(pattern);
+    let around: Vec<Vec<u8>> =
+        made.iter().take(4).filter(|text| text.len() <= 4096).flat_map(|text| near_misses(text)).collect();
+    made.extend(around);
+    made
+}
+
+/// A few texts that a pattern is meant to match.
+pub(super) fn usual_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let mut made = generate_varied_matches(pattern);
+    made.truncate(4);
+    made
+}
+
+fn generate_varied_matches(pattern: &[u8]) -> Vec<Vec<u8>> {
+    parse_pattern(pattern, ParserBuilder::new())
+        .map(|hir| TextGenerator { bytes_left: MAX_TOTAL_BYTES }.texts_for(&hir).texts)
+        .unwrap_or_default()
+}
+
+/// The pattern as the crate reads it, or what comes nearest; `None` where it reads nothing of the kind.
+pub(super) fn parse_pattern(pattern: &[u8], mut options: ParserBuilder) -> Option<Hir> {
+    let pattern = std::str::from_utf8(pattern).ok()?;
+    options.unicode(false).utf8(false);
+    let parse = |text: &str| options.build().parse(text).ok();
+    parse(pattern).or_else(|| parse(&simplify_pattern(pattern)))
+}
+
+/// Texts of a part, bounded in number and length.
+#[derive(Default)]
+struct BoundedTexts {
+    texts: Vec<Vec<u8>>,
+}
+
+impl BoundedTexts {
+    fn is_full(&self) -> bool {
+        self.texts.len() >= MAX_TEXTS
+    }
+
+    fn first_text(&self) -> &[u8] {
+        self.texts.first().map_or(b"", Vec::as_slice)
+    }
+}
+
+/// Makes texts of a pattern.
+struct TextGenerator {
+    /// So many bytes may still be written.
+    bytes_left: usize,
+}
+
+impl TextGenerator {
+    fn push_parts(&mut self, made: &mut BoundedTexts, parts: &[&[u8]]) {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if !made.is_full() && length <= MAX_TEXT_BYTES && length <= self.bytes_left {
+            self.bytes_left -= length;
+            made.texts.push(parts.concat());
+        }
+    }
+
+    /// A part so many times, and another one before it.
+    fn push_repeated(&mut self, made: &mut BoundedTexts, (before, part): (&[u8], &[u8]), times: usize) {
+        if before.len() + part.len().saturating_mul(times) <= MAX_TEXT_BYTES {
+            self.push_parts(made, &[before, &part.repeat(times)]);
+        }
+    }
+
+    /// The usual text of a part, and then the others with one thing changed in each.
+    fn texts_for(&mut self, hir: &Hir) -> BoundedTexts {
+        let mut made = BoundedTexts::default();
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => self.push_parts(&mut made, &[]),
+            HirKind::Literal(literal) => self.push_parts(&mut made, &[&literal.0]),
+            HirKind::Class(class) => {
+                class_characters(class).iter().for_each(|text| self.push_parts(&mut made, &[text]))
+            }
+            HirKind::Capture(capture) => return self.texts_for(&capture.sub),
+            HirKind::Alternation(parts) => {
+                let all: Vec<BoundedTexts> = parts.iter().map(|part| self.texts_for(part)).collect();
+                let first = all.iter().filter_map(|part| part.texts.first());
+                let texts = first.chain(all.iter().flat_map(|part| part.texts.iter().skip(1)));
+                texts.take(MAX_TEXTS).for_each(|text| self.push_parts(&mut made, &[text]));
+            }
+            HirKind::Repetition(repetition) => {
+                let (least, most) = (repetition.min as usize, repetition.max.map(|most| most as usize));
+                let once = self.texts_for(&repetition.sub);
+                let usual = least.max(usize::from(most != Some(0)));
+                let counts = [
+                    Some(usual),
+                    Some(least),
+                    least.checked_sub(1),
+                    most,
+                    most.map(|most| most.saturating_add(1)),
+                ];
+                for count in counts.into_iter().flatten() {
+                    self.push_repeated(&mut made, (b"", once.first_text()), count);
+                }
+                // One of the repeated parts another way.
+                for part in once.texts.iter().skip(1) {
+                    self.push_repeated(&mut made, (part, once.first_text()), usual.max(1) - 1);
+                }
+            }
+            HirKind::Concat(parts) => self.push_concatenations(parts, &mut made),
+        }
+        made
+    }
+
+    fn push_concatenations(&mut self, parts: &[Hir], made: &mut BoundedTexts) {
+        let all: Vec<BoundedTexts> = parts.iter().map(|part| self.texts_for(part)).collect();
+        let usual: Vec<&[u8]> = all.iter().map(BoundedTexts::first_text).collect();
+        self.push_parts(made, &usual);
+        for (at, part) in all.iter().enumerate() {
+            for other in part.texts.iter().skip(1) {
+                if made.is_full() {
+                    return;
+                }
+                let mut texts = usual.clone();
+                texts[at] = other;
+                self.push_parts(made, &texts);
+            }
+        }
+    }
+}
+
+/// A text with one character more, less or other, and in the other case.
+pub(super) fn near_misses(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut made = vec![
+        [text, b"x"].concat(),
+        [b"x", text].concat(),
+        [b"x", text, b"x"].concat(),
+        text.iter().map(|&byte| swap_case(byte)).collect(),
+    ];
+    let places = (0..text.len()).step_by((text.len() / 12).max(1));
+    for at in places.chain(text.len().checked_sub(1)) {
+        let mut other = text.to_vec();
+        other[at] = if other[at] == b'~' { b'}' } else { b'~' };
+        made.push(other);
+        made.push([&text[..at], &text[at + 1..]].concat());
+    }
+    made
+}
+
+fn swap_case(byte: u8) -> u8 {
+    if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
+}
+
+/// Of a class: a letter or digit if it has one, then the ends of its ranges and what stands beside them.
+fn class_characters(class: &Class) -> Vec<Vec<u8>> {
+    let ranges: Vec<(u8, u8)> = match class {
+        Class::Bytes(class) => class.iter().map(|range| (range.start(), range.end())).collect(),
+        Class::Unicode(class) => {
+            let byte = |c: char| u8::try_from(u32::from(c)).unwrap_or(0x7f).min(0x7f);
+            class.iter().map(|range| (byte(range.start()), byte(range.end()))).collect()
+        }
+    };
+    let is_in = |byte: u8| ranges.iter().any(|&(from, to)| (from..=to).contains(&byte));
+    let usual =
+        (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9').chain(b' '..=b'~').find(|&byte| is_in(byte));
+    let mut bytes: Vec<u8> = usual.into_iter().collect();
+    for &(from, to) in ranges.iter().take(8) {
+        bytes.extend([from, to].into_iter().filter(|byte| (b' '..=b'~').contains(byte)));
+        bytes.extend(
+            [from.wrapping_sub(1), to.wrapping_add(1)].into_iter().filter(|b| (b' '..=b'~').contains(b)),
+        );
+    }
+    bytes.dedup();
+    bytes.into_iter().map(|byte| vec![byte]).collect()
+}
+
+/// The pattern without what the crate does not know: what is looked for ahead or behind becomes a part that may be there,
+/// references back are left out, and nothing is possessive.
+fn simplify_pattern(pattern: &str) -> String {
+    let mut out = String::new();
+    // Of each group that is open whether it is one that may be there.
+    let mut groups: Vec<bool> = Vec::new();
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        let ahead = ["(?=", "(?!", "(?<=", "(?<!"].into_iter().find(|mark| rest.starts_with(mark));
+        if let Some(mark) = ahead {
+            groups.push(true);
+            out.push_str("(?:");
+            length = mark.len();
+        } else if rest.starts_with("(?>") {
+            groups.push(false);
+            out.push_str("(?:");
+            length = 3;
+        } else if first == '\\' {
+            let next = rest[1..].chars().next().unwrap_or('\\');
+            length = 1 + next.len_utf8().min(rest.len() - 1);
+            match next {
+                '1'..='9' | 'K' | 'G' => {}
+                'Z' => out.push_str("\\z"),
+                'h' => out.push_str("[ \\t]"),
+                'R' => out.push_str("\\n"),
+                _ => out.push_str(&rest[..length]),
+            }
+        } else {
+            match first {
+                '(' => groups.push(false),
+                '+' if out.ends_with(['+', '*', '?', '}']) && !out.ends_with("\\+") => {
+                    rest = &rest[1..];
+                    continue;
+                }
+                _ => {}
+            }
+            out.push(first);
+            if first == ')' && groups.pop() == Some(true) {
+                out.push('?');
+            }
+        }
+        rest = &rest[length..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(pattern: &str) -> Vec<String> {
+        generate_texts(pattern.as_bytes()).into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
+    }
+
+    #[test]
+    fn texts_of_a_pattern_are_matched_by_it_and_others_only_just_not() {
+        for (pattern, expected) in [
+            ("^usatlas", &["usatlas", "xusatlas", "usatlasx", "USATLAS"][..]),
+            ("^us(atlas|cms)[0-9]{2,3}$", &["usatlas00", "uscms00", "usatlas0", "usatlas000", "usatlas0000"]),
+            ("/Role=(pilot|production)", &["/Role=pilot", "/Role=production"]),
+            ("[a-m]1?", &["a1", "m1", "n1", "a"]),
+            (r"^(?!root)\w+$", &["roota", "a"]),
+            (r"^a++b\Z", &["ab"]),
+            (r"\.edu$", &[".edu", "x.edu", ".edux"]),
+        ] {
+            let made = made(pattern);
+            for text in expected {
+                assert!(made.iter().any(|other| other == text), "{text} of {pattern}: {made:?}");
+            }
+        }
+        assert!(made("(").is_empty());
+    }
+}

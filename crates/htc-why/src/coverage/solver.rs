@@ -1,0 +1,333 @@
+//! Looking for an ad that meets several goals at once.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use bstr::BString;
+
+use super::goal::{Goal, GoalSplit};
+use super::joint_patterns::PatternGoal;
+use super::trial_values::{self, TrialValue};
+use super::value_pool::{PartValues, ValuePool};
+use htc_base::world::World;
+use htc_classad::{AttrName, ClassAd, Expr};
+
+/// Looks for ads.
+pub(super) struct AdSolver<'a> {
+    pub(super) world: &'a dyn World,
+    pub(super) value_pool: &'a ValuePool,
+    /// The evaluations spent so far, on all ads.
+    pub(super) evaluations_spent: Cell<usize>,
+}
+
+/// How an ad is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SearchStrategy {
+    /// Where another ad serves as well: from what there is to what is wanted.
+    Quick,
+    /// Where it is likely that there is one: in that way first.
+    Usual,
+    /// Where it is likely that there is none: until that is known.
+    Thorough,
+}
+
+/// What came of looking for an ad.
+pub(super) enum SolveOutcome {
+    /// It meets all goals.
+    Found(ClassAd),
+    /// With the values that are tried there is none.
+    Impossible,
+    /// There were too many ways to try them all.
+    GaveUp,
+}
+
+impl SolveOutcome {
+    pub(super) fn into_ad(self) -> Option<ClassAd> {
+        if let SolveOutcome::Found(ad) = self { Some(ad) } else { None }
+    }
+}
+
+/// So many evaluations are spent on one ad, as long as all together took fewer than `GENEROUS`.
+const MAX_EVALUATIONS: usize = 30_000;
+const GENEROUS_EVALUATIONS: usize = 2_000_000;
+/// The values of so many other goals are tried for an attribute.
+const MAX_OTHER_GOALS: usize = 64;
+/// So many patterns are joined.
+const MAX_PATTERNS: usize = 8;
+/// So many values of one part are gone on with.
+const MAX_WAYS: usize = 48;
+
+/// A search under way: attributes that were given a value keep it.
+#[derive(Clone)]
+struct SearchState {
+    goals: Vec<Goal>,
+    ad: ClassAd,
+    fixed_attributes: BTreeSet<AttrName>,
+    order: GoalOrder,
+}
+
+impl SearchState {
+    /// The goals with others in place of one of them; `None` where two contradict one another.
+    fn replace_goal(&self, at: usize, others: Vec<Goal>, left: &Cell<usize>) -> Option<Vec<Goal>> {
+        // That costs about as much as evaluating all of them.
+        left.set(left.get().saturating_sub(self.goals.len()));
+        if left.get() == 0 {
+            return None;
+        }
+        let mut goals = self.goals.clone();
+        goals.remove(at);
+        others.into_iter().all(|goal| goal.flatten_into(&mut goals)).then_some(goals)
+    }
+}
+
+/// When a goal that can be met in several ways is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GoalOrder {
+    /// When it is not met as it is.
+    AsNeeded,
+    /// Before any attribute is given a value.
+    ChoicesFirst,
+}
+
+/// Gives an attribute a value.
+pub(super) fn assign_value(ad: &mut ClassAd, name: &AttrName, trial: &TrialValue) {
+    match trial {
+        Some(value) => ad.insert(name.clone(), value.clone()),
+        None => {
+            ad.remove(name.as_bytes());
+        }
+    }
+}
+
+impl AdSolver<'_> {
+    /// An ad that meets all goals, made of `ad` with as few other values as it takes; those of the attributes `kept` stay.
+    pub(super) fn solve(
+        &self,
+        goals: &[Goal],
+        ad: &ClassAd,
+        (kept, effort): (&[&AttrName], SearchStrategy),
+    ) -> SolveOutcome {
+        let mut flat = Vec::new();
+        if !goals.iter().cloned().all(|goal| goal.flatten_into(&mut flat)) {
+            return SolveOutcome::Impossible;
+        }
+        let given: BTreeSet<AttrName> = kept.iter().map(|name| (*name).clone()).collect();
+        let is_generous = self.evaluations_spent.get() < GENEROUS_EVALUATIONS;
+        if effort == SearchStrategy::Quick && !is_generous {
+            return SolveOutcome::GaveUp;
+        }
+        let evaluations = if is_generous { MAX_EVALUATIONS } else { MAX_EVALUATIONS / 3 };
+        let mut is_all = true;
+        let mut orders = vec![GoalOrder::AsNeeded, GoalOrder::ChoicesFirst];
+        match effort {
+            SearchStrategy::Thorough => orders.reverse(),
+            SearchStrategy::Quick => orders.truncate(1),
+            SearchStrategy::Usual if flat.iter().all(|goal| goal.way_count == 0) => orders.truncate(1),
+            SearchStrategy::Usual => {}
+        }
+        for order in orders {
+            let search =
+                SearchState { goals: flat.clone(), ad: ad.clone(), fixed_attributes: given.clone(), order };
+            let left = Cell::new(evaluations);
+            let found = self.continue_search(search, &left);
+            self.evaluations_spent.set(self.evaluations_spent.get() + evaluations - left.get());
+            if let Some(ad) = found {
+                return SolveOutcome::Found(ad);
+            }
+            is_all = left.get() > 0;
+            if is_all && order == GoalOrder::ChoicesFirst {
+                break;
+            }
+        }
+        if is_all { SolveOutcome::Impossible } else { SolveOutcome::GaveUp }
+    }
+
+    /// Whether all goals are met.
+    pub(super) fn are_all_met(&self, goals: &[Goal], ad: &ClassAd) -> bool {
+        goals.iter().all(|goal| goal.is_met_by(ad, self.world))
+    }
+
+    fn check_goal(&self, goal: &Goal, ad: &ClassAd, left: &Cell<usize>) -> bool {
+        left.set(left.get().saturating_sub(1));
+        goal.is_met_by(ad, self.world)
+    }
+
+    fn continue_search(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
+        if search.order == GoalOrder::ChoicesFirst {
+            return self.choose_way(search, left);
+        }
+        let at = search.goals.iter().position(|goal| !self.check_goal(goal, &search.ad, left));
+        let Some(at) = at else { return Some(search.ad) };
+        match search.goals[at].split() {
+            GoalSplit::AllOf(parts) => {
+                let goals = search.replace_goal(at, parts, left)?;
+                self.continue_search(SearchState { goals, ..search }, left)
+            }
+            GoalSplit::AnyOf(ways) => ways.into_iter().find_map(|way| {
+                let goals = search.replace_goal(at, way, left)?;
+                if left.get() == 0 {
+                    None
+                } else {
+                    self.continue_search(SearchState { goals, ..search.clone() }, left)
+                }
+            }),
+            GoalSplit::Leaf => {
+                let goal = search.goals[at].clone();
+                let open: Vec<AttrName> = goal
+                    .attributes
+                    .iter()
+                    .filter(|name| !search.fixed_attributes.contains(*name))
+                    .cloned()
+                    .collect();
+                let mut ways = Vec::new();
+                self.find_ways(&goal, &open, &mut search.clone(), left, &mut ways);
+                ways.into_iter().find_map(|(ad, given)| {
+                    let next = SearchState { ad, fixed_attributes: given, ..search.clone() };
+                    if left.get() == 0 { None } else { self.continue_search(next, left) }
+                })
+            }
+        }
+    }
+
+    /// Goes on with each way to meet the goal that has the fewest, of those that no other goal rules out.
+    fn choose_way(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
+        let mut fewest: Option<Vec<Vec<Goal>>> = None;
+        for (at, goal) in search.goals.iter().enumerate().filter(|(_, goal)| goal.way_count > 0) {
+            let ways = match goal.split() {
+                GoalSplit::AnyOf(ways) => ways,
+                GoalSplit::AllOf(parts) => vec![parts],
+                GoalSplit::Leaf => continue,
+            };
+            let ways: Vec<Vec<Goal>> =
+                ways.into_iter().filter_map(|way| search.replace_goal(at, way, left)).collect();
+            let count = ways.len();
+            if fewest.as_ref().is_none_or(|fewest| count < fewest.len()) {
+                fewest = Some(ways);
+            }
+            if count < 2 {
+                break;
+            }
+        }
+        let Some(ways) = fewest else { return self.solve_by_group(search, left) };
+        ways.into_iter().find_map(|goals| {
+            if left.get() == 0 {
+                None
+            } else {
+                self.choose_way(SearchState { goals, ..search.clone() }, left)
+            }
+        })
+    }
+
+    /// Meets the goals that have attributes in common, directly or through others, one group after the other.
+    fn solve_by_group(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
+        let SearchState { goals, mut ad, fixed_attributes: given, .. } = search;
+        let mut groups: Vec<(BTreeSet<AttrName>, Vec<Goal>)> = Vec::new();
+        for goal in goals {
+            let mut names: BTreeSet<AttrName> = goal.attributes.difference(&given).cloned().collect();
+            let (linked, others): (Vec<_>, Vec<_>) =
+                groups.into_iter().partition(|(known, _)| !known.is_disjoint(&names));
+            groups = others;
+            let mut together = Vec::new();
+            for (known, goals) in linked {
+                names.extend(known);
+                together.extend(goals);
+            }
+            together.push(goal);
+            groups.push((names, together));
+        }
+        groups.sort_by_key(|(names, goals)| (names.len(), goals.len()));
+        for (_, goals) in groups {
+            let search =
+                SearchState { goals, ad, fixed_attributes: given.clone(), order: GoalOrder::AsNeeded };
+            ad = self.continue_search(search, left)?;
+        }
+        Some(ad)
+    }
+
+    /// The ads in which some of the open attributes have other values and the goal is reached, and with it all goals that speak of
+    /// nothing else.
+    fn find_ways(
+        &self,
+        goal: &Goal,
+        open: &[AttrName],
+        search: &mut SearchState,
+        left: &Cell<usize>,
+        found: &mut Vec<(ClassAd, BTreeSet<AttrName>)>,
+    ) {
+        for (at, name) in open.iter().enumerate() {
+            let before = search.ad.get(name.as_bytes());
+            search.fixed_attributes.insert(name.clone());
+            for trial in self.values_to_try(goal, name, search, open.len()) {
+                if left.get() == 0 || found.len() >= MAX_WAYS {
+                    break;
+                }
+                assign_value(&mut search.ad, name, &trial);
+                if self.check_goal(goal, &search.ad, left) {
+                    let closed = search
+                        .goals
+                        .iter()
+                        .filter(|goal| goal.attributes.is_subset(&search.fixed_attributes));
+                    if closed.into_iter().all(|goal| self.check_goal(goal, &search.ad, left)) {
+                        found.push((search.ad.clone(), search.fixed_attributes.clone()));
+                    }
+                } else if found.is_empty() && open.len() > 1 {
+                    self.find_ways(goal, &open[at + 1..], search, left, found);
+                }
+            }
+            assign_value(&mut search.ad, name, &before);
+            search.fixed_attributes.remove(name);
+        }
+    }
+
+    /// What an attribute is tried with: what the goal itself speaks of, then what the others do, then what is known of it.
+    fn values_to_try(
+        &self,
+        goal: &Goal,
+        name: &AttrName,
+        search: &SearchState,
+        open: usize,
+    ) -> Vec<TrialValue> {
+        let about = || search.goals.iter().filter(|other| other.attributes.contains(name));
+        let own = self.value_pool.part_values(goal, self.world);
+        let others = about().filter(|other| other.way_count == 0);
+        let others: Vec<_> = others
+            .take(MAX_OTHER_GOALS)
+            .map(|other| self.value_pool.part_values(other, self.world))
+            .collect();
+        let of =
+            |own: &PartValues| own.iter().find(|(other, _)| other == name).map(|(_, trials)| trials.clone());
+        let mut trials = Vec::new();
+        if let Some(own) = of(&own) {
+            trials.extend(own.plain.into_iter().chain(own.near));
+        }
+        let mut patterns: Vec<PatternGoal> = Vec::new();
+        for wanted in about().filter_map(|other| PatternGoal::from_goal(other, name)) {
+            if patterns.len() < MAX_PATTERNS && !patterns.contains(&wanted) {
+                patterns.push(wanted);
+            }
+        }
+        if !patterns.is_empty() {
+            let texts = self.value_pool.joint_texts(&patterns);
+            trials.extend(texts.iter().map(|text| Some(Expr::literal(BString::from(&text[..])))));
+        }
+        trials.extend(others.iter().filter_map(of).flat_map(|trials| trials.plain));
+        trials.extend(self.boundary_values(goal, name, &search.ad, open));
+        trials.extend(self.value_pool.values_of(name).cloned());
+        trials
+    }
+
+    /// Values at which the goal's expression changes while its other attributes are as they are.
+    fn boundary_values(&self, goal: &Goal, name: &AttrName, ad: &ClassAd, open: usize) -> Vec<TrialValue> {
+        // Alone it has its boundaries in the pool; what it is compared with may have another value now.
+        if goal.attributes.len() < 2 || open > 2 {
+            return Vec::new();
+        }
+        let mut trials: Vec<TrialValue> = trial_values::boundaries(&goal.expr, name, ad, self.world)
+            .into_iter()
+            .map(|number| Some(Expr::literal(number)))
+            .collect();
+        let others = goal.attributes.iter().filter(|other| *other != name);
+        trials.extend(others.filter_map(|other| ad.get(other.as_bytes())).map(Some));
+        trials
+    }
+}

@@ -1,0 +1,106 @@
+//! What was met while transforms ran: the expressions they evaluated, with macros expanded, and which way their `if` lines went.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bstr::{BString, ByteSlice};
+
+use super::{Condition, ConditionCoverage, Goal};
+use htc_base::text::caseless;
+use htc_classad::{Dialect, Expr};
+use htc_transform::{CommandKeyword, Observer, RuleLine, TransformEvent};
+
+/// So many texts of one transform are kept.
+const MAX_TEXTS_PER_TRANSFORM: usize = 400;
+
+/// What was met, by transform.
+#[derive(Clone, Debug, Default)]
+pub struct TransformObservations {
+    /// The transform that runs.
+    current_transform: BString,
+    evaluated_texts: BTreeMap<BString, BTreeSet<(&'static str, BString, BString)>>,
+    /// By transform, number and text of the line: whether it was true, and whether it was not.
+    conditions: BTreeMap<(BString, u32, BString), [bool; 2]>,
+}
+
+impl TransformObservations {
+    /// A transform begins.
+    pub fn begin_transform(&mut self, transform: &BString) -> &mut Self {
+        self.current_transform.clone_from(transform);
+        self
+    }
+
+    /// Hands the expressions that a transform evaluated to `cover`. `name` is what the transform is called.
+    pub fn add_conditions_to(
+        &self,
+        transform: &BString,
+        name: &str,
+        within: &[Goal],
+        cover: &mut ConditionCoverage<'_>,
+    ) {
+        for (keyword, attribute, text) in self.evaluated_texts.get(transform).into_iter().flatten() {
+            if let Ok((expr, _)) = Expr::parse_prefix(text, Dialect::new_syntax()) {
+                let name = format!("{name}: {keyword} {attribute}");
+                cover.add_condition(Condition {
+                    name,
+                    expr,
+                    is_condition: false,
+                    preconditions: within.to_vec(),
+                    is_same_in_both: false,
+                });
+            }
+        }
+    }
+
+    /// The `if` lines that depend on the ad and went only one way, by name.
+    /// Transforms that are `known` to do the same in both are left out.
+    pub fn unreached_conditions(&self, name: &str, known: &dyn Fn(&BString) -> bool) -> Vec<String> {
+        let one_way = self.conditions.iter().filter(|((transform, _, text), seen)| {
+            depends_on_ad(text) && **seen != [true; 2] && !known(transform)
+        });
+        one_way
+            .map(|((transform, number, text), seen)| {
+                let missing = if seen[0] { "false" } else { "true" };
+                format!(
+                    "{name}: {transform}, line {number}: `{text}`: no job was found for which it is {missing}"
+                )
+            })
+            .collect()
+    }
+}
+
+/// Whether a line of the `if` family asks something of the ad.
+fn depends_on_ad(text: &[u8]) -> bool {
+    let word = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    let asks = [&b"if"[..], b"elif"].into_iter().any(|keyword| caseless::eq(word, keyword));
+    asks && text.to_ascii_lowercase().contains_str("my.")
+}
+
+impl Observer for TransformObservations {
+    fn wants_steps(&self) -> bool {
+        true
+    }
+
+    fn wants_undefined_reason(&self, _: &RuleLine) -> bool {
+        false
+    }
+
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
+        match event {
+            TransformEvent::Command {
+                keyword: keyword @ (CommandKeyword::EvalSet | CommandKeyword::EvalMacro),
+                attribute,
+                text,
+            } => {
+                let texts = self.evaluated_texts.entry(self.current_transform.clone()).or_default();
+                if texts.len() < MAX_TEXTS_PER_TRANSFORM {
+                    texts.insert((keyword.name(), attribute.into(), text.into()));
+                }
+            }
+            TransformEvent::Condition { enabled } => {
+                let key = (self.current_transform.clone(), line.number, BString::from(&line.text[..]));
+                self.conditions.entry(key).or_default()[usize::from(!enabled)] = true;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Values to try an attribute with: what the conditions that speak of it compare it with, and what lies beside.
+
+use std::collections::BTreeSet;
+
+use bstr::{BString, ByteSlice};
+
+use super::goal;
+use super::pattern_texts;
+use htc_base::world::World;
+use htc_classad::references::AttrNames;
+use htc_classad::{AttrName, ClassAd, Expr, ExprKind, Value};
+
+/// A value to try; `None` for an attribute that is not there.
+pub(super) type TrialValue = Option<Expr>;
+
+/// A value of each kind.
+pub(super) fn one_of_each_kind() -> Vec<TrialValue> {
+    let texts = ["true", "false", "0", "1", "-1", "2.5", "\"\"", "\"a\"", "{ 1,2 }"];
+    let values = texts.iter().filter_map(|text| Expr::parse(text.as_bytes()).ok());
+    std::iter::once(None).chain(values.map(Some)).collect()
+}
+
+/// The literals of an expression.
+#[derive(Default)]
+struct ExprLiterals {
+    numbers: Vec<Value>,
+    strings: BTreeSet<Vec<u8>>,
+    patterns: BTreeSet<Vec<u8>>,
+    /// Whether something in it works on lists.
+    has_lists: bool,
+}
+
+/// Functions that take lists.
+const LIST_FUNCTIONS: [&[u8]; 6] =
+    [b"member", b"identicalmember", b"anycompare", b"allcompare", b"size", b"sum"];
+
+impl ExprLiterals {
+    fn from_expr(expr: &Expr) -> Self {
+        let mut found = ExprLiterals::default();
+        let mut todo = vec![(expr.clone(), false)];
+        while let Some((part, is_pattern)) = todo.pop() {
+            match part.kind() {
+                ExprKind::Literal(Value::Str(text)) if is_pattern => {
+                    found.patterns.insert(text.to_vec());
+                }
+                ExprKind::Literal(Value::Str(text)) => {
+                    found.strings.insert(text.to_vec());
+                }
+                ExprKind::Literal(value @ (Value::Int(_) | Value::Real(_))) => found.numbers.push(value),
+                ExprKind::Call(name, parts) => {
+                    let is_regexp = name.to_lowercase().contains_str("regexp");
+                    found.has_lists |= LIST_FUNCTIONS.iter().any(|list| name.eq_ignore_ascii_case(list));
+                    todo.extend(parts.into_iter().enumerate().map(|(at, part)| (part, is_regexp && at == 0)));
+                }
+                ExprKind::Other(_) => {
+                    found.has_lists = true;
+                    todo.extend(part.parts().into_iter().map(|part| (part, false)));
+                }
+                _ => todo.extend(part.parts().into_iter().map(|part| (part, false))),
+            }
+        }
+        found
+    }
+
+    /// The texts themselves, and those that the patterns are meant to match.
+    fn plain_texts(&self) -> Vec<Vec<u8>> {
+        let mut texts: Vec<Vec<u8>> =
+            self.patterns.iter().flat_map(|it| pattern_texts::usual_texts(it)).collect();
+        for string in &self.strings {
+            texts.push(string.clone());
+            let pieces = string.split(|byte| b", ;".contains(byte)).filter(|piece| !piece.is_empty());
+            texts.extend(pieces.map(<[u8]>::to_vec));
+        }
+        texts
+    }
+
+    /// The numbers themselves and those beside them.
+    fn plain_numbers(&self) -> Vec<Expr> {
+        let mut values = Vec::new();
+        for number in &self.numbers {
+            values.push(Expr::literal(number.clone()));
+            match *number {
+                Value::Int(number) => {
+                    values.extend([number.saturating_add(1), number.saturating_sub(1)].map(Expr::literal));
+                }
+                Value::Real(number) => {
+                    let step = (number.abs() * 1e-9).max(1e-9);
+                    values.extend([number - step, number + step].map(Expr::literal));
+                }
+                _ => {}
+            }
+        }
+        values
+    }
+
+    /// Texts that are nearly those, and what is composed of them.
+    fn near_texts(&self) -> Vec<Vec<u8>> {
+        let mut texts: Vec<Vec<u8>> =
+            self.patterns.iter().flat_map(|it| pattern_texts::generate_texts(it)).collect();
+        let lengths = self.numbers.iter().filter_map(Value::as_int);
+        let lengths: Vec<usize> = lengths.filter_map(|number| usize::try_from(number).ok()).collect();
+        for &length in lengths.iter().filter(|length| (1..=300).contains(*length)) {
+            texts.extend([length - 1, length, length + 1].map(|length| b"x".repeat(length)));
+        }
+        for string in self.strings.iter().take(20) {
+            texts.extend(pattern_texts::near_misses(string));
+            texts.extend(adjacent_versions(string));
+            // What `substr(x, 3)` leaves over.
+            texts.extend(lengths.iter().map(|&length| [&b"x".repeat(length.min(300))[..], string].concat()));
+            // What `strcat(x, "@here")` and `split(x, "@")[0]` are made of.
+            for other in self.strings.iter().take(20).filter(|other| *other != string) {
+                texts.extend(string.strip_suffix(&other[..]).map(<[u8]>::to_vec));
+                texts.extend(string.strip_prefix(&other[..]).map(<[u8]>::to_vec));
+                texts.extend([[&string[..], other, b"x"].concat(), [&b"x"[..], other, string].concat()]);
+            }
+        }
+        texts
+    }
+
+    /// The values as numbers of the other kind, and lists of some of them.
+    fn near_values(&self, plain: &[Expr]) -> Vec<Expr> {
+        #[expect(clippy::cast_precision_loss, reason = "a number of the other kind, as near as there is one")]
+        let mut values: Vec<Expr> = self
+            .numbers
+            .iter()
+            .filter_map(
+                |number| if let Value::Int(it) = number { Some(Expr::literal(*it as f64)) } else { None },
+            )
+            .collect();
+        if self.has_lists {
+            let items: Vec<BString> = plain.iter().take(120).map(Expr::unparse).collect();
+            let list = |items: &[BString]| {
+                Expr::parse(format!("{{ {} }}", bstr::join(",", items).as_bstr()).as_bytes())
+            };
+            values.extend(list(&[]).ok());
+            values.extend(items.iter().filter_map(|item| list(std::slice::from_ref(item)).ok()));
+            values.extend(list(&items).ok());
+        }
+        values
+    }
+}
+
+/// What an attribute may be tried with: first what is spoken of, then what is nearly that.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TrialValues {
+    pub(super) plain: Vec<TrialValue>,
+    pub(super) near: Vec<TrialValue>,
+}
+
+/// The values that a part of a condition has for each of its attributes.
+pub(super) fn values_for_part(
+    expr: &Expr,
+    names: &AttrNames,
+    world: &dyn World,
+) -> Vec<(AttrName, TrialValues)> {
+    let literals = ExprLiterals::from_expr(expr);
+    let texts = |texts: Vec<Vec<u8>>| texts.into_iter().map(|it| text_literal(&it));
+    let plain: Vec<Expr> = texts(literals.plain_texts()).chain(literals.plain_numbers()).collect();
+    let near: Vec<Expr> = texts(literals.near_texts()).chain(literals.near_values(&plain)).collect();
+    let mut around = ClassAd::new();
+    names.iter().for_each(|name| around.set(name.clone(), 1));
+    let selected = selected_fields(expr);
+    let of = |name: &AttrName| {
+        let numbers = boundaries(expr, name, &around, world);
+        let numbers = numbers.into_iter().map(|number| Some(Expr::literal(number)));
+        let mut trials = TrialValues {
+            plain: one_of_each_kind()
+                .into_iter()
+                .chain(plain.iter().cloned().map(Some))
+                .chain(numbers)
+                .collect(),
+            near: near.iter().cloned().map(Some).collect(),
+        };
+        for field in &selected {
+            let texts = plain.iter().chain(&near).map(|value| format!("[ {field} = {} ]", value.unparse()));
+            trials.near.extend(texts.filter_map(|text| Expr::parse(text.as_bytes()).ok()).map(Some));
+        }
+        trials
+    };
+    names.iter().map(|name| (name.clone(), of(name))).collect()
+}
+
+fn text_literal(bytes: &[u8]) -> Expr {
+    Expr::literal(BString::from(bytes))
+}
+
+/// The text with its last number one higher and one lower: versions.
+fn adjacent_versions(text: &[u8]) -> Vec<Vec<u8>> {
+    let Some(end) = text.iter().rposition(u8::is_ascii_digit).map(|at| at + 1) else { return Vec::new() };
+    let start = text[..end].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    let Some(number) = text[start..end].to_str().ok().and_then(|digits| digits.parse::<u64>().ok()) else {
+        return Vec::new();
+    };
+    [number.checked_add(1), number.checked_sub(1)]
+        .into_iter()
+        .flatten()
+        .map(|number| [&text[..start], number.to_string().as_bytes(), &text[end..]].concat())
+        .collect()
+}
+
+/// The fields that are selected from what an attribute may hold: `b` of `a.b`.
+fn selected_fields(expr: &Expr) -> AttrNames {
+    let mut names = AttrNames::new();
+    let mut todo = vec![expr.clone()];
+    while let Some(part) = todo.pop() {
+        if let ExprKind::Select(_, name) = part.kind() {
+            names.insert(name.as_slice().into());
+        }
+        todo.extend(part.parts());
+    }
+    names
+}
+
+/// What is told apart of an expression's values when the number is looked for at which it changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ValueClass {
+    Order(std::cmp::Ordering),
+    Truth(bool),
+    Text,
+    Other,
+}
+
+fn classify(expr: &Expr, ad: &ClassAd, world: &dyn World) -> ValueClass {
+    let value = |expr: &Expr| goal::evaluate(expr, ad, world);
+    let number = |value: &Value| match value {
+        Value::Int(_) | Value::Real(_) | Value::AbsTime(_) | Value::RelTime(_) => value.as_real(),
+        _ => None,
+    };
+    if let ExprKind::Compare(_, left, right) = expr.kind()
+        && let (Some(left), Some(right)) = (number(&value(&left)), number(&value(&right)))
+    {
+        return left.partial_cmp(&right).map_or(ValueClass::Other, ValueClass::Order);
+    }
+    let value = value(expr);
+    match (&value, value.truth()) {
+        (_, Some(truth)) => ValueClass::Truth(truth),
+        (Value::Str(_), None) => ValueClass::Text,
+        _ => ValueClass::Other,
+    }
+}
+
+/// The whole numbers on both sides of each place where the expression changes as the attribute grows, the other attributes
+/// being as in `ad`: the boundaries of comparisons, whatever is computed before they compare.
+pub(super) fn boundaries(expr: &Expr, name: &AttrName, ad: &ClassAd, world: &dyn World) -> Vec<i64> {
+    const MAX_CHANGES: usize = 12;
+    let mut ad = ad.clone();
+    let mut at = |number: i64| {
+        ad.set(name.clone(), number);
+        classify(expr, &ad, world)
+    };
+    let ladder: Vec<(i64, ValueClass)> =
+        probe_numbers(world.now().epoch()).into_iter().map(|number| (number, at(number))).collect();
+    let mut found = Vec::new();
+    for pair in ladder.windows(2) {
+        let [(mut from, mut below), (to, above)] = [pair[0], pair[1]];
+        while below != above && from < to && found.len() < MAX_CHANGES * 4 {
+            let (mut low, mut high) = (from, to);
+            while high.abs_diff(low) > 1 {
+                let middle = low + (high.abs_diff(low) / 2).cast_signed();
+                if at(middle) == below { low = middle } else { high = middle }
+            }
+            found.extend([low.saturating_sub(1), low, high, high.saturating_add(1)]);
+            (from, below) = (high, at(high));
+        }
+    }
+    found
+}
+
+/// Numbers to begin with: powers of two and ten, and the same before and after the present.
+fn probe_numbers(now: i64) -> Vec<i64> {
+    let powers = (0..53).map(|power| 1_i64 << power).chain((0..16).map(|power| 10_i64.pow(power)));
+    let steps: Vec<i64> = powers.collect();
+    let mut numbers: Vec<i64> = vec![0, now];
+    numbers.extend(steps.iter().flat_map(|step| [*step, -*step]));
+    let near = steps.iter().filter(|step| **step < 1 << 36);
+    numbers.extend(near.flat_map(|step| [now.saturating_add(*step), now.saturating_sub(*step)]));
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}

@@ -1,0 +1,275 @@
+//! Whether two routers do the same with a job: the same route, the same copy. The limits of routes are compared as they
+//! stand, since one job alone meets none.
+
+mod comparison;
+mod equality;
+mod possible_job;
+mod route_names;
+mod setting_differences;
+mod side_conditions;
+
+use bstr::BString;
+
+pub use comparison::{RouterComparison, RouterObservations, RouterSide};
+
+use crate::coverage::ConditionCoverage;
+use crate::transform_comparison::{have_same_attributes, shrink_ad};
+use htc_base::quirks::QuirkMode;
+use htc_base::world::{FixedModeWorld, World};
+use htc_classad::{ClassAd, Truth};
+use htc_router::explain::JobExplainer;
+use htc_router::translate::TranslateError;
+use htc_router::{Route, RouteChoice, RouteChooser, RouteState, RoutingState, SourceJob, Translator};
+
+/// What a router does with a job.
+#[derive(Clone, Debug)]
+pub enum RouterOutcome {
+    /// It leaves the job alone.
+    NotRouted,
+    /// It submits a copy.
+    Copy {
+        /// The route.
+        route: BString,
+        /// Whether the files go through a sandbox.
+        sandboxed: bool,
+        /// The copy.
+        ad: ClassAd,
+    },
+    /// It edits the job itself: the route and the ad.
+    Edited(BString, ClassAd),
+    /// It chooses the route and fails: why.
+    Failed(BString, TranslateError),
+}
+
+/// A job with which the two do not do the same.
+#[derive(Clone, Debug)]
+pub struct RouterDifference {
+    /// The job.
+    pub ad: ClassAd,
+    /// What the first does.
+    pub left: RouterOutcome,
+    /// What the second does.
+    pub right: RouterOutcome,
+}
+
+impl<'a> RouterComparison<'a> {
+    /// Two routers that have done nothing yet.
+    pub fn new(left: RouterSide<'a>, right: RouterSide<'a>, world: &'a dyn World, quirks: QuirkMode) -> Self {
+        let renamed = route_names::find_renamed(left.table, right.table);
+        let [mut left, mut right] = [left, right];
+        [left.umbrella_order, right.umbrella_order] =
+            route_names::routes_in_name_order(left.table, right.table, &renamed);
+        let is_config_alike = equality::is_config_equal(left.config, right.config);
+        let mut both = RouterComparison {
+            left,
+            right,
+            world,
+            quirks,
+            renamed_routes: renamed,
+            is_config_equal: is_config_alike,
+            is_frame_equal: false,
+        };
+        both.is_frame_equal = both.has_equal_frame();
+        both
+    }
+}
+
+impl RouterComparison<'_> {
+    /// What one of the two does with a job, all its routes being empty.
+    pub fn outcome_for(&self, side: &RouterSide<'_>, job: &ClassAd) -> RouterOutcome {
+        let world = &FixedModeWorld { world: side.config.world(), strict: side.parameters.strict };
+        world.reseed(1);
+        // What is asked beside it has the same chance, too.
+        self.world.reseed(1);
+        let mut states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
+        let mut chooser = RouteChooser::new(side.table, side.parameters, None, world);
+        let umbrella = match chooser.build_umbrella_in_order(&states, side.umbrella_order.iter().copied()) {
+            Ok(Some(umbrella)) if side.table.enabled => umbrella,
+            _ => return RouterOutcome::NotRouted,
+        };
+        let rounds = RoutingState { route_states: &mut states, choices_made: &mut 0 };
+        let RouteChoice::Route(at) = chooser.choose(&umbrella, job, rounds) else {
+            return RouterOutcome::NotRouted;
+        };
+        let route = &side.table.routes[at];
+        let translator = Translator {
+            table: side.table,
+            parameters: side.parameters,
+            config: Some(side.config),
+            world,
+            quirks: self.quirks,
+        };
+        let mut ad = job.clone();
+        let watcher = &mut *side.observations.borrow_mut();
+        let made = if route.edit_job_in_place.is_true(job, world) {
+            translator
+                .apply_transforms(route, &mut ad, watcher)
+                .map(|()| RouterOutcome::Edited(route.name.clone(), ad))
+        } else {
+            let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
+            // The copy of a claimed job.
+            ad.set("Managed", "External");
+            ad.set("ManagedManager", side.parameters.name.clone());
+            let source = ad.clone();
+            let original = SourceJob { ad: &source, id: "0.0", is_sandboxed: sandboxed };
+            translator.make_copy(route, &original, &mut ad, watcher).map(|()| RouterOutcome::Copy {
+                route: route.name.clone(),
+                sandboxed,
+                ad,
+            })
+        };
+        match made {
+            Ok(made) => {
+                watcher.chosen_routes.insert(at, None);
+                made
+            }
+            Err(error) => {
+                watcher.chosen_routes.entry(at).or_insert_with(|| Some(error.to_string()));
+                RouterOutcome::Failed(route.name.clone(), error)
+            }
+        }
+    }
+
+    /// Why a side does not route a job.
+    pub fn unrouted_reason(&self, side: &RouterSide<'_>, job: &ClassAd) -> String {
+        let world = &FixedModeWorld { world: self.world, strict: side.parameters.strict };
+        if !side.table.enabled {
+            return "it routes no jobs".into();
+        }
+        let states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
+        let chooser = &RouteChooser::new(side.table, side.parameters, None, world);
+        let umbrella = match chooser.build_umbrella_in_order(&states, side.umbrella_order.iter().copied()) {
+            Ok(umbrella) => umbrella,
+            Err(error) => return error.to_string(),
+        };
+        let explainer = JobExplainer {
+            chooser,
+            table: side.table,
+            umbrella: umbrella.as_ref(),
+            route_states: &states,
+            world,
+        };
+        let story = explainer.explain(job, usize::MAX);
+        let broken = story.routes.iter().find(|route| route.matches == Truth::Error);
+        match broken.filter(|_| story.umbrella == Truth::Error && story.excluded_by.is_none()) {
+            Some(broken) => {
+                format!("REQUIREMENTS of route {} are an error, which keeps it from all routes", broken.route)
+            }
+            None => story.reason(),
+        }
+    }
+
+    /// What is to be said where routes have other names in the second, so that it asks them in another order.
+    pub fn order_warning(&self) -> Option<String> {
+        let is_ordered = self.right.umbrella_order.is_sorted();
+        (!is_ordered).then(|| {
+            format!(
+                "the order of names is another in {}: a job for which the REQUIREMENTS of one route are an error may get another route \
+                 there, or none; that is not compared",
+                self.right.name
+            )
+        })
+    }
+
+    /// The difference on this job, if there is one. Two failures of the same route for the same reason are the same.
+    pub fn find_difference(&self, job: &ClassAd) -> Option<RouterDifference> {
+        let (left, right) = (self.outcome_for(&self.left, job), self.outcome_for(&self.right, job));
+        let equal = match (&left, &right) {
+            (RouterOutcome::NotRouted, RouterOutcome::NotRouted) => true,
+            (
+                RouterOutcome::Copy { route: a, sandboxed: in_a, ad: left },
+                RouterOutcome::Copy { route: b, sandboxed: in_b, ad: right },
+            ) => {
+                let name = right.get("RouteName");
+                let mut left = left.clone();
+                // Names that differ in characters which no knob can have count as one.
+                if let Some(name) = name.filter(|_| self.is_same_route_name(a, b)) {
+                    left.insert("RouteName", name);
+                }
+                self.is_same_route_name(a, b) && in_a == in_b && have_same_attributes(&left, right)
+            }
+            (RouterOutcome::Edited(a, left), RouterOutcome::Edited(b, right)) => {
+                self.is_same_route_name(a, b) && have_same_attributes(left, right)
+            }
+            (RouterOutcome::Failed(a, left), RouterOutcome::Failed(b, right)) => {
+                self.is_same_route_name(a, b)
+                    && left.failed_transform() == right.failed_transform()
+                    && left.to_string() == right.to_string()
+            }
+            _ => false,
+        };
+        (!equal).then(|| RouterDifference { ad: job.clone(), left, right })
+    }
+
+    /// The same difference on the smallest job that can be reached.
+    pub fn shrink_difference(&self, found: RouterDifference) -> RouterDifference {
+        let ad = found.ad.clone();
+        // A job that cannot be routed at all says less than one that is routed in two ways.
+        let fails = |found: &RouterDifference| {
+            matches!(
+                (&found.left, &found.right),
+                (RouterOutcome::Failed(..), _) | (_, RouterOutcome::Failed(..))
+            )
+        };
+        let may_fail = fails(&found);
+        let may_be_odd = !possible_job::is_possible_job(&ad);
+        let is_wanted = |found: &RouterDifference| may_fail || !fails(found);
+        shrink_ad(&ad, found, &|ad| {
+            if !may_be_odd && !possible_job::is_possible_job(ad) {
+                return None;
+            }
+            self.find_difference(ad).filter(is_wanted)
+        })
+    }
+
+    /// What both routers ask of a job, to make jobs of: idle ones that nobody manages.
+    pub fn build_coverage(&self) -> ConditionCoverage<'_> {
+        let mut base = ClassAd::new();
+        for (name, value) in [("ClusterId", 1), ("ProcId", 0), ("JobStatus", 1), ("JobUniverse", 5)] {
+            base.set(name, value);
+        }
+        base.set("Owner", "user");
+        let mut cover = ConditionCoverage::new(base, self.world).only_possible(possible_job::is_possible_job);
+        [&self.left, &self.right].into_iter().for_each(|side| side.add_conditions_to(self, &mut cover));
+        self.add_opposed_goals(&mut cover);
+        cover
+    }
+
+    /// What was evaluated meanwhile, with its macros expanded: more to make jobs of.
+    pub fn add_evaluated_conditions(&self, cover: &mut ConditionCoverage<'_>) {
+        for side in [&self.left, &self.right] {
+            let met = side.observations.borrow();
+            let first = side.reachable_routes().next().map(|(_, _, within)| within).unwrap_or_default();
+            let around = side.table.pre_transforms.iter().chain(&side.table.post_transforms);
+            for transform in around.filter(|_| !self.is_frame_equal) {
+                met.transform_observations.add_conditions_to(
+                    &transform.name,
+                    &side.qualified_name("transform", &transform.name),
+                    &first,
+                    cover,
+                );
+            }
+            for (_, route, within) in
+                side.reachable_routes().filter(|(_, route, _)| !self.has_equal_effect(route))
+            {
+                met.transform_observations.add_conditions_to(
+                    &route.name,
+                    &side.qualified_name("route", &route.name),
+                    &within,
+                    cover,
+                );
+            }
+        }
+    }
+
+    /// What no job was found for, by name: a difference there was not looked for.
+    pub fn unreached_parts(&self, cover: &ConditionCoverage<'_>) -> Vec<String> {
+        let mut lines = cover.unreached_parts();
+        let is_alike = |route: &Route| self.has_equal_effect(route);
+        for side in [&self.left, &self.right] {
+            side.add_unreached((self.is_frame_equal, &is_alike), &mut lines);
+        }
+        lines.dedup();
+        lines
+    }
+}

@@ -1,0 +1,64 @@
+//! Which route of the one router is which of the other: `convert` has to rename those whose names no parameter can have.
+
+use bstr::BString;
+
+use super::comparison::RouterComparison;
+use htc_base::text::caseless;
+use htc_router::{Route, RouteTable};
+
+impl RouterComparison<'_> {
+    /// Whether a route of the first and one of the second are the same, as far as names tell.
+    pub(super) fn is_same_route_name(&self, left: &[u8], right: &[u8]) -> bool {
+        are_names_equal(left, right)
+            || self.renamed_routes.iter().any(|(from, to)| from == left && to == right)
+    }
+}
+
+/// The routes of both in the order of their names, those of the second by the names that the first has for them.
+pub(super) fn routes_in_name_order(
+    left: &RouteTable,
+    right: &RouteTable,
+    renamed: &[(BString, BString)],
+) -> [Vec<usize>; 2] {
+    let former = |name: &BString| {
+        let known = renamed.iter().find(|(_, to)| to == name).map(|(from, _)| from);
+        let same = || left.routes.iter().map(|route| &route.name).find(|other| are_names_equal(other, name));
+        known.or_else(same).unwrap_or(name).to_ascii_lowercase()
+    };
+    let mut order: Vec<usize> = (0..right.routes.len()).collect();
+    order.sort_by_key(|&at| former(&right.routes[at].name));
+    [(0..left.routes.len()).collect(), order]
+}
+
+/// Routes that are called alike in neither, paired in order, where one of the two names is none of a parameter and the other is what
+/// `convert` makes of such a name.
+pub(super) fn find_renamed(left: &RouteTable, right: &RouteTable) -> Vec<(BString, BString)> {
+    let alone = |table: &RouteTable, other: &RouteTable| {
+        let names = table.routes_in_order().map(|(_, route)| route.name.clone());
+        let is_alone =
+            |name: &BString| !other.routes.iter().any(|route: &Route| are_names_equal(&route.name, name));
+        names
+            .filter(is_alone)
+            .filter(|name| is_numbered_route_name(name) || !is_valid_parameter_name(name))
+            .collect::<Vec<_>>()
+    };
+    let pairs = alone(left, right).into_iter().zip(alone(right, left));
+    pairs.filter(|(left, right)| is_numbered_route_name(left) != is_numbered_route_name(right)).collect()
+}
+
+/// Whether two names are one, apart from the characters that a conversion has to replace.
+fn are_names_equal(left: &[u8], right: &[u8]) -> bool {
+    let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte } else { b'_' };
+    left.len() == right.len() && left.iter().map(plain).eq(right.iter().map(plain))
+}
+
+/// Whether a name has something that stands in a parameter's.
+fn is_valid_parameter_name(name: &[u8]) -> bool {
+    name.iter().any(u8::is_ascii_alphanumeric)
+}
+
+/// `route2`.
+fn is_numbered_route_name(name: &[u8]) -> bool {
+    let digits = name.get(5..).unwrap_or_default();
+    caseless::starts_with(name, b"route") && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}

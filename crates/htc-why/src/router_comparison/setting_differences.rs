@@ -1,0 +1,111 @@
+//! What two routers differ in beside the choice of routes and the making of copies: no job alone shows it.
+
+use bstr::{BString, ByteSlice};
+
+use super::comparison::{RouterComparison, RouterSide};
+use htc_base::text::caseless;
+use htc_config::{MacroSource, expand};
+use htc_hook::HookType;
+use htc_router::{Route, RouterParameters};
+
+impl RouterComparison<'_> {
+    /// What differs beside the making of copies: limits of routes of the same name, routes that only one of the two has, limits,
+    /// hooks and queues of the routers. One line each.
+    pub fn describe_setting_differences(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let (left, right) = (&self.left.table.routes, &self.right.table.routes);
+        for route in left {
+            match right.iter().find(|other| self.is_same_route_name(&route.name, &other.name)) {
+                Some(other) => compare_route_limits(route, other, &mut lines),
+                None => lines.push(format!("route {}: only the first has it", route.name)),
+            }
+        }
+        for route in right {
+            if !left.iter().any(|other| self.is_same_route_name(&other.name, &route.name)) {
+                lines.push(format!("route {}: only the second has it", route.name));
+            }
+        }
+        let (left, right) = (self.left.parameters, self.right.parameters);
+        if left.max_jobs != right.max_jobs {
+            lines.push(format!("JOB_ROUTER_MAX_JOBS: {} and {}", left.max_jobs, right.max_jobs));
+        }
+        if left.round_robin != right.round_robin {
+            let (left, right) = (left.round_robin, right.round_robin);
+            lines.push(format!("JOB_ROUTER_ROUND_ROBIN_SELECTION: {left} and {right}"));
+        }
+        self.compare_parameters(&mut lines);
+        lines
+    }
+
+    /// What the two do beside choosing routes and making copies: where copies go, what hooks there are, who is given back how.
+    fn compare_parameters(&self, lines: &mut Vec<String>) {
+        let mut line = |what: &str, left: String, right: String| {
+            if left != right {
+                lines.push(format!("{what}: {left} and {right}"));
+            }
+        };
+        let (left, right) = (self.left.parameters, self.right.parameters);
+        let shown = |text: Option<&[u8]>| match text {
+            None | Some(b"") => "(none)".to_owned(),
+            Some(text) => text.to_str_lossy().into_owned(),
+        };
+        let schedd = |(name, pool): &(BString, BString)| [shown(Some(name)), shown(Some(pool))];
+        for (number, left, right) in [
+            (1, schedd(&left.source_schedd), schedd(&right.source_schedd)),
+            (2, schedd(&left.destination_schedd), schedd(&right.destination_schedd)),
+        ] {
+            for ((what, left), right) in ["NAME", "POOL"].into_iter().zip(left).zip(right) {
+                line(&format!("JOB_ROUTER_SCHEDD{number}_{what}"), left, right);
+            }
+        }
+        let release = (left.release_on_hold, right.release_on_hold);
+        line("JOB_ROUTER_RELEASE_ON_HOLD", release.0.to_string(), release.1.to_string());
+        let keyword =
+            |knobs: &RouterParameters| shown(knobs.hook_keyword.as_ref().map(|keyword| keyword.as_slice()));
+        let one = match (&left.hook_keyword, &right.hook_keyword) {
+            (Some(left), Some(right)) => caseless::eq(left, right),
+            (left, right) => left == right,
+        };
+        if !one {
+            line("JOB_ROUTER_HOOK_KEYWORD", keyword(left), keyword(right));
+        }
+        if let Some(keyword) = left.hook_keyword.as_ref().filter(|_| one) {
+            let hooks = [
+                HookType::TranslateJob,
+                HookType::RouterUpdateJobInfo,
+                HookType::JobFinalize,
+                HookType::JobCleanup,
+            ];
+            let knobs = hooks.map(|hook| hook.path_parameter(keyword)).into_iter();
+            for knob in knobs.chain([[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat().into()]) {
+                let value = |side: &RouterSide<'_>| {
+                    let raw = MacroSource::raw(side.config, &knob)?.into_owned();
+                    let value = expand::Expander::new(side.config, self.world, &mut |_| {})
+                        .for_value_of(&knob)
+                        .expand_file_mode(&raw);
+                    Some(value.unwrap_or_else(|_| raw.into()))
+                };
+                let value = |side: &RouterSide<'_>| shown(value(side).as_ref().map(|value| value.as_slice()));
+                line(&knob.to_str_lossy(), value(&self.left), value(&self.right));
+            }
+        }
+    }
+}
+
+fn compare_route_limits(left: &Route, right: &Route, lines: &mut Vec<String>) {
+    let name = &left.name;
+    let mut line = |what: &str, a: String, b: String| {
+        if a != b {
+            lines.push(format!("route {name}: {what} {a} and {b}"));
+        }
+    };
+    line("MaxJobs", left.max_jobs.to_string(), right.max_jobs.to_string());
+    line("MaxIdleJobs", left.max_idle_jobs.to_string(), right.max_idle_jobs.to_string());
+    let thresholds = (left.failure_rate_threshold, right.failure_rate_threshold);
+    line("FailureRateThreshold", thresholds.0.to_string(), thresholds.1.to_string());
+    let test = |route: &Route| {
+        let text = route.job_failure_test.expr.as_ref().map(|expr| expr.unparse().to_string());
+        text.unwrap_or_else(|| "(none)".to_owned())
+    };
+    line("JobFailureTest", test(left), test(right));
+}

@@ -1,0 +1,288 @@
+//! Whether two rule sets do the same: on given ads, on ads made from what the rules look at, and the smallest ad on which
+//! they differ.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bstr::{BString, ByteSlice};
+
+use super::coverage::{
+    Condition, ConditionCoverage, Goal, OpposedGoals, ReferencedAttributes, TransformObservations,
+    WantedOutcomes, attributes_mentioned_by,
+};
+use htc_base::world::World;
+use htc_classad::{AttrName, ClassAd, Expr};
+use htc_transform::IncludeError;
+use htc_transform::IterationPlan;
+use htc_transform::Transform;
+use htc_transform::TransformSession;
+use htc_transform::observer::{FailureReason, TransformFailure};
+
+/// A rule set and what it sees.
+pub struct TransformSide<'a> {
+    transforms: &'a [Transform],
+    session: RefCell<TransformSession<'a>>,
+    iteration_plan: Option<IterationPlan>,
+    observations: RefCell<TransformObservations>,
+}
+
+impl<'a> TransformSide<'a> {
+    /// Transforms in order of application, the session that they are applied in, and what the last of them iterates over.
+    /// Included files are read once.
+    pub fn new(
+        transforms: &'a [Transform],
+        mut session: TransformSession<'a>,
+        plan: Option<IterationPlan>,
+    ) -> Self {
+        session.include_cache = Some(Rc::default());
+        session.macros.commit();
+        TransformSide {
+            transforms,
+            session: RefCell::new(session),
+            iteration_plan: plan,
+            observations: RefCell::default(),
+        }
+    }
+
+    /// Applies the rule set to a copy of the ad.
+    ///
+    /// # Errors
+    /// What it does cannot be known, since it depends on a command that is not run.
+    pub fn outcome_for(&self, ad: &ClassAd) -> Result<TransformOutcome, TransformFailure> {
+        let session = &mut *self.session.borrow_mut();
+        let mut ads = Vec::new();
+        let mut failed = None;
+        session.world.reseed(1);
+        let mut once = |session: &mut TransformSession<'a>| match self.apply_all(session, ad) {
+            Ok(ad) => {
+                ads.push(ad);
+                ads.len() < MAX_TURNS
+            }
+            Err(stopped) => {
+                failed = Some(stopped);
+                false
+            }
+        };
+        match &self.iteration_plan {
+            Some(plan) => session.run_for_each_item(plan, |session| once(session)),
+            None => {
+                let start = session.macros.mark();
+                once(session);
+                session.macros.rewind(start);
+            }
+        }
+        match failed {
+            None => Ok(TransformOutcome::Ads(ads)),
+            Some(FailedTransform { failure, .. })
+                if matches!(failure.reason, FailureReason::Include(IncludeError::Refused { .. })) =>
+            {
+                Err(failure)
+            }
+            Some(FailedTransform { transform, failure }) => {
+                Ok(TransformOutcome::Failed(transform, failure.to_string()))
+            }
+        }
+    }
+
+    fn apply_all(
+        &self,
+        session: &mut TransformSession<'a>,
+        ad: &ClassAd,
+    ) -> Result<ClassAd, FailedTransform> {
+        let mut ad = ad.clone();
+        let seen = &mut *self.observations.borrow_mut();
+        for transform in self.transforms {
+            if session.meets_requirements(transform, &ad) {
+                session
+                    .apply(transform, &mut ad, seen.begin_transform(&transform.name))
+                    .map_err(|failure| FailedTransform { transform: transform.name.clone(), failure })?;
+            }
+        }
+        Ok(ad)
+    }
+}
+
+/// A transform that failed.
+struct FailedTransform {
+    transform: BString,
+    failure: TransformFailure,
+}
+
+/// Two rule sets.
+pub struct TransformComparison<'a> {
+    /// The first.
+    pub left: TransformSide<'a>,
+    /// The second.
+    pub right: TransformSide<'a>,
+}
+
+/// What a rule set makes of an ad.
+#[derive(Clone, Debug)]
+pub enum TransformOutcome {
+    /// An ad for each turn: one unless the rules iterate.
+    Ads(Vec<ClassAd>),
+    /// A transform failed: which, and why.
+    Failed(BString, String),
+}
+
+/// An ad on which the two differ.
+#[derive(Clone, Debug)]
+pub struct TransformDifference {
+    /// The ad.
+    pub ad: ClassAd,
+    /// What the first makes of it.
+    pub left: TransformOutcome,
+    /// What the second makes of it.
+    pub right: TransformOutcome,
+}
+
+/// Of a rule set that iterates so many turns are looked at for each ad.
+const MAX_TURNS: usize = 1000;
+
+impl<'a> TransformComparison<'a> {
+    /// How many turns the two make of each ad, where that is not the same number.
+    pub fn differing_turn_counts(&self) -> Option<(u64, u64)> {
+        let turns =
+            |side: &TransformSide<'_>| side.iteration_plan.as_ref().map_or(1, IterationPlan::runs_per_ad);
+        let (left, right) = (turns(&self.left), turns(&self.right));
+        (left != right).then_some((left, right))
+    }
+
+    /// Whether the two are one, apart from where they stand and what they are called.
+    pub fn are_rule_sets_equal(&self) -> bool {
+        let mut both = self.left.transforms.iter().zip(self.right.transforms);
+        self.left.transforms.len() == self.right.transforms.len()
+            && both.all(|(left, right)| left.has_same_requirements(right) && left.has_same_statements(right))
+    }
+
+    /// The difference on this ad, if there is one. Two failures for the same reason are the same.
+    ///
+    /// # Errors
+    /// As with [`TransformSide::outcome_for`].
+    pub fn find_difference(&self, ad: &ClassAd) -> Result<Option<TransformDifference>, TransformFailure> {
+        let (left, right) = (self.left.outcome_for(ad)?, self.right.outcome_for(ad)?);
+        let equal = match (&left, &right) {
+            (TransformOutcome::Ads(left), TransformOutcome::Ads(right)) => {
+                left.len() == right.len()
+                    && left.iter().zip(right).all(|(left, right)| have_same_attributes(left, right))
+            }
+            (TransformOutcome::Failed(_, left), TransformOutcome::Failed(_, right)) => left == right,
+            _ => false,
+        };
+        Ok((!equal).then(|| TransformDifference { ad: ad.clone(), left, right }))
+    }
+
+    /// A difference on the smallest ad that can be reached by leaving out attributes and simplifying values.
+    pub fn shrink_difference(&self, found: TransformDifference) -> TransformDifference {
+        let ad = found.ad.clone();
+        shrink_ad(&ad, found, &|ad| self.find_difference(ad).ok().flatten())
+    }
+
+    /// What both rule sets ask of an ad, to make ads of. `names` are what they are called in messages.
+    pub fn build_coverage(&self, names: [&str; 2], world: &'a dyn World) -> ConditionCoverage<'a> {
+        let mut cover = ConditionCoverage::new(ClassAd::new(), world);
+        for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
+            for transform in side.transforms {
+                let requirements = transform.envelope.requirements.as_ref();
+                if let Some(requirements) = requirements {
+                    cover.add_condition(Condition {
+                        name: format!("{name}: REQUIREMENTS"),
+                        expr: requirements.expr.clone(),
+                        is_condition: true,
+                        preconditions: Vec::new(),
+                        is_same_in_both: false,
+                    });
+                }
+                let within =
+                    requirements.map(|requirements| Goal::new(&requirements.expr, WantedOutcomes::TRUE));
+                let within = Vec::from_iter(within);
+                cover.add_attributes(ReferencedAttributes {
+                    attributes: attributes_mentioned_by(transform),
+                    preconditions: within,
+                    is_same_in_both: false,
+                });
+            }
+        }
+        let [left, right] = [&self.left, &self.right].map(|side| side.transforms.iter());
+        for (left, right) in left.zip(right) {
+            let [Some(left), Some(right)] = [left, right].map(|it| it.envelope.requirements.as_ref()) else {
+                continue;
+            };
+            let [left, right] = [left, right].map(|it| Goal::new(&it.expr, WantedOutcomes::TRUE));
+            if !left.is_same(&right) {
+                let oppose = |name: &str, one: &Goal, other: &Goal| OpposedGoals {
+                    name: format!("{name}: ads that match here alone"),
+                    all_of: vec![one.clone()],
+                    one_of: vec![other.to_contrary()],
+                };
+                cover.add_opposed(oppose(names[0], &left, &right));
+                cover.add_opposed(oppose(names[1], &right, &left));
+            }
+        }
+        cover
+    }
+
+    /// What was evaluated meanwhile, with its macros expanded: more to make ads of.
+    pub fn add_evaluated_conditions(&self, names: [&str; 2], cover: &mut ConditionCoverage<'_>) {
+        for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
+            for transform in side.transforms {
+                let requirements = transform.envelope.requirements.as_ref();
+                let within =
+                    requirements.map(|requirements| Goal::new(&requirements.expr, WantedOutcomes::TRUE));
+                side.observations.borrow().add_conditions_to(
+                    &transform.name,
+                    name,
+                    &Vec::from_iter(within),
+                    cover,
+                );
+            }
+        }
+    }
+
+    /// Conditions of `if` that were never true, or never false, by name.
+    pub fn unreached_conditions(&self, names: [&str; 2]) -> Vec<String> {
+        let sides = [&self.left, &self.right].into_iter().zip(names);
+        sides
+            .flat_map(|(side, name)| side.observations.borrow().unreached_conditions(name, &|_| false))
+            .collect()
+    }
+}
+
+/// The smallest ad that can be reached from `ad` by leaving out attributes and simplifying values, and on which `find`
+/// still finds something; with what it found there.
+pub fn shrink_ad<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Option<D>) -> D {
+    let mut ad = ad.clone();
+    loop {
+        let names: Vec<AttrName> = ad.names().map(|name| name.as_bytes().into()).collect();
+        let smaller = names.iter().find_map(|name| {
+            let mut ad = ad.clone();
+            ad.remove(name.as_bytes());
+            find(&ad).map(|found| (ad, found))
+        });
+        let next = smaller.or_else(|| {
+            names.iter().find_map(|name| {
+                let now = ad.get(name.as_bytes())?.unparse();
+                [&b"0"[..], b"1", b"\"\"", b"\"a\"", b"true"]
+                    .iter()
+                    .take_while(|text| now != ***text)
+                    .find_map(|text| {
+                        let mut ad = ad.clone();
+                        ad.insert(name.as_bytes(), Expr::parse(text).ok()?);
+                        find(&ad).map(|found| (ad, found))
+                    })
+            })
+        });
+        match next {
+            Some(next) => (ad, found) = next,
+            None => return found,
+        }
+    }
+}
+
+/// Whether two ads have the same attributes; the spelling of names does not count.
+pub fn have_same_attributes(left: &ClassAd, right: &ClassAd) -> bool {
+    left.len() == right.len()
+        && left.iter().all(|(name, expr)| {
+            right.get(name.as_bytes()).is_some_and(|other| other.unparse() == expr.unparse())
+        })
+}

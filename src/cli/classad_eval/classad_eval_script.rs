@@ -1,0 +1,208 @@
+//! Called as `classad_eval`: exactly what HTCondor's script of that name does (reference: condor_scripts/classad_eval).
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::classad::format::new_syntax;
+use crate::classad::{AbsTime, ClassAd, Context, Dialect, Expr, List, Value};
+use crate::cli::common::{ProgramContext, Status, stdout, tool_user_maps};
+use crate::os::{RealWorld, read_whole};
+
+const USAGE: &str = "Usage: {0} [options] <expr|assignment>[ <expr|assignment>]*
+
+Evaluate ClassAd expressions.
+Assignments modify the ClassAd context.
+
+Where [options] is one of
+\t-[my-]file   <file>\tA file containing the initial ClassAd context
+\t-target-file <file>\tA file containing the target ClassAd
+\t-debug             \tEnable debug mode
+\t-help              \tPrint this screen and exit
+
+Flags may replace expressions or assignments:
+\t-quiet             \tDon't print the ClassAd context after this flag
+";
+
+/// What the operands so far have come to.
+struct EvaluationState {
+    my: ClassAd,
+    target: Option<ClassAd>,
+    quiet: bool,
+    changed: bool,
+}
+
+/// Works off the words from left to right.
+///
+/// # Errors
+/// Those of standard output.
+pub(super) fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
+    let world = RealWorld::new().with_shared_user_maps(tool_user_maps(None));
+    let mut out = stdout();
+    let mut state = EvaluationState { my: ClassAd::new(), target: None, quiet: false, changed: true };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_bytes() {
+            b"-quiet" => state.quiet = true,
+            b"-debug" => {}
+            b"-help" => {
+                out.write_all(USAGE.replace("{0}", session.name()).as_bytes())?;
+                return Ok(Status::Tool(255));
+            }
+            option @ (b"-file" | b"-my-file" | b"-target-file") => {
+                let Some(file) = words.next() else {
+                    let option = word.to_string_lossy();
+                    session.write_line(&format!("{option} requires an argument"));
+                    return Ok(Status::Tool(255));
+                };
+                let Some(ad) = read_ad(file, session) else { return Ok(Status::Tool(1)) };
+                if option == b"-target-file" {
+                    state.target = Some(ad);
+                } else {
+                    state.my = ad;
+                }
+            }
+            text => {
+                if let Some(ad) = parse_ad(text) {
+                    state.my.update(&after_python_round_trip(&ad));
+                    state.changed = true;
+                } else if !evaluate(text, &mut state, &world, &mut out, session)? {
+                    return Ok(Status::Tool(1));
+                }
+            }
+        }
+    }
+    Ok(Status::Tool(0))
+}
+
+fn evaluate(
+    text: &[u8],
+    state: &mut EvaluationState,
+    world: &RealWorld,
+    out: &mut impl Write,
+    session: &ProgramContext,
+) -> io::Result<bool> {
+    if state.changed {
+        state.changed = false;
+        if !state.quiet {
+            out.write_all(&state.my.unparse())?;
+            out.write_all(b"\n")?;
+        }
+    }
+    let Some(expr) = parse_expression(text) else {
+        out.flush()?;
+        let text = String::from_utf8_lossy(text);
+        session.write_stderr(&format!("Unable to turn '{text}' into a ClassAd or an expression.\n"));
+        return Ok(false);
+    };
+    let mut context = Context::new(world).my(&state.my);
+    if let Some(target) = &state.target {
+        context = context.target(target);
+    }
+    let Some(value) = context.try_eval(&expr) else {
+        out.flush()?;
+        let text = String::from_utf8_lossy(text);
+        session.write_line(&format!("cannot evaluate '{text}': it fails or never ends"));
+        return Ok(false);
+    };
+    out.write_all(&Expr::literal(value).unparse())?;
+    out.write_all(b"\n")?;
+    Ok(true)
+}
+
+/// An expression as the bindings read it: the attribute of an ad made around it, so that more attributes, or a bracket
+/// and whatever follows it, may stand behind (reference: `ExprTree.__init__`, _expr_tree.py).
+fn parse_expression(text: &[u8]) -> Option<Expr> {
+    let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
+    let around = [b"[expression = ", text, b"]"].concat();
+    let (ad, _) = new_syntax::parse_prefix(&around, Dialect::new_syntax()).ok()?;
+    ad.get("expression")
+}
+
+/// The ad a text begins with, or the one it makes between brackets.
+pub(super) fn parse_ad(text: &[u8]) -> Option<ClassAd> {
+    // A Python string of the command line ends at no NUL byte; the library's does.
+    let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
+    let read = |text: &[u8]| new_syntax::parse_prefix(text, Dialect::new_syntax()).ok().map(|(ad, _)| ad);
+    read(text).or_else(|| read(&[b"[", text, b"]"].concat()))
+}
+
+/// An ad as it comes out of the bindings, through which the script merges it attribute by attribute: literals become
+/// Python's values and literals again, which makes a span of time a number and moves a point of time to Greenwich, also
+/// in lists (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`, classad2/_class_ad.py).
+fn after_python_round_trip(ad: &ClassAd) -> ClassAd {
+    let mut passed = ClassAd::new();
+    for (name, expr) in ad.iter() {
+        passed.insert(name, literal_after_python_round_trip(&expr).unwrap_or(expr));
+    }
+    passed
+}
+
+/// What becomes of an expression; none where it stays as it is.
+fn literal_after_python_round_trip(expr: &Expr) -> Option<Expr> {
+    if let Some(items) = expr.as_list() {
+        let passed = items.into_iter().map(|item| literal_after_python_round_trip(&item).unwrap_or(item));
+        return Some(Expr::literal(Value::List(List::new(passed.collect::<Vec<_>>()))));
+    }
+    match expr.as_literal()? {
+        // The literal of a span is a number of seconds when it is evaluated.
+        value @ Value::Real(_) => Some(Expr::literal(value)),
+        Value::AbsTime(AbsTime { seconds, .. }) => Some(Expr::literal(AbsTime { seconds, offset: 0 })),
+        _ => None,
+    }
+}
+
+/// The ad of a file; `{` and `}` of a list of ads are passed over.
+fn parse_file_ad(text: &[u8]) -> Option<ClassAd> {
+    let is_list = text.starts_with(b"{\n") && text.ends_with(b"\n}\n");
+    parse_ad(if is_list { &text[2..] } else { text })
+}
+
+fn read_ad(file: &OsStr, session: &ProgramContext) -> Option<ClassAd> {
+    let name = file.to_string_lossy();
+    let text = match File::open(file).and_then(read_whole) {
+        Ok(text) => text,
+        Err(error) => {
+            session.write_line(&format!("cannot read '{name}': {error}"));
+            return None;
+        }
+    };
+    let ad = parse_file_ad(&text);
+    if ad.is_none() {
+        session.write_stderr(&format!("Unable to turn file '{name}' into a ClassAd.\n"));
+    }
+    ad
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_times_are_merged_as_the_bindings_give_them() {
+        let merged =
+            |text: &str| after_python_round_trip(&parse_ad(text.as_bytes()).unwrap()).unparse().to_string();
+        for (text, expected) in [
+            ("a=relTime(\"1.5\")", "[ a = 1.500000000000000E+00 ]"),
+            ("a=(relTime(\"5\"))", "[ a = (relTime(\"05\")) ]"),
+            ("a=absTime(\"2021-12-31T23:59:59+05:30\")", "[ a = absTime(\"2021-12-31T18:29:59-00:00\") ]"),
+            ("a={relTime(\"5\"),{b}}", "[ a = { 5.000000000000000E+00,{ b } } ]"),
+            ("a=[b=relTime(\"5\")]", "[ a = [ b = relTime(\"05\") ] ]"),
+        ] {
+            assert_eq!(merged(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_expression_may_be_followed_by_attributes_or_a_bracket() {
+        let shown = |text: &str| parse_expression(text.as_bytes()).map(|expr| expr.to_string());
+        for (text, expression) in [("1;", "1"), ("a ; b = 2", "a"), ("1] x", "1"), ("1; expression = 7", "7")]
+        {
+            assert_eq!(shown(text).as_deref(), Some(expression), "{text}");
+        }
+        for text in ["1;2", "1,", "1)", "1 2", "= 3"] {
+            assert_eq!(shown(text), None, "{text}");
+        }
+    }
+}

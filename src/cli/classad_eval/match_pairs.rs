@@ -1,0 +1,245 @@
+//! `--match`: the symmetric match of two streams, with rank, or the reason why there is none.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::ArgMatches;
+use serde_json::json;
+
+use super::ads::{self, ReportingAdStream};
+use super::options::ClassadEvalCli;
+use super::results::compare_sort_keys;
+use super::{expr_reader, output};
+use crate::classad::explain;
+use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
+use crate::cli::common::{
+    JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, open_stdio_pipe,
+    tool_user_maps,
+};
+use crate::os::RealWorld;
+
+/// One pair of ads.
+struct AdPair<'a> {
+    left: &'a ClassAd,
+    right: &'a ClassAd,
+    left_name: &'a str,
+    right_name: &'a str,
+    matches: bool,
+    rank: f64,
+}
+
+/// Matches the ads of `--ads` with those of a file.
+///
+/// # Errors
+/// Bad expressions, input that cannot be read, and those of standard output.
+pub(super) fn run(
+    cli: &ClassadEvalCli,
+    matches: &ArgMatches,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let world = cli.clock.world().with_shared_user_maps(tool_user_maps(Some(session)));
+    let dialect = expr_reader::expression_dialect(cli);
+    let Some(file) = &cli.stream.r#match else { return Ok(Status::Done) };
+    if file == Path::new("-") && cli.input.ads == Path::new("-") {
+        return Err(Problem::usage("--ads and --match both read standard input")
+            .hint("name a file for one of them")
+            .into());
+    }
+    let mut others = Vec::new();
+    let mut stream = ads::open_ad_file(file.as_os_str(), cli, dialect, session)?;
+    while let Some(record) = stream.next()? {
+        let name = ad_name(&record.ad, others.len() + 1, &world);
+        others.push((record.ad, name));
+    }
+    let old = expr_reader::ExprReader::with_old_syntax(cli, session);
+    let constraint = old.parse_constraint()?;
+    let (input, out) = open_stdio_pipe();
+    let (read, name) = cli.input.open(input, session)?;
+    let mut ads = ReportingAdStream::new(read, name, cli, dialect, session);
+    let mask = output::parse_columns(cli, matches)?;
+    let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
+    let out = JsonLineWriter::new(out, cli.output.json && are_values);
+    let sort = old.parse_options("-sort", &cli.stream.sort)?;
+    let mut report = PairReport { cli, world: &world, mask, sort, rows: Vec::new(), count: 0, out };
+    let mut matcher = PairMatcher { cli, world: &world, constraint, others, any_match: false };
+    let mut number = 0;
+    while let Some(record) = ads.next()? {
+        number += 1;
+        let name = ad_name(&record.ad, number, &world);
+        for pair in matcher.find_pairs(&record.ad, &name) {
+            if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
+                break;
+            }
+            report.add_pair(&pair)?;
+        }
+    }
+    report.end()?;
+    Ok(if cli.question.exit_status && !matcher.any_match { Status::No } else { Status::Done })
+}
+
+/// Finds the ads that match one.
+struct PairMatcher<'a> {
+    cli: &'a ClassadEvalCli,
+    world: &'a RealWorld,
+    /// What must be true of both.
+    constraint: Option<Expr>,
+    others: Vec<(ClassAd, String)>,
+    /// Whether any two matched.
+    any_match: bool,
+}
+
+impl PairMatcher<'_> {
+    /// The pairs of an ad: those that match, the best first where ranks count; with `--explain` all.
+    fn find_pairs<'p>(&'p mut self, left: &'p ClassAd, left_name: &'p str) -> Vec<AdPair<'p>> {
+        let ClassadEvalCli { stream, question, context, .. } = self.cli;
+        let mut pairs: Vec<AdPair<'_>> = Vec::new();
+        for (right, right_name) in &self.others {
+            let both = Context::new(self.world).my(left).target(right).strict(context.strict);
+            if self.constraint.as_ref().is_some_and(|constraint| !both.holds(constraint)) {
+                continue;
+            }
+            let pair = MatchAd::new(self.world, left, right).strict(context.strict);
+            let matches = pair.symmetric();
+            self.any_match |= matches;
+            if matches || question.explain {
+                let rank = if stream.rank { pair.left_rank().unwrap_or(0.0) } else { 0.0 };
+                pairs.push(AdPair { left, right, left_name, right_name, matches, rank });
+            }
+        }
+        if stream.rank {
+            pairs.sort_by(|a, b| b.rank.total_cmp(&a.rank));
+        }
+        pairs
+    }
+}
+
+/// What is printed of pairs.
+struct PairReport<'a, W: Write> {
+    cli: &'a ClassadEvalCli,
+    world: &'a RealWorld,
+    mask: PrintMask,
+    sort: Vec<Expr>,
+    /// Rows that wait for their order, or for the width of all.
+    rows: Vec<(Vec<Value>, RenderedRow)>,
+    count: u64,
+    out: JsonLineWriter<W>,
+}
+
+impl<W: Write> PairReport<'_, W> {
+    fn add_pair(&mut self, pair: &AdPair<'_>) -> anyhow::Result<()> {
+        let cli = self.cli;
+        self.count += 1;
+        if cli.stream.count {
+            return Ok(());
+        }
+        if cli.question.explain {
+            return explain(pair, cli, self.world, &mut self.out);
+        }
+        if self.mask.is_empty() {
+            return Ok(print(pair, cli, &mut self.out)?);
+        }
+        let context = Context::new(self.world).my(pair.left).target(pair.right).strict(cli.context.strict);
+        let row = self.mask.render(pair.left, &context);
+        if self.mask.has_headings() || !self.sort.is_empty() {
+            self.rows.push((self.sort.iter().map(|key| context.eval(key)).collect(), row));
+        } else {
+            let mut text = Vec::new();
+            self.mask.display(&row, self.world, &mut text);
+            self.out.write_all(&text)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> std::io::Result<()> {
+        if self.cli.stream.count {
+            writeln!(self.out, "{}", self.count)?;
+        } else if self.mask.has_headings() || !self.rows.is_empty() {
+            self.rows.sort_by(|a, b| compare_sort_keys(&a.0, &b.0));
+            let mut text = Vec::new();
+            if self.mask.has_headings() {
+                self.mask.display_headings(&mut text);
+            }
+            for (_, row) in &self.rows {
+                self.mask.display(row, self.world, &mut text);
+            }
+            self.out.write_all(&text)?;
+        }
+        self.out.end()
+    }
+}
+
+fn rank_text(rank: f64) -> String {
+    Value::Real(rank).unparse_old().to_string()
+}
+
+fn print(pair: &AdPair<'_>, cli: &ClassadEvalCli, out: &mut impl Write) -> std::io::Result<()> {
+    if cli.output.wants_json() {
+        let mut line = json!({ "ad": pair.left_name, "match": pair.right_name });
+        if cli.stream.rank {
+            line["rank"] = json!(pair.rank);
+        }
+        return writeln!(out, "{line}");
+    }
+    write!(out, "{}\t{}", pair.left_name, pair.right_name)?;
+    if cli.stream.rank {
+        write!(out, "\t{}", rank_text(pair.rank))?;
+    }
+    writeln!(out)
+}
+
+/// Both Requirements, and for each that does not hold the clause that is to blame.
+fn explain(
+    pair: &AdPair<'_>,
+    cli: &ClassadEvalCli,
+    world: &RealWorld,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let both = [(pair.left_name, pair.left, pair.right), (pair.right_name, pair.right, pair.left)];
+    let sides: Vec<(&str, String, Option<String>)> = both
+        .into_iter()
+        .map(|(name, my, target)| {
+            let context = Context::new(world).my(my).target(target).strict(cli.context.strict);
+            let Some(expr) = my.get("Requirements") else {
+                let why = "it has no Requirements, and without them nothing matches".to_owned();
+                return (name, "undefined".to_owned(), Some(why));
+            };
+            let step = explain::trace(&context, &expr);
+            let holds = step.value.as_ref().and_then(Value::truth) == Some(true);
+            let value =
+                step.value.as_ref().map_or("a failure".to_owned(), |value| value.unparse_old().to_string());
+            let why = if holds { None } else { explain::cause_of_value(&context, &expr, &step) };
+            (name, value, why)
+        })
+        .collect();
+    if cli.output.wants_json() {
+        let side = |(name, value, why): &(&str, String, Option<String>)| json!({ "ad": name, "requirements": value, "why": why });
+        let line = json!({
+            "match": pair.matches, "left": side(&sides[0]), "right": side(&sides[1]),
+        });
+        writeln!(out, "{line}")?;
+        return Ok(());
+    }
+    let painter = Painter::stdout(cli.output.color);
+    let verdict =
+        if pair.matches { painter.good("match").to_string() } else { painter.bad("no match").to_string() };
+    writeln!(out, "{} and {}: {verdict}", pair.left_name, pair.right_name)?;
+    for (name, value, why) in sides {
+        writeln!(out, "  Requirements of {name}: {value}")?;
+        if let Some(why) = why {
+            writeln!(out, "    {} {why}", painter.bold("why:"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A name for messages: what the user would call the ad.
+fn ad_name(ad: &ClassAd, number: usize, world: &RealWorld) -> String {
+    let context = Context::new(world).my(ad);
+    if let Some(name) = context.string("Name") {
+        return name.to_string();
+    }
+    match (context.int("ClusterId"), context.int("ProcId")) {
+        (Some(cluster), Some(process)) => format!("job {cluster}.{process}"),
+        _ => format!("ad {number}"),
+    }
+}

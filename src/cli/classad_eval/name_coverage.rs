@@ -1,0 +1,83 @@
+//! Names that no ad of a stream has: most often they are spelled wrong.
+
+use super::stream_plan::StreamPlan;
+use crate::classad::{AttrName, ClassAd, references};
+use crate::cli::common::ProgramContext;
+use crate::supported;
+use crate::text::{caseless, similar_names};
+
+/// Which of the names that were asked for some ad has had, a bit each, and what else there is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NameCoverage {
+    bits: u64,
+    ads: u64,
+    known: Vec<AttrName>,
+}
+
+/// The names that expressions of the command line look up in the ads; more than 64 are not kept.
+pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::Expr]) -> Vec<AttrName> {
+    let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(columns);
+    let operands = work.operands.iter().map(|operand| &operand.expr);
+    let mut names: Vec<AttrName> = exprs.chain(operands).flat_map(references::mentioned_attributes).collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| {
+        !caseless::eq(name.as_bytes(), b"CurrentTime") && !work.assigned.contains(name.as_bytes())
+    });
+    // What TARGET has is looked up there.
+    names.retain(|name| work.target.as_ref().is_none_or(|target| !target.contains(name.as_bytes())));
+    names.truncate(64);
+    names
+}
+
+impl NameCoverage {
+    /// Looks at an ad; `whole` gives it with the attributes that nobody asked for.
+    pub(super) fn record_ad(
+        &mut self,
+        asked: &[AttrName],
+        ad: &ClassAd,
+        whole: impl FnOnce() -> Vec<AttrName>,
+    ) {
+        self.ads += 1;
+        if self.ads == 1 && !asked.is_empty() {
+            self.known = whole();
+        }
+        if self.bits.count_ones() as usize == asked.len() {
+            return;
+        }
+        for (at, name) in asked.iter().enumerate() {
+            if self.bits & (1 << at) == 0 && ad.contains(name.as_bytes()) {
+                self.bits |= 1 << at;
+            }
+        }
+    }
+
+    /// Takes in what another portion of the stream had.
+    pub(super) fn merge(&mut self, other: NameCoverage) {
+        self.bits |= other.bits;
+        self.ads += other.ads;
+        if self.known.is_empty() {
+            self.known = other.known;
+        }
+    }
+
+    /// Tells the names that no ad had, unless they are attributes that an ad may well lack.
+    pub(super) fn report_missing(&self, asked: &[AttrName], session: &ProgramContext) {
+        let missing = (0..).zip(asked).filter(|(at, _)| self.bits & (1u64 << at) == 0);
+        for (_, name) in missing.filter(|_| self.ads > 0) {
+            let text = name.to_string();
+            if supported::find_attribute(name.as_bytes()).is_some() {
+                continue;
+            }
+            let ads =
+                if self.ads == 1 { "the one ad".to_owned() } else { format!("any of the {} ads", self.ads) };
+            let known = self.known.iter().map(AttrName::as_bytes);
+            let others = supported::attribute_entries().map(|row| row.name.as_bytes());
+            let meant = similar_names::nearest(name.as_bytes(), known)
+                .or_else(|| similar_names::nearest(name.as_bytes(), others))
+                .map(|meant| String::from_utf8_lossy(meant).into_owned());
+            let hint = meant.map_or_else(String::new, |meant| format!("\n    hint: did you mean {meant}?"));
+            session.warn(&format!("'{text}' is not in {ads}{hint}"));
+        }
+    }
+}

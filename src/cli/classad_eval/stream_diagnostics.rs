@@ -1,0 +1,45 @@
+//! What is odd about a stream and is told when it has ended.
+
+use super::name_coverage::NameCoverage;
+use super::stream_plan::StreamPlan;
+use crate::classad::Value;
+use crate::cli::common::ProgramContext;
+
+/// What is odd about a stream: ads for which the constraint was neither true nor false nor undefined, names that no ad has.
+#[derive(Default)]
+pub(super) struct StreamDiagnostics {
+    count: u64,
+    first: Option<(u64, String)>,
+    pub(super) name_coverage: NameCoverage,
+}
+
+impl StreamDiagnostics {
+    /// Takes in those of a portion that begins behind so many lines.
+    pub(super) fn merge_portion(&mut self, portion: StreamDiagnostics, lines: u64) {
+        self.count += portion.count;
+        self.name_coverage.merge(portion.name_coverage);
+        self.first = self.first.take().or(portion.first.map(|(line, what)| (lines + line, what)));
+    }
+
+    pub(super) fn record_constraint_value(&mut self, value: Option<&Value>, line: u64) {
+        let what = match value {
+            Some(value) if value.truth().is_some() || value.is_undefined() => return,
+            Some(value) => value.type_name(),
+            None => "nothing, since its evaluation failed",
+        };
+        self.count += 1;
+        self.first.get_or_insert_with(|| (line, what.to_owned()));
+    }
+
+    pub(super) fn report(&self, work: &StreamPlan<'_>, session: &ProgramContext) {
+        if !work.cli.output.quiet {
+            self.name_coverage.report_missing(&work.looked_up_names, session);
+        }
+        if let (Some((line, what)), false) = (&self.first, work.cli.output.quiet) {
+            let ads = if self.count == 1 { "1 ad".to_owned() } else { format!("{} ads", self.count) };
+            session.warn(&format!(
+                "the constraint was no truth value for {ads}, which were left out: {what} for that of line {line}"
+            ));
+        }
+    }
+}

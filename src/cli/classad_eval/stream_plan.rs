@@ -1,0 +1,101 @@
+//! All that is known of the work on a stream before its first ad.
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::expr_reader::ExprReader;
+use super::options::ClassadEvalCli;
+use super::{classad_eval_script, operands, output};
+use crate::classad::format::list::ListForm;
+use crate::classad::{AttrName, ClassAd, Dialect, Expr};
+use crate::cli::common::{Problem, ProgramContext, tool_user_maps};
+use crate::os::{RealWorld, SharedUserMaps};
+
+/// What is done with the expressions among the operands, for each ad.
+pub(super) struct OperandExpression {
+    pub(super) text: Vec<u8>,
+    pub(super) expr: Expr,
+}
+
+/// All that is known before the first ad.
+pub(super) struct StreamPlan<'a> {
+    pub(super) cli: &'a ClassadEvalCli,
+    pub(super) constraint: Option<Expr>,
+    pub(super) sort: Vec<Expr>,
+    pub(super) count_by: Vec<Expr>,
+    /// Names that are looked up in each ad.
+    pub(super) looked_up_names: Vec<AttrName>,
+    pub(super) assigned: ClassAd,
+    pub(super) operands: Vec<OperandExpression>,
+    pub(super) target: Option<ClassAd>,
+    pub(super) form: Option<ListForm>,
+    pub(super) only_form_of_input: bool,
+    maps: SharedUserMaps,
+}
+
+impl<'a> StreamPlan<'a> {
+    pub(super) fn new(
+        cli: &'a ClassadEvalCli,
+        dialect: Dialect,
+        session: &ProgramContext,
+    ) -> anyhow::Result<Self> {
+        let old = ExprReader::with_old_syntax(cli, session);
+        let constraint = old.parse_constraint()?;
+        let sort = old.parse_options("-sort", &cli.stream.sort);
+        let count_by = old.parse_options("--count-by", &cli.stream.count_by)?;
+        let mut assigned = ClassAd::new();
+        let mut operands = Vec::new();
+        for text in &cli.operands {
+            match classad_eval_script::parse_ad(text.as_bytes()) {
+                Some(ad) => assigned.update(&ad),
+                None => operands.push(OperandExpression {
+                    text: text.as_bytes().to_vec(),
+                    expr: ExprReader { dialect, ..old }.parse_option("expression", text)?,
+                }),
+            }
+        }
+        let target = match cli.context.target_file.last() {
+            Some(file) => Some(operands::read_first_ad(file, cli, session)?),
+            None => None,
+        };
+        if let Some(file) = cli.context.my_file.first() {
+            return Err(Problem::usage(format!(
+                "each ad of the stream is MY, so '{}' cannot be",
+                file.display()
+            ))
+            .hint("leave --my-file out, or --ads")
+            .into());
+        }
+        let form = output::output_form(cli);
+        let has_columns = !cli.columns.autoformat.is_empty() || !cli.columns.format.is_empty();
+        if form.is_some() && has_columns {
+            return Err(Problem::usage("columns and whole ads cannot be printed at once")
+                .hint("use --attributes A,B to choose attributes of whole ads")
+                .into());
+        }
+        let only_form_of_input =
+            form.is_none() && !has_columns && operands.is_empty() && !cli.question.explain;
+        if !count_by.is_empty() && !operands.is_empty() {
+            let problem = Problem::usage("values are counted, or expressions evaluated for each ad");
+            return Err(problem.hint("leave --count-by or the expressions out").into());
+        }
+        let (sort, asked) = (sort?, Vec::new());
+        Ok(StreamPlan {
+            cli,
+            constraint,
+            sort,
+            count_by,
+            looked_up_names: asked,
+            assigned,
+            operands,
+            target,
+            form,
+            only_form_of_input,
+            maps: tool_user_maps(Some(session)),
+        })
+    }
+
+    /// The world that expressions are evaluated in.
+    pub(super) fn world(&self) -> RealWorld {
+        self.cli.clock.world().with_shared_user_maps(self.maps.clone())
+    }
+}

@@ -1,0 +1,55 @@
+//! What is wrong with the number that an option was given, in our words: the library that reads command lines hands on those of
+//! whoever converts the text.
+
+use std::error::Error;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+
+/// The words for an error of a command line whose cause is a number.
+pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
+    let cause = error.source()?;
+    if let Some(number) = cause.downcast_ref::<ParseIntError>() {
+        let words = match number.kind() {
+            IntErrorKind::Zero => "expected a whole number above 0",
+            IntErrorKind::PosOverflow => "the number is too large",
+            IntErrorKind::NegOverflow => "the number is too small",
+            _ => "expected a whole number",
+        };
+        return Some(words.to_owned());
+    }
+    if cause.downcast_ref::<ParseFloatError>().is_some() {
+        return Some("expected a number".to_owned());
+    }
+    // Of a range that is left only the text is told.
+    let text = cause.to_string();
+    let (_, range) = text.split_once(" is not in ")?;
+    let (low, high) = range.split_once("..")?;
+    let high = high.trim_start_matches('=');
+    Some(match high.parse::<u64>() {
+        Ok(high) if high < u64::from(u32::MAX) => format!("expected a whole number from {low} to {high}"),
+        _ => format!("expected a whole number from {low} on"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(parser: impl clap::builder::IntoResettable<clap::builder::ValueParser>, value: &str) -> String {
+        let option = clap::Arg::new("n").long("n").allow_hyphen_values(true).value_parser(parser);
+        let error =
+            clap::Command::new("c").arg(option).try_get_matches_from(["c", "--n", value]).unwrap_err();
+        number_error_text(&error).unwrap_or_else(|| error.to_string())
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_told_in_plain_words() {
+        let above_zero = || clap::value_parser!(std::num::NonZero<usize>);
+        assert_eq!(told(above_zero(), "0"), "expected a whole number above 0");
+        assert_eq!(told(above_zero(), "x"), "expected a whole number");
+        assert_eq!(told(clap::value_parser!(u64), "99999999999999999999"), "the number is too large");
+        assert_eq!(told(clap::value_parser!(f64), "x"), "expected a number");
+        assert_eq!(told(clap::value_parser!(u32).range(1..), "0"), "expected a whole number from 1 on");
+        assert_eq!(told(clap::value_parser!(u64).range(1..), "0"), "expected a whole number from 1 on");
+        assert_eq!(told(clap::value_parser!(i64).range(1..=9), "10"), "expected a whole number from 1 to 9");
+    }
+}

@@ -1,0 +1,56 @@
+//! Where output goes: standard output, or a file whose old content is there until the new one is complete.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::stdout::{ProgramStdout, stdout};
+use crate::os::NewFile;
+
+/// Where output goes: standard output, or a file.
+#[derive(Debug)]
+pub(crate) enum OutputTarget {
+    /// Standard output.
+    Stdout(ProgramStdout),
+    /// A file.
+    File(NewFile),
+}
+
+impl OutputTarget {
+    /// Opens a file, or standard output where none is named.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
+        Ok(match path {
+            None => OutputTarget::Stdout(stdout()),
+            Some(path) => OutputTarget::File(NewFile::create(path)?),
+        })
+    }
+
+    /// The output is complete.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        match self {
+            OutputTarget::Stdout(mut stdout) => stdout.flush(),
+            OutputTarget::File(file) => file.commit(),
+        }
+    }
+}
+
+impl Write for OutputTarget {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        match self {
+            OutputTarget::Stdout(stdout) => stdout.write(text),
+            OutputTarget::File(file) => file.file().write(text),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            OutputTarget::Stdout(stdout) => stdout.flush(),
+            OutputTarget::File(file) => file.file().flush(),
+        }
+    }
+}

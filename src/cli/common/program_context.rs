@@ -1,0 +1,125 @@
+//! What a running program knows of itself, and what it says on standard error.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::color::Painter;
+use super::problem;
+use crate::classad::Dialect;
+use crate::text::control_characters::mask_terminal_controls;
+
+/// What a running program knows of itself.
+#[derive(Clone, Debug)]
+pub struct ProgramContext {
+    name: String,
+    painter: Painter,
+    /// What was told, for whoever tells it later.
+    kept_messages: Option<Arc<Mutex<String>>>,
+    /// How ads are read that people or a queue log hand in.
+    dialect: Dialect,
+}
+
+impl ProgramContext {
+    /// That of a program of this name, which paints its messages so.
+    pub(super) fn new(name: &str, painter: Painter) -> Self {
+        ProgramContext { name: name.to_owned(), painter, kept_messages: None, dialect: Dialect::new_syntax() }
+    }
+
+    pub(super) fn painter(&self) -> Painter {
+        self.painter
+    }
+
+    /// The name that stands in front of messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same, with ads read in another dialect: that of a configuration.
+    pub(crate) fn with_dialect(&self, dialect: Dialect) -> ProgramContext {
+        ProgramContext { dialect, ..self.clone() }
+    }
+
+    /// How ads are read.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// The same, but what it tells is kept until it is [taken](Session::take).
+    pub(crate) fn with_kept_messages(&self) -> ProgramContext {
+        ProgramContext { kept_messages: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// What has been told and kept.
+    pub(crate) fn take_messages(&self) -> String {
+        let kept =
+            self.kept_messages.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
+    }
+
+    /// Says on standard error that something is odd; the work goes on.
+    pub fn warn(&self, message: &str) {
+        let text = format!(
+            "{}: {} {}\n",
+            self.name,
+            self.painter.warn("warning:"),
+            mask_terminal_controls(&shorten_message(message))
+        );
+        self.write_stderr(&text);
+    }
+
+    /// Tells a failure on standard error without ending the program.
+    pub fn report(&self, error: &anyhow::Error) {
+        self.write_stderr(&problem::render_error(&self.name, error, self.painter));
+    }
+
+    /// Says a line in the name of the program.
+    pub(crate) fn write_line(&self, line: &str) {
+        self.write_stderr(&format!("{}: {line}\n", self.name));
+    }
+
+    /// Writes text to standard error as it is. Where that is closed nobody can be told.
+    pub fn write_stderr(&self, text: &str) {
+        if let Some(kept) = &self.kept_messages {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
+            return;
+        }
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// A message of ours whose lines fit a terminal: of one that echoes a value of many kilobytes the middle is left out. What the
+/// condor tools print is never cut.
+pub fn shorten_message(message: &str) -> Cow<'_, str> {
+    const MAX_LINE_LENGTH: usize = 2000;
+    const HEAD_LENGTH: usize = 600;
+    const TAIL_LENGTH: usize = 200;
+    if message.lines().all(|line| line.len() <= MAX_LINE_LENGTH) {
+        return Cow::Borrowed(message);
+    }
+    let shortened = |line: &str| {
+        if line.len() <= MAX_LINE_LENGTH {
+            return line.to_owned();
+        }
+        let boundary =
+            |at: usize| (at..line.len()).find(|&at| line.is_char_boundary(at)).unwrap_or(line.len());
+        let (head, tail) = (boundary(HEAD_LENGTH), boundary(line.len() - TAIL_LENGTH));
+        format!("{} ... ({} more bytes) ... {}", &line[..head], tail - head, &line[tail..])
+    };
+    Cow::Owned(message.lines().map(shortened).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten_message;
+
+    #[test]
+    fn long_lines_of_messages_lose_their_middle() {
+        assert_eq!(shorten_message("a\nb"), "a\nb");
+        let long = format!("first\n{}end", "ü".repeat(100_000));
+        let shown = shorten_message(&long);
+        assert!(shown.len() < 1000, "{}", shown.len());
+        assert!(shown.starts_with("first\nüü") && shown.ends_with("üend"));
+        assert!(shown.contains("... (199204 more bytes) ..."), "{shown}");
+    }
+}

@@ -1,0 +1,156 @@
+//! From `main` to exit status: the one place where a program's outcome becomes a message and a number.
+
+use std::error::Error as _;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::color::{Painter, StyleChoice};
+use super::stdout::stdout;
+use super::{Program, ProgramContext, Status, normalise, number_error, problem};
+use crate::cli::{compat, complete};
+
+impl Program {
+    /// The whole program: reads the command line, runs, tells what went wrong, gives the status.
+    pub fn main(&self) -> ExitCode {
+        crate::os::replace_closed_stdout();
+        let mut words = std::env::args_os();
+        let called = words.next().unwrap_or_default();
+        let words: Vec<OsString> = words.collect();
+        if let Some(shell) = std::env::var_os(complete::COMPLETION_VARIABLE) {
+            let _ = stdout().write_all(complete::completions_for(self, &shell, &words).as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        self.dispatch(&called, &words).into()
+    }
+
+    fn dispatch(&self, called: &OsStr, words: &[OsString]) -> Status {
+        let called = Path::new(called).file_name().and_then(OsStr::to_str).unwrap_or(self.name);
+        if let Some(compat) = self.compat.iter().find(|compat| compat.tool == called) {
+            let session = ProgramContext::new(called, Painter::plain());
+            return finish_program((compat.run)(words, &session), &session);
+        }
+        if called != self.name
+            && let Some(problem) = compat::unsupported_tool_problem(called, self.name)
+        {
+            return finish_program(Err(problem.into()), &ProgramContext::new(called, Painter::plain()));
+        }
+        let session = ProgramContext::new(self.name, Painter::stderr(typed_color(words).unwrap_or_default()));
+        finish_program(self.run_arguments(words, &session), &session)
+    }
+
+    fn run_arguments(&self, words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
+        // Scripts ask for it often, and it needs none of the options.
+        if let [word] = words
+            && ["--version", "-version", "-V"].iter().any(|version| word == version)
+        {
+            writeln!(stdout(), "{} {}", self.name, env!("HTC_VERSION"))?;
+            return Ok(Status::Done);
+        }
+        let mut command = (self.command)();
+        if words.iter().any(|word| word.to_string_lossy().trim_start_matches('-') == "help-all") {
+            command = command.mut_subcommands(|verb| verb.hide(false));
+        }
+        let normal = normalise(&command, words)?;
+        let full = std::iter::once(OsString::from(self.name)).chain(normal);
+        let matches = command.try_get_matches_from_mut(full);
+        // Taking hundreds of options apart takes longer than reading a command line, and the program ends soon.
+        std::mem::forget(command);
+        match matches {
+            Ok(matches) => (self.run)(&matches, session),
+            Err(error) => self.report_clap_error(&error, session),
+        }
+    }
+
+    /// Help and version go to standard output with status 0, everything else is a wrong command line.
+    fn report_clap_error(&self, error: &clap::Error, session: &ProgramContext) -> anyhow::Result<Status> {
+        let text = error.render().to_string();
+        if !error.use_stderr() {
+            stdout().write_all(text.as_bytes())?;
+            return Ok(Status::Done);
+        }
+        // clap's message without its usage lines, which tell less than `--help`.
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let message: Vec<&str> = text
+            .lines()
+            .take_while(|line| !line.starts_with("Usage:"))
+            .filter(|line| !line.trim().is_empty() && !line.starts_with("For more information"))
+            .collect();
+        let number = number_error::number_error_text(error).and_then(|words| {
+            let head = message.first()?.rsplit_once(&format!(": {}", error.source()?))?.0;
+            Some(format!("{head}: {words}"))
+        });
+        let verb = if let Some(number) = number {
+            number
+        } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            "a verb or an argument is missing".to_owned()
+        } else {
+            message.join("\n").replace("\n  tip: ", "\nhint: ")
+        };
+        let elsewhere = match error.get(ContextKind::InvalidSubcommand) {
+            Some(ContextValue::String(word)) => native_verb(word, &(self.command)()),
+            _ => None,
+        };
+        let verb = match elsewhere {
+            Some(own) => format!("{}\nhint: here it is '{own}'", verb.lines().next().unwrap_or_default()),
+            None => verb,
+        };
+        session.write_stderr(&format!(
+            "{}: {verb}\n{} try '{} --help'\n",
+            session.painter().bold(session.name()),
+            session.painter().bold("hint:"),
+            self.name
+        ));
+        Ok(Status::Usage)
+    }
+}
+
+/// What this program calls a verb of the condor tools or of their commands.
+fn native_verb(word: &str, command: &Command) -> Option<&'static str> {
+    let own = match word {
+        "cancel-drain" | "cancel" | "resume" => "undrain",
+        "evict" | "kill" => "vacate",
+        "restart" | "reload" => "reconfig",
+        "shutdown" | "stop" => "off",
+        _ => return None,
+    };
+    command.find_subcommand(own).map(|_| own)
+}
+
+/// `--color` as typed, for messages about a command line that could not be read.
+fn typed_color(words: &[OsString]) -> Option<StyleChoice> {
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    let mut when = None;
+    while let Some(word) = words.next() {
+        let name = word.trim_start_matches('-');
+        let value = match name.split_once('=') {
+            Some(("color", value)) if word.starts_with('-') => value.to_owned(),
+            None if name == "color" && word.starts_with('-') => words.next()?.into_owned(),
+            _ => continue,
+        };
+        when = <StyleChoice as clap::ValueEnum>::from_str(&value, false).ok();
+    }
+    when
+}
+
+fn finish_program(result: anyhow::Result<Status>, session: &ProgramContext) -> Status {
+    let flushed = result.and_then(|status| match stdout().flush() {
+        Ok(()) => Ok(status),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(status),
+        Err(error) => Err(error.into()),
+    });
+    match flushed {
+        Ok(status) => status,
+        // A reader such as head(1) that had enough is no failure.
+        Err(error) if problem::is_broken_pipe(&error) => Status::Done,
+        Err(error) => {
+            let error = problem::name_stdout(error);
+            session.report(&error);
+            problem::exit_status_of(&error)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! How condor tools read their words (reference: `match_prefix.cpp`): a table of options in the order of the source,
+//! each with the shortest beginning that is accepted; the first that fits wins. Two dashes want the whole name.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// How much of an option's name must be typed behind one dash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinimumLength {
+    /// At least so many letters.
+    Letters(usize),
+    /// All of it.
+    All,
+}
+
+/// One option of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionRule<Id: 'static> {
+    /// What the tool calls it in code.
+    pub id: Id,
+    /// Its whole name.
+    pub name: &'static str,
+    /// How much must be typed.
+    pub least: MinimumLength,
+    /// Whether `:suffix` may follow.
+    pub suffix: bool,
+}
+
+/// An option of which so many letters must be typed.
+pub const fn option_rule<Id: Copy>(
+    id: Id,
+    name: &'static str,
+    letters: usize,
+    suffix: bool,
+) -> OptionRule<Id> {
+    OptionRule { id, name, least: MinimumLength::Letters(letters), suffix }
+}
+
+/// One word of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandWord<Id> {
+    /// An option of the table; its values are fetched with [`CommandWords::next_value`].
+    Option {
+        /// Which.
+        id: Id,
+        /// What followed the colon; empty for a bare colon.
+        suffix: Option<OsString>,
+    },
+    /// A word with a dash that no rule knows, as typed.
+    Unknown(OsString),
+    /// A word without a dash.
+    Operand(OsString),
+}
+
+/// The words of a command line, one after the other.
+#[derive(Clone, Debug)]
+pub struct CommandWords<'a, Id: 'static> {
+    rules: &'static [OptionRule<Id>],
+    rest: &'a [OsString],
+}
+
+impl<'a, Id: Copy> CommandWords<'a, Id> {
+    /// All words behind the tool's name.
+    pub fn new(rules: &'static [OptionRule<Id>], words: &'a [OsString]) -> Self {
+        CommandWords { rules, rest: words }
+    }
+
+    /// How many words are left.
+    pub fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether no word is left.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next word as the value of an option, whatever it looks like.
+    pub fn next_value(&mut self) -> Option<&'a OsString> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
+    /// The next word as a value, unless it begins with a dash.
+    pub fn next_value_without_dash(&mut self) -> Option<&'a OsString> {
+        self.rest.first().filter(|word| !word.as_bytes().starts_with(b"-"))?;
+        self.next_value()
+    }
+
+    /// The next word as a value, unless it begins with a dash and is more than that.
+    pub fn next_value_or_lone_dash(&mut self) -> Option<&'a OsString> {
+        self.rest.first().filter(|word| word.as_bytes() == b"-" || !word.as_bytes().starts_with(b"-"))?;
+        self.next_value()
+    }
+
+    /// The next word as a value, if it is one of these.
+    pub fn next_value_among(&mut self, accepted: &[&str]) -> Option<&'a OsString> {
+        self.rest.first().filter(|word| accepted.iter().any(|accepted| word == accepted))?;
+        self.next_value()
+    }
+
+    /// The whole name of the option that the next word is, however short it was typed.
+    pub fn next_option_name(&self) -> Option<&'static str> {
+        self.find_rule(self.rest.first()?.as_bytes()).map(|(rule, _)| rule.name)
+    }
+
+    fn find_rule(&self, word: &[u8]) -> Option<(&'static OptionRule<Id>, Option<OsString>)> {
+        let name = word.strip_prefix(b"-")?;
+        let (name, whole) = match name.strip_prefix(b"-") {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        self.rules.iter().find_map(|rule| {
+            let (typed, suffix) = match name.iter().position(|&byte| byte == b':') {
+                Some(colon) if rule.suffix => (&name[..colon], Some(&name[colon + 1..])),
+                _ => (name, None),
+            };
+            let least = match rule.least {
+                MinimumLength::Letters(letters) if !whole => letters.max(1),
+                _ => rule.name.len(),
+            };
+            let fits = typed.len() >= least && rule.name.as_bytes().starts_with(typed);
+            fits.then(|| (rule, suffix.map(|suffix| std::ffi::OsStr::from_bytes(suffix).to_owned())))
+        })
+    }
+}
+
+impl<Id: Copy> Iterator for CommandWords<'_, Id> {
+    type Item = CommandWord<Id>;
+
+    fn next(&mut self) -> Option<CommandWord<Id>> {
+        let word = self.next_value()?;
+        let bytes = word.as_bytes();
+        Some(match self.find_rule(bytes) {
+            Some((rule, suffix)) => CommandWord::Option { id: rule.id, suffix },
+            None if bytes.starts_with(b"-") => CommandWord::Unknown(word.clone()),
+            None => CommandWord::Operand(word.clone()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: &[OptionRule<char>] = &[
+        OptionRule { id: 'c', name: "constraint", least: MinimumLength::Letters(3), suffix: false },
+        OptionRule { id: 'a', name: "af", least: MinimumLength::Letters(2), suffix: true },
+        OptionRule { id: 'd', name: "debug", least: MinimumLength::Letters(1), suffix: true },
+        OptionRule { id: 'v', name: "version", least: MinimumLength::All, suffix: false },
+    ];
+
+    fn first(word: &str) -> Option<char> {
+        let words = [OsString::from(word)];
+        match CommandWords::new(RULES, &words).next() {
+            Some(CommandWord::Option { id, .. }) => Some(id),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_beginning_of_the_least_length_is_enough_after_one_dash() {
+        assert_eq!(first("-con"), Some('c'));
+        assert_eq!(first("-co"), None);
+        assert_eq!(first("-constraintx"), None);
+        assert_eq!(first("--con"), None);
+        assert_eq!(first("--constraint"), Some('c'));
+        assert_eq!(first("-d"), Some('d'));
+        assert_eq!(first("-ver"), None);
+        assert_eq!(first("-"), None);
+        assert_eq!(first("-con:x"), None);
+    }
+
+    #[test]
+    fn suffixes_and_values_are_handed_over() {
+        let words = ["-af:hV", "Owner", "-debug:", "-x", "y"].map(OsString::from);
+        let mut words = CommandWords::new(RULES, &words);
+        assert_eq!(words.next(), Some(CommandWord::Option { id: 'a', suffix: Some("hV".into()) }));
+        assert_eq!(words.next_value_without_dash(), Some(&OsString::from("Owner")));
+        assert_eq!(words.next_value_without_dash(), None);
+        assert_eq!(words.next(), Some(CommandWord::Option { id: 'd', suffix: Some("".into()) }));
+        assert_eq!(words.next(), Some(CommandWord::Unknown("-x".into())));
+        assert_eq!(words.next(), Some(CommandWord::Operand("y".into())));
+        assert_eq!(words.next(), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! `condor_transform_ads` with several threads: each transforms portions of a stream, which are written in its order.
+
+use std::io::{Empty, Read, Write};
+use std::sync::{Mutex, PoisonError};
+
+use super::condor_transform_ads_apply::TransformAdsTool;
+use crate::classad::stream::ReferenceReader;
+use crate::os::{RealWorld, StopFlag, process_in_parallel};
+use crate::transform::Transform;
+
+/// What became of a portion.
+struct TransformedPortion {
+    text: Vec<u8>,
+    messages: String,
+    /// How the last ad went: the status where it failed.
+    last: anyhow::Result<Option<u8>>,
+    /// Nothing behind it is read.
+    is_last: bool,
+}
+
+impl TransformAdsTool<'_> {
+    /// Transforms what is left of a stream of long ads; the status of the last ad.
+    pub(super) fn transform_in_parallel<R: Read + Send>(
+        &self,
+        transforms: &[Transform],
+        (reader, enough): (ReferenceReader<R>, &StopFlag),
+        threads: usize,
+        out: &mut (dyn Write + Send),
+    ) -> anyhow::Result<u8> {
+        let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+        // The first ad went well.
+        let mut status = Ok(1);
+        // What a transform remembers is its own.
+        let transforms = Mutex::new(vec![transforms.to_vec(); threads]);
+        let (options, config, program) = (self.options, self.config, self.program);
+        let worker = || {
+            let transforms =
+                transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            let (world, program) =
+                (RealWorld::new().with_strict_mode(config.is_strict()), program.with_kept_messages());
+            let work = move |ads: &mut ReferenceReader<Empty>| {
+                let view = config.view(&world);
+                let tool =
+                    TransformAdsTool { program: &program, options, config, world: &world, view: &view };
+                tool.transform_portion(ads, &transforms)
+            };
+            (like.batch_reader(), work)
+        };
+        let program = self.program;
+        let read = process_in_parallel(
+            threads,
+            |ads| dealer.next_batch(ads),
+            worker,
+            |portion: TransformedPortion| {
+                if !portion.messages.is_empty() {
+                    program.write_stderr(&portion.messages);
+                }
+                let written = out.write_all(&portion.text);
+                status = match (written, portion.last) {
+                    (Err(error), _) => Err(error.into()),
+                    (Ok(()), Err(error)) => Err(error),
+                    (Ok(()), Ok(failed)) => Ok(failed.unwrap_or(1)),
+                };
+                status.is_ok() && !portion.is_last
+            },
+            enough,
+        );
+        read?;
+        status
+    }
+
+    fn transform_portion(
+        &self,
+        ads: &mut ReferenceReader<Empty>,
+        transforms: &[Transform],
+    ) -> TransformedPortion {
+        let (mut session, mut writer) = (self.new_session(), self.new_writer());
+        let start = session.macros.mark();
+        let (mut text, mut last) = (Vec::new(), Ok(None));
+        while let (Ok(Some(mut ad)), Ok(None)) = (ads.next_ad(), &last) {
+            last = self.apply_all(transforms, &mut session, &mut ad, (&mut writer, &mut text));
+            ads.reuse(ad);
+            session.macros.rewind(start);
+        }
+        let is_last = ads.has_failed() || !matches!(last, Ok(None));
+        TransformedPortion { text, messages: self.program.take_messages(), last, is_last }
+    }
+}

@@ -1,0 +1,50 @@
+//! Condor tools that no program plays, or that another one does: which command answers.
+
+use crate::cli::common::Problem;
+
+/// What a tool shows, and the commands that show it here.
+const TOOL_HINTS: &[(&str, &[&str])] = &[
+    (
+        "condor_status",
+        &[
+            "'htc-slot-run ads' and 'htc-slot-run status' tell of slots of this machine",
+            "of ads in a file: htc-classad-eval --ads FILE -af:h Name State Activity Cpus Memory",
+        ],
+    ),
+    (
+        "condor_history",
+        &[
+            "htc-classad-eval --ads HISTORY -af:jh Owner JobStatus ExitCode reads history files, packed ones too",
+            "of routed jobs: htc-router-status history HISTORY",
+        ],
+    ),
+    ("condor_q", &["link it to htc-classad-eval: condor_q -jobads FILE -af ClusterId ProcId Owner"]),
+    ("classad_eval", &["link it to htc-classad-eval"]),
+    ("condor_config_val", &["link it to htc-config-dump"]),
+    ("condor_transform_ads", &["link it to htc-router-translate"]),
+    ("condor_job_router_info", &["link it to htc-router-translate"]),
+    ("condor_router_q", &["link it to htc-router-status"]),
+    ("condor_router_history", &["link it to htc-router-status"]),
+    ("condor_startd", &["htc-slot-run --config-file FILE runs slots"]),
+    ("condor_starter", &["htc-starter-run --ads JOB runs one job"]),
+    (
+        "condor_submit",
+        &["there is no queue to submit to: a fetch hook hands out jobs, htc-slot-run runs them"],
+    ),
+    ("condor_job_router", &["htc-router-translate run --queue DIR routes the jobs of a directory"]),
+    ("condor_drain", &["htc-slot-run drain"]),
+    ("condor_vacate", &["htc-slot-run vacate"]),
+    ("condor_off", &["htc-slot-run off"]),
+    ("condor_reconfig", &["htc-slot-run reconfig"]),
+];
+
+/// What is said to who calls a program by the name of a tool that it does not play.
+pub fn unsupported_tool_problem(tool: &str, program: &str) -> Option<Problem> {
+    let tool = tool.strip_suffix(".exe").unwrap_or(tool);
+    let problem = || Problem::usage(format!("{program} does not do what {tool} does"));
+    let found = TOOL_HINTS.iter().find(|(name, _)| *name == tool);
+    match found {
+        Some((_, hints)) => Some(hints.iter().fold(problem(), |problem, hint| problem.hint(*hint))),
+        None => tool.starts_with("condor_").then(|| problem().hint(format!("call it {program}"))),
+    }
+}

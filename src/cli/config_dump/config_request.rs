@@ -1,0 +1,110 @@
+//! What is asked of a configuration, however it was typed: the options that `htc-config-dump` shares with the tool
+//! that it imitates.
+
+use bstr::BString;
+
+use crate::config::CommandPolicy;
+use crate::config::defaults::ParameterType;
+use crate::config::write_config::RowFilter;
+
+/// One operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RequestedName {
+    /// A parameter, or with `-dump` a regular expression.
+    Name(BString),
+    /// The word behind `use`: `CATEGORY` or `CATEGORY:NAME(arguments)`.
+    Template(BString),
+}
+
+impl RequestedName {
+    /// The text as the tool keeps it, templates behind a `^`.
+    pub(super) fn text(&self) -> BString {
+        match self {
+            RequestedName::Name(name) => name.clone(),
+            RequestedName::Template(text) => [b"^", &text[..]].concat().into(),
+        }
+    }
+}
+
+/// Everything asked in one call.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(super) struct ConfigRequest {
+    /// Names, expressions, templates.
+    pub(super) requested: Vec<RequestedName>,
+    /// For whom the configuration is read.
+    pub(super) subsystem: BString,
+    /// See `subsystem`.
+    pub(super) local_name: BString,
+    /// `-root-config`, `--config-file`.
+    pub(super) root: Option<BString>,
+    /// Whether the root file is meant by this program's own name: a path of its own, and no directory.
+    pub(super) own_root: bool,
+    /// Whether secrets are masked.
+    pub(super) redact: bool,
+    /// Whether the environment's settings count.
+    pub(super) environment: bool,
+    /// Settings over all others.
+    pub(super) overlay: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether commands run.
+    pub(super) commands: CommandPolicy,
+    /// `-raw`
+    pub(super) raw: bool,
+    /// `-default`
+    pub(super) default: bool,
+    /// `-verbose`
+    pub(super) verbose: bool,
+    /// `-verbose:use`
+    pub(super) use_counts: bool,
+    /// `-verbose:strings`
+    pub(super) strings: bool,
+    /// `-verbose:both`
+    pub(super) both: bool,
+    /// `-verbose:type`
+    pub(super) types: bool,
+    /// `-verbose:int` and so on
+    pub(super) as_type: Option<ParameterType>,
+    /// `-info`
+    pub(super) info: bool,
+    /// `-dump`
+    pub(super) dump: bool,
+    /// `-expanded`
+    pub(super) expanded: bool,
+    /// `-trace`
+    pub(super) trace: bool,
+    /// Whether `--trace` tells the changes of all names; the tool's own `-trace` tells none without names.
+    pub(super) trace_all: bool,
+    /// `-stats`
+    pub(super) stats: bool,
+    /// `-stats:keep`
+    pub(super) keep_defaults: bool,
+    /// `-macro`; true for `-macro:path`
+    pub(super) expand_text: Option<bool>,
+    /// `-used`, `-unused`
+    pub(super) used: Option<bool>,
+    /// `-writeconfig FILE`, or `-` for `-summary`
+    pub(super) write: Option<(BString, RowFilter)>,
+    /// `-config`
+    pub(super) sources: bool,
+    /// `-reconfig FILE`
+    pub(super) reconfig: Option<BString>,
+    /// `-check-if CONDITION`
+    pub(super) check_if: Option<BString>,
+}
+
+impl ConfigRequest {
+    /// Nothing asked yet, of the configuration of tools.
+    pub(super) fn new() -> Self {
+        ConfigRequest {
+            subsystem: "TOOL".into(),
+            environment: true,
+            commands: CommandPolicy::BOUNDED_RUN,
+            ..ConfigRequest::default()
+        }
+    }
+
+    /// Whether the answer tells how often names were looked up.
+    pub(super) fn counts_uses(&self) -> bool {
+        self.use_counts || self.used.is_some() || self.both || self.stats
+    }
+}

@@ -1,0 +1,110 @@
+//! Ads that a thread of their own reads: calls that run, what they have shown and whoever interrupts need not wait for the next one.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::Scope;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::classad::ClassAd;
+use crate::cli::common::AdStream;
+use crate::hook_testing::CallSource;
+
+/// The ads, of which the first have been looked at.
+pub(super) struct LimitedAds<'a> {
+    pub first: std::vec::IntoIter<ClassAd>,
+    pub rest: AdStream<'a>,
+    pub left: u64,
+}
+
+impl LimitedAds<'_> {
+    fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        match self.first.next() {
+            Some(ad) => Ok(Some(ad)),
+            None => self.rest.next(),
+        }
+    }
+}
+
+/// The ads that have been read and not been taken.
+pub(super) struct AdChannel {
+    ads: Receiver<anyhow::Result<ClassAd>>,
+    /// Can be read when there may be more.
+    bell: Arc<EventFd>,
+    over: Cell<bool>,
+}
+
+impl AdChannel {
+    /// Starts to read, and keeps at most so many ads.
+    ///
+    /// # Errors
+    /// There is no thread or descriptor for it.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        ads: LimitedAds<'scope>,
+        ahead: usize,
+    ) -> io::Result<AdChannel> {
+        let bell = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
+        let (sender, receiver) = sync_channel(ahead);
+        let rings = Arc::clone(&bell);
+        std::thread::Builder::new().spawn_scoped(scope, move || send_ads(ads, sender, &rings))?;
+        Ok(AdChannel { ads: receiver, bell, over: Cell::new(false) })
+    }
+
+    /// The next ad, if it has come.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn next(&self) -> anyhow::Result<Option<ClassAd>> {
+        match self.try_receive() {
+            // What comes from here on rings again.
+            None if !self.over.get() => {
+                let _ = self.bell.read();
+                self.try_receive().transpose()
+            }
+            taken => taken.transpose(),
+        }
+    }
+
+    fn try_receive(&self) -> Option<anyhow::Result<ClassAd>> {
+        match self.ads.try_recv() {
+            Ok(ad) => Some(ad),
+            Err(end) => {
+                self.over.set(end == TryRecvError::Disconnected);
+                None
+            }
+        }
+    }
+}
+
+impl CallSource for AdChannel {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.over.get()
+    }
+}
+
+fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>, bell: &EventFd) {
+    loop {
+        let next = ads.next().transpose();
+        let is_last = !matches!(next, Some(Ok(_)));
+        let is_taken = next.is_none_or(|next| sender.send(next).is_ok());
+        if is_last || !is_taken {
+            break;
+        }
+        // It cannot be full: it is emptied long before.
+        let _ = bell.write(1);
+    }
+    drop(sender);
+    let _ = bell.write(1);
+}

@@ -1,0 +1,154 @@
+//! The ads of a call: from files, standard input, or built in; changed by options.
+
+use std::io::IsTerminal;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use super::options::{AdOptions, HookCallArgs};
+use crate::classad::{ClassAd, Expr};
+use crate::cli::common::{AdStream, Problem, ProgramContext, read_ads};
+use crate::hook::HookType;
+use crate::hook_testing::{AdChanges, Assignments, Case, SlotAdSource, samples};
+use crate::text::Span;
+use crate::text::caret::Caret;
+
+/// Puts the ads into a case, changed as options say. Says where the slot comes from, and what is changed.
+pub(super) fn apply_ads(
+    case: &mut Case,
+    one: &HookCallArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<(SlotAdSource, AdChanges)> {
+    let (ads, hook) = (&one.ads, case.hook);
+    let mut slot = if ads.slot_ads.is_some() { SlotAdSource::FromUser } else { SlotAdSource::BuiltIn };
+    if let Some(kind) = &ads.sample_job {
+        case.job = samples::job_ad(kind).ok_or_else(|| unknown_sample("job", kind, samples::job_kinds()))?;
+    }
+    if let Some(kind) = &ads.sample_slot {
+        case.slot =
+            samples::slot_ad(kind).ok_or_else(|| unknown_sample("slot", kind, samples::slot_kinds()))?;
+        slot = if ads.slot_ads.is_some() { SlotAdSource::FromUser } else { SlotAdSource::Sample };
+    }
+    if let Some(given) = &one.given {
+        let mut given = given.iter().cloned();
+        let first = given.next().ok_or_else(|| no_ad_problem(&one.input.ads))?;
+        match hook {
+            HookType::FetchWork => (case.slot, slot) = (first, SlotAdSource::FromUser),
+            HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
+            _ => case.job = first,
+        }
+        // What these hooks read themselves has two ads, and so has what we print of them.
+        match (hook, given.next()) {
+            (HookType::JobFinalize, Some(second)) => case.routed = second,
+            (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => {
+                (case.slot, slot) = (second, SlotAdSource::FromUser);
+            }
+            _ => {}
+        }
+    }
+    if let Some(path) = &ads.slot_ads {
+        case.slot = read_only_ad(path, one, session)?;
+    }
+    if matches!(hook, HookType::JobFinalize) && ads.routed_ads.is_none() && ads.sample_job.is_some() {
+        case.routed = samples::routed_job_ad(&case.job, &case.route.name);
+    }
+    if let Some(path) = &ads.routed_ads {
+        case.routed = read_only_ad(path, one, session)?;
+    }
+    let changes = ad_changes(ads)?;
+    changes.apply(case);
+    Ok((slot, changes))
+}
+
+fn unknown_sample(what: &str, kind: &str, kinds: impl Iterator<Item = &'static str>) -> Problem {
+    let kinds: Vec<_> = kinds.collect();
+    Problem::usage(format!("there is no sample {what} '{kind}'"))
+        .hint(format!("known are {}", kinds.join(", ")))
+}
+
+fn no_ad_problem(name: &Path) -> Problem {
+    let name = if name == Path::new("-") { "standard input".to_owned() } else { name.display().to_string() };
+    Problem::unreadable(format!("{name}: there is no ad in it"))
+        .hint("--sample-job vanilla uses a built-in job")
+}
+
+/// How many ads a hook of this type reads itself.
+pub(super) fn ads_read_by(hook: HookType) -> usize {
+    match hook {
+        HookType::JobFinalize | HookType::ReplyFetch | HookType::EvictClaim => 2,
+        _ => 1,
+    }
+}
+
+/// The ads that are given, where any are.
+pub(super) fn open_given_ads<'a>(
+    one: &HookCallArgs,
+    session: &'a ProgramContext,
+) -> anyhow::Result<Option<AdStream<'a>>> {
+    input_path(one).map(|path| AdStream::open(&path, one.input.strict_input, session)).transpose()
+}
+
+/// Where ads are read from: `--ads`, else standard input when something may come from there.
+fn input_path(one: &HookCallArgs) -> Option<std::path::PathBuf> {
+    let path = &one.input.ads;
+    if one.names_ads {
+        return Some(path.clone());
+    }
+    let sampled = one.ads.sample_job.is_some() || one.ads.sample_slot.is_some() || one.ads.slot_ads.is_some();
+    let stdin = std::io::stdin();
+    let is_device = std::fs::metadata("/proc/self/fd/0")
+        .map(|status| status.file_type().is_char_device())
+        .unwrap_or(true);
+    (!sampled && !stdin.is_terminal() && !is_device).then(|| path.clone())
+}
+
+fn read_only_ad(path: &Path, one: &HookCallArgs, session: &ProgramContext) -> anyhow::Result<ClassAd> {
+    let ads = read_ads(path, one.input.strict_input, 1, session)?;
+    Ok(ads.into_iter().next().ok_or_else(|| no_ad_problem(path))?)
+}
+
+/// What options change in the ads.
+fn ad_changes(ads: &AdOptions) -> anyhow::Result<AdChanges> {
+    let read = |option: &str, lines: &[String]| -> anyhow::Result<Assignments> {
+        lines.iter().map(|line| parse_ad_assignment(option, line)).collect()
+    };
+    Ok(AdChanges {
+        delete: ads.delete.clone(),
+        set: read("--set", &ads.set)?,
+        set_slot: read("--set-slot", &ads.set_slot)?,
+        set_routed: read("--set-routed", &ads.set_routed)?,
+    })
+}
+
+/// Reads `NAME=EXPR`, as an option gives it; all of the text must be used.
+fn parse_ad_assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr)> {
+    let bad = |message: &str, span: Span| {
+        let caret = Caret { source: option, text: line.as_bytes(), span };
+        anyhow::Error::from(Problem::usage(message).at(&caret))
+    };
+    let Some((name, value)) = line.split_once('=') else {
+        return Err(bad("expected NAME=EXPR", Span::at(line.len())));
+    };
+    if let Some((message, span)) = find_name_error(name) {
+        return Err(bad(message, span));
+    }
+    let value = Expr::parse(value.as_bytes()).map_err(|error| {
+        let at = |offset: u32| name.len() + 1 + offset as usize;
+        bad(&error.to_string(), Span::new(at(error.span.start), at(error.span.end)))
+    })?;
+    Ok((name.trim().to_owned(), value))
+}
+
+/// What is wrong with the name in front of the `=`, if it is none that an expression could refer to, and where.
+fn find_name_error(text: &str) -> Option<(&'static str, Span)> {
+    let name = text.trim();
+    let start = text.len() - text.trim_start().len();
+    let Some(first) = name.chars().next() else {
+        return Some(("no name before the `=`", Span::at(0)));
+    };
+    if first.is_ascii_digit() {
+        return Some(("a name does not begin with a digit", Span::at(start)));
+    }
+    let (offset, odd) = name.char_indices().find(|(_, c)| !(c.is_ascii_alphanumeric() || *c == '_'))?;
+    let at = start + offset;
+    Some(("a name has letters, digits and `_` only", Span::new(at, at + odd.len_utf8())))
+}

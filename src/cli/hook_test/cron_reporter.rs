@@ -1,0 +1,196 @@
+//! What happens to cron jobs that are played, in words.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+
+use super::options::SharedOptions;
+use crate::cli::common::{Painter, ProgramContext};
+use crate::hook::cron_job::CronMode;
+use crate::hook_testing::{CronPlan, CronSession, CronSessionEvent};
+use crate::os::LeftoverProcess;
+use crate::process::Exit;
+use crate::runner::cron::CronNotice;
+use crate::slot::cron_ads::CronPublication;
+use crate::slot::cron_schedule::CronNote;
+
+/// How many characters of a bad line are shown, and how many such lines.
+const MAX_SHOWN_CHARACTERS: usize = 120;
+const MAX_BAD_LINES: usize = 50;
+
+/// Tells what happens.
+pub(super) struct CronReporter<'a> {
+    session: &'a ProgramContext,
+    painter: Painter,
+    quiet: bool,
+    /// Whether the time stands in front: where time passes.
+    timed: bool,
+    patience: Duration,
+    /// Lines that were told to be no attributes; each is told once.
+    bad_lines: RefCell<BTreeSet<BString>>,
+}
+
+impl<'a> CronReporter<'a> {
+    pub(super) fn new(cli: &SharedOptions, plan: &CronPlan, session: &'a ProgramContext) -> Self {
+        CronReporter {
+            session,
+            painter: Painter::stderr(cli.output.color),
+            quiet: cli.output.quiet,
+            timed: plan.seconds.is_some(),
+            patience: plan.patience,
+            bad_lines: RefCell::default(),
+        }
+    }
+
+    fn report_line(&self, play: &CronSession<'_>, name: &str, text: &str) {
+        let when = match self.timed {
+            true => format!("+{:.1} ", play.elapsed().as_secs_f64()),
+            false => String::new(),
+        };
+        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        self.session.write_stderr(&format!("{when}{name}{text}\n"));
+    }
+
+    /// The configuration is read again.
+    pub(super) fn report_reconfig(&self, play: &CronSession<'_>) {
+        self.report_line(play, "", "reconfig");
+    }
+
+    pub(super) fn report_event(&self, play: &CronSession<'_>, event: &CronSessionEvent) {
+        match event {
+            CronSessionEvent::Notice(told) => self.report_notice(play, told),
+            CronSessionEvent::OnDemand(name) => {
+                self.session.write_stderr(&format!("{name}: OnDemand: nothing ever starts it\n"));
+            }
+            CronSessionEvent::JobBegins => self.report_line(play, "", "a job begins"),
+            CronSessionEvent::Killed(name) => {
+                let text = format!("killed: it did not end within {} s", self.patience.as_secs_f64());
+                self.report_line(play, &self.painter.bad(name).to_string(), &text);
+            }
+        }
+    }
+
+    fn report_notice(&self, play: &CronSession<'_>, told: &CronNotice) {
+        let quiet = self.quiet;
+        match told {
+            CronNotice::Started { name, .. } => {
+                if self.timed && !quiet {
+                    self.report_line(play, &name.to_string(), "started");
+                }
+            }
+            CronNotice::NotStarted { name, reason } => {
+                let last = match play.schedule().job(name).map(|job| job.mode) {
+                    Some(CronMode::Periodic) => "tried again after its period".to_owned(),
+                    _ => {
+                        format!(
+                            "25.14 never tries it again ({})",
+                            play.schedule().failed_start_decision().quirk.id()
+                        )
+                    }
+                };
+                let name = self.painter.bad(name).to_string();
+                self.report_line(play, &name, &format!("not started: {reason}; {last}"));
+            }
+            CronNotice::Published { job, block } => self.report_published(play, job, block),
+            CronNotice::UnterminatedLine { line, leaks } => {
+                let leaks = leaks.id();
+                let text = format!("'{line}' has no newline; it is glued to the next run ({leaks})");
+                self.report_line(play, "  warning last-line", &text);
+            }
+            CronNotice::Signalled { name, signal } => {
+                if !quiet {
+                    self.report_line(play, &name.to_string(), &format!("gets signal {signal}"));
+                }
+            }
+            CronNotice::Ended { name, exit, took, stderr, left_behind } => {
+                if !quiet {
+                    let mode = play.schedule().job(name).map_or("dropped", |job| job.mode.name());
+                    let name = format!("{} ({mode})", self.painter.good(&name.to_string()));
+                    self.report_ended(play, &name, *exit, *took);
+                    self.report_left_behind(play, left_behind, stderr);
+                }
+            }
+            CronNotice::TooLarge { name } => {
+                self.report_line(
+                    play,
+                    &name.to_string(),
+                    "a block of more than 4 MiB: the rest of it is dropped",
+                );
+            }
+            CronNotice::Dropped { name } => {
+                self.report_line(play, &name.to_string(), "dropped, and its attributes with it");
+            }
+            CronNotice::Note(note) => self.report_note(play, note),
+        }
+    }
+
+    /// A block of output: its bad lines, and what became of the others.
+    fn report_published(&self, play: &CronSession<'_>, job: &BString, block: &CronPublication) {
+        let mut bad_lines = self.bad_lines.borrow_mut();
+        for line in &block.bad_lines {
+            let shown: BString = line.line.chars().take(MAX_SHOWN_CHARACTERS).collect::<String>().into();
+            if bad_lines.len() < MAX_BAD_LINES && bad_lines.insert(shown.clone()) {
+                let text = format!("Can't insert '{shown}' into '{job}' ClassAd");
+                self.report_line(play, "  warning bad-line", &text);
+            }
+        }
+        let Some(count) = block.attributes else {
+            self.report_line(play, &format!("  {job}"), "a block without a good line: nothing is published");
+            return;
+        };
+        if self.quiet {
+            return;
+        }
+        let update = match (block.update_request, block.updates_collector) {
+            (_, true) => ", collector updated",
+            (Some(false), _) => ", no update",
+            _ => "",
+        };
+        self.report_line(play, &format!("  {}", block.name), &format!("{count} attributes{update}"));
+        for word in &block.ignored {
+            self.report_line(play, "  note", &format!("'{word}' behind the dash means nothing"));
+        }
+    }
+
+    fn report_ended(&self, play: &CronSession<'_>, name: &str, exit: Exit, took: Duration) {
+        let note = match exit.is_success() {
+            false => "; nobody looks at that, what it printed counts",
+            true => "",
+        };
+        self.report_line(play, name, &format!("{exit}, {:.1} ms{note}", took.as_secs_f64() * 1e3));
+    }
+
+    /// What a program leaves behind, and what it complained of.
+    fn report_left_behind(&self, play: &CronSession<'_>, left_behind: &[LeftoverProcess], stderr: &[u8]) {
+        for left in left_behind {
+            let name = left.command.as_bstr();
+            let text = format!("process {} ({name}) is not killed by the daemon", left.pid);
+            self.report_line(play, "  warning left-behind", &text);
+        }
+        for line in stderr.lines() {
+            self.report_line(play, "  stderr", &line.as_bstr().to_string());
+        }
+    }
+
+    fn report_note(&self, play: &CronSession<'_>, note: &CronNote) {
+        match note {
+            CronNote::Waiting { name, for_load: false } if !play.has_run_enough(name) => {
+                self.report_line(play, &name.to_string(), "not started: CONDITION does not hold");
+            }
+            CronNote::Waiting { name, for_load: true } if !self.quiet => {
+                self.report_line(play, &name.to_string(), "waiting for load");
+            }
+            CronNote::Waiting { .. } => {}
+            CronNote::NeverFits { name } => {
+                self.report_line(play, &name.to_string(), "JOB_LOAD is above MAX_JOB_LOAD: it never starts");
+            }
+            note => {
+                if !self.quiet {
+                    self.report_line(play, "", &note.to_string());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Variables that options put into the environment of a call.
+
+use bstr::BString;
+
+use crate::cli::common::Problem;
+
+/// Reads the values of `--env`.
+pub(super) fn parse_variables(texts: &[String]) -> anyhow::Result<Vec<(BString, BString)>> {
+    texts
+        .iter()
+        .map(|text| match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+            _ => Err(Problem::usage(format!("--env {text}: expected NAME=VALUE")).into()),
+        })
+        .collect()
+}

@@ -1,0 +1,283 @@
+//! One hook over a whole file of ads: a table of verdicts, and what the odd ones have in common.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use anyhow::Context as _;
+
+use super::ad_channel::{AdChannel, LimitedAds};
+use super::call;
+use super::options::{HookCallArgs, SharedOptions};
+use super::report::{self, CheckedCall};
+use super::setup::make_setup;
+use crate::cli::common::{
+    AdFormat, Painter, Problem, ProgramContext, Progress, Status, finish_events, render_table, stdout,
+};
+use crate::hook::HookType;
+use crate::hook_testing::{
+    CallError, CallReport, CallSetup, Expectation, VerdictGroup, VerdictTally, call_hooks_in_parallel,
+};
+use crate::os::Reactor;
+use crate::process::Exit;
+use crate::runner::events::EventStream;
+
+/// So many attributes that odd ones have in common are told.
+const MAX_COMMON_ATTRIBUTES: usize = 5;
+
+/// What is known when all calls are over.
+struct CallSummary<'a> {
+    cli: &'a SharedOptions,
+    one: &'a HookCallArgs,
+    expectations: &'a [Expectation],
+    tally: VerdictTally,
+    /// Rules of findings: how often, the first ad, what it says.
+    findings: BTreeMap<&'static str, (u64, String, String)>,
+    events: Option<EventStream>,
+    /// Texts that are not yet their turn, by the number of the ad.
+    waiting: BTreeMap<usize, String>,
+    printed: usize,
+}
+
+/// Calls the hook for each ad.
+pub(super) fn run(
+    (cli, hook): (&SharedOptions, HookType),
+    (one, expectations): (&HookCallArgs, &[Expectation]),
+    ads: LimitedAds<'_>,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    refuse_single_ad_options(one)?;
+    let events = call::open_events(cli, session)?;
+    let mut seen = CallSummary {
+        cli,
+        one,
+        expectations,
+        tally: VerdictTally::default(),
+        findings: BTreeMap::new(),
+        events,
+        waiting: BTreeMap::new(),
+        printed: 0,
+    };
+    let interrupted = make_calls(&mut seen, hook, ads, session)?;
+    seen.end(session)?;
+    if let Some(number) = interrupted {
+        return Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    }
+    let good = seen.tally.groups().iter().all(|group| group.good);
+    let status = if good { Status::Done } else { Status::No };
+    Ok(seen.events.map_or(status, |events| finish_events(events, status)))
+}
+
+fn refuse_single_ad_options(one: &HookCallArgs) -> anyhow::Result<()> {
+    let also = &one.also;
+    let asked = [
+        ("--show-input", also.show_input),
+        ("--time", also.time.is_some()),
+        ("--fuzz", also.fuzz.is_some()),
+        ("--repeat", also.repeat.is_some()),
+        ("--probe", also.probe),
+        ("--explain", also.explain),
+    ];
+    match asked.into_iter().find(|(_, asked)| *asked) {
+        Some((option, _)) => Err(Problem::usage(format!("{option} is about one ad, and there are more"))
+            .hint("--limit 1 takes the first; htc-classad-eval --ads FILE -constraint EXPR finds another")
+            .into()),
+        None => Ok(()),
+    }
+}
+
+/// An error that ends the calls.
+struct CallFailure(anyhow::Error);
+
+impl From<CallError> for CallFailure {
+    fn from(error: CallError) -> Self {
+        CallFailure(call::call_problem(error))
+    }
+}
+
+/// Makes all calls, some at a time; the signal that ended them early, if one did.
+fn make_calls(
+    seen: &mut CallSummary<'_>,
+    hook: HookType,
+    ads: LimitedAds<'_>,
+    session: &ProgramContext,
+) -> anyhow::Result<Option<i32>> {
+    let parallel = seen.one.also.jobs.unwrap_or_else(call::default_parallelism);
+    let mut reactor = call::program_reactor()?;
+    let enough = ads.rest.stop_flag();
+    std::thread::scope(|scope| {
+        let feed = AdChannel::start(scope, ads, parallel).context("cannot read ads beside the calls")?;
+        let ended = make_calls_from(&feed, (seen, hook), (&mut reactor, parallel), session);
+        // Whoever reads may wait for more.
+        drop(feed);
+        enough.set();
+        ended
+    })
+}
+
+/// Makes the calls for what is fed.
+fn make_calls_from(
+    feed: &AdChannel,
+    (seen, hook): (&mut CallSummary<'_>, HookType),
+    (reactor, parallel): (&mut Reactor, usize),
+    session: &ProgramContext,
+) -> anyhow::Result<Option<i32>> {
+    let (cli, one) = (seen.cli, seen.one);
+    let progress = Progress::new("ads", None, cli.output.quiet);
+    let mut told = BTreeSet::new();
+    let mut next = || {
+        let Some(ad) = feed.next().map_err(CallFailure)? else { return Ok(None) };
+        let quiet = session.with_kept_messages();
+        let setup = make_setup(cli, hook, &one.with_ad(ad), &quiet);
+        for line in quiet.take_messages().split_inclusive('\n') {
+            if told.insert(line.to_owned()) {
+                session.write_stderr(line);
+            }
+        }
+        setup.map(Some).map_err(CallFailure)
+    };
+    let mut done = |number: usize, setup: &CallSetup, shown: CallReport| {
+        let taken = seen.add_call(number, setup, shown).map_err(CallFailure);
+        progress.advance(1);
+        taken
+    };
+    call_hooks_in_parallel(reactor, (parallel, feed), &mut next, &mut done)
+        .map_err(|CallFailure(error)| error)
+}
+
+impl CallSummary<'_> {
+    /// Takes one call in, and prints what was asked for of each.
+    fn add_call(&mut self, number: usize, setup: &CallSetup, shown: CallReport) -> anyhow::Result<()> {
+        let failed = call::find_failed_expectations(setup, &shown, self.expectations);
+        let word = shown.verdict.decision.word();
+        let wanted = self.one.also.expect_verdict.as_deref();
+        let good = failed.is_empty() && wanted.map_or(shown.verdict.good, |wanted| wanted == word);
+        let name = call::job_id(shown.case.subject()).unwrap_or_else(|| format!("ad {number}"));
+        self.tally.add(
+            shown.case.subject(),
+            (number, &name),
+            &shown.verdict,
+            (good, failed.first().map(String::as_str)),
+        );
+        for finding in shown.findings.iter().filter(|finding| !finding.rule.is_note()) {
+            let first = || (0, name.clone(), finding.message.clone());
+            self.findings.entry(finding.rule.word()).or_insert_with(first).0 += 1;
+        }
+        if let Some(events) = &mut self.events {
+            call::report_call(events, setup, &shown);
+        }
+        if let Some(directory) = &self.one.also.keep {
+            shown.write_record(directory).map_err(call::call_problem)?;
+        }
+        let text = match self.cli.output.ad_format() {
+            None => return Ok(()),
+            Some(AdFormat::Long) => {
+                let text = report::ads_to_long_form(&shown.verdict.result_ads);
+                let text = String::from_utf8_lossy(&text).into_owned();
+                if text.is_empty() { text } else { text + "\n" }
+            }
+            Some(AdFormat::Json | AdFormat::Jsonl) => {
+                CheckedCall { setup, shown: &shown, failed: &failed }.to_json()?.to_string()
+            }
+        };
+        self.waiting.insert(number, text);
+        self.print_ready_texts()
+    }
+
+    /// Prints what is its turn.
+    fn print_ready_texts(&mut self) -> anyhow::Result<()> {
+        let mut stdout = stdout();
+        while let Some(text) = self.waiting.remove(&(self.printed + 1)) {
+            let first = self.printed == 0;
+            self.printed += 1;
+            match self.cli.output.ad_format() {
+                Some(AdFormat::Json) => {
+                    let before = if first { "[\n" } else { ",\n" };
+                    write!(stdout, "{before}{text}")?;
+                }
+                Some(AdFormat::Jsonl) => writeln!(stdout, "{text}")?,
+                Some(AdFormat::Long) | None => stdout.write_all(text.as_bytes())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what came of all of them: on standard output where nothing else is printed there.
+    fn end(&self, session: &ProgramContext) -> anyhow::Result<()> {
+        let format = self.cli.output.ad_format();
+        if format == Some(AdFormat::Json) {
+            let text = if self.printed == 0 { "[]\n" } else { "\n]\n" };
+            stdout().write_all(text.as_bytes())?;
+        }
+        if format.is_some() && self.cli.output.quiet {
+            return Ok(());
+        }
+        let when = self.cli.output.color;
+        let painter = if format.is_none() { Painter::stdout(when) } else { Painter::stderr(when) };
+        let text =
+            self.verdict_table(painter) + &self.describe_odd_groups(painter) + &self.warning_lines(painter);
+        match format {
+            None => stdout().write_all(text.as_bytes())?,
+            Some(_) => session.write_stderr(&text),
+        }
+        Ok(())
+    }
+
+    fn verdict_table(&self, painter: Painter) -> String {
+        let columns = [">ADS", "<VERDICT", "<HOLD", "<FIRST", "<REASON"];
+        let rows = self.tally.groups().into_iter().map(|group| {
+            let hold = group.hold.map_or_else(String::new, |(code, subcode)| format!("{code}/{subcode}"));
+            [
+                group.count.to_string(),
+                group.word.to_owned(),
+                hold,
+                group.example.clone(),
+                group.reason.clone(),
+            ]
+        });
+        render_table(&columns, rows, painter)
+    }
+
+    /// The groups besides the largest, and what they have in common.
+    fn describe_odd_groups(&self, painter: Painter) -> String {
+        let groups = self.tally.groups();
+        let mut text = String::new();
+        for group in groups.iter().skip(1) {
+            let common = self.tally.common_features(group);
+            if common.is_empty() {
+                continue;
+            }
+            text += &format!("\n{}, {}:\n", paint_verdict(group, painter), count_text(group.count));
+            for common in common.iter().take(MAX_COMMON_ATTRIBUTES) {
+                let elsewhere = match common.elsewhere {
+                    0.0 => "no other".to_owned(),
+                    part => format!("{:.0} % of the others", (part * 100.0).max(1.0)),
+                };
+                text += &format!("  {}  {}\n", common.text, painter.dim(format!("({elsewhere})")));
+            }
+            if common.len() > MAX_COMMON_ATTRIBUTES {
+                text += &format!("  and {} more\n", common.len() - MAX_COMMON_ATTRIBUTES);
+            }
+        }
+        text
+    }
+
+    fn warning_lines(&self, painter: Painter) -> String {
+        let line = |(rule, (count, name, message)): (&&str, &(u64, String, String))| {
+            let message = message.lines().next().unwrap_or_default();
+            format!("{} {rule}: {}, first {name}: {message}\n", painter.warn("warning"), count_text(*count))
+        };
+        let lines: String = self.findings.iter().map(line).collect();
+        if lines.is_empty() { lines } else { format!("\n{lines}") }
+    }
+}
+
+fn paint_verdict(group: &VerdictGroup, painter: Painter) -> String {
+    match group.good {
+        true => painter.good(group.word).to_string(),
+        false => painter.bad(group.word).to_string(),
+    }
+}
+
+fn count_text(ads: u64) -> String {
+    if ads == 1 { "1 ad".to_owned() } else { format!("{ads} ads") }
+}

@@ -1,0 +1,179 @@
+//! One call on one screen, for people.
+
+use std::io::Write;
+
+use bstr::BString;
+
+use super::report::{self, CheckedCall};
+use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, stdout};
+use crate::hook_testing::{AttributeChange, CallEnding, CallSetup, Verdict, describe_process};
+use crate::process::{ChildSpec, SessionMode as ProcessSession, Stdio};
+
+/// Attributes of a difference that are shown; the rest is counted.
+const MAX_SHOWN_CHANGES: usize = 20;
+
+/// The verdict, the changes, and what is wrong.
+pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> String {
+    let (setup, shown) = (report.setup, report.shown);
+    let verdict = &shown.verdict;
+    let mut text = String::new();
+    let end = match &shown.outcome.ending {
+        CallEnding::Ran(ended) => {
+            let how = ended.exit.map_or("killed".to_owned(), |exit| exit.to_string());
+            format!("{how}, {}", duration_text(shown.outcome.took))
+        }
+        CallEnding::NotStarted { .. } => "not executed".to_owned(),
+        CallEnding::Refused { .. } => "not called".to_owned(),
+    };
+    let word = match verdict.good {
+        true => painter.good(verdict.decision).to_string(),
+        false => painter.bad(verdict.decision).to_string(),
+    };
+    text += &format!("{} {}: {word} ({end})\n", setup.case.hook.name(), setup.path);
+    text += &format!("  {}\n", verdict.action);
+    if !verdict.reason.is_empty() {
+        text += &format!("  because: {}\n", verdict.reason.replace('\n', "\n           "));
+    }
+    if let Some((code, subcode)) = verdict.hold {
+        text += &format!("  hold code {code}, subcode {subcode}\n");
+    }
+    if !verdict.next_step.is_empty() {
+        text += &format!("  then: {}\n", verdict.next_step);
+    }
+    text += &render_changes(verdict, painter);
+    if !verdict.ignored_attributes.is_empty() {
+        let names: Vec<_> = verdict.ignored_attributes.iter().map(ToString::to_string).collect();
+        text += &format!("  ignored: {}\n", names.join(", "));
+    }
+    if report.has_other_quirks_verdict() {
+        let other = &shown.other_quirks_verdict;
+        let who = match setup.quirks {
+            crate::quirks::QuirkMode::Manual => "HTCondor 25.14 itself",
+            crate::quirks::QuirkMode::Reference => "by its manual",
+        };
+        text += &format!("  {}: {}, {}\n", painter.warn(who), other.decision, other.action);
+    }
+    for quirk in &verdict.quirks {
+        if report.has_other_quirks_verdict() || !verdict.good {
+            text += &format!("  25.14 ({}): {}\n", quirk.id(), quirk.line());
+        }
+    }
+    let stdout: &[u8] = match &shown.outcome.ending {
+        CallEnding::Ran(ended) => &ended.stdout,
+        _ => b"",
+    };
+    for finding in &shown.findings {
+        let severity = if finding.rule.is_note() {
+            painter.dim("note").to_string()
+        } else {
+            painter.warn("warning").to_string()
+        };
+        text += &report::render_finding(finding, stdout, &severity);
+    }
+    text
+}
+
+fn duration_text(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
+}
+
+fn render_changes(verdict: &Verdict, painter: Painter) -> String {
+    let mut text = String::new();
+    for AttributeChange { name, before, after } in verdict.changes.iter().take(MAX_SHOWN_CHANGES) {
+        text += &match (before, after) {
+            (None, Some(after)) => format!("  {} {name} = {after}\n", painter.good("+")),
+            (Some(before), Some(after)) => {
+                format!("  {} {name} = {after}  (was {before})\n", painter.warn("~"))
+            }
+            (Some(before), None) => format!("  {} {name}  (was {before})\n", painter.bad("-")),
+            (None, None) => String::new(),
+        };
+    }
+    let more = verdict.changes.len().saturating_sub(MAX_SHOWN_CHANGES);
+    if more > 0 {
+        text += &format!("  and {more} more\n");
+    }
+    text
+}
+
+/// Tells how the hook would be called on standard error, and writes what it would read to standard output.
+/// With `--json` and `--jsonl` all of it goes there.
+pub(super) fn show_input(
+    setup: &CallSetup,
+    output: &OutputOptions,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let place = setup.create_directories().map_err(super::call::call_problem)?;
+    let environment = setup.hook_environment(&place);
+    let spec = setup.child_spec(&place, environment).map_err(super::call::call_problem)?;
+    let stdin = place.case().input(setup.quirks);
+    // Nothing catches signals here, and whoever reads what is printed may take its time.
+    drop(place);
+    let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
+    let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut row = describe_process(&spec);
+    row.extend([
+        ("hook".to_owned(), setup.case.hook.name().into()),
+        ("refused".to_owned(), setup.refusal.clone().into()),
+        ("argv".to_owned(), words(&spec.argv).into()),
+        ("env".to_owned(), words(&spec.env).into()),
+        ("stdin".to_owned(), String::from_utf8_lossy(&stdin).into()),
+    ]);
+    if let Some(text) = output.render_json(&[row])? {
+        stdout().write_all(text.as_bytes())?;
+        return Ok(status);
+    }
+    let mut text = String::new();
+    if let Some(reason) = &setup.refusal {
+        text += &format!("refused: {reason}\n");
+    }
+    let account = match (&setup.identity, &setup.account) {
+        (Some(identity), Some(account)) => format!("{} ({}:{})", account.name, identity.uid, identity.gid),
+        (None, Some(account)) => format!("{} (that of this program)", account.name),
+        _ => "that of this program".to_owned(),
+    };
+    text += &format!("account: {account}\n");
+    text += &render_call(&spec);
+    session.write_stderr(&text);
+    stdout().write_all(&stdin)?;
+    Ok(status)
+}
+
+/// How a program is called: words, directory, umask, session, signals, descriptors, environment.
+pub(super) fn render_call(spec: &ChildSpec) -> String {
+    let mut text = String::new();
+    for (at, word) in spec.argv.iter().enumerate() {
+        text += &format!("argv[{at}]: {word}\n");
+    }
+    if let Some(directory) = &spec.cwd {
+        text += &format!("directory: {}\n", directory.display());
+    }
+    text += &format!("umask: {:03o}\n", spec.umask);
+    let group = match spec.session {
+        ProcessSession::NewSession => "its own",
+        ProcessSession::ForegroundGroup | ProcessSession::NewGroup => "its own group in the caller's session",
+        ProcessSession::Inherit | ProcessSession::JoinGroup(_) => "those of the caller",
+    };
+    text += &format!("session and group: {group}\n");
+    let mask = match spec.blocked_signals.len() {
+        0 => "none blocked".to_owned(),
+        count => format!("{count} blocked"),
+    };
+    let pipe = if spec.ignore_sigpipe { ", SIGPIPE ignored" } else { "" };
+    text += &format!("signals: {mask}{pipe}\n");
+    let descriptor = |stdio: &Stdio| match stdio {
+        Stdio::Closed => "closed".to_owned(),
+        Stdio::Null => "/dev/null".to_owned(),
+        Stdio::Bytes(bytes) => format!("pipe with {} bytes", bytes.len()),
+        Stdio::Capture { limit } => format!("pipe, at most {limit} bytes are read"),
+        _ => "pipe".to_owned(),
+    };
+    for (number, stdio) in spec.stdio.iter().enumerate() {
+        text += &format!("descriptor {number}: {}\n", descriptor(stdio));
+    }
+    for entry in &spec.env {
+        text += &format!("env: {entry}\n");
+    }
+    text
+}

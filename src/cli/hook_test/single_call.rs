@@ -1,0 +1,161 @@
+//! One call: run it, judge it, look for what is wrong, tell.
+
+use std::io::Write;
+
+use super::ad_channel::LimitedAds;
+use super::options::{HookCallArgs, SharedOptions};
+use super::report::{self, CheckedCall};
+use super::setup::make_setup;
+use super::{call, case_ads, many_calls, screen_report, timing};
+use crate::cli::common::{Painter, Problem, ProgramContext, Status, finish_events, stdout};
+use crate::hook::HookType;
+use crate::hook_testing::{CallEnding, CallReport, CallSetup, Decision};
+use crate::os::Reactor;
+use crate::process::Exit;
+
+pub(super) fn run(
+    cli: &SharedOptions,
+    hook: HookType,
+    one: &HookCallArgs,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    let expectations = call::parse_expectations(&one.also.expect)?;
+    let mut one = one.clone();
+    if let Some(mut stream) = case_ads::open_given_ads(&one, session)? {
+        let enough = case_ads::ads_read_by(hook);
+        let left = one.also.limit.unwrap_or(u64::MAX);
+        let mut first = Vec::new();
+        while first.len() <= enough && (first.len() as u64) < left {
+            match stream.next()? {
+                Some(ad) => first.push(ad),
+                None => break,
+            }
+        }
+        if first.len() > enough {
+            let ads = LimitedAds { first: first.into_iter(), rest: stream, left };
+            return many_calls::run((cli, hook), (&one, &expectations), ads, session);
+        }
+        one.given = Some(first);
+    }
+    let mut setup = make_setup(cli, hook, &one, session)?;
+    if one.also.explain {
+        for line in &setup.lookup_log {
+            session.write_stderr(&format!("{line}\n"));
+        }
+    }
+    if one.also.show_input {
+        return screen_report::show_input(&setup, &cli.output, session);
+    }
+    if cli.events.is_given() && (one.also.time.is_some() || one.also.fuzz.is_some()) {
+        return Err(Problem::usage("--events is not written by --time and --fuzz").into());
+    }
+    let mut events = call::open_events(cli, session)?;
+    let mut reactor = call::program_reactor()?;
+    if let Some(times) = one.also.time {
+        return timing::time_calls(&setup, &mut reactor, times, cli, session);
+    }
+    let relayed = |number| Ok(Status::Relayed(Exit::Signal { number, core_dumped: false }));
+    let mut shown = match call_and_show(&setup, &mut reactor, cli.output.quiet, session)? {
+        Ok(shown) => shown,
+        Err(signal) => return relayed(signal),
+    };
+    if let Some(times) = one.also.fuzz {
+        return super::fuzz::run(&mut setup, &mut reactor, (times, &shown), (cli, &one), session);
+    }
+    if let Some(events) = &mut events {
+        call::report_call(events, &setup, &shown);
+    }
+    if let Some(signal) = keep_and_repeat(&setup, &mut reactor, &one, &mut shown)? {
+        return relayed(signal);
+    }
+    let failed = call::find_failed_expectations(&setup, &shown, &expectations);
+    let report = CheckedCall { setup: &setup, shown: &shown, failed: &failed };
+    print_result(cli, &report, session)?;
+    let status = exit_status(&report, one.also.expect_verdict.as_deref(), session);
+    Ok(events.map_or(status, |events| finish_events(events, status)))
+}
+
+/// Makes the call, and shows what the hook says while it runs; the signal that interrupted it, if one did.
+fn call_and_show(
+    setup: &CallSetup,
+    reactor: &mut Reactor,
+    quiet: bool,
+    session: &ProgramContext,
+) -> anyhow::Result<Result<CallReport, i32>> {
+    let mut open_line = false;
+    let shown = setup.run_call(reactor, |bytes| {
+        if !quiet {
+            open_line = bytes.last().is_some_and(|last| *last != b'\n');
+            session.write_stderr(&String::from_utf8_lossy(bytes));
+        }
+    });
+    let shown = shown.map_err(call::call_problem)?;
+    // What the hook said last may lack its newline.
+    if open_line && shown.is_ok() {
+        session.write_stderr("\n");
+    }
+    Ok(shown)
+}
+
+/// Keeps the call, and makes it again where that is asked for; the signal that interrupted that, if one did.
+fn keep_and_repeat(
+    setup: &CallSetup,
+    reactor: &mut Reactor,
+    one: &HookCallArgs,
+    shown: &mut CallReport,
+) -> anyhow::Result<Option<i32>> {
+    let keep = one.also.keep.as_deref();
+    if let Some(directory) = keep {
+        shown.write_record(directory).map_err(call::call_problem)?;
+    }
+    let mut interrupted = None;
+    if let Some(times) = one.also.repeat {
+        interrupted = setup.check_determinism(reactor, times, keep, shown).map_err(call::call_problem)?.err();
+    }
+    if one.also.probe && interrupted.is_none() {
+        interrupted = setup.probe_dependencies(reactor, shown).map_err(call::call_problem)?.err();
+    }
+    Ok(interrupted)
+}
+
+/// Tells what came of it.
+fn print_result(
+    cli: &SharedOptions,
+    report: &CheckedCall<'_>,
+    session: &ProgramContext,
+) -> anyhow::Result<()> {
+    let verdict = &report.shown.verdict;
+    let text = if cli.output.wants_json() {
+        cli.output.render_json(&[report.to_json()?])?.unwrap_or_default().into_bytes()
+    } else {
+        if !cli.output.quiet || !verdict.good || !report.failed.is_empty() {
+            session.write_stderr(&screen_report::render_verdict(report, Painter::stderr(cli.output.color)));
+        }
+        report::ads_to_long_form(&verdict.result_ads)
+    };
+    stdout().write_all(&text)?;
+    Ok(())
+}
+
+/// Whether all is as expected; what is not is told.
+fn exit_status(report: &CheckedCall<'_>, wanted: Option<&str>, session: &ProgramContext) -> Status {
+    let CheckedCall { shown, failed, .. } = report;
+    let decision = &shown.verdict.decision;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != decision.word()) {
+        let text = format!("expected the verdict '{wanted}', it is '{decision}'");
+        session.report(&Problem::new(Status::No, text).into());
+        return Status::No;
+    }
+    for failure in *failed {
+        session.write_line(&format!("expected {failure}"));
+    }
+    let out_of_patience = matches!(&shown.outcome.ending, CallEnding::Ran(ended) if ended.exit.is_none())
+        && *decision != Decision::TimedOut;
+    match () {
+        () if !failed.is_empty() => Status::No,
+        () if wanted.is_some() => Status::Done,
+        () if out_of_patience => Status::TimedOut,
+        () if shown.verdict.good => Status::Done,
+        () => Status::No,
+    }
+}

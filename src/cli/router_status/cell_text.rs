@@ -1,0 +1,21 @@
+//! How jobs are shown.
+
+/// The letter of a JobStatus, as the scripts write it.
+pub(super) fn status_letter(status: i64) -> String {
+    match usize::try_from(status).ok().and_then(|at| b"UIRXCHE".get(at)) {
+        Some(&letter) => char::from(letter).to_string(),
+        None => status.to_string(),
+    }
+}
+
+/// Seconds as people write them.
+pub(super) fn age_text(age: Option<i64>) -> String {
+    match age {
+        None => "-".into(),
+        Some(age) if age < 0 => "0s".into(),
+        Some(age) if age < 120 => format!("{age}s"),
+        Some(age) if age < 7200 => format!("{}m", age / 60),
+        Some(age) if age < 172_800 => format!("{}h", age / 3600),
+        Some(age) => format!("{}d", age / 86_400),
+    }
+}

@@ -1,0 +1,175 @@
+//! Ads in and ads out for the router's verbs.
+
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
+use crate::classad::format::long;
+use crate::classad::stream::AdReader;
+use crate::classad::{ClassAd, Dialect};
+use crate::cli::common::{
+    InputOptions, OutputOptions, PipedStdin, PipedStdout, Problem, ProgramContext as Program,
+    malformed_ad_problem, open_input, open_stdio_pipe,
+};
+use crate::world::World;
+
+/// Which ads are read.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct InputFiles {
+    #[command(flatten)]
+    pub input: InputOptions,
+    /// Files of ads, in place of --ads
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Reads all ads of all inputs in the mode of `world`; returns how many parts of them could not be read. What is written to the output that belongs
+/// to `stdin` is flushed before a read that would block.
+pub(super) fn for_each_ad(
+    (inputs, world): (&InputFiles, &dyn World),
+    program: &Program,
+    stdin: Option<PipedStdin>,
+    mut take: impl FnMut(ClassAd) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    for_each_ad_with((inputs, world), program, stdin, |file| file, &mut take)
+}
+
+/// Goes over the ads of all inputs as `prepare` makes them readable.
+fn for_each_ad_with<R: Read>(
+    (inputs, world): (&InputFiles, &dyn World),
+    program: &Program,
+    mut stdin: Option<PipedStdin>,
+    prepare: impl Fn(BufReader<Box<dyn Read + Send>>) -> R,
+    take: &mut dyn FnMut(ClassAd) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let mut bad = 0;
+    let mut files = inputs.files.clone();
+    if files.is_empty() {
+        files.push(inputs.input.ads.clone());
+    }
+    for path in files {
+        let name = path.display().to_string();
+        let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| open_stdio_pipe().0), program)?;
+        let mut reader = AdReader::new(prepare(file), None)
+            .exact(inputs.input.strict_input)
+            .dialect(Dialect::of_world(world));
+        let problem = || Problem::cannot_read(&name);
+        while let Some(record) = reader.next_ad().with_context(problem)? {
+            bad += record.errors.len() as u64;
+            for error in &record.errors {
+                let problem = malformed_ad_problem(error, &name);
+                if inputs.input.strict_input {
+                    return Err(problem.into());
+                }
+                program.report(&problem.into());
+            }
+            if !record.ad.is_empty() {
+                take(record.ad)?;
+            }
+        }
+    }
+    Ok(bad)
+}
+
+/// Where ads go.
+pub(super) struct AdPrinter {
+    out: BufWriter<PipedStdout>,
+    list: Option<ListWriter>,
+}
+
+impl AdPrinter {
+    /// In the form that the options name; the long form in byte order, as routers print ads.
+    pub(super) fn new(options: &OutputOptions, out: PipedStdout) -> Self {
+        let list = match options {
+            OutputOptions { json: true, .. } => Some(ListForm::Json),
+            OutputOptions { jsonl: true, .. } => Some(ListForm::JsonLines),
+            _ => None,
+        };
+        AdPrinter {
+            out: BufWriter::with_capacity(64 << 10, out),
+            list: list.map(|form| ListWriter::new(form, AttributeOrder::Sorted)),
+        }
+    }
+
+    pub(super) fn write(&mut self, ad: &ClassAd) -> io::Result<()> {
+        match &mut self.list {
+            Some(list) => list.write(ad, &mut self.out).map(|_| ()),
+            None => {
+                self.out.write_all(&long::print(ad))?;
+                self.out.write_all(b"\n")
+            }
+        }
+    }
+
+    /// A source and its copy: in the long form with a line of dashes between them, else two ads.
+    pub(super) fn write_pair(&mut self, source: &ClassAd, routed: &ClassAd) -> io::Result<()> {
+        if self.list.is_some() {
+            self.write(source)?;
+            return self.write(routed);
+        }
+        self.out.write_all(&long::print(source))?;
+        self.out.write_all(b"------\n")?;
+        self.write(routed)
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if let Some(list) = &mut self.list {
+            list.finish(&mut self.out)?;
+        }
+        self.out.flush()
+    }
+}
+
+/// Pairs of ads: a source and the copy behind it, as [`AdPrinter::write_pair`] writes them.
+pub(super) fn for_each_pair(
+    of: (&InputFiles, &dyn World),
+    program: &Program,
+    mut take: impl FnMut(ClassAd, ClassAd) -> anyhow::Result<()>,
+) -> anyhow::Result<u64> {
+    let mut source: Option<ClassAd> = None;
+    let prepare = |file| DashLineFilter { inner: file, line_start: true };
+    let mut malformed = for_each_ad_with(of, program, None, prepare, &mut |ad| match source.take() {
+        None => {
+            source = Some(ad);
+            Ok(())
+        }
+        Some(first) => take(first, ad),
+    })?;
+    if source.is_some() {
+        let text =
+            "the last source ad has no routed ad behind it (pairs are: source, a line of dashes, routed ad)";
+        program.report(&Problem::unreadable(text).into());
+        malformed += 1;
+    }
+    Ok(malformed)
+}
+
+/// Makes the dashes between two ads of a pair an empty line, which every form of ads knows as an end.
+struct DashLineFilter<R> {
+    inner: R,
+    line_start: bool,
+}
+
+impl<R: io::BufRead> io::Read for DashLineFilter<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let available = self.inner.fill_buf()?;
+        let length = available.len().min(into.len());
+        into[..length].copy_from_slice(&available[..length]);
+        self.inner.consume(length);
+        // A line that begins with a dash is no attribute: its dashes become a newline each.
+        let mut dashing = false;
+        for byte in &mut into[..length] {
+            dashing = (dashing || self.line_start) && *byte == b'-';
+            if dashing {
+                *byte = b'\n';
+                self.line_start = true;
+            } else {
+                self.line_start = *byte == b'\n';
+            }
+        }
+        Ok(length)
+    }
+}

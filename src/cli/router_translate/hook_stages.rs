@@ -1,0 +1,259 @@
+//! `htc-router-translate translate|update|finalize|cleanup|finish`: the router's hooks and its last look, one at a time.
+
+use std::time::Duration;
+
+use bstr::{BString, ByteSlice};
+use clap::Args;
+
+use super::ad_pipeline::{AdPrinter, for_each_ad, for_each_pair};
+use super::options::RouterVerbOptions;
+use super::router_setup::{self, RouterSetup};
+use crate::classad::{ClassAd, Dialect};
+use crate::cli::common::{
+    Problem, ProgramContext as Program, Status, exit_when_reader_is_gone, open_stdio_pipe, parse_seconds,
+};
+use crate::hook::{HookType, ParameterSource as _, keyword};
+use crate::os::Reactor;
+use crate::quirks::QuirkMode;
+use crate::router::mirror::{self, ExtraAttributes};
+use crate::router::{FinishedHookCall, HookDecision, HookVerdict, judge_hook_call};
+use crate::runner::configured_world;
+use crate::runner::hook_environment::DaemonEnvironment;
+use crate::runner::router::{HookRunner, NoHookReason};
+use crate::world::World;
+
+/// Options of `translate`, whose hook alone is told of a route.
+#[derive(Args, Debug)]
+pub(super) struct TranslateArguments {
+    /// The route that TRANSLATE_JOB is told of
+    #[arg(long, value_name = "NAME")]
+    route: Option<String>,
+    #[command(flatten)]
+    call: HookCallOptions,
+}
+
+/// Options of the verbs that call a hook.
+#[derive(Args, Debug)]
+pub(super) struct HookCallOptions {
+    /// Kill a hook that takes longer
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
+    hook_limit: Duration,
+    /// Do not call the hook; write what it would read
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    options: RouterVerbOptions,
+}
+
+/// One hook between ads that come and ads that go.
+struct HookStage<'a> {
+    program: &'a Program,
+    call_options: &'a HookCallOptions,
+    hooks: HookRunner<'a>,
+    reactor: Option<Reactor>,
+    world: &'a dyn World,
+    quirks: QuirkMode,
+    failed: u64,
+}
+
+/// What came of a call.
+enum HookCallOutcome {
+    /// There is no hook for this job.
+    NoHook,
+    /// The answer and what it means.
+    Verdict(Box<HookVerdict>),
+    /// Nothing: it could not be called, or took too long, or was only shown.
+    Nothing,
+}
+
+impl HookStage<'_> {
+    fn call_hook(
+        &mut self,
+        hook: HookType,
+        route: &[u8],
+        source: &ClassAd,
+        routed: &ClassAd,
+        key: &str,
+    ) -> anyhow::Result<HookCallOutcome> {
+        let stdin = HookRunner::stdin(hook, route, source, routed);
+        match self.hooks.path(hook, source) {
+            Err(NoHookReason::NotConfigured) => return Ok(HookCallOutcome::NoHook),
+            Ok(path) if self.call_options.dry_run => {
+                let text = stdin.to_str_lossy();
+                self.program.write_stderr(&format!("{key}: {} {path} would read:\n{text}", hook.name()));
+                return Ok(HookCallOutcome::Nothing);
+            }
+            _ => {}
+        }
+        if self.reactor.is_none() {
+            self.reactor = Some(Reactor::new(&[])?);
+        }
+        let Some(reactor) = &mut self.reactor else { return Ok(HookCallOutcome::Nothing) };
+        let called = match self.hooks.run(reactor, hook, source, stdin) {
+            Ok(called) => called,
+            Err(NoHookReason::NotConfigured) => return Ok(HookCallOutcome::NoHook),
+            Err(NoHookReason::Refused(reason) | NoHookReason::Failed(reason)) => {
+                self.report_failure(key, &reason);
+                return Ok(HookCallOutcome::Nothing);
+            }
+        };
+        let complaint = called.stderr.trim().as_bstr();
+        if !complaint.is_empty() {
+            self.program.write_stderr(&format!("{key}: {} says: {complaint}\n", hook.name()));
+        }
+        if called.timed_out {
+            let limit = self.call_options.hook_limit.as_secs();
+            let what = format!("{} {} took longer than {limit} s and was killed", hook.name(), called.path);
+            self.report_failure(key, &what);
+            return Ok(HookCallOutcome::Nothing);
+        }
+        let answer = FinishedHookCall {
+            dialect: Dialect::of_world(self.world),
+            hook,
+            exit: called.exit,
+            stdout: &called.stdout,
+            is_truncated: called.is_truncated,
+            source_ad: source,
+            routed_ad: (hook != HookType::TranslateJob).then_some(routed),
+            edit_in_place: false,
+        };
+        let verdict = judge_hook_call(&answer, self.quirks);
+        // An answer that was passed over has a reason too.
+        if !verdict.decision.is_success() || !verdict.reason.is_empty() {
+            self.report_failure(key, &format!("{} {}: {}", hook.name(), called.path, verdict_text(&verdict)));
+        }
+        Ok(HookCallOutcome::Verdict(Box::new(verdict)))
+    }
+
+    fn report_failure(&mut self, key: &str, reason: &str) {
+        self.failed += 1;
+        self.program.warn(&format!("{key}: {reason}"));
+    }
+}
+
+/// Carries `translate` out: 0 when all went well, 1 when a hook failed.
+pub(super) fn translate(options: &TranslateArguments, program: &Program) -> anyhow::Result<Status> {
+    run_hook_stage(HookType::TranslateJob, options.route.as_deref(), &options.call, program)
+}
+
+/// Carries one of the other hook verbs out.
+pub(super) fn run_hook_verb(
+    hook: HookType,
+    call: &HookCallOptions,
+    program: &Program,
+) -> anyhow::Result<Status> {
+    run_hook_stage(hook, None, call, program)
+}
+
+/// A verdict in words, with what a real router would make of the answer.
+fn verdict_text(verdict: &HookVerdict) -> String {
+    let why = if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
+    let there: String = verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
+    format!("{}{why}{there}", verdict.decision.word())
+}
+
+fn run_hook_stage(
+    hook: HookType,
+    route: Option<&str>,
+    asked: &HookCallOptions,
+    program: &Program,
+) -> anyhow::Result<Status> {
+    let options = &asked.options;
+    let world = options.clock.world();
+    let quirks = options.quirks.quirks;
+    let setup = RouterSetup::load(&options.config, quirks, &world, program)?;
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
+    let view = setup.config.view(&world);
+    let route = match (route, hook) {
+        (Some(name), _) => match setup.table.index_of(name.as_bytes()) {
+            Some(at) => setup.table.routes[at].description(),
+            None => return Err(Problem::usage(format!("there is no route '{name}'")).into()),
+        },
+        (None, HookType::TranslateJob) => match setup.table.routes_in_order().next() {
+            Some((_, route)) => route.description(),
+            None => {
+                return Err(Problem::usage("TRANSLATE_JOB is told of a route: name one with --route").into());
+            }
+        },
+        _ => BString::default(),
+    };
+    let hooks = HookRunner {
+        knobs: &view,
+        world: &world,
+        environment: DaemonEnvironment::from_program(&world, &options.config.to_config_choice())
+            .for_hooks(quirks),
+        limit: Some(asked.hook_limit),
+        directory: None,
+        quirks,
+    };
+    let mut stage =
+        HookStage { program, call_options: asked, hooks, reactor: None, world: &world, quirks, failed: 0 };
+    exit_when_reader_is_gone();
+    let (stdin, stdout) = open_stdio_pipe();
+    let mut ads = AdPrinter::new(&options.output, stdout);
+    let malformed = if hook == HookType::JobFinalize {
+        drop(stdin);
+        for_each_pair((&options.inputs, &world), program, |mut source, routed| {
+            let key = router_setup::job_key(&source, stage.world);
+            if let HookCallOutcome::Verdict(verdict) =
+                stage.call_hook(hook, &route, &source, &routed, &key)?
+                && verdict.decision == HookDecision::Finalized
+            {
+                source.update(&verdict.output_ad);
+            }
+            Ok(ads.write_pair(&source, &routed)?)
+        })?
+    } else {
+        for_each_ad((&options.inputs, &world), program, Some(stdin), |mut ad| {
+            let key = router_setup::job_key(&ad, stage.world);
+            // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route changed it.
+            match stage.call_hook(hook, &route, &ad, &ad, &key)? {
+                HookCallOutcome::Verdict(verdict) => match verdict.decision {
+                    HookDecision::Routed | HookDecision::Edited => ad = verdict.output_ad,
+                    HookDecision::Updated => ad.update(&verdict.output_ad),
+                    // A job that is given back goes no further.
+                    HookDecision::Dropped | HookDecision::Stuck | HookDecision::RouterAbort => return Ok(()),
+                    _ => {}
+                },
+                HookCallOutcome::Nothing if hook == HookType::TranslateJob => return Ok(()),
+                HookCallOutcome::Nothing | HookCallOutcome::NoHook => {}
+            }
+            Ok(ads.write(&ad)?)
+        })?
+    };
+    ads.finish()?;
+    Ok(if stage.failed + malformed > 0 { Status::No } else { Status::Done })
+}
+
+/// Carries `finish` out: takes the state of each copy over into its source and writes the source.
+pub(super) fn finish(options: &RouterVerbOptions, program: &Program) -> anyhow::Result<Status> {
+    let world = options.clock.world();
+    let setup = RouterSetup::load(&options.config, options.quirks.quirks, &world, program)?;
+    let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
+    let view = setup.config.view(&world);
+    exit_when_reader_is_gone();
+    let mut ads = AdPrinter::new(&options.output, open_stdio_pipe().1);
+    let mut failed = 0;
+    let malformed = for_each_pair((&options.inputs, &world), program, |mut source, routed| {
+        let key = router_setup::job_key(&source, &world);
+        let attributes = keyword::router_keyword(&source, &view, &world)
+            .keyword
+            .and_then(|keyword| view.get(&[keyword.as_slice(), b"_ATTRS_TO_COPY"].concat()))
+            .unwrap_or_default();
+        let extra =
+            ExtraAttributes { configured_names: &attributes, chirp_patterns: &setup.knobs.chirp_prefix };
+        let copy = (&routed, job_id_text(&routed, &world));
+        if let Err(error) = mirror::finish_source(&mut source, copy, extra, (world.now().epoch(), &world)) {
+            failed += 1;
+            program.warn(&format!("{key}: {error}"));
+        }
+        Ok(ads.write(&source)?)
+    })?;
+    ads.finish()?;
+    Ok(if failed + malformed > 0 { Status::No } else { Status::Done })
+}
+
+fn job_id_text(ad: &ClassAd, world: &dyn World) -> Option<BString> {
+    let key = router_setup::job_key(ad, world);
+    (key != "?").then(|| key.into())
+}

@@ -1,0 +1,190 @@
+//! The router as the verbs see it: configuration, routing table, what was wrong with it, where the routes stand.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bstr::BString;
+use clap::Args;
+use rustc_hash::FxHashMap;
+
+use crate::classad::{ClassAd, Context as Eval, Dialect};
+use crate::cli::common::{ConfigOptions, OutputOptions, Problem, ProgramContext as Program, shorten_message};
+use crate::config::{Config, LookupContext};
+use crate::queue::QueueLogReader;
+use crate::quirks::QuirkMode;
+use crate::router::{RouteLoadContext, RouteState, RouteTable, RouterParameters, RoutingPass};
+use crate::world::{FixedModeWorld, World};
+
+/// Where routes stand before the first job.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct RouteStateOptions {
+    /// Count the routed jobs of this job_queue.log against the limits of their routes
+    #[arg(long, value_name = "FILE")]
+    pub queue_log: Option<PathBuf>,
+    /// Route only jobs of this user, as a router does that is not root
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// Take every job for idle and never routed before
+    #[arg(long)]
+    pub ignore_prior_routing: bool,
+}
+
+/// Configuration, parameters and routes.
+pub(super) struct RouterSetup {
+    pub config: Config,
+    pub knobs: RouterParameters,
+    pub table: RouteTable,
+}
+
+impl RouterSetup {
+    /// Reads everything; what is wrong with routes is told on standard error.
+    pub(super) fn load(
+        options: &ConfigOptions,
+        quirks: QuirkMode,
+        world: &dyn World,
+        program: &Program,
+    ) -> anyhow::Result<RouterSetup> {
+        let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
+        let load = options.load_options(crate::config::CommandPolicy::BOUNDED_RUN);
+        let (config, warnings) = Config::load(world, &who, &load).map_err(Problem::from_config_error)?;
+        warnings.iter().for_each(|warning| program.warn(&warning.to_string()));
+        let (knobs, table) = {
+            let world: &dyn World = &FixedModeWorld { world, strict: config.is_strict() };
+            let view = config.view(world);
+            let mut complaints = Vec::new();
+            let knobs = RouterParameters::load(&view, &mut |complaint| complaints.push(complaint.text));
+            complaints.dedup();
+            complaints.iter().for_each(|text| program.warn(text));
+            let with = RouteLoadContext { view: &view, parameters: &knobs, world, quirks };
+            let (table, told) = RouteTable::load_with_old_routes(with);
+            told.iter().for_each(|text| program.warn(text));
+            (knobs, table)
+        };
+        if knobs.name.is_empty() {
+            return Err(Problem::unreadable("JOB_ROUTER_NAME must not be empty").into());
+        }
+        Ok(RouterSetup { config, knobs, table })
+    }
+
+    /// A pass over jobs, with the routes as they stand.
+    pub(super) fn make_pass<'a>(
+        &'a self,
+        options: &RouteStateOptions,
+        world: &'a dyn World,
+    ) -> anyhow::Result<RoutingPass<'a>> {
+        let states = self.states(options, world)?;
+        let owner = options.owner.as_deref().map(BString::from);
+        let pass = RoutingPass::new((&self.table, &self.knobs), owner, states, world);
+        Ok(pass.map_err(|error| Problem::unreadable(shorten_message(&error.to_string()).into_owned()))?)
+    }
+
+    /// The states of all routes: nothing routed yet, or what a queue log says.
+    fn states(&self, options: &RouteStateOptions, world: &dyn World) -> anyhow::Result<Vec<RouteState>> {
+        let log = options.queue_log.as_ref().map(|path| read_whole_queue_log(path, world)).transpose()?;
+        Ok(self.table.states_from_queue(log.as_ref().map(QueueLogReader::queue), world.now().epoch(), world))
+    }
+}
+
+/// Reads a whole queue log.
+pub(super) fn read_whole_queue_log(path: &Path, world: &dyn World) -> anyhow::Result<QueueLogReader> {
+    let problem = || Problem::cannot_read(path.display());
+    let mut file = File::open(path).with_context(problem)?;
+    let mut reader = QueueLogReader::new().with_dialect(Dialect::of_world(world));
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block).with_context(problem)? {
+            0 => return Ok(reader),
+            length => reader.feed(&block[..length]),
+        }
+    }
+}
+
+/// The id of a job for messages; `?` where the ad has none.
+pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
+    let context = Eval::new(world).my(ad);
+    match (context.int("ClusterId"), context.int("ProcId")) {
+        (Some(cluster), Some(proc)) => format!("{cluster}.{proc}"),
+        _ => "?".into(),
+    }
+}
+
+/// Counts reasons, at most so many different ones.
+#[derive(Default)]
+pub(super) struct ReasonCounts {
+    counts: FxHashMap<String, u64>,
+    total: u64,
+}
+
+impl ReasonCounts {
+    const MAX_REASONS: usize = 10_000;
+
+    pub(super) fn add(&mut self, reason: String) {
+        self.total += 1;
+        if self.counts.len() < Self::MAX_REASONS || self.counts.contains_key(&reason) {
+            *self.counts.entry(reason).or_default() += 1;
+        }
+    }
+
+    /// Lines such as `8112 jobs not routed` with the reasons below, the commonest first.
+    pub(super) fn to_lines(&self, what: &str) -> Vec<String> {
+        let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+        let sorted = self.sorted();
+        let mut lines = vec![format!("{} {what}", jobs(self.total))];
+        lines.extend(sorted.iter().take(20).map(|(reason, count)| format!("  {count}: {reason}")));
+        if sorted.len() > 20 {
+            lines.push(format!("  and {} other reasons", sorted.len() - 20));
+        }
+        lines
+    }
+
+    /// The reasons with their counts, the commonest first.
+    fn sorted(&self) -> Vec<(&String, &u64)> {
+        let mut sorted: Vec<_> = self.counts.iter().collect();
+        sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        sorted
+    }
+
+    /// The reasons as JSON objects, the commonest first.
+    pub(super) fn to_json(&self) -> Vec<serde_json::Value> {
+        let object = |(reason, count)| serde_json::json!({ "jobs": count, "reason": reason });
+        self.sorted().into_iter().map(object).collect()
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+/// JSON objects one after the other: one a line, or one array of them.
+pub(super) struct JsonObjectPrinter {
+    array: bool,
+    has_objects: bool,
+}
+
+impl JsonObjectPrinter {
+    /// `None` where no JSON is asked for.
+    pub(super) fn new(output: &OutputOptions) -> Option<Self> {
+        output.wants_json().then_some(JsonObjectPrinter { array: output.json, has_objects: false })
+    }
+
+    /// Writes one object.
+    pub(super) fn print_object(&mut self, out: &mut dyn Write, value: &serde_json::Value) -> io::Result<()> {
+        if self.array {
+            out.write_all(if self.has_objects { b",\n" } else { b"[\n" })?;
+        }
+        serde_json::to_writer(&mut *out, value)?;
+        self.has_objects = true;
+        if self.array { Ok(()) } else { out.write_all(b"\n") }
+    }
+
+    /// Ends the array.
+    pub(super) fn end(self, out: &mut dyn Write) -> io::Result<()> {
+        match (self.array, self.has_objects) {
+            (false, _) => Ok(()),
+            (true, true) => out.write_all(b"\n]\n"),
+            (true, false) => out.write_all(b"[]\n"),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Streams of long ads that several threads transform by portions, which are written and told of in their order.
+
+use std::io::{Empty, Read, Write};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+
+use super::options::TransformArguments;
+use super::run::AdTransformer;
+use super::transform_output::TransformOutput;
+use super::transform_reporter::{TransformNote, TransformReporter};
+use crate::classad::stream::AdReader;
+use crate::cli::common::{Problem, ProgramContext as Program};
+use crate::config::Config;
+use crate::os::{SharedUserMaps, StopFlag, process_in_parallel};
+use crate::transform::Transform;
+
+/// What became of a portion. Lines and ads are counted from its beginning.
+struct TransformPortion {
+    text: Vec<u8>,
+    notes: Vec<TransformNote>,
+    lines: u64,
+    number: u64,
+    failed: usize,
+    malformed: usize,
+    broken: usize,
+    failure: Option<anyhow::Error>,
+}
+
+impl<W: Write + Send> AdTransformer<'_, W> {
+    /// Transforms all of a stream of long ads.
+    pub(super) fn transform_in_parallel<R: Read + Send>(
+        &mut self,
+        reader: AdReader<R>,
+        threads: usize,
+        enough: &StopFlag,
+    ) -> anyhow::Result<()> {
+        let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
+        let parts = WorkerInputs {
+            program: self.program,
+            arguments: self.arguments,
+            config: self.config,
+            maps: &self.maps.clone(),
+        };
+        // What a transform remembers is its own.
+        let transforms = Mutex::new(vec![self.transforms.to_vec(); threads]);
+        let worker = || {
+            let mut transforms =
+                transforms.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            (like.batch_reader(), move |ads: &mut _| parts.transform_portion(ads, &mut transforms))
+        };
+        let problem = Problem::cannot_read(&self.observer.input);
+        let (mut failure, mut lines) = (None, 0);
+        let whole = process_in_parallel(
+            threads,
+            |hand| dealer.next_batch(hand),
+            worker,
+            |portion: TransformPortion| {
+                let until = lines + portion.lines;
+                failure = self.add_portion(portion, lines).err();
+                lines = until;
+                failure.is_none()
+            },
+            enough,
+        );
+        failure.map_or_else(|| whole.context(problem), Err)
+    }
+
+    /// Writes and tells what a portion gave that begins behind so many lines.
+    fn add_portion(&mut self, portion: TransformPortion, lines: u64) -> anyhow::Result<()> {
+        self.out.write_all(&portion.text).context("cannot write the output")?;
+        for note in portion.notes {
+            self.observer.add_notes(note, lines, self.number)?;
+        }
+        self.number += portion.number;
+        self.failed += portion.failed;
+        self.malformed += portion.malformed;
+        self.observer.broken += portion.broken;
+        portion.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// What every thread works with.
+#[derive(Clone, Copy)]
+struct WorkerInputs<'a> {
+    program: &'a Program,
+    arguments: &'a TransformArguments,
+    config: Option<&'a Config>,
+    maps: &'a SharedUserMaps,
+}
+
+impl WorkerInputs<'_> {
+    fn transform_portion(&self, ads: &mut AdReader<Empty>, transforms: &mut [Transform]) -> TransformPortion {
+        let WorkerInputs { program, arguments, config, maps } = *self;
+        let world = arguments.make_thread_world(config, maps.clone());
+        let view = config.map(|config| config.view(&world));
+        let mut run = AdTransformer {
+            program,
+            arguments,
+            config,
+            maps: maps.clone(),
+            transforms,
+            plan: None,
+            writer: TransformOutput::new(arguments),
+            out: Vec::new(),
+            observer: TransformReporter::new(arguments, program).with_kept_notes(),
+            number: 0,
+            failed: 0,
+            malformed: 0,
+        };
+        let failure = run.transform_all(ads, &mut arguments.new_session(&world, view.as_ref())).err();
+        let notes = run.observer.take_notes();
+        let (number, failed, malformed, broken) =
+            (run.number, run.failed, run.malformed, run.observer.broken);
+        TransformPortion {
+            text: run.out,
+            notes,
+            lines: ads.lines_read(),
+            number,
+            failed,
+            malformed,
+            broken,
+            failure,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What is told of transforms: problems once for each place, stories and steps if wanted.
+
+use std::collections::HashSet;
+
+use super::options::TransformArguments;
+use crate::classad::stream::AdError;
+use crate::classad::{Context as Eval, explain};
+use crate::cli::common::{ProgramContext as Program, Status, malformed_ad_problem};
+use crate::cli::transform_report::{self as report, AdDifference, StepRecorder, StoryObserver};
+use crate::transform::{Observer, ProblemKind, RuleLine, Transform, TransformEvent, TransformFailure};
+
+/// What is told once: source, line, text.
+type ReportKey = (String, u32, String);
+
+/// A line, by its source and number.
+type SourceLine = (usize, u32);
+
+/// Something to be told. Lines and ads are counted from where the reading began.
+pub(super) enum TransformNote {
+    /// What could not be read of an ad.
+    Malformed(AdError),
+    /// What kept a statement from doing what was asked; a line whose value was undefined.
+    Problem { key: ReportKey, undefined: Option<SourceLine>, error: anyhow::Error },
+    /// Why an ad, by its number, is not written.
+    LeftOut { key: ReportKey, error: anyhow::Error, ad: u64 },
+}
+
+/// Listens to transforms: problems are told once for each place, stories and steps are kept if wanted.
+pub(super) struct TransformReporter<'a> {
+    program: &'a Program,
+    /// The name of the input.
+    pub(super) input: String,
+    strict: bool,
+    reported: HashSet<ReportKey>,
+    /// Lines of which it was told once why their value is undefined.
+    undefined: HashSet<SourceLine>,
+    /// What is told later.
+    kept_notes: Option<Vec<TransformNote>>,
+    /// How often a statement could not do what was asked.
+    pub(super) broken: usize,
+    trace: TraceMode,
+}
+
+/// What is told of each step of a transform.
+enum TraceMode {
+    Nothing,
+    Story(StoryObserver),
+    Records(StepRecorder),
+}
+
+impl<'a> TransformReporter<'a> {
+    pub(super) fn new(arguments: &TransformArguments, program: &'a Program) -> Self {
+        let trace = match (arguments.trace, arguments.output.wants_json()) {
+            (false, _) => TraceMode::Nothing,
+            (true, false) => TraceMode::Story(StoryObserver::default()),
+            (true, true) => TraceMode::Records(StepRecorder::default()),
+        };
+        TransformReporter {
+            program,
+            input: String::new(),
+            strict: arguments.strict_input,
+            reported: HashSet::new(),
+            undefined: HashSet::new(),
+            kept_notes: None,
+            broken: 0,
+            trace,
+        }
+    }
+
+    pub(super) fn begin_transform(&mut self, transform: &Transform) {
+        if let TraceMode::Story(story) = &mut self.trace {
+            story.text.push_str(&format!("transform {}\n", transform.name));
+        }
+    }
+
+    pub(super) fn record_skipped(&mut self, transform: &Transform, seen: &Eval<'_>) {
+        let Some(requirements) = transform.envelope.requirements.as_ref().filter(|_| self.wants_steps())
+        else {
+            return;
+        };
+        let reason = explain::first_not_true(seen, &requirements.expr).map(|clause| clause.to_string());
+        match &mut self.trace {
+            TraceMode::Nothing => {}
+            TraceMode::Story(story) => {
+                let (line, text) = (&requirements.line, &requirements.text);
+                story.text.push_str(&format!(
+                    "transform {} does not apply: {}:{}: REQUIREMENTS {text}\n",
+                    transform.name, line.source.name, line.number
+                ));
+                if let Some(reason) = &reason {
+                    story.text.push_str(&format!("  {reason}\n"));
+                }
+            }
+            TraceMode::Records(steps) => steps.record_skipped(transform, requirements, reason.as_deref()),
+        }
+    }
+
+    pub(super) fn report_failed(&mut self, failure: &TransformFailure, ad: u64) -> anyhow::Result<()> {
+        let key = (failure.line.source.name.clone(), failure.line.number, failure.to_string());
+        if self.reported.insert(key.clone()) {
+            self.report_note(TransformNote::LeftOut {
+                key,
+                error: report::failure_problem(failure, Status::No),
+                ad,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what is to be told for whoever tells it in its place.
+    pub(super) fn with_kept_notes(self) -> Self {
+        TransformReporter { kept_notes: Some(Vec::new()), ..self }
+    }
+
+    /// What is to be told since the last time.
+    pub(super) fn take_notes(&mut self) -> Vec<TransformNote> {
+        self.kept_notes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Tells it, or keeps it.
+    ///
+    /// # Errors
+    /// Malformed ads, where those are refused.
+    pub(super) fn report_note(&mut self, note: TransformNote) -> anyhow::Result<()> {
+        if let Some(kept) = &mut self.kept_notes {
+            kept.push(note);
+            return Ok(());
+        }
+        let error = match note {
+            TransformNote::Malformed(error) if self.strict => {
+                return Err(malformed_ad_problem(&error, &self.input).into());
+            }
+            TransformNote::Malformed(error) => malformed_ad_problem(&error, &self.input).into(),
+            TransformNote::Problem { error, .. } => error,
+            TransformNote::LeftOut { error, ad, .. } => error.context(format!("ad {ad} is left out")),
+        };
+        self.program.report(&error);
+        Ok(())
+    }
+
+    /// Tells what another one has kept of a portion behind so many lines and ads, unless it was told already.
+    ///
+    /// # Errors
+    /// Malformed ads, where those are refused.
+    pub(super) fn add_notes(&mut self, mut note: TransformNote, lines: u64, ads: u64) -> anyhow::Result<()> {
+        let is_new = match &mut note {
+            TransformNote::Malformed(error) => {
+                error.line += lines;
+                true
+            }
+            TransformNote::Problem { key, undefined, .. } => {
+                undefined.is_none_or(|place| self.undefined.insert(place))
+                    && self.reported.len() < MAX_REPORTED_PROBLEMS
+                    && self.reported.insert(key.clone())
+            }
+            TransformNote::LeftOut { key, ad, .. } => {
+                *ad += ads;
+                self.reported.insert(key.clone())
+            }
+        };
+        if is_new { self.report_note(note) } else { Ok(()) }
+    }
+
+    /// Tells the story of an ad.
+    pub(super) fn print_story(&mut self, ad: u64, difference: Option<&AdDifference>) {
+        let story = match &mut self.trace {
+            TraceMode::Story(story) => std::mem::take(&mut story.text),
+            TraceMode::Nothing | TraceMode::Records(_) => String::new(),
+        };
+        let text = story + &difference.map(ToString::to_string).unwrap_or_default();
+        if !text.is_empty() {
+            self.program.write_stderr(&format!("ad {ad}\n{text}"));
+        }
+    }
+
+    pub(super) fn take_steps(&mut self) -> Option<Vec<serde_json::Value>> {
+        match &mut self.trace {
+            TraceMode::Records(steps) => Some(std::mem::take(&mut steps.records)),
+            TraceMode::Nothing | TraceMode::Story(_) => None,
+        }
+    }
+}
+
+impl Observer for TransformReporter<'_> {
+    fn wants_steps(&self) -> bool {
+        !matches!(self.trace, TraceMode::Nothing)
+    }
+
+    fn wants_undefined_reason(&self, line: &RuleLine) -> bool {
+        self.wants_steps()
+            || (self.reported.len() < MAX_REPORTED_PROBLEMS && !self.undefined.contains(&line_place(line)))
+    }
+
+    fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>) {
+        if let TransformEvent::Problem(problem) = &event {
+            let key = (line.source.name.clone(), line.number, problem.kind.to_string());
+            let is_undefined = matches!(problem.kind, ProblemKind::Undefined { .. });
+            let undefined = is_undefined.then(|| line_place(line));
+            self.undefined.extend(undefined);
+            self.broken += usize::from(problem.kind.is_failure());
+            if self.reported.len() < MAX_REPORTED_PROBLEMS && self.reported.insert(key.clone()) {
+                let error = report::statement_problem(line, problem, Status::No);
+                // Only malformed ads are ever refused.
+                let _ = self.report_note(TransformNote::Problem { key, undefined, error });
+            }
+        }
+        match &mut self.trace {
+            TraceMode::Nothing => {}
+            TraceMode::Story(story) => story.on_event(line, event),
+            TraceMode::Records(steps) => steps.on_event(line, event),
+        }
+    }
+}
+
+/// The place of a line.
+fn line_place(line: &RuleLine) -> SourceLine {
+    (std::sync::Arc::as_ptr(&line.source).addr(), line.number)
+}
+
+/// How many different problems are told: a stream of a million ads may have a problem each.
+const MAX_REPORTED_PROBLEMS: usize = 1000;

@@ -1,0 +1,275 @@
+//! Which slots would take a job, and why the others would not.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::options::{ExplainOptions, SlotRunCli};
+use super::{explain_cron, slot_ads, slot_config};
+use crate::classad::{ClassAd, Dialect, Expr};
+use crate::cli::common::{
+    Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, read_ads, write_to_stdout,
+};
+use crate::os::RealWorld;
+use crate::runner::slot::{
+    CandidateSlots, KnownAttributes, OfferChange, SlotDecision, UnmetCondition, offer_changes,
+    passive_execution_point,
+};
+use crate::slot::SlotPlan;
+use crate::world::World;
+
+/// What is to be told, and the names that slots have or ask for.
+#[derive(Default)]
+struct CollectedWarnings {
+    warnings: Vec<String>,
+    known: KnownAttributes,
+}
+
+impl CollectedWarnings {
+    /// Two configurations may well say the same.
+    fn add_new_warnings(&mut self, warnings: Vec<String>) {
+        let new: Vec<String> =
+            warnings.into_iter().filter(|warning| !self.warnings.contains(warning)).collect();
+        self.warnings.extend(new);
+    }
+
+    /// Why it may be a slip to set an attribute: no slot has it, and no expression of theirs or of the jobs asks for it.
+    fn unknown_attribute_warnings(&self, arguments: &ExplainOptions, jobs: &[ClassAd]) -> Vec<String> {
+        let names = arguments.set.iter().map(|(name, _)| name.as_str());
+        let told = |(name, near): (&str, Option<String>)| {
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            format!(
+                "--set {name}: no slot has such an attribute, and no expression of theirs or of a job asks for it{hint}"
+            )
+        };
+        self.known.unreferenced_names(names, jobs).into_iter().map(told).collect()
+    }
+}
+
+/// Exit status 0: every job is taken by some slot.
+pub(super) fn explain_jobs(
+    cli: &SlotRunCli,
+    session: &ProgramContext,
+    arguments: &ExplainOptions,
+) -> anyhow::Result<Status> {
+    let mut heard = CollectedWarnings::default();
+    // While others are waited for nothing of ours runs.
+    let wait = || {
+        exit_at_deadline(
+            cli.end,
+            session,
+            "the time given with --timeout is over before all slots were asked",
+        )
+    };
+    let (slots, other) = match &arguments.slot_ads {
+        Some(path) => {
+            wait();
+            (pool_slots((cli, session), path, arguments, &mut heard)?, None)
+        }
+        None => {
+            let slots = configured_slots((cli, session), None, arguments, &mut heard)?;
+            let other = arguments.compare.as_deref();
+            let other = other.map(|file| configured_slots((cli, session), Some(file), arguments, &mut heard));
+            let other = other.transpose()?;
+            wait();
+            (slots, other)
+        }
+    };
+    let input = &arguments.input;
+    let jobs = read_ads(&input.ads, input.strict_input, usize::MAX, &session.with_dialect(slots.dialect()))?;
+    if jobs.is_empty() {
+        return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
+    }
+    slot_config::warn_once(session, &heard.warnings);
+    slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
+    let world = RealWorld::new();
+    match arguments.compare.as_ref().zip(other) {
+        Some((file, other)) => {
+            let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
+            compare_slots((cli, &heading), (&slots, &other), &jobs, &world)
+        }
+        None => print_answers(cli, &slots, &jobs, &world),
+    }
+}
+
+/// What each slot says to each job.
+fn print_answers(
+    cli: &SlotRunCli,
+    slots: &CandidateSlots,
+    jobs: &[ClassAd],
+    world: &dyn World,
+) -> anyhow::Result<Status> {
+    let (_, mut output) = open_stdio_pipe();
+    let mut all_taken = true;
+    let mut offers = Vec::new();
+    let as_rows = cli.output.wants_json();
+    for ad in jobs {
+        let mut said = slots.consider(ad, world);
+        all_taken &= said.iter().any(|it| it.accepted);
+        if as_rows {
+            offers.append(&mut said);
+            continue;
+        }
+        for SlotDecision { slot, job, accepted, reason, details } in said {
+            let word = if accepted { "accepts" } else { "refuses" };
+            writeln!(output, "{slot} {word} job {job}: {reason}").context("standard output")?;
+            for line in refusal_details(&reason, &details) {
+                writeln!(output, "    {line}").context("standard output")?;
+            }
+        }
+    }
+    if let Some(text) = cli.output.render_json(&offers)? {
+        output.write_all(text.as_bytes()).context("standard output")?;
+    }
+    output.flush().context("standard output")?;
+    Ok(if all_taken { Status::Done } else { Status::No })
+}
+
+/// The lines below a refusal: where its reason was set, and the other conditions that are not true.
+fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
+    let condition =
+        reason.split_once(" is not true for this job: ").map_or(reason, |(_, condition)| condition);
+    let said = |it: &UnmetCondition| condition.starts_with(it.clause.text.trim_end_matches("..."));
+    let said = details.iter().position(said);
+    let line = |(at, UnmetCondition { clause, place }): (usize, &UnmetCondition)| {
+        let from = if place.is_empty() { String::new() } else { format!("[{}: {place}]", clause.attribute) };
+        match (Some(at) == said, from.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(from),
+            (false, true) => Some(clause.to_string()),
+            (false, false) => Some(format!("{clause}  {from}")),
+        }
+    };
+    details.iter().enumerate().filter_map(line).collect()
+}
+
+fn configured_slots(
+    (cli, session): (&SlotRunCli, &ProgramContext),
+    file: Option<&Path>,
+    arguments: &ExplainOptions,
+    heard: &mut CollectedWarnings,
+) -> anyhow::Result<CandidateSlots> {
+    let loaded = slot_config::load_for_query(cli, file)?;
+    heard.add_new_warnings(loaded.warnings);
+    let fetches = |slot: &&SlotPlan| slot.hooks.as_ref().is_some_and(|hooks| hooks.fetch.is_some());
+    let fetching = loaded.settings.slots.iter().filter(fetches).map(|slot| slot.number).collect();
+    let mut machine = passive_execution_point(loaded.settings, loaded.world);
+    if let Some(path) = &arguments.cron {
+        explain_cron::publish_attribute_file(&mut machine, path, cli.quirks.quirks)?;
+    } else if arguments.run_cron {
+        explain_cron::run_cron_jobs_once(&mut machine, cli, session)?;
+    }
+    let ads: Vec<ClassAd> = machine.slots().filter_map(|(key, ..)| machine.sent_ad(key)).collect();
+    heard.known.add_ads(&ads);
+    for (name, value) in &arguments.set {
+        machine.override_attribute(name, &attribute_value(name, value)?);
+    }
+    let keys = slot_ads::select_slots(&machine, &arguments.slots)?;
+    let (machine, config) = (Box::new(machine), Box::new(loaded.config));
+    Ok(CandidateSlots::Configured { machine, keys, config, fetching, commander: slot_config::COMMAND_LINE })
+}
+
+fn pool_slots(
+    (cli, session): (&SlotRunCli, &ProgramContext),
+    path: &Path,
+    arguments: &ExplainOptions,
+    heard: &mut CollectedWarnings,
+) -> anyhow::Result<CandidateSlots> {
+    if path == Path::new("-") && arguments.input.ads == Path::new("-") {
+        return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
+    }
+    let mut ads = Vec::new();
+    let read = read_ads(path, arguments.input.strict_input, usize::MAX, session)?;
+    heard.known.add_ads(&read);
+    for mut ad in read {
+        for (name, value) in &arguments.set {
+            ad.insert(name.as_str(), attribute_value(name, value)?);
+        }
+        let name = ad.string("Name").map_or_else(|| format!("ad {}", ads.len() + 1), |name| name.to_string());
+        let short = name.split('@').next().unwrap_or(&name);
+        let wanted = |it: &String| it.eq_ignore_ascii_case(&name) || it.eq_ignore_ascii_case(short);
+        if arguments.slots.is_empty() || arguments.slots.iter().any(wanted) {
+            ads.push((name, ad));
+        }
+    }
+    match ads.is_empty() {
+        true => {
+            Err(Problem::unreadable(format!("'{}': there is no ad of such a slot", path.display())).into())
+        }
+        false => Ok(CandidateSlots::Ads(ads, cli.quirks.quirks)),
+    }
+}
+
+fn attribute_value(name: &str, value: &str) -> anyhow::Result<Expr> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if !name.bytes().all(is_name) || name.starts_with(|first: char| first.is_ascii_digit()) {
+        let problem = format!("--set {name}={value}: '{name}' is no name of an attribute");
+        return Err(Problem::usage(problem).into());
+    }
+    Expr::parse_with(value.as_bytes(), Dialect::old_syntax())
+        .map_err(|error| Problem::usage(format!("--set {name}={value}: {error}")).into())
+}
+
+/// What a slot takes before and after, for people.
+fn change_text(change: &OfferChange) -> String {
+    let OfferChange { slot, jobs, before, after, refused_before, refused_after, .. } = change;
+    let mut text = format!("{slot}: takes {before} of {jobs} jobs before, {after} after\n");
+    let gone = refused_before.keys().filter(|clause| !refused_after.contains_key(*clause));
+    for clause in refused_after.keys().chain(gone) {
+        let count = |refused: &BTreeMap<String, usize>| {
+            refused.get(clause).map_or_else(|| "none".to_owned(), ToString::to_string)
+        };
+        let (before, after) = (count(refused_before), count(refused_after));
+        text += &format!("    {clause}: refuses {before} before, {after} after\n");
+    }
+    text
+}
+
+/// Exit status 1: a slot takes other jobs than before.
+fn compare_slots(
+    (cli, heading): (&SlotRunCli, &str),
+    (before, after): (&CandidateSlots, &CandidateSlots),
+    jobs: &[ClassAd],
+    world: &dyn World,
+) -> anyhow::Result<Status> {
+    let changes = offer_changes(before, after, jobs, world);
+    let text = || changes.iter().fold(heading.to_owned(), |text, change| text + &change_text(change));
+    write_to_stdout(cli.output.render_json(&changes)?.unwrap_or_else(text))?;
+    Ok(if changes.iter().any(|change| change.differs) { Status::No } else { Status::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::EvaluatedCondition;
+
+    #[test]
+    fn a_reason_is_told_once_with_its_place() {
+        let detail = |text: &str, place: &str| UnmetCondition {
+            clause: EvaluatedCondition {
+                attribute: "START".into(),
+                text: text.into(),
+                value: "false".into(),
+                seen: vec!["A = 1".into()],
+            },
+            place: place.into(),
+        };
+        let details = [detail("A > 2", "c, line 1"), detail("A > 3", "c, line 2"), detail("A > 4", "")];
+        let reason = "START is not true for this job: A > 2 is false (A = 1)";
+        assert_eq!(
+            refusal_details(reason, &details),
+            ["[START: c, line 1]", "A > 3 is false (A = 1)  [START: c, line 2]", "A > 4 is false (A = 1)"]
+        );
+        assert_eq!(
+            refusal_details("the slot is broken: no memory", &details[2..]),
+            ["A > 4 is false (A = 1)"]
+        );
+        assert_eq!(refusal_details("A > 4 is false", &details[2..]), Vec::<String>::new());
+        // A long one is cut in the list.
+        let long = format!("START is not true for this job: {} > 2 is false", "A".repeat(200));
+        let details = [detail(&format!("{}...", "A".repeat(120)), "c, line 9")];
+        assert_eq!(refusal_details(&long, &details), ["[START: c, line 9]"]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Where pictures and events of a simulation go: files that can be written are opened before anything is played.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::simulate_picture;
+use crate::cli::common::{
+    EventTarget, PipedStdin, Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe,
+    write_to_stdout,
+};
+use crate::os::{LineOutput, clock};
+use crate::runner::events::RunnerEvent as StreamEvent;
+use crate::simulate::SimulationResult;
+use crate::time::MonotonicTime;
+
+/// The pictures that are asked for.
+pub(super) struct PictureFiles {
+    svg: Option<PathBuf>,
+    html: Option<PathBuf>,
+    /// Whoever reads a picture is not waited for beyond that.
+    end: Option<MonotonicTime>,
+    session: ProgramContext,
+}
+
+const PICTURE_TIMEOUT_MESSAGE: &str =
+    "the time given with --timeout is over: nobody reads the picture, so that it is not written";
+/// A file that stands for standard output.
+const STDOUT_FILE: &str = "-";
+
+impl PictureFiles {
+    /// Those of these files. Nobody who reads them is waited for beyond `end`.
+    pub(super) fn from_paths(
+        (svg, html): (Option<&Path>, Option<&Path>),
+        (end, session): (Option<MonotonicTime>, &ProgramContext),
+    ) -> anyhow::Result<Self> {
+        if svg.is_some() && svg == html {
+            return Err(Problem::usage("--svg and --html are to be written to the same place").into());
+        }
+        let (svg, html) = (svg.map(Path::to_owned), html.map(Path::to_owned));
+        Ok(PictureFiles { svg, html, end, session: session.clone() })
+    }
+
+    /// Makes sure that their files can be written.
+    pub(super) fn check_writable(&self) -> anyhow::Result<()> {
+        let files = [&self.svg, &self.html].into_iter().flatten();
+        for path in files.filter(|path| *path != Path::new(STDOUT_FILE)) {
+            // Whoever reads a pipe would take this for the end.
+            if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+                continue;
+            }
+            // What stands there stays until there is something to be written in its place.
+            let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+            opened.with_context(|| cannot_write(path))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what would stand on standard output beside a picture.
+    pub(super) fn refuse_stdout_conflict(&self, events: bool, json: bool) -> anyhow::Result<()> {
+        let beside = [("--events", events), ("--json or --jsonl", json)];
+        let beside = beside.into_iter().find(|(_, is_asked)| *is_asked).filter(|_| self.uses_stdout());
+        match beside {
+            Some((option, _)) => Err(Problem::usage(format!(
+                "a picture and {option} are both to be written to standard output"
+            ))
+            .into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether one of them is written to standard output.
+    pub(super) fn uses_stdout(&self) -> bool {
+        [&self.svg, &self.html].into_iter().flatten().any(|path| path == Path::new(STDOUT_FILE))
+    }
+
+    pub(super) fn are_wanted(&self) -> bool {
+        self.svg.is_some() || self.html.is_some()
+    }
+
+    /// Writes them.
+    pub(super) fn draw(&self, played: &SimulationResult) -> anyhow::Result<()> {
+        let Some(timeline) = &played.timeline else { return Ok(()) };
+        exit_at_deadline(self.end, &self.session, PICTURE_TIMEOUT_MESSAGE);
+        if let Some(path) = &self.svg {
+            write_picture(path, &simulate_picture::timeline_svg(timeline, &played.rows, &played.summary))?;
+        }
+        if let Some(path) = &self.html {
+            write_picture(path, &simulate_picture::html_page(timeline, &played.rows, &played.summary))?;
+        }
+        Ok(())
+    }
+}
+
+fn cannot_write(path: &Path) -> Problem {
+    Problem::new(Status::Failed, format!("cannot write '{}'", path.display()))
+}
+
+fn write_picture(path: &Path, text: &str) -> anyhow::Result<()> {
+    if path == Path::new(STDOUT_FILE) {
+        return write_to_stdout(text);
+    }
+    std::fs::write(path, text).with_context(|| cannot_write(path))
+}
+
+/// Writes and waits for whoever reads, since a simulation has time, but not beyond `--timeout`.
+struct WaitingWriter {
+    outlet: LineOutput,
+    end: Option<MonotonicTime>,
+}
+
+impl WaitingWriter {
+    fn write_with_deadline(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+        let mut written = self.outlet.write_line(bytes);
+        while written.is_ok() && self.outlet.has_pending_lines() && !self.outlet.is_disk_full() {
+            let left = self.end.map_or(Duration::MAX, |end| end.since(clock::monotonic_now()));
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            // It takes up to four times as long as it is told.
+            self.outlet.finish((left / 4).min(Duration::from_secs(1)));
+            written = self.outlet.flush();
+        }
+        if self.outlet.is_disk_full() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        written
+    }
+}
+
+impl Write for WaitingWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_with_deadline(bytes.to_vec()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Standard output for all that happens. Nobody is waited for beyond `end`.
+pub(super) fn waiting_stdout(end: Option<MonotonicTime>) -> anyhow::Result<Box<dyn Write>> {
+    let Some(end) = end else { return Ok(Box::new(open_stdio_pipe().1)) };
+    let outlet = LineOutput::from_descriptor_number(1).context("standard output")?;
+    Ok(Box::new(BufWriter::with_capacity(PipedStdin::BUFFER_SIZE, WaitingWriter { outlet, end: Some(end) })))
+}
+
+/// What takes events as JSON beside standard output. Nothing is lost.
+pub(super) struct EventWriter {
+    to: WaitingWriter,
+    name: String,
+    failed: Option<io::Error>,
+}
+
+impl EventWriter {
+    pub(super) fn open(to: &EventTarget, end: Option<MonotonicTime>) -> anyhow::Result<Self> {
+        let name = match to {
+            EventTarget::Descriptor(number) => format!("descriptor {number}"),
+            EventTarget::File(path) => format!("'{}'", path.display()),
+        };
+        Ok(EventWriter { to: WaitingWriter { outlet: to.open()?, end }, name, failed: None })
+    }
+
+    pub(super) fn write(&mut self, event: &StreamEvent) {
+        if self.failed.is_some() {
+            return;
+        }
+        let Ok(mut line) = serde_json::to_vec(event) else { return };
+        line.push(b'\n');
+        self.failed = self.to.write_with_deadline(line).err();
+    }
+
+    /// Tells what could not be written; that somebody has read enough is no failure.
+    pub(super) fn end(self) -> anyhow::Result<()> {
+        match self.failed {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(unwritten_events_problem(error, &self.name))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Events could not be written there.
+pub(super) fn unwritten_events_problem(error: io::Error, name: &str) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::TimedOut {
+        let text = format!("the time given with --timeout is over: {name} takes no more events");
+        return Problem::new(Status::TimedOut, text).into();
+    }
+    let problem = format!("cannot write events to {name}");
+    anyhow::Error::from(error).context(Problem::new(Status::Failed, problem))
+}

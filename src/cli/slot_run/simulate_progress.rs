@@ -1,0 +1,54 @@
+//! Playing simulations to their end, with a line of progress and a limit of time.
+
+use std::time::{Duration, Instant};
+
+use super::options::SlotRunCli;
+use crate::cli::common::{Problem, Progress, Status};
+use crate::simulate::Simulation;
+
+/// How much of the time passes between two looks at the clock.
+const CLOCK_CHECKS: u64 = 500;
+/// Work that is longer shows how far it is.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
+
+/// Plays simulations of one length to their ends, with a line of progress once it takes long; now and then they are looked at, by
+/// whom they go on for.
+pub(super) fn run_side_by_side<'a>(
+    cli: &SlotRunCli,
+    simulations: &mut [Simulation<'a>],
+    look: &mut dyn FnMut(&mut [Simulation<'a>]) -> bool,
+) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut progress: Option<Progress> = None;
+    simulations.iter_mut().for_each(Simulation::begin);
+    for slice in 1..=CLOCK_CHECKS {
+        let mut more = false;
+        for simulation in &mut *simulations {
+            let until = (simulation.length_micros() / CLOCK_CHECKS).saturating_mul(slice);
+            more |= simulation.advance(until, false);
+        }
+        if !look(simulations) {
+            return Ok(());
+        }
+        if let Some(progress) = &progress {
+            progress.advance(1);
+        } else if began.elapsed() > PROGRESS_DELAY && more {
+            let bar = Progress::new("simulating", Some(CLOCK_CHECKS), cli.output.quiet);
+            bar.advance(slice);
+            progress = Some(bar);
+        }
+        if !more {
+            break;
+        }
+        if cli.events.timeout.is_some_and(|limit| began.elapsed() >= limit) {
+            let played = slice * 100 / CLOCK_CHECKS;
+            let text = format!("the time given with --timeout is over: {played} % of the scenario is played");
+            return Err(Problem::new(Status::TimedOut, text).into());
+        }
+    }
+    for simulation in &mut *simulations {
+        simulation.advance(u64::MAX, true);
+    }
+    look(simulations);
+    Ok(())
+}

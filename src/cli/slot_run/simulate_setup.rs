@@ -1,0 +1,193 @@
+//! What a simulation is played with: the scenario, the configuration of each of its machines, the jobs.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::options::SlotRunCli;
+use super::slot_config::{self, COMMAND_LINE, HypotheticalMachine};
+use crate::cli::common::{
+    Problem, ProgramContext, find_param_line, read_jobs, read_scenario, scenario_problem,
+};
+use crate::config::Config;
+use crate::os::RealWorld;
+use crate::simulate::{
+    ParameterOrigins, PlanError, Scenario, Simulation, SimulationKind, SimulationOptions, SimulationPlan,
+    SimulationSource, Workload,
+};
+use crate::slot::StartdSettings;
+use crate::world::World;
+
+/// What a simulation is played with.
+pub(super) struct PreparedSimulation {
+    pub scenario: Scenario,
+    pub plan: SimulationPlan,
+    /// The file of the scenario.
+    path: PathBuf,
+    /// Its name.
+    name: String,
+    /// The configurations of all machines, at the start and from an event on, by their numbers.
+    configs: Vec<Config>,
+    /// The knobs of the command line, which stand above those of the scenario.
+    command_line_params: Vec<String>,
+    /// What the configurations are looked at in.
+    world: RealWorld,
+    /// The jobs, read already, for whoever plays it first.
+    unused_workload: RefCell<Option<Workload>>,
+    /// For reading them again: what is odd about them was told.
+    silent: ProgramContext,
+}
+
+impl PreparedSimulation {
+    /// Where its knobs were set.
+    pub(super) fn setting_locations(&self) -> ParameterOrigins<'_> {
+        ParameterOrigins {
+            configs: &self.configs,
+            command_line_names: &self.command_line_params,
+            command_line_origin: COMMAND_LINE,
+            scenario: &self.scenario,
+            file: &self.name,
+            world: &self.world,
+        }
+    }
+}
+
+/// What is played, and how.
+pub(super) struct SimulationCourse<'r> {
+    pub ready: &'r PreparedSimulation,
+    pub play: SimulationOptions,
+}
+
+impl SimulationSource for SimulationCourse<'_> {
+    type Error = anyhow::Error;
+
+    fn begin(&self) -> anyhow::Result<Simulation<'_>> {
+        start_simulation(self.ready, self.play)
+    }
+
+    fn origins(&self) -> ParameterOrigins<'_> {
+        self.ready.setting_locations()
+    }
+}
+
+/// The configurations of machines while they are made up, one after another.
+#[derive(Default)]
+struct ConfigurationSet {
+    all: Vec<Config>,
+    /// Their numbers, by the knobs of the machines that have them.
+    numbers: BTreeMap<BTreeMap<String, String>, usize>,
+    /// What is odd about them.
+    seen_warnings: Vec<String>,
+    failed: Option<anyhow::Error>,
+}
+
+impl ConfigurationSet {
+    /// The slots of a machine, and the number of its configuration.
+    fn slots_of_machine(
+        &mut self,
+        cli: &SlotRunCli,
+        machine: &HypotheticalMachine<'_>,
+    ) -> Result<(StartdSettings, usize), String> {
+        let loaded = match slot_config::load_hypothetical(cli, machine) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                let text = format!("{error:#}");
+                self.failed = Some(error);
+                return Err(text);
+            }
+        };
+        // Of machines whose sizes are thrown one configuration is kept: where a knob was set is the same for all.
+        let mut alike = machine.knobs.clone();
+        alike.remove("MEMORY");
+        let number = *self.numbers.entry(alike).or_insert_with(|| {
+            self.all.push(loaded.config);
+            self.all.len() - 1
+        });
+        // That hooks are missing does not matter: none is run.
+        let is_new = |warning: &String| !warning.contains("_HOOK_") && !self.seen_warnings.contains(warning);
+        let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
+        self.seen_warnings.extend(new);
+        Ok((loaded.settings, number))
+    }
+}
+
+/// Reads the scenario, and the configuration for each of its machines; `config` in place of the one that is given.
+pub(super) fn prepare_simulation(
+    (cli, session): (&SlotRunCli, &ProgramContext),
+    (path, seed): (&Path, Option<u64>),
+    config: Option<&Path>,
+) -> anyhow::Result<PreparedSimulation> {
+    let silent = session.with_kept_messages();
+    // What is odd about the scenario and its jobs is told once.
+    let of_scenario = if config.is_some() { &silent } else { session };
+    let scenario = read_scenario(path, seed, SimulationKind::Slots, of_scenario)?;
+    let world = RealWorld::new();
+    let mut found = ConfigurationSet::default();
+    let plan = SimulationPlan::new(&scenario, &world, &mut |knobs, disk| {
+        let set_at = |name: &str, value: &str| find_param_line((&scenario, path), name, value);
+        found.slots_of_machine(cli, &HypotheticalMachine { file: config, knobs, disk, set_at: &set_at })
+    });
+    let ConfigurationSet { all: configs, seen_warnings: told, failed, .. } = found;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    slot_config::warn_once(session, &told);
+    let plan = plan.map_err(|error| plan_problem(error, (&scenario, path)))?;
+    slot_config::warn_once(of_scenario, &plan.notes(&scenario));
+    let mut ready = PreparedSimulation {
+        scenario,
+        plan,
+        path: path.to_owned(),
+        name: path.display().to_string(),
+        configs,
+        command_line_params: cli.config.set_knob.iter().map(|(name, _)| name.clone()).collect(),
+        world,
+        unused_workload: RefCell::new(None),
+        silent: silent.clone(),
+    };
+    let mut slips = ready.setting_locations().misspelled_parameters();
+    slips.retain(|slip| !told.contains(slip));
+    slot_config::warn_once(session, &slips);
+    let jobs = read_workload(&ready, &ready.world, of_scenario)?;
+    // What jobs' ads may ask of slots has to be there.
+    ready.plan.add_job_references(jobs.all_job_ads());
+    ready.unused_workload = RefCell::new(Some(jobs));
+    Ok(ready)
+}
+
+/// Why machines and events of a scenario come to no plan, with the place.
+fn plan_problem(error: PlanError, of: (&Scenario, &Path)) -> Problem {
+    match &error {
+        PlanError::Configuration(text) => Problem::unreadable(text.clone()),
+        PlanError::Event { number, key, .. } => {
+            scenario_problem(error.to_string(), of, ("event", number.saturating_sub(1), key))
+        }
+        PlanError::NoSuchMachine { what, index, .. } => {
+            scenario_problem(error.to_string(), of, (what, *index, "machines"))
+        }
+    }
+}
+
+/// The jobs of a scenario.
+fn read_workload(
+    ready: &PreparedSimulation,
+    world: &dyn World,
+    session: &ProgramContext,
+) -> anyhow::Result<Workload> {
+    if let Some(jobs) = ready.unused_workload.take() {
+        return Ok(jobs);
+    }
+    let asked = ready.plan.attributes_read_in_jobs();
+    read_jobs((&ready.scenario, &ready.path), ready.plan.start, (asked.as_ref(), world), session)
+}
+
+/// A scenario as it begins.
+pub(super) fn start_simulation(
+    ready: &PreparedSimulation,
+    play: SimulationOptions,
+) -> anyhow::Result<Simulation<'_>> {
+    let world: Rc<dyn World> = Rc::new(RealWorld::new().with_seed(1));
+    let workload = read_workload(ready, &*world, &ready.silent)?;
+    Ok(Simulation::new(&ready.scenario, &ready.plan, workload, world, play))
+}

@@ -1,0 +1,134 @@
+//! The slots as they would be: their ads, or a table of them.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::options::SlotRunCli;
+use super::slot_config;
+use crate::classad::ClassAd;
+use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
+use crate::classad::format::long;
+use crate::cli::common::{
+    AdFormat, Painter, PipedStdout, Problem, ProgramContext, Status, open_stdio_pipe, render_table as render,
+    write_to_stdout,
+};
+use crate::runner::slot::passive_execution_point;
+use crate::slot::{ExecutionPoint, SlotKey, SlotPlan};
+
+/// The slots that were named; all of them without names.
+pub(super) fn select_slots(machine: &ExecutionPoint, names: &[String]) -> anyhow::Result<Vec<SlotKey>> {
+    let all: Vec<(SlotKey, String)> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
+    if let Some(missing) = names.iter().find(|name| !all.iter().any(|(_, id)| id.eq_ignore_ascii_case(name)))
+    {
+        let ids: Vec<&str> = all.iter().map(|(_, id)| id.as_str()).collect();
+        return Err(Problem::usage(format!("there is no slot '{missing}'"))
+            .hint(format!("the slots are {}", ids.join(", ")))
+            .into());
+    }
+    let wanted = |id: &str| names.is_empty() || names.iter().any(|name| name.eq_ignore_ascii_case(id));
+    Ok(all.into_iter().filter(|(_, id)| wanted(id)).map(|(key, _)| key).collect())
+}
+
+/// Prints the ads, an empty line between them.
+pub(super) fn print_ads(
+    cli: &SlotRunCli,
+    session: &ProgramContext,
+    names: &[String],
+) -> anyhow::Result<Status> {
+    let loaded = slot_config::load(cli)?;
+    slot_config::warn_once(session, &loaded.warnings);
+    let machine = passive_execution_point(loaded.settings, loaded.world);
+    let (_, mut output) = open_stdio_pipe();
+    let keys = select_slots(&machine, names)?;
+    let ads = keys.into_iter().filter_map(|key| machine.sent_ad(key));
+    write_ads(&mut output, cli, ads).context("standard output")?;
+    Ok(Status::Done)
+}
+
+fn write_ads(
+    output: &mut PipedStdout,
+    cli: &SlotRunCli,
+    ads: impl Iterator<Item = ClassAd>,
+) -> io::Result<()> {
+    let form = match cli.output.ad_format() {
+        Some(AdFormat::Json) => ListForm::Json,
+        Some(AdFormat::Jsonl) => ListForm::JsonLines,
+        Some(AdFormat::Long) | None => {
+            for (index, ad) in ads.enumerate() {
+                if index > 0 {
+                    output.write_all(b"\n")?;
+                }
+                output.write_all(&long::print(&ad))?;
+            }
+            return output.flush();
+        }
+    };
+    let mut list = ListWriter::new(form, AttributeOrder::Sorted);
+    for ad in ads {
+        list.write(&ad, output)?;
+    }
+    list.finish(output)?;
+    output.flush()
+}
+
+/// A slot as `--dry-run` shows it.
+#[derive(Serialize)]
+struct PlannedSlotRecord {
+    slot: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    cpus: f64,
+    memory: i64,
+    disk: i64,
+    keyword: Option<String>,
+    fetch_work: Option<PathBuf>,
+    broken: Option<String>,
+}
+
+impl PlannedSlotRecord {
+    fn from_slot(slot: &SlotPlan) -> Self {
+        let hooks = slot.hooks.as_ref();
+        PlannedSlotRecord {
+            slot: slot.id.clone(),
+            kind: slot.kind.name(),
+            cpus: slot.amounts.cpus,
+            memory: slot.amounts.memory,
+            disk: slot.amounts.disk,
+            keyword: hooks.map(|hooks| hooks.keyword.clone()),
+            fetch_work: hooks.and_then(|hooks| hooks.fetch.clone()),
+            broken: slot.broken.as_ref().map(|broken| broken.reason.clone()),
+        }
+    }
+
+    fn to_cells(self) -> Vec<String> {
+        let cpus = self.cpus;
+        vec![
+            self.slot,
+            self.kind.to_owned(),
+            if cpus.fract() == 0.0 { format!("{cpus:.0}") } else { format!("{cpus:.2}") },
+            self.memory.to_string(),
+            self.disk.to_string(),
+            self.keyword.unwrap_or_default(),
+            self.fetch_work.map_or_else(|| "none".to_owned(), |path| path.display().to_string()),
+            self.broken.map_or_else(String::new, |broken| format!("broken: {broken}")),
+        ]
+    }
+}
+
+/// `--dry-run`: one line a slot. Exit status 0: each can be used.
+pub(super) fn print_planned_slots(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
+    let loaded = slot_config::load(cli)?;
+    slot_config::warn_once(session, &loaded.warnings);
+    let columns = ["<SLOT", "<TYPE", ">CPUS", ">MEMORY", ">DISK", "<KEYWORD", "<FETCH_WORK", "<NOTE"];
+    let slots: Vec<PlannedSlotRecord> =
+        loaded.settings.slots.iter().map(PlannedSlotRecord::from_slot).collect();
+    let broken = slots.iter().any(|slot| slot.broken.is_some());
+    let rows = cli.output.render_json(&slots)?;
+    let painter = Painter::stdout(cli.output.color);
+    let text = || render(&columns, slots.into_iter().map(PlannedSlotRecord::to_cells), painter);
+    write_to_stdout(rows.unwrap_or_else(text))?;
+    Ok(if broken { Status::No } else { Status::Done })
+}

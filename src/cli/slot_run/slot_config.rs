@@ -1,0 +1,254 @@
+//! From the command line to a machine that can begin.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use bstr::ByteSlice;
+
+use super::options::SlotRunCli;
+use crate::classad::ClassAd;
+use crate::cli::common::{ConfigOptions, Problem, ProgramContext, Status};
+use crate::config::{CommandPolicy, Config, LoadOptions, LookupContext};
+use crate::os::RealWorld;
+use crate::runner::configured_world;
+use crate::runner::slot::{SleepMethod, StarterProgram, StarterProgramError, configured_surroundings};
+use crate::slot::{ConfigureError, ExitLimits, HostMeasurements, SleepSupport, StartdSettings, configure};
+use crate::world::World;
+
+/// What a run of any verb begins with.
+pub(super) struct LoadedSlots {
+    pub config: Config,
+    pub world: Rc<RealWorld>,
+    pub around: HostMeasurements,
+    pub settings: StartdSettings,
+    pub warnings: Vec<String>,
+    /// What makes the machine sleep.
+    pub sleeper: Option<SleepMethod>,
+}
+
+/// The file and line where a knob has a value.
+type SettingLocator<'a> = &'a dyn Fn(&str, &str) -> Option<(String, usize)>;
+
+/// A machine that is made up: knobs that go above the configuration but below `--set-knob`, and its disk.
+pub(super) struct HypotheticalMachine<'a> {
+    /// Read in place of `--config-file`.
+    pub file: Option<&'a Path>,
+    pub knobs: &'a BTreeMap<String, String>,
+    /// The space of its disk in KiB, where it is not that of this machine.
+    pub disk: Option<i64>,
+    /// The file and line where a knob has this value.
+    pub set_at: SettingLocator<'a>,
+}
+
+impl HypotheticalMachine<'_> {
+    /// What has set a knob that stands above all files: the command line, or the file of the machine.
+    fn setting_location(&self, knob: &str, options: &ConfigOptions) -> String {
+        let is_it = |name: &String| name.eq_ignore_ascii_case(knob);
+        let own = self.knobs.iter().find(|(name, _)| is_it(name));
+        let own = own.filter(|_| !options.set_knob.iter().any(|(name, _)| is_it(name)));
+        let at = own.and_then(|(name, value)| (self.set_at)(name, value));
+        at.map_or_else(|| COMMAND_LINE.to_owned(), |(file, line)| format!("{file}:{line}"))
+    }
+}
+
+/// What sets the knobs of the command line.
+pub(super) const COMMAND_LINE: &str = "--set-knob";
+
+/// As [`load`], for a machine that is made up: nothing of this one is looked for.
+pub(super) fn load_hypothetical(
+    cli: &SlotRunCli,
+    machine: &HypotheticalMachine<'_>,
+) -> anyhow::Result<LoadedSlots> {
+    let world = RealWorld::new();
+    let mut options = cli.config.clone();
+    if let Some(file) = machine.file {
+        options.config_file = Some(file.to_owned());
+    }
+    options.set_knob = machine.knobs.clone().into_iter().chain(options.set_knob).collect();
+    let (config, mut warnings) = read_config(&options, cli.local_name.as_deref(), &world)?;
+    let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
+    let mut around = configured_surroundings(&config, &*world);
+    around.gpu_discovery_output = cli.gpus.as_deref().map(read_gpu_file).transpose()?;
+    around.execute_problem = None;
+    around.slot_volumes.clear();
+    around.sleep_support = SleepSupport::all_states();
+    if let Some(disk) = machine.disk {
+        (around.disk_free, around.disk_total) = (disk, disk);
+    }
+    let told = |error| slot_config_problem_with(error, &|knob| machine.setting_location(knob, &cli.config));
+    let configured =
+        configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli)).map_err(told)?;
+    warnings.extend(configured.warnings);
+    let mut settings = configured.settings;
+    // A machine that is made up can do what HIBERNATE asks for.
+    settings.power.allowed = true;
+    settings.power.sleeps_if_unwakeable = true;
+    Ok(LoadedSlots { config, world, around, settings, warnings, sleeper: None })
+}
+
+/// Reads the configuration and lays the slots out. Programs are killed when the time of `--timeout` is over.
+pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
+    load_or_time_out(cli, None, true)
+}
+
+/// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them from answering. `file`
+/// is read in place of `--config-file`.
+pub(super) fn load_for_query(cli: &SlotRunCli, file: Option<&Path>) -> anyhow::Result<LoadedSlots> {
+    load_or_time_out(cli, file, false)
+}
+
+/// A program that was killed since the time is over is what everything else follows from; it is among what was said.
+fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
+    let world = RealWorld::new().with_command_deadline(cli.end);
+    let cut = world.timeout_flag();
+    let loaded = load_in_world(cli, world, file, to_run);
+    if !cut.load(Ordering::Relaxed) {
+        return loaded;
+    }
+    let last = match loaded {
+        Ok(loaded) => loaded.warnings.join("; "),
+        Err(error) => format!("{error:#}"),
+    };
+    let text = format!("the time given with --timeout is over before there are slots: {last}");
+    Err(Problem::new(Status::TimedOut, text).into())
+}
+
+fn load_in_world(
+    cli: &SlotRunCli,
+    world: RealWorld,
+    file: Option<&Path>,
+    to_run: bool,
+) -> anyhow::Result<LoadedSlots> {
+    let mut options = cli.config.clone();
+    if let Some(file) = file {
+        options.config_file = Some(file.to_owned());
+    }
+    let (config, mut warnings) = read_config(&options, cli.local_name.as_deref(), &world)?;
+    let world = Rc::new(configured_world(world, &config, &mut |text| warnings.push(text.to_owned())));
+    let (mut around, mut warning) = (configured_surroundings(&config, &*world), None);
+    if let Ok(starter) = starter_path(cli, &config, &*world) {
+        (around, warning) = starter.surroundings(&config, &*world, &options.to_config_choice());
+    }
+    around.gpu_discovery_output = cli.gpus.as_deref().map(read_gpu_file).transpose()?;
+    warnings.extend(warning);
+    let (sleeper, sleep, warning) = SleepMethod::find(&config, &*world);
+    around.sleep_support = sleep;
+    warnings.extend(warning);
+    if !to_run && let Some(missing) = around.execute_problem.take() {
+        warnings.push(format!("{missing}; the slots answer as if it were there"));
+    }
+    let configured = configure(&config, &*world, &around, cli.quirks.quirks, run_limits(cli))
+        .map_err(slot_config_problem)?;
+    warnings.extend(configured.warnings);
+    Ok(LoadedSlots { config, world, around, settings: configured.settings, warnings, sleeper })
+}
+
+/// The most that is read of an answer of the program that looks for GPUs, in bytes.
+const MAX_GPU_OUTPUT: u64 = 1 << 20;
+
+/// What stands in the file of `--gpus`, which must be such an answer.
+fn read_gpu_file(path: &Path) -> anyhow::Result<String> {
+    let file = || format!("{}", path.display());
+    let bytes = RealWorld::new()
+        .read_file(path, Some(MAX_GPU_OUTPUT))
+        .map_err(|error| Problem::unreadable(format!("--gpus {}: {error}", file())))?;
+    let text = bytes.to_str_lossy().into_owned();
+    let mut ad = ClassAd::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        if ad.insert_line(line.as_bytes()).is_err() {
+            let problem = format!("--gpus {}: line {number} is no attribute: `{}`", file(), line.trim());
+            return Err(Problem::unreadable(problem)
+                .hint("it is what `condor_gpu_discovery -properties` prints, such as DetectedGPUs=\"GPU-1, GPU-2\"")
+                .into());
+        }
+    }
+    if !ad.contains("DetectedGPUs") {
+        return Err(Problem::unreadable(format!("--gpus {}: it does not say DetectedGPUs", file())).into());
+    }
+    Ok(text)
+}
+
+/// Reads the configuration as the execution point's daemon would.
+pub(super) fn read_config(
+    options: &ConfigOptions,
+    local_name: Option<&str>,
+    world: &dyn World,
+) -> anyhow::Result<(Config, Vec<String>)> {
+    let who = LookupContext { subsystem: "STARTD".into(), local_name: local_name.unwrap_or_default().into() };
+    let options = LoadOptions { keep_texts: true, ..options.load_options(CommandPolicy::BOUNDED_RUN) };
+    match Config::load(world, &who, &options) {
+        Ok((config, warnings)) => {
+            let warnings = warnings.iter().map(|warning| warning.text.to_str_lossy().trim().to_owned());
+            Ok((config, warnings.collect()))
+        }
+        Err(error) => Err(Problem::from_config_error(error).into()),
+    }
+}
+
+/// The program that runs jobs.
+pub(super) fn starter_path(
+    cli: &SlotRunCli,
+    config: &Config,
+    world: &dyn World,
+) -> anyhow::Result<StarterProgram> {
+    let given = cli.run.starter.as_deref();
+    StarterProgram::find(given, config, world, cli.quirks.quirks).map_err(|error| {
+        let problem = Problem::unreadable(error.to_string());
+        match error {
+            StarterProgramError::Missing(_) => {
+                problem.hint("install it beside this program, or set STARTER in the configuration").into()
+            }
+            StarterProgramError::Lost(cause) => problem.caused_by(cause).into(),
+            StarterProgramError::Given(_) | StarterProgramError::Configured { .. } => problem.into(),
+        }
+    })
+}
+
+pub(super) fn run_limits(cli: &SlotRunCli) -> ExitLimits {
+    ExitLimits {
+        exit_when_no_work: cli.run.once,
+        max_jobs: cli.run.max_jobs,
+        idle_exit: cli.run.idle_exit,
+        allow_hibernate: cli.run.allow_hibernate,
+    }
+}
+
+/// A failure to make slots, with its place.
+pub(super) fn slot_config_problem(error: ConfigureError) -> anyhow::Error {
+    slot_config_problem_with(error, &|_| COMMAND_LINE.to_owned())
+}
+
+/// The same, where `setter` says what has set a knob that stands above all files.
+fn slot_config_problem_with(error: ConfigureError, setter: &dyn Fn(&str) -> String) -> anyhow::Error {
+    let mut message = error.to_string();
+    if let ConfigureError::Parameter { name, origin, excerpt, .. } = &error {
+        if let Some(origin) = origin {
+            // The words of the reference for what stands above all files.
+            message = format!("{}: {message}", origin.to_string().replace("<Over>", &setter(name)));
+        }
+        if let Some(excerpt) = excerpt {
+            // What is wrong is said already.
+            let said = excerpt.lines().next().is_some_and(|line| message.ends_with(line.trim()));
+            for line in excerpt.lines().skip(usize::from(said)) {
+                message += "\n    ";
+                message += line;
+            }
+        }
+    }
+    Problem::unreadable(message).into()
+}
+
+/// The directory that a knob names.
+pub(super) fn param_directory(config: &Config, world: &dyn World, name: &str) -> Option<PathBuf> {
+    let setting = config.view(world).string(name).ok().flatten()?;
+    Some(Path::new(&*setting.value.to_os_str_lossy()).to_owned())
+}
+
+/// Tells warnings once each.
+pub(super) fn warn_once(session: &ProgramContext, warnings: &[String]) {
+    for warning in warnings {
+        session.warn(warning);
+    }
+}

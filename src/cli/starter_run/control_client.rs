@@ -1,0 +1,43 @@
+//! Speaking to a starter that runs, and the socket by which it is spoken to.
+
+use std::path::PathBuf;
+
+use super::options::StarterRunCli;
+use crate::cli::common::{Problem, Status, write_to_stdout};
+use crate::os::Reactor;
+use crate::runner::control::ControlSocket;
+use crate::runner::starter::{StarterOrder, listen, send_order as ask_starter};
+
+/// `--ask WORD`: the starter that listens at `--control` is asked.
+pub(super) fn query_starter(cli: &StarterRunCli, word: &str) -> anyhow::Result<Status> {
+    let job = &cli.job;
+    let socket = job.control.clone().unwrap_or_default();
+    let order = StarterOrder {
+        command: word.to_owned(),
+        reason: job.reason.clone(),
+        code: job.code,
+        subcode: job.subcode,
+    };
+    let reply = ask_starter(&socket, &order).map_err(|error| {
+        Problem::unreadable(format!("no starter answers at '{}'", socket.display()))
+            .caused_by(error)
+            .hint("start it with --control and the same path")
+    })?;
+    if let Some(error) = reply.error {
+        return Err(Problem::usage(error).into());
+    }
+    if let (Some(name), Some(state)) = (&reply.job, &reply.state) {
+        let row = serde_json::json!({ "job": name, "state": state });
+        write_to_stdout(cli.output.render_json(&[row])?.unwrap_or_else(|| format!("{name} {state}\n")))?;
+    }
+    Ok(Status::Done)
+}
+
+/// The socket of `--control`, if there is to be one.
+pub(super) fn socket(path: Option<&PathBuf>, reactor: &mut Reactor) -> anyhow::Result<Option<ControlSocket>> {
+    let Some(path) = path else { return Ok(None) };
+    let control = listen(path, reactor).map_err(|error| {
+        Problem::unreadable(format!("cannot listen at '{}'", path.display())).caused_by(error)
+    })?;
+    Ok(Some(control))
+}

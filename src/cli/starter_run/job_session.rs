@@ -1,0 +1,386 @@
+//! One run: configuration, ad, plan, loop, and what is printed of it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bstr::BString;
+
+use super::super::common::{
+    Problem, ProgramContext, Status, finish_events, is_broken_pipe, stderr_outlet, stdout,
+};
+use super::access_point::JobPlaySetup;
+use super::ad_list::render_ad_list;
+use super::configuration::load;
+use super::control_client;
+use super::job_ad;
+use super::options::{PRIVATE_DIRECTORY_VARIABLE, is_standard_stream, leading_number};
+use super::spool::SpoolDirectory;
+use super::starter_invocation::{StarterInvocation, keep_unwritten_ad};
+use crate::classad::format::long;
+use crate::classad::{self, ClassAd, Dialect};
+use crate::config::ConfigView;
+use crate::job::attr;
+use crate::os::{Reactor, identity};
+use crate::process::Exit;
+use crate::runner::configured_world;
+use crate::runner::events::EventStream;
+use crate::runner::hook_environment::DaemonEnvironment;
+use crate::runner::starter::{
+    ControlInputs, Plan, RehearsalResult, RehearsalScript, RunRequest, SIGNALS, StarterOutcome, condor_ids,
+    handed_over_ad_length, job_note, plan, rehearse, run_starter, slot_name_of_log, take_job,
+};
+use crate::starter::job_source::{self, AdCompletion};
+use crate::starter::unsupported::AccessPointRole;
+use crate::starter::{JobOutcome, JobOverrides};
+use crate::world::World;
+
+/// Takes the job over where a slot runner handed it over: the directory in which it lies.
+fn take_over_job() -> anyhow::Result<Option<PathBuf>> {
+    let private = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).map(PathBuf::from);
+    if let Some(private) = &private
+        && !take_job(private).context("cannot take the job over from the slot runner")?
+    {
+        return Err(anyhow::anyhow!("the slot runner that handed the job over is gone: it is not run"));
+    }
+    Ok(private)
+}
+
+impl StarterInvocation<'_> {
+    pub(super) fn run(&self, session: &ProgramContext) -> anyhow::Result<Status> {
+        self.run_job(session).or_else(|error| {
+            if !self.is_daemon() {
+                return Err(error);
+            }
+            // The reference ends with 1 whatever keeps it from beginning.
+            session.report(&error);
+            Ok(Status::Tool(1))
+        })
+    }
+
+    fn run_job(&self, session: &ProgramContext) -> anyhow::Result<Status> {
+        let cli = self.cli;
+        let job = &cli.job;
+        self.check_job_ids()?;
+        self.check_standard_files()?;
+        let private = take_over_job()?;
+        let world = cli.clock.world();
+        let strict = self.is_daemon();
+        let config = load(cli, strict, &world, session)?;
+        let world = configured_world(world, &config, &mut |text| session.warn(text));
+        let view = config.view(&world);
+        condor_ids(&view, &world).map_err(|error| Problem::unreadable(error.to_string()))?;
+        let overrides = self.attribute_overrides();
+        let ad = self.complete_job_ad(&overrides, &view, session)?;
+        let bytes = |text: &Option<OsString>| text.clone().map(|text| BString::from(text.into_vec()));
+        let mut stream = self.open_event_stream(session)?;
+        let machine_ad = self.machine_ad(private.as_deref(), Dialect::of_world(&world), session)?;
+        let with = job.played_as.to_access_point_role();
+        let spool =
+            (with == AccessPointRole::Shadow && !job.dry_run).then(SpoolDirectory::new).transpose()?;
+        let log = self.log_path()?;
+        let request = |ad: ClassAd| RunRequest {
+            world: &world,
+            quirks: self.quirks(),
+            environment: DaemonEnvironment::from_program(&world, &cli.config.to_config_choice()),
+            ad,
+            machine: machine_ad.clone(),
+            overrides: overrides.clone(),
+            role: with,
+            // Whatever becomes of the file, it is this program.
+            helper: ("/proc/self/exe".into(), ["htc-starter-run", "--carry"].map(BString::from).to_vec()),
+            spool: spool.as_ref().map(|spool| spool.path().to_owned()),
+            log: log.clone(),
+            shell: self.interactive_shell(),
+            slot: self.slot_ad(&view),
+            event_slot: self.slot.as_ref().map(|slot| slot.to_string_lossy().into_owned()),
+            output_ad: bytes(&job.job_output_ad),
+            update_ad: bytes(&job.job_update_ad),
+            hook_timeout: job.hook_timeout,
+            timeout: cli.events.timeout,
+            orphan_grace: job.orphan_grace,
+            private_directory: private.clone(),
+            fallback_execute: std::env::temp_dir(),
+            clock_skew_us: cli.clock.now.map_or(0, |now| now - crate::os::clock::now().wall_us),
+        };
+        // The job's log and ads have the modes that daemons give them, whatever the caller's umask is.
+        identity::set_umask(0o022);
+        let status = if with == AccessPointRole::Absent || job.dry_run {
+            match plan(request(ad), &view) {
+                Ok(planned) => self.run_or_rehearse(planned, &world, &mut stream, session)?,
+                Err(error) => return self.report_refusal(&error, session),
+            }
+        } else {
+            let setup = JobPlaySetup {
+                view: &view,
+                world: &world,
+                ad,
+                machine: machine_ad.clone(),
+                until: job.until.0,
+                local: with == AccessPointRole::Schedd,
+                spool: spool.as_ref().map(SpoolDirectory::path),
+            };
+            self.play_job(setup, &request, &mut stream, session)?
+        };
+        // The slot runner, which reads events itself, is told what became of the job.
+        Ok(if private.is_some() { status } else { finish_events(stream, status) })
+    }
+
+    /// The job's ad with what the configuration has of it.
+    fn complete_job_ad(
+        &self,
+        overrides: &JobOverrides,
+        view: &ConfigView<'_>,
+        session: &ProgramContext,
+    ) -> anyhow::Result<ClassAd> {
+        let world = view.world();
+        let dialect = Dialect::of_world(world);
+        let mut ad = self.read_job_ad(dialect, session)?;
+        let of_ad = || job_source::job_keyword(&ad, world).map(|word| word.to_string());
+        if let Some(keyword) = self.cli.job.job_keyword.clone().or_else(of_ad) {
+            let ids = (overrides.cluster, overrides.proc);
+            let universe = classad::Context::new(world).my(&ad).int(attr::JOB_UNIVERSE).is_some();
+            let from = AdCompletion { keyword: &keyword, ids, universe, knobs: view, dialect };
+            let left_out = job_source::complete_ad(&mut ad, &from, self.quirks())
+                .map_err(|error| Problem::unreadable(error.to_string()))?;
+            // What is wrong with the backfill client the slot runner has told when it began.
+            let is_alone = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() && !self.cli.output.quiet;
+            for value in left_out.iter().filter(|_| is_alone) {
+                session.warn(&format!("{value}; the job runs without it, as in a pool"));
+            }
+        }
+        Ok(ad)
+    }
+
+    /// Runs the job that is planned, or tells what that would be.
+    fn run_or_rehearse(
+        &self,
+        planned: Plan<'_>,
+        world: &dyn World,
+        stream: &mut EventStream,
+        session: &ProgramContext,
+    ) -> anyhow::Result<Status> {
+        let Plan { machine, context: carrier, warnings, .. } = planned;
+        if !self.cli.output.quiet {
+            warnings.iter().for_each(|warning| session.warn(warning));
+        }
+        if self.cli.job.dry_run {
+            return self.print_rehearsal(&rehearse(machine, &carrier, &RehearsalScript::default(), world));
+        }
+        let mut reactor = Reactor::new(SIGNALS).context("cannot set up signals and children")?;
+        let mut socket = control_client::socket(self.cli.job.control.as_ref(), &mut reactor)?;
+        let tells = machine.has_exit_hook();
+        let mut parent = carrier.parent();
+        let beside = ControlInputs { control: socket.as_mut(), observer: None, parent: parent.as_mut() };
+        let mut finished = run_starter(machine, carrier, world, (&mut reactor, stream), beside)
+            .context("cannot wait for children")?;
+        if let Some(private) = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).filter(|_| tells) {
+            // JOB_EXIT has told the job's queue: from here on the slot runner loses nothing that nobody knows.
+            drop(std::fs::remove_file(job_note(Path::new(&private))));
+        }
+        if let Some(reason) = finished.not_started.as_ref().filter(|_| !self.prints_events()) {
+            session.report(&anyhow::anyhow!("the job was not started: {reason}"));
+        }
+        // What became of the job is in the status, whether its ad could be told or not.
+        let status = self.exit_status(&finished);
+        let status = || self.status_with_result_ad(&finished, status, session);
+        match self.print_result_ad(&finished) {
+            Ok(()) => status(),
+            Err(error) if is_broken_pipe(&error) => status(),
+            Err(error) => {
+                keep_unwritten_ad(finished.state.take(), finished.outcome.as_deref(), session);
+                Err(error.context("cannot write the job's ad to standard output"))
+            }
+        }
+    }
+
+    /// What would be done: lines, or one object; 0 if the job would be started.
+    fn print_rehearsal(&self, rehearsed: &RehearsalResult) -> anyhow::Result<Status> {
+        let mut row = serde_json::to_value(&rehearsed.preview)?;
+        row["runs"] = rehearsed.preview.started.into();
+        row["steps"] = rehearsed.lines.clone().into();
+        let lines = || {
+            let why = if self.cli.job.explain { rehearsed.preview.explanation() } else { Vec::new() };
+            let why = why.into_iter().map(|line| format!("why: {line}"));
+            rehearsed.lines.iter().cloned().chain(why).map(|line| line + "\n").collect()
+        };
+        let text: String = self.cli.output.render_json(&[row])?.unwrap_or_else(lines);
+        stdout().write_all(text.as_bytes())?;
+        Ok(if rehearsed.preview.started { Status::Done } else { Status::No })
+    }
+
+    /// The shell of `--interactive`: one's own.
+    fn interactive_shell(&self) -> Option<BString> {
+        let own = || std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
+        self.cli.job.interactive.then(|| BString::from(own().unwrap_or_else(|| "/bin/sh".into()).into_vec()))
+    }
+
+    /// Ids of a job are numbers; the daemon takes any text, and what that begins with.
+    fn check_job_ids(&self) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        let ids = [
+            ("--job-cluster", &job.job_cluster),
+            ("--job-proc", &job.job_proc),
+            ("--job-subproc", &job.job_subproc),
+        ];
+        for (name, text) in ids {
+            let Some(text) = text.as_ref().filter(|_| !self.is_daemon()) else { continue };
+            if !text.parse::<i32>().is_ok_and(|id| id >= 0) {
+                let message = format!("{name}: '{text}' is no number from 0 to {}", i32::MAX);
+                return Err(Problem::usage(message).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_standard_files(&self) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        if is_standard_stream(&job.job_stdin) && self.job_ad_path().is_some_and(|path| path == Path::new("-"))
+        {
+            return Err(Problem::usage("standard input cannot be both the job's and that of its ad")
+                .hint("give the ad with --ads FILE")
+                .into());
+        }
+        if is_standard_stream(&job.job_stdout) && is_standard_stream(&job.job_output_ad) {
+            let message = "standard output cannot be both the job's and that of its result ad";
+            return Err(Problem::usage(message).into());
+        }
+        if job.interactive && self.job_ad_path().is_some_and(|path| path == Path::new("-")) {
+            return Err(Problem::usage("with --interactive standard input is the shell's")
+                .hint("give the job's ad with --ads FILE")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Where the ad is; `None`: in the configuration alone.
+    fn job_ad_path(&self) -> Option<PathBuf> {
+        let job = &self.cli.job;
+        match &job.job_input_ad {
+            Some(path) => Some(PathBuf::from(path)),
+            None if job.job_keyword.is_some() && !self.ads_given => None,
+            None => Some(self.cli.input.ads.clone()),
+        }
+    }
+
+    fn read_job_ad(&self, dialect: Dialect, session: &ProgramContext) -> anyhow::Result<ClassAd> {
+        let Some(path) = self.job_ad_path() else { return Ok(ClassAd::new()) };
+        let (text, name) = job_ad::read_all(&path, session)?;
+        let length = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE)
+            .and_then(|private| handed_over_ad_length(Path::new(&private)));
+        if let Some(length) = length.filter(|length| text.len() < *length) {
+            let came = text.len();
+            return Err(anyhow::anyhow!(
+                "the slot runner ended when it had told {came} bytes of {length} of the job's ad: it is not run"
+            ));
+        }
+        if text.is_empty() && self.cli.job.job_keyword.is_some() {
+            return Ok(ClassAd::new());
+        }
+        // 25.14 knows no other form for its own option.
+        let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
+        job_ad::read_job_ad(&text, &name, (lines_only, dialect), self.cli.input.strict_input, session)
+    }
+
+    fn attribute_overrides(&self) -> JobOverrides {
+        let job = &self.cli.job;
+        let number = |text: &Option<String>| text.as_ref().map(|text| leading_number(text));
+        // As all names that are typed they begin where one stands; 25.14 puts them behind Iwd, which may be the scratch directory.
+        let here = std::env::current_dir().ok().filter(|_| !self.is_daemon());
+        let file = |name: &Option<OsString>| {
+            let name = name.clone()?;
+            let name = match &here {
+                Some(here) if !name.is_empty() && name != "-" => here.join(name).into_os_string(),
+                _ => name,
+            };
+            Some(BString::from(name.into_vec()))
+        };
+        JobOverrides {
+            cluster: number(&job.job_cluster),
+            proc: number(&job.job_proc),
+            subproc: number(&job.job_subproc),
+            files: [file(&job.job_stdin), file(&job.job_stdout), file(&job.job_stderr)],
+        }
+    }
+
+    fn machine_ad(
+        &self,
+        private: Option<&Path>,
+        dialect: Dialect,
+        session: &ProgramContext,
+    ) -> anyhow::Result<Option<ClassAd>> {
+        if let Some(path) = &self.cli.job.slot_ads {
+            return job_ad::read_slot_ad(path, dialect, session).map(Some);
+        }
+        let Some(text) = private.and_then(|private| std::fs::read(private.join("machine.ad")).ok()) else {
+            return Ok(None);
+        };
+        Ok(Some(long::parse(&text).0))
+    }
+
+    fn slot_ad(&self, view: &ConfigView<'_>) -> BString {
+        let job = &self.cli.job;
+        let given = job.slot_name.clone().map(|name| BString::from(name.into_vec()));
+        let of_log = || {
+            let mut log = view.text("STARTER_LOG").unwrap_or_default();
+            if let Some(suffix) = job.append.clone() {
+                log.push(b'.');
+                log.extend(suffix.into_vec());
+            }
+            slot_name_of_log(&log, &view.text("STARTD_RESOURCE_PREFIX").unwrap_or_else(|| "slot".into()))
+        };
+        given.or_else(|| view.text("STARTER_SLOT_NAME")).unwrap_or_else(of_log)
+    }
+
+    /// Whether events are told on standard error. The daemon writes to its terminal only when told so.
+    fn prints_events(&self) -> bool {
+        let cli = self.cli;
+        !cli.output.quiet
+            && (!self.as_tool || cli.job.termlog || std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_some())
+    }
+
+    fn open_event_stream(&self, session: &ProgramContext) -> anyhow::Result<EventStream> {
+        let cli = self.cli;
+        let json = cli.events.open()?;
+        let readable = self.prints_events().then(stderr_outlet).flatten();
+        let prefix = match &cli.job.header {
+            Some(header) => format!("{}: {header} ", session.name()),
+            None => format!("{}: ", session.name()),
+        };
+        let complaints = if self.as_tool { None } else { stderr_outlet() };
+        let stream = EventStream::new(&prefix, readable, json).with_loss_reports(complaints);
+        Ok(stream.with_style(cli.lines.line_style(cli.output.color)))
+    }
+
+    /// The job's ad with its outcome, unless standard output is somebody else's.
+    fn print_result_ad(&self, finished: &StarterOutcome) -> anyhow::Result<()> {
+        let job = &self.cli.job;
+        let mut stdout = stdout();
+        match job.job_output_ad.as_deref() {
+            Some(path) if path == OsStr::new("-") => stdout.write_all(&finished.result)?,
+            Some(_) if self.is_daemon() => {}
+            _ if job.job_stdout.as_deref() == Some(OsStr::new("-")) => {}
+            // The tool prints nothing of its own accord; the slot runner has it print the ad.
+            None if self.as_tool && std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() => {}
+            _ => {
+                let ads = finished.outcome.as_deref();
+                stdout.write_all(&render_ad_list(self.cli.output.ad_format(), ads))?;
+            }
+        }
+        stdout.flush()?;
+        Ok(())
+    }
+
+    fn exit_status(&self, finished: &StarterOutcome) -> Status {
+        if self.is_daemon() {
+            return Status::Tool(finished.status);
+        }
+        match finished.standing {
+            _ if finished.timed_out => Status::TimedOut,
+            JobOutcome::Ran(Exit::Code(0)) if finished.status == 0 => Status::Done,
+            JobOutcome::Ran(_) | JobOutcome::NotStarted => Status::No,
+        }
+    }
+}

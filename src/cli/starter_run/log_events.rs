@@ -1,0 +1,124 @@
+//! `--events-of FILE`: a job's log, in whatever form, as ads.
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::options::StarterRunCli;
+use crate::classad::ClassAd;
+use crate::classad::format::json::{self, JsonLayout};
+use crate::classad::format::long;
+use crate::classad::stream::{AdForm, AdReader};
+use crate::cli::common::{
+    AdFormat, PipedStdout, Problem, ProgramContext, Status, exit_when_reader_is_gone, malformed_ad_problem,
+    open_input, open_stdio_pipe,
+};
+use crate::text::calendar::CivilTime;
+use crate::user_log::{EventReadError, EventReader};
+use crate::world::World;
+
+/// The form of ads that a log begins like; none for text.
+fn detect_log_form(input: &mut impl BufRead) -> io::Result<Option<AdForm>> {
+    loop {
+        let start = input.fill_buf()?;
+        let blank = start.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        match start.get(blank) {
+            Some(b'<') => return Ok(Some(AdForm::Xml)),
+            Some(b'{' | b'[') => return Ok(Some(AdForm::Json)),
+            None if blank > 0 => input.consume(blank),
+            Some(_) | None => return Ok(None),
+        }
+    }
+}
+
+/// Prints the events of the log as ads; 1 where some of it is no event.
+pub(super) fn print_log_events(
+    cli: &StarterRunCli,
+    path: &Path,
+    session: &ProgramContext,
+) -> anyhow::Result<Status> {
+    if path.is_dir() {
+        let message = format!("'{}' is a directory, not a log", path.display());
+        return Err(Problem::unreadable(message).hint("name the job's log (UserLog)").into());
+    }
+    exit_when_reader_is_gone();
+    let (stdin, output) = open_stdio_pipe();
+    let (mut input, name) = open_input(path, stdin, session)?;
+    let world = cli.clock.world();
+    let now = world.now().epoch();
+    let year = i32::try_from(CivilTime::from_seconds(now, i64::from(world.zone(now).offset)).year).ok();
+    let unreadable = || Problem::cannot_read(&name);
+    let mut printer = EventAdPrinter { output, format: cli.output.ad_format().unwrap_or_default(), count: 0 };
+    let mut bad = 0u64;
+    let printed = match detect_log_form(&mut input).with_context(unreadable)? {
+        Some(form) => {
+            let mut reader = AdReader::new(input, Some(form));
+            loop {
+                let Some(record) = reader.next_ad().with_context(unreadable)? else { break Ok(()) };
+                for error in &record.errors {
+                    bad += 1;
+                    session.report(&malformed_ad_problem(error, &name).into());
+                }
+                if let Err(error) = printer.print(&record.ad) {
+                    break Err(error);
+                }
+            }
+        }
+        None => EventReader::new(input).try_for_each(|event| match event {
+            Ok(mut event) => {
+                // Of a time without a year 25.14 takes the present one.
+                event.time.year = event.time.year.or(year);
+                event.time = event.time.to_local(|epoch| world.zone(epoch));
+                printer.print(&event.to_ad())
+            }
+            Err(EventReadError::Io(error)) => Err(error),
+            Err(error) => {
+                bad += 1;
+                session.warn(&format!("{name}: {error}"));
+                Ok(())
+            }
+        }),
+    };
+    match printed.and_then(|()| printer.end()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        other => other.context("cannot tell the events")?,
+    }
+    Ok(if bad == 0 { Status::Done } else { Status::No })
+}
+
+/// Ads on standard output, one as soon as it is there.
+struct EventAdPrinter {
+    output: PipedStdout,
+    format: AdFormat,
+    count: u64,
+}
+
+impl EventAdPrinter {
+    fn print(&mut self, ad: &ClassAd) -> std::io::Result<()> {
+        let mut text = Vec::new();
+        match self.format {
+            AdFormat::Long => {
+                text.extend(long::print(ad));
+                text.push(b'\n');
+            }
+            AdFormat::Json => {
+                text.extend_from_slice(if self.count == 0 { b"[\n" } else { b",\n" });
+                json::push(ad, JsonLayout::Indented, &mut text);
+            }
+            AdFormat::Jsonl => {
+                json::push(ad, JsonLayout::OneLine, &mut text);
+                text.push(b'\n');
+            }
+        }
+        self.count += 1;
+        self.output.write_all(&text)
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        if self.format == AdFormat::Json {
+            self.output.write_all(if self.count == 0 { b"[\n]\n" } else { b"\n]\n" })?;
+        }
+        self.output.flush()
+    }
+}
