@@ -59,3 +59,7 @@ pub use value_error::ValueError;
 
 #[cfg(test)]
 pub(crate) mod of_text;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

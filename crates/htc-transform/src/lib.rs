@@ -65,3 +65,7 @@ pub use session::TransformSession;
 pub use statement::{
     AssignmentOperator, ConfigDirective, MacroAssignment, TransformStatement, is_macro_name,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -54,3 +54,7 @@ impl JobEvent {
         JobEvent { number: body.event_number(), cluster, proc, subproc: 0, time, body }
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
