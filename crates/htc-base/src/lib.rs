@@ -1,7 +1,7 @@
-//! Plain data and small texts on which the crates of `htc-hooks` stand; no system call.
+//! Plain data types and text functions shared by the crates of `htc-hooks`; no system calls.
 //!
-//! [`world::World`] is the trait for everything outside; [`quirks`] is the table of places where HTCondor 25.14 loses what its
-//! manual promises; [`process`] says what a child is to be and how it ended.
+//! [`world::World`] is the interface to everything outside the process; [`quirks`] is the table of cases in which HTCondor
+//! 25.14 differs from its manual; [`process`] has the specification of child processes and their exit status.
 
 pub mod job;
 pub mod process;

@@ -1,14 +1,14 @@
-//! The table of places where HTCondor 25.14 plainly loses what its manual promises.
+//! Table of quirks: cases in which HTCondor 25.14 differs from its manual.
 //!
-//! By default the programs keep the promise and say once that a real pool would not; `--quirks reference` does
-//! exactly as 25.14 does. Nothing else asks which side is wanted. A quirk is decided in the room of the machine that has it, and its
-//! variant stands there alone: who does what was decided, tells of it or lists it (the verdict of `htc-hook-test`) is handed an outcome,
-//! or a [`QuirkDecision`] that names the quirk. A variant that stands twice has two decisions: its line says both.
+//! By default, the programs follow the manual and report once that a real pool differs; `--quirks reference` reproduces 25.14
+//! exactly. A quirk is decided in one place, in the module to which it applies, and only that place uses its variant. Code that
+//! reports a decision or lists it (the verdict of `htc-hook-test`) gets the outcome, or a [`QuirkDecision`] with the quirk. A
+//! variant used in two places has two decisions: its description covers both.
 
-/// Defines the enum and its table together, so that a quirk cannot be without its line.
+/// Defines the enum together with its table, so that no quirk lacks a description.
 macro_rules! quirks {
     ($($variant:ident, $id:literal, $line:literal, $source:literal;)*) => {
-        /// One known deviation of the reference from its manual. The documentation of each is its table line.
+        /// Known deviation of the reference from its manual. The documentation of each variant is its description in the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(rustdoc::invalid_html_tags, reason = "the lines are for terminals: SLOT<N> is no tag")]
         pub enum Quirk {
@@ -16,25 +16,25 @@ macro_rules! quirks {
         }
 
         impl Quirk {
-            /// All quirks in the order of the table.
+            /// All quirks, in table order.
             pub const ALL: &[Quirk] = &[$(Quirk::$variant),*];
 
-            /// The stable name, as messages and man pages give it.
+            /// Returns the stable name used in messages and man pages.
             pub fn id(self) -> &'static str {
                 match self { $(Quirk::$variant => $id,)* }
             }
 
-            /// What a real pool does, in one line.
+            /// Returns what a real pool does, in one line.
             pub fn line(self) -> &'static str {
                 match self { $(Quirk::$variant => $line,)* }
             }
 
-            /// What messages say of it.
+            /// Returns the description used in messages.
             pub fn told(self) -> String {
                 format!("in HTCondor 25.14 {} ({})", self.line(), self.id())
             }
 
-            /// Where it was seen: the reference's source file or a recorded session.
+            /// Returns where it was found: the reference's source file or a recorded session.
             pub fn source(self) -> &'static str {
                 match self { $(Quirk::$variant => $source,)* }
             }
@@ -374,37 +374,37 @@ quirks! {
         "'SET X, 1' names the attribute X and a NUL byte, where printing stops", "xform_utils.cpp";
 }
 
-/// Which behaviour is wanted where reference and manual differ.
+/// Behaviour to use where reference and manual differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum QuirkMode {
-    /// What the manual promises, with a warning that a real pool would not.
+    /// Follow the manual, with a warning that a real pool differs.
     #[default]
     Manual,
     /// Exactly what 25.14 does.
     Reference,
 }
 
-/// A quirk and how it is decided, for those who do what follows, tell of it or list it.
+/// Decision about a quirk, for code that applies, reports or lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuirkDecision {
-    /// Which.
+    /// The quirk.
     pub quirk: Quirk,
-    /// Whether 25.14's own behaviour is wanted.
+    /// True to reproduce 25.14.
     pub as_reference: bool,
 }
 
 impl QuirkMode {
-    /// Whether 25.14's own behaviour is wanted for `quirk`. Call it only where the quirk is decided.
+    /// True to reproduce 25.14 for `quirk`. Called only where the quirk is decided.
     pub fn reproduces(self, _quirk: Quirk) -> bool {
         self == QuirkMode::Reference
     }
 
-    /// The decision on a quirk, for who is to know it and its name. Call it only where the quirk is decided.
+    /// Returns the decision about a quirk, for code that reports it. Called only where the quirk is decided.
     pub fn decide(self, quirk: Quirk) -> QuirkDecision {
         QuirkDecision { quirk, as_reference: self.reproduces(quirk) }
     }
 
-    /// The other side: what is shown beside the verdict that was asked for.
+    /// Returns the other mode, whose outcome is shown in addition to the requested one.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

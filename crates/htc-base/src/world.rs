@@ -1,7 +1,7 @@
-//! Everything outside the process that evaluation, configuration or a transform may ask for, behind one trait.
+//! Interface to everything outside the process that evaluation, configuration or a transform may access.
 //!
-//! The real one stands in `os`; tests bring their own. No room in L1 to L4 other than `os` reaches outside in any
-//! other way, which is what makes them testable and repeatable.
+//! The real implementation is in `htc-os`; tests have their own. The crates below it access the outside only through this
+//! trait, which makes them testable and reproducible.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,122 +16,122 @@ use htc_classad::{EvalWorld, LanguageMode, UserMaps};
 use crate::process::Exit;
 use crate::time::ClockReading;
 
-/// The outside world. To ClassAds it is their own [`EvalWorld`].
+/// The outside world. ClassAd evaluation uses its supertrait [`EvalWorld`].
 pub trait World: EvalWorld {
-    /// Both clocks.
+    /// Returns the current time on both clocks.
     fn now(&self) -> ClockReading;
 
-    /// The local zone at a point of time.
+    /// Returns the local time zone at a point in time.
     fn zone(&self, epoch: i64) -> Zone;
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     fn random(&self) -> u64;
 
-    /// Begins the random bits anew from a seed, where that can be done: what is done twice has the same chance.
+    /// Restarts the random generator from a seed, if supported: the same seed gives the same random numbers.
     fn reseed(&self, _seed: u64) {}
 
-    /// The value of an environment variable.
+    /// Returns the value of an environment variable.
     fn env(&self, name: &OsStr) -> Option<OsString>;
 
-    /// All environment variables in the order of `environ`.
+    /// Returns all environment variables in the order of `environ`.
     fn environment(&self) -> Vec<(OsString, OsString)>;
 
-    /// The content of a file, at most `limit` bytes of it where one is given. Without a limit more than 1 GiB is
-    /// an error of the kind `FileTooLarge`.
+    /// Returns the content of a file, at most the first `limit` bytes if given. Without a limit, a file of more than 1 GiB is
+    /// an error of kind `FileTooLarge`.
     fn read_file(&self, path: &Path, limit: Option<u64>) -> io::Result<Vec<u8>>;
 
     /// Writes a new file or replaces the content of one; a new one has mode 0666 less the umask.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
 
-    /// The names in a directory, in no particular order, without `.` and `..`.
+    /// Returns the names in a directory, in no particular order, without `.` and `..`.
     fn list_dir(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
-    /// What `stat` says of a path; it follows links.
+    /// Returns the result of `stat` for a path; links are followed.
     fn stat(&self, path: &Path) -> io::Result<FileStatus>;
 
-    /// The path with all links resolved.
+    /// Returns the path with all links resolved.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Whether the process may execute the file at `path` (`access` with X_OK).
+    /// True if the process may execute the file at `path` (`access` with X_OK).
     fn may_execute(&self, path: &Path) -> bool;
 
-    /// The working directory.
+    /// Returns the working directory.
     fn current_dir(&self) -> io::Result<PathBuf>;
 
-    /// Runs a command to its end, bounded in time and output.
+    /// Runs a command until it exits, with limits on time and output.
     fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput>;
 
-    /// The account of that name.
+    /// Returns the account with that name.
     fn account_by_name(&self, name: &[u8]) -> Option<Account>;
 
-    /// The account with that user id.
+    /// Returns the account with that user id.
     fn account_by_uid(&self, uid: u32) -> Option<Account>;
 
-    /// Effective user id of the process.
+    /// Returns the effective user id of the process.
     fn effective_uid(&self) -> u32;
 
-    /// What is to be known of the machine; measured when first asked for.
+    /// Returns facts about the machine; measured on first use.
     fn machine(&self) -> MachineFacts;
 
-    /// Host name, full host name and default address alone, which are had for less than the whole machine.
+    /// Returns host name, full host name and default address, which are cheaper than all facts about the machine.
     fn host(&self) -> [String; 3] {
         let machine = self.machine();
         [machine.host, machine.full_host, machine.ip_address]
     }
 
-    /// The full host name alone.
+    /// Returns the full host name.
     fn full_host(&self) -> String {
         let [_, full_host, _] = self.host();
         full_host
     }
 
-    /// The default address alone.
+    /// Returns the default address.
     fn ip_address(&self) -> String {
         let [_, _, address] = self.host();
         address
     }
 
-    /// The addresses of all network interfaces in the system's order; none where that is not known.
+    /// Returns the addresses of all network interfaces in the system's order; empty if unknown.
     fn interfaces(&self) -> Vec<InterfaceAddress> {
         Vec::new()
     }
 }
 
-/// An address of a network interface.
+/// Address of a network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
-    /// The interface, such as `eth0`.
+    /// Name of the interface, such as `eth0`.
     pub name: String,
     /// Its address.
     pub address: core::net::IpAddr,
-    /// Whether the interface is up.
+    /// True if the interface is up.
     pub is_up: bool,
 }
 
 impl NetworkAdapter {
-    /// The kernel's bit for magic packets, which condor_rooster sends.
+    /// Kernel flag for magic packets, which condor_rooster sends.
     pub const MAGIC_PACKET_FLAG: u32 = 1 << 5;
 
-    /// Whether a magic packet wakes the machine.
+    /// True if a magic packet wakes the machine.
     pub fn can_wake_on_lan(&self) -> bool {
         self.supported_wake_flags & self.enabled_wake_flags & Self::MAGIC_PACKET_FLAG != 0
     }
 }
 
-/// The network adapter of the machine, in the forms of ads (`LinuxNetworkAdapter`).
+/// Network adapter of the machine, with values as published in ads (`LinuxNetworkAdapter`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkAdapter {
     /// Its hardware address.
     pub hardware_address: String,
-    /// The mask of its network.
+    /// Subnet mask.
     pub subnet_mask: String,
-    /// What it can wake the machine by, in the kernel's bits `WAKE_*`.
+    /// Supported wake-up events, as kernel flags `WAKE_*`.
     pub supported_wake_flags: u32,
-    /// What of that is switched on.
+    /// Enabled wake-up events, as kernel flags `WAKE_*`.
     pub enabled_wake_flags: u32,
 }
 
-/// What `stat` tells of a file.
+/// File status from `stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStatus {
     /// The kind of file.
@@ -146,11 +146,11 @@ pub struct FileStatus {
     pub size: u64,
     /// Modification time in seconds since the epoch.
     pub modified: i64,
-    /// Nanoseconds beside it.
+    /// Nanoseconds of the modification time.
     pub modified_nanos: i64,
 }
 
-/// The kinds of file that matter here.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
@@ -161,38 +161,38 @@ pub enum FileKind {
     Other,
 }
 
-/// A command to run to its end.
+/// External command to run until it exits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalCommand {
     /// The program and its arguments. A program without a slash is looked up in PATH.
     pub argv: Vec<BString>,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: Vec<u8>,
-    /// Whether its stderr is mixed into its output.
+    /// True to merge its standard error into its output.
     pub merge_stderr: bool,
-    /// When it is killed.
+    /// Time after which it is killed.
     pub timeout: Duration,
-    /// How much of its output is kept, in bytes; more is an error of kind `FileTooLarge`.
+    /// Maximum output in bytes; more is an error of kind `FileTooLarge`.
     pub output_limit: usize,
 }
 
 impl ExternalCommand {
-    /// One that reads nothing, and of which a MiB is enough.
+    /// Creates a command without input, and with an output limit of 1 MiB.
     pub fn new(argv: Vec<BString>, timeout: Duration) -> Self {
         ExternalCommand { argv, stdin: Vec::new(), merge_stderr: false, timeout, output_limit: 1 << 20 }
     }
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandOutput {
-    /// How it ended.
+    /// Its exit status.
     pub exit: Exit,
-    /// What it wrote.
+    /// Its standard output.
     pub stdout: Vec<u8>,
 }
 
-/// One line of the password file.
+/// Entry of the password file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// Login name.
@@ -205,20 +205,20 @@ pub struct Account {
     pub home: BString,
 }
 
-/// Facts of the machine that configuration and slots are made from.
+/// Facts about the machine, used for configuration and slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineFacts {
     /// Name of the host without its domain.
     pub host: String,
-    /// Fully qualified name where one is known, else the name.
+    /// Fully qualified host name, or the name if that is unknown.
     pub full_host: String,
-    /// Address used by default.
+    /// Default address.
     pub ip_address: String,
     /// `uname -s`, `uname -m`, `uname -r`.
     pub uname: [String; 3],
-    /// Logical processors the process may use.
+    /// Number of logical processors that the process may use.
     pub cpus: u32,
-    /// Physical cores among them.
+    /// Number of physical cores among them.
     pub cores: u32,
     /// Physical memory in bytes.
     pub memory: u64,
@@ -228,7 +228,7 @@ pub struct MachineFacts {
     pub os_release: [String; 3],
 }
 
-/// Both kinds of worlds below: the one that they are made from, with a clock and a mode of their own.
+/// Implements both traits for a world that wraps another one, with its own clock and mode.
 macro_rules! of_its_world {
     ($kind:ident, |$it:ident| $now:expr, $mode:expr) => {
         impl EvalWorld for $kind<'_> {
@@ -319,22 +319,21 @@ macro_rules! of_its_world {
     };
 }
 
-/// A world whose clock stands still, everything else being as in the world it is made from: what an evaluation inside a
-/// machine sees.
+/// World with a stopped clock; everything else is taken from the wrapped world. Used for evaluation inside a state machine.
 pub struct FrozenClockWorld<'a> {
-    /// Where everything but the time comes from.
+    /// The wrapped world.
     pub world: &'a dyn World,
-    /// What the clock shows.
+    /// The time it returns.
     pub now: ClockReading,
 }
 
 of_its_world!(FrozenClockWorld, |it| it.now, it.world.mode());
 
-/// A world in which expressions are read and evaluated in a mode of their own: that of one of several configurations.
+/// World in which expressions are parsed and evaluated in a mode of its own, that of one of several configurations.
 pub struct FixedModeWorld<'a> {
-    /// Where everything but the mode comes from.
+    /// The wrapped world.
     pub world: &'a dyn World,
-    /// Strict mode or condor mode.
+    /// True for strict mode, false for condor mode.
     pub strict: bool,
 }
 

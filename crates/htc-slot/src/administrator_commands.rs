@@ -1,4 +1,4 @@
-//! What an administrator asks of claims: `condor_vacate`, `condor_suspend`, `condor_continue`.
+//! Commands of an administrator for claims: `condor_vacate`, `condor_suspend`, `condor_continue`.
 
 use super::events::VacateReason;
 use super::execution_point::ExecutionPoint;
@@ -29,7 +29,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Stops jobs, or lets them go on; that there is none for it is a refusal.
+    /// Suspends or continues jobs; refused if there is no such job.
     pub(super) fn suspend_or_continue(&mut self, id: Option<&str>, stop: bool) {
         let ExecutionPoint { core, slots, .. } = self;
         let word = if stop { "suspend" } else { "continue" };
@@ -58,10 +58,10 @@ impl ExecutionPoint {
 }
 
 impl Slot {
-    /// Stops the job, whatever its claim is about (`command_suspend_claim`); CONTINUE does not count from now on.
+    /// Suspends the claim, with or without a job (`command_suspend_claim`); CONTINUE is ignored from now on.
     fn suspend_claim(&mut self, core: &mut ExecutionPointState, is_named: bool) -> Result<(), String> {
         let claimed = self.state == SlotState::Claimed;
-        // Whoever speaks of all slots means those with jobs: 25.14 has no word for all.
+        // A command for all slots applies to those with jobs; 25.14 has no command for all slots.
         let mut idle_too =
             || is_named && claimed && core.decide_and_report(Quirk::SuspendWithoutJob, self.key);
         if !(claimed && self.is_active() || idle_too()) {
@@ -77,7 +77,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Lets the job go on that a command has stopped (`command_continue_claim`).
+    /// Continues a job that a command has suspended (`command_continue_claim`).
     fn continue_claim(&mut self, core: &mut ExecutionPointState) -> Result<(), String> {
         if self.activity != Activity::Suspended {
             return Err(format!("the slot is {}/{}: nothing is suspended", self.state, self.activity));
@@ -90,7 +90,7 @@ impl Slot {
         Ok(())
     }
 
-    /// The job that a command had stopped is gone: CONTINUE counts for the next.
+    /// Resets the suspension by a command after its job has ended: CONTINUE applies to the next job.
     pub(super) fn forget_suspension(&mut self, core: &mut ExecutionPointState) {
         if !self.suspended_by_command {
             return;

@@ -1,5 +1,5 @@
-//! Backfill: a client of BOINC runs on slots that nobody claims, one for the whole machine (`boinc_mgr.cpp`,
-//! `ResState::set_destination` and `starterExited`).
+//! Backfill: a BOINC client runs on unclaimed slots, one for the whole machine (`boinc_mgr.cpp`, `ResState::set_destination`
+//! and `starterExited`).
 
 use super::events::{StartdAction, StarterId, StarterLaunch, StarterSignal};
 use super::execution_point::ExecutionPoint;
@@ -9,14 +9,14 @@ use super::slot::Slot;
 use super::slot_state::{Activity, SlotState};
 use super::transition::StateChange;
 
-/// The name that the client goes by in messages, and its keyword in the configuration of the starter.
+/// Name of the client in messages, and its keyword in the starter's configuration.
 pub const BOINC_CLIENT: &str = "boinc";
 
-/// How long a client takes that finds nobody to run as.
+/// How long a client runs that finds no account to run as.
 const DEAD_CLIENT_LIFETIME: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl ExecutionPointState {
-    /// The client is killed, and everything below it when it does not end.
+    /// Ends the client, with a harder signal each time it is called.
     fn end_backfill_client(&mut self) {
         let until = self.now.monotonic().plus(self.settings.killing_timeout);
         let Some(client) = &mut self.backfill.client else { return };
@@ -29,7 +29,7 @@ impl ExecutionPointState {
         self.actions.push(StartdAction::SignalStarter { starter: client.id, signal, reason: None });
     }
 
-    /// The next step of an ending that is not over in time.
+    /// Makes the next step of ending a client that has not exited in time.
     pub(super) fn kill_overdue_client(&mut self) {
         if self.backfill.kill_deadline().is_some_and(|until| until <= self.now.monotonic()) {
             self.warn(
@@ -42,7 +42,8 @@ impl ExecutionPointState {
 }
 
 impl Slot {
-    /// At each look at Backfill/Idle: the client is started, or works for one slot more (`BOINC_BackfillMgr::start`).
+    /// Starts the client, or adds the slot to those it works for, at each evaluation of Backfill/Idle
+    /// (`BOINC_BackfillMgr::start`).
     pub(super) fn start_backfill(&mut self, core: &mut ExecutionPointState) {
         if core.shutdown.is_some() || core.backfill.slots.contains(&self.key) {
             return;
@@ -80,8 +81,8 @@ impl Slot {
         }));
     }
 
-    /// It is to leave Backfill: at once when nothing runs for it, else when the client is gone. A match does not take the
-    /// place of what it is to be already.
+    /// Leaves Backfill: at once if no client runs for the slot, otherwise when the client has exited. A match does not replace
+    /// an earlier target state.
     pub(super) fn leave_backfill(&mut self, core: &mut ExecutionPointState, to: SlotState, reason: &str) {
         if to == SlotState::Matched && self.state_after_backfill.is_some() {
             return;
@@ -99,7 +100,7 @@ impl Slot {
         }
     }
 
-    /// Backfill/Killing was entered: the client ends, or works for the other slots only (`hardkill`).
+    /// Ends the client on entering Backfill/Killing, unless it still works for other slots (`hardkill`).
     pub(super) fn kill_backfill(&mut self, core: &mut ExecutionPointState) -> Option<StateChange<'static>> {
         let others = core.backfill.slots.iter().any(|key| *key != self.key);
         if core.backfill.client.is_some() && !others {
@@ -110,7 +111,7 @@ impl Slot {
         Some(self.change_after_backfill())
     }
 
-    /// What follows when nothing runs for it any more.
+    /// Returns the change to make once no client runs for the slot any more.
     fn change_after_backfill(&self) -> StateChange<'static> {
         let reason = "nothing runs for backfill any more";
         match self.state_after_backfill {
@@ -121,12 +122,12 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// Whether this starter is that of the client.
+    /// True if this starter runs the client.
     pub(super) fn is_backfill_client(&self, starter: StarterId) -> bool {
         self.core.backfill.client.as_ref().is_some_and(|client| client.id == starter)
     }
 
-    /// The client runs, or could not be started.
+    /// Handles a client that runs, or that could not be started.
     pub(super) fn handle_client_start(&mut self, reason: Option<&str>) {
         self.core.starting_starters -= 1;
         if let Some(reason) = reason {
@@ -152,7 +153,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// The client has ended: each of its slots goes where it was to go (`BOINC_BackfillMgr::reaper`).
+    /// Handles a client that has exited: each of its slots enters its target state (`BOINC_BackfillMgr::reaper`).
     pub(super) fn handle_client_exit(&mut self) {
         let slots = std::mem::take(&mut self.core.backfill).slots;
         for key in slots {
@@ -164,14 +165,14 @@ impl ExecutionPoint {
         }
     }
 
-    /// Backfill is no longer configured: what runs for it ends.
+    /// Ends backfill in all slots, because it is no longer configured.
     pub(super) fn end_backfill(&mut self) {
         for slot in self.slots.values_mut().filter(|slot| slot.state == SlotState::Backfill) {
             slot.leave_backfill(&mut self.core, SlotState::Owner, "backfill is no longer configured");
         }
     }
 
-    /// Quirk `backfill-dead` is told once, when backfill is configured.
+    /// Reports quirk `backfill-dead`, once if backfill is configured.
     pub(super) fn report_backfill_quirk(&mut self) {
         if let Some(backfill) = self.core.settings.backfill {
             self.core.report(backfill.dead_client, None);

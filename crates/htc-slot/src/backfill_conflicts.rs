@@ -1,6 +1,6 @@
-//! Backfill slots (`SLOT_TYPE_<n>_BACKFILL`) over the machine that other slots share out too: what these use of it is taken off what a
-//! backfill slot offers, and where both use more than there is `ResourceConflict` says of what, for PREEMPT to act upon
-//! (`ResMgr::compute_resource_conflicts`, `MachAttributes::publish_slot_dynamic`).
+//! Backfill slots (`SLOT_TYPE_<n>_BACKFILL`), which share the machine with other slots: the resources that those use are
+//! subtracted from what a backfill slot offers, and if both use more than there is, `ResourceConflict` names the resources, for
+//! use in PREEMPT (`ResMgr::compute_resource_conflicts`, `MachAttributes::publish_slot_dynamic`).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::ClassAd;
 
 impl ExecutionPoint {
-    /// Finds out which resources backfill slots have in common with slots in use; their ads tell it from then on.
+    /// Updates the resources for which backfill slots conflict with slots in use, and publishes them.
     pub(super) fn update_resource_conflicts(&mut self) {
         if !self.core.has_backfill_slots {
             return;
@@ -53,7 +53,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// The devices that slots use which are no backfill, by tag.
+    /// Returns the devices that primary slots use, by tag.
     fn devices_in_use(&self) -> BTreeMap<String, Vec<usize>> {
         let mut used: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for slot in self.slots.values().filter(|slot| !slot.amounts.is_backfill && slot.is_using_resources())
@@ -67,13 +67,13 @@ impl ExecutionPoint {
         used
     }
 
-    /// Of what there is too little, by the backfill slot that has to give it up: first those whose devices another uses.
+    /// Returns the exhausted resources, by the backfill slot that has to release them: first the slots with contested devices.
     fn find_shortages(&mut self, devices: &BTreeMap<String, Vec<usize>>) -> BTreeMap<SlotKey, String> {
         let mut left = SignedAmounts::default();
         for slot in self.slots.values().filter(|slot| slot.key.sub == 0) {
             left.add(&slot.plan.amounts, if slot.amounts.is_backfill { 1 } else { -1 });
         }
-        // A second copy that is larger than the first does not make anything short by itself.
+        // A second copy that is larger than the first causes no shortage by itself.
         let mut left = left.clamp_to_zero();
         let (mut first, mut then) = (Vec::new(), Vec::new());
         let mut twice = false;
@@ -94,7 +94,7 @@ impl ExecutionPoint {
                 if shares { first.insert(0, slot.key) } else { then.push(slot.key) }
             }
         }
-        // 25.14 does not count a static slot among what there is once it is claimed, and takes it off what is left.
+        // 25.14 does not count a claimed static slot in the total, and subtracts it from what is left.
         if twice && self.core.decide_and_report(Quirk::ResourceConflictStays, None) {
             for slot in self.slots.values().filter(|slot| slot.key.sub == 0 && !slot.amounts.is_backfill) {
                 left.add(&slot.plan.amounts, -i32::from(slot.is_using_resources()));
@@ -117,19 +117,19 @@ impl ExecutionPoint {
 }
 
 impl Slot {
-    /// Whether it is made for a job, or claimed as a whole.
+    /// True if it was carved for a job, or is claimed as a whole.
     fn is_using_resources(&self) -> bool {
         let claimed = matches!(self.state, SlotState::Claimed | SlotState::Preempting);
         self.key.sub > 0 || (claimed && self.kind != SlotKind::Partitionable)
     }
 
-    /// Whether a slot that is no backfill uses this device.
+    /// True if a primary slot uses this device.
     pub(super) fn is_device_contested(&self, tag: &str, index: usize) -> bool {
         let devices = self.conflict.as_ref().and_then(|conflict| conflict.contested_devices.get(tag));
         devices.is_some_and(|devices| devices.contains(&index))
     }
 
-    /// What it can offer at this moment.
+    /// Returns the resources that the slot can currently offer.
     pub(super) fn offered_amounts(&self) -> ResourceAmounts {
         let mut amounts = self.amounts.clone();
         if let Some(conflict) = &self.conflict {
@@ -138,7 +138,7 @@ impl Slot {
         amounts
     }
 
-    /// ResourceConflict: what there is too little of, and behind it the devices that it shares.
+    /// Publishes ResourceConflict: the exhausted resources, followed by the contested devices.
     pub(super) fn publish_conflict(&self, ad: &mut ClassAd) {
         let Some(conflict) = &self.conflict else { return };
         let mut words: Vec<&str> =

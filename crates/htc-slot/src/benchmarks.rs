@@ -1,5 +1,4 @@
-//! Benchmarks: programs that measure a machine which has nothing else to do (`MachAttributes::start_benchmarks`,
-//! `startd_bench_job_mgr.cpp`).
+//! Benchmarks: programs that measure an idle machine (`MachAttributes::start_benchmarks`, `startd_bench_job_mgr.cpp`).
 
 use super::events::StartdAction;
 use super::execution_point::ExecutionPoint;
@@ -9,7 +8,7 @@ use super::slot_state::{Activity, SlotState};
 use htc_base::quirks::Quirk;
 
 impl Slot {
-    /// At each look at Unclaimed: RunBenchmarks.
+    /// Starts benchmarks if RunBenchmarks is true, at each evaluation in Unclaimed.
     pub(super) fn start_due_benchmarks(&mut self, core: &mut ExecutionPointState) {
         let once = core.decide(Quirk::BenchmarkOnce);
         let jobs = core.settings.benchmarks.jobs.len();
@@ -27,14 +26,14 @@ impl Slot {
             core.benchmarks.running_for = Some(self.key);
             core.actions.push(StartdAction::RunBenchmarks);
         } else {
-            // Those that run are not begun again; 25.14 takes that for nothing to do.
+            // Running benchmarks are not started again; 25.14 treats this as having nothing to do.
             self.change_state(core, SlotState::Unclaimed, Activity::Idle, "benchmarks run already");
         }
     }
 }
 
 impl ExecutionPoint {
-    /// All of them have ended.
+    /// Handles the end of all benchmarks.
     pub(super) fn finish_benchmarks(&mut self) {
         self.core.benchmarks.last_ended = self.core.now.epoch();
         let runs_for = self.core.benchmarks.running_for.take();
@@ -50,7 +49,7 @@ impl ExecutionPoint {
                 );
             }
         }
-        // `update_all`, which brings the ads up to date and sends them.
+        // Like `update_all`, which refreshes and sends the ads.
         self.refresh_all();
     }
 }

@@ -1,8 +1,8 @@
-//! Until when the values that were looked at hold: what the evaluator has read, and how it moves with the clock.
+//! Prediction of the earliest time at which evaluated values can change.
 //!
-//! An observer of the one evaluator there is. Each number carries how fast it grows (a second a second for `time()` and what is
-//! counted in the ads, nothing for all else); a comparison of two numbers tells when it can turn out differently at the
-//! earliest. Where that cannot be known (`time() % 60`, `formatTime()`, `random()`), it is the next second.
+//! An observer of the evaluator. Each number has a slope (one per second for `time()` and counted attributes, otherwise zero);
+//! a comparison of two numbers determines the earliest time at which its result can change. If that is unknown (`time() % 60`,
+//! `formatTime()`, `random()`), it is the next second.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,26 +11,26 @@ use bstr::{BStr, ByteSlice};
 use super::slot_state::{Activity, SlotState};
 use htc_classad::{Expr, ExprKind, ExprPart, NameLocation, Observer, Value};
 
-/// Holds for ever.
+/// The value never changes.
 pub(super) const HOLDS_FOREVER: i64 = i64::MAX;
 
-/// How things are that move with the clock.
+/// Clock-dependent state of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClockContext {
     /// Seconds since the epoch.
     pub now: i64,
-    /// Whether the idle time of the keyboard grows, for slots that are connected and those that are not.
+    /// True if the idle time of the keyboard grows, for connected and for unconnected slots.
     pub idle_grows: bool,
     pub state_and_activity: (SlotState, Activity),
-    /// Whether time of the job's run, or of its suspension, is counted.
+    /// True if run time of the job is counted.
     pub is_running: bool,
     pub is_suspended: bool,
-    /// When the local day ends.
+    /// End of the local day, in epoch seconds.
     pub midnight: i64,
 }
 
 impl ClockContext {
-    /// Whether seconds of that name are being counted now.
+    /// True if the attribute's seconds are currently counted.
     fn is_counting(&self, name: TimeDependence) -> bool {
         match name {
             TimeDependence::Runs => self.is_running,
@@ -41,7 +41,7 @@ impl ClockContext {
     }
 }
 
-/// A value, how fast it grows, and by how much it may be off that line.
+/// Linear model of a value: its slope per second, and its maximum deviation from that line.
 #[derive(Clone, Copy, Debug, Default)]
 struct LinearValue {
     value: Option<f64>,
@@ -55,15 +55,15 @@ impl LinearValue {
     }
 }
 
-/// A part that is being evaluated. The lines of its parts stand in one list for all: from here on they are its own.
+/// Part of an expression under evaluation. The lines of all parts are in one list; this part's lines begin at `from`.
 #[derive(Clone, Copy)]
 struct EvaluationFrame {
     from: usize,
-    /// A name that was looked up, and how many parts there were then.
+    /// A name that was looked up, and the number of parts at that time.
     name: Option<(TimeDependence, usize)>,
 }
 
-/// Names that move.
+/// How the value of an attribute depends on the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimeDependence {
     Second,
@@ -77,7 +77,7 @@ enum TimeDependence {
     Constant,
 }
 
-/// Watches evaluations from [`ChangePredictor::begin`] to [`ChangePredictor::end`].
+/// Observer of evaluations from [`ChangePredictor::begin`] to [`ChangePredictor::end`].
 pub(super) struct ChangePredictor {
     moving: Cell<Option<ClockContext>>,
     until: Cell<i64>,
@@ -95,7 +95,7 @@ impl ChangePredictor {
         }
     }
 
-    /// What is evaluated from now on counts.
+    /// Starts observing evaluations.
     pub(super) fn begin(&self, moving: ClockContext) {
         self.moving.set(Some(moving));
         self.until.set(HOLDS_FOREVER);
@@ -103,7 +103,7 @@ impl ChangePredictor {
         self.lines.borrow_mut().clear();
     }
 
-    /// The second from which on something may be different.
+    /// Returns the first second at which a value may change.
     pub(super) fn end(&self) -> i64 {
         self.moving.set(None);
         self.until.get()
@@ -113,7 +113,7 @@ impl ChangePredictor {
         self.moving.get().is_some()
     }
 
-    /// Something that no expression says changes in so many seconds.
+    /// Records that something not visible in an expression changes within `seconds`.
     pub(super) fn note_change_within(&self, seconds: i64) {
         if let Some(moving) = self.moving.get() {
             let at = moving.now.saturating_add(seconds.max(1));
@@ -148,10 +148,10 @@ impl ChangePredictor {
         }
     }
 
-    /// Two numbers are compared: until when their order holds.
+    /// Records until when the order of two compared numbers holds.
     fn note_comparison(&self, left: LinearValue, right: LinearValue) {
         let (Some(a), Some(b)) = (left.value, right.value) else {
-            // Words and undefined values stay what they are, but not beside something that moves into being.
+            // Strings and undefined values do not change, except where an attribute is about to appear.
             return;
         };
         let (apart, speed, off) = (a - b, left.slope - right.slope, left.error_bound + right.error_bound);
@@ -177,7 +177,7 @@ impl ChangePredictor {
         value: Option<f64>,
     ) -> LinearValue {
         if let Some((name, before)) = frame.name {
-            // A name of an expression has the line of the expression.
+            // A name that refers to an expression has the line of that expression.
             return match parts.get(before..).and_then(<[LinearValue]>::last) {
                 Some(line) => LinearValue { value, ..*line },
                 None => self.attribute_value(name, value),
@@ -196,7 +196,7 @@ impl ChangePredictor {
         self.operation_value(part, parts, value)
     }
 
-    /// A call without arguments that were evaluated.
+    /// Returns the line of a call none of whose arguments were evaluated.
     fn call_value(&self, part: &ExprPart<'_>, value: Option<f64>) -> LinearValue {
         match part.expr().kind() {
             ExprKind::Call(name, _) if name.eq_ignore_ascii_case(b"time") => {
@@ -207,7 +207,7 @@ impl ChangePredictor {
         }
     }
 
-    /// An operation on something that moves.
+    /// Returns the line of an operation on values that change.
     fn operation_value(&self, part: &ExprPart<'_>, parts: &[LinearValue], value: Option<f64>) -> LinearValue {
         let still = LinearValue { value, ..LinearValue::default() };
         let expr = part.expr();
@@ -230,7 +230,7 @@ impl ChangePredictor {
                 }
                 LinearValue { value, ..*chosen }
             }
-            // Parentheses, or a sign.
+            // Parentheses or a sign.
             (ExprKind::Call(name, arguments), parts) => {
                 self.function_value(name.as_bstr(), arguments.len(), parts, value)
             }
@@ -275,7 +275,7 @@ impl ChangePredictor {
         }
     }
 
-    /// Sums, differences, and products with what stands still.
+    /// Returns the line of sums, differences, and products with constants.
     fn arithmetic_value(
         &self,
         expr: &Expr,
@@ -306,7 +306,7 @@ impl ChangePredictor {
             Some(b'*') if left.is_constant() => {
                 LinearValue { value, slope: right.slope * a, error_bound: right.error_bound * a.abs() }
             }
-            // Of whole numbers the rest is cut off.
+            // Integer division truncates.
             Some(b'/') if right.is_constant() && b != 0.0 => {
                 LinearValue { value, slope: left.slope / b, error_bound: left.error_bound / b.abs() + 1.0 }
             }
@@ -315,12 +315,12 @@ impl ChangePredictor {
     }
 }
 
-/// Whether an attribute of that name moves with the clock.
+/// True if an attribute of that name depends on the clock.
 pub(super) fn is_time_dependent(name: &[u8]) -> bool {
     time_dependence(name.as_bstr()) != TimeDependence::Constant
 }
 
-/// Names that move, with what they are to the clock.
+/// Attributes that depend on the clock.
 const TIME_DEPENDENT_ATTRIBUTES: [(&[u8], TimeDependence); 13] = [
     (b"currenttime", TimeDependence::Second),
     (b"mycurrenttime", TimeDependence::Second),
@@ -337,7 +337,7 @@ const TIME_DEPENDENT_ATTRIBUTES: [(&[u8], TimeDependence); 13] = [
     (b"retirementtimeremaining", TimeDependence::Retirement),
 ];
 
-/// What a name of a slot's ad is to the clock. Asked of every name that is looked up.
+/// Returns how a slot attribute depends on the clock. Called for every name that is looked up.
 fn time_dependence(name: &BStr) -> TimeDependence {
     if let Some((_, known)) =
         TIME_DEPENDENT_ATTRIBUTES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))
@@ -373,7 +373,7 @@ impl Observer for ChangePredictor {
     fn name_found(&self, name: &BStr, place: NameLocation) {
         let name = match (place, time_dependence(name)) {
             (NameLocation::Nowhere, name) => {
-                // What is counted stands in the ad from its first second on.
+                // A counted attribute appears in the ad in its first second.
                 if self.moving.get().is_some_and(|moving| moving.is_counting(name)) {
                     self.note_change_within(1);
                 }
@@ -384,7 +384,7 @@ impl Observer for ChangePredictor {
         let mut frames = self.frames.borrow_mut();
         match frames.last_mut() {
             Some(frame) => frame.name = Some((name, self.lines.borrow().len() - frame.from)),
-            // An attribute that is asked for by its name.
+            // An attribute that is looked up directly by name.
             None => drop(frames),
         }
     }
@@ -403,7 +403,7 @@ impl Observer for ChangePredictor {
         if !self.frames.borrow().is_empty() {
             lines.push(line);
         } else if !line.is_constant() {
-            // The answer itself moves: it is another in a second.
+            // The result itself changes every second.
             self.note_change_within(1);
         }
     }
@@ -438,7 +438,7 @@ mod tests {
         ad.set("KeyboardIdle", now - 900);
         ad.set("JobStart", 950);
         ad.set("ClockMin", now.rem_euclid(86_400) / 60);
-        // Counted from 1000 on, and not there before the first second of it.
+        // Counted from 1000 on, and absent before its first second.
         if now > 1000 {
             ad.set("TotalJobRunTime", now - 1000);
         }
@@ -459,7 +459,7 @@ mod tests {
         }
     }
 
-    /// What the watch promises is looked at in every second: the value is the same before, whatever comes then.
+    /// Checks each prediction every second: the value must not change before the predicted time.
     #[test]
     fn no_value_changes_before_its_time() {
         let texts = [
@@ -511,7 +511,7 @@ mod tests {
                 now = until;
             }
             if let Some(changes) = changes {
-                // Seen in time, and with few looks.
+                // The change is found in time, with few evaluations.
                 assert!(first.is_none_or(|first| first == changes), "{text}: {first:?}");
                 assert!(looks < 20, "{text}: {looks} looks");
             }

@@ -1,54 +1,53 @@
-//! What negotiators, schedds and shadows can ask of a slot.
+//! Commands of negotiators, schedds and shadows for a slot.
 
 use bstr::BString;
 
 use htc_classad::ClassAd;
 
-/// What is asked of a slot.
+/// Command for a slot.
 #[derive(Clone, Debug)]
 pub enum ClaimCommand {
-    /// The negotiator has given the slot to somebody who will claim it (MATCH_INFO).
+    /// The negotiator has matched the slot to a schedd that will claim it (MATCH_INFO).
     Match,
-    /// A schedd wants the slot, or a dynamic one carved from it (REQUEST_CLAIM). A claimed slot changes hands when RANK does not
-    /// speak against it.
+    /// A schedd claims the slot, or a dynamic slot carved out of it (REQUEST_CLAIM). The claim of a claimed slot is preempted
+    /// if RANK permits.
     Request(Box<ClaimRequest>),
-    /// A shadow wants its job run (ACTIVATE_CLAIM).
+    /// A shadow starts its job (ACTIVATE_CLAIM).
     Activate(Box<ClassAd>),
-    /// The claimer is alive (ALIVE): the lease begins anew.
+    /// The claimer is alive (ALIVE): the lease is renewed.
     Alive,
-    /// The job is to end, or has ended; the claim stays (DEACTIVATE_CLAIM and its forms).
+    /// The job is to end, or has ended; the claim is kept (DEACTIVATE_CLAIM and its forms).
     Deactivate(Deactivation),
-    /// The claim is given back (RELEASE_CLAIM).
+    /// The claim is released (RELEASE_CLAIM).
     Release {
-        /// Whether the claim that waits is meant.
+        /// True for the waiting claim.
         waiting: bool,
     },
 }
 
-/// Who claims, for which job.
+/// Claim request of a schedd for a job.
 #[derive(Clone, Debug)]
 pub struct ClaimRequest {
-    /// The job as the schedd shows it.
+    /// The job ad that the schedd sends.
     pub job: ClassAd,
-    /// Seconds without a word from the claimer after which an idle claim ends: the alive interval times
-    /// MAX_CLAIM_ALIVES_MISSED; 0 for those of the configuration. An activated claim has the job's JobLeaseDuration, where it has
-    /// one.
+    /// Lease in seconds: an idle claim ends after this time without an alive message, which is the alive interval times
+    /// MAX_CLAIM_ALIVES_MISSED; 0 for the configured values. After activation, the job's JobLeaseDuration applies if set.
     pub lease: i64,
     /// Name of the schedd; may be empty.
     pub schedd: BString,
-    /// The machine it asks from; may be empty.
+    /// Host of the schedd; may be empty.
     pub host: BString,
-    /// Of a partitionable slot: ids of the dynamic slots that have to make room at once (ALLOW_PSLOT_PREEMPTION of the negotiator).
+    /// Ids of dynamic slots to preempt at once, for a partitionable slot (ALLOW_PSLOT_PREEMPTION of the negotiator).
     pub preempts: Vec<String>,
 }
 
 /// How the job under a claim ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deactivation {
-    /// DEACTIVATE_CLAIM: it is asked to leave.
+    /// DEACTIVATE_CLAIM: the job is soft-killed.
     Graceful,
-    /// DEACTIVATE_CLAIM_FORCIBLY: it is killed.
+    /// DEACTIVATE_CLAIM_FORCIBLY: the job is hard-killed.
     Forcibly,
-    /// DEACTIVATE_CLAIM_JOB_DONE: it has ended by itself.
+    /// DEACTIVATE_CLAIM_JOB_DONE: the job has ended by itself.
     JobDone,
 }

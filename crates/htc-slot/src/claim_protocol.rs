@@ -1,7 +1,7 @@
-//! What negotiators, schedds and shadows ask of a slot: a match, a claim, its activation and its end (`command.cpp`).
+//! Claim protocol of negotiators, schedds and shadows: match, claim, activation and release (`command.cpp`).
 //!
-//! Whoever asks names the slot; which of its claims is meant follows from the slot's state, as the ids do that the
-//! reference compares. A refusal changes nothing but what the reference's `abort_claim` does, and is told.
+//! A command names the slot; the slot's state determines which of its claims is meant, as the claim ids do in the reference. A
+//! refusal is reported and has no effect other than that of the reference's `abort_claim`.
 
 use super::claim_command::{ClaimCommand, ClaimRequest, Deactivation};
 use super::device_choice::{check_devices, check_undivided_slot_devices};
@@ -19,11 +19,11 @@ use htc_base::quirks::Quirk;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::ClassAd;
 
-/// Claims are refused when draining ends within so many seconds.
+/// Claims are refused if draining ends within this time.
 const DRAIN_END_MARGIN_SECONDS: i64 = 20;
 
 impl ExecutionPoint {
-    /// Does what is asked of the slot with this id.
+    /// Executes a command for the slot with this id.
     pub(super) fn handle_claim_command(&mut self, id: &str, command: ClaimCommand) {
         let key = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id)).map(|slot| slot.key);
         let Some(key) = key else {
@@ -46,7 +46,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// The starter of a job with a shadow has told how it ended, and cleans up (`Claim::receiveJobClassAdUpdate`).
+    /// Handles the final update of a job with a shadow: its starter cleans up (`Claim::receiveJobClassAdUpdate`).
     pub(super) fn handle_final_update(slot: &mut Slot, core: &mut ExecutionPointState) {
         let runs = matches!(slot.activity, Activity::Busy | Activity::Retiring | Activity::Suspended);
         if slot.state == SlotState::Claimed && runs {
@@ -103,8 +103,8 @@ impl ExecutionPoint {
 }
 
 impl ExecutionPoint {
-    /// Kills the claims of dynamic slots and gives what they had back to their parent at once, before they are gone (`command.cpp`,
-    /// request_claim: "sloppy, but mostly works").
+    /// Kills the claims of dynamic slots and returns their resources to the parent at once, before the slots are removed
+    /// (`command.cpp`, request_claim: "sloppy, but mostly works").
     fn preempt_dynamic_slots(&mut self, parent: SlotKey, ids: &[String]) -> Result<(), String> {
         let mut keys = Vec::new();
         for id in ids {
@@ -140,10 +140,10 @@ impl ExecutionPoint {
 }
 
 impl Slot {
-    /// What a starter tells of its job (`Claim::receiveJobClassAdUpdate`).
+    /// Applies a starter's update of its job ad (`Claim::receiveJobClassAdUpdate`).
     pub(super) fn update_job_ad(&mut self, core: &mut ExecutionPointState, changes: &ClassAd) {
         let Some(claim) = &mut self.current_claim else { return };
-        // The manual's own PREEMPT asks for MemoryUsage.
+        // The manual's own PREEMPT example refers to MemoryUsage.
         if claim.kind == ClaimKind::Fetched && core.decide(Quirk::FetchedUsageUnseen) {
             return;
         }
@@ -170,7 +170,7 @@ impl Slot {
         (near_end && !self.is_accepting_while_draining(core)).then_some("the slot is drained")
     }
 
-    /// Whether the slot's Requirements hold for the job (`willingToRun`); undefined is no.
+    /// Checks that the slot's Requirements are true for the job (`willingToRun`); undefined is a refusal.
     pub(super) fn check_willing_to_run(
         &mut self,
         core: &ExecutionPointState,
@@ -189,7 +189,7 @@ impl Slot {
         }
     }
 
-    /// The same for a claim of a slot that does not split, whose cards have to be good enough as well.
+    /// Checks in addition that the devices of a slot that is not split match the job.
     fn check_willing_to_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -199,7 +199,7 @@ impl Slot {
         self.check_devices(core, job)
     }
 
-    /// Whether a slot that does not split takes the job as far as its cards go.
+    /// Checks that the devices of a slot that is not split match the job.
     pub(super) fn check_devices(
         &self,
         core: &mut ExecutionPointState,
@@ -214,14 +214,14 @@ impl Slot {
         }
     }
 
-    /// MATCH_INFO: the slot waits for the claimer, at most MATCH_TIMEOUT.
+    /// MATCH_INFO: waits for the claim request, at most MATCH_TIMEOUT.
     fn handle_match(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Owner | SlotState::Unclaimed => {
                 self.match_expiry = Some(core.alarm(core.settings.match_timeout));
                 self.change_state(core, SlotState::Matched, Activity::Idle, "matched");
             }
-            // Somebody who may take over has been found: nobody else is wanted.
+            // A preempting claimer has been found: no other match is wanted.
             SlotState::Claimed => self.set_unavailable(None),
             SlotState::Backfill => {
                 self.match_expiry = Some(core.alarm(core.settings.match_timeout));
@@ -233,7 +233,7 @@ impl Slot {
         }
     }
 
-    /// Nobody has claimed what was matched (`match_timed_out`).
+    /// Handles a match that was not claimed in time (`match_timed_out`).
     pub(super) fn handle_match_timeout(&mut self, core: &mut ExecutionPointState) {
         self.match_expiry = None;
         if self.state == SlotState::Matched {
@@ -241,7 +241,7 @@ impl Slot {
         }
     }
 
-    /// A request that came to nothing (`abort_claim`).
+    /// Aborts a failed claim request (`abort_claim`).
     fn abort_claim(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Claimed | SlotState::Owner => {}
@@ -252,7 +252,7 @@ impl Slot {
         }
     }
 
-    /// The slot is the claimer's (`accept_request_claim`).
+    /// Gives the slot to the claimer (`accept_request_claim`).
     fn accept_claim(&mut self, core: &mut ExecutionPointState, request: ClaimRequest, rank: f64) {
         let world = core.world.clone();
         let world = FrozenClockWorld { world: &*world, now: core.now };
@@ -272,7 +272,7 @@ impl Slot {
         }
     }
 
-    /// A claim that is to take over waits for the end of the present one, if RANK does not speak against it.
+    /// Queues a claim that waits for the end of the current one, unless its rank is too low.
     fn queue_waiting_claim(&mut self, core: &mut ExecutionPointState, request: ClaimRequest, rank: f64) {
         let present = self.current_claim.as_ref().map_or(0.0, |claim| claim.rank);
         let waiting = self.waiting_claim.as_ref().filter(|claim| claim.job.is_some()).map(|claim| claim.rank);
@@ -299,7 +299,7 @@ impl Slot {
         self.evaluate_policy(core);
     }
 
-    /// ACTIVATE_CLAIM: a starter is asked for, if slot and job still fit.
+    /// ACTIVATE_CLAIM: requests a starter, if slot and job still match.
     fn activate_claim(&mut self, core: &mut ExecutionPointState, job: ClassAd) {
         let requested = self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested);
         let idle = (self.state, self.activity) == (SlotState::Claimed, Activity::Idle);
@@ -367,7 +367,7 @@ impl Slot {
         }
     }
 
-    /// The claim ends softly (`release_claim`).
+    /// Releases the claim gracefully (`release_claim`).
     fn release_claim(&mut self, core: &mut ExecutionPointState, why: VacateReason) {
         match (self.state, self.activity) {
             (SlotState::Claimed, Activity::Cleaning) => {
@@ -409,7 +409,7 @@ impl Slot {
 }
 
 impl SlotNotice {
-    /// Why a [`ClaimCommand`], a drain or a suspension was refused, if that is told.
+    /// Returns why a [`ClaimCommand`], a drain or a suspension was refused, if this notice reports such a refusal.
     pub fn refusal_text(&self) -> Option<&str> {
         let SlotNotice::Warning { text, .. } = self else { return None };
         let refuses = [
@@ -426,7 +426,7 @@ impl SlotNotice {
 }
 
 impl Slot {
-    /// Whether a claim waits that may take over. One made for fetched work does only by the manual.
+    /// True if a waiting claim may preempt the current one. A claim for fetched work does so only according to the manual.
     pub(super) fn has_better_claim(&self, core: &mut ExecutionPointState) -> bool {
         self.waiting_claim.as_ref().is_some_and(|claim| claim.job.is_some())
             && (self.waiting_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Requested)

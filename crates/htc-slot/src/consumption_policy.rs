@@ -1,4 +1,4 @@
-//! Consumption policies: what a job takes from a partitionable slot is what `CONSUMPTION_<Resource>` says, whatever it asks for
+//! Consumption policies: `CONSUMPTION_<Resource>` determines what a job gets from a partitionable slot, instead of its requests
 //! (`consumption_policy.cpp`).
 
 use super::resources::{CustomResource, ResourceAmounts};
@@ -6,12 +6,12 @@ use super::slot::Slot;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value};
 
-/// Least part of a processor that a dynamic slot gets.
+/// Minimum share of a processor for a dynamic slot.
 const MIN_DYNAMIC_SLOT_CPUS: f64 = 1.0 / 128.0;
 
 impl Slot {
-    /// The job as a dynamic slot with this ad looks at it: its requests are what it takes; what it asked for stands in `_cp_orig_`
-    /// (`cp_override_requested`).
+    /// Returns the job as a dynamic slot with this ad sees it: its requests are replaced by what it consumes, and kept in
+    /// `_cp_orig_` attributes (`cp_override_requested`).
     pub(super) fn job_with_consumption(
         &self,
         live: &ClassAd,
@@ -38,7 +38,7 @@ impl Slot {
         ["Cpus", "Memory", "Disk"].map(str::to_owned).into_iter().chain(tags).collect()
     }
 
-    /// What a dynamic slot for the job gets.
+    /// Returns the resources of a dynamic slot for the job.
     pub(super) fn consumption_amounts(
         &self,
         job: &ClassAd,
@@ -72,11 +72,11 @@ impl Slot {
     }
 }
 
-/// Consumption<Asset> of the slot for a job; a request that is missing counts as 0 (`cp_compute_consumption`).
+/// Evaluates Consumption<Asset> of the slot for a job; a missing request counts as 0 (`cp_compute_consumption`).
 fn evaluate_consumption(live: &ClassAd, job: &ClassAd, asset: &str, world: &dyn World) -> Option<f64> {
     let request = format!("Request{asset}");
     let mut job = job.clone();
-    // What a schedd put in comes before what the job says.
+    // A request edited by the schedd takes precedence.
     if let Some(edited) = job.get(format!("_condor_{request}").as_str()) {
         job.insert(request.as_str(), edited);
     }

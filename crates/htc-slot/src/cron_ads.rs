@@ -1,7 +1,7 @@
-//! What cron jobs have published, and what becomes of it in the slots' ads.
+//! Ads published by cron jobs, and how they are merged into the slot ads.
 //!
 //! Reference: `startd_cron_job.cpp` (Publish), `startd_named_classad.cpp` (Aggregate, AggregateFrom, reset_monitor,
-//! unset_monitor), `startd_named_classad_list.cpp` (Publish), `Resource.cpp` (process_update_ad); recorded in s29, p82, p83.
+//! unset_monitor), `startd_named_classad_list.cpp` (Publish), `Resource.cpp` (process_update_ad).
 
 use bstr::{BString, ByteSlice};
 
@@ -17,7 +17,7 @@ use htc_hook::hook_output::BadOutputLine;
 
 const RESET_START_OF_JOB: &str = "ResetStartOfJob";
 
-/// One ad of a job, in the order of registration: each job has one of its own name from the beginning, and one for each tag.
+/// One ad of a job, in order of registration: each job has one of its own name from the start, and one for each tag.
 #[derive(Clone, Debug)]
 struct NamedAd {
     name: BString,
@@ -25,7 +25,7 @@ struct NamedAd {
     ad: Option<ClassAd>,
 }
 
-/// What a job is to its ads.
+/// Settings of a job that apply to its ads.
 #[derive(Clone, Debug)]
 struct CronAdOwner {
     name: BString,
@@ -33,35 +33,35 @@ struct CronAdOwner {
     metrics: Vec<Metric>,
 }
 
-/// What a block has done.
+/// Result of publishing one block of output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CronPublication {
     /// `<JOB>` or `<JOB>.<tag>`.
     pub name: BString,
-    /// How many attributes it has; `None`: no line was good, so that nothing is published.
+    /// Number of its attributes, or `None` if no line was valid, so that nothing was published.
     pub attributes: Option<usize>,
-    /// Lines that are no attributes; the others count.
+    /// Lines that are not valid attributes; the other lines are used.
     pub bad_lines: Vec<BadOutputLine>,
-    /// Whether the collector is told at once. Policy sees the values at once in any case.
+    /// True if the collector is updated at once. Policy sees the values at once in any case.
     pub updates_collector: bool,
-    /// What `update` behind the dash says.
+    /// Value of `update` after the dash, or `None`.
     pub update_request: Option<bool>,
-    /// Words behind the dash that mean nothing.
+    /// Words after the dash that have no meaning.
     pub ignored: Vec<BString>,
 }
 
-/// What one ad does to one slot.
+/// Decision about merging one ad into one slot ad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronMerge<'a> {
-    /// The ad.
+    /// Name of the ad.
     pub name: &'a BString,
-    /// Whether it is for the slot.
+    /// True if the ad is merged into the slot ad.
     pub is_merged: bool,
-    /// The rule that decided: SLOTS, an attribute, or that there is none.
+    /// The rule that decided: SLOTS, an attribute, or the absence of both.
     pub rule: &'static str,
 }
 
-/// The ads of all cron jobs of a startd.
+/// Ads of all cron jobs of a startd.
 #[derive(Clone, Debug)]
 pub struct CronAds {
     owners: Vec<CronAdOwner>,
@@ -70,12 +70,12 @@ pub struct CronAds {
 }
 
 impl CronAds {
-    /// Whether nothing was published.
+    /// True if nothing was published.
     pub(super) fn is_empty(&self) -> bool {
         self.ads.is_empty()
     }
 
-    /// All that is published, in whichever slot, as one ad.
+    /// Returns everything published for any slot, as one ad.
     pub fn merged_ad(&self) -> ClassAd {
         let mut all = ClassAd::new();
         for (_, ad, owner) in self.published_ads() {
@@ -87,13 +87,13 @@ impl CronAds {
         all
     }
 
-    /// None.
+    /// Creates an empty set.
     pub fn new(quirks: QuirkMode) -> Self {
         CronAds { owners: Vec::new(), ads: Vec::new(), quirks }
     }
 
-    /// Takes on the jobs as (re)configured. Those that are new get their ad, in the order of the list; SLOTS and METRICS of
-    /// the others count from now on.
+    /// Applies the (re)configured jobs. New jobs get their ad, in configured order; SLOTS and METRICS of known jobs are
+    /// updated.
     pub fn configure<'a>(&mut self, jobs: impl IntoIterator<Item = &'a CronJob>) {
         for job in jobs {
             let owner = CronAdOwner {
@@ -111,13 +111,13 @@ impl CronAds {
         }
     }
 
-    /// A job is gone, and its ads with it.
+    /// Removes a job and its ads.
     pub fn drop_job(&mut self, name: &[u8]) {
         self.ads.retain(|named| named.job != name);
         self.owners.retain(|owner| owner.name != name);
     }
 
-    /// Takes a block in that a job has printed.
+    /// Publishes a block of a job's output.
     pub fn publish(
         &mut self,
         job: &CronJob,
@@ -160,7 +160,7 @@ impl CronAds {
                 add_sample(&mut before, &ad, metrics);
                 before
             }
-            // The first sample of a monitor stands as it is.
+            // The first sample of a monitor is stored unchanged.
             _ => ad,
         });
         CronPublication {
@@ -173,7 +173,7 @@ impl CronAds {
         }
     }
 
-    /// The same for a job of the schedd: whatever stands behind a dash, each block takes the place of the one before.
+    /// Publishes a block of a schedd job: the words after the dash are ignored, and each block replaces the previous one.
     pub fn publish_untagged(
         &mut self,
         job: &CronJob,
@@ -188,7 +188,7 @@ impl CronAds {
         CronPublication { name: job.name.clone(), attributes, bad_lines: bad, ..CronPublication::default() }
     }
 
-    /// Merges all ads into the schedd's, in the order of their names.
+    /// Merges all ads into the schedd's ad, in order of their names.
     pub fn merge_into_schedd(&self, schedd: &mut ClassAd) -> Vec<CronMerge<'_>> {
         let mut published: Vec<_> = self.published_ads().collect();
         published.sort_by(|one, other| one.0.name.cmp(&other.0.name));
@@ -201,7 +201,7 @@ impl CronAds {
             .collect()
     }
 
-    /// Merges all ads into a slot's, resource monitors last, and says what was done with each.
+    /// Merges all ads into a slot ad, resource monitors last, and returns the decision about each ad.
     pub fn merge_into(&self, slot: &mut ClassAd, world: &dyn World) -> Vec<CronMerge<'_>> {
         let mut told = Vec::new();
         let mut accumulator = ClassAd::new();
@@ -223,7 +223,7 @@ impl CronAds {
         told
     }
 
-    /// A job begins in the slot: its part of what monitors measure is counted from the next sample on.
+    /// Starts the accounting of a job in the slot: its share of the monitored usage is counted from the next sample on.
     pub fn begin_job_usage(&mut self, slot: &ClassAd, world: &dyn World) {
         self.update_monitor_ads(slot, world, |ad, metrics| {
             let mut changed = ClassAd::new();
@@ -241,7 +241,7 @@ impl CronAds {
         });
     }
 
-    /// The job in the slot is over: what was its own goes.
+    /// Ends the accounting of the job in the slot: its usage attributes are removed.
     pub fn end_job_usage(&mut self, slot: &ClassAd, world: &dyn World) {
         self.update_monitor_ads(slot, world, |ad, metrics| {
             for metric in metrics {
@@ -286,7 +286,7 @@ impl CronAds {
     }
 }
 
-/// Whether anything but `stamp` differs.
+/// True if any attribute other than `stamp` differs.
 fn is_changed(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
     let without = |ad: &ClassAd| {
         let mut ad = ad.clone();
@@ -296,7 +296,7 @@ fn is_changed(old: &ClassAd, new: &ClassAd, stamp: &[u8]) -> bool {
     long::print(&without(old)) != long::print(&without(new))
 }
 
-/// The number that an attribute is by itself; expressions over other attributes are none.
+/// Returns the literal number of an attribute; `None` for an expression over other attributes.
 fn literal_number(ad: &ClassAd, name: &[u8]) -> Option<f64> {
     match ad.literal(name)? {
         Value::Int(value) => Some(value as f64),
@@ -313,11 +313,11 @@ fn copy_attribute(to: &mut ClassAd, name: &str, from: &ClassAd, source: &str) {
     }
 }
 
-/// Takes a new sample of a monitor into its ad (`AggregateFrom`).
+/// Adds a new sample to the ad of a monitor (`AggregateFrom`).
 fn add_sample(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
     if ad.literal(RESET_START_OF_JOB) == Some(Value::Bool(true)) {
         ad.remove(RESET_START_OF_JOB);
-        // The job is charged for whole intervals only: it begins with the last sample before this one.
+        // A job is charged for whole intervals only: it begins with the last sample before this one.
         let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {
             let Some(uptime) = name.strip_prefix(b"StartOfJob") else { continue };
@@ -339,7 +339,7 @@ fn add_sample(ad: &mut ClassAd, sample: &ClassAd, metrics: &[Metric]) {
     aggregate_metrics(ad, sample, metrics);
 }
 
-/// Puts a monitor's ad together with others (`Aggregate`).
+/// Aggregates a monitor's ad with others (`Aggregate`).
 fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
     for (name, value) in from.sorted() {
         let Some(metric) = metrics.iter().find(|metric| metric.attribute() == name) else {
@@ -376,8 +376,8 @@ fn aggregate_metrics(to: &mut ClassAd, from: &ClassAd, metrics: &[Metric]) {
     }
 }
 
-/// What the slot's ad says of monitored resources when it is sent (`process_update_ad`): what policy reasons with becomes
-/// averages and peaks. `running` is how long the startd has run, in seconds; `keeps_seconds` is ADVERTISE_CMR_UPTIME_SECONDS.
+/// Converts the usage of monitored resources to averages and peaks when the slot ad is sent (`process_update_ad`); policy uses
+/// the raw values. `running` is the startd's uptime in seconds; `keeps_seconds` is ADVERTISE_CMR_UPTIME_SECONDS.
 pub fn convert_usage_for_sending(ad: &mut ClassAd, running: i64, keeps_seconds: bool, world: &dyn World) {
     let names: Vec<BString> = ad.sorted().into_iter().map(|(name, _)| name.to_owned()).collect();
     let mut gone: Vec<BString> = Vec::new();
@@ -455,7 +455,7 @@ mod tests {
         ad
     }
 
-    /// The example of the manual, as recorded in p82b: the record without a name comes first, whenever it was printed.
+    /// The manual's example: the record without a tag comes first, whenever it was printed.
     #[test]
     fn records_with_a_tag_win_over_the_one_without() {
         let man = job("MAN", &[]);
@@ -491,7 +491,7 @@ mod tests {
         assert_eq!(updates(&mut ads, 4, "no line\n"), [false]);
     }
 
-    /// The monitor of p83, second by second: what its slots sent after 5 s, and 4 s after a job began in slot1_1.
+    /// Values measured with 25.14, second by second: the slot ads sent after 5 s, and 4 s after a job began in slot1_1.
     #[test]
     fn monitors_count_sums_and_peaks_since_the_start_and_of_the_job() {
         let world = RealWorld::new();

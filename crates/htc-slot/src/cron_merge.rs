@@ -1,4 +1,4 @@
-//! Into which slots the ad of a cron job is merged, and how.
+//! Merging the ads of cron jobs into slot ads: target slots and rules.
 //!
 //! Reference: `startd_named_classad.cpp` (ShouldMergeInto), `startd_named_classad_list.cpp` (Publish).
 
@@ -9,10 +9,10 @@ use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
-/// Attributes that aim an ad and are never merged themselves.
+/// Attributes that select the target slots and are never merged.
 const TARGETING_ATTRIBUTES: [&str; 5] = ["Name", "SlotID", "SlotMergeConstraint", "SlotName", "SlotTypeID"];
 
-/// Whether the ad of a cron job is for a slot, and by which rule. `slots` is the job's SLOTS list; a dynamic slot counts as
+/// Decides if the ad of a cron job is for a slot, and by which rule. `slots` is the job's SLOTS list; a dynamic slot counts as
 /// its parent.
 pub fn decide_merge(
     ad: &ClassAd,
@@ -50,7 +50,7 @@ pub fn decide_merge(
     (true, "no rule")
 }
 
-/// Puts the attributes of a cron job's ad into a slot's.
+/// Merges the attributes of a cron job's ad into a slot ad.
 pub fn merge_cron_ad(ad: &ClassAd, slot: &mut ClassAd) {
     for (name, value) in ad.sorted() {
         if !TARGETING_ATTRIBUTES.iter().any(|aim| caseless::eq(aim.as_bytes(), name.as_bytes())) {

@@ -1,9 +1,9 @@
-//! When cron jobs are started, signalled and started again.
+//! Schedule of cron jobs: when they are started, signalled and restarted.
 //!
-//! The machine of one cron manager: it is given the jobs as configured, what time it is, and what became of its runs, and
-//! says what to start and whom to signal. It knows no process; runs have numbers.
+//! State machine of one cron manager: its inputs are the configured jobs, the time, and the results of runs; its outputs are
+//! jobs to start and runs to signal. Runs are numbers, not processes.
 //!
-//! Reference: `cron_job.cpp`, `cron_job_mgr.cpp`, `cron_job_list.cpp`; recorded in p80, p81, p83.
+//! Reference: `cron_job.cpp`, `cron_job_mgr.cpp`, `cron_job_list.cpp`.
 
 use std::time::Duration;
 
@@ -16,49 +16,48 @@ use htc_hook::cron_job::{CronJob, CronMode};
 const SIGHUP: i32 = 1;
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
-/// From SIGTERM to SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const TERM_TO_KILL_DELAY: Duration = Duration::from_secs(1);
 
-/// One run of a job.
+/// Id of one run of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CronRunId(pub u64);
 
-/// What happens to a cron manager.
+/// Input of a cron manager.
 #[derive(Clone, Debug)]
 pub enum CronEvent {
-    /// The configuration was read, for the first time or again: all jobs that are listed and usable, in order, and
-    /// MAX_JOB_LOAD.
+    /// The configuration was read: all jobs that are listed and valid, in order, and MAX_JOB_LOAD.
     Configured {
         /// The jobs.
         jobs: Vec<CronJob>,
-        /// The load that running jobs may make together.
+        /// Maximum total load of running jobs.
         max_load: f64,
     },
     /// Time has passed.
     Tick,
-    /// Conditions may have changed: benchmarks ended.
+    /// Conditions may have changed because benchmarks have ended.
     ConditionsChanged,
-    /// All jobs that are run on demand are to run.
+    /// All jobs with mode OnDemand are to run.
     RunOnDemand,
-    /// A run that was to start could not.
+    /// A run could not be started.
     StartFailed(CronRunId),
     /// A run has completed a block of output.
     Published(CronRunId),
-    /// A run has ended, however. Its last block was reported before.
+    /// A run has ended, in any way. Its last block was reported before.
     Ended(CronRunId),
-    /// The daemon ends: nothing starts any more.
+    /// The daemon shuts down: no job is started any more.
     ShutDown {
-        /// SIGKILL rather than SIGTERM.
+        /// True for SIGKILL, false for SIGTERM.
         fast: bool,
     },
 }
 
-/// What a cron manager wants.
+/// Output of a cron manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CronAction {
     /// Start the job of that name as this run. It counts as running from now on.
     Start {
-        /// The job; [`CronSchedule::job`] has it.
+        /// Name of the job; see [`CronSchedule::job`].
         name: BString,
         /// The run.
         run: CronRunId,
@@ -70,36 +69,36 @@ pub enum CronAction {
         /// The signal.
         signal: i32,
     },
-    /// The job is gone, or begins anew in another mode: its ads go.
+    /// The job was removed, or restarts in another mode: its ads are to be removed.
     Dropped {
         /// The job.
         name: BString,
     },
-    /// Something worth a line in a log.
+    /// Report something in the log.
     Note(CronNote),
 }
 
-/// What a log tells of cron jobs.
+/// Log messages about cron jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CronNote {
-    /// The job is due and its former run has not ended; with KILL that is ended.
+    /// The job is due and its previous run has not ended; with KILL, that run is ended.
     StillRunning {
         /// The job.
         name: BString,
     },
-    /// The job waits: the load would be too high, its CONDITION does not hold, or benchmarks run.
+    /// The job waits because the load would be too high, its CONDITION is not true, or benchmarks run.
     Waiting {
         /// The job.
         name: BString,
-        /// Whether it is the load that does not permit it.
+        /// True if it waits because of the load.
         for_load: bool,
     },
-    /// JOB_LOAD alone is above MAX_JOB_LOAD: it never starts. The reference says nothing.
+    /// JOB_LOAD alone is above MAX_JOB_LOAD: the job never starts. The reference does not report this.
     NeverFits {
         /// The job.
         name: BString,
     },
-    /// RECONFIG: no SIGHUP before the first output.
+    /// RECONFIG: no SIGHUP is sent before the first output.
     HangUpTooEarly {
         /// The job.
         name: BString,
@@ -128,7 +127,7 @@ struct ScheduledJob {
     old_period: i64,
     state: CronJobState,
     run: Option<CronRunId>,
-    /// Runs that RECONFIG_RERUN of the reference has lost track of.
+    /// Runs that the reference loses track of with RECONFIG_RERUN.
     lost_runs: Vec<CronRunId>,
     runs: u64,
     failures: u64,
@@ -137,9 +136,9 @@ struct ScheduledJob {
     last_end: Option<MonotonicTime>,
     timer: Option<CronTimer>,
     kill_at: Option<MonotonicTime>,
-    /// The load it makes at present.
+    /// Its current load.
     load: f64,
-    /// To be run again as soon as the present run has ended.
+    /// True to run again as soon as the current run has ended.
     rerun: bool,
     reported_waiting: bool,
 }
@@ -154,17 +153,17 @@ impl ScheduledJob {
     }
 }
 
-/// Whether something outside permits a job to start now: its CONDITION, and that no benchmark runs.
+/// Condition for a job to start now: its CONDITION is true and no benchmark runs.
 pub type StartCondition<'a> = dyn Fn(&CronJob) -> bool + 'a;
 
-/// The cron jobs of one manager.
+/// Cron jobs of one manager.
 #[derive(Clone, Debug)]
 pub struct CronSchedule {
     entries: Vec<ScheduledJob>,
     max_load: f64,
     next_run: u64,
     stopping: bool,
-    /// Whether a start that has failed is the last of a job that is not periodic.
+    /// Decides if a job that is not periodic is never tried again after a failed start.
     failed_start: QuirkDecision,
     quirks: QuirkMode,
 }
@@ -174,7 +173,7 @@ fn period_duration(period: i64) -> Duration {
 }
 
 impl CronSchedule {
-    /// A manager without jobs.
+    /// Creates a manager without jobs.
     pub fn new(quirks: QuirkMode) -> Self {
         let failed_start = quirks.decide(Quirk::CronFailedStartFinal);
         CronSchedule {
@@ -187,12 +186,12 @@ impl CronSchedule {
         }
     }
 
-    /// Whether a start that has failed is the last of a job that is not periodic.
+    /// Decides if a job that is not periodic is never tried again after a failed start.
     pub fn failed_start_decision(&self) -> QuirkDecision {
         self.failed_start
     }
 
-    /// Takes an event in and says what is to be done, in order.
+    /// Processes an event and returns the actions to take, in order.
     pub fn step(
         &mut self,
         now: ClockReading,
@@ -235,29 +234,29 @@ impl CronSchedule {
         out
     }
 
-    /// When time must pass on again.
+    /// Returns when the next `Tick` is due, or `None`.
     pub fn next_wake(&self) -> Option<MonotonicTime> {
         let timers =
             self.entries.iter().filter(|_| !self.stopping).filter_map(|entry| Some(entry.timer?.due));
         timers.chain(self.entries.iter().filter_map(|entry| entry.kill_at)).min()
     }
 
-    /// The jobs, in the order of the list.
+    /// Returns the jobs, in configured order.
     pub fn jobs(&self) -> impl Iterator<Item = &CronJob> {
         self.entries.iter().map(|entry| &entry.job)
     }
 
-    /// The job of that name.
+    /// Returns the job of that name.
     pub fn job(&self, name: &[u8]) -> Option<&CronJob> {
         self.jobs().find(|job| job.name == name)
     }
 
-    /// The job whose run that is.
+    /// Returns the job that a run belongs to.
     pub fn job_of(&self, run: CronRunId) -> Option<&CronJob> {
         self.entries.iter().find(|entry| entry.owns_run(run)).map(|entry| &entry.job)
     }
 
-    /// Whether the job of that run was ended by KILL, and begins anew as soon as it has.
+    /// True if the job of that run was ended by KILL, and restarts as soon as the run has ended.
     pub fn will_restart(&self, run: CronRunId) -> bool {
         let told =
             |entry: &&ScheduledJob| matches!(entry.state, CronJobState::TermSent | CronJobState::KillSent);
@@ -265,12 +264,12 @@ impl CronSchedule {
         !self.stopping && entry.is_some_and(|entry| entry.job.mode == CronMode::Periodic)
     }
 
-    /// Whether any runs or waits to run.
+    /// True if any job runs or waits to run.
     pub fn is_busy(&self) -> bool {
         self.entries.iter().any(|entry| entry.state != CronJobState::Idle)
     }
 
-    /// The load of all that run.
+    /// Returns the total load of all running jobs.
     pub fn running_load(&self) -> f64 {
         self.entries.iter().map(|entry| entry.load).sum()
     }
@@ -284,7 +283,7 @@ impl CronSchedule {
         out: &mut Vec<CronAction>,
     ) {
         self.max_load = max_load;
-        // Another mode makes another job of it.
+        // A job whose mode has changed is a new job.
         let same = |entry: &ScheduledJob| {
             jobs.iter().any(|job| job.name == entry.job.name && job.mode == entry.job.mode)
         };
@@ -316,10 +315,10 @@ impl CronSchedule {
         self.start_ready_jobs(now, may_start, out);
     }
 
-    /// What a reconfig means for one job (`CronJob::HandleReconfig`).
+    /// Applies a reconfiguration to one job (`CronJob::HandleReconfig`).
     fn reconfigure_job(&mut self, at: usize, now: MonotonicTime, out: &mut Vec<CronAction>) {
         let quirks = self.quirks;
-        // By the reference a new period counts where the job waits for the next start alone, and not for good.
+        // In the reference, a new period only applies to a job that waits for its next start, and not permanently.
         let stale = quirks.reproduces(Quirk::CronPeriodStale);
         let entry = &mut self.entries[at];
         if entry.job.rerun && entry.runs > 0 {
@@ -346,7 +345,7 @@ impl CronSchedule {
         let period = period_duration(entry.job.period);
         match entry.job.mode {
             CronMode::Periodic if entry.state == CronJobState::Idle => {
-                // The new period is waited for from the last start on; after that the reference keeps the old one.
+                // The next start is the last start plus the new period; the reference then continues with the old period.
                 let every =
                     if stale && entry.old_period > 0 { period_duration(entry.old_period) } else { period };
                 let due = entry.last_start.map(|last| last.plus(period)).filter(|due| *due >= now);
@@ -372,7 +371,7 @@ impl CronSchedule {
         }
     }
 
-    /// Starts what is ready, and what has never run (`CronJob::Schedule`).
+    /// Starts all jobs that are ready, and those that have never run (`CronJob::Schedule`).
     fn start_ready_jobs(
         &mut self,
         now: MonotonicTime,
@@ -420,7 +419,8 @@ impl CronSchedule {
         out.push(CronAction::Start { name: entry.job.name.clone(), run });
     }
 
-    /// Due by its period: a run that has not ended is skipped or, with KILL, ended (`CronJob::RunJob`).
+    /// Runs a job that is due: if its last run has not ended, this run is skipped or, with KILL, the last run is ended
+    /// (`CronJob::RunJob`).
     fn run_due_job(
         &mut self,
         at: usize,
@@ -468,7 +468,7 @@ impl CronSchedule {
             else {
                 continue;
             };
-            // As the reference's timers: the next period begins when the last one was noticed to be over.
+            // As with the reference's timers, the next period begins when the expiry of the last one is processed.
             self.entries[at].timer =
                 timer.every.map(|every| CronTimer { due: now.plus(every), every: Some(every) });
             match self.entries[at].job.mode {
@@ -491,7 +491,7 @@ impl CronSchedule {
         entry.runs -= 1;
         entry.failures += 1;
         if entry.job.mode == CronMode::WaitForExit && !self.failed_start.as_reference {
-            // A program that cannot be started is not tried in a tight loop.
+            // Avoids a tight loop of starting a program that cannot be started.
             let due = now.plus(period_duration(entry.job.period.max(1)));
             entry.timer = Some(CronTimer { due, every: None });
         }

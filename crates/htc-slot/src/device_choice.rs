@@ -1,4 +1,4 @@
-//! Which devices a job gets of those that a slot has free: such that the job's `Require<Tag>` holds for.
+//! Choice of devices for a job: free devices of a slot for which the job's `Require<Tag>` is true.
 
 use bstr::ByteSlice;
 
@@ -12,10 +12,10 @@ use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::world::{FrozenClockWorld, World};
 use htc_classad::{ClassAd, Context, Value};
 
-/// Of so many devices that do not fit the properties are shown.
+/// Maximum number of unfit devices whose properties are shown.
 const MAX_SHOWN_DEVICES: usize = 4;
 
-/// Whether a slot that does not split has the devices that a job asks for.
+/// Checks that a slot that is not split has the devices that a job requires.
 pub(super) fn check_devices(
     slot: &Slot,
     core: &ExecutionPointState,
@@ -32,7 +32,7 @@ pub(super) fn check_devices(
     choose_devices(&mut wanted, slot, core, job)
 }
 
-/// What it means to a slot that does not split whether it has the devices: 25.14 does not look at them.
+/// Checks the devices of a slot that is not split, unless 25.14 is reproduced, which does not check them.
 pub(super) fn check_undivided_slot_devices(
     has: impl FnOnce() -> Result<(), UnfitReason>,
     quirks: QuirkMode,
@@ -44,7 +44,7 @@ pub(super) fn check_undivided_slot_devices(
     }
 }
 
-/// Chooses devices of `parent` for the job, and binds them in `amounts`.
+/// Chooses devices of `parent` for the job, and assigns them in `amounts`.
 pub(super) fn choose_devices(
     amounts: &mut ResourceAmounts,
     parent: &Slot,
@@ -81,7 +81,7 @@ pub(super) fn choose_devices(
     Ok(())
 }
 
-/// The attribute in which a job says which devices of this resource it wants, and what it says there.
+/// Returns the name and value of the job attribute that constrains the devices of this resource.
 fn required_devices(tag: &str, job: &ClassAd, world: &dyn World) -> (String, DeviceConstraint) {
     let require = match tag {
         "GPUs" => "RequireGPUs".to_owned(),
@@ -96,7 +96,8 @@ fn too_few_devices_text(tag: &str, found: usize, count: usize) -> String {
     format!("Require{tag} holds for {found} of the {tag} that are free, and {count} are asked for")
 }
 
-/// Whether a slot that is known by its ad alone has the devices that a job asks for; how many it has was for its Requirements to say.
+/// Checks, by the slot ad alone, that a slot has the devices that a job requires; their number was already checked by
+/// Requirements.
 pub(super) fn check_devices_by_ad(
     slot: &ClassAd,
     job: &ClassAd,

@@ -1,4 +1,4 @@
-//! Instances of a custom resource that have names, GPUs above all: what is known of each, and which of them fit a
+//! Devices: instances of a custom resource that have ids, such as GPUs; their properties, and matching them against a
 //! constraint (`NonFungibleType`, `MachAttributes::DevIdMatches` and `ComputeDevProps` of `ResAttributes.cpp`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,51 +9,51 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{AttrName, ClassAd, Context, Dialect, Expr, Value};
 
-/// All instances of one resource that the machine has.
+/// All devices of one resource of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Devices {
-    /// Their ids in the order they were found in; one that was given twice stands twice.
+    /// Their ids in order of detection; an id may occur twice.
     pub ids: Vec<String>,
-    /// Those of them that were off line at the start: no slot has them.
+    /// Ids that were offline at the start: no slot has them.
     pub offline: BTreeSet<String>,
-    /// What is known of them, by id, without the id itself.
+    /// Their properties by id, without the id itself.
     pub properties: BTreeMap<String, ClassAd>,
-    /// Whether several slots may use one at a time (`SHARED_MACHINE_RESOURCE_<Tag>`).
+    /// True if several slots may use a device at the same time (`SHARED_MACHINE_RESOURCE_<Tag>`).
     pub shared: bool,
-    /// How properties of several stand in an ad.
+    /// How the properties of several devices are published.
     pub nesting: PropertyNesting,
 }
 
 /// How the properties of a slot's devices are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PropertyNesting {
-    /// An ad for each with all of them (VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS).
+    /// One ad per device with all properties (VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS).
     #[default]
     Verbose,
-    /// An ad for each with what they do not have in common (USE_NESTED_CUSTOM_RESOURCE_PROPS).
+    /// One ad per device with the properties that differ (USE_NESTED_CUSTOM_RESOURCE_PROPS).
     Differing,
-    /// Lists of what they do not have in common.
+    /// Lists of the properties that differ.
     Lists,
 }
 
-/// Which devices are wanted: `gpus=1:Capability >= 8` of a slot type, RequireGPUs of a job.
+/// Constraint on devices: `gpus=1:Capability >= 8` of a slot type, or RequireGPUs of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeviceConstraint {
-    /// Any.
+    /// Any device.
     None,
-    /// The one at this place in the machine's list, from 0.
+    /// The device at this index in the machine's list, from 0.
     Index(i64),
-    /// The one of this name, or what this is true for.
+    /// Devices with this id, or for which this expression is true.
     Expression(Expr),
 }
 
 impl DeviceConstraint {
-    /// Reads one; `None` when it is no expression.
+    /// Parses a constraint; `None` if it is not a valid expression.
     pub fn parse(text: &str) -> Option<Self> {
         Expr::parse_with(text.as_bytes(), Dialect::old_syntax()).ok().map(DeviceConstraint::from_expr)
     }
 
-    /// An expression as a constraint.
+    /// Converts an expression to a constraint.
     pub fn from_expr(expr: Expr) -> Self {
         match expr.as_literal() {
             Some(Value::Int(index)) => DeviceConstraint::Index(index),
@@ -61,7 +61,7 @@ impl DeviceConstraint {
         }
     }
 
-    /// RequireGPUs and its like, with what it says of the job itself put in (`fix_require_tag_expr`).
+    /// Converts RequireGPUs and similar attributes, replacing references to the job by their values (`fix_require_tag_expr`).
     pub fn from_job(expr: &Expr, job: &ClassAd, world: &dyn World) -> Self {
         use htc_classad::flatten::{FlattenResult, inline};
         let expr = expr.rescope(b"TARGET", None);
@@ -74,7 +74,7 @@ impl DeviceConstraint {
 }
 
 impl Devices {
-    /// Whether the device at `index` is one that is wanted.
+    /// True if the device at `index` matches the constraint.
     pub fn is_wanted(
         &self,
         index: usize,
@@ -94,7 +94,7 @@ impl Devices {
         match wanted {
             DeviceConstraint::None => true,
             DeviceConstraint::Index(number) => {
-                // Those off line at the start are not counted.
+                // Devices that were offline at the start are not counted.
                 let before = self.ids[..index].iter().filter(|id| !self.offline.contains(*id)).count();
                 usize::try_from(*number) == Ok(before)
                     || (quirks.reproduces(Quirk::DeviceIndexIsTruth)
@@ -107,7 +107,7 @@ impl Devices {
         }
     }
 
-    /// Puts what is known of these devices into the ad of the slot that has them.
+    /// Publishes the properties of these devices in the ad of their slot.
     pub fn publish_properties(&self, tag: &str, bound: &[usize], ad: &mut ClassAd) {
         let ids: Vec<&String> = bound.iter().filter_map(|index| self.ids.get(*index)).collect();
         let known: Vec<(&str, &ClassAd)> =
@@ -157,14 +157,14 @@ impl Devices {
         }
     }
 
-    /// `{ GPUs_GPU_aaaa1111,... }`: references to the ads of these devices.
+    /// Returns a list of references to the ads of these devices, such as `{ GPUs_GPU_aaaa1111,... }`.
     pub fn reference_list(&self, tag: &str, bound: &[usize]) -> Option<Expr> {
         let ids = bound.iter().filter_map(|index| self.ids.get(*index));
         let names: Vec<String> = ids.map(|id| attribute_name_part(&format!("{tag}_{id}"))).collect();
         Expr::parse(format!("{{ {} }}", names.join(",")).as_bytes()).ok()
     }
 
-    /// The names of these devices, joined by commas.
+    /// Returns the ids of these devices, joined by commas.
     pub fn joined_ids(&self, bound: &[usize]) -> BString {
         let ids: Vec<&str> =
             bound.iter().filter_map(|index| self.ids.get(*index).map(String::as_str)).collect();
@@ -172,15 +172,15 @@ impl Devices {
     }
 }
 
-/// Returns an id as part of an attribute's name: odd bytes become `_`, and of two beside each other one is left
+/// Converts an id to a part of an attribute name: special characters become `_`, and double underscores one
 /// (`cleanStringForUseAsAttr`).
 fn attribute_name_part(id: &str) -> String {
     let keep = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '_' };
     id.trim().bytes().map(keep).collect::<String>().replace("__", "_")
 }
 
-/// Property ads that an inventory prints, by id: `Common` is everybody's, others name their id or are named after it. What
-/// belongs to no id stays in the ad.
+/// Extracts the property ads that an inventory printed, by id: `Common` applies to all devices, the others contain their id or
+/// are named after it. Other attributes stay in the ad.
 pub(super) fn extract_properties(
     ad: &mut ClassAd,
     ids: &BTreeSet<String>,
@@ -217,7 +217,7 @@ pub(super) fn extract_properties(
 mod tests {
     use super::attribute_name_part;
 
-    /// Recording p55n: `{ Foo_a_,Foo_b_ }` for ids with quotes.
+    /// 25.14 prints `{ Foo_a_,Foo_b_ }` for ids with quotes.
     #[test]
     fn odd_characters_of_an_id_leave_one_underscore() {
         for (id, wanted) in

@@ -1,4 +1,4 @@
-//! Draining: all jobs leave, and nothing new comes, until it is cancelled (`ResMgr::startDraining`).
+//! Draining: all jobs are evicted and no new ones accepted, until the drain is cancelled (`ResMgr::startDraining`).
 
 use super::drain_request::{DrainCompletion, DrainRequest, DrainSpeed, DrainStatus};
 use super::events::{ShutdownMode, StartdAction, StarterId, VacateReason};
@@ -12,7 +12,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::{Expr, Value};
 
 impl Slot {
-    /// Counts what a job that has to leave for a drain has used in vain.
+    /// Adds the run time of a job that a drain evicts to the badput.
     pub(super) fn count_badput(&self, core: &mut ExecutionPointState) {
         if core.drain.is_draining()
             && let Some(claim) = &self.current_claim
@@ -22,17 +22,17 @@ impl Slot {
     }
 }
 
-/// When it is seen that all slots are drained.
+/// When the completion of a drain is noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DrainCheckTime {
-    /// When one that is drained is looked at in its turn.
+    /// When the policy of a drained slot is evaluated.
     SlotTurn,
-    /// Behind all that an event has done.
+    /// After everything that an event has caused.
     AfterEvent,
 }
 
 impl ExecutionPoint {
-    /// The drain that is under way.
+    /// Returns the status of the current drain.
     pub fn drain_status(&self) -> Option<DrainStatus> {
         let drain = &self.core.drain;
         let request = drain.active_request.clone()?;
@@ -51,7 +51,7 @@ impl ExecutionPoint {
         })
     }
 
-    /// The first slot that a drain's check speaks against, in the reference's words.
+    /// Returns the first slot for which the drain's check expression is not true, in the reference's words.
     fn failed_drain_check(&self, check: &Expr) -> Option<String> {
         self.slots.values().find_map(|slot| {
             let name = slot.live_ad.string("Name").map_or_else(|| slot.id.clone(), |name| name.to_string());
@@ -97,12 +97,12 @@ impl ExecutionPoint {
             (_, DrainSpeed::Fast) => slot.kill_claim(core, Some(why.clone()), "draining"),
         });
         self.set_slots_unavailable();
-        // All slots are told to give up their claims before any is looked at (`update_all`).
+        // All slots release their claims before any policy is evaluated (`update_all`).
         self.for_each_slot(Slot::evaluate_policy);
         self.core.start_polling();
     }
 
-    /// What a slot that was there before takes from now on (`Resource::shutdownAllClaims`).
+    /// Sets what the existing slots accept during the drain (`Resource::shutdownAllClaims`).
     fn set_slots_unavailable(&mut self) {
         let start = self.core.drain.start_while_draining.clone();
         for slot in self.slots.values_mut().filter(|slot| slot.kind != SlotKind::Dynamic) {
@@ -110,10 +110,10 @@ impl ExecutionPoint {
         }
     }
 
-    /// Ends a drain that somebody no longer wants; of this number, where one is named.
+    /// Cancels a drain, or only the drain with this id if one is given.
     pub(super) fn cancel_named_drain(&mut self, id: Option<&str>) {
         let id = id.filter(|id| !id.is_empty());
-        // `atoi`: what follows the digits does not count.
+        // Like `atoi`, ignores the text after the digits.
         let number = |id: &str| {
             let digits = id.trim_start().find(|letter: char| !letter.is_ascii_digit());
             let text = id.trim_start();
@@ -128,7 +128,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Ends a drain: the slots take jobs again, those that are looked at now at once.
+    /// Ends a drain: the slots accept jobs again. With `looks`, their policy is evaluated at once.
     fn cancel_drain(&mut self, looks: bool) {
         if !self.core.drain.is_draining() {
             return;
@@ -145,11 +145,11 @@ impl ExecutionPoint {
         }
     }
 
-    /// The starter of a job that was there before the drain has ended: once no such claim is left, those that were taken meanwhile
-    /// have to go as well, without retirement (`checkForDrainCompletion`).
+    /// Evicts, without retirement, the jobs that were accepted during the drain, once the last job from before the drain has
+    /// ended (`checkForDrainCompletion`).
     ///
-    /// 25.14 takes all slots' retirement time away for that, until the next slot finds all of them drained. The only slot of a
-    /// machine has found that already, and is left without.
+    /// For this, 25.14 sets the retirement time of all slots to 0 until the next slot finds all of them drained. If a machine
+    /// has only one slot, that slot has found this already, and the retirement time stays 0.
     pub(super) fn retire_jobs_accepted_while_draining(&mut self) {
         let claimed = |slot: &Slot| matches!(slot.state, SlotState::Claimed | SlotState::Preempting);
         let old = |slot: &Slot| {
@@ -182,7 +182,7 @@ impl ExecutionPoint {
         });
     }
 
-    /// What is to follow a drain follows at once; in 25.14 when a drained slot is looked at.
+    /// Completes the drain: at once, or, as in 25.14, when the policy of a drained slot is evaluated.
     pub(super) fn check_drain_completed(&mut self, seen: DrainCheckTime) {
         let late = self.core.decide(Quirk::DrainedSeenLate);
         if late == (seen == DrainCheckTime::SlotTurn) {
@@ -190,7 +190,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Does what was asked for when all slots are drained (`considerResumingAfterDraining`).
+    /// Takes the requested action after all slots are drained (`considerResumingAfterDraining`).
     fn complete_drain(&mut self, late: bool) {
         let idle = |slot: &Slot| (slot.state, slot.activity) == (SlotState::Drained, Activity::Idle);
         if self.core.shutdown.is_some() || self.core.drain.drained_slots < self.core.slot_count {
@@ -205,7 +205,7 @@ impl ExecutionPoint {
             DrainCompletion::Nothing => {}
             DrainCompletion::Resume => self.cancel_drain(true),
             DrainCompletion::Reconfigure => {
-                // 25.14 looks at no slot then: it may be claimed as it is (p72d).
+                // 25.14 evaluates no policy then: the slot may be claimed as it is.
                 self.cancel_drain(!late);
                 self.core.actions.push(StartdAction::Reconfigure);
             }
@@ -217,12 +217,12 @@ impl ExecutionPoint {
         }
     }
 
-    /// The longest retirement of all slots: none of them is vacated before it is over.
+    /// Sets the longest retirement time of all slots: no slot is vacated before it has passed.
     pub(super) fn update_coordinated_retirement(&mut self) {
         self.update_coordinated_retirement_without(None);
     }
 
-    /// The same without the job of a starter that has just ended.
+    /// Sets the longest retirement time, ignoring the job of a starter that has just exited.
     pub(super) fn update_coordinated_retirement_without(&mut self, ended: Option<StarterId>) {
         if !self.core.drain.is_draining() {
             return;

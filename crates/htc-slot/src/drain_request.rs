@@ -1,53 +1,53 @@
-//! What can be asked about draining, and how a drain stands.
+//! Drain requests, and the status of a drain.
 
 use htc_classad::Expr;
 
-/// How fast jobs have to leave.
+/// Speed of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrainSpeed {
-    /// Retirement and vacate time are honoured, the slots' retirement coordinated.
+    /// Jobs get retirement and vacate time; retirement is coordinated between slots.
     Graceful,
-    /// Vacate time is honoured.
+    /// Jobs get vacate time only.
     Quick,
-    /// Neither.
+    /// Jobs are killed at once.
     Fast,
 }
 
-/// What comes when all slots are drained.
+/// Action after all slots are drained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DrainCompletion {
-    /// They stay so.
+    /// The slots stay drained.
     #[default]
     Nothing,
-    /// They take jobs again.
+    /// The slots accept jobs again.
     Resume,
-    /// The execution point ends.
+    /// The execution point shuts down.
     Exit,
-    /// It ends and begins anew.
+    /// The execution point restarts.
     Restart,
-    /// It reads its configuration, and slots take jobs again.
+    /// The configuration is read again, and the slots accept jobs.
     Reconfigure,
 }
 
-/// What is asked for.
+/// Request for a drain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainRequest {
-    /// How fast.
+    /// Its speed.
     pub speed: DrainSpeed,
-    /// Why, for DrainReason.
+    /// Reason, published as DrainReason.
     pub reason: String,
-    /// Who asks, where that is known.
+    /// User who sent the request; may be empty.
     pub requester: String,
-    /// What comes when all slots are drained.
+    /// Action after all slots are drained.
     pub completion: DrainCompletion,
-    /// What has to be true in each slot's ad; else nothing is drained.
+    /// Check expression, or `None`: if it is not true in every slot ad, the drain is refused.
     pub check: Option<Expr>,
-    /// START meanwhile, of a graceful drain: DEFAULT_DRAINING_START_EXPR without.
+    /// START during a graceful drain, or `None` for DEFAULT_DRAINING_START_EXPR.
     pub start_while_draining: Option<Expr>,
 }
 
 impl DrainRequest {
-    /// A drain without conditions.
+    /// Returns a request without a check and without a final action.
     pub fn new(speed: DrainSpeed, reason: &str) -> Self {
         let (reason, by) = (reason.to_owned(), String::new());
         DrainRequest {
@@ -61,17 +61,17 @@ impl DrainRequest {
     }
 }
 
-/// A drain under way, for whoever looks.
+/// Status of the current drain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrainStatus {
-    /// The number of the request.
+    /// Request id.
     pub id: u64,
-    /// What was asked for.
+    /// The request.
     pub request: DrainRequest,
-    /// When it began, in epoch seconds.
+    /// Start time, in epoch seconds.
     pub since: i64,
-    /// When all slots will be drained as far as one can say now, in epoch seconds; none if they are.
+    /// Estimated time at which all slots will be drained, in epoch seconds, or `None` if they are.
     pub until: Option<i64>,
-    /// How many slots are drained.
+    /// Number of drained slots.
     pub drained: i64,
 }

@@ -1,4 +1,4 @@
-//! Dynamic slots: carved from a partitionable one for a job, gone when it is done (`create_dslot`, Resource.cpp).
+//! Dynamic slots: carved out of a partitionable slot for a job, removed when it has finished (`create_dslot`, Resource.cpp).
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use htc_base::quirks::{Quirk, QuirkDecision};
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
 
-/// What a claim of a partitionable slot is told whose job the dynamic slot is not for.
+/// Reason for refusing a claim of a partitionable slot whose dynamic slot does not accept the job.
 const DYNAMIC_SLOT_REFUSES: &str = "the dynamic slot does not take the job";
 
-/// What a partitionable slot lists of its children, beside resources and STARTD_PARTITIONABLE_SLOT_ATTRS.
+/// Attributes of its dynamic slots that a partitionable slot lists, in addition to resources and
+/// STARTD_PARTITIONABLE_SLOT_ATTRS.
 const ROLLUP_ATTRIBUTES: [&str; 10] = [
     "Name",
     "DSlotId",
@@ -34,7 +35,7 @@ const ROLLUP_ATTRIBUTES: [&str; 10] = [
 ];
 
 impl SlotPlan {
-    /// The hooks of the slot itself, or of its dynamic slot number `sub`.
+    /// Returns the hooks of the slot itself, or of its dynamic slot number `sub`.
     pub(super) fn hooks_of(&self, sub: u32) -> Option<SlotHookPaths> {
         if sub == 0 {
             return self.hooks.clone();
@@ -45,7 +46,7 @@ impl SlotPlan {
 }
 
 impl Slot {
-    /// A dynamic slot below `parent`, in Owner/Idle.
+    /// Creates a dynamic slot below `parent`, in Owner/Idle.
     fn new_dynamic(
         parent: &mut Slot,
         sub: u32,
@@ -53,7 +54,8 @@ impl Slot {
         core: &mut ExecutionPointState,
     ) -> Slot {
         let mut slot = Slot::new(parent.plan.clone(), core);
-        // Its claim is the one the parent offered; the parent has the new one. A dynamic slot keeps its own.
+        // The new slot gets the claim that its parent offered, and the parent gets a new one. A dynamic parent keeps its own
+        // claim.
         if parent.kind == SlotKind::Partitionable {
             std::mem::swap(&mut slot.current_claim, &mut parent.current_claim);
             slot.splittable = true;
@@ -71,19 +73,19 @@ impl Slot {
         slot
     }
 
-    /// Unchanging attributes: those of the parent, but for what is its own.
+    /// Sets the static attributes: those of the parent, except the slot's own.
     pub(super) fn apply_parent_plan(&mut self, plan: &SlotPlan) {
         let own = DynamicSlotAttributes::new(plan, self.key, &self.id, &self.amounts);
         let (statics, config) = (own.apply_to(&plan.statics), own.apply_to(&plan.config));
         (self.statics, self.config) = (Arc::new(statics), Arc::new(config));
     }
 
-    /// Whether what the job requires of devices is not looked at; `None` without a consumption policy.
+    /// Decides if the job's device requirements are ignored; `None` without a consumption policy.
     fn device_requirements_decision(&self, core: &ExecutionPointState) -> Option<QuirkDecision> {
         self.plan.has_consumption_policy.then(|| core.quirks().decide(Quirk::ConsumptionDropsRequire))
     }
 
-    /// What a dynamic slot for the job would have. Rounding edits the job's requests.
+    /// Returns the resources of a dynamic slot for the job. Rounds the job's requests.
     fn amounts_for_job(
         &self,
         core: &ExecutionPointState,
@@ -102,7 +104,7 @@ impl Slot {
         Ok(amounts)
     }
 
-    /// MODIFY_REQUEST_EXPR_...: a job whose rounded requests are too much is taken with its own, unless
+    /// Applies MODIFY_REQUEST_EXPR_...: a job whose rounded requests do not fit keeps its own requests, unless
     /// MUST_MODIFY_REQUEST_EXPRS forbids that.
     fn round_requests(&self, core: &ExecutionPointState, job: &mut ClassAd) -> Result<(), UnfitReason> {
         let world = FrozenClockWorld { world: &*core.world, now: core.now };
@@ -135,8 +137,8 @@ impl Slot {
         }
     }
 
-    /// Why a dynamic slot that has this of the present one would not take the job: DSLOT_REQUIREMENTS_CLAUSES. Whoever claims is
-    /// refused then; of a fetched job nobody asks it.
+    /// Returns why a dynamic slot with these resources would refuse the job (DSLOT_REQUIREMENTS_CLAUSES). This applies to
+    /// claims, not to fetched jobs.
     fn dynamic_slot_unfit_reason(
         &self,
         core: &ExecutionPointState,
@@ -157,7 +159,7 @@ impl Slot {
         (!takes).then(|| UnfitReason::from_requirements(&ad, job, &world).with_prefix(DYNAMIC_SLOT_REFUSES))
     }
 
-    /// Carves a dynamic slot for the job in thought; the inner one is why a claim would be refused all the same.
+    /// Checks if a dynamic slot could be carved for the job; the inner value is why a claim would be refused nevertheless.
     pub(super) fn check_split(
         &self,
         core: &ExecutionPointState,
@@ -169,7 +171,7 @@ impl Slot {
     }
 }
 
-/// What a dynamic slot has otherwise than its parent.
+/// Attributes of a dynamic slot that differ from those of its parent.
 struct DynamicSlotAttributes<'a> {
     key: SlotKey,
     id: &'a str,
@@ -184,7 +186,7 @@ impl<'a> DynamicSlotAttributes<'a> {
         DynamicSlotAttributes { key, id, amounts, parent_attributes: of_parent }
     }
 
-    /// An ad of the parent as that of the dynamic slot.
+    /// Converts an ad of the parent to that of the dynamic slot.
     fn apply_to(&self, ad: &ClassAd) -> ClassAd {
         let mut ad = ad.clone();
         self.parent_attributes.names().for_each(|name| drop(ad.remove(name)));
@@ -207,8 +209,8 @@ impl<'a> DynamicSlotAttributes<'a> {
 }
 
 impl ExecutionPoint {
-    /// Carves a dynamic slot for the job out of a partitionable one, or out of a dynamic one with all that it takes along.
-    /// Rounding edits the job's requests.
+    /// Carves a dynamic slot for the job out of a partitionable slot, or out of a dynamic slot that can be split again. Rounds
+    /// the job's requests.
     pub(super) fn carve_dynamic_slot(
         &mut self,
         key: SlotKey,
@@ -218,7 +220,7 @@ impl ExecutionPoint {
         let sub = (1..).find(|sub| !used.contains(sub)).unwrap_or(u32::MAX);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(parent) = slots.get_mut(&key) else { return Err("its slot is gone".to_owned().into()) };
-        // A slot that is matched is closed to all but its claim (`Resource::willingToRun`).
+        // A matched slot rejects everything but its claim (`Resource::willingToRun`).
         parent.restore_requirements(core);
         if let Some(drops) = parent.device_requirements_decision(core) {
             core.report(drops, key);
@@ -238,8 +240,8 @@ impl ExecutionPoint {
         Ok(child_key)
     }
 
-    /// What a new dynamic slot and its parent have once both are known (`ResMgr::compute_and_refresh`), whether or not a poll comes
-    /// before its job ends.
+    /// Publishes the attributes of a new dynamic slot and its parent once both exist (`ResMgr::compute_and_refresh`), without
+    /// waiting for a poll.
     fn refresh_carved_slots(&mut self, child: SlotKey) {
         self.collect_slot_attributes();
         let ExecutionPoint { core, slots, .. } = self;
@@ -252,7 +254,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Carves a dynamic slot for a claim, which has to take the job.
+    /// Carves a dynamic slot for a claim; the slot must accept the job.
     pub(super) fn carve_for_claim(
         &mut self,
         key: SlotKey,
@@ -266,11 +268,11 @@ impl ExecutionPoint {
         })
     }
 
-    /// The slot that a job given to this one would run in: itself, or a dynamic slot that is carved out of it for the job. It is
-    /// not claimed. 25.14 tells REPLY_FETCH of the slot that is carved up (quirk accept-before-dslot).
+    /// Returns the slot in which a job given to this slot would run: the slot itself, or a dynamic slot carved out of it. No
+    /// claim is made. 25.14 calls REPLY_FETCH with the ad of the parent (quirk accept-before-dslot).
     ///
     /// # Errors
-    /// The job does not fit, in words.
+    /// Fails if the job does not fit; the error is the reason.
     pub fn slot_for_job(&mut self, key: SlotKey, job: &ClassAd) -> Result<SlotKey, String> {
         let splits = self.slots.get(&key).is_some_and(|slot| slot.kind == SlotKind::Partitionable);
         if splits {
@@ -280,7 +282,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Every slot has its turn; dynamic ones that go away by it are gone before the next.
+    /// Calls `turn` for every slot; dynamic slots that become free are removed before the next call.
     pub(super) fn for_each_slot(&mut self, mut turn: impl FnMut(&mut Slot, &mut ExecutionPointState)) {
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
@@ -291,7 +293,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Takes away dynamic slots that are free; what they had goes back.
+    /// Removes free dynamic slots and returns their resources to the parent.
     pub(super) fn remove_free_dynamic_slots(&mut self) {
         while let Some(key) = self.core.slots_to_remove.pop() {
             if self
@@ -310,7 +312,8 @@ impl ExecutionPoint {
             self.core.slot_count -= 1;
             let number = SlotKey::from_number(key.number);
             if let Some(parent) = self.slots.get_mut(&number) {
-                // What it gets back may change its mind, and a poll that takes a child away concerns nobody else.
+                // The returned resources may change the parent's policy; a poll that removes a dynamic slot concerns no other
+                // slot.
                 parent.wake(&mut self.core);
                 self.core.poll_skipper.iter_mut().for_each(|lazy| lazy.mark_touched(number));
                 parent.amounts.add_back(&child.amounts);
@@ -320,7 +323,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Child... lists of all partitionable slots, evaluated (`publishDynamicChildSummaries`).
+    /// Updates the Child... lists of all partitionable slots (`publishDynamicChildSummaries`).
     pub(super) fn update_child_lists(&mut self) {
         let settings = self.core.settings.clone();
         if !settings.publishes_rollup || !self.core.publish_set.children {
@@ -364,7 +367,7 @@ impl ExecutionPoint {
     }
 }
 
-/// What a dynamic slot for the job gets (`CpuAttributes::buildSlotRequest`, slot_builder.cpp).
+/// Returns the resources of a dynamic slot for the job (`CpuAttributes::buildSlotRequest`, slot_builder.cpp).
 fn requested_amounts(context: &Context<'_>, parent: &ResourceAmounts) -> Result<ResourceAmounts, String> {
     let number = |name: &str| {
         let own = context.int(format!("_condor_{name}"));
@@ -396,7 +399,7 @@ fn requested_amounts(context: &Context<'_>, parent: &ResourceAmounts) -> Result<
 }
 
 impl SlotKind {
-    /// SlotType as the ad has it.
+    /// Returns SlotType as published in the ad.
     pub fn name(self) -> &'static str {
         match self {
             SlotKind::Static => "Static",

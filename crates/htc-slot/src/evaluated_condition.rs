@@ -1,25 +1,25 @@
-//! A condition that is not true, and the values that it saw.
+//! Conditions that are not true, and the values they refer to.
 
 use serde::Serialize;
 
 use htc_classad::{ClassAd, Context, Expr, Value};
 
-/// Conditions within conditions are followed so far.
+/// Maximum depth to which nested conditions are followed.
 const MAX_DEPTH: usize = 8;
 
-/// A value is shown up to this length.
+/// Maximum length of a value as shown.
 const MAX_VALUE_LENGTH: usize = 120;
 
-/// A condition that is not true.
+/// Condition that is not true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvaluatedCondition {
-    /// The attribute it stands in, such as `START`.
+    /// Name of the attribute that contains it, such as `START`.
     pub attribute: String,
-    /// The condition.
+    /// Text of the condition.
     pub text: String,
     /// Its value.
     pub value: String,
-    /// The attributes that it names, with their values.
+    /// The attributes it refers to, with their values.
     pub seen: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for EvaluatedCondition {
     }
 }
 
-/// All conditions of Requirements that are not true, each with the attribute that it stands in.
+/// Returns all conditions of Requirements that are not true, each with the attribute that contains it.
 pub(super) fn untrue_conditions(ad: &ClassAd, context: &Context<'_>) -> Vec<EvaluatedCondition> {
     let mut found = Vec::new();
     if let Some(expr) = ad.get("Requirements") {
@@ -58,7 +58,7 @@ fn collect_untrue_conditions(
             collect_untrue_conditions((ad, attribute), context, (&right, depth), found);
             return;
         }
-        // START and WithinResourceLimits stand in Requirements by name only.
+        // Requirements refer to START and WithinResourceLimits by name.
         if let Some(name) = expr.as_attribute()
             && let Some(inner) = ad.get(&name)
             && inner.as_literal().is_none()
@@ -75,7 +75,7 @@ fn collect_untrue_conditions(
     });
 }
 
-/// A value as people write it: 0.3 and not 3.000000000000000E-01.
+/// Formats a value for people: 0.3 instead of 3.000000000000000E-01.
 pub(super) fn format_value(value: &Value) -> String {
     match value {
         Value::Real(number) if number.is_finite() && number.abs() < 1e15 => {
@@ -86,7 +86,7 @@ pub(super) fn format_value(value: &Value) -> String {
     }
 }
 
-/// The attributes that an expression names, with their values.
+/// Returns the attributes that an expression refers to, with their values.
 pub(super) fn attribute_values(context: &Context<'_>, expr: &Expr) -> Vec<String> {
     let text = expr.unparse_old().to_string();
     let mut shown: Vec<String> = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn attribute_values(context: &Context<'_>, expr: &Expr) -> Vec<String
     shown
 }
 
-/// The attribute references in an unparsed expression: names that are no function, keyword or part of a string.
+/// Returns the attribute references in an unparsed expression: names that are not functions, keywords or parts of a string.
 fn attribute_names(text: &str) -> Vec<String> {
     const KEYWORDS: [&str; 7] = ["true", "false", "undefined", "error", "is", "isnt", "parent"];
     let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! What the machine is told and what it asks for: its whole interface.
+//! Events and actions of the execution point: its whole interface.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::HookType;
 
-/// Names a slot for the machine: its number and, for a dynamic slot, its own number below that of its parent.
+/// Key of a slot: its number and, for a dynamic slot, its number below its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotKey {
     /// The slot's number, from 1.
@@ -30,406 +30,406 @@ pub struct SlotKey {
 }
 
 impl SlotKey {
-    /// The key of a slot from the configuration.
+    /// Returns the key of a slot from the configuration.
     pub fn from_number(number: u32) -> Self {
         SlotKey { number, sub: 0 }
     }
 }
 
-/// One call of a hook, from the action that asks for it to the event that ends it.
+/// Id of one hook run, from the action that starts it to the event that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HookRunId(pub u64);
 
-/// One starter, from the action that asks for it to the event that ends it.
+/// Id of one starter, from the action that starts it to the event that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StarterId(pub u64);
 
-/// A fetched job that was accepted, until its starter has ended by itself or EVICT_CLAIM is called for it.
+/// Id of an accepted fetched job, until its starter has exited by itself or EVICT_CLAIM is called for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AcceptedJobId(pub u64);
 
-/// What the machine is told.
+/// Input of the execution point.
 #[derive(Clone, Debug)]
 pub enum StartdEvent {
-    /// The execution point begins. The first event, and only once.
+    /// The execution point starts: the first event, sent once.
     Start,
-    /// Time has passed: whatever is due at `now` is done.
+    /// Time has passed: everything due at `now` is done.
     Tick,
     /// A hook has ended and its output is complete.
     HookEnded {
-        /// Which call.
+        /// The hook run.
         run: HookRunId,
-        /// What it wrote, at most the limit given with it.
+        /// Its standard output, cut at the limit given with the call.
         stdout: Vec<u8>,
-        /// Whether there was more than the limit.
+        /// True if the hook printed more than the limit.
         cut: bool,
     },
-    /// A fetch hook has ended with a job, which was read already.
+    /// A fetch hook has ended with a job that was already parsed.
     JobFetched {
-        /// Which call.
+        /// The hook run.
         run: HookRunId,
         /// The job.
         ad: Box<ClassAd>,
-        /// Jobs of the same number differ in ClusterId, ProcId and QDate alone.
+        /// Number of the job's class, or `None`. Jobs of the same class differ only in ClusterId, ProcId and QDate.
         kind: Option<u32>,
     },
-    /// A call of FETCH_WORK ends that was counted only: there may be work now, so it is made, as begun when it was.
+    /// A FETCH_WORK call that was only counted ends. There may be work now, so the call is made, with its original start time.
     SkippedFetchEnds {
-        /// Which.
+        /// The slot that called.
         slot: SlotKey,
     },
     /// A hook could not be executed.
     HookFailed {
-        /// Which call.
+        /// The hook run.
         run: HookRunId,
-        /// Why, in words.
+        /// Reason, as text.
         reason: String,
     },
-    /// A hook was killed because it ran longer than it was allowed to; what it wrote does not count.
+    /// A hook was killed after its time-out; its output is ignored.
     HookTimedOut {
-        /// Which call.
+        /// The hook run.
         run: HookRunId,
-        /// The same in words.
+        /// Reason, as text.
         reason: String,
     },
-    /// Cron jobs have published something, or their ads are gone: what is merged into the slots from now on. Policy looks at
-    /// it when it is evaluated next.
+    /// Cron jobs have published something, or their ads were removed: these ads are merged into the slots from now on. Policy
+    /// uses them at its next evaluation.
     CronPublished(Box<CronAds>),
     /// Benchmarks have published something.
     BenchmarksPublished(Box<CronAds>),
-    /// What docker's images of jobs take, in MiB; published from now on.
+    /// Disk use of docker's cached job images, in MiB; published from now on.
     ImageCacheMeasured(i64),
-    /// The machine is awake again.
+    /// The machine has woken up.
     Awake {
-        /// Why it did not sleep, if so.
+        /// Why it could not sleep, or `None` if it slept.
         failure: Option<String>,
     },
     /// All benchmarks have ended, or none could be started.
     BenchmarksEnded,
-    /// The starter asked for runs. Until this or the next is told all other events wait.
+    /// The requested starter is running. All other events wait until this event or `StarterFailed`.
     StarterSpawned {
-        /// Which starter.
+        /// The starter.
         starter: StarterId,
         /// Its process id.
         pid: u32,
     },
-    /// The starter asked for could not be started.
+    /// The requested starter could not be started.
     StarterFailed {
-        /// Which starter.
+        /// The starter.
         starter: StarterId,
-        /// Why, in words.
+        /// Reason, as text.
         reason: String,
     },
     /// A starter has ended and its process family is gone.
     StarterExited {
-        /// Which starter.
+        /// The starter.
         starter: StarterId,
-        /// How it ended.
+        /// Its exit status.
         exit: Exit,
     },
-    /// The starter of a job with a shadow has told how the job ended, and cleans up.
+    /// The starter of a job with a shadow has reported how the job ended, and cleans up.
     FinalUpdate {
-        /// Which starter.
+        /// The starter.
         starter: StarterId,
     },
-    /// A starter has told what has changed in its job's ad; policy sees it from now on.
+    /// A starter has reported changes of its job ad; policy uses them from now on.
     JobUpdate {
-        /// Which starter.
+        /// The starter.
         starter: StarterId,
         /// The attributes with their new values.
         ad: Box<ClassAd>,
     },
-    /// A negotiator, schedd or shadow asks something of a slot.
+    /// A negotiator, schedd or shadow sends a command to a slot.
     Command {
         /// The slot's id string.
         slot: String,
-        /// What it is to do.
+        /// The command.
         command: ClaimCommand,
     },
-    /// What was measured; expressions see it from the next evaluation on.
+    /// New measurements; expressions use them from the next evaluation on.
     MeasurementsTaken(Box<Measurements>),
-    /// The claim of one slot, or of all, is to be given up: `condor_vacate`.
+    /// Release the claim of one slot, or of all: `condor_vacate`.
     Vacate {
-        /// The slot's id string; `None` for all.
+        /// Id string of the slot, or `None` for all.
         slot: Option<String>,
-        /// Whether at once, without retirement and vacate time.
+        /// True to vacate at once, without retirement and vacate time.
         fast: bool,
     },
-    /// All jobs are to leave, and nothing new is to come: `condor_drain`.
+    /// Evict all jobs and accept no new ones: `condor_drain`.
     Drain(Box<DrainRequest>),
-    /// The slots take jobs again: `condor_drain -cancel`.
+    /// Accept jobs again: `condor_drain -cancel`.
     CancelDrain {
-        /// The number of the request that is meant; whatever is under way without.
+        /// Id of the drain request to cancel, or `None` for the current one.
         id: Option<String>,
     },
-    /// The job of one slot, or of all, is to stop and wait: `condor_suspend`.
+    /// Suspend the job of one slot, or of all: `condor_suspend`.
     Suspend {
-        /// The slot's id string; `None` for all.
+        /// Id string of the slot, or `None` for all.
         slot: Option<String>,
     },
-    /// Suspended jobs go on, whatever CONTINUE says: `condor_continue`.
+    /// Continue suspended jobs, whatever CONTINUE evaluates to: `condor_continue`.
     Continue {
-        /// The slot's id string; `None` for all.
+        /// Id string of the slot, or `None` for all.
         slot: Option<String>,
     },
-    /// The execution point is to end. A second, harder request replaces the first.
+    /// Shut the execution point down. A second, harder request replaces the first.
     Shutdown(ShutdownMode),
-    /// Everything published is brought up to date, as at an update; nothing is decided.
+    /// Refresh everything published, as at an update; no policy is evaluated.
     Refresh,
-    /// Whether jobs can be run: why no starter could run one now, or that they can again.
+    /// Reason why no starter could run a job now, or `None` if jobs can be run again.
     StarterProblem(Option<String>),
     /// The configuration was read again.
     Reconfigure(Box<StartdSettings>),
 }
 
-/// How to end.
+/// How the execution point shuts down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ShutdownMode {
-    /// Jobs may run to their end.
+    /// Jobs may run until they finish.
     Peaceful,
-    /// Jobs have their retirement and vacate time.
+    /// Jobs get their retirement and vacate time.
     Graceful,
     /// Jobs are killed.
     Fast,
 }
 
-/// What the machine asks for.
+/// Output of the execution point.
 #[derive(Clone, Debug)]
 pub enum StartdAction {
     /// Run a hook. Answered by `HookEnded`, `HookFailed` or `HookTimedOut`.
     RunHook(HookCall),
-    /// Run all benchmarks. Answered by `Benchmarked` as they print, and `BenchmarksEnded`.
+    /// Run all benchmarks. Answered by `BenchmarksPublished` as they print, and by `BenchmarksEnded`.
     RunBenchmarks,
     /// Start a starter. Answered at once by `StarterSpawned` or `StarterFailed`, later by `StarterExited`.
     SpawnStarter(StarterLaunch),
     /// Send a starter a signal.
     SignalStarter {
-        /// Which starter.
+        /// The starter.
         starter: StarterId,
-        /// What it is to do.
+        /// The signal.
         signal: StarterSignal,
-        /// Why it is to end; told before the signal.
+        /// Reason for ending the job, or `None`; sent to the starter before the signal.
         reason: Option<VacateReason>,
     },
-    /// A fetched job is accepted. Whoever keeps a journal notes that before anything else of this step is done.
+    /// A fetched job was accepted. A journal must record this before any other action of this step is done.
     AcceptJob {
-        /// Which.
+        /// Id of the accepted job.
         accepted: AcceptedJobId,
-        /// The slot that it runs in.
+        /// The slot where it runs.
         slot: SlotKey,
-        /// Its ad in long form.
+        /// The job ad in long form.
         ad: Vec<u8>,
     },
-    /// An accepted job is given up, and no hook is there to tell its queue.
+    /// An accepted job is given up, and no hook is configured that could report this to its queue.
     GiveUpJob(AcceptedJobId),
-    /// Something worth telling.
+    /// Report something to the user.
     Notify(SlotNotice),
-    /// The machine is to sleep. Answered by `Woke`.
+    /// Put the machine to sleep. Answered by `Awake`.
     Sleep {
-        /// How deep.
+        /// The sleep state.
         state: SleepState,
-        /// Whether the machine knows that; else nothing is called, and only the time of it passes.
+        /// True if the machine supports the state; otherwise no command is called, and only the time passes.
         known: bool,
     },
-    /// The configuration is to be read again, as if somebody had asked for that.
+    /// Read the configuration again, as on request.
     Reconfigure,
-    /// All is done: no starter runs, no claim is held. Hooks that still run may be killed.
+    /// The execution point has ended: no starter runs and no claim is held. Hooks that still run may be killed.
     Finished {
         /// Why it ended.
         reason: String,
-        /// Whether it is to begin anew.
+        /// True if it is to be started again.
         restarts: bool,
     },
 }
 
-/// The hooks a slot calls.
+/// Hook types that a slot calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotHookType {
-    /// FETCH_WORK: asks for a job.
+    /// FETCH_WORK: fetches a job.
     FetchWork,
-    /// REPLY_FETCH: tells whether it was accepted.
+    /// REPLY_FETCH: reports if the job was accepted.
     ReplyFetch,
-    /// EVICT_CLAIM: tells that the claim was given up.
+    /// EVICT_CLAIM: reports that the claim was evicted.
     EvictClaim,
 }
 
 impl SlotHookType {
-    /// The type's name in knobs.
+    /// Returns the type's name in parameters.
     pub fn name(self) -> &'static str {
         HookType::from(self).name()
     }
 }
 
-/// A hook to be run.
+/// Hook call to make.
 #[derive(Clone, Debug)]
 pub struct HookCall {
-    /// Names this call.
+    /// Id of this run.
     pub run: HookRunId,
-    /// The slot it is run for.
+    /// The slot it runs for.
     pub slot: SlotKey,
-    /// Which hook.
+    /// The hook type.
     pub hook: SlotHookType,
     /// The path as configured.
     pub path: PathBuf,
     /// Arguments after the path.
     pub arguments: Vec<BString>,
-    /// All of its standard input.
+    /// Complete standard input.
     pub stdin: Vec<u8>,
-    /// How much of its output is wanted, in bytes; `None` when it is not read at all.
+    /// Maximum output to read, in bytes, or `None` if the output is not read.
     pub output_limit: Option<usize>,
-    /// When it was asked for: in a simulation that may have been before now.
+    /// When the call began: in a simulation that may be before the current time.
     pub begun: ClockReading,
-    /// The accepted job that it tells of.
+    /// The accepted job that the call is about, or `None`.
     pub accepted: Option<AcceptedJobId>,
 }
 
-/// A starter to be started.
+/// Starter to start.
 #[derive(Clone, Debug)]
 pub struct StarterLaunch {
-    /// Names this starter.
+    /// Id of this starter.
     pub starter: StarterId,
-    /// Its slot.
+    /// The slot it runs for.
     pub slot: SlotKey,
     /// The arguments after the program's name.
     pub arguments: Vec<BString>,
-    /// All of its standard input: the job ad.
+    /// Complete standard input: the job ad.
     pub stdin: Vec<u8>,
     /// The job as `cluster.proc`, for messages.
     pub job: String,
-    /// Where the job's scratch directory is to be made: EXECUTE or `SLOT<N>_EXECUTE`.
+    /// Parent of the job's scratch directory: EXECUTE or `SLOT<N>_EXECUTE`.
     pub execute: Option<PathBuf>,
-    /// The slot ad the job was accepted with; `None` with quirk `machine-ad-empty`.
+    /// Slot ad at the time the job was accepted, or `None` with quirk `machine-ad-empty`.
     pub machine_ad: Option<Vec<u8>>,
-    /// Whether it runs the backfill client, and no job.
+    /// True if it runs the backfill client instead of a job.
     pub backfill: bool,
-    /// The fetched job that it runs.
+    /// The fetched job that it runs, or `None`.
     pub accepted: Option<AcceptedJobId>,
 }
 
-/// What a starter can be told by a signal.
+/// Signals for a starter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StarterSignal {
-    /// SIGTERM: end the job softly.
+    /// SIGTERM: soft-kill the job.
     Soft,
-    /// SIGQUIT: end the job at once.
+    /// SIGQUIT: hard-kill the job.
     Hard,
     /// SIGKILL to the starter and its whole family.
     Kill,
-    /// SIGTSTP: stop the job.
+    /// SIGTSTP: suspend the job.
     Suspend,
-    /// SIGCONT: let it go on.
+    /// SIGCONT: continue the job.
     Continue,
 }
 
-/// Why a job has to leave (codes: `condor_holdcodes.h`).
+/// Why a job is vacated (codes: `condor_holdcodes.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VacateReason {
-    /// In words.
+    /// Reason, as text.
     pub text: String,
-    /// The code.
+    /// Hold code.
     pub code: i32,
-    /// The code's refinement.
+    /// Hold subcode.
     pub subcode: i64,
 }
 
 impl VacateReason {
-    /// A reason without refinement.
+    /// Returns a reason with subcode 0.
     pub fn new(text: &str, code: HoldCode) -> Self {
         VacateReason { text: text.to_owned(), code: code as i32, subcode: 0 }
     }
 }
 
-/// What is measured from outside, as policies see it.
+/// Measurements of the machine, as policies see them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
     /// Load average of the machine over one minute.
     pub load: f64,
-    /// Seconds since the last input at any keyboard; `None` when unknown.
+    /// Seconds since the last input at any keyboard, or `None` if unknown.
     pub keyboard_idle: Option<i64>,
-    /// Seconds since the last input at the console; `None` when unknown.
+    /// Seconds since the last input at the console, or `None` if unknown.
     pub console_idle: Option<i64>,
-    /// The second since the epoch of the last input, where that is known: then it says how long ago that is as time passes.
+    /// Time of the last input in epoch seconds, or `None` if unknown. With it, the idle time grows between two measurements.
     pub last_input_at: Option<i64>,
-    /// Free space of the execute directory's file system in KiB; `None` keeps what was found at the start.
+    /// Free space of the execute directory's file system in KiB; `None` keeps the value measured at the start.
     pub free_disk: Option<i64>,
     /// Swap and memory together in KiB.
     pub virtual_memory: i64,
-    /// The runner's own size in KiB: image, resident.
+    /// The runner's own image size and resident set size, in KiB.
     pub own_size: [i64; 2],
-    /// Share of time the runner itself has used a processor, in percent.
+    /// CPU use of the runner itself, in percent.
     pub own_cpu: f64,
-    /// Processors of the machine; 0 where that is not known.
+    /// Number of processors of the machine, or 0 if unknown.
     pub processors: u32,
-    /// What starters use with their jobs, of those that were looked at.
+    /// Resource use of starters with their jobs, for the starters that were measured.
     pub jobs: Vec<JobUsage>,
 }
 
-/// What a starter uses with its job.
+/// Resource use of a starter with its job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobUsage {
-    /// Which.
+    /// The starter.
     pub starter: StarterId,
-    /// Percent of one processor since the last look.
+    /// Percent of one processor since the last measurement.
     pub percent_cpu: f64,
     /// Virtual size in KiB.
     pub image_kib: i64,
 }
 
-/// Something worth telling a user; the runner gives it its form.
+/// Report for a user; the runner formats it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SlotNotice {
-    /// A slot has changed.
+    /// A slot has changed its state or activity.
     StateChanged {
-        /// Which.
+        /// The slot.
         slot: SlotKey,
         /// Its new state.
         state: SlotState,
         /// Its new activity.
         activity: Activity,
-        /// Why, in words; may be empty.
+        /// Reason, as text; may be empty.
         reason: String,
     },
-    /// What a hook's answer was taken for.
+    /// Classification of a hook's output.
     Verdict {
-        /// Which slot.
+        /// The slot.
         slot: SlotKey,
-        /// Which hook.
+        /// The hook type.
         hook: SlotHookType,
-        /// The job, as `cluster.proc`, where there is one.
+        /// The job as `cluster.proc`, or `None`.
         job: Option<String>,
         /// `accepted`, `rejected`, `no work` or `bad answer`.
         verdict: &'static str,
-        /// Why, in words; may be empty.
+        /// Reason, as text; may be empty.
         reason: String,
     },
-    /// A claim begins or is given up.
+    /// A claim begins or is released.
     Claim {
-        /// Which slot.
+        /// The slot.
         slot: SlotKey,
-        /// Its id.
+        /// Id of the claim.
         id: ClaimId,
-        /// Whether it begins.
+        /// True if the claim begins.
         begins: bool,
-        /// Why, in words; may be empty.
+        /// Reason, as text; may be empty.
         reason: String,
     },
-    /// A dynamic slot goes away (`Delete` in the reference's log).
+    /// A dynamic slot is removed (`Delete` in the reference's log).
     SlotRemoved {
-        /// Which.
+        /// The slot.
         slot: SlotKey,
     },
-    /// Something to look at.
+    /// Warning.
     Warning {
-        /// The slot it is about.
+        /// The slot it is about, or `None`.
         slot: Option<SlotKey>,
-        /// In words.
+        /// Text of the warning.
         text: String,
     },
-    /// The manual's promise was kept where a real pool would not: told once for each quirk.
+    /// The manual was followed where a real pool differs: reported once for each quirk.
     Quirk {
-        /// The slot it was met in first.
+        /// The first slot in which the quirk occurred, or `None`.
         slot: Option<SlotKey>,
-        /// Which.
+        /// The quirk.
         quirk: Quirk,
     },
 }
@@ -450,7 +450,8 @@ impl fmt::Display for SlotHookType {
     }
 }
 
-/// `cluster.proc` of a job ad, as its starter names it (`JICLocal::initJobInfo`): what is missing is 1 and 0.
+/// Returns the `cluster.proc` of a job ad, as its starter names it (`JICLocal::initJobInfo`): a missing cluster is 1, a missing
+/// proc 0.
 pub fn job_id(ad: &ClassAd, world: &dyn World) -> String {
     let context = Context::new(world).my(ad);
     let number = |name: &str, default: i64| context.int(name).unwrap_or(default);

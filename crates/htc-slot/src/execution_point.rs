@@ -1,4 +1,4 @@
-//! The whole execution point: `step(now, event) -> actions`.
+//! Execution point: `step(now, event) -> actions`.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -13,34 +13,34 @@ use htc_base::process::Exit;
 use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::World;
 
-/// The execution point: its slots and what they share.
+/// Execution point: its slots and their shared state.
 ///
-/// [`step`](Self::step) is told what happens and returns what is to be done; [`next_wake`](Self::next_wake) says when
-/// it wants to be told that time has passed. It never asks for the time, reads no file and starts no process: the
-/// given world is asked for the zone of local time, random numbers and what expressions ask for.
+/// [`step`](Self::step) takes an event and returns the actions to take; [`next_wake`](Self::next_wake) returns when the next
+/// [`StartdEvent::Tick`] is due. It reads no clock and no file and starts no process: the given world provides the time zone,
+/// random numbers and other inputs of expressions.
 pub struct ExecutionPoint {
     pub(super) core: ExecutionPointState,
     pub(super) slots: Slots,
-    /// Events that wait until all starters asked for are known to run or not.
+    /// Events that wait until all requested starters are known to run or to have failed.
     pub(super) queued_events: VecDeque<StartdEvent>,
-    /// When a slot was claimed last, in epoch seconds.
+    /// When a slot was last claimed, in epoch seconds.
     pub(super) last_in_use: i64,
     /// Since when no slot has had a job.
     pub(super) idle_since: MonotonicTime,
     pub(super) end_reason: String,
-    /// When a graceful end becomes a fast one.
+    /// When a graceful shutdown becomes a fast one, or `None`.
     pub(super) graceful_until: Option<MonotonicTime>,
-    /// When hooks that still run at the end are no longer waited for.
+    /// How long to wait at the end for hooks that still run, or `None`.
     pub(super) hooks_until: Option<MonotonicTime>,
     pub(super) finished: bool,
-    /// Whether it begins anew when it has ended.
+    /// True if it starts again after it has ended.
     pub(super) restart_requested: bool,
-    /// The slot whose fetch is complete once the starter it has asked for is known to run or not.
+    /// The slot whose fetch is complete once its requested starter is known to run or to have failed.
     pub(super) fetch_completion_pending: Option<SlotKey>,
 }
 
 impl ExecutionPoint {
-    /// An execution point that has not begun: [`StartdEvent::Start`] is its first event.
+    /// Creates an execution point that has not started: [`StartdEvent::Start`] is its first event.
     pub fn new(settings: StartdSettings, world: Rc<dyn World>, now: ClockReading) -> Self {
         let mut core = ExecutionPointState::new(Arc::new(settings), world, now);
         core.slot_count = i64::try_from(core.settings.slots.len()).unwrap_or(i64::MAX);
@@ -62,9 +62,9 @@ impl ExecutionPoint {
         }
     }
 
-    /// Tells what happened at `now`; returns what is to be done, in order.
+    /// Processes an event at `now` and returns the actions to take, in order.
     ///
-    /// After [`StartdAction::SpawnStarter`] all other events wait until its answer.
+    /// After [`StartdAction::SpawnStarter`] all other events wait until it is answered.
     pub fn step(&mut self, now: ClockReading, event: StartdEvent) -> Vec<StartdAction> {
         let now = ClockReading { monotonic_us: now.monotonic_us.max(self.core.now.monotonic_us), ..now };
         self.core.now = now;
@@ -84,7 +84,7 @@ impl ExecutionPoint {
         std::mem::take(&mut self.core.actions)
     }
 
-    /// Gives the list of a step back when all in it is done, so that the next need not make another.
+    /// Returns the action list of a finished step, so that the next step can reuse its allocation.
     pub fn recycle_actions(&mut self, mut done: Vec<StartdAction>) {
         done.clear();
         if self.core.actions.is_empty() && done.capacity() > self.core.actions.capacity() {
@@ -96,11 +96,11 @@ impl ExecutionPoint {
         if self.finished {
             return;
         }
-        // A partitionable slot lists its children as they are when it asks for work.
+        // A partitionable slot lists its dynamic slots as of the time it fetches work.
         self.core.slot_count = i64::try_from(self.slots.len()).unwrap_or(i64::MAX);
         self.update_child_lists();
         self.collect_slot_attributes();
-        // What woke the daemon is looked at after its timers.
+        // The reference's event loop runs expired timers before the handler of the event that woke it.
         let ended = matches!(
             event,
             StartdEvent::HookEnded { .. }
@@ -133,7 +133,7 @@ impl ExecutionPoint {
                     self.handle_fetched_job(key, (*ad, kind));
                 }
             }
-            // To be woken is all it needs: the call is under way.
+            // The slot only needs to be woken: its call is in progress.
             StartdEvent::SkippedFetchEnds { slot } => self.wake_slot_family(slot),
             StartdEvent::HookFailed { run, reason } => {
                 if let Some(key) = self.take_fetching_slot(run) {
@@ -211,7 +211,7 @@ impl ExecutionPoint {
         self.update_resource_conflicts();
     }
 
-    /// Wakes the slots that an event concerns, where slots rest.
+    /// Wakes the slots that an event concerns, if polls are skipped.
     fn wake_slots_for(&mut self, event: &StartdEvent) {
         let Some(lazy) = &self.core.poll_skipper else { return };
         let key = match event {
@@ -225,7 +225,7 @@ impl ExecutionPoint {
             | StartdEvent::FinalUpdate { starter }
             | StartdEvent::JobUpdate { starter, .. } => lazy.starter_slots.get(starter).copied(),
             StartdEvent::Tick if self.is_skipping_polls() => None,
-            // It is woken when it is known whether it asks.
+            // The slot is woken once it is known if it fetches.
             StartdEvent::SkippedFetchEnds { .. } => None,
             StartdEvent::MeasurementsTaken(_)
                 if !self.core.publish_set.machine && self.is_skipping_polls() =>
@@ -239,7 +239,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Whether the job of this starter was accepted while a drain was under way.
+    /// True if the starter's job was accepted during a drain.
     fn is_accepted_while_draining(&self, starter: StarterId) -> bool {
         let of = |slot: &Slot| slot.accepted_while_draining && slot.starter() == Some(starter);
         self.core.drain.is_draining() && self.slots.values().any(of)
@@ -262,7 +262,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// A call is over: the slot that it fetched for. The other hooks' outcome has no consequence; the runner tells of
+    /// Ends a call and returns the slot that it fetched for. The result of other hooks has no effect here; the runner reports
     /// failures.
     fn take_fetching_slot(&mut self, run: HookRunId) -> Option<SlotKey> {
         self.core.hooks_running.remove(&run);

@@ -1,4 +1,4 @@
-//! What all slots share: settings, clock, ids, counters, and the actions of the present step.
+//! State shared by all slots: settings, clock, ids, counters, and the actions of the current step.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
@@ -29,7 +29,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::{FrozenClockWorld, World};
 use htc_classad::{ClassAd, Context, Expr};
 
-/// Shared by all slots of an execution point.
+/// State shared by all slots of an execution point.
 pub(super) struct ExecutionPointState {
     pub settings: Arc<StartdSettings>,
     pub world: Rc<dyn World>,
@@ -39,61 +39,61 @@ pub(super) struct ExecutionPointState {
     /// When the execution point began, on both clocks.
     pub started: ClockReading,
     pub measured: Measurements,
-    /// What of the machine's load the jobs of all slots make.
+    /// Part of the machine's load that the jobs of all slots cause.
     pub load_of_jobs: f64,
-    /// Whether slots have shares of a load, or had when that was looked at last.
+    /// True if slots have shares of a load, or had at the last update.
     pub has_load: bool,
     pub actions: Vec<StartdAction>,
     pub counters: StartdCounters,
     pub drain_estimate: DrainEstimate,
     pub drain: DrainState,
     pub power: HibernationState,
-    /// What cron jobs have published.
+    /// Ads published by cron jobs.
     pub cron_ads: CronAds,
     pub benchmarks: BenchmarkState,
-    /// DockerCachedImageSizeMb, once docker has been asked.
+    /// DockerCachedImageSizeMb, or `None` until docker has been asked.
     pub image_cache_mib: Option<i64>,
     pub backfill: BackfillState,
-    /// Devices that went off line since the start.
+    /// Devices that went offline since the start.
     pub offline_devices: OfflineDevices,
-    /// What has changed of the machine's resources since the start: Total<Tag>, Offline<Tag>.
+    /// Changed resource attributes since the start: Total<Tag>, Offline<Tag>.
     pub resource_changes: ClassAd,
     pub poll_at: Option<Alarm>,
     pub update_at: Option<Alarm>,
     pub shutdown: Option<ShutdownMode>,
-    /// Why no slot fetches any more.
+    /// Why no slot fetches any more, or `None`.
     pub no_more_fetching: Option<String>,
     pub jobs_accepted: u64,
-    /// FETCH_WORK hooks that run and may bring a job yet.
+    /// Number of running FETCH_WORK hooks that may still return a job.
     pub running_fetches: u64,
-    /// Why no job could be run now: nothing is asked for and nothing accepted.
+    /// Why no job can run now, or `None`: nothing is fetched and nothing accepted.
     pub starter_problem: Option<String>,
-    /// The idle time of `--idle-exit` is over: what runs may still bring a job, nothing new is asked for.
+    /// True if the idle time of `--idle-exit` has passed: running hooks may still return a job, no new ones are called.
     pub idle_exit_due: bool,
     pub slot_count: i64,
-    /// Whether there are slots of a type with SLOT_TYPE_<n>_BACKFILL.
+    /// True if there are slots of a type with SLOT_TYPE_<n>_BACKFILL.
     pub has_backfill_slots: bool,
-    /// STARTD_SLOT_ATTRS of all slots, `<slot>_<attribute>`, as they were when the ads were last made.
+    /// STARTD_SLOT_ATTRS of all slots as `<slot>_<attribute>`, as of the last rebuild of the ads.
     pub shared_attributes: Vec<(String, Expr)>,
     /// Hooks that were started and have not ended.
     pub hooks_running: BTreeSet<HookRunId>,
-    /// Starters that were asked for and are not yet known to run.
+    /// Number of starters that were requested and are not yet known to run.
     pub starting_starters: usize,
-    /// Where slots rest while nothing changes; live and while every poll is made there is none.
+    /// Skips polls of slots that do not change; `None` in live mode or if every poll is made.
     pub poll_skipper: Option<Box<PollSkipper>>,
     pub change_predictor: ChangePredictor,
     pub publish_set: PublishSet,
-    /// When polls and updates began, on the clock that never jumps.
+    /// Start of polls and of updates, on the monotonic clock, in microseconds.
     pub polls_since: u64,
     pub updates_since: u64,
-    /// What makes the execution point end at once.
+    /// Why the execution point must exit at once, or `None`.
     pub fatal_reason: Option<String>,
-    /// Dynamic slots to be taken away once the present slot is done with.
+    /// Dynamic slots to remove once the current slot is processed.
     pub slots_to_remove: Vec<SlotKey>,
     reported_quirks: BTreeSet<&'static str>,
-    /// Whether what watched attributes publish overrides nothing else.
+    /// True if the attributes published for latches override no others.
     pub latches_have_no_overrides: bool,
-    /// From when to when the local clock is known to go on as it does.
+    /// Period in which the offset of local time is known to be constant, in epoch seconds.
     known_zone_period: Cell<(i64, i64)>,
     claims_made: u64,
     last_id: u64,
@@ -155,12 +155,12 @@ impl ExecutionPointState {
         self.settings.quirks
     }
 
-    /// Whether 25.14's own behaviour is wanted; when not, the difference is told once, of a slot or of none.
+    /// Returns true to reproduce 25.14; otherwise reports the difference once, for a slot or for none.
     pub(super) fn decide_and_report(&mut self, quirk: Quirk, slot: impl Into<Option<SlotKey>>) -> bool {
         self.report(self.quirks().decide(quirk), slot)
     }
 
-    /// The same of what was decided elsewhere.
+    /// Reports a quirk decision that was made elsewhere, like [`ExecutionPointState::decide_and_report`].
     pub(super) fn report(&mut self, decided: QuirkDecision, slot: impl Into<Option<SlotKey>>) -> bool {
         let QuirkDecision { quirk, as_reference } = decided;
         if !as_reference && self.reported_quirks.insert(quirk.id()) {
@@ -169,7 +169,7 @@ impl ExecutionPointState {
         as_reference
     }
 
-    /// Evaluates in an ad as it is now, maybe with another, and notes what was looked at where that is watched.
+    /// Evaluates in the current state of an ad, optionally with a TARGET ad; the change predictor observes it if active.
     pub(super) fn eval_in_ads<R>(
         &self,
         (my, target): (&ClassAd, Option<&ClassAd>),
@@ -186,7 +186,7 @@ impl ExecutionPointState {
         }
     }
 
-    /// Merges what cron jobs have published for a slot into its ad.
+    /// Merges the ads published by cron jobs and benchmarks into a slot ad.
     pub(super) fn merge_cron_ads(&self, ad: &mut ClassAd) {
         if self.benchmarks.ads.is_empty() && self.cron_ads.is_empty() {
             return;
@@ -196,7 +196,7 @@ impl ExecutionPointState {
         self.cron_ads.merge_into(ad, &world);
     }
 
-    /// As [`ExecutionPointState::has`], for differences that a user would not miss anything by.
+    /// Like [`ExecutionPointState::decide_and_report`], without a report: for differences that do not affect users.
     pub(super) fn decide(&self, quirk: Quirk) -> bool {
         self.quirks().reproduces(quirk)
     }
@@ -209,42 +209,42 @@ impl ExecutionPointState {
         self.notify(SlotNotice::Warning { slot, text: text.into() });
     }
 
-    /// A timer of the daemon that runs out so long from now.
+    /// Returns a daemon timer that expires `after` from now.
     pub(super) fn alarm(&self, after: Duration) -> Alarm {
         let seconds = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
         Alarm::new(self.now.monotonic().plus(after), self.now.epoch().saturating_add(seconds))
     }
 
-    /// The same `seconds` from now; a negative number counts as 0.
+    /// Returns a daemon timer that expires `seconds` from now; a negative number counts as 0.
     pub(super) fn alarm_after(&self, seconds: i64) -> Alarm {
         self.alarm(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
     }
 
-    /// Whether a timer has run out.
+    /// True if the timer has expired.
     pub(super) fn is_due(&self, alarm: Option<Alarm>) -> bool {
         alarm.is_some_and(|alarm| alarm.is_due(self.now, self.quirks()))
     }
 
-    /// Polls and updates as they stand.
+    /// Returns the current schedule of polls and updates.
     pub(super) fn poll_schedule(&self) -> PollSchedule {
         let StartdSettings { polling_interval, update_interval, .. } = *self.settings;
         let poll = (self.poll_at, self.polls_since, polling_interval);
         PollSchedule::from_alarms(self.now, [poll, (self.update_at, self.updates_since, update_interval)])
     }
 
-    /// The instant `seconds` from now; a negative number counts as 0.
+    /// Returns the instant `seconds` from now; a negative number counts as 0.
     pub(super) fn time_after(&self, seconds: i64) -> MonotonicTime {
         self.now.monotonic().plus(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
     }
 
-    /// Updates begin anew from now on.
+    /// Restarts the update timer from now.
     pub(super) fn start_updating(&mut self) {
         let alarm = self.alarm(self.settings.update_interval);
         self.updates_since = alarm.at.0;
         self.update_at = Some(alarm);
     }
 
-    /// When the local day ends; where the clock is put forward or back before that, nothing is taken for granted beyond the minute.
+    /// Returns the end of the local day in epoch seconds; only the next minute if the clock is changed (DST) before that.
     pub(super) fn local_day_end(&self, now: i64) -> i64 {
         let (from, to) = self.known_zone_period.get();
         if (from..to).contains(&now) {
@@ -279,8 +279,8 @@ impl ExecutionPointState {
         HookRunId(self.last_id)
     }
 
-    /// Whether another fetch may begin: each that runs may bring one of the jobs that `--max-jobs` allows,
-    /// and there is no use in jobs that no starter could run.
+    /// True if another fetch may begin: each running fetch may return one of the jobs that `--max-jobs` allows, and fetching is
+    /// useless if no starter could run a job.
     pub(super) fn can_fetch(&self) -> bool {
         let most = self.settings.limits.max_jobs.unwrap_or(u64::MAX);
         !self.idle_exit_due
@@ -298,7 +298,7 @@ impl ExecutionPointState {
         AcceptedJobId(self.last_id)
     }
 
-    /// Policies are looked at more often from now on (`start_poll_timer`).
+    /// Starts the timer for more frequent policy evaluation, if not running (`start_poll_timer`).
     pub(super) fn start_polling(&mut self) {
         if self.poll_at.is_none() {
             let alarm = self.alarm(self.settings.polling_interval);
@@ -308,7 +308,7 @@ impl ExecutionPointState {
     }
 }
 
-/// A count since the start and over the last 20 minutes, as the reference publishes it beside `Recent...`.
+/// Counter since the start and over the last 20 minutes, published with `Recent...` as in the reference.
 #[derive(Default)]
 pub(super) struct Counter {
     total: i64,
@@ -322,7 +322,7 @@ impl Counter {
     pub(super) fn increment(&mut self, epoch: i64) {
         self.total += 1;
         self.recent.push_back(epoch);
-        // In order but for a clock that was put back: what is left of that is not counted when it is published.
+        // Sorted unless the clock was put back; late entries of that case are filtered out in `publish`.
         while self.recent.front().is_some_and(|at| epoch - at >= RECENT_WINDOW_SECONDS) {
             self.recent.pop_front();
         }
@@ -335,12 +335,12 @@ impl Counter {
     }
 }
 
-/// The execution point's counters, the same in all slot ads.
+/// Counters of the execution point, the same in all slot ads.
 #[derive(Default)]
 pub(super) struct StartdCounters {
     pub job_starts: Counter,
     pub new_dslot_not_match: Counter,
-    // Those of claims are counted for schedds alone (command.cpp).
+    // Claims are only counted for schedds (command.cpp).
     pub activation_requests: Counter,
     pub claim_requests: Counter,
     pub preemptions: Counter,
@@ -364,7 +364,7 @@ impl StartdCounters {
     }
 }
 
-/// What a drain begun now would cost (`compute_draining_attrs`).
+/// Estimated cost of a drain begun now (`compute_draining_attrs`).
 #[derive(Clone, Copy, Default)]
 pub(super) struct DrainEstimate {
     graceful_completion: i64,
@@ -373,7 +373,7 @@ pub(super) struct DrainEstimate {
     quick_badput: i64,
 }
 
-/// One slot's part of the estimate: seconds, and processors.
+/// One slot's part of the estimate: seconds, and number of processors.
 pub(super) struct SlotDrainCost {
     pub runtime: i64,
     pub retirement: i64,
@@ -407,7 +407,7 @@ impl DrainEstimate {
         }
     }
 
-    /// When all slots would be drained, in epoch seconds.
+    /// Returns when all slots would be drained, in epoch seconds.
     pub(super) fn completion(&self, graceful: bool) -> i64 {
         if graceful { self.graceful_completion } else { self.quick_completion }
     }

@@ -1,4 +1,4 @@
-//! Why a slot would or would not take a job: which conditions are not true, and the values they saw.
+//! Explanations why a slot would accept or refuse a job: which conditions are not true, and the values they refer to.
 
 use serde::Serialize;
 
@@ -16,17 +16,17 @@ use htc_base::world::{FrozenClockWorld, World};
 use htc_classad::explain::{TraceStep, trace};
 use htc_classad::{ClassAd, Context, Expr, ExprKind, Value};
 
-/// What a slot says to a job that nobody has fetched.
+/// Verdict of a slot about a job that was not fetched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotVerdict {
-    /// Whether it would take it, were it free.
+    /// True if the slot would accept the job when free.
     pub accepted: bool,
-    /// In one line.
+    /// Reason, in one line.
     pub reason: String,
     /// The conditions that are not true.
     pub untrue_conditions: Vec<EvaluatedCondition>,
-    /// Why a claim for the job would be refused all the same: the dynamic slot would not take it, which nobody asks of a fetched
-    /// job.
+    /// Why a claim for the job would nevertheless be refused, or `None`: the dynamic slot would not accept it, which is not
+    /// checked for fetched jobs.
     pub claim_unfit_reason: Option<UnfitReason>,
 }
 
@@ -45,7 +45,7 @@ impl SlotVerdict {
         }
     }
 
-    /// What whoever claims is told, not a fetch hook.
+    /// Converts the verdict to that of a claim request instead of a fetch.
     pub fn into_claim_verdict(self) -> Self {
         match self.claim_unfit_reason {
             Some(unfit) => SlotVerdict::refused(unfit),
@@ -54,11 +54,11 @@ impl SlotVerdict {
     }
 }
 
-/// An expression that is asked after, up to this one.
+/// Maximum length of an expression in an explanation.
 const MAX_EXPRESSION_LENGTH: usize = 4000;
 
 impl Slot {
-    /// A job as it would be had the slot fetched it.
+    /// Returns the job as if the slot had fetched it.
     fn job_as_fetched(&self, job: &ClassAd) -> ClassAd {
         let mut job = job.clone();
         if self.kind == SlotKind::Static {
@@ -69,7 +69,7 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// What a slot, were it free, would say to the job; `None` when there is no such slot.
+    /// Returns the verdict of a slot about a job, as if the slot were free; `None` if there is no such slot.
     pub fn judge_job(&self, key: SlotKey, job: &ClassAd) -> Option<SlotVerdict> {
         let slot = self.slots.get(&key)?;
         let job = slot.job_as_fetched(job);
@@ -93,22 +93,22 @@ impl ExecutionPoint {
         })
     }
 
-    /// The second from which on a slot may say something else to the job than now, by the clock alone; `i64::MAX` for never.
+    /// Returns the first second at which the verdict may change with time alone; `i64::MAX` for never.
     pub fn verdict_valid_until(&self, key: SlotKey, job: &ClassAd) -> Option<i64> {
         let slot = self.slots.get(&key)?;
         let job = slot.job_as_fetched(job);
         let moving = slot.clock_context(&self.core);
-        // What moves was published at the last poll, and goes on from there.
+        // Attributes that depend on time were published at the last poll, and change from there.
         let published = self.core.current_time.min(moving.now);
         self.core.change_predictor.begin(ClockContext { now: published, ..moving });
-        // Rank is asked of a job that is wanted only.
+        // Rank is only evaluated for a job that meets Requirements.
         slot.eval_in_slot_ad(&self.core, Some(&job), |context| {
             context.boolean("Requirements").filter(|wanted| *wanted).map(|_| context.real("Rank"))
         });
         Some(self.core.change_predictor.end())
     }
 
-    /// An attribute has this value in all slots from now on, whatever is published of it.
+    /// Sets an attribute to this value in all slot ads, overriding what is published.
     pub fn override_attribute(&mut self, name: &str, value: &Expr) {
         for slot in self.slots.values_mut() {
             slot.live_ad.insert(name, value.clone());
@@ -116,7 +116,7 @@ impl ExecutionPoint {
     }
 }
 
-/// What a slot that is known by its ad alone would say to the job, were it free.
+/// Returns the verdict about a job of a slot of which only the ad is known, as if it were free.
 pub fn judge_job_by_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks: QuirkMode) -> SlotVerdict {
     let context = Context::new(world).my(slot).target(job);
     if context.boolean("Requirements") != Some(true) {
@@ -134,22 +134,22 @@ pub fn judge_job_by_ad(slot: &ClassAd, job: &ClassAd, world: &dyn World, quirks:
     }
 }
 
-/// A policy expression as it stands and what it says now.
+/// Policy expression and its current value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvaluatedExpression {
-    /// The attribute, such as `PREEMPT`.
+    /// Name of the attribute, such as `PREEMPT`.
     pub name: String,
     /// The expression.
     pub text: String,
     /// Its value.
     pub value: String,
-    /// Of several conditions joined by `&&` or `||` the one that makes it so.
+    /// The condition that decides the value, if the expression joins several by `&&` or `||`.
     pub because: Option<EvaluatedCondition>,
-    /// The attributes that it names, with their values.
+    /// The attributes it refers to, with their values.
     pub parts: Vec<String>,
 }
 
-/// The expressions that decide about a slot, in the order in which they are asked.
+/// Expressions that decide about a slot, in order of evaluation.
 const POLICY_EXPRESSIONS: [&str; 12] = [
     "START",
     "IsOwner",
@@ -166,12 +166,12 @@ const POLICY_EXPRESSIONS: [&str; 12] = [
 ];
 
 impl ExecutionPoint {
-    /// What the policy expressions of a slot say now, with the job that it has.
+    /// Evaluates the policy expressions of a slot, with its current job.
     pub fn evaluate_policy_expressions(&self, key: SlotKey) -> Vec<EvaluatedExpression> {
         POLICY_EXPRESSIONS.into_iter().filter_map(|name| self.evaluate_expression(key, name)).collect()
     }
 
-    /// What one expression of a slot says now, with the job that it has.
+    /// Evaluates one expression of a slot, with its current job.
     pub fn evaluate_expression(&self, key: SlotKey, name: &str) -> Option<EvaluatedExpression> {
         let slot = self.slots.get(&key)?;
         let world = FrozenClockWorld { world: &*self.core.world, now: self.core.now };
@@ -194,7 +194,7 @@ impl ExecutionPoint {
     }
 }
 
-/// The condition within an expression that makes its value.
+/// Finds the condition within an expression that decides its value.
 fn find_deciding_condition(context: &Context<'_>, expr: &Expr) -> Option<EvaluatedCondition> {
     let whole = trace(context, expr);
     let part = find_deciding_part(&whole);
@@ -207,14 +207,14 @@ fn find_deciding_condition(context: &Context<'_>, expr: &Expr) -> Option<Evaluat
     })
 }
 
-/// The first part that is not true of a conjunction that is not, or that is true of a disjunction that is; names are followed.
+/// Finds the first part that makes a conjunction not true or a disjunction true; names are followed.
 fn find_deciding_part(step: &TraceStep) -> &TraceStep {
     let truth = step.value.as_ref().and_then(Value::truth);
     let same = || step.steps.iter().find(|part| part.value == step.value);
     let part = match step.expr.kind() {
         ExprKind::And(..) if truth != Some(true) => same(),
         ExprKind::Or(..) if truth == Some(true) => same(),
-        // What a name stands for, where that is made of several conditions.
+        // The expression of a name, if it consists of several conditions.
         ExprKind::Reference => {
             step.steps.last().filter(|inner| !std::ptr::eq(find_deciding_part(inner), *inner))
         }
@@ -223,7 +223,7 @@ fn find_deciding_part(step: &TraceStep) -> &TraceStep {
     part.map_or(step, find_deciding_part)
 }
 
-/// The values of the names in an expression, and of those in the expressions that these stand for.
+/// Returns the values of the attributes in an expression, and of those in the expressions they refer to.
 fn collect_values(context: &Context<'_>, slot: &Slot, expr: &Expr) -> Vec<String> {
     let mut found = attribute_values(context, expr);
     let mut todo: Vec<Expr> = vec![expr.clone()];

@@ -1,5 +1,5 @@
-//! What an answer of FETCH_WORK means for a slot as its ad shows it. The machine reads answers and finds reasons with
-//! this code, and `htc-hook-test` asks it for the whole verdict.
+//! Evaluation of FETCH_WORK's output for a slot, given its ad. The state machine uses it to parse output and to find reasons,
+//! `htc-hook-test` for the whole verdict.
 //!
 //! Reference: `StartdHookMgr.cpp` (handleHookFetchWork), `Resource.cpp` (willingToRun).
 
@@ -13,36 +13,36 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 use htc_hook::hook_output::{self, BadOutputLine};
 
-/// What a fetch brought.
+/// Result of a fetch.
 #[derive(Clone, Debug)]
 pub enum FetchOutcome {
-    /// No work, and why if that needs saying.
+    /// There is no work; with a reason if it is not the normal case.
     NoWork(&'static str),
-    /// Something that is no job.
+    /// The output is not a valid job.
     BadOutput {
-        /// What is wrong, in the reference's words where it has some.
+        /// Error, in the reference's words if it has any.
         reason: String,
-        /// The line, unless the answer as a whole is refused.
+        /// The invalid line, or `None` if the output as a whole is rejected.
         line: Option<BadOutputLine>,
-        /// Whether an idle claim stays.
+        /// Decision whether an idle claim is kept.
         keeps_claim: QuirkDecision,
     },
-    /// A job as printed.
+    /// The job as printed.
     Job(Box<ClassAd>),
 }
 
-/// What FETCH_WORK printed.
+/// Output of FETCH_WORK.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchOutput<'a> {
-    /// As far as it was read.
+    /// Output up to the limit.
     pub stdout: &'a [u8],
-    /// It was longer.
+    /// True if the output was longer.
     pub is_truncated: bool,
-    /// PIPE_BUFFER_MAX, at which it was cut.
+    /// PIPE_BUFFER_MAX, the limit in bytes.
     pub limit: usize,
 }
 
-/// Reads an answer; how the hook ended does not matter. Quirks that had a say are added to `seen`.
+/// Parses a hook's output; its exit status is ignored. Relevant quirks are added to `seen`.
 pub fn parse_fetch_output(
     answer: FetchOutput<'_>,
     dialect: Dialect,
@@ -77,7 +77,8 @@ pub fn parse_fetch_output(
     }
 }
 
-/// What a job lacks on a static slot is 1 (`StartdHookMgr::handleHookFetchWork`). Returns the names added.
+/// Sets missing requests of a job for a static slot to 1 (`StartdHookMgr::handleHookFetchWork`). Returns the names of the added
+/// attributes.
 pub fn add_default_requests(job: &mut ClassAd) -> Vec<&'static str> {
     let missing: Vec<_> = ["RequestCpus", "RequestMemory", "RequestDisk"]
         .into_iter()
@@ -89,7 +90,8 @@ pub fn add_default_requests(job: &mut ClassAd) -> Vec<&'static str> {
     missing
 }
 
-/// The keyword of the slot, for a job that names none (`StartdHookMgr::handleHookFetchWork`). Returns the name added.
+/// Sets the slot's hook keyword in a job that has none (`StartdHookMgr::handleHookFetchWork`). Returns the name of the added
+/// attribute.
 pub fn add_hook_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) -> Option<&'static str> {
     let named = Context::new(world).my(job).string("HookKeyword").is_some();
     (!named && !keyword.is_empty()).then(|| {
@@ -98,7 +100,7 @@ pub fn add_hook_keyword(job: &mut ClassAd, keyword: &[u8], world: &dyn World) ->
     })
 }
 
-/// Whether an ad is that of a static slot.
+/// True if the ad is that of a static slot.
 pub fn is_static_slot_ad(slot: &ClassAd, world: &dyn World) -> bool {
     let own = Context::new(world).my(slot);
     let kind = own.string("SlotType").unwrap_or_default();
@@ -109,45 +111,45 @@ pub fn is_static_slot_ad(slot: &ClassAd, world: &dyn World) -> bool {
 }
 
 words! {
-    /// What the slot does with an answer.
+    /// Decision of the slot about a hook's output.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum FetchDecision.word {
         /// There is no work.
         #[default]
         NoWork => "no-work",
-        /// The answer is no job; no reply hook is called.
+        /// The output is not a valid job; no reply hook is called.
         BadOutput => "bad-output",
-        /// The job is taken.
+        /// The job is accepted.
         Accepted => "accepted",
-        /// `accept` is told, but the job will never be started.
+        /// The reply is `accept`, but the job is never started.
         AcceptedLost => "accepted-lost",
-        /// The job is refused.
+        /// The job is rejected.
         Rejected => "rejected",
     }
 }
 
-/// The whole verdict on an answer.
+/// Complete verdict on a hook's output.
 #[derive(Clone, Debug, Default)]
 pub struct FetchVerdict {
-    /// What the slot does.
+    /// Decision of the slot.
     pub decision: FetchDecision,
-    /// Why.
+    /// Reason for the decision.
     pub reason: String,
-    /// The job, with what the startd adds to it.
+    /// The job with the attributes added by the startd, or `None`.
     pub job: Option<ClassAd>,
-    /// Attributes that the startd has added.
+    /// Names of the attributes added by the startd.
     pub added_attributes: Vec<&'static str>,
     /// The rank of the job.
     pub rank: f64,
-    /// The line that spoiled the answer.
+    /// The invalid line, or `None`.
     pub bad_line: Option<BadOutputLine>,
-    /// Whether an idle claim ends by it.
+    /// True if an idle claim ends.
     pub ends_idle_claim: bool,
-    /// Quirks that had a say, whichever way they are decided.
+    /// Quirks that affect the verdict, whichever way they are decided.
     pub quirks: Vec<Quirk>,
 }
 
-/// Judges an answer for a slot whose state is told by its ad as FETCH_WORK got it, with its keyword.
+/// Evaluates a hook's output for a slot, given the slot ad that was FETCH_WORK's input, and its hook keyword.
 pub fn judge_fetch_output(
     (slot, keyword): (&ClassAd, &[u8]),
     answer: FetchOutput<'_>,
@@ -205,8 +207,8 @@ pub fn judge_fetch_output(
     verdict
 }
 
-/// Which part of the slot's Requirements does not hold for a job: the conjunct, followed through the slot's own
-/// attributes, with its value.
+/// Explains which part of the slot's Requirements is not true for a job: the conjunct with its value, found by following the
+/// slot's own attributes.
 pub fn refusal_reason(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> String {
     for name in ["Cpus", "Memory", "Disk"] {
         let request = format!("Request{name}");
@@ -225,7 +227,7 @@ pub fn refusal_reason(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Strin
         Value::Bool(false) => "false".to_owned(),
         other => format_value(&other),
     };
-    // The name below Requirements says more than Requirements itself.
+    // The name below Requirements is more specific.
     let name = if path.len() > 1 { &path[1] } else { &path[0] };
     let text = expr.unparse_old();
     if expr.as_attribute().is_some() {
@@ -245,14 +247,14 @@ fn shorten(text: &BStr) -> String {
     format!("{}...", text[..MAX_TEXT_LENGTH].as_bstr())
 }
 
-/// Goes down into conjunctions and attributes of the slot to the first part that is not true.
+/// Descends into conjunctions and attributes of the slot to the first part that is not true.
 fn find_false_part(
     context: &Context<'_>,
     slot: &ClassAd,
     expr: Expr,
     path: &mut Vec<BString>,
 ) -> (Expr, Value) {
-    // A slot's attributes may refer to one another in circles.
+    // Attributes may refer to each other in a cycle.
     const MAX_DEPTH: usize = 40;
     let mut expr = expr;
     for _ in 0..MAX_DEPTH {

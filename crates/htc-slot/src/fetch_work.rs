@@ -1,4 +1,4 @@
-//! When a slot asks for work, and what its answer means (`Resource::tryFetchWork`, `StartdHookMgr.cpp`).
+//! Fetching work: when a slot calls FETCH_WORK, and how it handles the output (`Resource::tryFetchWork`, `StartdHookMgr.cpp`).
 
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
@@ -24,14 +24,14 @@ use htc_base::time::ClockReading;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 
-/// FetchWorkDelay when it is no number, in seconds.
+/// Default of FetchWorkDelay if it is not a number, in seconds.
 pub(super) const DEFAULT_FETCH_DELAY: i64 = 300;
 
-/// Why a fetched job is refused, or with which rank it is taken.
+/// Rank of an accepted job, or the reason for its refusal.
 type RankOrRefusal = Result<f64, String>;
 
 impl Slot {
-    /// Asks for work if everything allows it; otherwise sets the timer for the next try.
+    /// Calls FETCH_WORK if everything allows it; otherwise sets the timer for the next try.
     pub(super) fn try_fetch(&mut self, core: &mut ExecutionPointState) {
         self.fetch_held_back = false;
         let is_asking = matches!(self.fetch_state, FetchState::Running(_) | FetchState::Skipped(_));
@@ -51,7 +51,7 @@ impl Slot {
         if delay > 0 {
             let since = core.now.epoch() - self.last_fetch_completed;
             if since < delay {
-                // A wall clock set back must not make it wait longer than the delay.
+                // If the wall clock was set back, the slot must not wait longer than the delay.
                 self.fetch_state = FetchState::Waiting(core.alarm_after((delay - since).min(delay)));
                 return;
             }
@@ -67,7 +67,7 @@ impl Slot {
             return;
         }
         if core.change_predictor.is_active() && self.is_fetch_futile(core) {
-            // Where slots rest it is counted only, until there may be work.
+            // Only counted while polls are skipped, until there may be work.
             self.fetch_state = FetchState::Skipped(core.now);
             self.last_fetch_spawned = core.now.epoch();
             return;
@@ -81,7 +81,7 @@ impl Slot {
         self.call_fetch_hook(core, path, stdin, core.now);
     }
 
-    /// Whether it asks although it could take no job; `None` when it could.
+    /// Decides if the slot fetches although it cannot accept a job; `None` if it can.
     pub(super) fn unable_fetch_decision(&self, core: &ExecutionPointState) -> Option<QuirkDecision> {
         let drained = || self.state == SlotState::Drained && !self.is_accepting_while_draining(core);
         let ends = core.shutdown.is_some() || core.power.sleep_state.is_some();
@@ -89,7 +89,7 @@ impl Slot {
         unable.then(|| core.quirks().decide(Quirk::FetchWhenUnable))
     }
 
-    /// Calls FETCH_WORK, as begun at that moment.
+    /// Calls FETCH_WORK, with the given start time.
     pub(super) fn call_fetch_hook(
         &mut self,
         core: &mut ExecutionPointState,
@@ -116,26 +116,26 @@ impl Slot {
         }));
     }
 
-    /// START alone, without a job: only a definite false is unwilling; undefined is willing unless the slot is broken.
+    /// True if START, evaluated without a job, is not false; if undefined, the slot is willing unless it is broken.
     pub(super) fn is_willing_without_job(&self, core: &ExecutionPointState) -> bool {
         self.eval_in_slot_ad(core, None, |context| context.boolean("START")).unwrap_or(self.broken.is_none())
     }
 
     fn evaluate_fetch_delay(&mut self, core: &mut ExecutionPointState) -> i64 {
-        // A slot that is looked at was refreshed a moment ago.
+        // While polls are skipped, an evaluated slot was just refreshed.
         let is_fresh = core.change_predictor.is_active() && self.changed_at != core.now.monotonic_us;
         if !is_fresh && !core.decide(Quirk::FetchDelayStaleActivity) {
             self.refresh_ad(core);
         }
         let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
         let delay = delay.unwrap_or(DEFAULT_FETCH_DELAY);
-        // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is none.
+        // 25.14 keeps the lower 32 bits: a delay of 3,000,000,000 seconds is no delay.
         self.next_fetch_delay =
             if core.quirks().reproduces(Quirk::FetchDelayLowBits) { i64::from(delay as i32) } else { delay };
         self.next_fetch_delay
     }
 
-    /// Sets the timer for a full delay (`resetFetchWorkTimer`).
+    /// Sets the timer to a full delay (`resetFetchWorkTimer`).
     fn set_fetch_timer(&mut self, core: &mut ExecutionPointState) {
         let delay = self.evaluate_fetch_delay(core);
         self.fetch_state = FetchState::Waiting(core.alarm_after(if delay > 0 { delay } else { 1 }));
@@ -146,20 +146,20 @@ impl Slot {
             && self.current_claim.as_ref().is_some_and(|claim| claim.kind == ClaimKind::Fetched)
     }
 
-    /// It asked in vain.
+    /// Records that a fetch returned no work.
     fn mark_out_of_work(&mut self, core: &mut ExecutionPointState, reason: &str) {
         self.out_of_work = true;
         self.end_idle_fetched_claim(core, reason);
     }
 
-    /// An idle claim ends when there is no work for it (`terminateFetchedWork`).
+    /// Ends an idle claim because there is no work for it (`terminateFetchedWork`).
     pub(super) fn end_idle_fetched_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
         if self.has_idle_fetched_claim() {
             self.change_state(core, SlotState::Preempting, Activity::Vacating, reason);
         }
     }
 
-    /// Whether the job is taken (`StartdHookMgr::handleHookFetchWork`).
+    /// Decides if a fetched job is accepted (`StartdHookMgr::handleHookFetchWork`).
     fn decide_on_job(
         &mut self,
         core: &mut ExecutionPointState,
@@ -186,7 +186,7 @@ impl Slot {
             let world = FrozenClockWorld { world: &*core.world, now: core.now };
             return Err(self.unfit_text(&world, job));
         }
-        // A partitionable slot looks for fitting devices when it splits.
+        // A partitionable slot chooses the devices when it is split.
         if self.kind != SlotKind::Partitionable {
             self.check_devices(core, job).map_err(|unfit| unfit.reason)?;
         }
@@ -208,10 +208,10 @@ impl Slot {
         Ok(rank)
     }
 
-    /// Whether Requirements are true for the job. Where nothing that they lead to moves, what is true for a job is so for all of
-    /// its kind.
+    /// True if Requirements are true for the job. If the result depends on nothing that changes, it is remembered for all jobs
+    /// of the same class.
     fn requirements_accept(&mut self, core: &ExecutionPointState, job: &ClassAd, kind: Option<u32>) -> bool {
-        /// So many kinds are remembered.
+        /// Maximum number of remembered job classes.
         const MAX_REMEMBERED_KINDS: usize = 64;
         let kind = kind.filter(|_| {
             core.publish_set.constants_only && self.is_available() && self.has_stable_constants(core)
@@ -235,7 +235,7 @@ impl Slot {
         takes
     }
 
-    /// Calls REPLY_FETCH. `id` is given with an acceptance.
+    /// Calls REPLY_FETCH; `id` is `Some` if the job is accepted.
     fn call_reply_hook(
         &self,
         core: &mut ExecutionPointState,
@@ -257,7 +257,7 @@ impl Slot {
         );
     }
 
-    /// Makes or renews the claim the job will run under, and returns the id to be told
+    /// Creates or updates the claim under which the job will run, and returns the claim id for REPLY_FETCH
     /// (`createOrUpdateFetchClaim`).
     fn claim_for_job(
         &mut self,
@@ -274,7 +274,7 @@ impl Slot {
             && let Some(mut claim) = self.current_claim.take()
         {
             if claim.fetched_job.is_some_and(|job| job.starter_killed) {
-                // Nobody else will ever tell the queue of it.
+                // No other hook call reports the killed job to the queue.
                 self.call_evict_hook(core, &claim);
             }
             claim.fetched_job = Some(FetchedJob { accepted, fingerprint: print, starter_killed: false });
@@ -297,17 +297,17 @@ impl Slot {
     }
 }
 
-/// What a job is known by: its ad, what it requests aside, since that may have been changed for the slot.
+/// Returns the attributes that identify a job: all but its requests, which may have been rounded for the slot.
 fn identity_attributes(ad: &ClassAd) -> impl Iterator<Item = (&bstr::BStr, Expr)> {
     ad.sorted().into_iter().filter(|(name, _)| !caseless::starts_with(name, b"Request"))
 }
 
-/// Whether two jobs are one by their ads.
+/// True if two ads describe the same job.
 fn is_same_job(one: &ClassAd, other: &ClassAd) -> bool {
     identity_attributes(one).eq(identity_attributes(other))
 }
 
-/// A number that two jobs which are one have in common: with hundreds of slots each new job is compared with hundreds.
+/// Returns a hash of a job's identity: with hundreds of slots, each new job is compared with hundreds of others.
 fn fingerprint(ad: &ClassAd) -> u64 {
     let mut hasher = FxHasher::default();
     for (name, value) in identity_attributes(ad) {
@@ -317,7 +317,7 @@ fn fingerprint(ad: &ClassAd) -> u64 {
 }
 
 impl ExecutionPoint {
-    /// A fetch hook has ended.
+    /// Handles the end of a fetch hook.
     pub(super) fn handle_fetch_output(&mut self, key: SlotKey, stdout: &[u8], cut: bool) {
         let answer = self.parse_fetch_hook_output(key, stdout, cut);
         let ExecutionPoint { core, slots, .. } = self;
@@ -349,26 +349,26 @@ impl ExecutionPoint {
         self.complete_fetch(key);
     }
 
-    /// A fetch hook has ended with a job.
+    /// Handles the end of a fetch hook that returned a job.
     pub(super) fn handle_fetched_job(&mut self, key: SlotKey, (job, kind): (ClassAd, Option<u32>)) {
         self.handle_offered_job(key, job, kind);
         self.complete_fetch(key);
     }
 
-    /// The starter that was asked for while a fetch was handled runs, or does not: now that is complete too.
+    /// Completes a pending fetch after its requested starter is known to run or to have failed.
     pub(super) fn complete_pending_fetch(&mut self) {
         if let Some(key) = self.fetch_completion_pending.take() {
             self.complete_fetch(key);
         }
     }
 
-    /// A fetch hook could not be executed.
+    /// Handles a fetch hook that could not be executed.
     pub(super) fn handle_fetch_failure(&mut self, key: SlotKey, reason: String) {
         self.report_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
         if core.report(failed_fetch_decision(core.quirks()), key) {
-            // It believes for ever that this fetch is under way.
+            // 25.14 treats this fetch as running forever.
             core.running_fetches = core.running_fetches.saturating_sub(1);
             return;
         }
@@ -376,7 +376,7 @@ impl ExecutionPoint {
         self.complete_fetch(key);
     }
 
-    /// A fetch hook was killed for its length, which 25.14 never does: it has no limit. An end without an answer.
+    /// Handles a fetch hook that was killed after its time-out, like one without output. 25.14 has no time-out.
     pub(super) fn handle_fetch_timeout(&mut self, key: SlotKey, reason: String) {
         self.report_no_work(key, reason);
         let ExecutionPoint { core, slots, .. } = self;
@@ -393,7 +393,7 @@ impl ExecutionPoint {
     fn complete_fetch(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         if core.starting_starters > 0 {
-            // Its timer is set after the starter was made: a poll that begins with the job comes before the next fetch (s19).
+            // The timer is set after the starter was spawned: a poll started for the job comes before the next fetch.
             self.fetch_completion_pending = Some(key);
             return;
         }
@@ -402,7 +402,7 @@ impl ExecutionPoint {
         slot.last_fetch_completed = core.now.epoch();
         slot.set_fetch_timer(core);
         if slot.kind == SlotKind::Dynamic && matches!(slot.state, SlotState::Owner | SlotState::Unclaimed) {
-            // It may have become free meanwhile, and could not go while the fetch ran.
+            // The slot may have become free, and could not be removed while the fetch ran.
             slot.evaluate_policy(core);
         }
     }
@@ -418,7 +418,7 @@ impl ExecutionPoint {
         fetched
     }
 
-    /// A job was fetched for the slot: it is taken or refused, and either is told.
+    /// Accepts or refuses a fetched job, and reports the decision.
     fn handle_offered_job(&mut self, key: SlotKey, mut job: ClassAd, kind: Option<u32>) {
         let ExecutionPoint { core, slots, .. } = self;
         let shared = core.world.clone();
@@ -434,7 +434,7 @@ impl ExecutionPoint {
         if Context::new(&world).my(&job).string("HookKeyword").is_none() {
             job.set("HookKeyword", Value::from(bstr::BString::from(keyword)));
         }
-        // 25.14 tells the answer before it makes the dynamic slot and the claim, with the id of the claim that goes.
+        // 25.14 calls REPLY_FETCH before it creates the dynamic slot and the claim, with the id of the old claim.
         let early = early_accept_decision(core.quirks()).as_reference;
         if early {
             let id =
@@ -467,7 +467,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// A fetched job is not taken; `replied`: that is told already.
+    /// Refuses a fetched job; `replied` is true if REPLY_FETCH was already called.
     fn refuse_job(&mut self, key: SlotKey, job: &ClassAd, replied: bool) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
@@ -477,11 +477,11 @@ impl ExecutionPoint {
         slot.end_idle_fetched_claim(core, "the fetched job was refused");
     }
 
-    /// A fetched job is taken, and runs in that slot or in one that was made of it.
+    /// Accepts a fetched job, which runs in slot `runs_in`: the slot `key` or a dynamic slot carved out of it.
     fn accept_job(&mut self, (key, runs_in): (SlotKey, SlotKey), job: ClassAd, rank: f64, replied: bool) {
         let ExecutionPoint { core, slots, .. } = self;
         core.jobs_accepted += 1;
-        // A dynamic slot gets what is left of the machine, so that what was asked for may differ.
+        // The requests may differ, because a dynamic slot gets what is left of the machine.
         let print = core.publish_set.ad_texts.then(|| fingerprint(&job));
         let same = |claim: &Claim| {
             claim.is_active()
@@ -499,7 +499,7 @@ impl ExecutionPoint {
         }
         let Some(slot) = slots.get_mut(&runs_in) else { return };
         let idle = slot.has_idle_fetched_claim();
-        // Nobody reads it where no texts are wanted.
+        // Not read if no ads are printed.
         let texts = core.publish_set.ad_texts;
         let told = (!replied).then(|| if texts { job.clone() } else { ClassAd::new() });
         let (claim_id, accepted) = slot.claim_for_job(core, (job, print), rank);
@@ -508,7 +508,7 @@ impl ExecutionPoint {
         }
         match slot.state {
             SlotState::Claimed if idle => slot.spawn_starter(core),
-            // A better ranked job waits: the policy decides what becomes of the present one.
+            // A job of higher rank waits: the policy decides about the current one.
             SlotState::Claimed => slot.evaluate_policy(core),
             SlotState::Backfill => slot.leave_backfill(core, SlotState::Claimed, "work was fetched"),
             _ => slot.change_state(core, SlotState::Claimed, Activity::Idle, "work was fetched"),

@@ -1,4 +1,4 @@
-//! Sleep: HIBERNATE of all slots, looked at every HIBERNATE_CHECK_INTERVAL (`ResMgr::checkHibernate`, `hibernator.cpp`).
+//! Hibernation: HIBERNATE of all slots, evaluated every HIBERNATE_CHECK_INTERVAL (`ResMgr::checkHibernate`, `hibernator.cpp`).
 
 use super::events::{SlotKey, StartdAction, VacateReason};
 use super::execution_point::ExecutionPoint;
@@ -8,7 +8,7 @@ use htc_base::job::HoldCode;
 use htc_base::quirks::Quirk;
 
 impl ExecutionPointState {
-    /// The next look is one interval away, if there is any.
+    /// Schedules the next check one interval from now, if there is an interval.
     pub(super) fn schedule_hibernation_check(&mut self) {
         self.power.check_at = self.settings.power.interval.map(|interval| self.alarm(interval));
     }
@@ -22,7 +22,7 @@ impl ExecutionPointState {
 }
 
 impl ExecutionPoint {
-    /// The state that all slots agree to: each has to name one, the deepest counts (`allHibernating`).
+    /// Returns the sleep state that all slots agree on: each must name one, and the deepest is used (`allHibernating`).
     fn agreed_sleep_state(&self) -> Option<SleepState> {
         let of_slots = self.slots.values().map(|slot| {
             let text = slot.eval_in_slot_ad(&self.core, slot.job(), |context| context.string("HIBERNATE"))?;
@@ -31,7 +31,7 @@ impl ExecutionPoint {
         of_slots.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    /// Why the machine does not sleep though all slots agree to that state.
+    /// Returns why the machine does not sleep although all slots agree on that state, or `None`.
     fn stay_awake_reason(&mut self, state: SleepState, first: SlotKey) -> Option<String> {
         let power = &self.core.settings.power;
         let name = state.name();
@@ -57,7 +57,7 @@ impl ExecutionPoint {
         })
     }
 
-    /// Looks whether the machine is to sleep, and ends all jobs if so.
+    /// Checks if the machine is to sleep, and ends all jobs if so.
     pub(super) fn check_hibernation(&mut self) {
         self.core.schedule_hibernation_check();
         if self.core.power.sleep_state.is_some() || self.core.shutdown.is_some() {
@@ -89,13 +89,13 @@ impl ExecutionPoint {
         self.core.actions.push(StartdAction::Sleep { state, known });
     }
 
-    /// It is awake again, or did not sleep.
+    /// Handles the end of sleep, or a failure to sleep.
     pub(super) fn handle_wake_up(&mut self, failure: Option<String>) {
         if let Some(failure) = failure {
             self.core.warn(None, format!("the machine does not sleep: {failure}"));
         }
         self.core.power.sleep_state = None;
-        // No timer of the daemon runs while it waits for the machine.
+        // No timer of the daemon runs while the machine sleeps.
         self.core.schedule_hibernation_check();
         for slot in self.slots.values_mut() {
             slot.restore_requirements(&self.core);

@@ -1,16 +1,16 @@
-//! What hooks and starters are given to read, and how an answer is read: glue to the rooms that know the forms.
+//! Input of hooks and starters, from the modules that define its formats.
 
 use super::claim_id::ClaimId;
 use htc_base::quirks::QuirkMode;
 use htc_classad::{ClassAd, format};
 use htc_hook::hook_input;
 
-/// The long form of an ad ("job ad print").
+/// Returns the long form of an ad ("job ad print").
 pub(super) fn print_long_ad(ad: &ClassAd) -> Vec<u8> {
     format::long::print(ad)
 }
 
-/// Stdin of REPLY_FETCH; with an id the job was accepted.
+/// Returns the standard input of REPLY_FETCH; with an id if the job was accepted.
 pub(super) fn reply_fetch_input(
     job: &ClassAd,
     slot: &ClassAd,
@@ -20,7 +20,7 @@ pub(super) fn reply_fetch_input(
     hook_input::reply_fetch_input(job, slot, id.map(ClaimId::secret).as_ref().map(|id| &id[..]), quirks)
 }
 
-/// Stdin of EVICT_CLAIM.
+/// Returns the standard input of EVICT_CLAIM.
 pub(super) fn evict_claim_input(job: &ClassAd, slot: &ClassAd, id: &ClaimId, quirks: QuirkMode) -> Vec<u8> {
     hook_input::evict_claim_input(job, slot, &id.secret(), quirks)
 }

@@ -1,24 +1,27 @@
-//! What 25.14 does otherwise with the hooks of its startd: decided here for the machine, which does it, and for `htc-hook-test`, whose
-//! verdicts say it.
+//! Quirks of 25.14 with the hooks of its startd: decided here for the state machine, which applies them, and for the verdicts
+//! of `htc-hook-test`.
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 
-/// EVICT_CLAIM when a claim ends: 25.14 calls it never.
+/// Decides if EVICT_CLAIM is never called when a claim ends, as in 25.14.
 pub fn evict_claim_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::EvictClaimNever)
 }
 
-/// A FETCH_WORK that cannot be executed: in 25.14 the slot believes for ever that it runs; else it has brought no work.
+/// Decides what happens after a FETCH_WORK that cannot be executed: in 25.14, the slot treats it as running forever; otherwise
+/// it returned no work.
 pub fn failed_fetch_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::FetchStopsAfterSpawnFailure)
 }
 
-/// When REPLY_FETCH is told `accept`: in 25.14 before slot and claim are made, of the slot that has fetched the job.
+/// Decides if REPLY_FETCH is called with `accept` before slot and claim are created, with the ad of the slot that fetched the
+/// job, as in 25.14.
 pub fn early_accept_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::AcceptBeforeDslot)
 }
 
-/// A fetched job of higher rank than the one that runs: in 25.14 it is accepted and lost; else it waits for the end of the other.
+/// Decides what happens to a fetched job of higher rank than the running one: in 25.14, it is accepted and lost; otherwise it
+/// waits until the other ends.
 pub(super) fn outranking_job_decision(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::FetchedPreemptionLost)
 }

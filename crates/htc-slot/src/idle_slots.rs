@@ -1,4 +1,4 @@
-//! What is kept of a slot that rests, and what it would have done meanwhile: its ad, its timer and the fetches that were counted only.
+//! Slots whose polls are skipped: catching up on their ad, timer and counted fetches.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_classad::Value;
 
 impl Slot {
-    /// Its job would stay whatever it was offered: RANK is the same for all jobs.
+    /// True if the slot would refuse every fetched job: RANK is the same for all jobs.
     pub(super) fn is_never_fetching(&self) -> bool {
         let rank = self.config.get("Rank");
         self.state == SlotState::Claimed && rank.is_none_or(|rank| rank.as_literal().is_some())
     }
 
-    /// Whether it waits for its next fetch, or makes one that is counted only.
+    /// True if the slot waits for its next fetch, or makes one that is only counted.
     pub(super) fn is_waiting_to_fetch(&self) -> bool {
         matches!(self.fetch_state, FetchState::Waiting(_) | FetchState::Skipped(_))
     }
 
-    /// Whether each fetch is like the last, which brought nothing, or can bring nothing: it changes nothing, and the next follows
-    /// after the same delay.
+    /// True if each fetch is like the last one, which returned nothing, or cannot return a job: it changes nothing, and the
+    /// next one follows after the same delay.
     pub(super) fn is_fetch_futile(&self, core: &ExecutionPointState) -> bool {
         let counts = core.poll_skipper.as_ref().is_some_and(|lazy| lazy.skips_futile_fetches);
         let may_ask = match self.state {
@@ -44,7 +44,7 @@ impl Slot {
             && self.next_fetch_delay > 0
     }
 
-    /// Whether something that it does by itself is due.
+    /// True if a timer of the slot has expired.
     pub(super) fn has_expired_timer(&self, core: &ExecutionPointState) -> bool {
         let now = core.now.monotonic();
         let lease = self.current_claim.as_ref().and_then(|claim| claim.lease_ends);
@@ -53,26 +53,26 @@ impl Slot {
             || core.is_due(self.fetch_state.next_call_alarm())
     }
 
-    /// FetchWorkDelay is a number or not set, and what it was when the slot asked last: after a reconfiguration that is found out by
-    /// the next fetch.
+    /// True if FetchWorkDelay is a constant or not set, and equal to its value at the last fetch: after a reconfiguration, the
+    /// next fetch updates that value.
     fn is_fetch_delay_constant(&self) -> bool {
         let Some(expr) = self.live_ad.get("FetchWorkDelay") else {
             return self.next_fetch_delay == DEFAULT_FETCH_DELAY;
         };
         match expr.as_literal() {
             Some(Value::Int(delay)) => delay == self.next_fetch_delay,
-            // Numbers of another kind are rare enough to be asked for each time.
+            // Other number types are rare enough to be evaluated each time.
             _ => false,
         }
     }
 
-    /// Whether its timer would be set to the delay that it was set to last.
+    /// True if the fetch timer would be set to the same delay as the last time.
     pub(super) fn is_fetch_delay_unchanged(&self, core: &ExecutionPointState) -> bool {
         let delay = self.eval_in_slot_ad(core, self.job(), |context| context.int("FetchWorkDelay"));
         delay.unwrap_or(DEFAULT_FETCH_DELAY) == self.next_fetch_delay
     }
 
-    /// How things move that its expressions may look at.
+    /// Returns the clock-dependent state that the slot's expressions may refer to.
     pub(super) fn clock_context(&self, core: &ExecutionPointState) -> ClockContext {
         let now = core.now.epoch();
         let connected = core.settings.keyboard_slots.max(core.settings.console_slots) >= self.key.number;
@@ -90,21 +90,21 @@ impl Slot {
         }
     }
 
-    /// Up to when it would have seen polls and its timer: a poll that was made now is one of them unless it was looked at itself, and
-    /// so is this moment once all timers have had their turn.
+    /// Returns the time up to which the slot has to catch up. It includes a poll made now, unless the slot itself was evaluated
+    /// in it, and includes the current time once all timers have been processed.
     pub(super) fn catch_up_point(&self, lazy: &PollSkipper, now: ClockReading) -> CatchUpPoint {
         let is_over = [lazy.last_poll.monotonic(), lazy.timers_run_at].contains(&now.monotonic());
         CatchUpPoint { now, includes_poll: is_over && self.fetch_timer_set_at != now.monotonic_us }
     }
 
-    /// It is as it would be had it been looked at all the time; the next poll looks at it.
+    /// Catches up the slot to the state it would have if it had been evaluated in every poll; the next poll evaluates it.
     pub(super) fn wake(&mut self, core: &mut ExecutionPointState) {
         if let Some(since) = self.wake_without_fetch(core) {
             self.resume_fetch(core, since);
         }
     }
 
-    /// The same; returns since when a fetch is under way that is counted only.
+    /// Catches up the slot, and returns the start time of a counted fetch that is in progress.
     pub(super) fn wake_without_fetch(&mut self, core: &mut ExecutionPointState) -> Option<ClockReading> {
         let lazy = core.poll_skipper.as_mut()?;
         let fetch = lazy.fetch_duration;
@@ -125,18 +125,18 @@ impl Slot {
         self.fetch_state.take_skipped_call()
     }
 
-    /// A fetch that was counted only is under way at this moment: it is made.
+    /// Makes the call of a counted fetch that is in progress.
     pub(super) fn resume_fetch(&mut self, core: &mut ExecutionPointState, begun: ClockReading) {
         let Some(path) = self.hooks.as_ref().and_then(|hooks| hooks.fetch.clone()) else { return };
         self.call_fetch_hook(core, path, Vec::new(), begun);
     }
 
-    /// Its ad was made now.
+    /// Records that the ad was refreshed now.
     pub(super) fn record_ad_made(&mut self, now: ClockReading) {
         self.idle_window.ad_made_at = now.monotonic_us;
     }
 
-    /// When it has something to do by itself: a step of a kill, the end of a lease or a match, the next fetch.
+    /// Returns when the slot's next timer expires: a step of a kill, the end of a lease or a match, or the next fetch.
     pub(super) fn next_timer(
         &self,
         core: &ExecutionPointState,
@@ -153,13 +153,13 @@ impl Slot {
         [self.kill_deadline(), lease, matched, fetch].into_iter().flatten().min()
     }
 
-    /// Whether it asks for work now: its timer has run out, or a poll or update at which it rests would let it ask. The timer
-    /// as it stood before it rested says nothing: those polls have set it anew.
+    /// True if the slot fetches now: its timer has expired, or a skipped poll or update would let it fetch. The timer as set
+    /// before the polls were skipped does not count: the skipped polls would have set it again.
     pub(super) fn is_fetch_due(&self, core: &ExecutionPointState, grid: &PollSchedule) -> bool {
         self.next_fetch_time(grid).is_some_and(|at| at <= core.now.monotonic())
     }
 
-    /// When it fetches next: polls and updates at which it rests would have set its timer anew.
+    /// Returns when the slot fetches next; skipped polls and updates would have set its timer again.
     pub(super) fn next_fetch_time(&self, grid: &PollSchedule) -> Option<MonotonicTime> {
         let alarm = self.fetch_state.next_call_alarm()?;
         if self.idle_window.until == LOOK_AT_ONCE {
@@ -186,7 +186,7 @@ impl Slot {
         ))
     }
 
-    /// Counts the fetches up to `now` that a slot asking in vain would have made.
+    /// Counts the fetches up to `now` that a futile fetcher would have made.
     pub(super) fn catch_up_fetches(
         &mut self,
         grid: &PollSchedule,
@@ -194,7 +194,7 @@ impl Slot {
         passed: CatchUpPoint,
     ) -> u64 {
         let CatchUpPoint { now, includes_poll: polled } = passed;
-        // Polls before that are over; a fetch is that ended before `now`.
+        // Polls before `seen` have been made; a fetch has completed only if it ended before `now`.
         let seen = now.plus(Duration::from_micros(u64::from(polled)));
         if self.idle_window.until == LOOK_AT_ONCE || self.fetch_state.running_call().is_some() {
             return 0;
@@ -230,7 +230,7 @@ impl Slot {
         count
     }
 
-    /// Its timer stands where the polls and updates before `now` have set it.
+    /// Sets the timer as the polls and updates before `now` would have set it.
     fn catch_up_alarm(&mut self, grid: &PollSchedule, now: ClockReading) {
         let Some(alarm) = self.fetch_state.next_call_alarm() else { return };
         let last = grid.last_before(now.monotonic(), self.timer_last_set());
@@ -256,7 +256,8 @@ impl Slot {
         }
     }
 
-    /// In which second its delay is over; up to then a poll sets the timer to what is left of it, willing or not.
+    /// Returns the second in which the fetch delay ends; until then a poll sets the timer to the rest of the delay, whether or
+    /// not the slot is willing.
     fn fetch_delay_end(&self) -> i64 {
         match self.next_fetch_delay {
             delay @ 1.. => self.last_fetch_completed.saturating_add(delay),
@@ -264,7 +265,7 @@ impl Slot {
         }
     }
 
-    /// Whether polls and updates let it ask for work (`do_periodic_actions`).
+    /// True if the slot fetches at polls and updates (`do_periodic_actions`).
     fn can_fetch_in_polls(&self) -> bool {
         !matches!(
             (self.state, self.activity),
@@ -273,7 +274,7 @@ impl Slot {
         )
     }
 
-    /// After when polls and updates have set its timer: never where they do not let it ask.
+    /// Returns the time after which polls and updates have set the slot's timer; never if it does not fetch at them.
     fn timer_last_set(&self) -> MonotonicTime {
         if self.can_fetch_in_polls() {
             MonotonicTime(self.fetch_timer_set_at)
@@ -282,7 +283,7 @@ impl Slot {
         }
     }
 
-    /// Whether a poll would let it ask, and nothing else would come of that.
+    /// True if a poll would only let the slot fetch.
     pub(super) fn is_only_fetching_in_polls(&self) -> bool {
         self.idle_window.until != LOOK_AT_ONCE
             && self.idle_window.fetch_mode == FetchMode::WhenDue
@@ -326,7 +327,7 @@ mod tests {
         }
     }
 
-    /// It was looked at at an update, on the whole second, and polls have come since, each a little later in its second.
+    /// The slot was evaluated at an update on the whole second, and later polls each came a little later in their second.
     #[test]
     fn a_timer_that_polls_have_set_anew_has_not_run_out_when_it_would_have() {
         let mut point = point("FetchWorkDelay = 300\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 500", true);

@@ -1,13 +1,13 @@
-//! The internal ad of a slot, which REPLY_FETCH reads, out of the one that it sends.
+//! Conversion of a sent slot ad to the internal ad, which REPLY_FETCH reads.
 
 use htc_classad::ClassAd;
 
-/// What stands in an ad that is sent (`publish_single_slot_ad`) and not in the internal one.
+/// Attributes of a sent ad (`publish_single_slot_ad`) that the internal ad does not have.
 const SENT_AD_ONLY_ATTRIBUTES: [&str; 5] =
     ["Start", "MaxJobRetirementTime", "DaemonStartTime", "LastHeardFrom", "StarterPid"];
 
-/// The internal ad of the slot whose sent ad this is, with that policy (s01 compares both). START is what the sent ad says.
-/// An ad that has SUSPEND is an internal one already.
+/// Returns the internal ad of a slot, given its sent ad and its policy. START is taken from the sent ad. An ad that has SUSPEND
+/// is already an internal one.
 pub fn to_internal_ad(sent: &ClassAd, policy: &ClassAd) -> ClassAd {
     let mut ad = sent.clone();
     if sent.contains("SUSPEND") {

@@ -1,4 +1,4 @@
-//! How a job is made to leave, and how long it has (`Resource.cpp`, `Starter.cpp`).
+//! Job eviction: its steps, and the time the job has (`Resource.cpp`, `Starter.cpp`).
 
 use super::events::{StartdAction, StarterSignal, VacateReason};
 use super::execution_point_state::ExecutionPointState;
@@ -10,13 +10,13 @@ use htc_base::quirks::Quirk;
 use htc_classad::ClassAd;
 
 impl Slot {
-    /// The claim whose job is under way, and the job.
+    /// Returns the active claim and its job.
     fn active_claim_and_job(&self) -> Option<(&Claim, &ClassAd)> {
         let claim = self.current_claim.as_ref().filter(|claim| claim.is_active())?;
         Some((claim, claim.job.as_ref()?))
     }
 
-    /// Seconds of retirement the job has left (`evalRetirementRemaining`).
+    /// Returns the remaining retirement time of the job, in seconds (`evalRetirementRemaining`).
     pub(super) fn retirement_remaining(&self, core: &ExecutionPointState) -> i64 {
         let Some((claim, job)) = self.active_claim_and_job() else { return 0 };
         let machine = match self.live_ad.get("MaxJobRetirementTime") {
@@ -29,12 +29,12 @@ impl Slot {
         let wanted = job
             .get("MaxJobRetirementTime")
             .and_then(|_| self.eval_in_job_ad(core, job, |context| context.int("MaxJobRetirementTime")));
-        // Only less than the machine offers counts.
+        // The job can only shorten the machine's time.
         let granted = wanted.map_or(machine, |wanted| wanted.min(machine));
         granted.saturating_sub(claim.job_run_time(core.now)).max(0)
     }
 
-    /// Seconds the job has from the soft to the hard kill (`evalMaxVacateTime`).
+    /// Returns the time between soft and hard kill, in seconds (`evalMaxVacateTime`).
     pub(super) fn max_vacate_time(&self, core: &ExecutionPointState) -> i64 {
         let Some((claim, job)) = self.active_claim_and_job() else { return 0 };
         let machine = claim.max_vacate_time;
@@ -46,12 +46,12 @@ impl Slot {
         if asked <= machine {
             return asked;
         }
-        // More than the machine offers comes out of what is left of the retirement.
+        // A longer time than the machine's is taken from the remaining retirement time.
         let left = self.retirement_remaining(core);
         if left >= asked { asked } else { left.max(machine) }
     }
 
-    /// Whether retirement is over, or so near its end that the vacate time has to begin (`retirementExpired`).
+    /// True if retirement has ended, or so little is left that the vacate time must begin (`retirementExpired`).
     pub(super) fn is_retirement_over(&self, core: &ExecutionPointState) -> bool {
         let left = self.coordinated_retirement(core);
         let vacate = self.max_vacate_time(core);
@@ -59,7 +59,8 @@ impl Slot {
         left <= 0 || vacate >= left
     }
 
-    /// While draining, jobs that match START wait for one another (`ResMgr::gracefulDrainingTimeRemaining`).
+    /// Returns the remaining retirement time; in a drain, jobs that match START wait for one another
+    /// (`ResMgr::gracefulDrainingTimeRemaining`).
     fn coordinated_retirement(&self, core: &ExecutionPointState) -> i64 {
         let left = self.retirement_remaining(core);
         if !core.drain.is_draining() {
@@ -77,7 +78,7 @@ impl Slot {
         }
     }
 
-    /// Lets the job retire.
+    /// Retires the job.
     pub(super) fn retire(
         &mut self,
         core: &mut ExecutionPointState,
@@ -95,7 +96,7 @@ impl Slot {
         }
     }
 
-    /// The claim is to end when its job has had its time; returns the change that this needs (`retire_claim`).
+    /// Begins retirement, after which the claim ends; returns the required change (`retire_claim`).
     pub(super) fn begin_retirement<'a>(
         &mut self,
         core: &ExecutionPointState,
@@ -121,7 +122,7 @@ impl Slot {
         }
     }
 
-    /// Kills the job (`kill_claim`, or `leaseExpired` when there is nothing to tell the starter).
+    /// Kills the job (`kill_claim`, or `leaseExpired` if there is no reason to send to the starter).
     pub(super) fn kill_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -129,7 +130,7 @@ impl Slot {
         reason: &str,
     ) {
         match self.state {
-            // The starter is on its way out: the claim ends with it.
+            // The starter is already exiting: the claim ends with it.
             SlotState::Claimed if self.activity == Activity::Cleaning => {
                 self.preempts_after_cleaning = true;
                 if let Some(claim) = &mut self.current_claim {
@@ -151,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// First or next step of ending the job, on entering Vacating (soft) or Killing.
+    /// Makes the first or next step of ending the job, on entering Vacating (soft) or Killing.
     pub(super) fn end_job(&mut self, core: &mut ExecutionPointState, soft: bool) {
         let held = self.hold_reason(core);
         let reason =
@@ -178,7 +179,7 @@ impl Slot {
         let Some(starter) = self.current_claim.as_mut().and_then(|claim| claim.starter.as_mut()) else {
             return;
         };
-        // A kill under way goes on as it is; its timers are not set anew.
+        // A kill in progress continues; its timers are not reset.
         if starter.ending == StarterEnding::NotEnding {
             starter.ending = StarterEnding::Soft { until };
             self.signal_starter(core, StarterSignal::Soft, reason);
@@ -196,7 +197,7 @@ impl Slot {
         }
     }
 
-    /// The next step of an ending that is not over in time.
+    /// Makes the next step of a kill that was not completed in time.
     pub(super) fn escalate_overdue_kill(&mut self, core: &mut ExecutionPointState) {
         let timeout = core.settings.killing_timeout.max(std::time::Duration::from_secs(1));
         let Some(claim) = &mut self.current_claim else { return };
@@ -226,7 +227,7 @@ impl Slot {
         }
     }
 
-    /// When the next step is due.
+    /// Returns when the next step of a kill is due.
     pub(super) fn kill_deadline(&self) -> Option<htc_base::time::MonotonicTime> {
         match self.current_claim.as_ref()?.starter.as_ref()?.ending {
             StarterEnding::NotEnding => None,
@@ -234,7 +235,7 @@ impl Slot {
         }
     }
 
-    /// Sends the starter a signal, if there is one.
+    /// Sends the starter a signal, if one runs.
     pub(super) fn signal_starter(
         &self,
         core: &mut ExecutionPointState,

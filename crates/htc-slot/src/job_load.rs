@@ -1,4 +1,4 @@
-//! The load that jobs make: what of the machine's load is theirs, slot by slot.
+//! Load caused by jobs: their part of the machine's load, by slot.
 //!
 //! Reference: `Resource::compute_condor_usage`, `Claim::updateUsage`, `LoadQueue`.
 
@@ -8,7 +8,7 @@ use super::execution_point_state::ExecutionPointState;
 use super::slot::Slot;
 
 impl Slot {
-    /// Takes what was measured of the slot's job; a slot without one has used nothing since.
+    /// Records the measured usage of the slot's job; a slot without a job has used nothing.
     fn record_job_usage(&mut self, core: &ExecutionPointState, usage: Option<&JobUsage>) {
         let percent = usage.map_or(0.0, |usage| usage.percent_cpu.max(0.0));
         let load = &mut self.load;
@@ -25,7 +25,7 @@ impl Slot {
 }
 
 impl ExecutionPoint {
-    /// Gives each slot what was measured of its job.
+    /// Records the measured usage of all slots' jobs.
     pub(super) fn record_job_usages(&mut self, usages: &[JobUsage]) {
         for slot in self.slots.values_mut() {
             let starter = slot.starter();

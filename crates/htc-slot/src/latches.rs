@@ -1,4 +1,4 @@
-//! STARTD_LATCH_EXPRS: when attributes changed last, and to what (`Resource::evaluate_latches`).
+//! STARTD_LATCH_EXPRS: time of the last change of attributes, and their values (`Resource::evaluate_latches`).
 
 use super::execution_point_state::ExecutionPointState;
 use super::runtime_state::latch::{Latch, published_names};
@@ -6,7 +6,7 @@ use super::slot::Slot;
 use htc_classad::ClassAd;
 
 impl Slot {
-    /// Looks at the watched attributes as they stand in the live ad.
+    /// Evaluates the latched attributes in the live ad.
     pub(super) fn evaluate_latches(&mut self, core: &ExecutionPointState) {
         let names = &core.settings.latches;
         self.latches.retain(|latch| names.contains(&latch.name));
@@ -32,14 +32,14 @@ impl Slot {
         }
     }
 
-    /// Whether a watched attribute is another by now, so that the next refresh takes notice of it.
+    /// True if a latched attribute has changed, so that the next refresh records it.
     pub(super) fn has_stale_latches(&self, core: &ExecutionPointState) -> bool {
         let mut lags = false;
         for name in &core.settings.latches {
             let value = self.eval_in_slot_ad(core, None, |context| context.int(name.clone()));
             let known = self.latches.iter().find(|latch| latch.name == *name);
             lags |= known.and_then(|latch| latch.value) != value;
-            // What is counted in the ad itself has no expression that could be watched.
+            // A counted attribute of the ad itself has no expression that could be observed.
             if super::change_prediction::is_time_dependent(name.as_bytes()) {
                 core.change_predictor.note_change_within(1);
             }
@@ -47,7 +47,7 @@ impl Slot {
         lags
     }
 
-    /// `<Attr>Time`, and `<Attr>Value` of what is no literal.
+    /// Publishes `<Attr>Time`, and `<Attr>Value` unless the attribute is a literal.
     pub(super) fn publish_latches(&self, ad: &mut ClassAd) {
         for latch in &self.latches {
             let [value_name, time_name] = &latch.published_names;

@@ -1,4 +1,4 @@
-//! Sharing the machine out to slots (`slot_builder.cpp`, `CpuAttributes`).
+//! Division of the machine's resources among slots (`slot_builder.cpp`, `CpuAttributes`).
 
 use std::collections::BTreeMap;
 
@@ -7,90 +7,90 @@ use super::resources::{CustomResource, ResourceAmounts};
 use super::settings::BrokenReason;
 use super::slot_type_shares::{ResourceShare, SlotTypeShares};
 
-/// A type of slot and how many of it are wanted.
+/// Slot type and the number of its slots.
 #[derive(Clone, Debug)]
 pub struct SlotType {
     /// Its number; 0 for slots without a type.
     pub id: u32,
-    /// What each gets.
+    /// Resource share of each slot.
     pub shares: SlotTypeShares,
-    /// How many.
+    /// Number of slots.
     pub count: u32,
-    /// `SLOT_TYPE_<n>_BACKFILL`: whether they are shared out of a second, whole copy of the machine.
+    /// `SLOT_TYPE_<n>_BACKFILL`: true if they are taken from a second, whole copy of the machine.
     pub backfill: bool,
 }
 
-/// SLOT_CONFIG_FAILURE_MODE: what becomes of slots that do not fit.
+/// SLOT_CONFIG_FAILURE_MODE: what to do with slots that do not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotConfigFailureMode {
     /// The execution point does not start.
     Abort,
-    /// There are no slots at all.
+    /// No slots are made at all.
     Clear,
-    /// The first of a type that does not fit is made and marked broken, further ones are not made.
+    /// The first slot of a type that does not fit is made and marked broken; further ones are not made.
     #[default]
     Continue,
 }
 
-/// A slot as it was shared out.
+/// Slot with its allocated resources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotAllocation {
-    /// Its type.
+    /// Its slot type.
     pub type_id: u32,
-    /// What it has.
+    /// Its resources.
     pub amounts: ResourceAmounts,
-    /// Why it is of no use.
+    /// Why it is broken, or `None`.
     pub broken: Option<BrokenReason>,
-    /// Where its execute directory is.
+    /// Volume of its execute directory.
     pub volume: Volume,
 }
 
-/// Below this a resource has run out.
+/// A resource is exhausted if less than this is left.
 const SHORTAGE_TOLERANCE: f64 = -0.000_001;
-/// The least a slot has: processors, MiB, KiB.
+/// Minimum resources of a slot: processors, MiB, KiB.
 const MIN_SLOT_AMOUNTS: (f64, i64, i64) = (1.0, 1, 1024);
 /// SlotBrokenCode of a slot that does not fit.
 const BROKEN_NOT_ENOUGH_RESOURCES: i32 = 1;
-/// SlotBrokenCode of a slot that has no directory for its jobs (BROKEN_CODE_NO_EXEC_DIR).
+/// SlotBrokenCode of a slot without an execute directory (BROKEN_CODE_NO_EXEC_DIR).
 const BROKEN_NO_EXECUTE_DIRECTORY: i32 = 3;
-/// SlotBrokenCode of a slot that could not be given devices it asks for.
+/// SlotBrokenCode of a slot that could not get the devices it requests.
 const BROKEN_DEVICES_NOT_BOUND: i32 = 2;
 
-/// How a machine was shared out.
+/// Result of dividing a machine into slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SlotLayout {
     /// The slots, in order of their types.
     pub slots: Vec<SlotAllocation>,
-    /// What a user should know of it: slots that were not made.
+    /// Warnings for the user: slots that were not made.
     pub warnings: Vec<String>,
-    /// The disk that the slots of each volume have together, in KiB.
+    /// Disk space that the slots of each volume have together, in KiB.
     pub provisioned: BTreeMap<String, i64>,
 }
 
-/// A file system that slots have their execute directories on.
+/// File system that holds execute directories of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Volume {
-    /// What names it, such as its device number.
+    /// Identifier, such as the device number.
     pub id: String,
-    /// What is shared out, in KiB.
+    /// Free space to divide, in KiB.
     pub free: i64,
-    /// Its whole size in KiB.
+    /// Total size in KiB.
     pub total: i64,
-    /// Why there is no execute directory on it: SlotBrokenReason of its slots.
+    /// Why there is no execute directory on it, or `None`: SlotBrokenReason of its slots.
     pub execute_problem: Option<String>,
 }
 
-/// The volumes of all slots.
+/// Volumes of all slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotVolumes {
-    /// That of EXECUTE.
+    /// Volume of EXECUTE.
     pub shared: Volume,
-    /// Those of `SLOT<N>_EXECUTE`, by the number of the slot.
+    /// Volumes of `SLOT<N>_EXECUTE`, by slot number.
     pub slot_volumes: BTreeMap<u32, Volume>,
 }
 
 impl SlotVolumes {
-    /// The volume of a slot.
+    /// Returns the volume of a slot.
     pub fn volume_of_slot(&self, number: u32) -> &Volume {
         self.slot_volumes.get(&number).unwrap_or(&self.shared)
     }
@@ -100,15 +100,15 @@ impl SlotVolumes {
     }
 }
 
-/// A slot with its type and its volume, while shares are given out.
+/// Slot with its type and volume during the allocation.
 struct SlotPlacement<'a> {
     slot_type: &'a SlotType,
     volume: &'a Volume,
     allocation: SlotAllocation,
 }
 
-/// Shares `machine` out, once to slots and once more to backfill slots. The error, in words, is the first thing that does not fit with
-/// [`SlotConfigFailureMode::Abort`].
+/// Divides `machine` among slots, and a second copy of it among backfill slots. Fails with [`SlotConfigFailureMode::Abort`] at
+/// the first slot that does not fit.
 pub fn lay_out_slots(
     machine: &ResourceAmounts,
     volumes: &SlotVolumes,
@@ -163,7 +163,8 @@ pub fn lay_out_slots(
     Ok(SlotLayout { slots: placed.into_iter().map(|it| it.allocation).collect(), warnings, provisioned })
 }
 
-/// The disk that all slots of a volume have: all of it if a share is automatic (`AvailAttributes::update_provisioned_disk`).
+/// Returns the disk space that all slots of a volume have: all of it if a share is automatic
+/// (`AvailAttributes::update_provisioned_disk`).
 fn provisioned_disk(volume: &Volume, pools: &[RemainingResources; 2], placed: &[SlotPlacement<'_>]) -> i64 {
     let of_pool = |backfill: usize| {
         let automatic = placed.iter().any(|it| {
@@ -176,8 +177,8 @@ fn provisioned_disk(volume: &Volume, pools: &[RemainingResources; 2], placed: &[
     of_pool(0).max(of_pool(1))
 }
 
-/// Gives each slot its devices, in order of the slots and of the devices; those that a slot type names by a constraint are
-/// the only ones for it. With too few of them the slot is broken (`CpuAttributes::bind_DevIds`).
+/// Assigns devices to each slot, in order of slots and devices; a slot type with a constraint gets only matching devices. A
+/// slot with too few devices is broken (`CpuAttributes::bind_DevIds`).
 pub fn bind_devices(
     layout: &mut SlotLayout,
     machine: &ResourceAmounts,
@@ -197,7 +198,7 @@ pub fn bind_devices(
             let count = custom.quantity.max(0.0) as usize;
             let fit = |index: &usize| fits(&devices, *index, &wanted);
             custom.assigned = match backfill && !devices.shared {
-                // So that they seldom meet with those that other slots use.
+                // Assigned from the end, to overlap as little as possible with the devices of other slots.
                 true => left.iter().rev().copied().filter(fit).take(count).collect(),
                 false => left.iter().copied().filter(fit).take(count).collect(),
             };
@@ -214,12 +215,12 @@ pub fn bind_devices(
     }
 }
 
-/// What is left of the machine. Processors are counted in whole ones.
+/// Remaining resources of the machine. Processors are counted as whole numbers.
 struct RemainingResources {
     cpus: f64,
     memory: f64,
     swap: f64,
-    /// By the name of the volume.
+    /// Free space by volume id.
     disks: BTreeMap<String, f64>,
     custom: Vec<f64>,
 }
@@ -239,7 +240,7 @@ impl RemainingResources {
         self.disks.get(&volume.id).copied().unwrap_or(0.0)
     }
 
-    /// Makes a slot of what is left; says what there is too little of. A slot without a directory is broken.
+    /// Allocates a slot from what is left, and returns what it is short of. A slot without an execute directory is broken.
     fn allocate_slot(
         &self,
         (machine, volume): (&ResourceAmounts, &Volume),
@@ -261,7 +262,7 @@ impl RemainingResources {
         (SlotAllocation { type_id: kind.id, amounts, broken, volume: volume.clone() }, short)
     }
 
-    /// True if the explicit shares fit; of processors only whole ones are counted (`AvailAttributes::decrement`).
+    /// True if the explicit shares fit; only whole processors are counted (`AvailAttributes::decrement`).
     fn can_fit(&self, (amounts, volume): (&ResourceAmounts, &Volume), shares: &SlotTypeShares) -> bool {
         let fits = |share: ResourceShare, left: f64, amount: f64| {
             share == ResourceShare::Auto || left - amount >= SHORTAGE_TOLERANCE
@@ -276,16 +277,16 @@ impl RemainingResources {
                 .all(|(left, custom)| fits(shares.custom_share(&custom.tag), *left, custom.quantity))
     }
 
-    /// The processors that are left after a slot, in whole ones; parts below a half are not taken off at all.
+    /// Returns the whole processors left after a slot; a share below one half is not subtracted.
     fn cpus_left_after(&self, amounts: &ResourceAmounts) -> f64 {
         if amounts.fractional_cpus && amounts.cpus < 0.5 {
             return self.cpus;
         }
-        // Beside 0 the sign of nothing is lost, as in an integer.
+        // Adding 0 removes the sign of -0.0, as the conversion to an integer does.
         (self.cpus - amounts.cpus).trunc() + 0.0
     }
 
-    /// Cuts explicit shares down to what is left; says what there is too little of (`trim_request_to_fit`).
+    /// Reduces explicit shares to what is left, and returns what the slot is short of (`trim_request_to_fit`).
     fn trim_to_fit(
         &self,
         (amounts, volume): (&mut ResourceAmounts, &Volume),
@@ -318,7 +319,7 @@ impl RemainingResources {
         format!("Not enough {}", short.join(" "))
     }
 
-    /// Takes the explicit shares of a slot.
+    /// Subtracts the explicit shares of a slot.
     fn take_explicit_shares(
         &mut self,
         (amounts, volume): (&ResourceAmounts, &Volume),
@@ -340,7 +341,7 @@ impl RemainingResources {
     }
 }
 
-/// Explicit shares as amounts; automatic ones are 0 for now.
+/// Converts explicit shares to amounts; automatic shares are 0 for now.
 fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType) -> ResourceAmounts {
     let shares = &kind.shares;
     let of = |share: ResourceShare, total: f64| match share {
@@ -374,7 +375,7 @@ fn explicit_amounts(machine: &ResourceAmounts, volume: &Volume, kind: &SlotType)
     }
 }
 
-/// Automatic shares: equal parts of what is left. Says what there is too little of.
+/// Distributes automatic shares: equal parts of what is left. Returns what a slot is short of, or `None`.
 fn distribute_remaining(
     left: &mut RemainingResources,
     mut slots: Vec<&mut SlotPlacement<'_>>,
@@ -433,8 +434,8 @@ fn distribute_remaining(
             slot.amounts.custom.iter_mut().zip(&mut left.custom).zip(&begun).zip(&mut waiting)
         {
             if shares.custom_share(&custom.tag) == ResourceShare::Auto && *waiting > 0.0 {
-                // The surplus goes to the first slots. A part of one that a fraction has left is a whole one for the last of
-                // them: what counts is whether there was one when sharing began (`AvailAttributes::computeAutoShares`).
+                // The first slots get the surplus. A fraction that is left counts as a whole one for the last of them, if at
+                // least one was left when the distribution began (`AvailAttributes::computeAutoShares`).
                 let part = (*left / *waiting).ceil().max(0.0);
                 custom.quantity = if *begun < 1.0 { 0.0 } else { part };
                 *left -= custom.quantity;
@@ -484,13 +485,13 @@ mod tests {
 
     #[test]
     fn fractions_are_of_the_machine_and_auto_is_of_the_rest() {
-        // Recordings s31h, s31b.
         assert_eq!(seen(&[kind(1, "cpus=33%, mem=33.3%", 3)]), [(2, 2663, 8_227_890); 3]);
         let slots = seen(&[kind(1, "1/2", 1), kind(2, "1/4", 2)]);
         assert_eq!(slots, [(4, 4000, 12_341_836), (2, 2000, 6_170_918), (2, 2000, 6_170_918)]);
     }
 
-    /// Measured with 25.14 (8 processors): what shares leave is whole before it is divided, and the last one may take a part too much.
+    /// Measured with 25.14 (8 processors): the rest after explicit shares is truncated before it is divided, and the last slot
+    /// may get a fraction too much.
     #[test]
     fn automatic_shares_divide_the_whole_processors_that_are_left() {
         let cpus = |types: &[SlotType]| seen(types).into_iter().map(|(cpus, ..)| cpus).collect::<Vec<_>>();
@@ -529,7 +530,6 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_one_broken_slot_of_its_type() {
-        // Recording s31c.
         let types = [kind(1, "cpus=25%, mem=1/2, disk=10%, swap=20%", 2), kind(2, "cpus=2, memory=500", 2)];
         let slots = lay_out_slots(&machine(), &volumes(), &types, SlotConfigFailureMode::Continue)
             .unwrap_or_default()
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(cogs, [2.0, 2.0, 1.0]);
     }
 
-    /// Recording s31e: 25 % of 10 leaves 7.5, of which three slots get 3, 3 and 2.
+    /// 25 % of 10 leaves 7.5, of which three slots get 3, 3 and 2.
     #[test]
     fn what_a_fraction_of_a_custom_resource_leaves_is_whole_for_the_others() {
         let cogs = |quantity: f64, types: &[SlotType]| {
@@ -581,7 +581,6 @@ mod tests {
 
     #[test]
     fn only_the_first_slot_of_a_type_is_made_of_what_is_left() {
-        // Recordings s31i, s31o.
         let layout = lay_out_slots(
             &machine(),
             &volumes(),

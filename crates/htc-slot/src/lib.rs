@@ -1,7 +1,7 @@
-//! The execution point as a pure machine: resources, slots, claims, policy, draining, startd cron.
+//! State machine of the execution point: resources, slots, claims, policy, draining, startd cron.
 //!
-//! The machine is the whole execution point, not one slot: draining, shared resources and policies that look at
-//! other slots need all of them. It sees no clock, no file and no process: `step(now, event) -> actions`.
+//! One machine covers all slots of the execution point: draining, shared resources and policies that refer to other slots need
+//! all of them. It uses no clock, file or process: `step(now, event) -> actions`.
 
 mod administrator_commands;
 mod backfill_client;

@@ -1,4 +1,4 @@
-//! What the policy expressions say, and what follows from them (`ResState::eval_policy`).
+//! Evaluation of the policy expressions (`ResState::eval_policy`).
 
 use super::events::{ShutdownMode, VacateReason};
 use super::execution_point_state::ExecutionPointState;
@@ -10,14 +10,14 @@ use super::transition::StateChange;
 use htc_base::job::HoldCode;
 use htc_base::quirks::Quirk;
 
-/// The names of an expression: for all universes, for vanilla, for VM.
+/// Names of an expression: for all universes, for vanilla, for VM.
 macro_rules! by_universe {
     ($name:literal) => {
         [$name, concat!($name, "_VANILLA"), concat!($name, "_VM")]
     };
 }
 
-/// What eval_policy suggests.
+/// Change that eval_policy suggests.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PolicySuggestion {
     pub state: SlotState,
@@ -26,31 +26,31 @@ pub(super) struct PolicySuggestion {
     pub pre_change_action: PreChangeAction,
 }
 
-/// What is done before the change itself.
+/// Action before the change itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreChangeAction {
     Nothing,
-    /// Retirement is over; PREEMPT may have become true meanwhile.
+    /// Retirement time has ended; PREEMPT may have become true meanwhile.
     RetirementOver {
         preempt: bool,
     },
-    /// PREEMPT is true: retirement that cannot be undone.
+    /// PREEMPT is true: retire, without the possibility to unretire.
     RetireForGood,
     /// A better claim waits.
     BetterClaim,
-    /// The dynamic slot goes away.
+    /// Remove the dynamic slot.
     Delete,
-    /// Backfill ends, and the slot goes back to its owner.
+    /// Backfill ends, and the slot returns to Owner.
     EvictBackfill,
 }
 
 impl Slot {
-    /// An expression of the slot as a truth value; a number counts.
+    /// Evaluates an expression of the slot as a boolean; numbers are converted.
     fn eval_boolean(&self, core: &ExecutionPointState, name: &str) -> Option<bool> {
         self.eval_in_slot_ad(core, self.job(), |context| context.boolean(name))
     }
 
-    /// The same; the form for the job's universe is tried first.
+    /// Evaluates an expression of the slot, in the form for the job's universe if there is one.
     fn eval_boolean_by_universe(
         &self,
         core: &ExecutionPointState,
@@ -82,7 +82,7 @@ impl Slot {
         self.eval_boolean_by_universe(core, by_universe!("WANT_SUSPEND")) == Some(true)
     }
 
-    /// Whether a preempted job is first asked to leave. Without a job it does not matter.
+    /// True if a preempted job gets a soft kill first. Without a job the result has no effect.
     fn wants_vacate(&self, core: &mut ExecutionPointState) -> bool {
         if !self.is_active() {
             return true;
@@ -96,7 +96,7 @@ impl Slot {
         }
     }
 
-    /// 25.14 exits when it cannot do without a value.
+    /// Handles a required expression that is undefined: 25.14 exits.
     fn handle_undefined_policy(&self, core: &mut ExecutionPointState, name: &str) {
         if core.decide_and_report(Quirk::UndefinedPolicyFatal, self.key) {
             core.fatal_reason = Some(format!("{name} is undefined"));
@@ -105,7 +105,7 @@ impl Slot {
         }
     }
 
-    /// The activity a slot that goes to Preempting begins with.
+    /// Returns the first activity of a slot that enters Preempting.
     pub(super) fn preempting_activity(&self, core: &mut ExecutionPointState) -> Activity {
         let preempted = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.wants_vacate(core) { Activity::Vacating } else { Activity::Killing }
@@ -121,7 +121,7 @@ impl Slot {
         self.has_better_claim(core) || !self.can_unretire(core)
     }
 
-    /// CLAIM_WORKLIFE, looked up without a job; no number is no limit.
+    /// True if CLAIM_WORKLIFE, evaluated without a job, has passed; without a number there is no limit.
     pub(super) fn is_worklife_over(&self, core: &ExecutionPointState) -> bool {
         let Some(claim) = &self.current_claim else { return false };
         if claim.activations == 0 {
@@ -136,7 +136,7 @@ impl Slot {
         age > limit
     }
 
-    /// The first rule that fires, in the reference's order.
+    /// Returns the change of the first rule that applies, in the reference's order.
     pub(super) fn suggest_change(&self, core: &mut ExecutionPointState) -> Option<PolicySuggestion> {
         let to = |state, activity, reason, extra| {
             Some(PolicySuggestion { state, activity, reason, pre_change_action: extra })
@@ -153,7 +153,7 @@ impl Slot {
                 }
             }
             SlotState::Owner | SlotState::Unclaimed if self.kind == SlotKind::Dynamic => {
-                // While a fetch runs for it somebody must be there to hear the answer.
+                // While a fetch runs for the slot, it must exist to receive the output.
                 if self.fetch_state.running_call().is_none() {
                     to(state, activity, "the dynamic slot is free", PreChangeAction::Delete)
                 } else {
@@ -164,7 +164,7 @@ impl Slot {
                 to(SlotState::Drained, Activity::Retiring, "entering Drained state", PreChangeAction::Nothing)
             }
             SlotState::Drained if !core.drain.is_draining() => {
-                // The reference leaves the activity as it is (recorded: Owner/Retiring).
+                // The reference keeps the activity (measured: Owner/Retiring).
                 let activity = if core.quirks().reproduces(Quirk::UndrainedKeepsActivity) {
                     activity
                 } else {
@@ -227,7 +227,7 @@ impl Slot {
         }
         let want_suspend = self.wants_suspend(core);
         let preempt_was_true = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
-        // PREEMPT is not looked at while Busy with WANT_SUSPEND: SUSPEND has to fire first.
+        // PREEMPT is not evaluated while Busy with WANT_SUSPEND: SUSPEND must become true first.
         let looks = match activity {
             Activity::Busy => !want_suspend,
             Activity::Retiring => !preempt_was_true && !want_suspend,
@@ -276,7 +276,7 @@ impl Slot {
         ends.and_then(|reason| preempting(reason, PreChangeAction::Nothing))
     }
 
-    /// Why a claim ends under which nothing runs.
+    /// Returns why an idle claim ends, or `None`.
     fn idle_claim_end_reason(&self, core: &mut ExecutionPointState) -> Option<&'static str> {
         if self.has_better_claim(core) {
             return Some("preempting an idle claim");
@@ -287,7 +287,7 @@ impl Slot {
         if self.is_worklife_over(core) {
             return Some("CLAIM_WORKLIFE of the idle claim is over");
         }
-        // A claim that was given out a moment ago is waited for (`waitingForActivation`).
+        // A recent claim still waits for its activation (`waitingForActivation`).
         let young = || {
             let age = self.current_claim.as_ref().map_or(0, |claim| claim.age(core.now));
             age < core.settings.draining_activation_delay
@@ -296,7 +296,7 @@ impl Slot {
             .then_some("draining")
     }
 
-    /// One periodic evaluation (`eval_state`): a change, or else what is done periodically.
+    /// Makes one periodic evaluation (`eval_state`): a change, or else the periodic actions.
     pub(super) fn evaluate_policy(&mut self, core: &mut ExecutionPointState) {
         match self.suggest_change(core) {
             Some(suggestion) => {
@@ -308,7 +308,7 @@ impl Slot {
         }
     }
 
-    /// What a suggestion asks for besides its change is done; returns the change (`change_to_suggested_state`).
+    /// Executes a suggestion's action and returns its change (`change_to_suggested_state`).
     pub(super) fn prepare_change(
         &mut self,
         core: &mut ExecutionPointState,
@@ -345,12 +345,12 @@ impl Slot {
         Some(StateChange::new(state, activity, reason))
     }
 
-    /// Whether the claim that waits is of higher rank; else it is of the same, for a user whom the negotiator prefers.
+    /// True if the waiting claim has a higher rank; otherwise it has the same rank and a user with better priority.
     pub(super) fn is_outranked(&self) -> bool {
         self.waiting_claim.as_ref().is_none_or(|claim| claim.outranks_current)
     }
 
-    /// Notes for the job why it has to leave, when a better claim waits.
+    /// Sets the job's vacate reason if a better claim waits.
     pub(super) fn set_better_claim_reason(&mut self, core: &mut ExecutionPointState) {
         let by_rank = self.is_outranked();
         if self.has_better_claim(core)
@@ -364,7 +364,7 @@ impl Slot {
         }
     }
 
-    /// What is done when no rule fires (`ResState::eval_policy_periodic`).
+    /// Runs the periodic actions if no rule applies (`ResState::eval_policy_periodic`).
     fn run_periodic_actions(&mut self, core: &mut ExecutionPointState) {
         match self.state {
             SlotState::Claimed if self.activity != Activity::Cleaning => {
@@ -390,7 +390,7 @@ impl Slot {
         }
     }
 
-    /// Why a job that is preempted is put on hold, when WANT_HOLD says so (`Resource::eval_preempt`).
+    /// Returns why a preempted job is held, if WANT_HOLD is true (`Resource::eval_preempt`).
     pub(super) fn hold_reason(&self, core: &mut ExecutionPointState) -> Option<VacateReason> {
         let preempted = self.current_claim.as_ref().is_some_and(|claim| claim.preempt_was_true);
         if !preempted || self.eval_boolean(core, "WANT_HOLD") != Some(true) {
@@ -412,7 +412,7 @@ impl Slot {
         Some(VacateReason { text, code: HoldCode::StartdHeldJob as i32, subcode: subcode.unwrap_or(0) })
     }
 
-    /// Whether it is looked at every POLLING_INTERVAL (`needsPolling`).
+    /// True if the slot is evaluated every POLLING_INTERVAL (`needsPolling`).
     pub(super) fn needs_polling(&self) -> bool {
         match self.state {
             SlotState::Claimed | SlotState::Preempting => self.kind != SlotKind::Partitionable,
@@ -421,13 +421,13 @@ impl Slot {
         }
     }
 
-    /// Whether it is in use, as STARTD_NOCLAIM_SHUTDOWN counts it (`hasAnyClaim`).
+    /// True if the slot is in use, as STARTD_NOCLAIM_SHUTDOWN counts it (`hasAnyClaim`).
     pub(super) fn is_claimed(&self) -> bool {
         matches!(self.state, SlotState::Claimed | SlotState::Preempting)
             || (self.state == SlotState::Backfill && self.activity != Activity::Idle)
     }
 
-    /// Whether the execution point has to wait for it before it can end.
+    /// True if the execution point must wait for the slot before it can shut down.
     pub(super) fn is_blocking_shutdown(&self, how: Option<ShutdownMode>) -> bool {
         how.is_none() || self.is_active() || matches!(self.state, SlotState::Claimed | SlotState::Preempting)
     }

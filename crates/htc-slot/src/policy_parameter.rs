@@ -1,14 +1,14 @@
-//! Knobs of policy: what they are called in slots' ads and in the reasons of changes, and where they were set.
+//! Policy parameters: their names in slot ads and in reasons of changes, and where they were set.
 
 use htc_base::world::World;
 use htc_config::Config;
 
-/// The attribute of a slot's ad for a knob.
+/// Returns the slot attribute of a parameter.
 pub fn attribute_for_parameter(knob: &str) -> &str {
     if knob == "IS_OWNER" { "IsOwner" } else { knob }
 }
 
-/// The knob for an attribute of a slot's ad.
+/// Returns the parameter of a slot attribute.
 pub fn parameter_for_attribute(attribute: &str) -> &str {
     match attribute {
         "IsOwner" => "IS_OWNER",
@@ -17,15 +17,15 @@ pub fn parameter_for_attribute(attribute: &str) -> &str {
     }
 }
 
-/// The knob whose value a machine gives for the reason of a change, as the configuration calls it.
+/// Returns the parameter whose value is given as the reason of a change, with its name in the configuration.
 pub fn parameter_in_reason(reason: &str) -> Option<&str> {
     let (knob, rest) = reason.split_once(" is ")?;
     let is_knob = !knob.is_empty() && knob.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     (is_knob && matches!(rest, "true" | "false")).then_some(knob)
 }
 
-/// Where a knob was set for slots of a type; nothing where it is not. `setter` says what has set the knob of that name and value
-/// above all files.
+/// Returns where a parameter was set for slots of a type, or an empty text if it is not set. `setter` names the source of a
+/// parameter of this name and value that was set above all files.
 pub fn parameter_origin(
     config: &Config,
     world: &dyn World,

@@ -1,12 +1,12 @@
-//! Looking at a slot only when something that it has read has changed, or a time in an expression has come.
+//! Skipping polls: a slot is evaluated only when its inputs have changed or a time in an expression has come.
 //!
-//! A slot that policy has been asked about and that stays as it is rests until the second that the [watch](super::watch) names, or
-//! until an event concerns it. Polls and updates at which all slots rest are passed over; what they would have left behind
-//! is made up for when somebody looks. A slot that was told that there is no work asks again and again in vain: those fetches
-//! are counted, not made. Everything is as if every slot had been looked at in every poll; `tests/it/simulate.rs` holds both
-//! ways against one another.
+//! A slot whose policy was evaluated without a change rests until the time that the [change
+//! predictor](super::change_prediction) returns, or until an event concerns it. Polls and updates at which all slots rest are
+//! skipped; their effects are made up for when the slot is next read. A slot that got no work fetches repeatedly in vain: those
+//! fetches are counted, not made. The result is the same as if every slot were evaluated at every poll; `tests/it/simulate.rs`
+//! compares both modes.
 //!
-//! While a drain or the end is under way, all slots wait for one another, and every poll is made.
+//! During a drain or a shutdown, slots depend on one another, and every poll is made.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,7 @@ use htc_classad::AttrName;
 use htc_classad::references::AttrNames;
 
 impl PollSkipper {
-    /// Counts a slot among those that are polled, or no more.
+    /// Updates the number of polled slots for one slot.
     fn update_polled_count(&mut self, slot: &mut Slot) {
         let polled = slot.needs_polling();
         if polled != std::mem::replace(&mut slot.idle_window.is_polled, polled) {
@@ -39,7 +39,7 @@ impl PollSkipper {
     }
 }
 
-/// The keys in order, each once.
+/// Sorts the keys and removes duplicates.
 fn sorted_unique(mut keys: Vec<SlotKey>) -> Vec<SlotKey> {
     keys.sort_unstable();
     keys.dedup();
@@ -47,8 +47,8 @@ fn sorted_unique(mut keys: Vec<SlotKey>) -> Vec<SlotKey> {
 }
 
 impl ExecutionPoint {
-    /// Looks only where something has changed, from the start on. `asked` are all attributes that anybody may ask for: no others are
-    /// made. `fetch` is how long each FETCH_WORK takes; without either, and where the policy never rests, every poll is made.
+    /// Enables poll skipping from the start on. `asked` is the set of attributes that may be read: no others are published.
+    /// `fetch` is the duration of each FETCH_WORK call. Every poll is made if either is `None`, or if a setting requires it.
     pub fn enable_poll_skipping(&mut self, asked: &Option<AttrNames>, fetch: Option<Duration>) {
         let settings = self.core.settings.clone();
         let Some(asked) =
@@ -60,7 +60,7 @@ impl ExecutionPoint {
         if !settings.slot_attributes.is_empty() || !settings.rollup_attributes.is_empty() {
             return;
         }
-        // Benchmarks and backfill are thought of at each poll; what backfill slots offer moves with all others.
+        // Benchmarks and backfill are checked at each poll; the ads of backfill slots depend on all other slots.
         if !settings.benchmarks.jobs.is_empty() || settings.backfill.is_some() || self.core.has_backfill_slots
         {
             return;
@@ -91,19 +91,19 @@ impl ExecutionPoint {
         }));
     }
 
-    /// Every fetch is made, for those who are told of each.
+    /// Makes every fetch instead of counting futile ones, for callers that need an event for each.
     pub fn disable_fetch_skipping(&mut self) {
         if let Some(lazy) = &mut self.core.poll_skipper {
             lazy.skips_futile_fetches = false;
         }
     }
 
-    /// Whether slots may rest now.
+    /// True if polls are currently skipped.
     pub(super) fn is_skipping_polls(&self) -> bool {
         self.core.poll_skipper.is_some() && !self.core.drain.is_draining() && self.core.shutdown.is_none()
     }
 
-    /// Before an event: polls and updates at which nobody had to look are passed over.
+    /// Skips, before an event, the polls and updates at which no slot had to be evaluated.
     pub(super) fn skip_idle_polls(&mut self) {
         let grid = self.core.poll_schedule();
         let now = self.core.now;
@@ -120,7 +120,7 @@ impl ExecutionPoint {
         grid.advance_alarms(now.monotonic(), [&mut self.core.poll_at, &mut self.core.update_at]);
     }
 
-    /// An event concerns the slots of this number: they are as they would be, and are looked at at the next poll.
+    /// Wakes the slots of this number because an event concerns them: they catch up, and are evaluated at the next poll.
     pub(super) fn wake_slot_family(&mut self, key: SlotKey) {
         if self.core.poll_skipper.is_none() {
             return;
@@ -139,12 +139,12 @@ impl ExecutionPoint {
         }
     }
 
-    /// A slot that is about to be looked at is as it would be.
+    /// Catches up the state of a slot that is about to be evaluated.
     pub(super) fn catch_up_slot(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         if let Some(slot) = slots.get_mut(&key) {
             let under_way = slot.wake_without_fetch(core);
-            // Where it may go away with its fetch under way, the fetch is made; else the look decides.
+            // If the slot may be removed while its fetch runs, the fetch is made; otherwise the evaluation decides.
             match under_way {
                 Some(since) if slot.kind != SlotKind::Static => slot.resume_fetch(core, since),
                 Some(since) => slot.fetch_state = FetchState::Skipped(since),
@@ -153,7 +153,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// An event concerns all slots.
+    /// Wakes all slots because an event concerns them.
     pub(super) fn wake_all_slots(&mut self) {
         if self.core.poll_skipper.is_none() {
             return;
@@ -165,12 +165,12 @@ impl ExecutionPoint {
         }
     }
 
-    /// After an event: when the slots that it concerned are looked at next, and what they do by themselves.
+    /// Updates, after an event, when the affected slots must be evaluated next and when their timers expire.
     pub(super) fn update_poll_skipper(&mut self) {
         let grid = self.core.poll_schedule();
         let Some(mut lazy) = self.core.poll_skipper.take() else { return };
         if !grid.is_same_as(&lazy.schedule) {
-            // The polls that rested slots would have seen are others from now on.
+            // The schedule has changed: count the skipped polls by the old schedule first.
             for slot in self.slots.values_mut() {
                 let passed = slot.catch_up_point(&lazy, self.core.now);
                 lazy.skipped_fetches += slot.catch_up_fetches(&lazy.schedule, lazy.fetch_duration, passed);
@@ -182,7 +182,7 @@ impl ExecutionPoint {
         if lazy.all_touched {
             keys = self.slots.keys().collect();
         } else {
-            // With a slot those are concerned that were carved out of it meanwhile.
+            // Include dynamic slots that were carved out of a slot meanwhile.
             keys.iter_mut().for_each(|key| key.sub = 0);
             keys.sort_unstable();
             keys.dedup();
@@ -230,7 +230,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// When something is due, as far as it is known without looking at all slots.
+    /// Returns when something is due, as far as this is known without reading all slots.
     fn next_needed_wake(&mut self) -> Option<MonotonicTime> {
         let grid = self.core.poll_schedule();
         let poll_at = self.core.poll_at.map(|alarm| alarm.at);
@@ -253,13 +253,13 @@ impl ExecutionPoint {
         let look =
             lazy.next_looks.peek().and_then(|Reverse((until, _))| grid.first_in_second_or_later(*until));
         let timer = lazy.timers.peek().map(|Reverse((at, _))| *at);
-        // The look at which nobody is left to be polled ends the polls, and the update that finds somebody begins them.
+        // Polling stops at the poll after which no slot needs it, and starts at the update that finds such a slot.
         let changes = (lazy.polled_slots == 0) == poll_at.is_some();
         let turn = if changes { [poll_at, update_at].into_iter().flatten().min() } else { None };
         [look, timer, turn].into_iter().flatten().min()
     }
 
-    /// Whether a slot's timer has run out by which it asks for work.
+    /// True if the fetch timer of some slot has expired.
     pub(super) fn is_any_fetch_due(&self) -> bool {
         let now = self.core.now.monotonic();
         let Some(lazy) = self.core.poll_skipper.as_deref() else { return false };
@@ -267,11 +267,11 @@ impl ExecutionPoint {
             let slot = self.slots.get(key).filter(|slot| slot.idle_window.queued_timer == Some(*at));
             *at <= now && slot.is_some_and(|slot| slot.is_fetch_due(&self.core, &lazy.schedule))
         };
-        // The first is the earliest: mostly that is all.
+        // The heap's first entry is the earliest; usually this check is enough.
         lazy.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) && lazy.timers.iter().any(due)
     }
 
-    /// The slots that a poll or update has to look at now, in order.
+    /// Returns the slots that a poll or update must evaluate now, in order.
     pub(super) fn take_slots_due_for_look(&mut self) -> Vec<SlotKey> {
         let now = self.core.now.epoch();
         let mut keys = Vec::new();
@@ -286,7 +286,7 @@ impl ExecutionPoint {
                 keys.push(key);
             }
         }
-        // Those whom the present event has concerned already.
+        // Slots that the current event already concerned.
         let all = if lazy.all_touched { slots.keys().collect() } else { Vec::new() };
         for key in lazy.touched.iter().chain(&all) {
             if slots.get(key).is_some_and(|slot| slot.idle_window.until <= now) {
@@ -296,7 +296,7 @@ impl ExecutionPoint {
         sorted_unique(keys)
     }
 
-    /// The slots that rest and that a poll or update would let ask for work now, in order.
+    /// Returns the resting slots that fetch work at a poll or update now, in order.
     pub(super) fn slots_due_to_fetch(&self) -> Vec<SlotKey> {
         let now = self.core.now.monotonic();
         let Some(lazy) = self.core.poll_skipper.as_deref() else { return Vec::new() };
@@ -313,7 +313,7 @@ impl ExecutionPoint {
         sorted_unique(due.filter(asks).collect())
     }
 
-    /// A slot that rests, and would only ask for work in this poll, does so.
+    /// Lets a resting slot fetch work in this poll.
     pub(super) fn let_slot_fetch(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
@@ -324,14 +324,14 @@ impl ExecutionPoint {
         }
     }
 
-    /// A slot is gone.
+    /// Updates the number of polled slots after a slot was removed.
     pub(super) fn forget_slot(&mut self, gone: &Slot) {
         if let Some(lazy) = self.core.poll_skipper.as_mut().filter(|_| gone.idle_window.is_polled) {
             lazy.polled_slots = lazy.polled_slots.saturating_sub(1);
         }
     }
 
-    /// Whether some slot is looked at in every poll; `looked` are those that have been looked at just now.
+    /// True if some slot is evaluated at every poll; `looked` are the slots that were just evaluated.
     pub(super) fn is_any_slot_polled(&mut self, looked: &[SlotKey]) -> bool {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(lazy) = &mut core.poll_skipper else { return false };
@@ -342,7 +342,7 @@ impl ExecutionPoint {
         lazy.polled_slots > 0
     }
 
-    /// The slots whose timers have run out, in order.
+    /// Returns the slots whose timers have expired, in order.
     pub(super) fn take_due_timers(&mut self) -> Vec<SlotKey> {
         let now = self.core.now.monotonic();
         let mut keys = Vec::new();
@@ -358,7 +358,7 @@ impl ExecutionPoint {
                 keys.push(key);
             }
         }
-        // Who was only looked at goes on resting.
+        // A slot that was only evaluated continues to rest.
         let touched = lazy.touched.clone();
         keys.extend(
             touched.into_iter().filter(|key| slots.get(key).is_some_and(|slot| slot.has_expired_timer(core))),
@@ -366,7 +366,7 @@ impl ExecutionPoint {
         sorted_unique(keys)
     }
 
-    /// A poll or update was made.
+    /// Records that a poll or update was made.
     pub(super) fn record_poll(&mut self) {
         let now = self.core.now;
         if let Some(lazy) = &mut self.core.poll_skipper {
@@ -374,7 +374,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// All timers that have run out by this moment have had their turn: those of slots that rest, too.
+    /// Records that all timers due by now have been processed, including those of resting slots.
     pub(super) fn record_timers_run(&mut self) {
         let now = self.core.now.monotonic();
         if let Some(lazy) = &mut self.core.poll_skipper {
@@ -382,7 +382,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Policy is asked about a slot; if it stays as it is, it rests as long as that holds.
+    /// Evaluates the policy of a slot; if nothing changes, the slot rests until the result can change.
     pub(super) fn evaluate_slot(&mut self, key: SlotKey) {
         let ExecutionPoint { core, slots, .. } = self;
         let Some(slot) = slots.get_mut(&key) else { return };
@@ -391,10 +391,10 @@ impl ExecutionPoint {
         slot.evaluate_policy(core);
         let lags = slot.has_stale_latches(core);
         let willing = !slot.is_waiting_to_fetch() || slot.is_willing_without_job(core);
-        // Willing or not, a slot that preempts tries each second.
+        // A preempting slot tries every second, willing or not.
         let tries = slot.state == SlotState::Preempting
             && slot.unable_fetch_decision(core).is_some_and(|asks| !asks.as_reference);
-        // Each end of the timer of an unwilling slot sets it anew, to what the delay is then.
+        // Each time the timer of an unwilling slot expires, it is set to the current delay.
         let keeps_time = willing || tries || slot.is_fetch_delay_unchanged(core);
         let until = core.change_predictor.end();
         let stays = before == (slot.state, slot.activity, slot.fetch_state.running_call())
@@ -420,8 +420,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// A hook that nobody waits for has ended without a word. Where slots rest, and nothing is due, that is all there is to do; returns
-    /// whether it is so. A simulation has two such calls a job.
+    /// Processes the end of a hook whose output is not used. Returns true if nothing else has to be done because polls are
+    /// skipped and nothing is due. A simulation has two such calls per job.
     pub fn skip_hook_end(&mut self, run: HookRunId) -> bool {
         let is_quiet =
             self.is_skipping_polls() && self.core.starting_starters == 0 && self.queued_events.is_empty();
@@ -435,7 +435,7 @@ impl ExecutionPoint {
         unheard
     }
 
-    /// Whether a slot asks for work now. Of one that asks in vain the calls up to now are over first.
+    /// True if a slot fetches work now. Counts the skipped calls of a futile fetcher up to now first.
     pub(super) fn is_fetch_due(&mut self, key: SlotKey) -> bool {
         let grid = self.core.poll_schedule();
         let ExecutionPoint { core, slots, .. } = self;
@@ -468,14 +468,14 @@ pub(super) mod tests {
     use htc_os::RealWorld;
 
     const BEGUN: i64 = 1_800_000_000;
-    /// How long a call of FETCH_WORK takes, in seconds.
+    /// Duration of a FETCH_WORK call, in seconds.
     const TAKES: u64 = 2;
 
     fn at(seconds: u64) -> ClockReading {
         ClockReading::from_epoch(BEGUN).plus(Duration::from_secs(seconds))
     }
 
-    /// An execution point of two slots with these lines of configuration, whose slots rest or do not.
+    /// Creates an execution point of two slots with these lines of configuration, which skips polls or not.
     pub(crate) fn point(lines: &str, rests: bool) -> ExecutionPoint {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("condor_config");
@@ -498,7 +498,7 @@ pub(super) mod tests {
         point
     }
 
-    /// Plays it for so many seconds without any job; returns when it was woken, and how often FETCH_WORK was called.
+    /// Runs it for `length` seconds without any job; returns the times it was woken, and the number of FETCH_WORK calls.
     fn play(point: &mut ExecutionPoint, length: u64) -> (Vec<u64>, u64) {
         let (mut woken, mut calls) = (Vec::new(), Vec::new());
         let mut actions = point.step(at(0), StartdEvent::Start);
@@ -543,7 +543,8 @@ pub(super) mod tests {
     fn a_slot_is_looked_at_when_its_policy_can_have_changed_and_at_no_other_time() {
         let lines = format!("UPDATE_INTERVAL = 300\nIS_OWNER = time() < {}", BEGUN + 1000);
         let mut point = point(&lines, true);
-        // At the first update, since it had only begun; at the one after the time has come; and at the one after it has changed.
+        // Evaluated at the first update, because it had just started; at the update after the time has come; and at the one
+        // after the change.
         assert_eq!(play(&mut point, 100_000), (vec![300, 1200, 1500], 0));
         assert_eq!(states(&point), [(SlotState::Unclaimed, Activity::Idle); 2]);
         assert_eq!(point.next_wake(), None);

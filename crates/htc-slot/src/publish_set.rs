@@ -1,36 +1,37 @@
-//! Which parts of slots' ads anybody may ask for. A simulation leaves the others out; live all are there, for hooks.
+//! Groups of slot attributes that may be referenced. A simulation publishes no others; in live mode all are published for
+//! hooks.
 
 use htc_classad::AttrName;
 use htc_classad::references::AttrNames;
 
-/// Groups of attributes that are published together.
+/// Set of attribute groups to publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PublishSet {
-    /// Ads as texts: for hooks and starters.
+    /// Ads as text, for hooks and starters.
     pub ad_texts: bool,
-    /// Loads, idle times, the clock and what else is measured.
+    /// Loads, idle times, the clock and other measurements.
     pub machine: bool,
-    /// Of these the clock, and what else is seldom asked for.
+    /// The clock, and other measurements that are rarely referenced.
     pub clock: bool,
-    /// What moves by itself, such as MyCurrentTime or KeyboardIdle.
+    /// Attributes that change with time, such as MyCurrentTime or KeyboardIdle.
     pub time_dependent: bool,
-    /// Nothing but what the slot was made with, and its state.
+    /// True if only constant attributes and the state are published.
     pub state_only: bool,
-    /// The same, and not even its state or a job's own numbers.
+    /// True if only constant attributes are referenced: neither the state nor the job's own numbers.
     pub constants_only: bool,
-    /// State, activity, and since when.
+    /// State, activity, and their start times.
     pub state: bool,
     /// TotalTime...
     pub state_totals: bool,
-    /// What a claim and its job say.
+    /// Attributes of the claim and its job.
     pub claim: bool,
-    /// What is said of drains.
+    /// Attributes of drains.
     pub drain: bool,
     /// Cpus, Memory, Disk and custom resources.
     pub amounts: bool,
     /// Lists of dynamic slots.
     pub children: bool,
-    /// RetirementTimeRemaining and what fetches leave in the ad.
+    /// RetirementTimeRemaining and the times of fetches.
     pub fetch_times: bool,
 }
 
@@ -61,7 +62,7 @@ const CLAIM_ATTRIBUTES: [&str; 24] = [
     "claimendtime",
 ];
 
-/// So many of the following are idle times and loads.
+/// Number of leading entries of `MACHINE_ATTRIBUTES` that are idle times and loads.
 const IDLE_AND_LOAD_COUNT: usize = 6;
 
 const MACHINE_ATTRIBUTES: [&str; 16] = [
@@ -83,7 +84,7 @@ const MACHINE_ATTRIBUTES: [&str; 16] = [
     "monitorselfresidentsetsize",
 ];
 
-/// What moves with other slots or with every fetch: who asks for it has to be looked at in every poll.
+/// Attributes that change with other slots or with every fetch: a slot that refers to one is evaluated in every poll.
 const ALWAYS_CHANGING_ATTRIBUTES: [&str; 12] = [
     "totalslots",
     "activationrequests",
@@ -99,7 +100,7 @@ const ALWAYS_CHANGING_ATTRIBUTES: [&str; 12] = [
     "random",
 ];
 
-/// Whether an attribute of this name, in small letters, moves with other slots or with every fetch.
+/// True if an attribute of this lower-case name changes with other slots or with every fetch.
 fn is_always_changing(name: &[u8]) -> bool {
     let of_slot = name.strip_prefix(b"slot").unwrap_or_default();
     ALWAYS_CHANGING_ATTRIBUTES.iter().any(|known| known.as_bytes() == name)
@@ -108,16 +109,16 @@ fn is_always_changing(name: &[u8]) -> bool {
         || (of_slot.first().is_some_and(u8::is_ascii_digit) && of_slot.contains(&b'_'))
 }
 
-/// What of a slot's policy may turn out differently when another slot changes.
+/// Dependence of a slot's policy on other slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotDependence {
-    /// It looks at other slots, or counts them.
+    /// True if it refers to other slots, or to their number.
     pub on_other_slots: bool,
-    /// It looks at its share of the machine's load, which moves with the slots' states.
+    /// True if it refers to its share of the machine's load, which depends on the states of all slots.
     pub on_machine_load: bool,
 }
 
-/// How slots depend on one another where these attributes may be asked for; `None` where that cannot be told.
+/// Returns how slots depend on one another if these attributes are referenced; `None` stands for an unknown set.
 pub fn slot_dependence(asked: Option<&AttrNames>) -> SlotDependence {
     let Some(names) = asked else { return SlotDependence { on_other_slots: true, on_machine_load: true } };
     let is_restless = |name: &AttrName| is_always_changing(&name.as_bytes().to_ascii_lowercase());
@@ -128,7 +129,7 @@ pub fn slot_dependence(asked: Option<&AttrNames>) -> SlotDependence {
 }
 
 impl PublishSet {
-    /// All of them.
+    /// All groups.
     pub(super) const ALL: PublishSet = PublishSet {
         ad_texts: true,
         machine: true,
@@ -145,7 +146,7 @@ impl PublishSet {
         fetch_times: true,
     };
 
-    /// Those that the names lead to; `None` where one of them never rests.
+    /// Returns the groups that contain these names; `None` if one of them changes constantly.
     pub(super) fn from_names(names: &AttrNames, job_attributes: &[AttrName]) -> Option<PublishSet> {
         let lower: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_ascii_lowercase()).collect();
         if lower.iter().any(|name| is_always_changing(name)) {
@@ -166,7 +167,7 @@ impl PublishSet {
             state_totals: begins(b"totaltime"),
             claim: of_job || one_of(&CLAIM_ATTRIBUTES),
             drain: begins(b"drain") || begins(b"lastdrain") || begins(b"totalmachinedraining"),
-            // Requirements ask for them.
+            // Requirements refer to them.
             amounts: true,
             children: begins(b"child"),
             fetch_times: one_of(&["retirementtimeremaining"]),

@@ -1,4 +1,4 @@
-//! What can be seen of the execution point from outside.
+//! Queries of the execution point's state.
 
 use super::events::{ShutdownMode, SlotKey, job_id};
 use super::execution_point::ExecutionPoint;
@@ -11,44 +11,45 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{ClassAd, Context};
 
 impl ExecutionPoint {
-    /// The slots with state and activity, in order.
+    /// Returns the slots with state and activity, in order.
     pub fn slots(&self) -> impl Iterator<Item = (SlotKey, &str, SlotState, Activity)> {
         self.slots.values().map(|slot| (slot.key, slot.id.as_str(), slot.state, slot.activity))
     }
 
-    /// The ad of a slot as its fetch hook would get it now.
+    /// Returns the ad that a slot's fetch hook would get now.
     pub fn sent_ad(&self, key: SlotKey) -> Option<ClassAd> {
         self.slots.get(&key).map(|slot| slot.sent_ad(&self.core))
     }
 
-    /// How many jobs the slot of that number, or those carved out of it, have accepted and not yet begun.
+    /// Returns the number of jobs that the slot of that number, or its dynamic slots, have accepted and not yet started.
     pub fn count_jobs_not_begun(&self, number: u32) -> usize {
         let waits = |claim: &&Claim| claim.job.is_some() && !claim.is_active();
         let of = |slot: &Slot| slot.current_claim.iter().chain(&slot.waiting_claim).filter(waits).count();
         self.slots.slots_with_number(number).map(of).sum()
     }
 
-    /// How a slot comes by its resources.
+    /// Returns the kind of a slot.
     pub fn slot_kind(&self, key: SlotKey) -> Option<SlotKind> {
         self.slots.get(&key).map(|slot| slot.kind)
     }
 
-    /// The type of a slot; 0 for none.
+    /// Returns the slot type of a slot; 0 for none.
     pub fn slot_type_id(&self, key: SlotKey) -> Option<u32> {
         self.slots.get(&key).map(|slot| slot.plan.type_id)
     }
 
-    /// The processors that a slot has now.
+    /// Returns the number of processors that a slot has now.
     pub fn slot_cpus(&self, key: SlotKey) -> Option<f64> {
         self.slots.get(&key).map(|slot| slot.amounts.cpus)
     }
 
-    /// The processors that a slot was made with.
+    /// Returns the number of processors that a slot had when it was created.
     pub fn original_slot_cpus(&self, key: SlotKey) -> Option<f64> {
         self.slots.get(&key).map(|slot| if key.sub == 0 { slot.plan.amounts.cpus } else { slot.amounts.cpus })
     }
 
-    /// The first resource of which a job asks for more than the slot was made with, or `None` if the slot is large enough.
+    /// Returns the first resource of which a job requests more than the slot had when created, or `None` if the slot is large
+    /// enough.
     pub fn first_insufficient_resource(&self, key: SlotKey, job: &ClassAd) -> Option<String> {
         let slot = self.slots.get(&key)?;
         let whole = if key.sub == 0 { &slot.plan.amounts } else { &slot.amounts };
@@ -66,12 +67,12 @@ impl ExecutionPoint {
         had.into_iter().find(lacks).map(|(tag, _)| tag)
     }
 
-    /// The id string of a slot.
+    /// Returns the id string of a slot.
     pub fn slot_id(&self, key: SlotKey) -> Option<&str> {
         self.slots.get(&key).map(|slot| slot.id.as_str())
     }
 
-    /// The job of a slot's claim, and whose that is.
+    /// Returns the job of a slot's claim, and its owner.
     pub fn job_of(&self, key: SlotKey) -> Option<(String, Option<String>)> {
         let world = &*self.core.world;
         let job = self.slots.get(&key)?.current_claim.as_ref()?.job.as_ref()?;
@@ -79,13 +80,13 @@ impl ExecutionPoint {
         Some((job_id(job, world), owner))
     }
 
-    /// When a slot asks for work next, where it waits for that.
+    /// Returns when a slot fetches next, or `None` if it does not wait for a fetch.
     pub fn next_fetch_at(&self, key: SlotKey) -> Option<MonotonicTime> {
         let slot = self.slots.get(&key)?;
         slot.fetch_state.next_call_alarm().map(|alarm| alarm.at).filter(|_| slot.hooks.is_some())
     }
 
-    /// The ad of the daemon, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).
+    /// Returns the daemon ad, in which the CONDITION of cron jobs is evaluated (`publish_daemon_ad`).
     pub fn daemon_ad(&self) -> ClassAd {
         let core = &self.core;
         let mut ad = (*core.settings.cron.daemon_ad).clone();
@@ -97,37 +98,37 @@ impl ExecutionPoint {
         ad
     }
 
-    /// The slot's internal ad, which policy is evaluated in.
+    /// Returns the slot's internal ad, in which policy is evaluated.
     pub fn live_ad(&self, key: SlotKey) -> Option<&ClassAd> {
         self.slots.get(&key).map(|slot| &slot.live_ad)
     }
 
-    /// The cron jobs as configured.
+    /// Returns the cron job settings.
     pub fn cron_settings(&self) -> &CronSettings {
         &self.core.settings.cron
     }
 
-    /// The benchmarks as configured.
+    /// Returns the benchmark settings.
     pub fn benchmark_settings(&self) -> &BenchmarkSettings {
         &self.core.settings.benchmarks
     }
 
-    /// When docker is asked for its images.
+    /// Returns when docker is asked for its images.
     pub fn image_cache_settings(&self) -> &ImageCacheSettings {
         &self.core.settings.image_cache
     }
 
-    /// How it is to end, once that is decided.
+    /// Returns how the execution point shuts down, or `None` if it does not.
     pub fn shutdown_mode(&self) -> Option<ShutdownMode> {
         self.core.shutdown
     }
 
-    /// Whether all is done: no action will come any more.
+    /// True if the execution point has ended: it returns no more actions.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Seconds the job of a slot has run, where one runs.
+    /// Returns how long the job of a slot has run, in seconds, or `None` if no job runs.
     pub fn job_run_time(&self, key: SlotKey) -> Option<i64> {
         let claim = self.slots.get(&key)?.current_claim.as_ref()?;
         matches!(
@@ -137,7 +138,7 @@ impl ExecutionPoint {
         .then(|| claim.job_run_time(self.core.now))
     }
 
-    /// What the claim waits for that is to take over this slot, where one does.
+    /// Explains what the waiting claim of a slot waits for, or returns `None` if there is no waiting claim.
     pub fn waiting_claim_text(&self, id: &str) -> Option<String> {
         let slot = self.slots.values().find(|slot| slot.id.eq_ignore_ascii_case(id))?;
         let waiting = slot.waiting_claim.as_ref().filter(|claim| claim.job.is_some())?;
@@ -161,7 +162,7 @@ impl ExecutionPoint {
         ))
     }
 
-    /// Whether a slot is claimed, and not for a job that was fetched.
+    /// True if a slot is claimed, and not for a fetched job.
     pub fn is_claimed_by_schedd(&self, key: SlotKey) -> bool {
         let claim = self.slots.get(&key).and_then(|slot| slot.current_claim.as_ref());
         claim.is_some_and(|claim| claim.kind == ClaimKind::Requested)

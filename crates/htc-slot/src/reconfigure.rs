@@ -1,4 +1,4 @@
-//! A configuration that is read while slots run (`ResMgr::reconfig_resources`).
+//! Reconfiguration while slots run (`ResMgr::reconfig_resources`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::slot::Slot;
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Value};
 
-/// What says how much there is, of the machine and of the slot: it stays until the next start (p74).
+/// Attributes for the resources of the machine and of the slot, which do not change until the next start.
 const RESOURCE_ATTRIBUTES: [&str; 11] = [
     "TotalCpus",
     "TotalMemory",
@@ -25,11 +25,11 @@ const RESOURCE_ATTRIBUTES: [&str; 11] = [
     "SlotTypeID",
     "PartitionableSlot",
 ];
-/// The same for each custom resource.
+/// Prefixes of such attributes for each custom resource.
 const CUSTOM_RESOURCE_PREFIXES: [&str; 5] = ["Total", "Detected", "TotalSlot", "Assigned", "Offline"];
 
 impl ExecutionPoint {
-    /// A new configuration: expressions, hooks and intervals count at once, shares and numbers of slots stay.
+    /// Applies a new configuration: expressions, hooks and intervals change at once, the shares and numbers of slots stay.
     pub(super) fn reconfigure(&mut self, settings: StartdSettings) {
         let limits = self.core.settings.limits;
         let address = self.core.settings.address.clone();
@@ -63,14 +63,14 @@ impl ExecutionPoint {
         if !self.core.decide(Quirk::FirstFetchLate) {
             return self.evaluate_all();
         }
-        // 25.14 makes the ads afresh and sets its timers anew; policy is looked at when they are due (s34).
+        // 25.14 rebuilds the ads and resets its timers; policy is evaluated when they expire.
         self.core.poll_at = self.core.poll_at.map(|_| self.core.alarm(settings.polling_interval));
         self.refresh_all();
     }
 }
 
 impl ExecutionPoint {
-    /// Which devices are off line from now on (`ReconfigOfflineDevIds`). Whoever uses one goes on with it.
+    /// Updates which devices are offline (`ReconfigOfflineDevIds`). A job that uses such a device keeps it.
     fn update_offline_devices(&mut self, settings: &StartdSettings) {
         let comes_back = !self.core.decide(Quirk::OfflineOnlyGrows);
         let mut devices: BTreeMap<String, Arc<Devices>> = BTreeMap::new();
@@ -91,7 +91,7 @@ impl ExecutionPoint {
             let off: BTreeSet<String> =
                 devices.ids.iter().filter(there).filter(|id| named.contains(*id)).cloned().collect();
             let total = devices.ids.iter().filter(there).filter(|id| !off.contains(*id)).count();
-            // An inventory says Detected<Tag> itself.
+            // An inventory sets Detected<Tag> itself.
             let detected = format!("Detected{tag}");
             let counted =
                 |slot: &Slot| matches!(slot.statics.literal(detected.as_str()), Some(Value::Int(_)));
@@ -113,8 +113,8 @@ impl ExecutionPoint {
         self.core.resource_changes = known;
     }
 
-    /// Devices that were off line at the start and are not any more: a slot that shares out what it has gets them, or else the
-    /// first.
+    /// Restores devices that were offline at the start and are no longer: the first partitionable slot gets them, or else the
+    /// first slot.
     fn restore_devices(&mut self, tag: &str, devices: &Devices, named: &BTreeSet<String>) {
         let free: Vec<usize> = (0..devices.ids.len())
             .filter(|index| {
@@ -149,7 +149,7 @@ impl Slot {
     }
 }
 
-/// The new plan of a slot with the resources it was made with.
+/// Returns the new plan of a slot with its original resources.
 fn keep_resources(old: &SlotPlan, new: &SlotPlan) -> SlotPlan {
     let custom = old.amounts.custom.iter().chain(&new.amounts.custom);
     let custom = custom.flat_map(|one| CUSTOM_RESOURCE_PREFIXES.map(|prefix| format!("{prefix}{}", one.tag)));
@@ -159,7 +159,7 @@ fn keep_resources(old: &SlotPlan, new: &SlotPlan) -> SlotPlan {
     new.amounts.publish_static(&mut described);
     let keep = |old: &ClassAd, new: &ClassAd| {
         let mut ad = new.clone();
-        // What is known of devices is that of those the slot has, not of those it would have now.
+        // The properties are those of the slot's own devices, not of those it would be assigned now.
         described.names().for_each(|name| drop(ad.remove(name)));
         old_amounts.publish_static(&mut ad);
         for name in &names {

@@ -1,4 +1,4 @@
-//! What a run writes down before it does it, and what a later one concludes from that when the run was killed.
+//! Journal of a run, and what the next run concludes from it if that run was killed.
 
 use std::path::PathBuf;
 
@@ -10,99 +10,101 @@ use super::hook_input;
 use super::runtime_state::claim::ClaimKind;
 use htc_classad::ClassAd;
 
-/// One thing that was about to be done, or was done. Jobs are named by id and by the path of their ad; ids of claims never.
+/// Journal entry about something that is about to be done, or was done. Jobs are identified by id and the path of their ad;
+/// claim ids are never written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JournalRecord {
     /// A hook is about to be called.
     HookBegins {
-        /// Which call.
+        /// Id of the call.
         run: u64,
-        /// Which hook.
+        /// Hook type.
         hook: String,
-        /// For which slot.
+        /// Id of the slot.
         slot: String,
-        /// What it is told, such as `accept`; may be empty.
+        /// Argument of the hook, such as `accept`; may be empty.
         word: String,
-        /// About which job.
+        /// The job it is about, or `None`.
         job: Option<String>,
-        /// Where the ad of that stands.
+        /// Path of the job ad, or `None`.
         ad: Option<PathBuf>,
-        /// Which accepted job that is, where it is one.
+        /// Id of the accepted job, or `None`.
         #[serde(default)]
         accepted: Option<u64>,
     },
-    /// It runs.
+    /// The hook runs.
     HookRuns {
-        /// Which call.
+        /// Id of the call.
         run: u64,
-        /// Its process.
+        /// Its process id.
         pid: i32,
-        /// When that was started, in clock ticks after boot.
+        /// Its start time, in clock ticks after boot.
         started: u64,
     },
-    /// It has ended, and what it said was heard.
+    /// The hook has ended, and its output was processed.
     HookEnds {
-        /// Which call.
+        /// Id of the call.
         run: u64,
     },
-    /// A slot has been claimed, or is so no more.
+    /// A slot was claimed, or its claim was released.
     Claim {
-        /// Which.
+        /// Id of the slot.
         slot: String,
-        /// Which of both.
+        /// True if the claim begins.
         begins: bool,
     },
-    /// A fetched job is accepted: EVICT_CLAIM is owed to its queue.
+    /// A fetched job was accepted: EVICT_CLAIM must be called for it.
     Accepted {
-        /// Which acceptance.
+        /// Id of the accepted job.
         accepted: u64,
-        /// The slot that it runs in.
+        /// The slot where it runs.
         slot: String,
-        /// Which job.
+        /// The job's id.
         job: String,
-        /// Where its ad stands.
+        /// Path of its ad.
         ad: PathBuf,
     },
-    /// It is given up, and no hook can tell its queue.
+    /// The accepted job was given up, and no hook is configured that could report this to its queue.
     GivenUp {
-        /// Which acceptance.
+        /// Id of the accepted job.
         accepted: u64,
     },
     /// A starter is about to be started.
     StarterBegins {
-        /// Which.
+        /// Id of the starter.
         starter: u64,
-        /// In which slot.
+        /// Id of the slot.
         slot: String,
         /// Its job.
         job: String,
-        /// Where it makes its directory.
+        /// Parent of its scratch directory, or `None`.
         execute: Option<PathBuf>,
-        /// The note that it removes when it has come to an end.
+        /// Path of the file that it removes when it ends normally.
         note: PathBuf,
-        /// The accepted job that it runs.
+        /// The accepted job that it runs, or `None`.
         accepted: Option<u64>,
     },
-    /// It runs.
+    /// The starter runs.
     StarterRuns {
-        /// Which.
+        /// Id of the starter.
         starter: u64,
-        /// Its process.
+        /// Its process id.
         pid: i32,
-        /// When that was started.
+        /// Its start time, in clock ticks after boot.
         started: u64,
     },
-    /// It has ended, or was never started.
+    /// The starter has exited, or was never started.
     StarterEnds {
-        /// Which.
+        /// Id of the starter.
         starter: u64,
-        /// The accepted job that it ran, unless it was killed or not started: else it has told its own hooks what became of that.
+        /// The accepted job that it ran, or `None` if the starter was killed or not started. Otherwise its own hooks have
+        /// reported the job's end.
         done: Option<u64>,
     },
 }
 
 impl JournalRecord {
-    /// Whether what this says is over once `later` has happened.
+    /// True if this entry is obsolete after the entry `later`.
     fn is_ended_by(&self, later: &JournalRecord) -> bool {
         match (self, later) {
             (
@@ -132,7 +134,7 @@ impl JournalRecord {
         }
     }
 
-    /// The ad that it names.
+    /// Returns the path of the ad that the entry names.
     pub fn ad_path(&self) -> Option<&PathBuf> {
         match self {
             JournalRecord::HookBegins { ad, .. } => ad.as_ref(),
@@ -141,7 +143,7 @@ impl JournalRecord {
         }
     }
 
-    /// The process that it names: its id and when it was started.
+    /// Returns the process of the entry's hook or starter: its id and start time.
     pub fn process_of(&self, all: &[JournalRecord]) -> Option<(i32, u64)> {
         all.iter().find_map(|other| match (self, other) {
             (JournalRecord::HookBegins { run, .. }, JournalRecord::HookRuns { run: of, pid, started })
@@ -158,7 +160,7 @@ impl JournalRecord {
     }
 }
 
-/// Adds a record to those that matter still, and takes out what is over with it, which it gives back.
+/// Adds an entry to the open ones, and returns the entries that it makes obsolete.
 pub fn add_record(open: &mut Vec<JournalRecord>, record: JournalRecord) -> Vec<JournalRecord> {
     let mut ended = Vec::new();
     let mut at = 0;
@@ -181,7 +183,7 @@ pub fn add_record(open: &mut Vec<JournalRecord>, record: JournalRecord) -> Vec<J
     ended
 }
 
-/// What was under way when the last record was written.
+/// Returns the entries still open after the last one.
 pub fn open_records(records: impl IntoIterator<Item = JournalRecord>) -> Vec<JournalRecord> {
     let mut open = Vec::new();
     records.into_iter().for_each(|record| drop(add_record(&mut open, record)));
@@ -189,7 +191,7 @@ pub fn open_records(records: impl IntoIterator<Item = JournalRecord>) -> Vec<Jou
 }
 
 impl ExecutionPoint {
-    /// EVICT_CLAIM for a job that a run which was killed had accepted for this slot, or for a dynamic one of it.
+    /// Returns the EVICT_CLAIM call for a job that a killed run had accepted for this slot, or for one of its dynamic slots.
     pub fn evict_abandoned_job(
         &mut self,
         id: &str,
@@ -262,7 +264,7 @@ mod tests {
             let job = format!("{accepted}.0");
             JournalRecord::Accepted { accepted, slot: "slot1".into(), job, ad: "a".into() }
         };
-        // A partitionable slot accepts one job after the other.
+        // A partitionable slot accepts several jobs in sequence.
         let reply = hook(5, "REPLY_FETCH", "accept");
         let open = open_records([accepted(1), accepted(2), reply.clone()]);
         assert_eq!(open, [accepted(1), accepted(2), reply]);

@@ -1,4 +1,4 @@
-//! Which attributes of slots and jobs anybody may ask for: what policy expressions and jobs lead to.
+//! Attributes of slots and jobs that policy expressions and job ads may refer to, directly or indirectly.
 
 use htc_classad::references::{self, AttrNames};
 use htc_classad::{AttrName, ClassAd, Expr};
@@ -6,7 +6,7 @@ use htc_classad::{AttrName, ClassAd, Expr};
 use super::settings::StartdSettings;
 use htc_base::text::caseless;
 
-/// What the machine itself asks of a slot's ad.
+/// Slot attributes that the execution point itself evaluates.
 const POLICY_ATTRIBUTES: [&str; 27] = [
     "START",
     "IsOwner",
@@ -37,13 +37,13 @@ const POLICY_ATTRIBUTES: [&str; 27] = [
     "MaxJobRetirementTime",
 ];
 
-/// What the machine itself asks of a slot's ad besides.
+/// More slot attributes that the execution point itself evaluates.
 const MORE_POLICY_ATTRIBUTES: [&str; 3] = ["MachineMaxVacateTime", "START_BACKFILL", "EVICT_BACKFILL"];
-/// What consumption policies are called.
+/// Prefix of consumption policy attributes.
 const CONSUMPTION_PREFIX: &[u8] = b"Consumption";
 
-/// The names that policy and the ads of jobs may lead to, in whatever ad they are found; `None` where an expression may look at
-/// what it does not name.
+/// Returns the names that policy and job ads may refer to, in any ad; `None` if an expression may refer to attributes that it
+/// does not name.
 pub fn referenced_attributes<'a>(
     settings: &StartdSettings,
     jobs: impl IntoIterator<Item = &'a ClassAd>,
@@ -64,7 +64,7 @@ pub fn referenced_attributes<'a>(
         }
         slot.modify_request.iter().flatten().try_for_each(|expr| walk.add_expression(expr))?;
     }
-    // What one job's ad leads to is looked up in all slots, and the other way round.
+    // A name in one job ad is looked up in all slot ads, and vice versa.
     let jobs: Vec<&ClassAd> = jobs.into_iter().collect();
     for job in &jobs {
         for (_, expr) in job.iter() {
@@ -73,7 +73,7 @@ pub fn referenced_attributes<'a>(
             }
         }
     }
-    // Slots of one type differ in literals alone; devices may make an attribute of one more than of another.
+    // Slots of one type differ only in literals, except for additional attributes of devices.
     let mut kinds: Vec<(u32, usize, &ClassAd)> =
         settings.slots.iter().map(|slot| (slot.type_id, slot.config.len(), &*slot.config)).collect();
     kinds.sort_by_key(|(type_id, length, _)| (*type_id, *length));

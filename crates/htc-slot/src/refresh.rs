@@ -1,4 +1,4 @@
-//! Everything measured and published anew, and looked at by policy (`ResMgr::compute_dynamic`, `eval_all`).
+//! Refresh of everything measured and published, followed by policy evaluation (`ResMgr::compute_dynamic`, `eval_all`).
 
 use super::cron_ads::CronAds;
 use super::drain::DrainCheckTime;
@@ -11,7 +11,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Expr, Value};
 
 impl ExecutionPoint {
-    /// Everything is measured and looked at (`eval_all`).
+    /// Refreshes everything and evaluates the policy of all slots (`eval_all`).
     pub(super) fn evaluate_all(&mut self) {
         if self.is_skipping_polls() {
             return self.evaluate_due();
@@ -20,7 +20,7 @@ impl ExecutionPoint {
         self.check_noclaim_shutdown();
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
-            // A slot sees the others as they are after their turns.
+            // A slot sees the attributes of the slots before it as of after their evaluation.
             self.collect_slot_attributes();
             let mut was_drained = false;
             if let Some(slot) = self.slots.get_mut(&key) {
@@ -29,13 +29,13 @@ impl ExecutionPoint {
                 slot.evaluate_policy(&mut self.core);
             }
             self.remove_free_dynamic_slots();
-            // 25.14 thinks of resuming whenever it looks at a slot that is drained, and not before: the slots whose turn is over
-            // do not see that this was the last one.
+            // 25.14 considers resuming only when it evaluates a drained slot: the slots evaluated before the last one was
+            // drained do not notice.
             if was_drained {
                 self.check_drain_completed(DrainCheckTime::SlotTurn);
             }
         }
-        // As long as the load of jobs has not gone down their slots are polled, though nothing is claimed (`check_polling`).
+        // Slots are polled until the load of jobs has dropped to 0, even if none is claimed (`check_polling`).
         if self.slots.values().any(Slot::needs_polling) || self.core.load_of_jobs > 0.0 {
             self.core.start_polling();
         } else {
@@ -43,14 +43,14 @@ impl ExecutionPoint {
         }
     }
 
-    /// The same where slots rest: only those are looked at that have a reason to be.
+    /// Evaluates, with poll skipping, only the slots that are due.
     fn evaluate_due(&mut self) {
         self.core.current_time = self.core.now.epoch();
         if self.core.publish_set.machine {
             self.redistribute_load();
         }
         let looked = self.take_slots_due_for_look();
-        // Polls let slots ask for work, each in its turn.
+        // Polls let slots fetch work in turn.
         let asking = self.slots_due_to_fetch();
         let mut keys = [&looked[..], &asking].concat();
         keys.sort_unstable();
@@ -80,7 +80,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Brings all live ads up to date (`compute_dynamic`).
+    /// Refreshes all live ads (`compute_dynamic`).
     pub(super) fn refresh_all(&mut self) {
         let core = &mut self.core;
         core.current_time = core.now.epoch();
@@ -100,16 +100,17 @@ impl ExecutionPoint {
         self.update_resource_conflicts();
         self.update_child_lists();
         for slot in self.slots.values_mut() {
-            // As they stood until now: a latch follows one refresh after its attribute.
+            // Evaluated before the refresh: a latch lags its attribute by one refresh.
             slot.evaluate_latches(&self.core);
             slot.refresh_ad(&self.core);
         }
-        // What is sent lists the children as they are now.
+        // The ads that are sent list the dynamic slots as they are now.
         self.update_child_lists();
         self.publish_slot_attributes();
     }
 
-    /// The machine's load not made by jobs goes to the slots in order: Owner, Unclaimed, all others (`ResMgr::assign_load_to_slots`).
+    /// Distributes the part of the machine's load not caused by jobs to the slots, in order Owner, Unclaimed, all others
+    /// (`ResMgr::assign_load_to_slots`).
     fn distribute_load(&mut self) {
         for (key, load) in self.changed_load_shares() {
             if let Some(slot) = self.slots.get_mut(&key) {
@@ -118,7 +119,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// The same where slots rest: how a load is shared moves with the slots' states, and concerns those whose share is another.
+    /// Distributes the load with poll skipping: only slots whose share changes are woken.
     fn redistribute_load(&mut self) {
         for (key, load) in self.changed_load_shares() {
             self.wake_slot_family(key);
@@ -128,11 +129,11 @@ impl ExecutionPoint {
         }
     }
 
-    /// The slots whose share of the load is another, with what it is.
+    /// Returns the slots whose share of the load changes, with the new share.
     fn changed_load_shares(&mut self) -> Vec<(SlotKey, f64)> {
         let mut left = (self.core.measured.load - self.core.load_of_jobs).max(0.0);
         let has_load = left > 0.0;
-        // None before and none now.
+        // There was no load before, and there is none now.
         if !std::mem::replace(&mut self.core.has_load, has_load) && !has_load {
             return Vec::new();
         }
@@ -156,13 +157,14 @@ impl ExecutionPoint {
         changed
     }
 
-    /// STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all, as `<slot>_<attribute>`.
+    /// Publishes STARTD_SLOT_ATTRS: each listed attribute of each slot is copied into all slot ads, as `<slot>_<attribute>`.
     fn publish_slot_attributes(&mut self) {
         self.collect_slot_attributes();
         self.slots.values_mut().for_each(|slot| slot.insert_slot_attributes(&self.core));
     }
 
-    /// STARTD_SLOT_ATTRS as they are now: what is sent has them so, whatever the slots' own ads say (`publishSlotAttrs`).
+    /// Collects the current values of STARTD_SLOT_ATTRS; an ad that is sent uses these instead of the copies in its own live ad
+    /// (`publishSlotAttrs`).
     pub(super) fn collect_slot_attributes(&mut self) {
         if self.core.settings.slot_attributes.is_empty() {
             return self.core.shared_attributes.clear();
@@ -188,8 +190,8 @@ impl ExecutionPoint {
         self.core.shared_attributes = shared;
     }
 
-    /// What cron jobs publish is in the ads at once (`adlist_updated`). What they print no more stays in the internal ads of
-    /// the reference until they are made afresh.
+    /// Replaces the ads of cron jobs, which are merged at once (`adlist_updated`). In the reference, attributes that a cron job
+    /// no longer prints stay in the internal ads until those are rebuilt.
     pub(super) fn replace_cron_ads(&mut self, ads: CronAds) {
         let printed = std::mem::replace(&mut self.core.cron_ads, ads).merged_ad();
         let (mut gone, stay) = (false, self.core.quirks().decide(Quirk::CronStaleAttributes));
@@ -200,7 +202,7 @@ impl ExecutionPoint {
                 slot.live_ad = before;
             } else {
                 slot.rebuild_ad(&self.core);
-                // Others are missing until the slot's own are made again.
+                // Other attributes may be missing until the slot's own are refreshed.
                 gone |= printed.names().any(|name| before.contains(name) && !slot.live_ad.contains(name));
             }
         }

@@ -1,4 +1,4 @@
-//! What a slot has: processors, memory, swap, disk and custom resources (`ResAttributes.cpp`).
+//! Resources of a slot: processors, memory, swap, disk and custom resources (`ResAttributes.cpp`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use htc_classad::{AttrName, ClassAd, Expr, Value};
 pub struct ResourceAmounts {
     /// Processors.
     pub cpus: f64,
-    /// Whether parts of processors may be shared out.
+    /// True if fractions of processors may be assigned.
     pub fractional_cpus: bool,
     /// Memory in MiB.
     pub memory: i64,
@@ -19,9 +19,10 @@ pub struct ResourceAmounts {
     pub swap: i64,
     /// Disk space in KiB.
     pub disk: i64,
-    /// Custom resources, in the order of their names' definition.
+    /// Custom resources, in order of definition.
     pub custom: Vec<CustomResource>,
-    /// Whether they are of the second copy of the machine, which `SLOT_TYPE_<n>_BACKFILL` gives away: devices are taken from the end.
+    /// True for resources of the second copy of the machine, which `SLOT_TYPE_<n>_BACKFILL` assigns: devices are taken from the
+    /// end.
     pub is_backfill: bool,
 }
 
@@ -30,19 +31,19 @@ pub struct ResourceAmounts {
 pub struct CustomResource {
     /// Its name, as configured.
     pub tag: String,
-    /// How much of it; with ids, how many.
+    /// Amount; with ids, the number of devices.
     pub quantity: f64,
-    /// All instances of the machine, where they have names.
+    /// All devices of the machine, or `None` if the resource has no ids.
     pub machine_devices: Option<Arc<Devices>>,
-    /// Which of them are had, by their places in the machine's list, in its order.
+    /// Assigned devices as indexes into the machine's list, sorted.
     pub assigned: Vec<usize>,
 }
 
-/// Ids that went off line since the start, by tag.
+/// Ids of devices that went offline since the start, by tag.
 pub(super) type OfflineDevices = BTreeMap<String, BTreeSet<String>>;
 
 impl CustomResource {
-    /// Those that are had and on line.
+    /// Returns the assigned devices that are online.
     pub(super) fn available_devices(&self, offline: &OfflineDevices) -> Vec<usize> {
         let off = offline.get(&self.tag);
         let is_on = |index: &&usize| {
@@ -54,17 +55,18 @@ impl CustomResource {
 }
 
 impl ResourceAmounts {
-    /// Whole processors, as draining counts them.
+    /// Returns the number of whole processors, as draining counts them.
     pub(super) fn whole_cpus(&self) -> i64 {
         (self.cpus + 0.1) as i64
     }
 
-    /// Cpus as an attribute: an integer unless parts may be shared out.
+    /// Returns Cpus as an attribute value: an integer unless fractions may be assigned.
     fn cpus_value(&self) -> Value {
         if self.fractional_cpus { Value::Real(self.cpus) } else { Value::Int(self.whole_cpus()) }
     }
 
-    /// What is left of a partitionable slot, what a static or dynamic one has. A broken slot offers nothing.
+    /// Publishes the current amounts: what is left of a partitionable slot, or what a static or dynamic slot has. A broken slot
+    /// offers nothing.
     pub(super) fn publish_dynamic(&self, ad: &mut ClassAd, broken: bool, offline: &OfflineDevices) {
         if broken {
             ad.set("Cpus", 0i64);
@@ -88,7 +90,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// The unchanging amounts of a slot (`CpuAttributes::publish_static`): what it was made with.
+    /// Publishes the constant amounts of a slot (`CpuAttributes::publish_static`): what it had when created.
     pub fn publish_static(&self, ad: &mut ClassAd) {
         ad.set("VirtualMemory", self.swap);
         ad.insert(AttrName::from("TotalSlotCpus"), Expr::literal(self.cpus_value()));
@@ -108,7 +110,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// Devices in the order in which they are given away.
+    /// Sorts devices in the order in which they are assigned.
     pub(super) fn allocation_order(&self, mut indexes: Vec<usize>, devices: &Devices) -> Vec<usize> {
         if self.is_backfill && !devices.shared {
             indexes.reverse();
@@ -116,7 +118,7 @@ impl ResourceAmounts {
         indexes
     }
 
-    /// Takes a part away, with the devices that were chosen for it.
+    /// Subtracts a part, with the devices chosen for it.
     pub(super) fn subtract(&mut self, part: &ResourceAmounts) {
         self.cpus -= part.cpus;
         self.memory -= part.memory;
@@ -130,7 +132,7 @@ impl ResourceAmounts {
         }
     }
 
-    /// Gives a part back; devices return to the place they had.
+    /// Adds a part back; its devices return to their place in the order.
     pub(super) fn add_back(&mut self, part: &ResourceAmounts) {
         self.cpus += part.cpus;
         self.memory += part.memory;

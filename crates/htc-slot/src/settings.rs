@@ -1,4 +1,4 @@
-//! All the machine is given at its start and at each reconfiguration: plain data, made from the configuration by
+//! Settings of the execution point, at its start and at each reconfiguration: plain data, made from the configuration by
 //! [`super::configure`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,44 +15,44 @@ use htc_classad::references::AttrNames;
 use htc_classad::{AttrName, ClassAd};
 use htc_hook::cron_job::{AutoPublish, CronJob};
 
-/// The execution point as configured.
+/// Configuration of the execution point.
 #[derive(Clone, Debug)]
 pub struct StartdSettings {
     /// The slots, in order of their numbers.
     pub slots: Vec<SlotPlan>,
-    /// The machine's address as it stands in claim ids.
+    /// The machine's address in claim ids.
     pub address: Arc<str>,
-    /// POLLING_INTERVAL: how often policies are looked at while a slot is claimed.
+    /// POLLING_INTERVAL: time between policy evaluations while a slot is claimed.
     pub polling_interval: Duration,
-    /// UPDATE_INTERVAL: how often they are looked at anyway.
+    /// UPDATE_INTERVAL: time between policy evaluations in any case.
     pub update_interval: Duration,
-    /// MATCH_TIMEOUT: how long a matched slot waits for the claimer.
+    /// MATCH_TIMEOUT: how long a matched slot waits to be claimed.
     pub match_timeout: Duration,
-    /// KILLING_TIMEOUT: how long a starter has between SIGQUIT and SIGKILL.
+    /// KILLING_TIMEOUT: time between SIGQUIT and SIGKILL for a starter.
     pub killing_timeout: Duration,
-    /// SHUTDOWN_GRACEFUL_TIMEOUT: when a graceful end becomes a fast one.
+    /// SHUTDOWN_GRACEFUL_TIMEOUT: when a graceful shutdown becomes a fast one.
     pub graceful_timeout: Duration,
-    /// PIPE_BUFFER_MAX: how much of a hook's output is read, in bytes.
+    /// PIPE_BUFFER_MAX: maximum output read from a hook, in bytes.
     pub pipe_buffer_max: usize,
-    /// Whether the machine has more than one processor: then starters get `-a <slot>`.
+    /// True if the machine has more than one processor: then starters get `-a <slot>`.
     pub several_cpus: bool,
-    /// MAX_DRAINING_ACTIVATION_DELAY: how old an idle claim has to be to end for a drain, in seconds.
+    /// MAX_DRAINING_ACTIVATION_DELAY: age in seconds after which a drain ends an idle claim.
     pub draining_activation_delay: i64,
-    /// DEFAULT_DRAINING_START_EXPR: START while draining, where a drain does not say another.
+    /// DEFAULT_DRAINING_START_EXPR: START during a drain, if the drain request has none.
     pub drain_start: Option<htc_classad::Expr>,
-    /// STARTD_JOB_ATTRS and the built-in ones: copied from the job into the slot ad.
+    /// STARTD_JOB_ATTRS and the built-in attributes: copied from the job ad to the slot ad.
     pub job_attributes: Vec<AttrName>,
-    /// STARTD_LATCH_EXPRS: attributes whose changes are watched.
+    /// STARTD_LATCH_EXPRS: attributes whose changes are recorded.
     pub latches: Vec<AttrName>,
-    /// STARTD_SLOT_ATTRS: copied from each slot into all.
+    /// STARTD_SLOT_ATTRS: attributes copied from each slot ad to all others.
     pub slot_attributes: Vec<AttrName>,
-    /// STARTD_EVAL_SLOT_ATTRS: they are copied as the values that they have in the slot they come from.
+    /// STARTD_EVAL_SLOT_ATTRS: true if the copies are values, evaluated in the slot they come from.
     pub slot_attributes_evaluated: bool,
-    /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: whether a partitionable slot lists its children.
+    /// ADVERTISE_PSLOT_ROLLUP_INFORMATION: true if a partitionable slot lists its dynamic slots.
     pub publishes_rollup: bool,
-    /// STARTD_PARTITIONABLE_SLOT_ATTRS: listed beside the built-in ones.
+    /// STARTD_PARTITIONABLE_SLOT_ATTRS: attributes listed in addition to the built-in ones.
     pub rollup_attributes: Vec<AttrName>,
-    /// True if slots publish CpuBusyTime and CpuIsBusy: some expression reads them.
+    /// True if slots publish CpuBusyTime and CpuIsBusy because some expression refers to them.
     pub publishes_cpu_busy: bool,
     /// SLOTS_CONNECTED_TO_KEYBOARD.
     pub keyboard_slots: u32,
@@ -60,69 +60,69 @@ pub struct StartdSettings {
     pub console_slots: u32,
     /// DISCONNECTED_KEYBOARD_IDLE_BOOST, in seconds.
     pub idle_boost: i64,
-    /// Names of the custom resources in order, spelled as configured.
+    /// Names of the custom resources in order, as spelled in the configuration.
     pub resource_tags: Vec<String>,
-    /// Ids of devices that are to be off line, by tag (`OFFLINE_MACHINE_RESOURCE_<Tag>`).
+    /// Ids of offline devices, by resource tag (`OFFLINE_MACHINE_RESOURCE_<Tag>`).
     pub offline: BTreeMap<String, BTreeSet<String>>,
-    /// Sleep.
+    /// Sleep settings.
     pub power: PowerSettings,
-    /// What `Offline<Tag>` and hibernation publish, the same in all slots.
+    /// Attributes of `Offline<Tag>` and hibernation, the same in all slot ads.
     pub common_dynamic: ClassAd,
-    /// The cron jobs.
+    /// Cron job settings.
     pub cron: CronSettings,
-    /// The benchmarks.
+    /// Benchmark settings.
     pub benchmarks: BenchmarkSettings,
-    /// How often docker is asked what the images of jobs take.
+    /// When docker is asked for the size of its cached job images.
     pub image_cache: ImageCacheSettings,
-    /// Whether slots that nobody claims may run a backfill client.
+    /// Backfill settings, or `None` if unclaimed slots run no backfill client.
     pub backfill: Option<BackfillSettings>,
     /// DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST.
     pub daemon_shutdown: DaemonShutdownExpressions,
-    /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to end if no slot is claimed.
+    /// STARTD_NOCLAIM_SHUTDOWN, in seconds: when to shut down if no slot is claimed.
     pub noclaim_shutdown: Option<i64>,
-    /// ALIVE_INTERVAL and MAX_CLAIM_ALIVES_MISSED: seconds without a word from the claimer after which an idle claim ends,
-    /// where whoever claims says nothing of it.
+    /// ALIVE_INTERVAL and MAX_CLAIM_ALIVES_MISSED: seconds after which an idle claim ends if the claimer sends no alive
+    /// message, unless the claim request has its own lease.
     pub claim_lease: i64,
-    /// Which behaviour is wanted where 25.14 and its manual differ.
+    /// Behaviour to use where 25.14 and its manual differ.
     pub quirks: QuirkMode,
-    /// When to end by itself.
+    /// When to exit without a request.
     pub limits: ExitLimits,
 }
 
-/// The execution point's cron jobs as configured.
+/// Cron job settings of the execution point.
 #[derive(Clone, Debug, Default)]
 pub struct CronSettings {
     /// The jobs in the order of STARTD_CRON_JOBLIST.
     pub jobs: Vec<CronJob>,
-    /// STARTD_CRON_MAX_JOB_LOAD: what all that run may make together.
+    /// STARTD_CRON_MAX_JOB_LOAD: maximum total load of all running jobs.
     pub max_load: f64,
-    /// STARTD_CRON_AUTOPUBLISH: matters to a collector alone.
+    /// STARTD_CRON_AUTOPUBLISH: only affects updates of the collector.
     pub auto_publish: AutoPublish,
-    /// ADVERTISE_CMR_UPTIME_SECONDS: whether the sums of resource monitors stay in the ads that are sent.
+    /// ADVERTISE_CMR_UPTIME_SECONDS: true if the sums of resource monitors stay in the ads that are sent.
     pub keeps_seconds: bool,
-    /// What CONDITION is evaluated in, less what changes: the ad of the daemon.
+    /// The daemon ad without its changing attributes: CONDITION is evaluated in it.
     pub daemon_ad: Arc<ClassAd>,
 }
 
-/// When docker is asked what the images of jobs take (DockerCachedImageSizeMb).
+/// When docker is asked for the size of its cached job images (DockerCachedImageSizeMb).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageCacheSettings {
-    /// DOCKER; empty where it is not set.
+    /// DOCKER; empty if not set.
     pub docker: BString,
-    /// DOCKER_CACHE_ADVERTISE_INTERVAL; `None`: never.
+    /// DOCKER_CACHE_ADVERTISE_INTERVAL, or `None` to never ask.
     pub interval: Option<Duration>,
 }
 
-/// The benchmarks as configured.
+/// Benchmark settings.
 #[derive(Clone, Debug, Default)]
 pub struct BenchmarkSettings {
-    /// The jobs in the order of BENCHMARKS_JOBLIST, those whose program is there.
+    /// The jobs in the order of BENCHMARKS_JOBLIST whose program exists.
     pub jobs: Vec<CronJob>,
-    /// BENCHMARKS_MAX_JOB_LOAD: what all that run may make together.
+    /// BENCHMARKS_MAX_JOB_LOAD: maximum total load of all running jobs.
     pub max_load: f64,
 }
 
-/// Expressions that end the daemon once they are true in the ad of any slot.
+/// Expressions that shut the daemon down once they are true in the ad of any slot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DaemonShutdownExpressions {
     /// DAEMON_SHUTDOWN: jobs retire first.
@@ -138,23 +138,23 @@ impl DaemonShutdownExpressions {
     }
 }
 
-/// Sleep as configured.
+/// Sleep settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerSettings {
-    /// HIBERNATE_CHECK_INTERVAL; nothing is looked at without.
+    /// HIBERNATE_CHECK_INTERVAL, or `None` to never check HIBERNATE.
     pub interval: Option<Duration>,
-    /// Whether a packet wakes the machine (IsWakeAble).
+    /// True if a network packet can wake the machine (IsWakeAble).
     pub can_be_woken: bool,
-    /// HIBERNATION_OVERRIDE_WOL: it sleeps though nobody can wake it through the network.
+    /// HIBERNATION_OVERRIDE_WOL: the machine sleeps even if it cannot be woken through the network.
     pub sleeps_if_unwakeable: bool,
-    /// Whether it may really sleep (`--allow-hibernate`).
+    /// True if it may really sleep (`--allow-hibernate`).
     pub allowed: bool,
-    /// What the machine can do.
+    /// Sleep states that the machine supports.
     pub states: SleepSupport,
 }
 
 impl PowerSettings {
-    /// What stands in every ad of a machine that is awake.
+    /// Publishes the hibernation attributes of a machine that is awake.
     pub(super) fn publish(&self, ad: &mut ClassAd) {
         if self.states.supported.is_empty() {
             return;
@@ -168,47 +168,47 @@ impl PowerSettings {
     }
 }
 
-/// ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.
+/// Backfill settings: ENABLE_BACKFILL with BACKFILL_SYSTEM = BOINC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackfillSettings {
-    /// Whether the client can never run.
+    /// Decision for the quirk that the client can never run.
     pub dead_client: QuirkDecision,
 }
 
 impl StartdSettings {
-    /// True if the machine may sleep or end by itself, which is decided in polls that look at all slots.
+    /// True if the machine may sleep or shut down by itself, which is decided in polls that read all slots.
     pub fn can_stop_by_itself(&self) -> bool {
         self.power.interval.is_some() || self.noclaim_shutdown.is_some() || !self.daemon_shutdown.is_unset()
     }
 }
 
-/// When the execution point ends by itself.
+/// Conditions for exiting without a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExitLimits {
-    /// A slot that is told that there is no work asks no more; the end comes when all are so.
+    /// True to stop fetching in a slot once there is no work, and to exit when this is so in all slots.
     pub exit_when_no_work: bool,
-    /// No more fetching once this many jobs were accepted; the end comes when they are done.
+    /// Number of jobs after which fetching stops, or `None`; the execution point exits when they have finished.
     pub max_jobs: Option<u64>,
-    /// The end comes after no slot has had a job for this long.
+    /// Exit after no slot has had a job for this long, or `None`.
     pub idle_exit: Option<Duration>,
-    /// The machine may really sleep when HIBERNATE says so.
+    /// True if the machine may really sleep when HIBERNATE says so.
     pub allow_hibernate: bool,
 }
 
-/// How a slot comes by its resources.
+/// Kind of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotKind {
-    /// Runs one job with all it has.
+    /// Fixed size; runs one job.
     Static,
-    /// Gives dynamic slots what jobs ask for.
+    /// Pool of resources for dynamic slots.
     Partitionable,
-    /// Carved from a partitionable one for a job.
+    /// Carved out of a partitionable slot for a job.
     Dynamic,
 }
 
 impl StartdSettings {
-    /// Slots that differ by their names alone have one configuration from now on, unless `asked` says that somebody may ask for those:
-    /// what thousands of slots look at stays within the processor's reach.
+    /// Shares one configuration ad between slots that differ only in their names, unless `asked` contains those names. This
+    /// keeps the working set small with thousands of slots.
     pub fn share_slot_configurations(&mut self, asked: &AttrNames) {
         let names = ["Name", "SlotID"].map(AttrName::from);
         let own: Vec<AttrName> = names.into_iter().filter(|name| !asked.contains(name)).collect();
@@ -227,77 +227,77 @@ impl StartdSettings {
     }
 }
 
-/// What a slot's ad is chained to before it is available for the first time (`reqexp_set_state`).
+/// Returns the parent of a slot ad before the slot is first available (`reqexp_set_state`).
 pub(super) fn config_without_requirements(config: &ClassAd) -> ClassAd {
     let mut config = config.clone();
     ["Requirements", "WithinResourceLimits"].into_iter().for_each(|name| drop(config.remove(name)));
     config
 }
 
-/// One slot as configured.
+/// Configuration of one slot.
 #[derive(Clone, Debug)]
 pub struct SlotPlan {
     /// The id string, such as `slot1`.
     pub id: String,
     /// The slot's number, from 1.
     pub number: u32,
-    /// Which SLOT_TYPE it is of; 0 for none.
+    /// Its SLOT_TYPE number; 0 for none.
     pub type_id: u32,
-    /// How it comes by its resources.
+    /// Kind of the slot.
     pub kind: SlotKind,
-    /// What it has.
+    /// Its resources.
     pub amounts: ResourceAmounts,
-    /// Attributes that only a reconfiguration changes, as sent (`publish_static`).
+    /// Attributes that change only at a reconfiguration, as sent (`publish_static`).
     pub statics: Arc<ClassAd>,
-    /// Policy expressions and `statics` together: what expressions are evaluated in, below the live ad.
+    /// Policy expressions and `statics`: parent of the live ad, in which expressions are evaluated.
     pub config: Arc<ClassAd>,
-    /// The same before it is available for the first time, where many slots share it.
+    /// `config` before the slot is first available, or `None` if it is not shared between slots.
     pub without_requirements: Option<Arc<ClassAd>>,
-    /// START as written, or `true`.
+    /// Requirements: START as written, or `true`.
     pub requirements: SlotRequirements,
-    /// The same for its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
+    /// Requirements of its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
     pub child_requirements: SlotRequirements,
-    /// The hooks, when the slot has a keyword.
+    /// The hooks, or `None` if the slot has no hook keyword.
     pub hooks: Option<SlotHookPaths>,
-    /// Hooks of dynamic slots of this one that have a keyword of their own, by their number.
+    /// Hooks of those dynamic slots that have a keyword of their own, by their number.
     pub child_hooks: Vec<(u32, SlotHookPaths)>,
-    /// Hooks of all its other dynamic slots.
+    /// Hooks of all other dynamic slots.
     pub default_child_hooks: Option<SlotHookPaths>,
-    /// EXECUTE, or `SLOT<N>_EXECUTE`: where scratch directories are made.
+    /// EXECUTE, or `SLOT<N>_EXECUTE`: parent of scratch directories.
     pub execute: Option<PathBuf>,
-    /// Why it can never run anything.
+    /// Why it can never run a job, or `None`.
     pub broken: Option<BrokenReason>,
     /// The three `MODIFY_REQUEST_EXPR_REQUEST<X>` expressions: cpus, disk, memory.
     pub modify_request: [Option<htc_classad::Expr>; 3],
     /// MUST_MODIFY_REQUEST_EXPRS.
     pub must_modify: bool,
-    /// CONSUMPTION_POLICY: what dynamic slots get is what `Consumption<Resource>` says.
+    /// CONSUMPTION_POLICY: true if dynamic slots get what `Consumption<Resource>` says.
     pub has_consumption_policy: bool,
-    /// NUM_CLAIMS, published beside a consumption policy.
+    /// NUM_CLAIMS, published with a consumption policy.
     pub num_claims: i64,
 }
 
-/// What Requirements are made of (`Reqexp.cpp`).
+/// Parts of a slot's Requirements (`Reqexp.cpp`).
 #[derive(Clone, Debug)]
 pub struct SlotRequirements {
     /// START.
     pub start: htc_classad::Expr,
-    /// WithinResourceLimits, or `None` if a resource has a name that no expression can have.
+    /// WithinResourceLimits, or `None` if a resource name is not a valid attribute name.
     pub limits: Option<htc_classad::Expr>,
-    /// The whole.
+    /// The complete expression.
     pub expr: htc_classad::Expr,
-    /// The clauses of it that the administrator named.
+    /// Its clauses that the administrator named.
     pub clauses: Vec<htc_classad::AttrName>,
 }
 
-/// The hooks of a slot; `None` where not configured or refused by the path checks.
+/// Hooks of a slot; `None` if not configured or rejected by the path checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotHookPaths {
     /// The keyword as configured.
     pub keyword: String,
     /// FETCH_WORK.
     pub fetch: Option<PathBuf>,
-    /// Why the configured FETCH_WORK cannot be used, if it cannot.
+    /// Why the configured FETCH_WORK cannot be used, or `None`.
     pub fetch_refused: Option<String>,
     /// REPLY_FETCH.
     pub reply: Option<PathBuf>,
@@ -305,7 +305,7 @@ pub struct SlotHookPaths {
     pub evict: Option<PathBuf>,
 }
 
-/// Why a slot is of no use (`ResAttributes.h`).
+/// Why a slot is broken (`ResAttributes.h`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenReason {
     /// SlotBrokenCode.

@@ -1,4 +1,4 @@
-//! How the execution point ends: asked to, or with nothing left to do.
+//! Shutdown of the execution point: on request, or with nothing left to do.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use htc_base::time::MonotonicTime;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{Context, Expr};
 
-/// How long hooks that still run are waited for at the end, in seconds.
+/// How long a shutdown waits for hooks that still run, in seconds.
 const FINAL_HOOKS_TIMEOUT_SECONDS: i64 = 5;
 
 impl ExecutionPoint {
@@ -27,7 +27,7 @@ impl ExecutionPoint {
             self.graceful_until = Some(self.core.now.monotonic().plus(self.core.settings.graceful_timeout));
         }
         self.core.start_polling();
-        // A machine that nobody uses ends as it is (`startd_exit_if_idle`).
+        // An unused machine exits immediately (`startd_exit_if_idle`).
         if !self.slots.values().any(Slot::is_claimed) {
             return self.slots.values_mut().for_each(|slot| slot.set_unavailable(None));
         }
@@ -42,7 +42,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// STARTD_NOCLAIM_SHUTDOWN: the end comes when no slot was claimed for so long (`ResMgr::check_use`).
+    /// Checks STARTD_NOCLAIM_SHUTDOWN: shuts down if no slot was claimed for this long (`ResMgr::check_use`).
     pub(super) fn check_noclaim_shutdown(&mut self) {
         let now = self.core.now.epoch();
         if self.slots.values().any(Slot::is_claimed) {
@@ -55,7 +55,8 @@ impl ExecutionPoint {
         }
     }
 
-    /// DAEMON_SHUTDOWN_FAST and DAEMON_SHUTDOWN, which 25.14 evaluates in each ad that it sends (`DaemonCore::sendUpdates`).
+    /// Checks DAEMON_SHUTDOWN_FAST and DAEMON_SHUTDOWN, which 25.14 evaluates in each ad that it sends
+    /// (`DaemonCore::sendUpdates`).
     pub(super) fn check_daemon_shutdown(&mut self) {
         let settings = self.core.settings.clone();
         let policy = &settings.daemon_shutdown;
@@ -78,7 +79,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// True if this step has changed the state of a slot, which 25.14 sends at once.
+    /// True if this step has changed the state of a slot; 25.14 sends such changes at once.
     fn has_changed_states(&self) -> bool {
         self.core
             .actions
@@ -97,14 +98,14 @@ impl ExecutionPoint {
         self.core.starter_problem = reason;
     }
 
-    /// When it has been idle for long enough to end.
+    /// Returns when the execution point will have been idle for long enough to exit.
     pub(super) fn idle_exit_time(&self) -> Option<MonotonicTime> {
         let limit = self.core.settings.limits.idle_exit?;
         let idle = self.core.shutdown.is_none() && self.slots.values().all(|slot| !slot.is_active());
         idle.then(|| self.idle_since.plus(limit))
     }
 
-    /// After each event: slots that are gone, conditions to end, the end.
+    /// Finishes each event: removes free dynamic slots, checks the conditions for a shutdown, and finishes it.
     pub(super) fn finish_event(&mut self) {
         self.remove_free_dynamic_slots();
         self.check_drain_completed(DrainCheckTime::AfterEvent);
@@ -116,7 +117,7 @@ impl ExecutionPoint {
         }
         let limits = self.core.settings.limits;
         if self.is_skipping_polls() {
-            // Nothing ends a simulation whose slots rest before its time.
+            // A simulation with poll skipping never ends early.
             return;
         }
         let busy = self.slots.values().any(|slot| slot.is_active());
@@ -134,7 +135,7 @@ impl ExecutionPoint {
             if self.core.can_fetch() {
                 slot.try_fetch(&mut self.core);
             } else if self.core.starter_problem.is_some() {
-                // Whoever gave the last job is told that no other follows.
+                // Notifies the source of the last job that no other job follows.
                 slot.end_idle_fetched_claim(&mut self.core, "no starter could run a job");
             }
         }
@@ -147,7 +148,7 @@ impl ExecutionPoint {
         self.finish_if_done();
     }
 
-    /// Why an execution point without jobs is to end, if it is.
+    /// Returns why an execution point without jobs shuts down, or `None`.
     fn exit_reason(&self) -> Option<Cow<'static, str>> {
         let fetching = self.core.running_fetches > 0;
         let unable = self.core.starter_problem.is_some();
@@ -173,7 +174,7 @@ impl ExecutionPoint {
         {
             return;
         }
-        // Whoever gave a job is told what became of it however fast the end is; only what is asked for work is not heard.
+        // REPLY_FETCH and EVICT_CLAIM hooks are always waited for; a fast shutdown does not wait for FETCH_WORK.
         let fetches =
             |run: &HookRunId| self.slots.values().any(|slot| slot.fetch_state.running_call() == Some(*run));
         let fast = core.shutdown == Some(ShutdownMode::Fast);

@@ -1,4 +1,4 @@
-//! Calls of FETCH_WORK that are counted and not made, of slots that ask again and again in vain: what a simulation wants to know of them.
+//! Skipped calls of FETCH_WORK: calls that a simulation counts instead of making them, because they cannot return a job.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use super::runtime_state::idle_window::{CatchUpPoint, FetchMode};
 use htc_base::time::{ClockReading, MonotonicTime};
 
 impl ExecutionPoint {
-    /// Slots that have begun to ask in vain: when the next call of each ends, and a number that says whether it still asks.
+    /// Returns the slots that have become futile fetchers: when the next call of each ends, and the number of its window for
+    /// [`Self::next_futile_fetch_end`].
     pub fn take_futile_fetchers(&mut self) -> Vec<(SlotKey, MonotonicTime, u32)> {
         self.core
             .poll_skipper
@@ -17,7 +18,7 @@ impl ExecutionPoint {
             .unwrap_or_default()
     }
 
-    /// When the next call of a slot that asks in vain ends, at or after `now`. `None` when it does not any more.
+    /// Returns when the next call of a futile fetcher ends, at or after `now`, or `None` if it no longer is one.
     pub fn next_futile_fetch_end(
         &mut self,
         key: SlotKey,
@@ -40,7 +41,7 @@ impl ExecutionPoint {
         begins.map(|begins| begins.plus(lazy.fetch_duration))
     }
 
-    /// How many fetches were counted only, up to the end `since` microseconds after `begun`; what begins then is made.
+    /// Returns the number of skipped calls up to the end, `since` microseconds after `begun`; from then on calls are made.
     pub fn count_skipped_fetches(&mut self, begun: ClockReading, since: u64) -> u64 {
         let end = begun.plus(Duration::from_micros(since + 1));
         let Some(lazy) = &mut self.core.poll_skipper else { return 0 };
@@ -50,7 +51,7 @@ impl ExecutionPoint {
                 lazy.fetch_duration,
                 CatchUpPoint::before_polls_at(end),
             );
-            // One that is under way at the end was called, too.
+            // A call in progress at the end was made as well.
             lazy.skipped_fetches += u64::from(slot.fetch_state.take_skipped_call().is_some());
         }
         lazy.skipped_fetches

@@ -1,22 +1,22 @@
-//! How deep a machine sleeps (`hibernator.cpp`).
+//! Sleep states of a machine (`hibernator.cpp`).
 
-/// How deep a machine sleeps.
+/// Sleep state of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SleepState {
     /// Standby.
     S1,
-    /// Standby, deeper.
+    /// Deeper standby.
     S2,
-    /// Suspended to memory.
+    /// Suspend to memory.
     S3,
-    /// Suspended to disk.
+    /// Suspend to disk.
     S4,
     /// Off.
     S5,
 }
 
 impl SleepState {
-    /// All of them, the lightest first.
+    /// All states with their names, the lightest sleep first.
     const ALL: [(SleepState, &'static str, &'static [&'static str]); 5] = [
         (SleepState::S1, "S1", &["1", "standby", "sleep"]),
         (SleepState::S2, "S2", &["2"]),
@@ -25,7 +25,7 @@ impl SleepState {
         (SleepState::S5, "S5", &["5", "shutdown", "off"]),
     ];
 
-    /// By one of its names, in any case; every other text is no sleep.
+    /// Returns the state with one of these names, ignoring case, or `None`.
     pub fn from_name(text: &str) -> Option<Self> {
         let is = |name: &str| name.eq_ignore_ascii_case(text);
         let found =
@@ -33,28 +33,28 @@ impl SleepState {
         found.map(|(state, ..)| *state)
     }
 
-    /// Its name in ads.
+    /// Returns its name in ads.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Its number, from 1.
+    /// Returns its number, from 1.
     pub fn level(self) -> i64 {
         self as i64 + 1
     }
 }
 
-/// What this machine can do about sleep.
+/// Sleep states and methods of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SleepSupport {
-    /// The states that it knows.
+    /// Supported states.
     pub supported: Vec<SleepState>,
-    /// What else the program that knows them says: HibernationMethod, HibernationRawMask.
+    /// Attributes from the tool that detects them, or `None`: HibernationMethod, HibernationRawMask.
     pub method: Option<String>,
 }
 
 impl SleepSupport {
-    /// Every state, as a simulated machine knows them.
+    /// Returns support for every state, as for a simulated machine.
     pub fn all_states() -> Self {
         SleepSupport { supported: SleepState::ALL.iter().map(|(state, ..)| *state).collect(), method: None }
     }

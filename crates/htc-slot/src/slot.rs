@@ -18,17 +18,17 @@ use super::slot_state::{Activity, SlotState};
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Context, Expr, Value};
 
-/// What Requirements are at this moment (`Reqexp.cpp`).
+/// Current source of the Requirements expression (`Reqexp.cpp`).
 pub(super) enum RequirementsState {
-    /// Those of the configuration, and whether they stand in the ad so already.
+    /// The configured Requirements; `stands` is true if the ad already has them.
     Configured { stands: bool },
-    /// `false`: it takes nothing.
+    /// `false`: the slot accepts no job.
     Unavailable,
-    /// Those of the configuration with this START, while it drains.
+    /// The configured Requirements with this START, while the slot drains.
     WhileDraining(Expr),
 }
 
-/// One slot.
+/// State of one slot.
 pub(super) struct Slot {
     pub key: SlotKey,
     /// The id string, such as `slot1` or `slot1_2`.
@@ -36,9 +36,9 @@ pub(super) struct Slot {
     pub plan: Arc<SlotPlan>,
     pub kind: SlotKind,
     pub amounts: ResourceAmounts,
-    /// Of a backfill slot: what others use of the same machine.
+    /// For a backfill slot: resources that other slots use of the same machine.
     pub conflict: Option<ResourceConflict>,
-    /// Of a dynamic slot: whether another can be carved out of it (`IsSplittable`); not if it was made so itself.
+    /// True if another dynamic slot can be carved out of this one (`IsSplittable`); false if this one was made by such a split.
     pub splittable: bool,
     pub hooks: Option<SlotHookPaths>,
     pub broken: Option<BrokenReason>,
@@ -50,69 +50,69 @@ pub(super) struct Slot {
     pub activity: Activity,
     pub entered_state: i64,
     pub entered_activity: i64,
-    /// Seconds spent in each state and activity, without the present stay.
+    /// Seconds spent in each state and activity, without the current one.
     pub totals: [[i64; Activity::ALL.len()]; SlotState::ALL.len()],
     pub state_after_backfill: Option<SlotState>,
-    /// Whether the last activity was Benchmarking.
+    /// True if the last activity was Benchmarking.
     pub was_benchmarking: bool,
 
-    /// The live ad, chained to `config`: what expressions are evaluated in (`r_classad`). It holds what the last
-    /// refresh put there, so it may be behind.
+    /// The live ad, chained to `config`: expressions are evaluated in it (`r_classad`). It holds the values of the last
+    /// refresh, so it may be out of date.
     pub live_ad: ClassAd,
-    /// Whether what never changes of it stands there.
+    /// True if the ad already has the attributes that never change.
     pub has_constants: bool,
     pub requirements_state: RequirementsState,
-    /// What the ad is chained to before it is available for the first time, where that is shared by many slots.
+    /// Parent of the ad before the slot is first available, or `None` if slots do not share it.
     pub without_requirements: Option<Arc<ClassAd>>,
-    /// Whether its job, or the last one, was started while a drain was under way.
+    /// True if the current or last job was started during a drain.
     pub accepted_while_draining: bool,
 
     pub current_claim: Option<Claim>,
-    /// The claim that waits for the end of the current one.
+    /// The claim that waits until the current one ends.
     pub waiting_claim: Option<Claim>,
 
-    /// When a match that nobody claims is over.
+    /// When a match expires that has not been claimed.
     pub match_expiry: Option<Alarm>,
-    /// Whether a command has suspended its job: CONTINUE does not count until a command to go on.
+    /// True if a command has suspended the job: CONTINUE is ignored until a command to continue.
     pub suspended_by_command: bool,
-    /// Whether the claim was given up while its starter cleaned up.
+    /// True if the claim was released while its starter cleaned up.
     pub preempts_after_cleaning: bool,
 
-    /// Attributes whose changes are watched.
+    /// Attributes whose changes are recorded.
     pub latches: Vec<Latch>,
 
     pub fetch_state: FetchState,
-    /// Whether it would ask for work and waits until another fetch may begin.
+    /// True if the slot would fetch work and waits until another fetch may begin.
     pub fetch_held_back: bool,
     pub last_fetch_spawned: i64,
     pub last_fetch_completed: i64,
     pub next_fetch_delay: i64,
-    /// Whether it was told that there is no work, with nothing running since.
+    /// True if the last fetch returned no work, and nothing has run since.
     pub out_of_work: bool,
 
-    /// Kinds of jobs that its Requirements are known to be true for.
+    /// Classes of jobs for which the slot's Requirements are known to be true.
     pub accepted_job_kinds: Vec<u32>,
 
-    /// Where slots rest: until when, and what is made up for then.
+    /// Window in which polls of this slot can be skipped, and the state to catch up on afterwards.
     pub idle_window: IdleWindow,
-    /// The last change, on the clock that never jumps.
+    /// Time of the last change, on the monotonic clock, in microseconds.
     pub changed_at: u64,
-    /// Since when CpuBusy has been true, in epoch seconds, where that is published.
+    /// Since when CpuBusy has been true, in epoch seconds, or `None` if it is false or not published.
     pub cpu_busy_since: Option<i64>,
-    /// When the timer of its fetches was set or looked at, on the clock that never jumps.
+    /// When the fetch timer was set or checked, on the monotonic clock, in microseconds.
     pub fetch_timer_set_at: u64,
 
     pub owner_load: f64,
-    /// What its job uses.
+    /// Load of the slot's job.
     pub load: super::runtime_state::slot_load::SlotLoad,
-    /// Number of dynamic slots and when it changed last (partitionable slots).
+    /// Number of dynamic slots and time of its last change (partitionable slots).
     pub children: (i64, i64),
-    /// Child... lists, made when dynamic slots were last looked at.
+    /// Child... lists, as of the last update.
     pub child_lists: ClassAd,
 }
 
 impl Slot {
-    /// A slot in Owner/Idle, as each begins.
+    /// Creates a slot in Owner/Idle, the initial state.
     pub(super) fn new(plan: Arc<SlotPlan>, core: &mut ExecutionPointState) -> Self {
         let key = SlotKey::from_number(plan.number);
         let (hooks, shared) = (plan.hooks.clone(), plan.without_requirements.clone());
@@ -168,7 +168,7 @@ impl Slot {
         slot
     }
 
-    /// Makes the live ad afresh (`init_classad`): what belonged to a job vanishes.
+    /// Rebuilds the live ad (`init_classad`): attributes of a job are dropped.
     pub(super) fn rebuild_ad(&mut self, core: &ExecutionPointState) {
         self.live_ad = ClassAd::new();
         self.has_constants = false;
@@ -177,7 +177,8 @@ impl Slot {
         self.refresh_ad(core);
     }
 
-    /// What Requirements refer to gets into the new ad with them: not before the slot is available (`reqexp_set_state`).
+    /// Chains the ad to the configuration; Requirements and the attributes they refer to are included only once the slot is
+    /// available (`reqexp_set_state`).
     fn chain_to_config(&mut self) {
         if let RequirementsState::Configured { stands } = &mut self.requirements_state {
             *stands = false;
@@ -192,7 +193,7 @@ impl Slot {
         self.live_ad.chain(Some(config));
     }
 
-    /// As [`Slot::rebuild_ad`] where nothing that belongs to a job has ever stood in the ad.
+    /// Like [`Slot::rebuild_ad`], but keeps the ad if no attribute of a job was ever in it.
     pub(super) fn rebuild_ad_after_job(&mut self, core: &ExecutionPointState) {
         if self.has_constants && core.publish_set.state_only && self.has_stable_constants(core) {
             self.chain_to_config();
@@ -202,11 +203,11 @@ impl Slot {
         }
     }
 
-    /// Brings the live ad up to date (`publish_dynamic` on the internal ad).
+    /// Refreshes the live ad (`publish_dynamic` on the internal ad).
     pub(super) fn refresh_ad(&mut self, core: &ExecutionPointState) {
         let has_constants = self.has_stable_constants(core);
         if has_constants && self.has_constants && core.publish_set.state_only {
-            // Nobody asks for anything else than its state.
+            // Only state attributes are referenced.
             return self.refresh_state_attributes(core);
         }
         let retirement = if core.publish_set.fetch_times { self.retirement_remaining(core) } else { 0 };
@@ -219,7 +220,7 @@ impl Slot {
         }
     }
 
-    /// CpuIsBusy, and how long it has been so in CpuBusyTime.
+    /// Publishes CpuIsBusy, and since when in CpuBusyTime.
     fn publish_cpu_busy(&mut self, core: &ExecutionPointState) {
         let busy = self.eval_in_slot_ad(core, None, |context| context.boolean("CpuBusy")) == Some(true);
         let since = self.cpu_busy_since.filter(|_| busy).or(busy.then_some(core.current_time));
@@ -228,7 +229,7 @@ impl Slot {
         self.live_ad.set("CpuBusyTime", since.map_or(0, |since| core.current_time - since));
     }
 
-    /// Whether parts of its ad are never different, once they are there: nothing overrides or takes them away.
+    /// True if some attributes of the ad never change once published: nothing overrides or removes them.
     pub(super) fn has_stable_constants(&self, core: &ExecutionPointState) -> bool {
         !core.publish_set.ad_texts
             && self.kind == SlotKind::Static
@@ -241,34 +242,34 @@ impl Slot {
             && !core.drain.no_retirement
     }
 
-    /// Seconds spent in a state so far.
+    /// Returns the seconds spent in a state so far.
     pub(super) fn time_in_state(&self, state: SlotState, epoch: i64) -> i64 {
         let present = if self.state == state { (epoch - self.entered_activity).max(0) } else { 0 };
         self.totals[state as usize].iter().sum::<i64>() + present
     }
 
-    /// Adds the present stay to the totals before it ends.
+    /// Adds the time in the current state and activity to the totals, before it changes.
     pub(super) fn add_time_in_state(&mut self, epoch: i64) {
         let passed = (epoch - self.entered_activity).max(0);
         self.totals[self.state as usize][self.activity as usize] += passed;
     }
 
-    /// The job under the current claim.
+    /// Returns the job under the current claim.
     pub(super) fn job(&self) -> Option<&ClassAd> {
         self.current_claim.as_ref().and_then(|claim| claim.job.as_ref())
     }
 
-    /// Whether a starter runs in it.
+    /// True if a starter runs in the slot.
     pub(super) fn is_active(&self) -> bool {
         self.current_claim.as_ref().is_some_and(Claim::is_active)
     }
 
-    /// The starter that was asked for and has not ended.
+    /// Returns the starter that was requested and has not exited.
     pub(super) fn starter(&self) -> Option<StarterId> {
         Some(self.current_claim.as_ref()?.starter.as_ref()?.id)
     }
 
-    /// Evaluates in the live ad, with `target` as the other ad.
+    /// Evaluates in the live ad, with `target` as TARGET.
     pub(super) fn eval_in_slot_ad<R>(
         &self,
         core: &ExecutionPointState,
@@ -278,7 +279,7 @@ impl Slot {
         core.eval_in_ads((&self.live_ad, target), ask)
     }
 
-    /// Evaluates in the job's ad, with the live ad as the other.
+    /// Evaluates in the job ad, with the live ad as TARGET.
     pub(super) fn eval_in_job_ad<R>(
         &self,
         core: &ExecutionPointState,
@@ -288,10 +289,10 @@ impl Slot {
         core.eval_in_ads((job, Some(&self.live_ad)), ask)
     }
 
-    /// Requirements are the normal ones again, unless the execution point ends (`reqexp_restore`).
+    /// Restores the configured Requirements, unless the execution point shuts down, drains or sleeps (`reqexp_restore`).
     pub(super) fn restore_requirements(&mut self, core: &ExecutionPointState) {
         if core.shutdown.is_some() || core.drain.is_draining() || core.power.sleep_state.is_some() {
-            // What it is unavailable for stays as it is.
+            // The slot stays unavailable for the same reason.
             if self.is_available() {
                 self.set_unavailable(
                     core.drain.start_while_draining.clone().filter(|_| core.drain.is_draining()),
@@ -311,12 +312,12 @@ impl Slot {
         }
     }
 
-    /// Whether Requirements are those of the configuration.
+    /// True if Requirements are the configured ones.
     pub(super) fn is_available(&self) -> bool {
         matches!(self.requirements_state, RequirementsState::Configured { .. })
     }
 
-    /// Takes nothing more, or only what this START admits (`reqexp_unavail`).
+    /// Makes the slot reject every job, or all but those that `start` accepts (`reqexp_unavail`).
     pub(super) fn set_unavailable(&mut self, start: Option<Expr>) {
         self.requirements_state =
             start.map_or(RequirementsState::Unavailable, RequirementsState::WhileDraining);
@@ -325,7 +326,8 @@ impl Slot {
         }
     }
 
-    /// Requirements of the internal ad, and what they refer to where that is not as configured (`reqexp_set_state`).
+    /// Sets Requirements of the internal ad, and the attributes they refer to if those differ from the configuration
+    /// (`reqexp_set_state`).
     fn set_live_requirements(&mut self) {
         let config = self.live_ad.parent().cloned();
         self.live_ad.chain(None);
@@ -350,10 +352,10 @@ impl Slot {
         }
     }
 
-    /// Whether it takes jobs though it drains.
+    /// True if the slot accepts jobs during a drain.
     ///
-    /// In 25.14 a START while draining is of use to partitionable slots alone: a claim that is idle for a moment ends, and one that
-    /// is asked for is refused (quirk `drain-start-useless`).
+    /// In 25.14, a START while draining only affects partitionable slots: a claim that is idle for a moment ends, and a claim
+    /// request is refused (quirk `drain-start-useless`).
     pub(super) fn is_accepting_while_draining(&self, core: &ExecutionPointState) -> bool {
         core.drain.start_while_draining.is_some() && !core.decide(Quirk::DrainStartUseless)
     }

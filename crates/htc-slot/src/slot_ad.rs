@@ -1,4 +1,4 @@
-//! What the ad of a slot says: the one that is sent, and the internal one that policy sees.
+//! Slot ads: the one that is sent, and the internal one that policy expressions see.
 
 use super::cron_ads::convert_usage_for_sending;
 use super::execution_point_state::ExecutionPointState;
@@ -9,7 +9,7 @@ use htc_base::world::FrozenClockWorld;
 use htc_classad::{AttrName, ClassAd, Value};
 
 impl Slot {
-    /// The ad given to FETCH_WORK, as the collector would get it (`publish_single_slot_ad`).
+    /// Returns the ad given to FETCH_WORK, the same as sent to the collector (`publish_single_slot_ad`).
     pub(super) fn sent_ad(&self, core: &ExecutionPointState) -> ClassAd {
         let mut ad = (*self.statics).clone();
         let copy = |ad: &mut ClassAd, name: &str| match self.live_ad.get(name) {
@@ -28,7 +28,7 @@ impl Slot {
         self.publish_dynamic(core, &mut ad, false, self.retirement_remaining(core));
         ad.set("LastHeardFrom", core.now.epoch());
         ad.set("DaemonStartTime", core.started.epoch());
-        // After what cron jobs publish: they do not override it.
+        // Published after cron ads, which do not override it.
         match self.live_ad.get("MaxJobRetirementTime") {
             Some(expr) => ad.insert("MaxJobRetirementTime", expr),
             None => ad.set("MaxJobRetirementTime", 0i64),
@@ -45,7 +45,7 @@ impl Slot {
         ad
     }
 
-    /// Requirements, Start and WithinResourceLimits of an ad that is sent (`publish_requirements`).
+    /// Publishes Requirements, Start and WithinResourceLimits in an ad that is sent (`publish_requirements`).
     fn publish_requirements(&self, ad: &mut ClassAd) {
         match &self.broken {
             Some(broken) => {
@@ -79,7 +79,7 @@ impl Slot {
         }
     }
 
-    /// Requirements of the internal ad, which has its Start and WithinResourceLimits from the configuration.
+    /// Publishes Requirements in the internal ad, which gets Start and WithinResourceLimits from the configuration.
     fn publish_internal_requirements(&self, ad: &mut ClassAd) {
         match (&self.broken, &self.requirements_state) {
             (Some(broken), _) => {
@@ -99,7 +99,7 @@ impl Slot {
         }
     }
 
-    /// What changes by itself or with the state (`Resource::publish_dynamic`).
+    /// Publishes the attributes that change with time or with the state (`Resource::publish_dynamic`).
     pub(super) fn publish_dynamic(
         &self,
         core: &ExecutionPointState,
@@ -139,7 +139,8 @@ impl Slot {
         if wants.claim {
             self.publish_claims(core, ad, internal);
         }
-        // Over everything so far, so that they steer policy (`Resource::publish_latches`, `ResMgr::adlist_publish`).
+        // Merged over all attributes so far, so that cron jobs can affect policy (`Resource::publish_latches`,
+        // `ResMgr::adlist_publish`).
         core.merge_cron_ads(ad);
         ad.set("AcceptedWhileDraining", self.accepted_while_draining);
         self.publish_latches(ad);
@@ -151,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// STARTD_JOB_ATTRS: what the slot shows of the job under its claim.
+    /// Publishes STARTD_JOB_ATTRS: attributes of the job under the claim.
     fn publish_job_attributes(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let claim = self
             .current_claim
@@ -165,7 +166,7 @@ impl Slot {
         }
     }
 
-    /// The claim, and the one that waits for its end.
+    /// Publishes the current claim and the waiting one.
     fn publish_claims(&self, core: &ExecutionPointState, ad: &mut ClassAd, internal: bool) {
         if let Some(claim) = &self.current_claim {
             claim.publish(ad, core.now);
@@ -192,7 +193,7 @@ impl Slot {
         }
     }
 
-    /// What was carved out of a partitionable slot.
+    /// Publishes the summary of a partitionable slot's dynamic slots.
     fn publish_children(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         if self.plan.has_consumption_policy {
             ad.set("NumClaims", self.plan.num_claims);
@@ -205,7 +206,7 @@ impl Slot {
         }
     }
 
-    /// What it has, and what the machine is.
+    /// Publishes the slot's resources, and attributes of the machine.
     fn publish_amounts(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         match &self.conflict {
             None => self.amounts.publish_dynamic(ad, self.broken.is_some(), &core.offline_devices),
@@ -214,7 +215,7 @@ impl Slot {
             }
         }
         self.publish_conflict(ad);
-        // What STARTD_ATTRS says of amounts takes their place in the ad.
+        // STARTD_ATTRS override resource amounts in the ad.
         let tags = self.amounts.custom.iter().map(|custom| custom.tag.as_str());
         for name in ["Cpus", "Memory"].into_iter().chain(tags) {
             if let Some(expr) = self.statics.get(name) {
@@ -226,19 +227,19 @@ impl Slot {
         ad.update(&core.resource_changes);
     }
 
-    /// Attributes that slots show one another, in the internal ad.
+    /// Copies STARTD_SLOT_ATTRS of all slots into the internal ad.
     pub(super) fn insert_slot_attributes(&mut self, core: &ExecutionPointState) {
         for (name, expr) in &core.shared_attributes {
             self.live_ad.insert(name, expr.clone());
         }
     }
 
-    /// MaxJobRetirementTime in the internal ad (`refresh_draining_attrs`).
+    /// Publishes MaxJobRetirementTime in the internal ad (`refresh_draining_attrs`).
     pub(super) fn refresh_retirement_time(&mut self, core: &ExecutionPointState) {
         publish_retirement_time(core, &mut self.live_ad);
     }
 
-    /// Load, idle times, clock and counters.
+    /// Publishes load, idle times, clock and counters.
     fn publish_machine(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         let settings = &core.settings;
         let measured = &core.measured;
@@ -247,7 +248,7 @@ impl Slot {
         ad.set("LoadAvg", hundredths(self.owner_load + self.load.load_average));
         ad.set("TotalCondorLoadAvg", hundredths(core.load_of_jobs));
         ad.set("TotalLoadAvg", hundredths(measured.load));
-        // A slot that is not connected sees only how long the execution point runs.
+        // A slot without a connected keyboard uses the uptime of the execution point.
         let away = core.current_time - core.started.epoch() + settings.idle_boost;
         let (keyboard, console) = match measured.last_input_at.map(|at| (core.current_time - at).max(0)) {
             Some(idle) => (Some(idle), Some(idle)),
@@ -259,7 +260,7 @@ impl Slot {
         match (is_connected(settings.console_slots), console) {
             (false, _) => ad.set("ConsoleIdle", away),
             (true, Some(idle)) => ad.set("ConsoleIdle", idle),
-            // Without CONSOLE_DEVICES nobody knows.
+            // Unknown without CONSOLE_DEVICES.
             (true, None) => drop(ad.remove("ConsoleIdle")),
         }
         if !core.publish_set.clock {
@@ -268,7 +269,7 @@ impl Slot {
         let zone = core.world.zone(core.current_time);
         let local = core.current_time + i64::from(zone.offset);
         ad.set("ClockMin", local.rem_euclid(86_400) / 60);
-        // The epoch was a Thursday.
+        // 1970-01-01 was a Thursday.
         ad.set("ClockDay", (local.div_euclid(86_400) + 4).rem_euclid(7));
         ad.set("TotalVirtualMemory", measured.virtual_memory);
         ad.set("LastBenchmark", core.benchmarks.last_ended);
@@ -288,7 +289,7 @@ impl Slot {
         ad.set("MonitorSelfTime", core.current_time);
     }
 
-    /// State, activity and the time spent in each (`ResState::publish`).
+    /// Publishes state, activity and the time spent in each (`ResState::publish`).
     fn publish_state(&self, core: &ExecutionPointState, ad: &mut ClassAd) {
         if !core.publish_set.state && !core.publish_set.state_totals {
             return;
@@ -313,7 +314,7 @@ impl Slot {
         }
     }
 
-    /// As the reference does after each change: only state and activity are brought up to date.
+    /// Refreshes only state and activity, as the reference does after each change.
     pub(super) fn refresh_state_attributes(&mut self, core: &ExecutionPointState) {
         let mut ad = std::mem::replace(&mut self.live_ad, ClassAd::new());
         self.publish_state(core, &mut ad);
@@ -324,14 +325,14 @@ impl Slot {
     }
 }
 
-/// MaxJobRetirementTime is that of the configuration, whatever cron jobs say of it, or 0 at the end of a drain.
+/// Publishes MaxJobRetirementTime: the configured one, even if cron jobs set it, or 0 at the end of a drain.
 fn publish_retirement_time(core: &ExecutionPointState, ad: &mut ClassAd) {
     const NAME: &str = "MaxJobRetirementTime";
     if core.drain.no_retirement {
         ad.set(NAME, 0i64);
         return;
     }
-    // Without its parent, so that the parent's value is not hidden.
+    // Unchained, so that `remove` does not hide the parent's value.
     let parent = ad.parent().cloned();
     ad.chain(None);
     ad.remove(NAME);

@@ -1,45 +1,45 @@
-//! The words for what a slot is and does (`ResState.h`, `state_to_string`, `activity_to_string`).
+//! States and activities of slots (`ResState.h`, `state_to_string`, `activity_to_string`).
 
 use std::sync::OnceLock;
 
 use htc_base::text::words;
 
 words! {
-    /// The state of a slot.
+    /// State of a slot.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum SlotState.name {
-        /// The owner of the machine keeps it: IS_OWNER is true. Every slot begins here.
+        /// The machine's owner uses it: IS_OWNER is true. Initial state of every slot.
         Owner => "Owner",
-        /// Free.
+        /// Available for jobs.
         Unclaimed => "Unclaimed",
-        /// A negotiator has promised it; it waits for the claimer.
+        /// Matched by a negotiator; waits for the claim.
         Matched => "Matched",
         /// Claimed, with or without a job.
         Claimed => "Claimed",
-        /// The claim is being ended.
+        /// The claim is ending.
         Preempting => "Preempting",
         /// Runs a backfill client.
         Backfill => "Backfill",
-        /// Drained, or waiting for other slots to be.
+        /// Drained, or waiting for other slots to be drained.
         Drained => "Drained",
     }
 }
 
 words! {
-    /// What a slot does within its state.
+    /// Activity of a slot within its state.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Activity.name {
         /// Nothing.
         Idle => "Idle",
-        /// Measures itself.
+        /// Runs benchmarks.
         Benchmarking => "Benchmarking",
         /// Runs a job.
         Busy => "Busy",
-        /// Its job is stopped.
+        /// Its job is suspended.
         Suspended => "Suspended",
-        /// Its job uses up its retirement time; or waits for the other slots to be drained.
+        /// Its job uses its retirement time, or the slot waits for others to be drained.
         Retiring => "Retiring",
-        /// Its job was asked to leave.
+        /// Its job was soft-killed.
         Vacating => "Vacating",
         /// Its job is being killed.
         Killing => "Killing",
@@ -48,7 +48,8 @@ words! {
     }
 }
 
-/// The name of the attribute that says how long a slot was in a state and activity. There are few, and they are published often.
+/// Returns the name of the attribute for the time spent in a state and activity. The names are cached, because they are
+/// published often.
 pub(super) fn total_time_attribute(state: SlotState, activity: Activity) -> &'static str {
     static ATTRIBUTE_NAMES: OnceLock<Vec<String>> = OnceLock::new();
     let names = ATTRIBUTE_NAMES.get_or_init(|| {

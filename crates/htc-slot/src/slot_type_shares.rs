@@ -1,4 +1,4 @@
-//! The value of `SLOT_TYPE_<n>`: which share of the machine a slot gets (`slot_builder.cpp`).
+//! Parser of `SLOT_TYPE_<n>`: the shares of the machine that a slot gets (`slot_builder.cpp`).
 
 use std::ops::Range;
 
@@ -6,34 +6,34 @@ use super::devices::DeviceConstraint;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::number::real_prefix;
 
-/// How much of one resource.
+/// Share of one resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ResourceShare {
-    /// An equal part of what explicit shares leave.
+    /// Equal part of what the explicit shares leave.
     Auto,
-    /// A part of the machine's total.
+    /// Fraction of the machine's total.
     Fraction(f64),
-    /// An amount in the resource's own unit: MiB of memory, KiB of swap and disk.
+    /// Amount in the resource's own unit: MiB of memory, KiB of swap and disk.
     Amount(f64),
 }
 
-/// One custom resource's share.
+/// Share of one custom resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomResourceShare {
-    /// Its name as the machine has it.
+    /// Its name, spelled as in the machine's resources.
     pub tag: String,
-    /// How much.
+    /// The share.
     pub share: ResourceShare,
-    /// Which instances, where that is said.
+    /// Constraint on its devices, or `None`.
     pub constraint: Option<String>,
 }
 
-/// What a slot type gets.
+/// Shares of a slot type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotTypeShares {
-    /// Whether parts of processors may be given: `min` as the default share.
+    /// True if fractions of processors may be assigned: the default share is `min`.
     pub fractional_cpus: bool,
-    /// For what is not named.
+    /// Share of each resource that is not listed.
     pub default: ResourceShare,
     /// Processors.
     pub cpus: ResourceShare,
@@ -43,39 +43,39 @@ pub struct SlotTypeShares {
     pub swap: ResourceShare,
     /// Disk space.
     pub disk: ResourceShare,
-    /// Custom resources that are named.
+    /// Custom resources that are listed.
     pub custom: Vec<CustomResourceShare>,
 }
 
-/// What is wrong with a share list.
+/// Syntax error in a share list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ShareListError {
-    /// Where, in bytes of the value.
+    /// Byte range in the value.
     pub span: Range<usize>,
-    /// What.
+    /// Kind of error.
     pub kind: ShareListErrorKind,
 }
 
-/// The ways a share list can be wrong.
+/// Kinds of errors in a share list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ShareListErrorKind {
-    /// A default share that is an amount, or more than everything.
+    /// The default share is an amount, or more than 100 %.
     #[error("a share for all resources must be auto, min, a percentage up to 100% or a fraction up to 1/1")]
     Default,
     /// No resource has this name.
     #[error("the machine has no resource {0}: expected cpus, memory, swap, disk or a MACHINE_RESOURCE_ name")]
     Unknown(String),
-    /// A fraction without a positive divisor.
+    /// A fraction has no positive divisor.
     #[error("a fraction needs a divisor above 0, such as 1/4")]
     Fraction,
-    /// Neither a number nor a word that means a share.
+    /// Neither a number nor a keyword.
     #[error("expected auto, min, a number, a percentage or a fraction")]
     NotANumber,
-    /// Nothing after the equals sign.
+    /// There is nothing after the equals sign.
     #[error("expected a share after `=`, such as auto, 25%, 1/4 or 2048")]
     Empty,
-    /// What stands after the colon is no expression.
+    /// The text after the colon is not a valid expression.
     #[error(
         "after the colon an id in double quotes, a number of the list or a condition is expected, such as \
          gpus=1:Capability >= 8"
@@ -97,13 +97,13 @@ impl Default for SlotTypeShares {
     }
 }
 
-/// The smallest share: `min`.
+/// Smallest share: `min`.
 const MINIMAL_SHARE: f64 = 1.0 / 128.0;
 
-/// The built-in resources in the order in which prefixes of their names are tried.
+/// Built-in resources, in the order in which a prefix of a name is matched.
 const BUILT_IN_RESOURCES: [&str; 6] = ["cpus", "ram", "memory", "swap", "virtualmemory", "disk"];
 
-/// How many factors of 1024 above bytes the unit of a resource stands.
+/// Returns the power of 1024 of a resource's unit in bytes.
 fn unit_power_of_1024(name: &str) -> Option<usize> {
     match name {
         "ram" | "memory" => Some(2),
@@ -113,7 +113,7 @@ fn unit_power_of_1024(name: &str) -> Option<usize> {
 }
 
 impl CustomResourceShare {
-    /// Reads a share with its constraint.
+    /// Parses a share with its constraint.
     fn parse(tag: &str, text: &str, quirks: QuirkMode) -> Result<Self, ShareListErrorKind> {
         let (value, constraint) = match text.split_once(':') {
             Some((_, constraint)) if DeviceConstraint::parse(constraint).is_none() => {
@@ -127,7 +127,7 @@ impl CustomResourceShare {
 }
 
 impl SlotTypeShares {
-    /// Reads a share list. `tags` are the machine's custom resources.
+    /// Parses a share list. `tags` are the machine's custom resources.
     pub fn parse(text: &str, tags: &[String], quirks: QuirkMode) -> Result<SlotTypeShares, ShareListError> {
         let mut shares = SlotTypeShares::default();
         let (mut cpus, mut memory, mut swap, mut disk) = (None, None, None, None);
@@ -177,12 +177,12 @@ impl SlotTypeShares {
         Ok(shares)
     }
 
-    /// The places of the items of a list.
+    /// Returns the byte ranges of a list's items.
     pub fn item_spans(text: &str) -> Vec<Range<usize>> {
         split_items(text)
     }
 
-    /// The items of a list that 25.14 ignores: a part of a resource that the machine does not have; each with the name.
+    /// Returns the items that 25.14 ignores, each with its name: shares of a resource that the machine does not have.
     pub fn ignored_items(text: &str, tags: &[String]) -> Vec<(Range<usize>, String)> {
         let of = |span: Range<usize>| {
             let (name, value) = text[span.clone()].split_once('=')?;
@@ -196,20 +196,20 @@ impl SlotTypeShares {
         split_items(text).into_iter().filter_map(of).collect()
     }
 
-    /// Which of a custom resource's devices are wanted.
+    /// Returns the constraint on a custom resource's devices.
     pub fn device_constraint(&self, tag: &str) -> DeviceConstraint {
         let own = self.custom.iter().find(|custom| custom.tag == tag);
         let text = own.and_then(|custom| custom.constraint.as_deref());
         text.and_then(DeviceConstraint::parse).unwrap_or(DeviceConstraint::None)
     }
 
-    /// The share of a custom resource.
+    /// Returns the share of a custom resource.
     pub fn custom_share(&self, tag: &str) -> ResourceShare {
         self.custom.iter().find(|custom| custom.tag == tag).map_or(self.default, |custom| custom.share)
     }
 }
 
-/// The items of a list: newlines separate where there is one, else commas where there is one, else blanks.
+/// Splits a list into items: at newlines if there is one, else at commas if there is one, else at blanks.
 fn split_items(text: &str) -> Vec<Range<usize>> {
     let separators: &[char] = if text.contains('\n') {
         &['\n']
@@ -235,7 +235,7 @@ fn is_minimal(text: &str) -> bool {
     text.eq_ignore_ascii_case("min") || text.eq_ignore_ascii_case("minimal")
 }
 
-/// One share. `unit` is given for amounts that may have a suffix of bytes.
+/// Parses one share. `unit` is given for amounts that may have a byte suffix.
 fn parse_share(
     text: &str,
     unit: Option<usize>,
@@ -260,7 +260,7 @@ fn parse_share(
     }
     let (number, rest) = parse_leading_number(text, quirks)?;
     if number < 0.0 {
-        // The reference keeps fractions as negative numbers: -1 is everything.
+        // The reference stores fractions as negative numbers: -1 is everything.
         return Ok(ResourceShare::Fraction(-number));
     }
     let steps = match (unit, rest.trim_start().chars().next().map(|c| c.to_ascii_uppercase())) {
@@ -273,7 +273,7 @@ fn parse_share(
     Ok(ResourceShare::Amount(number * 1024f64.powi(i32::try_from(steps).unwrap_or(0))))
 }
 
-/// What is no number counts as 0 in 25.14.
+/// Returns 0 for text that is not a number, as 25.14 does, or else the error.
 fn zero_or_error(wrong: ShareListErrorKind, quirks: QuirkMode) -> Result<f64, ShareListErrorKind> {
     match quirks.reproduces(Quirk::ShareNotANumber) {
         true => Ok(0.0),
@@ -281,7 +281,7 @@ fn zero_or_error(wrong: ShareListErrorKind, quirks: QuirkMode) -> Result<f64, Sh
     }
 }
 
-/// The number a text begins with, and what follows it.
+/// Parses the number at the start of a text, and returns it with the rest.
 fn parse_leading_number(text: &str, quirks: QuirkMode) -> Result<(f64, &str), ShareListErrorKind> {
     let text = text.trim();
     match real_prefix(text.as_bytes()).filter(|(number, _)| number.is_finite()) {

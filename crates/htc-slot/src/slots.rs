@@ -1,20 +1,20 @@
-//! The slots of an execution point by their keys: found at once, however many there are, and gone through in order.
+//! Slots of an execution point by their keys: constant-time lookup, and iteration in order.
 
 use super::events::SlotKey;
 use super::slot::Slot;
 
-/// All slots. Those of the configuration stand each by itself, so that a search reads little of the memory of thousands.
+/// All slots. Slots of the configuration are boxed, so that a search touches little memory even with thousands of slots.
 pub(super) struct Slots {
-    /// By number, from 1.
+    /// Indexed by slot number minus 1.
     families: Vec<SlotFamily>,
     count: usize,
 }
 
-/// A slot of the configuration, and what was carved out of it.
+/// Slot of the configuration with its dynamic slots.
 #[derive(Default)]
 struct SlotFamily {
     configured: Option<Box<Slot>>,
-    /// In the order of their numbers.
+    /// Sorted by number.
     dynamic: Vec<Slot>,
 }
 
@@ -27,14 +27,14 @@ impl SlotFamily {
         self.configured.as_deref_mut().into_iter().chain(&mut self.dynamic)
     }
 
-    /// Where a dynamic slot stands, or would.
+    /// Returns the index of a dynamic slot, or the index at which to insert it.
     fn find_dynamic_slot(&self, sub: u32) -> Result<usize, usize> {
         self.dynamic.binary_search_by_key(&sub, |slot| slot.key.sub)
     }
 }
 
 impl Slots {
-    /// Those of a configuration.
+    /// Creates the collection from the slots of a configuration.
     pub(super) fn from_slots(slots: impl Iterator<Item = Slot>) -> Slots {
         let mut all = Slots { families: Vec::new(), count: 0 };
         slots.for_each(|slot| all.insert(slot));
@@ -68,7 +68,7 @@ impl Slots {
         }
     }
 
-    /// Adds a slot, in place of the one that has its key.
+    /// Adds a slot, replacing the one with the same key.
     pub(super) fn insert(&mut self, slot: Slot) {
         let number = slot.key.number.max(1) as usize;
         if self.families.len() < number {
@@ -120,12 +120,12 @@ impl Slots {
         self.values().map(|slot| slot.key)
     }
 
-    /// The slot of that number and what was carved out of it.
+    /// Returns the slot of that number and its dynamic slots.
     pub(super) fn slots_with_number(&self, number: u32) -> impl Iterator<Item = &Slot> {
         self.family(number).into_iter().flat_map(SlotFamily::all_slots)
     }
 
-    /// The same, to be changed.
+    /// Returns the slot of that number and its dynamic slots, mutably.
     pub(super) fn slots_with_number_mut(&mut self, number: u32) -> impl Iterator<Item = &mut Slot> {
         self.family_mut(number).into_iter().flat_map(SlotFamily::all_slots_mut)
     }

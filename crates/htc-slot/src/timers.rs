@@ -1,4 +1,4 @@
-//! What time brings: the first looks, polls, updates, leases, and when the next of them is due.
+//! Timers: the first evaluation, polls, updates, leases, and when the next of them is due.
 
 use super::events::ShutdownMode;
 use super::execution_point::ExecutionPoint;
@@ -8,7 +8,7 @@ use htc_base::quirks::Quirk;
 use htc_base::time::MonotonicTime;
 
 impl ExecutionPoint {
-    /// When the next thing is due, to be answered by `Event::Tick`; `None` when nothing is.
+    /// Returns when the next [`StartdEvent::Tick`](super::events::StartdEvent::Tick) is due, or `None` if nothing is.
     pub fn next_wake(&self) -> Option<MonotonicTime> {
         if self.finished {
             return None;
@@ -36,7 +36,7 @@ impl ExecutionPoint {
         shared.into_iter().chain(slots).flatten().min()
     }
 
-    /// How long it takes at most until slots are looked at again, in microseconds.
+    /// Returns the longest time between two policy evaluations, in microseconds.
     pub fn longest_poll_interval(&self) -> u64 {
         let settings = &self.core.settings;
         let longest = settings.update_interval.max(settings.polling_interval);
@@ -48,7 +48,7 @@ impl ExecutionPoint {
         self.core.schedule_hibernation_check();
         self.report_backfill_quirk();
         self.evaluate_all();
-        // By the manual a fresh slot asks at once.
+        // According to the manual, a new slot fetches at once.
         let keys: Vec<_> = self.slots.keys().collect();
         for key in keys {
             let Some(slot) = self.slots.get_mut(&key) else { continue };
@@ -59,7 +59,7 @@ impl ExecutionPoint {
         }
     }
 
-    /// Whether a timer has run out that nothing has looked at yet.
+    /// True if a timer has expired that was not yet processed.
     pub(super) fn has_due_alarm(&self) -> bool {
         let core = &self.core;
         if self.is_skipping_polls() {
@@ -97,7 +97,7 @@ impl ExecutionPoint {
             self.check_hibernation();
         }
         let keys: Vec<_> = if lazy { self.take_due_timers() } else { self.slots.keys().collect() };
-        // Before they are woken: a poll would have let them ask.
+        // Checked before the slots are woken: a poll would have let them fetch.
         let asking: Vec<bool> = keys.iter().map(|key| lazy && self.is_fetch_due(*key)).collect();
         for (key, asks) in keys.into_iter().zip(asking) {
             if lazy {

@@ -1,4 +1,4 @@
-//! Changes of state and activity, and what leaving and entering them does (`ResState.cpp`).
+//! Changes of state and activity, and their entry and exit actions (`ResState.cpp`).
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use super::slot_state::{Activity, SlotState};
 use htc_base::quirks::Quirk;
 use htc_base::world::FrozenClockWorld;
 
-/// A state and activity that a slot is to have.
+/// Target state and activity of a change.
 pub(super) struct StateChange<'a> {
     pub state: SlotState,
     pub activity: Activity,
@@ -29,19 +29,20 @@ impl<'a> StateChange<'a> {
     }
 }
 
-/// What entering a state or activity leads to.
+/// Result of entering a state or activity.
 enum EntryOutcome {
-    /// Policy is looked at next, where an activity asks for it.
+    /// Evaluate the policy next, if the activity requires it.
     EvaluatePolicy,
     /// Another change follows.
     ChangeAgain(StateChange<'static>),
-    /// Nothing follows before an event.
+    /// Nothing to do until the next event.
     WaitForEvent,
 }
 
 impl Slot {
-    /// Changes state and activity, and goes on while that suggests another change. A policy that asks for the same change a
-    /// second time would go on for ever (25.14 recurses until its stack is full): it is looked at again at the next poll.
+    /// Changes state and activity, and repeats while entering suggests another change. If the policy suggests the same change a
+    /// second time, it would repeat forever (25.14 recurses until its stack overflows): the slot is then evaluated again at the
+    /// next poll.
     pub(super) fn change_state(
         &mut self,
         core: &mut ExecutionPointState,
@@ -67,7 +68,7 @@ impl Slot {
         }
     }
 
-    /// One change; returns what it suggests next (`ResState::change`).
+    /// Makes one change and returns the next suggested one (`ResState::change`).
     fn change_state_once(
         &mut self,
         core: &mut ExecutionPointState,
@@ -95,7 +96,7 @@ impl Slot {
         let suggestion = self.suggest_change(core)?;
         if state_changes && self.state == SlotState::Claimed && suggestion.state != SlotState::Claimed {
             self.revert_claim(core, was, suggestion.reason);
-            // Nothing would ever end what has ended: a claim that waited is refused.
+            // The starter has already exited, so nothing would end Preempting: the waiting claim is refused.
             let refused =
                 || StateChange::new(SlotState::Owner, Activity::Idle, "the claim that waited is refused");
             return (self.state == SlotState::Preempting).then(refused);
@@ -103,7 +104,7 @@ impl Slot {
         self.prepare_change(core, suggestion)
     }
 
-    /// State and activity are others from now on; the stay that ends is counted.
+    /// Sets the state and activity; the time in the previous ones is added to the totals.
     fn record_state_change(&mut self, core: &mut ExecutionPointState, state: SlotState, activity: Activity) {
         let epoch = core.now.epoch();
         self.add_time_in_state(epoch);
@@ -124,7 +125,7 @@ impl Slot {
         self.changed_at = core.now.monotonic_us;
     }
 
-    /// A slot that policy would not let stay Claimed is not claimed at all: it is what it was (`ResState::revert`).
+    /// Reverts a claim that the policy would end immediately: the slot keeps its previous state (`ResState::revert`).
     fn revert_claim(
         &mut self,
         core: &mut ExecutionPointState,
@@ -266,7 +267,7 @@ impl Slot {
         EntryOutcome::EvaluatePolicy
     }
 
-    /// The claim begins (`Claim::beginClaim`).
+    /// Begins the claim (`Claim::beginClaim`).
     fn begin_claim(&mut self, core: &mut ExecutionPointState) {
         if let Some(claim) = &mut self.current_claim {
             claim.change_phase(ClaimPhase::Idle, core.now);
@@ -283,9 +284,9 @@ impl Slot {
         self.report_claim(core, true, "");
     }
 
-    /// Asks for a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
+    /// Requests a starter for the claim's job (`spawnFetchedWork`); the answer is an event.
     pub(super) fn spawn_starter(&mut self, core: &mut ExecutionPointState) {
-        // A job that came with a claim has it in a pool too.
+        // A job that came with a requested claim has the machine ad in a pool too.
         let fetched = self.current_claim.as_ref().is_none_or(|claim| claim.kind != ClaimKind::Requested);
         let machine_ad = if fetched && core.decide_and_report(Quirk::MachineAdEmpty, self.key) {
             None
@@ -302,7 +303,7 @@ impl Slot {
         let Some(claim) = &mut self.current_claim else { return };
         let Some(job) = &claim.job else { return };
         let mut arguments: Vec<BString> = Vec::new();
-        // A starter of a simulation is never executed.
+        // A simulation never executes its starters.
         if texts {
             arguments.push("-f".into());
             if core.settings.several_cpus {
@@ -331,7 +332,7 @@ impl Slot {
         core.actions.push(StartdAction::SpawnStarter(call));
     }
 
-    /// The starter runs: the slot is Busy from now on.
+    /// Handles a starter that runs: the slot becomes Busy.
     pub(super) fn handle_starter_spawned(&mut self, core: &mut ExecutionPointState, pid: u32) {
         core.starting_starters -= 1;
         let pledged = self
@@ -349,7 +350,7 @@ impl Slot {
         self.accepted_while_draining = core.drain.is_draining();
         core.counters.job_starts.increment(core.now.epoch());
         self.change_state(core, SlotState::Claimed, Activity::Busy, "starter spawned");
-        // The lease begins anew with the job, and one of no length is over at once.
+        // The lease restarts with the job; a lease without length expires at once.
         let Some(claim) = &mut self.current_claim else { return };
         if let Some(kills) = claim.lease_kill_decision(core.quirks())
             && core.report(kills, self.key)
@@ -364,7 +365,7 @@ impl Slot {
         }
     }
 
-    /// The starter could not be started: the claim is given up.
+    /// Handles a starter that could not be started: the claim is released.
     pub(super) fn handle_spawn_failure(&mut self, core: &mut ExecutionPointState, reason: &str) {
         core.starting_starters -= 1;
         core.warn(Some(self.key), format!("cannot start a starter: {reason}"));
@@ -375,10 +376,10 @@ impl Slot {
         self.change_state(core, SlotState::Owner, Activity::Idle, "the starter could not be started");
     }
 
-    /// The starter has ended, or was killed (`Resource::starterExited`).
+    /// Handles a starter that has exited or was killed (`Resource::starterExited`).
     pub(super) fn handle_starter_exit(&mut self, core: &mut ExecutionPointState, killed: bool) {
         self.count_badput(core);
-        // What it was told while the job ran says nothing of now.
+        // The results of fetches made while the job ran are out of date.
         self.out_of_work = false;
         self.forget_suspension(core);
         let Some(claim) = &mut self.current_claim else { return };
@@ -405,13 +406,13 @@ impl Slot {
         }
     }
 
-    /// Nothing runs any more under the claim that was preempted (`leave_preempting_state`).
+    /// Leaves Preempting after the starter has exited (`leave_preempting_state`).
     fn leave_preempting(&mut self, core: &mut ExecutionPointState) -> StateChange<'static> {
         self.give_up_current_claim(core, "");
         let better = self.has_better_claim(core) && core.shutdown.is_none();
         let willing = |slot: &Self, core: &ExecutionPointState| {
             let job = slot.waiting_claim.as_ref().and_then(|claim| claim.job.as_ref());
-            // Only a START that is defined and false keeps it out.
+            // Only a START that is defined and false prevents the waiting claim.
             slot.eval_in_slot_ad(core, job, |context| context.boolean("START")) != Some(false)
         };
         if better && willing(self, core) {
@@ -430,7 +431,7 @@ impl Slot {
         StateChange::new(SlotState::Owner, Activity::Idle, "no claim is waiting")
     }
 
-    /// The current claim ends; whoever gave the job is told (`Claim::vacate`).
+    /// Releases the current claim and notifies the source of its job (`Claim::vacate`).
     pub(super) fn give_up_current_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
         if self.current_claim.as_ref().is_some_and(|claim| claim.kind != ClaimKind::Offered) {
             self.report_claim(core, false, reason);
@@ -440,7 +441,7 @@ impl Slot {
         }
     }
 
-    /// A waiting claim goes, told like any other that was accepted (`remove_pre`).
+    /// Releases the waiting claim, and notifies the source of its job like that of any accepted job (`remove_pre`).
     pub(super) fn drop_waiting_claim(&mut self, core: &mut ExecutionPointState, reason: &str) {
         let Some(claim) = self.waiting_claim.take() else { return };
         if claim.job.is_some() {
@@ -451,7 +452,7 @@ impl Slot {
         self.call_evict_hook(core, &claim);
     }
 
-    /// Calls EVICT_CLAIM for the job that a claim was given last.
+    /// Calls EVICT_CLAIM for the last job of a claim.
     pub(super) fn call_evict_hook(&self, core: &mut ExecutionPointState, claim: &Claim) {
         let (Some(accepted), Some(job)) = (claim.accepted_job(), &claim.latest_job) else { return };
         let Some(path) = self.evict_hook_path(core) else {
@@ -469,13 +470,13 @@ impl Slot {
         );
     }
 
-    /// EVICT_CLAIM, where there is one and it is called.
+    /// Returns the path of EVICT_CLAIM if it is configured and called.
     pub(super) fn evict_hook_path(&self, core: &mut ExecutionPointState) -> Option<PathBuf> {
         let path = self.hooks.as_ref()?.evict.clone()?;
         (!core.report(evict_claim_decision(core.quirks()), self.key)).then_some(path)
     }
 
-    /// Has a hook run whose output nobody reads.
+    /// Runs a hook whose output is not read.
     pub(super) fn call_notification_hook(
         &self,
         core: &mut ExecutionPointState,

@@ -1,4 +1,4 @@
-//! Why a slot does not take a job: in one line, and as the conditions that are not true.
+//! Reasons why a slot refuses a job.
 
 use super::evaluated_condition::{EvaluatedCondition, untrue_conditions};
 use super::execution_point_state::ExecutionPointState;
@@ -7,12 +7,12 @@ use super::slot::Slot;
 use htc_base::world::{FrozenClockWorld, World};
 use htc_classad::{ClassAd, Context};
 
-/// Why a slot does not take a job.
+/// Reason why a slot refuses a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnfitReason {
-    /// In one line.
+    /// Reason, in one line.
     pub reason: String,
-    /// The conditions that are not true, where it is they.
+    /// The conditions that are not true; empty if there is another reason.
     pub untrue_conditions: Vec<EvaluatedCondition>,
 }
 
@@ -23,7 +23,7 @@ impl From<String> for UnfitReason {
 }
 
 impl UnfitReason {
-    /// Requirements of this ad are not true for the job.
+    /// Returns the reason if Requirements of this ad are not true for the job.
     pub(super) fn from_requirements(slot: &ClassAd, job: &ClassAd, world: &dyn World) -> Self {
         let context = Context::new(world).my(slot).target(job);
         UnfitReason {
@@ -32,14 +32,14 @@ impl UnfitReason {
         }
     }
 
-    /// The same, said after something else.
+    /// Prefixes the reason with `words`.
     pub(super) fn with_prefix(self, words: &str) -> Self {
         UnfitReason { reason: format!("{words}: {}", self.reason), ..self }
     }
 }
 
 impl Slot {
-    /// Why Requirements are not true for the job.
+    /// Returns why Requirements are not true for the job.
     pub(super) fn unfit_reason(&self, core: &ExecutionPointState, job: &ClassAd) -> UnfitReason {
         let world = FrozenClockWorld { world: &*core.world, now: core.now };
         let unfit = UnfitReason::from_requirements(&self.live_ad, job, &world);
@@ -49,7 +49,7 @@ impl Slot {
         }
     }
 
-    /// The same in one line.
+    /// Returns why Requirements are not true for the job, in one line.
     pub(super) fn unfit_text(&self, world: &dyn World, job: &ClassAd) -> String {
         match &self.broken {
             Some(broken) => format!("the slot is broken: {}", broken.reason),

@@ -1,6 +1,6 @@
-//! Attribute names that several rooms share, so that each is spelled in one place.
+//! Attribute names used by several crates, so that each is spelled in one place.
 //!
-//! A name that only one file uses stands in that file.
+//! A name that only one file uses is defined in that file.
 
 /// Lists the constants with their names.
 macro_rules! names {

@@ -1,19 +1,19 @@
-//! Codes that say why a job is held or vacated (attributes `HoldReasonCode`, `VacateReasonCode`).
+//! Codes of hold and vacate reasons (attributes `HoldReasonCode`, `VacateReasonCode`).
 
 /// Defines the codes with their numbers and documentation in one table.
 macro_rules! codes {
     ($($name:ident = $number:literal, $line:literal;)*) => {
-        /// Why a job is held, or from 1000 on, why it is sent back (reference: `condor_holdcodes.h`).
+        /// Reason code of a hold, or, from 1000 on, of a vacate (reference: `condor_holdcodes.h`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum HoldCode {
             $(#[doc = $line] $name = $number,)*
         }
 
         impl HoldCode {
-            /// All codes in the order of their numbers.
+            /// All codes, ordered by number.
             pub const ALL: &[HoldCode] = &[$(HoldCode::$name),*];
 
-            /// The reference's name.
+            /// Returns the reference's name.
             pub fn name(self) -> &'static str {
                 match self { $(HoldCode::$name => stringify!($name),)* }
             }
@@ -92,12 +92,12 @@ codes! {
 }
 
 impl HoldCode {
-    /// The value of `HoldReasonCode` or `VacateReasonCode`.
+    /// Returns the value of `HoldReasonCode` or `VacateReasonCode`.
     pub const fn number(self) -> i64 {
         self as i64
     }
 
-    /// The code with that number.
+    /// Returns the code with that number.
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.number() == number)
     }

@@ -1,38 +1,38 @@
-//! `cluster.proc`: the name of a job.
+//! Job ids: `cluster.proc`.
 
 use std::fmt;
 
 use crate::text::number;
 
-/// The id of a job, or of one of the other ads a queue keeps under such a key (reference: `proc.h`, `PROC_ID`).
+/// Id of a job, or of another ad that a queue stores under such a key (reference: `proc.h`, `PROC_ID`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId {
-    /// `ClusterId`: one for each submission, from 1.
+    /// `ClusterId`: one per submission, from 1.
     pub cluster: i32,
-    /// `ProcId`: one for each job of the submission, from 0. `-1` names the cluster, `-100` a set of jobs.
+    /// `ProcId`: one per job of the submission, from 0. `-1` stands for the cluster ad, `-100` for a job set.
     pub proc: i32,
 }
 
 impl JobId {
-    /// The key of the ad in front of a queue log.
+    /// Key of the header ad of a queue log.
     pub const QUEUE_LOG_HEADER: JobId = JobId { cluster: 0, proc: 0 };
 
-    /// Makes the id `cluster.proc`.
+    /// Creates the id `cluster.proc`.
     pub fn new(cluster: i32, proc: i32) -> Self {
         JobId { cluster, proc }
     }
 
-    /// Whether it names a job rather than a cluster, a set or the header.
+    /// True if it is the id of a job, not of a cluster, a set or the header.
     pub fn is_job(self) -> bool {
         self.cluster > 0 && self.proc >= 0
     }
 
-    /// The id of the cluster a job belongs to.
+    /// Returns the id of the job's cluster.
     pub fn cluster_id(self) -> Self {
         JobId { cluster: self.cluster, proc: -1 }
     }
 
-    /// Reads the key of a queue log: `12.3`, `012.-1` (clusters are written with a leading zero there), `0.0`.
+    /// Parses a key of a queue log: `12.3`, `012.-1` (clusters are written with a leading zero there), `0.0`.
     pub fn parse_key(text: &[u8]) -> Option<Self> {
         let dot = memchr::memchr(b'.', text)?;
         let whole = |text: &[u8]| {
@@ -42,8 +42,8 @@ impl JobId {
         Some(JobId { cluster: whole(&text[..dot])?, proc: whole(&text[dot + 1..])? })
     }
 
-    /// Reads what users type: `12` and `12.` name the cluster, `12.3` a job. White space or a comma may follow the
-    /// id (reference: `StrIsProcId`).
+    /// Parses user input: `12` and `12.` are clusters, `12.3` is a job. White space or a comma may follow the id (reference:
+    /// `StrIsProcId`).
     ///
     /// ```
     /// use htc_base::job::JobId;

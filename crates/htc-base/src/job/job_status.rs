@@ -1,22 +1,22 @@
-//! The states of a job in its queue.
+//! States of a job in its queue.
 
-/// The numbers of the states (attribute `JobStatus`; reference: `proc.h`).
+/// Numbers of the job states (attribute `JobStatus`; reference: `proc.h`).
 #[derive(Clone, Copy, Debug)]
 pub enum JobStatus {}
 
 impl JobStatus {
-    /// It waits for a slot.
+    /// Waits for a slot.
     pub const IDLE: i64 = 1;
-    /// It runs.
+    /// Runs.
     pub const RUNNING: i64 = 2;
-    /// Its user or a policy has removed it.
+    /// Removed by its user or by a policy.
     pub const REMOVED: i64 = 3;
-    /// It is done.
+    /// Completed.
     pub const COMPLETED: i64 = 4;
-    /// It waits until somebody releases it.
+    /// Held until it is released.
     pub const HELD: i64 = 5;
-    /// Its output is on the way.
+    /// Transfers its output.
     pub const TRANSFERRING_OUTPUT: i64 = 6;
-    /// It is suspended in its slot.
+    /// Suspended in its slot.
     pub const SUSPENDED: i64 = 7;
 }

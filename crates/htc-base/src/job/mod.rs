@@ -1,4 +1,4 @@
-//! The words of the field: job ids, universes, job states, hold codes, well-known attribute names.
+//! Job terms: job ids, universes, job states, hold codes, well-known attribute names.
 
 pub mod attr;
 mod hold_code;

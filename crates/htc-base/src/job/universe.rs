@@ -1,10 +1,10 @@
-//! Universes: the kinds of environment a job runs in.
+//! Universes: execution environments of jobs.
 
 use crate::text::number::integer_prefix;
 use crate::text::{caseless, words};
 
 words! {
-    /// The universes (attribute `JobUniverse`; reference: `condor_universe.cpp`).
+    /// Universe of a job (attribute `JobUniverse`; reference: `condor_universe.cpp`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Universe.name {
         /// 1: obsolete.
@@ -37,23 +37,23 @@ words! {
 }
 
 impl Universe {
-    /// The value of `JobUniverse`.
+    /// Returns the value of `JobUniverse`.
     pub const fn number(self) -> i64 {
         self as i64
     }
 
-    /// The universe with that number.
+    /// Returns the universe with that number.
     pub fn from_number(number: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|universe| universe.number() == number)
     }
 
-    /// The universe with that name, in any case. `docker` is vanilla with a topping and no name of this list.
+    /// Returns the universe with that name, ignoring case. `docker` is a variant of vanilla and not in this list.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|universe| caseless::eq(universe.name().as_bytes(), name))
     }
 
-    /// A universe as a statement names it: the number at the front of `text`, known or not, else the number of the
-    /// universe with that name; 0 for neither (`CondorUniverseNumberEx`).
+    /// Parses the universe of a submit or transform statement: the number at the start of `text`, known or not, or else the
+    /// number of the universe with that name; 0 if it is neither (`CondorUniverseNumberEx`).
     pub fn parse_number(text: &[u8]) -> i64 {
         match integer_prefix(text).map_or(0, |(number, _)| number) {
             0 => Self::from_name(text).map_or(0, Self::number),

@@ -1,11 +1,12 @@
-//! The full description of a child process before it exists.
+//! Complete description of a child process to be spawned.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bstr::BString;
 
-/// A child to be made. Nothing is inherited by accident: environment, descriptors, mask and limits are all given.
+/// Specification of a child process. Nothing is inherited implicitly: environment, descriptors, umask and limits are all
+/// specified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildSpec {
     /// The file to execute; never searched for in PATH.
@@ -14,11 +15,12 @@ pub struct ChildSpec {
     pub argv: Vec<BString>,
     /// The whole environment, each entry `NAME=value`, in order.
     pub env: Vec<BString>,
-    /// Whether the kernel kills it when the thread that made it ends, however that comes: for what a program waits for.
+    /// True if the kernel kills the child when the thread that spawned it ends for any reason; for children that the caller
+    /// waits for.
     pub dies_with_parent: bool,
-    /// Working directory; entered under the new identity.
+    /// Working directory, entered with the new identity, or `None` to keep the caller's.
     pub cwd: Option<PathBuf>,
-    /// The account it runs as; `None` keeps the caller's.
+    /// Account it runs as, or `None` to keep the caller's.
     pub identity: Option<ProcessIdentity>,
     /// Descriptors 0, 1 and 2.
     pub stdio: [Stdio; 3],
@@ -26,68 +28,70 @@ pub struct ChildSpec {
     pub session: SessionMode,
     /// File mode mask.
     pub umask: u32,
-    /// Added to the nice value.
+    /// Increment of the nice value.
     pub nice: i32,
     /// Resource limits set before exec.
     pub limits: Vec<ResourceLimit>,
-    /// Whether SIGPIPE stays ignored, as HTCondor leaves it for jobs and hooks.
+    /// True if SIGPIPE stays ignored, as in HTCondor's jobs and hooks.
     pub ignore_sigpipe: bool,
-    /// Signals that stay blocked, as HTCondor leaves them for hooks (quirk `hooks-spawned-as-daemons`).
+    /// Signals that stay blocked, as in HTCondor's hooks (quirk `hooks-spawned-as-daemons`).
     pub blocked_signals: Vec<i32>,
-    /// Directories bound over others in a private mount namespace: (source, target); needs root.
+    /// Bind mounts in a private mount namespace: (source, target); needs root.
     pub mounts: Vec<(PathBuf, PathBuf)>,
-    /// Whether /dev/shm is a new, empty file system in that namespace, which goes with the last of its processes.
+    /// True for a new, empty /dev/shm in that namespace, which exists until its last process ends.
     pub private_shm: bool,
-    /// Namespaces that are its own.
+    /// Private namespaces.
     pub namespaces: Namespaces,
-    /// A group that nobody else has, by which its family is known; one of [`ProcessIdentity::groups`].
+    /// Group that no other process has, which identifies the process family; one of [`ProcessIdentity::groups`]. `None` for no
+    /// such group.
     pub tracking_group: Option<u32>,
-    /// Control groups (directories) that it enters.
+    /// Control groups (directories) that the child enters.
     pub cgroups: Vec<PathBuf>,
-    /// Further descriptors of the caller that stay open under their number; all others are closed.
+    /// Further descriptors of the caller that stay open under the same number; all others are closed.
     pub inherited_descriptors: Vec<i32>,
-    /// Adds HTCondor's ancestor marker to the environment, after those of older generations.
+    /// HTCondor's ancestor marker to add to the environment, after those of older generations, or `None`.
     pub ancestor_stamp: Option<AncestorStamp>,
-    /// How long its pipes are read on after its end when something it left behind still holds them. Zero, as for all
-    /// hooks: what has been written by then counts, nothing later.
+    /// How long to keep reading its pipes after it has exited, if a process that it left behind holds them open. Zero, as for
+    /// all hooks, means that only output written before the exit counts.
     pub drain_timeout: Duration,
-    /// What becomes of processes that it leaves behind.
+    /// What to do with processes that it leaves behind.
     pub leftover_policy: LeftoverPolicy,
     /// Whether what exceeds the limit of a `Stdio::Capture` is read and dropped, so that a child that says much comes to
     /// its end, instead of the pipe being closed at once. One that never stops has its pipe closed all the same.
     pub discards_excess_output: bool,
 }
 
-/// The changing part of `_CONDOR_ANCESTOR_<parent's pid>=<child's pid>:<time>:<random>`, by which members of a process
-/// family are known (`env.cpp`, pidenvid). The pids are put in when the child is made.
+/// Variable part of `_CONDOR_ANCESTOR_<parent's pid>=<child's pid>:<time>:<random>`, which identifies the members of a process
+/// family (`env.cpp`, pidenvid). The pids are added when the child is spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AncestorStamp {
     /// Seconds since the epoch.
     pub time: i64,
-    /// Any number.
+    /// Random number.
     pub random: u32,
 }
 
-/// The namespaces that a child does not share with its maker.
+/// Private namespaces of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Namespaces {
-    /// It is the first process of a new one, with a /proc that shows nothing else; all in it end with it. Needs root.
+    /// True if the child is the first process of a new PID namespace, with a /proc that shows nothing else; all processes in it
+    /// end with the child. Needs root.
     pub private_pids: bool,
-    /// It has no network but a loopback device that is down. Without root it is in a user namespace too.
+    /// True if it has no network except a loopback device that is down. Without root, it gets a user namespace as well.
     pub no_network: bool,
 }
 
-/// What becomes of the processes that a child leaves behind when it ends.
+/// What to do with processes that a child leaves behind when it exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverPolicy {
-    /// They are killed before its end is reported: hooks of startd and router, jobs.
+    /// Kill them before the exit is reported: for hooks of startd and router, and for jobs.
     Kill,
-    /// They live on until the caller kills them or shuts down: hooks of starter and shadow.
+    /// Keep them until the caller kills them or shuts down: for hooks of starter and shadow.
     Keep,
 }
 
 impl ChildSpec {
-    /// A child that runs `program` with that path as its only argument, an empty environment, /dev/null for its
+    /// Creates a child that runs `program` with its path as the only argument, an empty environment, /dev/null for its
     /// descriptors, in its own session.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         use std::os::unix::ffi::OsStrExt;
@@ -121,7 +125,7 @@ impl ChildSpec {
     }
 }
 
-/// An account as the kernel knows it.
+/// User and groups of a process, as numeric ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessIdentity {
     /// User id.
@@ -132,16 +136,16 @@ pub struct ProcessIdentity {
     pub groups: Vec<u32>,
 }
 
-/// What a descriptor of the child is.
+/// Kind of a standard descriptor of the child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stdio {
     /// `/dev/null`.
     Null,
     /// Not open at all, as HTCondor leaves it in some hooks (quirk `closed-stdio`).
     Closed,
-    /// The caller's own descriptor of that number.
+    /// The caller's descriptor with the same number.
     Inherit,
-    /// Standard input only: these bytes, then end of file. Written without ever blocking the caller.
+    /// Standard input only: these bytes, then end of file. Written without blocking the caller.
     Bytes(Vec<u8>),
     /// Standard output or error only: read by the caller, at most `limit` bytes; then the pipe is closed, unless
     /// [`ChildSpec::discards_excess_output`].
@@ -149,22 +153,22 @@ pub enum Stdio {
         /// Bytes kept.
         limit: usize,
     },
-    /// Standard output or error only: handed to the caller piece by piece as it comes.
+    /// Standard output or error only: passed to the caller piece by piece.
     Stream,
-    /// Standard error only: wherever standard output goes.
+    /// Standard error only: the same target as standard output.
     Stdout,
     /// Another descriptor of the caller.
     Descriptor(i32),
-    /// A file, opened under the child's identity, relative to the caller's working directory. For the other
-    /// end of a FIFO the child waits; its program is executed only then.
+    /// A file, opened with the child's identity, relative to the caller's working directory. For a FIFO, the child waits for
+    /// the other end before its program is executed.
     File {
         /// Its path.
         path: PathBuf,
-        /// Opened for writing (created, mode 0666 less umask) rather than reading.
+        /// True to open it for writing (created with mode 0666 less umask) instead of reading.
         write: bool,
-        /// Emptied first.
+        /// True to truncate it first.
         truncate: bool,
-        /// Every write goes to the end.
+        /// True to append every write.
         append: bool,
     },
 }
@@ -174,11 +178,12 @@ pub enum Stdio {
 pub enum SessionMode {
     /// Those of the caller.
     Inherit,
-    /// A new process group in the caller's session, for which what is typed at the caller's terminal is.
+    /// A new process group in the caller's session, in the foreground of the caller's terminal.
     ForegroundGroup,
-    /// A new process group in the caller's session, which others can join: that of a bystander, who makes no processes.
+    /// A new process group in the caller's session, which others can join: for a placeholder process, which spawns no
+    /// processes.
     NewGroup,
-    /// The process group that this process leads in the caller's session.
+    /// The process group with this leader in the caller's session.
     JoinGroup(i32),
     /// A new session.
     #[default]
@@ -186,24 +191,24 @@ pub enum SessionMode {
 }
 
 impl SessionMode {
-    /// Whether processes in the session or group of the child are of its making.
+    /// True if all processes in the child's session or process group descend from the child.
     pub fn owns_processes(self) -> bool {
         matches!(self, SessionMode::NewSession | SessionMode::ForegroundGroup)
     }
 }
 
-/// One resource limit.
+/// Resource limit of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceLimit {
-    /// Which.
+    /// The limited resource.
     pub kind: ResourceLimitKind,
-    /// Soft value; `None` is unlimited.
+    /// Soft limit, or `None` for unlimited.
     pub soft: Option<u64>,
-    /// Hard value: `None` leaves the present one.
+    /// Hard limit, or `None` to keep the current one.
     pub hard: Option<u64>,
 }
 
-/// The resource limits the starter sets.
+/// Resource limits that the starter sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceLimitKind {
     /// Size of core files in bytes.

@@ -1,24 +1,24 @@
-//! The control group that a process and all that descends from it are to be in, before it exists.
+//! Specification of a control group for a process and its descendants.
 
-/// A control group to be made.
+/// Control group to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlGroupSpec {
-    /// BASE_CGROUP: what it is made below, without slashes around it.
+    /// BASE_CGROUP, its parent, without leading and trailing slashes.
     pub parent_group: String,
     /// Its name.
     pub name: String,
-    /// Limit of memory in bytes.
+    /// Memory limit in bytes, or `None`.
     pub memory_limit: Option<u64>,
-    /// Memory that is left to it when the machine has too little, in bytes.
+    /// Memory protected from reclaim when the machine is short of it, in bytes, or `None`.
     pub memory_low: Option<u64>,
-    /// Limit of memory and swap space together, in bytes; never below `memory`.
+    /// Limit of memory and swap together, in bytes, or `None`; never below `memory_limit`.
     pub memory_and_swap_limit: Option<u64>,
-    /// Share of the processors; 100 for each processor.
+    /// CPU weight: 100 for each processor.
     pub cpu_weight: u64,
-    /// Whether it holds no more processes than a part of what the machine can have.
+    /// True to limit its number of processes to a fraction of the machine's maximum.
     pub limits_processes: bool,
     /// Character devices that cannot be opened: major and minor number.
     pub hidden_devices: Vec<(u32, u32)>,
-    /// Who may make groups in it: user and group id.
+    /// User and group id that may create groups in it, or `None`.
     pub delegated_to: Option<(u32, u32)>,
 }

@@ -1,29 +1,29 @@
-//! How a process ended and what it used.
+//! Exit status and resource usage of a process.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How a process ended. A failure to execute is not an exit: spawning reports it.
+/// Exit status of a process. A failure to execute it is not an exit; it is reported by spawning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exit {
-    /// It ended by itself with this status, 0 to 255.
+    /// It exited with this status, 0 to 255.
     Code(u8),
-    /// A signal ended it.
+    /// It was killed by a signal.
     Signal {
         /// The signal's number.
         number: i32,
-        /// Whether the kernel wrote a core file.
+        /// True if the kernel wrote a core file.
         core_dumped: bool,
     },
 }
 
 impl Exit {
-    /// Whether it ended with status 0.
+    /// True if it exited with status 0.
     pub fn is_success(self) -> bool {
         self == Exit::Code(0)
     }
 
-    /// The status as `waitpid` packs it.
+    /// Returns the status as encoded by `waitpid`.
     pub fn to_raw(self) -> i32 {
         match self {
             Exit::Code(code) => i32::from(code) << 8,
@@ -31,7 +31,7 @@ impl Exit {
         }
     }
 
-    /// The exit that `waitpid` packed; `None` for a stop or a continuation.
+    /// Decodes a status of `waitpid`; `None` for a stop or a continuation.
     pub fn from_raw(status: i32) -> Option<Self> {
         match status & 0x7f {
             0 => Some(Exit::Code(((status >> 8) & 0xff) as u8)),
@@ -41,7 +41,7 @@ impl Exit {
     }
 }
 
-/// `exited with status 3`, `died with signal 9`: the words of the reference's `status_string.cpp`.
+/// Formats `exited with status 3` or `died with signal 9`, as the reference's `status_string.cpp` does.
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,18 +51,18 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What a process and its reaped children used.
+/// Resource usage of a process and its reaped children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUsage {
     /// Processor time in user mode.
     pub user: Duration,
     /// Processor time in the kernel.
     pub system: Duration,
-    /// Largest resident set in KiB.
+    /// Maximum resident set size in KiB.
     pub max_rss_kib: u64,
-    /// Block reads and writes as `getrusage` counts them.
+    /// Block reads as counted by `getrusage`.
     pub block_reads: u64,
-    /// See `block_reads`.
+    /// Block writes as counted by `getrusage`.
     pub block_writes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a child process is to be and how it ended: plain data, no system call. `os` carries it out.
+//! Child processes: specification and exit status as plain data, without system calls. The crate `htc-os` executes them.
 
 mod child_spec;
 mod control_group;

@@ -1,6 +1,6 @@
-//! Names and descriptions of signals, as jobs' ads and results spell them.
+//! Names and descriptions of signals, as used in job ads and results.
 
-/// The table of `sig_name.cpp` with the numbers of Linux on x86: there are no real-time signals in it.
+/// Table of `sig_name.cpp` with the numbers of Linux on x86; it has no real-time signals.
 const SIGNAL_NAMES: &[(i32, &str)] = &[
     (9, "SIGKILL"),
     (18, "SIGCONT"),
@@ -32,7 +32,7 @@ const SIGNAL_NAMES: &[(i32, &str)] = &[
     (25, "SIGXFSZ"),
 ];
 
-/// What glibc's `strsignal` says of the signals 1 to 31.
+/// Descriptions of signals 1 to 31 by glibc's `strsignal`.
 const SIGNAL_DESCRIPTIONS: [&str; 31] = [
     "Hangup",
     "Interrupt",
@@ -67,7 +67,7 @@ const SIGNAL_DESCRIPTIONS: [&str; 31] = [
     "Bad system call",
 ];
 
-/// The number of a signal's name, `SIG` included, whatever its case. `TERM` is no name (`sig_name.cpp`).
+/// Returns the number of a signal by its name including `SIG`, ignoring case. `TERM` is not a valid name (`sig_name.cpp`).
 pub fn signal_number(name: &[u8]) -> Option<i32> {
     SIGNAL_NAMES
         .iter()
@@ -75,11 +75,11 @@ pub fn signal_number(name: &[u8]) -> Option<i32> {
         .map(|(number, _)| *number)
 }
 
-/// What `strsignal` says in the C locale: `Terminated` for 15, `Real-time signal 1` for 35.
+/// Returns the description by `strsignal` in the C locale: `Terminated` for 15, `Real-time signal 1` for 35.
 pub fn signal_description(number: i32) -> String {
     match usize::try_from(number) {
         Ok(at @ 1..=31) => SIGNAL_DESCRIPTIONS[at - 1].to_owned(),
-        // The C library keeps 32 and 33 for itself.
+        // The C library uses 32 and 33 itself.
         Ok(at @ 34..=64) => format!("Real-time signal {}", at - 34),
         _ => format!("Unknown signal {number}"),
     }

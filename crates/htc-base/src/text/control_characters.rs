@@ -1,6 +1,6 @@
-//! Texts of others within lines of ours.
+//! Quoting of foreign text in our output.
 
-/// A text with its control characters escaped, so that it stays within its line and does nothing to a terminal.
+/// Escapes the control characters of a text, so that it stays on its line and does not affect the terminal.
 ///
 /// ```
 /// use htc_base::text::control_characters::escape_control_characters;
@@ -17,8 +17,8 @@ pub fn escape_control_characters(text: &str) -> String {
     line
 }
 
-/// A text of several lines that may quote anything, without what a terminal would obey: a `?` stands for each control
-/// character but newlines and tabs, as in the excerpts with carets.
+/// Replaces each control character of a multi-line text, except newlines and tabs, by `?`, so that it does not affect the
+/// terminal.
 ///
 /// ```
 /// use htc_base::text::control_characters::mask_terminal_controls;
@@ -28,7 +28,7 @@ pub fn mask_terminal_controls(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', "?")
 }
 
-/// A text with a `?` for each of its control characters: nothing of it is lost in length.
+/// Replaces each control character of a text by `?`, preserving its length in characters.
 ///
 /// ```
 /// use htc_base::text::control_characters::mask_control_characters;

@@ -1,6 +1,6 @@
-//! Counts in texts for people.
+//! Formatting of counts for people.
 
-/// A count with commas between its thousands.
+/// Formats a count with commas between thousands.
 ///
 /// ```
 /// use htc_base::text::count::format_thousands;

@@ -1,7 +1,7 @@
-//! Small text tools that every room shares: numbers and printf; and those that ads are read with
-//! ([`htc_classad::text`]): spans into sources, caseless comparison, list wildcards, quoting.
+//! Shared text tools: numbers and printf; the tools for parsing ads are in [`htc_classad::text`]: spans into sources,
+//! case-insensitive comparison, list wildcards, quoting.
 //!
-//! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
+//! Text is bytes: HTCondor ignores encodings, so nothing is ever re-encoded.
 
 pub mod control_characters;
 pub mod count;
@@ -16,7 +16,7 @@ pub use htc_classad::text::{
 pub use span::{LineCounter, Position, Span};
 pub use words::words;
 
-/// The name of a parameter without what stands before its last dot: the daemon or the local name that it is for.
+/// Returns the name of a parameter after its last dot, without the prefix for a daemon or local name.
 pub fn unqualified_name(name: &[u8]) -> &[u8] {
     memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot + 1..])
 }

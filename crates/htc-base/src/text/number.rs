@@ -1,10 +1,10 @@
-//! Numbers at the start of a text, as C's `strtoll` and `strtod` read them in the C locale.
+//! Numbers at the start of a text, as C's `strtoll` and `strtod` parse them in the C locale.
 //!
-//! Configuration values, slot types and quantities were always read with these two, so their oddities (leading white
-//! space, saturation, `inf`, hexadecimal reals, text left over) belong to the languages.
+//! HTCondor has always parsed configuration values, slot types and quantities with these functions, so their peculiarities
+//! (leading white space, saturation, `inf`, hexadecimal reals, text after the number) belong to the languages.
 
-/// Reads a decimal integer after optional white space and a sign. Returns it and the number of bytes read; nothing
-/// is read where no digit stands. Saturates at the limits of 64 bits.
+/// Parses a decimal integer after optional white space and a sign. Returns the value and the number of bytes read, or `None` if
+/// there is no digit. Saturates at the limits of 64 bits.
 ///
 /// ```
 /// use htc_base::text::number::integer_prefix;
@@ -25,8 +25,8 @@ pub fn integer_prefix(text: &[u8]) -> Option<(i64, usize)> {
     (at > first).then_some((value, at))
 }
 
-/// Reads a real after optional white space and a sign: decimal with exponent, hexadecimal, `inf`, `infinity`, `nan`.
-/// Returns it and the number of bytes read.
+/// Parses a real after optional white space and a sign: decimal with exponent, hexadecimal, `inf`, `infinity`, `nan`. Returns
+/// the value and the number of bytes read.
 ///
 /// ```
 /// use htc_base::text::number::real_prefix;
@@ -43,7 +43,7 @@ pub fn real_prefix(text: &[u8]) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// Bytes of C's white space at the start.
+/// Counts the bytes of C's white space at the start.
 fn count_leading_space(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte.is_ascii_whitespace() || byte == 0x0b).count()
 }
@@ -65,7 +65,7 @@ fn skip_digits(text: &[u8], at: usize, is_digit: fn(&u8) -> bool) -> usize {
     at + text[at.min(text.len())..].iter().take_while(|byte| is_digit(byte)).count()
 }
 
-/// The end of an exponent that begins at `at`, or `at` where none does.
+/// Returns the end of an exponent that begins at `at`, or `at` if there is none.
 fn skip_exponent(text: &[u8], at: usize, letter: u8) -> usize {
     if text.get(at).map(u8::to_ascii_lowercase) != Some(letter) {
         return at;

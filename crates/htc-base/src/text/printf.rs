@@ -1,28 +1,28 @@
-//! C's `printf` conversions, exactly as glibc writes them in the C locale.
+//! C's `printf` conversions, exactly as glibc formats them in the C locale.
 //!
-//! The ads' own text of reals is `%.16G` or `%1.15E`, users give formats to `-format` and `formatTime`, and
-//! `interval()` pads with zeros; all of it goes through this file.
+//! Used for reals in ads (`%.16G` or `%1.15E`), for the formats of `-format` and `formatTime`, and for the zero padding of
+//! `interval()`.
 
-/// One conversion specification: `%-8.3s`.
+/// Conversion specification, such as `%-8.3s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversionSpec {
-    /// `-`: the padding goes behind.
+    /// `-`: pad on the right.
     pub left: bool,
     /// `+`: positive numbers get a sign.
     pub plus: bool,
-    /// Blank: positive numbers get a blank where the sign would stand.
+    /// Blank: positive numbers get a blank in place of the sign.
     pub blank: bool,
     /// `0`: numbers are padded with zeros.
     pub zero: bool,
     /// `#`: the alternative form.
     pub alternative: bool,
-    /// Smallest width in bytes.
+    /// Minimum width in bytes.
     pub width: usize,
-    /// Digits behind the point, or the most bytes of a string.
+    /// Digits after the point, or maximum bytes of a string.
     pub precision: Option<usize>,
 }
 
-/// The text beside a conversion: `%%` is one percent sign.
+/// Returns literal text with each `%%` replaced by `%`.
 pub fn unescape_percents(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().peekable();
@@ -35,15 +35,15 @@ pub fn unescape_percents(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Widths and precisions above this are cut: nobody prints them, and they would only eat memory.
+/// Upper limit of widths and precisions, to bound memory use.
 const MAX_WIDTH: usize = 1 << 16;
 
-/// No double has more digits than these: the smallest has 1074 behind the point. Zeros follow, which are put there by
-/// hand, since the formatter of Rust takes no precision above 65535.
+/// Maximum number of digits of a double: the smallest has 1074 after the point. Further zeros are appended separately, because
+/// Rust's formatter accepts no precision above 65535.
 const MAX_DIGITS: usize = 1100;
 
 impl ConversionSpec {
-    /// Reads flags, width and precision from the start of `text` (just behind the `%`); gives the number of bytes read.
+    /// Parses flags, width and precision at the start of `text` (just after the `%`); also returns the number of bytes read.
     pub fn parse(text: &[u8]) -> (ConversionSpec, usize) {
         let mut spec = ConversionSpec::default();
         let mut at = 0;

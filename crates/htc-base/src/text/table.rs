@@ -1,8 +1,8 @@
-//! Tables of text compiled into the program: one record a line, fields parted by tabs.
+//! Text tables compiled into the program: one record per line, fields separated by tabs.
 //!
-//! Where each line begins is worked out by the compiler, so that a look-up is a binary search over the text itself
-//! and a program that asks for one value pays for one value. Inside a field `\n`, `\t` and `\\` stand for a line
-//! end, a tab and a backslash.
+//! The compiler computes where each line begins, so a lookup is a binary search over the text itself, and a program that reads
+//! one value pays only for that. In a field, `
+//! `, `\t` and `\\` stand for a newline, a tab and a backslash.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub const fn count_lines(text: &[u8]) -> usize {
     count
 }
 
-/// Where each of the `N` lines of `text` begins.
+/// Returns the start of each of the `N` lines of `text`.
 pub const fn line_starts<const N: usize>(text: &[u8]) -> [u32; N] {
     let mut starts = [0u32; N];
     let mut line = 0;
@@ -38,8 +38,8 @@ pub const fn line_starts<const N: usize>(text: &[u8]) -> [u32; N] {
     starts
 }
 
-/// Where the `field`-th field of each of the `N` lines of `text` ends, counted from 0; where the line has fewer,
-/// its end.
+/// Returns the end of field number `field`, from 0, in each of the `N` lines of `text`; the end of the line if it has fewer
+/// fields.
 pub const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u32; N] {
     let mut ends = [0u32; N];
     let mut line = 0;
@@ -61,7 +61,7 @@ pub const fn field_ends<const N: usize>(text: &[u8], field: usize) -> [u32; N] {
     ends
 }
 
-/// Whether the first field of the line that begins at `start` is the pattern of a family.
+/// True if the first field of the line at `start` is the pattern of a family of names.
 const fn is_family_pattern(text: &[u8], start: u32) -> bool {
     let mut at = start as usize;
     while text[at] != b'\t' && text[at] != b'\n' {
@@ -83,7 +83,7 @@ pub const fn count_families(text: &[u8], starts: &[u32]) -> usize {
     count
 }
 
-/// Which lines these are.
+/// Returns the numbers of the lines that are patterns of families.
 pub const fn family_line_numbers<const N: usize>(text: &[u8], starts: &[u32]) -> [u32; N] {
     let mut found = [0u32; N];
     let (mut count, mut line) = (0, 0);
@@ -97,21 +97,21 @@ pub const fn family_line_numbers<const N: usize>(text: &[u8], starts: &[u32]) ->
     found
 }
 
-/// The `index`-th line of a table.
+/// Returns line number `index` of a table.
 pub fn table_row(text: &'static [u8], starts: &[u32], index: usize) -> TableRow {
     let start = starts[index] as usize;
     let end = starts.get(index + 1).map_or(text.len(), |&next| next as usize);
     TableRow(&text[start..end - 1])
 }
 
-/// One line of a table without its newline.
+/// Line of a table without its newline.
 #[derive(Clone, Copy)]
 pub struct TableRow(pub(crate) &'static [u8]);
 
 impl TableRow {
-    /// The `n`-th field, counted from 0; empty when the line has fewer.
+    /// Returns field number `n`, from 0; empty if the line has fewer fields.
     pub fn field(self, n: usize) -> &'static [u8] {
-        // Rows are short: counting by hand is faster than any search.
+        // Rows are short: a manual loop is faster than any search.
         let (mut start, mut left) = (0, n);
         for (at, &byte) in self.0.iter().enumerate() {
             if byte == b'\t' {
@@ -125,13 +125,13 @@ impl TableRow {
         if left == 0 { &self.0[start..] } else { b"" }
     }
 
-    /// The first field.
+    /// Returns the first field.
     pub fn key(self) -> &'static [u8] {
         self.field(0)
     }
 }
 
-/// Orders the first field of the line that begins at `start` and a name, without case.
+/// Compares the first field of the line at `start` with a name, ignoring case.
 pub fn compare_key(text: &[u8], start: u32, name: &[u8]) -> std::cmp::Ordering {
     let key = &text[start as usize..];
     for (at, &byte) in key.iter().enumerate() {
@@ -149,7 +149,7 @@ pub fn compare_key(text: &[u8], start: u32, name: &[u8]) -> std::cmp::Ordering {
     std::cmp::Ordering::Less
 }
 
-/// A field with its escapes resolved.
+/// Returns a field with its escapes resolved.
 pub fn unescape(field: &'static [u8]) -> Cow<'static, [u8]> {
     if memchr::memchr(b'\\', field).is_none() {
         return Cow::Borrowed(field);
@@ -170,8 +170,7 @@ pub fn unescape(field: &'static [u8]) -> Cow<'static, [u8]> {
     Cow::Owned(out)
 }
 
-/// Whether a name is of a family, without case: each `*` of `pattern` stands for at least one character, each `#` for a
-/// number.
+/// True if a name belongs to a family, ignoring case: each `*` of `pattern` matches at least one character, each `#` a number.
 pub fn matches_family_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let Some(star) = memchr::memchr2(b'*', b'#', pattern) else {
         return caseless::eq(pattern, name);

@@ -1,7 +1,7 @@
-//! Enums whose variants have words.
+//! Enums whose variants have names.
 
-/// Defines an enum without data together with the word of each of its variants and the list of all, so that none can be missing in
-/// either: `words! { pub enum Kind.name { One => "one", Two = 2 => "two", } }` makes `Kind::ALL` and `Kind::name`.
+/// Defines an enum without data together with the name of each variant and the list of all variants, so that neither can be
+/// incomplete: `words! { pub enum Kind.name { One => "one", Two = 2 => "two", } }` defines `Kind::ALL` and `Kind::name`.
 #[macro_export]
 macro_rules! words {
     ($(#[$about:meta])* $visible:vis enum $name:ident.$method:ident {
@@ -13,10 +13,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them in their order.
+            /// All variants, in order of definition.
             $visible const ALL: [$name; [$($name::$variant),*].len()] = [$($name::$variant),*];
 
-            /// The word for it.
+            /// Returns the name of the variant.
             $visible fn $method(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
             }

@@ -1,4 +1,4 @@
-//! The whole of the settings from the whole of the configuration.
+//! Conversion of the whole configuration to settings.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -22,28 +22,29 @@ use htc_classad::references;
 use htc_classad::{AttrName, ClassAd, Expr, Value};
 use htc_config::Config;
 
-/// Settings, and what is odd about the configuration they come from.
+/// Settings, and warnings about the configuration they come from.
 #[derive(Clone, Debug)]
 pub struct SettingsWithWarnings {
-    /// What the machine starts with.
+    /// Initial settings of the execution point.
     pub settings: StartdSettings,
-    /// One sentence each.
+    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What is known of CpuBusy by other names.
+/// Attributes derived from CpuBusy.
 const CPU_BUSY_ATTRIBUTES: [&str; 2] = ["CpuBusyTime", "CpuIsBusy"];
 
-/// What STARTD_HEALTH_EXPRS publishes.
+/// Attributes that STARTD_HEALTH_EXPRS publishes.
 const HEALTH_ATTRIBUTES: [&str; 3] = ["HealthExprs", "HealthFactor", "Healthy"];
 
-/// How many dynamic slots of a partitionable one may have a hook keyword of their own (`SLOT1_7_JOB_HOOK_KEYWORD`).
+/// Maximum number of dynamic slots of a partitionable slot that may have their own hook keyword (`SLOT1_7_JOB_HOOK_KEYWORD`).
 const MAX_CHILD_KEYWORDS: u32 = 64;
 
-/// Makes settings of a configuration.
+/// Builds the settings from a configuration.
 ///
 /// # Errors
-/// A knob that no slot can be made with; slots that do not fit, with SLOT_CONFIG_FAILURE_MODE = ABORT.
+/// Fails if a parameter has a value with which no slot can be made, or if slots do not fit with SLOT_CONFIG_FAILURE_MODE =
+/// ABORT.
 pub fn configure(
     config: &Config,
     world: &dyn World,
@@ -94,7 +95,7 @@ pub fn configure(
     Ok(SettingsWithWarnings { settings, warnings: warnings.into_inner() })
 }
 
-/// What is made before the knobs of the daemon itself are read.
+/// Settings that are built before the daemon's own parameters are read.
 struct PartialSettings {
     publishes_cpu_busy: bool,
     slots: Vec<SlotPlan>,
@@ -105,7 +106,7 @@ struct PartialSettings {
     tags: Vec<String>,
 }
 
-/// What was made, and the knobs of the daemon itself.
+/// Completes the settings with the daemon's own parameters.
 fn complete_settings(
     global: &SlotParameters<'_>,
     world: &dyn World,
@@ -160,7 +161,7 @@ fn complete_settings(
     }
 }
 
-/// What the ads of all slots have in common.
+/// Returns the attributes that the ads of all slots have in common.
 fn common_machine_ad(
     global: &SlotParameters<'_>,
     world: &dyn World,
@@ -176,7 +177,7 @@ fn common_machine_ad(
     common.set("MachineResources", resources.collect::<Vec<_>>().join(" "));
     common.update(&totals.published);
     if global.int_if_set("DISK")?.is_some() {
-        // One volume for all slots, wherever EXECUTE lies (MachAttributes).
+        // One volume for all slots, wherever EXECUTE is located (MachAttributes).
         common.set("DetectedDisk", totals.amounts.disk);
         common.set("ExecuteVolume", "<from-config>");
     }
@@ -200,7 +201,7 @@ fn power_settings(
     }
 }
 
-/// True if a policy reads CpuBusyTime or CpuIsBusy, which 25.14 does not publish.
+/// True if a policy refers to CpuBusyTime or CpuIsBusy, which 25.14 does not publish.
 fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
     let is_busy =
         |name: &AttrName| CPU_BUSY_ATTRIBUTES.iter().any(|busy| name.to_string().eq_ignore_ascii_case(busy));
@@ -210,7 +211,7 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
             .iter()
             .any(|(_, expr)| references::mentioned_attributes(expr).iter().any(&is_busy))
     };
-    // A latch publishes CpuBusyTime itself: when CpuBusy changed last.
+    // A latch publishes CpuBusyTime itself: the time of the last change of CpuBusy.
     let is_latched =
         global.words("STARTD_LATCH_EXPRS").iter().any(|name| name.eq_ignore_ascii_case("CpuBusy"));
     if is_latched || !slots.iter().any(reads) {
@@ -227,7 +228,7 @@ fn reads_cpu_busy(global: &SlotParameters<'_>, slots: &[SlotPlan]) -> bool {
     publishes
 }
 
-/// The volumes that disk is shared out of: one that DISK names, or those of the execute directories.
+/// Returns the volumes whose disk space is divided: the one that DISK sets, or those of the execute directories.
 fn slot_volumes(
     global: &SlotParameters<'_>,
     around: &HostMeasurements,
@@ -244,7 +245,7 @@ fn slot_volumes(
     let own = around.slot_volumes.iter().map(|(number, volume)| {
         let missing = volume.execute_problem.clone();
         let volume = match is_given || volume.id == shared.id {
-            // What is free of a volume is read once.
+            // The free space of a volume is counted once.
             true => Volume { execute_problem: missing, ..shared.clone() },
             false => Volume { free: (volume.free - reserved).max(0), ..volume.clone() },
         };
@@ -253,7 +254,7 @@ fn slot_volumes(
     SlotVolumes { slot_volumes: own.collect(), shared }
 }
 
-/// The knobs, or else the attributes of these names (`DaemonCore::evalExpr`).
+/// Returns the parameters, or else the attributes of these names (`DaemonCore::evalExpr`).
 fn daemon_shutdown_expressions(global: &SlotParameters<'_>) -> DaemonShutdownExpressions {
     DaemonShutdownExpressions {
         graceful: global.expr_or_warn("DAEMON_SHUTDOWN").or_else(|| global.expr_or_warn("DaemonShutdown")),
@@ -263,7 +264,7 @@ fn daemon_shutdown_expressions(global: &SlotParameters<'_>) -> DaemonShutdownExp
     }
 }
 
-/// When docker is asked for its images; a number below 0 means at each update (`compute_for_update`).
+/// Returns when docker is asked for its image sizes; a negative number means at each update (`compute_for_update`).
 fn image_cache_settings(global: &SlotParameters<'_>) -> ImageCacheSettings {
     let update = global.int("UPDATE_INTERVAL", 300).max(1);
     let seconds = match global.int("DOCKER_CACHE_ADVERTISE_INTERVAL", 1200) {
@@ -274,7 +275,8 @@ fn image_cache_settings(global: &SlotParameters<'_>) -> ImageCacheSettings {
     ImageCacheSettings { docker: global.string("DOCKER").unwrap_or_default().into(), interval }
 }
 
-/// Name of the startd (`build_valid_daemon_name`): one without `@` that is not this host's gets the host behind it.
+/// Returns the name of the startd (`build_valid_daemon_name`): the host is appended to a name without `@` that is not this
+/// host's.
 fn daemon_name(name: Option<String>, full_host: String, host: &str) -> String {
     match name {
         Some(name) if name.contains('@') => name,
@@ -285,14 +287,14 @@ fn daemon_name(name: Option<String>, full_host: String, host: &str) -> String {
     }
 }
 
-/// ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`).
+/// Returns the settings of ENABLE_BACKFILL and BACKFILL_SYSTEM (`ResMgr::backfillMgrConfig`).
 fn backfill_settings(global: &SlotParameters<'_>) -> Option<BackfillSettings> {
     if !global.boolean("ENABLE_BACKFILL", false) {
         return None;
     }
     match global.string("BACKFILL_SYSTEM") {
         Some(system) if system.eq_ignore_ascii_case("BOINC") => {
-            // `BOINC_BackfillMgr::reconfig`.
+            // Parameters required by `BOINC_BackfillMgr::reconfig`.
             let needed = [["Executable", "Cmd"], ["InitialDir", "Iwd"], ["Universe", "JobUniverse"]];
             let is_missing =
                 |names: &&[&str; 2]| names.iter().all(|name| global.text(&format!("BOINC_{name}")).is_none());
@@ -317,7 +319,7 @@ fn backfill_settings(global: &SlotParameters<'_>) -> Option<BackfillSettings> {
     }
 }
 
-/// What all slots are made with.
+/// Common inputs for building all slots.
 struct SlotPlanBuilder<'a> {
     config: &'a Config,
     world: &'a dyn World,
@@ -425,7 +427,7 @@ impl SlotPlanBuilder<'_> {
     }
 }
 
-/// Of a partitionable slot's children: the hooks of those that have a keyword of their own, and those of all others.
+/// Returns the hooks of a partitionable slot's dynamic slots: of those with their own keyword, and of all others.
 fn child_hook_paths(
     knobs: &SlotParameters<'_>,
     id: &str,
@@ -441,7 +443,7 @@ fn child_hook_paths(
     (own, hooks_of(&format!("{id}_{}", MAX_CHILD_KEYWORDS + 1)))
 }
 
-/// What kind of slot it is.
+/// Publishes the kind of the slot.
 fn publish_slot_kind(laid_out: &SlotAllocation, (number, kind): (u32, SlotKind), ad: &mut ClassAd) {
     ad.set("SlotID", i64::from(number));
     ad.set("SlotTypeID", i64::from(laid_out.type_id));

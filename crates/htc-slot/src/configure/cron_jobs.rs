@@ -1,4 +1,4 @@
-//! STARTD_CRON_JOBLIST and what belongs to each of its jobs (`cron_job_mgr.cpp`, `cron_job_params.cpp`).
+//! STARTD_CRON_JOBLIST and the parameters of each job (`cron_job_mgr.cpp`, `cron_job_params.cpp`).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_hook::cron_job::{CronJob, CronManager};
 
-/// The jobs of a manager; one that cannot be used is skipped with a warning.
+/// Reads the jobs of a manager; invalid ones are skipped with a warning.
 fn read_usable_jobs(manager: CronManager, global: &SlotParameters<'_>) -> Vec<CronJob> {
     let view = global.view();
     let mut jobs = Vec::new();
@@ -26,7 +26,7 @@ fn read_usable_jobs(manager: CronManager, global: &SlotParameters<'_>) -> Vec<Cr
     jobs
 }
 
-/// The benchmarks. One whose program is not there is left out: Mips and KFlops stay undefined then.
+/// Reads the benchmarks. One whose program is missing is skipped, and Mips or KFlops stay undefined.
 pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) -> BenchmarkSettings {
     let manager = CronManager::Benchmarks;
     let mut jobs = read_usable_jobs(manager, global);
@@ -46,7 +46,7 @@ pub(super) fn read_benchmarks(global: &SlotParameters<'_>, world: &dyn World) ->
     BenchmarkSettings { jobs, max_load: manager.max_load(global.view()) }
 }
 
-/// Reads the jobs. `daemon_ad` is what CONDITION sees.
+/// Reads the cron jobs. CONDITION is evaluated in `daemon_ad`.
 pub(super) fn read_cron_jobs(global: &SlotParameters<'_>, daemon_ad: ClassAd) -> CronSettings {
     let manager = CronManager::Startd;
     let jobs = read_usable_jobs(manager, global);

@@ -1,4 +1,4 @@
-//! The hooks of a slot: its keyword and the paths that pass the checks (`Resource::getHookKeyword`, `StartdHookMgr::getHookPath`).
+//! Hooks of a slot: its keyword, and the paths that pass the checks (`Resource::getHookKeyword`, `StartdHookMgr::getHookPath`).
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ impl htc_hook::ParameterSource for SlotParameters<'_> {
     }
 }
 
-/// The same knobs with relative paths below LOG, where the daemon works: it is there that hooks are looked for.
+/// Parameters with relative paths resolved against LOG, the daemon's working directory.
 struct LogRelativeParameters<'a> {
     knobs: &'a SlotParameters<'a>,
     log: BString,
@@ -39,7 +39,8 @@ impl htc_hook::ParameterSource for LogRelativeParameters<'_> {
     }
 }
 
-/// The hooks of the slot called `id`; a dynamic slot may use the keyword of its `parent`, of which all is told then that is to be told.
+/// Returns the hooks of the slot `id`; a dynamic slot may use the keyword of its `parent`, in which case warnings are only
+/// reported for the parent.
 pub(super) fn slot_hook_paths(
     knobs: &SlotParameters<'_>,
     world: &dyn World,
@@ -50,7 +51,7 @@ pub(super) fn slot_hook_paths(
     let in_log = LogRelativeParameters { knobs, log: knobs.text("LOG").unwrap_or_default() };
     let path = |hook: HookType| -> Result<Option<PathBuf>, String> {
         match path_check::configured_path(world, &in_log, &keyword, hook) {
-            // Executed in LOG as it is written.
+            // Executed with the path as configured; the daemon's working directory is LOG.
             Ok(found) => {
                 let written = found.and_then(|_| knobs.text(&hook.path_parameter(&keyword).to_str_lossy()));
                 Ok(written.map(|path| path.to_path_lossy().into_owned()))

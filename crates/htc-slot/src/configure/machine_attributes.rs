@@ -1,4 +1,4 @@
-//! What is known of the machine, as attributes that are the same in all slots (`MachAttributes::publish_static`).
+//! Attributes of the machine that are the same in all slot ads (`MachAttributes::publish_static`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,39 +11,39 @@ use crate::sleep_state::SleepSupport;
 use htc_base::world::{NetworkAdapter, World};
 use htc_classad::ClassAd;
 
-/// What the runner measured before the slots are made.
+/// Measurements of the host, made before the slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostMeasurements {
-    /// The execution point's address as it stands in ads and claim ids.
+    /// The execution point's address in ads and claim ids.
     pub address: String,
-    /// The network adapter behind it, where there is one.
+    /// Network adapter of that address, or `None`.
     pub adapter: Option<NetworkAdapter>,
-    /// Why EXECUTE cannot be used, if it cannot: the SlotBrokenReason of all slots.
+    /// Why EXECUTE cannot be used, or `None`: the SlotBrokenReason of all slots.
     pub execute_problem: Option<String>,
     /// Free space of the file system of EXECUTE in KiB.
     pub disk_free: i64,
-    /// Its whole size in KiB.
+    /// Total size of that file system in KiB.
     pub disk_total: i64,
-    /// What names that file system: its device number.
+    /// Identifier of that file system: its device number.
     pub volume: String,
-    /// The file systems of `SLOT<N>_EXECUTE`, by the number of the slot.
+    /// File systems of `SLOT<N>_EXECUTE`, by slot number.
     pub slot_volumes: BTreeMap<u32, Volume>,
-    /// Whether it stands on a disk that turns; nothing when that cannot be told.
+    /// True if it is on a rotating disk, or `None` if unknown.
     pub rotational: Option<bool>,
-    /// Free swap space and memory together in KiB.
+    /// Free swap space and memory together, in KiB.
     pub virtual_memory: i64,
-    /// What a starter that the administrator named reports of itself (`STARTER -classad`), empty if that was nothing that
-    /// can be read; `None` for our own starter.
+    /// Ad printed by a starter that the administrator configured (`STARTER -classad`), empty if it was not valid; `None` for
+    /// our own starter.
     pub starter_ad: Option<ClassAd>,
-    /// What our own starter found out about the container runtimes of the machine.
+    /// Attributes of the machine's container runtimes, detected by our own starter.
     pub container_runtimes: ClassAd,
-    /// What stands for the answer of the program that looks for GPUs; `None` to ask it.
+    /// Output to use instead of running the GPU discovery program, or `None` to run it.
     pub gpu_discovery_output: Option<String>,
-    /// How the machine can sleep.
+    /// Supported sleep states and methods.
     pub sleep_support: SleepSupport,
 }
 
-/// What wakes a machine, by the kernel's bits (`NetworkAdapterBase::getWolString`).
+/// Wake-on-LAN flags of the kernel (`NetworkAdapterBase::getWolString`).
 const WAKE_FLAG_NAMES: [(u32, &str); 7] = [
     (1 << 0, "Physical Packet"),
     (1 << 1, "UniCast Packet"),
@@ -54,7 +54,7 @@ const WAKE_FLAG_NAMES: [(u32, &str); 7] = [
     (1 << 6, "Secure Magic Packet"),
 ];
 
-/// What is said of waking (`NetworkAdapterBase::publish`).
+/// Publishes the wake-on-LAN attributes (`NetworkAdapterBase::publish`).
 fn publish_wake_on_lan(adapter: &NetworkAdapter, ad: &mut ClassAd) {
     let words = |bits: u32| {
         let known: Vec<&str> =
@@ -68,7 +68,7 @@ fn publish_wake_on_lan(adapter: &NetworkAdapter, ad: &mut ClassAd) {
     ad.set("WakeOnLanEnabledFlags", words(adapter.enabled_wake_flags));
 }
 
-/// What our own starter can do, in the words of `condor_starter -classad` (recording s30a).
+/// Abilities of our own starter, with the names that `condor_starter -classad` uses.
 const OWN_STARTER_ABILITIES: [&str; 13] = [
     "HasTDP",
     "HasOsUser",
@@ -85,17 +85,17 @@ const OWN_STARTER_ABILITIES: [&str; 13] = [
     "HasFileTransferPluginMethods",
 ];
 
-/// Flags of processors that are published, sorted.
+/// Processor flags that are published, sorted.
 const PUBLISHED_CPU_FLAGS: [&str; 8] =
     ["avx", "avx2", "avx512_vnni", "avx512dq", "avx512f", "sse4_1", "sse4_2", "ssse3"];
-/// What a processor of each level can do (`cpuflags_to_microarch_string`), best level first.
+/// Flags required for each microarchitecture level (`cpuflags_to_microarch_string`), highest level first.
 const MICROARCHITECTURE_LEVELS: [(&str, &[&str]); 3] = [
     ("x86_64-v4", &["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"]),
     ("x86_64-v3", &["abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"]),
     ("x86_64-v2", &["cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"]),
 ];
 
-/// Puts them into `ad`.
+/// Publishes the machine attributes in `ad`.
 pub(super) fn publish_machine_attributes(
     knobs: &SlotParameters<'_>,
     world: &dyn World,
@@ -114,7 +114,7 @@ pub(super) fn publish_machine_attributes(
     ] {
         ad.set(name, value);
     }
-    // As NetworkAdapterBase and DaemonCore publish them.
+    // As published by NetworkAdapterBase and DaemonCore.
     if let Some(adapter) = &around.adapter {
         ad.set("HardwareAddress", adapter.hardware_address.as_str());
         ad.set("SubnetMask", adapter.subnet_mask.as_str());
@@ -190,7 +190,7 @@ fn publish_operating_system(knobs: &SlotParameters<'_>, ad: &mut ClassAd) {
     }
 }
 
-/// The first processor of `/proc/cpuinfo` speaks for all.
+/// Publishes the attributes of the first processor in `/proc/cpuinfo`.
 fn publish_processor(text: &str, ad: &mut ClassAd) {
     let field = |wanted: &str| {
         text.lines().find_map(|line| {
@@ -239,7 +239,7 @@ fn publish_own_starter_abilities(runtimes: &ClassAd, ad: &mut ClassAd) {
     ad.set("StarterAbilityList", names.join(","));
 }
 
-/// What another starter says of itself, as `Starter::publish` takes it.
+/// Publishes the abilities that another starter reports, as `Starter::publish` does.
 fn publish_other_starter_abilities(said: &ClassAd, ad: &mut ClassAd) {
     if said.is_empty() {
         return;
@@ -258,7 +258,7 @@ fn publish_other_starter_abilities(said: &ClassAd, ad: &mut ClassAd) {
     ad.set("StarterAbilityList", names.join(","));
 }
 
-/// Attributes of a command socket and of sleeping, which stand in every slot ad of a real execution point.
+/// Publishes attributes of wake-on-LAN and hibernation, which every slot ad of a real execution point has.
 pub(super) fn publish_awake_attributes(adapter: Option<&NetworkAdapter>, ad: &mut ClassAd) {
     ad.set("HibernationLevel", 0i64);
     ad.set("HibernationState", "NONE");

@@ -17,15 +17,15 @@ use htc_base::world::{ExternalCommand, World};
 use htc_classad::{ClassAd, Context, Value};
 use htc_config::evaluate::to_real;
 
-/// How long the program of an inventory may take.
+/// Time-out of an inventory program.
 const INVENTORY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Names that custom resources cannot have.
+/// Names that are not valid for custom resources.
 const RESERVED_TAGS: [&str; 7] = ["cpu", "cpus", "disk", "swap", "mem", "memory", "ram"];
 
-/// What the machine has, and what of it is off line.
+/// Total resources of the machine, and which of them are offline.
 pub(super) struct MachineTotals {
-    /// All there is to be shared out.
+    /// Resources to divide among the slots.
     pub amounts: ResourceAmounts,
     /// Detected<Tag>, Total<Tag> and Offline<Tag> of all resources.
     pub published: ClassAd,
@@ -70,7 +70,7 @@ pub(super) fn read_totals(
         && !names.iter().any(|name| name.eq_ignore_ascii_case("MACHINE_RESOURCE_GPUS"))
         && detects_gpus(knobs)
     {
-        // They were looked for, though MACHINE_RESOURCE_NAMES does not want them.
+        // GPUs were detected, although MACHINE_RESOURCE_NAMES does not list them.
         published.set("DetectedGPUs", 0i64);
     }
     Ok(MachineTotals {
@@ -87,7 +87,7 @@ pub(super) fn read_totals(
     })
 }
 
-/// Ids of devices that OFFLINE_MACHINE_RESOURCE_<Tag> names, by tag.
+/// Returns the ids of devices that OFFLINE_MACHINE_RESOURCE_<Tag> names, by tag.
 pub(super) fn read_offline_devices(
     knobs: &SlotParameters<'_>,
     machine: &ResourceAmounts,
@@ -98,7 +98,8 @@ pub(super) fn read_offline_devices(
         .collect()
 }
 
-/// The tags of custom resources, in caseless order, GPUs among them where they are looked for (`init_machine_resources`).
+/// Returns the tags of custom resources in case-insensitive order, including GPUs if they are detected
+/// (`init_machine_resources`).
 fn custom_resource_tags(
     knobs: &SlotParameters<'_>,
     names: &[String],
@@ -140,7 +141,7 @@ fn custom_resource_tags(
     Ok(tags)
 }
 
-/// Whether STARTD_DETECT_GPUS asks for GPUs to be looked for: it holds the arguments of the program that does.
+/// True if STARTD_DETECT_GPUS enables the detection of GPUs: its value is the arguments of the discovery program.
 fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
     let Some(arguments) = knobs.string("STARTD_DETECT_GPUS") else { return false };
     let is = |word: &str| arguments.eq_ignore_ascii_case(word);
@@ -154,7 +155,7 @@ fn detects_gpus(knobs: &SlotParameters<'_>) -> bool {
     !is("false") && !is("0")
 }
 
-/// One custom resource: a number, an expression that gives one, a list of ids, or an ad with more about it.
+/// Reads one custom resource: a number, an expression that evaluates to one, a list of ids, or an ad with properties.
 fn read_custom_resource(
     knobs: &SlotParameters<'_>,
     tag: &str,
@@ -179,19 +180,19 @@ fn read_custom_resource(
     Ok(build_custom_resource(knobs, tag, found, published))
 }
 
-/// What was found of a resource.
+/// Configured or detected amount of a resource.
 #[derive(Default)]
 struct DetectedResource {
     quantity: f64,
     ids: Vec<String>,
-    /// How many are off line, where they have no names.
+    /// Number of offline devices, if they have no ids.
     offline: f64,
-    /// Which are off line.
+    /// Ids of offline devices.
     offline_ids: Vec<String>,
     properties: BTreeMap<String, ClassAd>,
-    /// What an inventory says besides, for all slots.
+    /// Additional attributes from an inventory, for all slots.
     ad: Option<ClassAd>,
-    /// Whether properties came as ads, and the resource may be shared.
+    /// True if properties came as ads, and the resource may be shared.
     shared: bool,
 }
 
@@ -204,13 +205,13 @@ fn resource_from_text(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Dete
     DetectedResource { quantity: quantity.max(0.0), ids, offline, offline_ids, ..DetectedResource::default() }
 }
 
-/// OFFLINE_MACHINE_RESOURCE_<Tag>.
+/// Reads OFFLINE_MACHINE_RESOURCE_<Tag>.
 fn read_offline(knobs: &SlotParameters<'_>, tag: &str) -> (f64, Vec<String>) {
     let text = knobs.string(&format!("OFFLINE_MACHINE_RESOURCE_{tag}"));
     text.map_or_else(Default::default, |text| parse_number_or_ids(&text, knobs.world()))
 }
 
-/// Reads a number in any spelling that `strtod` knows, an expression that gives a number or a truth value, or ids
+/// Parses a number in any form that `strtod` accepts, an expression that evaluates to a number or boolean, or ids
 /// (`parse_user_resource_config`).
 fn parse_number_or_ids(text: &str, world: &dyn World) -> (f64, Vec<String>) {
     match to_real(text.as_bytes(), world).filter(|number| number.is_finite()) {
@@ -227,7 +228,7 @@ fn split_ids(text: &str) -> Vec<String> {
     text.split(separator).filter(|id| !id.is_empty()).map(str::to_owned).collect()
 }
 
-/// `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
+/// Parses `Detected<Tag>`, `Offline<Tag>` and property ads (`init_machine_resource_from_ad`).
 fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> DetectedResource {
     let world = knobs.world();
     let mut found = DetectedResource::default();
@@ -260,10 +261,10 @@ fn resource_from_ad(knobs: &SlotParameters<'_>, text: &str, tag: &str) -> Detect
     found
 }
 
-/// What the inventory of a resource prints.
+/// Output of a resource's inventory.
 struct InventoryOutput {
     text: String,
-    /// The knob, the program and how that ended; none where something stands for it.
+    /// The parameter, the program and its exit status, or `None` if the output was given.
     program_run: Option<(String, BString, Exit)>,
 }
 
@@ -272,7 +273,7 @@ impl InventoryOutput {
         InventoryOutput { text, program_run: None }
     }
 
-    /// Says in a line that a program has failed, or that it has found nothing though somebody has it look.
+    /// Warns if a program failed, or if it found nothing although it is configured explicitly.
     fn warn_if_unsuccessful(&self, knobs: &SlotParameters<'_>, tag: &str, found: &DetectedResource) {
         let Some((knob, program, exit)) = &self.program_run else { return };
         let failed = *exit != Exit::Code(0);
@@ -295,7 +296,7 @@ fn is_gpus(tag: &str) -> bool {
     tag.eq_ignore_ascii_case("GPUs")
 }
 
-/// What the inventory of a resource prints: its program, or what stands for it; `None` where it has none.
+/// Returns the output of a resource's inventory program, or the output given instead; `None` if there is no inventory.
 fn run_inventory(
     knobs: &SlotParameters<'_>,
     tag: &str,
@@ -328,7 +329,7 @@ fn run_inventory(
         ErrorKind::TimedOut => format!("'{program}' does not end, which a startd waits for, and was killed"),
         _ => format!("'{program}' cannot be run: {error}"),
     };
-    // A machine without the pool's own program has no cards to be found; 25.14 does not start there.
+    // A machine without HTCondor's discovery program has no GPUs to detect; 25.14 would not start there.
     if is_gpus && program.ends_with(b"/condor_gpu_discovery") {
         if error.kind() != ErrorKind::NotFound || knobs.is_set(&knob) {
             knobs.warn(format!(
@@ -341,7 +342,7 @@ fn run_inventory(
     Err(knobs.parameter_error(&knob, format!("{why}; {way}")))
 }
 
-/// The command line that looks for GPUs where the configuration does not define them.
+/// Returns the command line that detects GPUs, if the configuration does not define them.
 fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
     let arguments = knobs.text("STARTD_DETECT_GPUS")?;
     let mut line = knobs.text("LIBEXEC").unwrap_or_default();
@@ -350,7 +351,7 @@ fn gpu_discovery_command(knobs: &SlotParameters<'_>) -> Option<BString> {
     Some(line)
 }
 
-/// Takes off what is off line, and publishes the numbers of the machine.
+/// Subtracts the offline devices, and publishes the machine's totals.
 fn build_custom_resource(
     knobs: &SlotParameters<'_>,
     tag: &str,
@@ -363,7 +364,7 @@ fn build_custom_resource(
     if ids.is_empty() {
         quantity -= offline;
     } else if offline_ids.is_empty() && !as_reference {
-        // A number does nothing in 25.14 where there are ids.
+        // 25.14 ignores a number if there are ids.
         let keep = ids.len().saturating_sub(offline.max(0.0) as usize);
         off.extend(ids.iter().skip(keep).cloned());
     }

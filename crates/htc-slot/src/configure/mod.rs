@@ -1,5 +1,5 @@
-//! Makes the machine's `Settings` from a configuration and what was measured: how many slots, what each has and
-//! publishes, its policy and its hooks.
+//! Construction of the settings from a configuration and the measurements of the host: the slots, their resources, attributes,
+//! policy and hooks.
 
 mod build_settings;
 mod cron_jobs;

@@ -1,4 +1,4 @@
-//! Reading knobs with their warnings and errors collected in one place.
+//! Access to parameters, with warnings and errors collected in one place.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -9,28 +9,27 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::{Dialect, Expr};
 use htc_config::{ConfigView, Setting, ValueError};
 
-/// Why no slots can be made of a configuration.
+/// Reason why no slots can be made from a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigureError {
-    /// The value of a knob is of no use.
+    /// The value of a parameter is not valid.
     #[error("{name}: {problem}")]
     Parameter {
-        /// The knob as looked up.
+        /// Name of the parameter as looked up.
         name: String,
-        /// What is wrong, and what would be right.
+        /// Error, and what would be valid.
         problem: String,
-        /// File and line where it was set, or how else it came to be; the line with a caret where there is a place to
-        /// point at.
+        /// File and line where it was set, or its other origin, or `None`.
         origin: Option<String>,
-        /// The value with a caret below the place, where there is one.
+        /// The value with a caret below the error, or `None`.
         excerpt: Option<String>,
     },
-    /// The machine cannot be shared out as the slot types ask for.
+    /// The machine cannot be divided as the slot types require.
     #[error("{0}")]
     Layout(String),
 }
 
-/// A view on the configuration for one slot, or for all.
+/// View of the configuration for one slot, or for all.
 pub(super) struct SlotParameters<'a> {
     view: ConfigView<'a>,
     warnings: &'a RefCell<Vec<String>>,
@@ -42,27 +41,28 @@ impl<'a> SlotParameters<'a> {
         SlotParameters { view, warnings, quirks }
     }
 
-    /// The values themselves.
+    /// Returns the underlying view.
     pub(super) fn view(&self) -> &ConfigView<'a> {
         &self.view
     }
 
-    /// Which behaviour is wanted where 25.14 and its manual differ.
+    /// Returns the behaviour to use where 25.14 and its manual differ.
     pub(super) fn quirks(&self) -> QuirkMode {
         self.quirks
     }
 
-    /// Whether 25.14's own behaviour is wanted.
+    /// True if 25.14's own behaviour is to be used.
     pub(super) fn reproduces(&self, quirk: Quirk) -> bool {
         self.quirks.reproduces(quirk)
     }
 
-    /// What the configuration is evaluated in.
+    /// Returns the world in which the configuration is evaluated.
     pub(super) fn world(&self) -> &'a dyn htc_base::world::World {
         self.view.world()
     }
 
-    /// How values are read that are expressions: a backslash in a string stands for itself, as in long ads (`ParseClassAdRvalExpr`).
+    /// Returns the dialect of values that are expressions: a backslash in a string is literal, as in long ads
+    /// (`ParseClassAdRvalExpr`).
     pub(super) fn dialect(&self) -> Dialect {
         Dialect::of_world(self.world()).old()
     }
@@ -75,12 +75,12 @@ impl<'a> SlotParameters<'a> {
         }
     }
 
-    /// The expanded value; an empty one counts as not defined.
+    /// Returns the expanded value; an empty one counts as not defined.
     pub(super) fn text(&self, name: &str) -> Option<BString> {
         self.text_or_empty(name).filter(|text| !text.is_empty())
     }
 
-    /// The expanded value; an empty one is `Some`.
+    /// Returns the expanded value; an empty one is `Some`.
     pub(super) fn text_or_empty(&self, name: &str) -> Option<BString> {
         match self.view.string(name) {
             Ok(Some(setting)) => Some(BString::from(setting.value.trim())),
@@ -96,12 +96,12 @@ impl<'a> SlotParameters<'a> {
         self.text(name).map(|text| BStr::new(&text).to_string())
     }
 
-    /// Whether somebody has set a knob: it has not its default.
+    /// True if the parameter is set, and not only by its default.
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.view.string(name).ok().flatten().is_some_and(|setting| setting.origin.source != "<Default>")
     }
 
-    /// Where the value of a knob was set.
+    /// Returns where the parameter was set.
     pub(super) fn origin(&self, name: &str) -> Option<String> {
         self.view.string(name).ok().flatten().map(|setting| setting.origin.to_string())
     }
@@ -122,7 +122,7 @@ impl<'a> SlotParameters<'a> {
         }
     }
 
-    /// A number that is 0 or more.
+    /// Returns a number, replacing a negative one by 0 with a warning.
     pub(super) fn non_negative_int(&self, name: &str, default: u32) -> u64 {
         let number = self.int(name, default.into());
         u64::try_from(number).unwrap_or_else(|_| {
@@ -131,7 +131,7 @@ impl<'a> SlotParameters<'a> {
         })
     }
 
-    /// The number a knob is set to; nothing when it is not defined.
+    /// Returns the number of a parameter, or `None` if it is not defined.
     pub(super) fn int_if_set(&self, name: &str) -> Result<Option<i64>, ConfigureError> {
         match self.view.int(name) {
             Ok(setting) => Ok(setting.map(|setting| setting.value)),
@@ -143,14 +143,14 @@ impl<'a> SlotParameters<'a> {
         self.value_or_default(self.view.boolean(name), default)
     }
 
-    /// The words of a list: blanks and commas separate.
+    /// Returns the words of a list, separated by blanks and commas.
     pub(super) fn words(&self, name: &str) -> Vec<String> {
         let text = self.string(name).unwrap_or_default();
         let separator = |c: char| c == ',' || c.is_ascii_whitespace();
         text.split(separator).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
-    /// A knob as an expression. One that does not parse counts as not defined, with a warning.
+    /// Returns a parameter as an expression. One that does not parse counts as not defined, with a warning.
     pub(super) fn expr_or_warn(&self, name: &str) -> Option<Expr> {
         self.parse_expr(name).unwrap_or_else(|error| {
             self.warn(format!("{error}; the knob is ignored"));
@@ -158,7 +158,7 @@ impl<'a> SlotParameters<'a> {
         })
     }
 
-    /// A knob as an expression that must parse.
+    /// Returns a parameter as an expression, which must parse.
     pub(super) fn parse_expr(&self, name: &str) -> Result<Option<Expr>, ConfigureError> {
         let Some(text) = self.text(name) else { return Ok(None) };
         match Expr::parse_with(&text, self.dialect()) {
@@ -172,7 +172,7 @@ impl<'a> SlotParameters<'a> {
         }
     }
 
-    /// An error about a knob, with the place it was set at.
+    /// Returns an error about a parameter, with its origin.
     pub(super) fn parameter_error(&self, name: &str, problem: impl Into<String>) -> ConfigureError {
         ConfigureError::Parameter {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! How many slots of which type (`slot_builder.cpp` initTypes, countTypes).
+//! Number of slots of each type (`slot_builder.cpp` initTypes, countTypes).
 
 use std::cell::RefCell;
 
@@ -12,17 +12,17 @@ use crate::slot_type_shares::SlotTypeShares;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_config::ConfigView;
 
-/// A slot as it was laid out, with what its type says of it.
+/// Allocated slot, with settings of its type.
 pub(super) struct PlannedSlot {
     pub allocation: SlotAllocation,
     pub kind: SlotKind,
-    /// What its name begins with.
+    /// Prefix of its name.
     pub name_prefix: String,
-    /// The disk that all slots of its volume have together, in KiB.
+    /// Disk space that all slots of its volume have together, in KiB.
     pub provisioned_disk: i64,
 }
 
-/// Lays the slots out on a machine that has `machine`, with the directories for jobs on these volumes.
+/// Plans the slots of a machine with the resources `machine` and these volumes for scratch directories.
 pub(super) fn plan_slots(
     knobs: &SlotParameters<'_>,
     machine: &ResourceAmounts,
@@ -33,7 +33,7 @@ pub(super) fn plan_slots(
     if let (Some(reason), SlotConfigFailureMode::Abort) = (&volumes.shared.execute_problem, mode) {
         return Err(ConfigureError::Layout(reason.to_owned()));
     }
-    // 25.14 makes nothing of a machine that has less than nothing.
+    // 25.14 makes no slots on a machine with negative resources or without a processor.
     if machine.cpus < 1.0 || machine.custom.iter().any(|custom| custom.quantity < 0.0) {
         types.clear();
     }
@@ -78,7 +78,7 @@ pub(super) fn plan_slots(
         .collect())
 }
 
-/// The types of slots that there are to be, and how many of each.
+/// Reads the slot types and the number of slots of each.
 fn read_slot_types(
     knobs: &SlotParameters<'_>,
     machine: &ResourceAmounts,
@@ -114,7 +114,7 @@ fn read_slot_types(
     Ok(types)
 }
 
-/// The types of which there are to be slots, and how many of each; type 0 where none is named.
+/// Reads the number of slots of each type; type 0 if no type is used.
 fn read_slot_counts(knobs: &SlotParameters<'_>, cpus: i64) -> Result<Vec<(u32, u32)>, ConfigureError> {
     let types = clamp_with_warning(knobs, "MAX_SLOT_TYPES", knobs.int("MAX_SLOT_TYPES", 10), MAX_SLOT_TYPES);
     let named = (1..=types).map(|id| (id, knobs.int(&format!("NUM_SLOTS_TYPE_{id}"), 0)));
@@ -135,11 +135,11 @@ fn read_slot_counts(knobs: &SlotParameters<'_>, cpus: i64) -> Result<Vec<(u32, u
     Ok(counted.collect())
 }
 
-/// More types and more slots of one than any machine has are a slip of the finger.
+/// Upper limits against typing errors; no machine has more slot types, or more slots of one type.
 const MAX_SLOT_TYPES: u32 = 10_000;
 const MAX_SLOTS: u32 = 100_000;
 
-/// What a knob asks for, but no more than so many, which is said.
+/// Returns the value of a parameter, reduced to `limit` with a warning.
 fn clamp_with_warning(knobs: &SlotParameters<'_>, knob: &str, asked: i64, limit: u32) -> u32 {
     let asked = asked.max(0);
     if asked > i64::from(limit) {
@@ -148,19 +148,19 @@ fn clamp_with_warning(knobs: &SlotParameters<'_>, knob: &str, asked: i64, limit:
     u32::try_from(asked).unwrap_or(limit).min(limit)
 }
 
-/// The slots that a configuration asks for.
+/// Slots that a configuration requests.
 #[derive(Debug)]
 pub struct RequestedSlots {
-    /// Of each type its number, how many of it, and what their names begin with.
+    /// For each type its number, the count of its slots, and the prefix of their names.
     pub types: Vec<(u32, u32, String)>,
-    /// What is wrong with what is asked for.
+    /// Warnings about the requested slots.
     pub warnings: Vec<String>,
 }
 
-/// The slots that a configuration asks for on a machine with so many processors.
+/// Returns the slots that a configuration requests on a machine with `cpus` processors.
 ///
 /// # Errors
-/// NUM_SLOTS is no number, with which no startd starts.
+/// Fails if NUM_SLOTS is not a number, with which no startd starts.
 pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots, ConfigureError> {
     let warnings = RefCell::default();
     let knobs = SlotParameters::new(view, &warnings, QuirkMode::Manual);
@@ -169,7 +169,7 @@ pub fn requested_slots(view: ConfigView<'_>, cpus: i64) -> Result<RequestedSlots
     Ok(RequestedSlots { types, warnings: warnings.into_inner() })
 }
 
-/// What the names of slots of a type begin with.
+/// Returns the prefix of the names of a type's slots.
 fn slot_name_prefix(knobs: &SlotParameters<'_>, id: u32) -> String {
     let prefix = knobs.string(&format!("SLOT_TYPE_{id}_NAME_PREFIX"));
     prefix.or_else(|| knobs.string("STARTD_RESOURCE_PREFIX")).unwrap_or_else(|| "slot".into())
@@ -180,7 +180,7 @@ fn is_partitionable(knobs: &SlotParameters<'_>, id: u32) -> bool {
     if id != 0 || knobs.text(&knob).is_some() || !knobs.is_set("NUM_SLOTS") {
         return knobs.boolean(&knob, id == 0);
     }
-    // By the manual NUM_SLOTS is how to have static slots in any version.
+    // According to the manual, NUM_SLOTS makes static slots in every version.
     let quirk = Quirk::NumSlotsPartitionable;
     let is_reference = knobs.reproduces(quirk);
     if !is_reference {
@@ -192,7 +192,7 @@ fn is_partitionable(knobs: &SlotParameters<'_>, id: u32) -> bool {
     is_reference
 }
 
-/// Whether slots of a type are of the second copy of the machine.
+/// True if slots of a type are allocated from the second copy of the machine.
 fn is_backfill(knobs: &SlotParameters<'_>, id: u32) -> bool {
     knobs.boolean(&format!("SLOT_TYPE_{id}_BACKFILL"), false)
 }

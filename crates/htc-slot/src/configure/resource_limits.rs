@@ -8,7 +8,7 @@ const CPUS_AND_MEMORY_LIMITS: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cp
      MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory && \
      MY.Disk > 0";
 
-/// The older form, by STARTD_JOB_HAS_REQUEST_ATTRS: requests edited on the way to the execution point come first.
+/// Older form, with STARTD_JOB_HAS_REQUEST_ATTRS: requests that were edited on the way to the execution point take precedence.
 const EDITED_REQUEST_LIMITS: &str = "ifThenElse(TARGET._condor_RequestCpus =!= UNDEFINED,\
      MY.Cpus > 0 && TARGET._condor_RequestCpus <= MY.Cpus,\
      ifThenElse(TARGET.RequestCpus =!= UNDEFINED,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
@@ -19,21 +19,21 @@ const EDITED_REQUEST_LIMITS: &str = "ifThenElse(TARGET._condor_RequestCpus =!= U
      MY.Disk > 0 && TARGET._condor_RequestDisk <= MY.Disk,\
      ifThenElse(TARGET.RequestDisk =!= UNDEFINED,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,FALSE))";
 
-/// Where jobs have no network (NO_JOB_NETWORKING of the starter), they have to do without.
+/// Clause for machines where jobs have no network (NO_JOB_NETWORKING of the starter).
 const NO_NETWORK_CLAUSE: &str = " && TARGET.WantJobNetworking =?= false";
 
-/// What WithinResourceLimits is made of.
+/// Inputs of WithinResourceLimits.
 #[derive(Clone, Copy)]
 pub(super) struct ResourceLimitInputs<'a> {
     /// The custom resources.
     pub tags: &'a [String],
-    /// Whether a consumption policy says what jobs take.
+    /// True if a consumption policy defines what jobs consume.
     pub has_consumption_policy: bool,
-    /// Whether jobs have a network.
+    /// True if jobs have network access.
     pub has_network: bool,
 }
 
-/// The text of WithinResourceLimits on a machine with these custom resources.
+/// Returns the text of WithinResourceLimits on a machine with these custom resources.
 fn resource_limits_text(knobs: &SlotParameters<'_>, limited: ResourceLimitInputs<'_>) -> String {
     let ResourceLimitInputs { tags, has_consumption_policy: consumption, has_network: network } = limited;
     if let Some(own) = knobs.string("WithinResourceLimits") {
@@ -64,7 +64,7 @@ fn resource_limits_text(knobs: &SlotParameters<'_>, limited: ResourceLimitInputs
     text + clause
 }
 
-/// The same by what a job takes (`consumptionLimitsExpression`).
+/// Returns the text of WithinResourceLimits with a consumption policy (`consumptionLimitsExpression`).
 fn consumption_limits_text(tags: &[String], clause: &str) -> String {
     let mut assets: Vec<&str> =
         ["Cpus", "Memory", "Disk"].into_iter().chain(tags.iter().map(String::as_str)).collect();
@@ -78,7 +78,7 @@ fn consumption_limits_text(tags: &[String], clause: &str) -> String {
     format!("({}{clause})", assets.iter().map(part).collect::<Vec<_>>().join(" && "))
 }
 
-/// `Consumption<Resource>` of a slot with a consumption policy.
+/// Publishes `Consumption<Resource>` of a slot with a consumption policy.
 pub(super) fn publish_consumption(
     knobs: &SlotParameters<'_>,
     tags: &[String],
@@ -97,8 +97,8 @@ pub(super) fn publish_consumption(
     Ok(())
 }
 
-/// Returns WithinResourceLimits. A resource whose name begins with a digit leaves the slots without it, as in the
-/// reference, which fails to parse its own text and goes on.
+/// Returns WithinResourceLimits, or `None` if the name of a resource begins with a digit, as in the reference, which fails to
+/// parse its own text and continues.
 fn resource_limits_expr(
     knobs: &SlotParameters<'_>,
     limited: ResourceLimitInputs<'_>,
@@ -125,7 +125,7 @@ fn resource_limits_expr(
     })
 }
 
-/// Requirements of a slot. Clauses that the administrator named are put into the internal ad as well.
+/// Builds the Requirements of a slot. Clauses that the administrator named are also added to the internal ad.
 pub(super) fn build_requirements(
     knobs: &SlotParameters<'_>,
     kind: SlotKind,
@@ -135,7 +135,7 @@ pub(super) fn build_requirements(
 ) -> Result<SlotRequirements, ConfigureError> {
     let limits = resource_limits_expr(knobs, limited)?;
     let healthy = publish_health(knobs, internal)?;
-    // Those of partitionable slots count for static ones as well.
+    // PSLOT_REQUIREMENTS_CLAUSES applies to static slots as well.
     let list = match kind {
         SlotKind::Dynamic => DYNAMIC_SLOT_CLAUSES,
         SlotKind::Partitionable | SlotKind::Static => "PSLOT_REQUIREMENTS_CLAUSES",
@@ -168,15 +168,16 @@ pub(super) fn build_requirements(
     Ok(SlotRequirements { start: start.clone(), limits, expr: whole, clauses })
 }
 
-/// The list of clauses for all slots.
+/// Parameter with the clauses for all slots.
 const ALL_SLOTS_CLAUSES: &str = "SLOT_REQUIREMENTS_CLAUSES";
-/// That for dynamic ones.
+/// Parameter with the clauses for dynamic slots.
 const DYNAMIC_SLOT_CLAUSES: &str = "DSLOT_REQUIREMENTS_CLAUSES";
 
-/// Puts a clause that the administrator named into the internal ad; tells whether it is one of Requirements (`Resource::reqexp_config`).
+/// Adds a clause that the administrator named to the internal ad; returns true if it is part of Requirements
+/// (`Resource::reqexp_config`).
 fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut ClassAd) -> bool {
     let Some(text) = knobs.text(name) else {
-        // For all slots it may also be what they have anyway.
+        // For all slots, a clause may also be an attribute that they already have.
         let stands = list == ALL_SLOTS_CLAUSES && internal.contains(name);
         if !stands {
             knobs.warn(format!("the clause {name} of Requirements is not defined: it is left out"));
@@ -199,7 +200,7 @@ fn add_clause(knobs: &SlotParameters<'_>, list: &str, name: &str, internal: &mut
     }
 }
 
-/// STARTD_HEALTH_EXPRS becomes `Healthy = min({ ..., 1 })`: undefined checks count as healthy.
+/// Publishes STARTD_HEALTH_EXPRS as `Healthy = min({ ..., 1 })`: undefined checks count as healthy.
 fn publish_health(knobs: &SlotParameters<'_>, internal: &mut ClassAd) -> Result<bool, ConfigureError> {
     let Some(checks) = knobs.string("STARTD_HEALTH_EXPRS") else { return Ok(false) };
     let parse = |text: String| {

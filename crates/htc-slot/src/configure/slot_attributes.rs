@@ -1,4 +1,4 @@
-//! Attributes an administrator adds to slot ads: STARTD_ATTRS and its kin (`Resource::publish_static`).
+//! Attributes that an administrator adds to slot ads: STARTD_ATTRS and similar lists (`Resource::publish_static`).
 
 use bstr::BString;
 
@@ -6,21 +6,21 @@ use super::parameters::SlotParameters;
 use htc_base::quirks::Quirk;
 use htc_classad::{ClassAd, Expr};
 
-/// Puts them into `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
+/// Publishes the attributes in `ad`. `id` is the slot's id string; a dynamic slot uses its parent's.
 pub(super) fn publish_slot_attributes(
     knobs: &SlotParameters<'_>,
     global: &SlotParameters<'_>,
     id: &str,
     ad: &mut ClassAd,
 ) {
-    // First, for all slots alike, what the global lists say (`config_fill_ad`), of which STARTD_EXPRS is the old name.
+    // First the global lists, the same for all slots (`config_fill_ad`); STARTD_EXPRS is the old name of STARTD_ATTRS.
     for name in ["STARTD_ATTRS", "STARTD_EXPRS", "SYSTEM_STARTD_ATTRS"]
         .into_iter()
         .flat_map(|list| global.words(list))
     {
         insert_parsed(global, &name, global.text(&name).as_ref(), ad);
     }
-    // Then with the slot's own values; its type's list takes the place of the global one.
+    // Then with the slot's own values; the list of its type replaces the global one.
     let id = id.split('_').next().unwrap_or(id);
     let mut names = knobs.words("STARTD_ATTRS");
     if !knobs.reproduces(Quirk::TypeAttrsHideSlotValues) {

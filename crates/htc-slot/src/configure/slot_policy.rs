@@ -8,7 +8,7 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::{ClassAd, Expr, Value};
 use htc_config::ConfigView;
 
-/// Copied from knobs of their own name, with what stands in for a knob that is not defined.
+/// Attributes copied from parameters of the same name, with the default if the parameter is not defined.
 const POLICY_DEFAULTS: [(&str, Option<&str>); 26] = [
     ("SUSPEND", Some("false")),
     ("CONTINUE", Some("true")),
@@ -38,15 +38,15 @@ const POLICY_DEFAULTS: [(&str, Option<&str>); 26] = [
     ("STARTD_REHOME_ALLOW_REBOOT", None),
 ];
 
-/// Used for jobs of universe 13 by the manual; 25.14 never looks them up (quirk `vm-policy-knobs-dead`).
+/// Used for jobs of universe 13 according to the manual; 25.14 never reads them (quirk `vm-policy-knobs-dead`).
 const VM_POLICY_PARAMETERS: [&str; 6] =
     ["SUSPEND_VM", "CONTINUE_VM", "PREEMPT_VM", "KILL_VM", "WANT_SUSPEND_VM", "WANT_VACATE_VM"];
 
-/// The policy of one slot, as its internal ad has it. `slot` is the configuration as the slot sees it, `global` as the
+/// Returns the policy attributes of a slot's internal ad. `slot` is the configuration as the slot sees it, `global` as the
 /// daemon does.
 ///
 /// # Errors
-/// START or MachineMaxVacateTime does not parse.
+/// Fails if START or MachineMaxVacateTime does not parse.
 pub fn read_slot_policy(
     slot: ConfigView<'_>,
     global: ConfigView<'_>,
@@ -59,7 +59,8 @@ pub fn read_slot_policy(
     Ok(ad)
 }
 
-/// START as an expression. One that does not parse is an error with its place, or silently `error` in 25.14.
+/// Returns START as an expression. If it does not parse, the result is an error with its location, or `error` without a message
+/// in 25.14.
 pub(super) fn start_expression(knobs: &SlotParameters<'_>) -> Result<Expr, ConfigureError> {
     match knobs.parse_expr("START") {
         Ok(expr) => Ok(expr.unwrap_or_else(|| Expr::literal(Value::Bool(true)))),
@@ -68,17 +69,17 @@ pub(super) fn start_expression(knobs: &SlotParameters<'_>) -> Result<Expr, Confi
     }
 }
 
-/// Puts the policy of one slot into its internal ad.
+/// Publishes the policy of a slot in its internal ad.
 pub(super) fn publish_policy(
     knobs: &SlotParameters<'_>,
     global: &SlotParameters<'_>,
     ad: &mut ClassAd,
 ) -> Result<(), ConfigureError> {
-    // One that does not parse gets into the ad with Requirements only, which spells it otherwise.
+    // A START that does not parse is only published with Requirements, which spell it differently.
     let name = if knobs.parse_expr("START").is_ok() { "START" } else { "Start" };
     ad.insert(name, start_expression(knobs)?);
     for (name, default) in POLICY_DEFAULTS {
-        // A value of the slot's type that does not parse leaves the global one.
+        // If the value for the slot's type does not parse, the global one is used.
         let expr = knobs.expr_or_warn(name).or_else(|| global.expr_or_warn(name));
         let default = || default.and_then(|text| Expr::parse(text.as_bytes()).ok());
         if let Some(expr) = expr.or_else(default) {
@@ -95,7 +96,7 @@ pub(super) fn publish_policy(
         }
     }
     ad.insert("IsOwner", is_owner_expression(knobs, global));
-    // The knob is SLOT_WEIGHT: one that is named as the attribute has no effect.
+    // The parameter is SLOT_WEIGHT; a parameter named like the attribute has no effect.
     let weight = knobs.parse_expr("SLOT_WEIGHT")?.or_else(|| Expr::parse(b"Cpus").ok());
     if let Some(weight) = weight {
         ad.insert("SlotWeight", weight);
@@ -105,7 +106,7 @@ pub(super) fn publish_policy(
     Ok(())
 }
 
-/// IsOwner is tried first; of the slot's type 25.14 knows that name only (p45).
+/// Returns the IsOwner expression. IsOwner is read first; 25.14 ignores IS_OWNER for a slot type.
 fn is_owner_expression(knobs: &SlotParameters<'_>, global: &SlotParameters<'_>) -> Expr {
     let by_type = if knobs.reproduces(Quirk::SlotTypeIsOwnerIgnored) { global } else { knobs };
     let expr = knobs.expr_or_warn("IsOwner").or_else(|| by_type.expr_or_warn("IS_OWNER"));

@@ -1,14 +1,14 @@
-//! Values of HIBERNATE and of the backfill expressions that come to nothing, in a pool as well: each is told in a line.
+//! Warnings about values of HIBERNATE and the backfill expressions that have no effect, in a pool as well.
 
 use super::parameters::SlotParameters;
 use crate::settings::SlotPlan;
 use crate::sleep_state::SleepState;
 use htc_classad::{Expr, Value};
 
-/// What people write for a truth value, which is the name of an attribute instead.
+/// Words written as a boolean which are attribute names.
 const BOOLEAN_LOOKALIKES: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 
-/// The expressions of this name that slots have, each once.
+/// Returns the distinct expressions of this name in the slots.
 fn distinct_slot_expressions(slots: &[SlotPlan], name: &str) -> Vec<Expr> {
     let mut found: Vec<Expr> = Vec::new();
     for expr in slots.iter().filter_map(|slot| slot.config.get(name)) {
@@ -19,7 +19,7 @@ fn distinct_slot_expressions(slots: &[SlotPlan], name: &str) -> Vec<Expr> {
     found
 }
 
-/// What HIBERNATE asks for. `looked_at` is whether HIBERNATE_CHECK_INTERVAL has anybody look.
+/// Checks HIBERNATE. `looked_at` is true if HIBERNATE_CHECK_INTERVAL is set, so that it is evaluated.
 pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], looked_at: bool) {
     let known = |text: &str| {
         SleepState::from_name(text).is_some()
@@ -48,7 +48,7 @@ pub(super) fn check_hibernate(knobs: &SlotParameters<'_>, slots: &[SlotPlan], lo
     }
 }
 
-/// START_BACKFILL and EVICT_BACKFILL, where there is backfill.
+/// Checks START_BACKFILL and EVICT_BACKFILL.
 pub(super) fn check_backfill(knobs: &SlotParameters<'_>, slots: &[SlotPlan]) {
     for name in ["START_BACKFILL", "EVICT_BACKFILL"] {
         for expr in distinct_slot_expressions(slots, name) {

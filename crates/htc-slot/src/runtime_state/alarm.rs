@@ -1,39 +1,39 @@
-//! When a timer of the daemon runs out, and when it wakes.
+//! Timers of the daemon: when they expire, and when they wake the daemon.
 
 use std::time::Duration;
 
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// When a timer of the daemon runs out.
+/// Timer of the daemon.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
-    /// The instant at which it wakes.
+    /// The instant at which it wakes the daemon.
     pub at: MonotonicTime,
-    /// The second of the wall clock from which on it counts as run out.
+    /// The second of the wall clock from which it counts as expired.
     second: i64,
 }
 
 impl Alarm {
-    /// One that ends then; `second` is the second of the wall clock.
+    /// Creates a timer that expires at `at`, which is in `second` of the wall clock.
     pub(crate) fn new(at: MonotonicTime, second: i64) -> Self {
         Alarm { at, second }
     }
 
-    /// Those of the reference are in whole seconds.
+    /// Returns the deadline of the reference's timers, which is in whole seconds.
     fn reference_deadline(self, quirks: QuirkMode) -> Option<i64> {
         quirks.reproduces(Quirk::TimersWholeSeconds).then_some(self.second)
     }
 
-    /// Whatever wakes the daemon in the second in which one of the reference ends, it has run out (s05, s14, s33).
+    /// True if the timer has expired. In the reference, it has as soon as anything wakes the daemon in its second.
     pub(crate) fn is_due(self, now: ClockReading, quirks: QuirkMode) -> bool {
         self.at <= now.monotonic()
             || self.reference_deadline(quirks).is_some_and(|second| second <= now.epoch())
     }
 
-    /// When it wakes, seen from the last time something woke the daemon: that of the reference then sleeps for the whole seconds
-    /// that are left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time is over, and all
-    /// timers of a second together (s09).
+    /// Returns when the timer wakes the daemon, given the last time the daemon was woken. The reference sleeps for the whole
+    /// seconds left (`TimerManager::Timeout`), so it wakes up to a second before or after the full time, and for all timers of
+    /// a second together.
     pub(crate) fn wake_time(self, now: ClockReading, quirks: QuirkMode) -> MonotonicTime {
         let Some(second) = self.reference_deadline(quirks) else { return self.at };
         let left = u64::try_from(second.saturating_sub(now.epoch())).unwrap_or(0);

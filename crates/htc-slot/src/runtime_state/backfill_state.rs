@@ -1,32 +1,32 @@
-//! The client that runs on slots nobody claims.
+//! State of the backfill client.
 
 use std::collections::BTreeSet;
 
 use crate::events::{SlotKey, StarterId};
 use htc_base::time::MonotonicTime;
 
-/// The client, and the slots that it works for.
+/// Backfill client, and the slots it works for.
 #[derive(Default)]
 pub(crate) struct BackfillState {
     pub client: Option<BackfillClient>,
     pub slots: BTreeSet<SlotKey>,
 }
 
-/// The client.
+/// Backfill client.
 pub(crate) struct BackfillClient {
     pub id: StarterId,
     pub stage: BackfillClientStage,
 }
 
-/// How far a client has got.
+/// Stage of a backfill client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackfillClientStage {
-    /// Its starter was asked for.
+    /// Its starter was requested.
     Starting,
     Running,
-    /// It was told to end; it is killed with everything below it then.
+    /// It was told to end; at this time it is killed with all its descendants.
     Ending(MonotonicTime),
-    /// It cannot run, and has ended by itself then.
+    /// It cannot run, and counts as exited at this time.
     Dying(MonotonicTime),
 }
 
@@ -35,7 +35,7 @@ impl BackfillState {
         self.client.is_some()
     }
 
-    /// When a client that cannot run has ended.
+    /// Returns when a client that cannot run exits.
     pub(crate) fn dead_client_end(&self) -> Option<MonotonicTime> {
         match self.client.as_ref()?.stage {
             BackfillClientStage::Dying(at) => Some(at),
@@ -43,7 +43,7 @@ impl BackfillState {
         }
     }
 
-    /// When the next step of ending the client is due.
+    /// Returns when the next step of ending the client is due.
     pub(crate) fn kill_deadline(&self) -> Option<MonotonicTime> {
         match self.client.as_ref()?.stage {
             BackfillClientStage::Ending(at) => Some(at),

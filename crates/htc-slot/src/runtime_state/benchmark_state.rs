@@ -1,14 +1,14 @@
-//! What benchmarks have published, and for whom they run.
+//! Published benchmark results, and the slot that runs the benchmarks.
 
 use crate::cron_ads::CronAds;
 use crate::events::SlotKey;
 use htc_base::quirks::QuirkMode;
 
-/// What benchmarks have published, and which slot has them run.
+/// Published benchmark results, and the slot that runs the benchmarks.
 pub(crate) struct BenchmarkState {
-    /// What they print, for all slots.
+    /// Published ads, for all slots.
     pub ads: CronAds,
-    /// When all of them had ended last; 0 before the first time.
+    /// When all benchmarks last ended, in epoch seconds; 0 before the first time.
     pub last_ended: i64,
     pub running_for: Option<SlotKey>,
 }

@@ -1,4 +1,4 @@
-//! A claim: the right to use a slot, and the job that is run under it (`claim.cpp`).
+//! Claim: the right to use a slot, and the job that runs under it (`claim.cpp`).
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value};
 
-/// How a claim came to be.
+/// Origin of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ClaimKind {
-    /// Offered to schedds; nobody has taken it.
+    /// Offered to schedds and not taken.
     #[default]
     Offered,
-    /// Made for fetched work.
+    /// Made for a fetched job.
     Fetched,
-    /// Taken by a schedd.
+    /// Requested by a schedd.
     Requested,
 }
 
-/// What a claim does; only time in Running and Suspended is counted.
+/// Phase of a claim; only time in Running and Suspended is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ClaimPhase {
     #[default]
@@ -36,7 +36,7 @@ pub(crate) enum ClaimPhase {
     Killing,
 }
 
-/// How far the end of a starter was driven, and when the next step comes (`Starter.cpp`, timers).
+/// Stage of ending a starter, and when the next stage is due (`Starter.cpp`, timers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StarterEnding {
     NotEnding,
@@ -44,30 +44,30 @@ pub(crate) enum StarterEnding {
     Hard { until: MonotonicTime },
 }
 
-/// A starter that was asked for and has not ended.
+/// Starter that was requested and has not exited.
 #[derive(Clone, Debug)]
 pub(crate) struct ClaimStarter {
     pub id: StarterId,
-    /// Absent until it is known to run.
+    /// Process id, or `None` until the starter is known to run.
     pub pid: Option<u32>,
     pub ending: StarterEnding,
 }
 
-/// Seconds counted in one activation, or in the whole life of a claim.
+/// Seconds counted in one activation, or over the whole claim.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunTimes {
     pub run: i64,
     pub suspend: i64,
 }
 
-/// The accounting group that a match was made in.
+/// Accounting group of a match.
 #[derive(Clone, Debug)]
 struct NegotiatedGroup {
     group: BString,
     auto_regroups: bool,
 }
 
-/// What was known of the present job when it was started.
+/// Attributes of the current job when it was started.
 #[derive(Clone, Debug)]
 struct Activation {
     universe: i64,
@@ -77,13 +77,13 @@ struct Activation {
     begun: i64,
 }
 
-/// A fetched job: its end is told to EVICT_CLAIM.
+/// Fetched job: EVICT_CLAIM is called when it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FetchedJob {
     pub accepted: AcceptedJobId,
-    /// What it is known by among many.
+    /// Fingerprint of the job's identity, or `None`.
     pub fingerprint: Option<u64>,
-    /// Whether its starter was killed, so that its queue was told nothing.
+    /// True if its starter was killed, so that the queue was not notified.
     pub starter_killed: bool,
 }
 
@@ -93,12 +93,12 @@ pub(crate) struct Claim {
     pub kind: ClaimKind,
     pub phase: ClaimPhase,
     phase_since: i64,
-    /// When it was first claimed, on the clock that never jumps.
+    /// When it was first claimed.
     pub claimed_at: Option<ClockReading>,
     pub rank: f64,
-    /// The job that is run; none while idle.
+    /// The running job, or `None` while idle.
     pub job: Option<ClassAd>,
-    /// The job run last: what EVICT_CLAIM gets.
+    /// The last job: input of EVICT_CLAIM.
     pub latest_job: Option<ClassAd>,
     pub starter: Option<ClaimStarter>,
     activation: Option<Activation>,
@@ -106,9 +106,9 @@ pub(crate) struct Claim {
     claim_times: RunTimes,
     pub activations: u64,
     pub may_unretire: bool,
-    /// Whether another job may be run under it when the present one is done.
+    /// True if another job may run under the claim after the current one.
     pub may_reactivate: bool,
-    /// Of one that waits: whether RANK speaks for it; else its user's priority does.
+    /// For a waiting claim: true if it preempts by RANK, false if by user priority.
     pub outranks_current: bool,
     pub preempt_was_true: bool,
     pub retire_peacefully: bool,
@@ -122,14 +122,14 @@ pub(crate) struct Claim {
     host: BString,
     negotiated: Option<NegotiatedGroup>,
     num_pids: i64,
-    /// Seconds; renewed at every third of it while a job runs.
+    /// Lease in seconds; renewed every third of it while a job runs.
     pub lease: i64,
-    /// Whether anybody renews it: not if the first job says StartdSendsAlives = false or StarterHandlesAlives = false.
+    /// True if the lease is renewed: not if the first job says StartdSendsAlives = false or StarterHandlesAlives = false.
     pub lease_renewed: bool,
-    /// When the job that runs, or ran last, was started: renewals are counted from there.
+    /// When the current or last job was started: renewals are counted from then.
     activated_at: Option<ClockReading>,
     pub lease_ends: Option<MonotonicTime>,
-    /// The fetched job that it was given last.
+    /// The last fetched job, or `None`.
     pub fetched_job: Option<FetchedJob>,
 }
 
@@ -148,7 +148,7 @@ impl Claim {
         }
     }
 
-    /// Is taken by a schedd for its job.
+    /// Records the request of a schedd for its job.
     pub(crate) fn accept_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let ClaimRequest { job, lease, schedd, host, preempts: _ } = request;
         let context = Context::new(world).my(&job);
@@ -161,34 +161,34 @@ impl Claim {
         });
         (self.schedd, self.host, self.kind) = (schedd, host, ClaimKind::Requested);
         self.set_job(job, rank, world);
-        // The lease of the job counts from its activation on.
+        // The job's lease applies from its activation on.
         self.lease = lease;
     }
 
-    /// Is taken by a schedd and waits for the end of another claim (`loadAccountingInfo`).
+    /// Records the request of a schedd that waits until another claim ends (`loadAccountingInfo`).
     pub(crate) fn accept_waiting_request(&mut self, request: ClaimRequest, rank: f64, world: &dyn World) {
         let owner = Context::new(world).my(&request.job).string("Owner");
         self.accept_request(request, rank, world);
         self.owner = owner.unwrap_or_default();
-        // Which schedd it is, is kept of immediate claims alone.
+        // 25.14 records the schedd's name only for claims that do not wait.
         self.schedd = BString::default();
     }
 
-    /// Has waited long enough (`accept_request_claim`).
+    /// Ends the wait for the previous claim (`accept_request_claim`).
     pub(crate) fn end_wait(&mut self) {
         if self.kind == ClaimKind::Requested {
             self.owner = self.user.clone();
         }
     }
 
-    /// Takes a fetched job.
+    /// Sets the claim's job.
     pub(crate) fn set_job(&mut self, job: ClassAd, rank: f64, world: &dyn World) {
         let context = Context::new(world).my(&job);
         if let Some(lease) = context.int("JobLeaseDuration") {
             self.lease = lease;
         }
         if self.claimed_at.is_none() {
-            // Looked up once, when the claim begins (`startLeaseTimer`).
+            // Read once, when the claim begins (`startLeaseTimer`).
             let not_false = |name| context.boolean(name) != Some(false);
             self.lease_renewed = not_false("StartdSendsAlives") && not_false("StarterHandlesAlives");
         }
@@ -197,17 +197,17 @@ impl Claim {
         self.rank = rank;
     }
 
-    /// The universe of the job that runs.
+    /// Returns the universe of the running job.
     pub(crate) fn universe(&self) -> Option<i64> {
         Some(self.activation.as_ref()?.universe)
     }
 
-    /// The fetched job that it was given last.
+    /// Returns the id of the last fetched job.
     pub(crate) fn accepted_job(&self) -> Option<AcceptedJobId> {
         self.fetched_job.map(|job| job.accepted)
     }
 
-    /// Whether a starter runs under it.
+    /// True if a starter runs under the claim.
     pub(crate) fn is_active(&self) -> bool {
         self.starter.is_some()
     }
@@ -228,7 +228,7 @@ impl Claim {
         self.phase_since = now.epoch();
     }
 
-    /// Seconds of the present phase not yet in the totals.
+    /// Returns the run and suspend seconds of the current phase, which are not yet in the totals.
     fn current_phase_times(&self, now: ClockReading) -> (i64, i64) {
         let passed = (now.epoch() - self.phase_since).max(0);
         match self.phase {
@@ -238,17 +238,17 @@ impl Claim {
         }
     }
 
-    /// Seconds the present job has run; suspended time is not counted.
+    /// Returns the run time of the current job in seconds, without suspended time.
     pub(crate) fn job_run_time(&self, now: ClockReading) -> i64 {
         self.job_times.run + self.current_phase_times(now).0
     }
 
-    /// Seconds since the slot was claimed with it.
+    /// Returns the seconds since the slot was first claimed.
     pub(crate) fn age(&self, now: ClockReading) -> i64 {
         self.claimed_at.map_or(0, |begun| (now.epoch() - begun.epoch()).max(0))
     }
 
-    /// A job is started (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime with this job.
+    /// Begins an activation (`beginActivation`). `pledged` is the machine's MachineMaxVacateTime for this job.
     pub(crate) fn begin_activation(
         &mut self,
         now: ClockReading,
@@ -277,7 +277,7 @@ impl Claim {
         self.num_pids = 0;
     }
 
-    /// The starter has ended (`starterExited`, `resetClaim`): all that belongs to one job goes.
+    /// Ends the activation after the starter has exited (`starterExited`, `resetClaim`): all state of the job is reset.
     pub(crate) fn end_activation(&mut self, now: ClockReading) {
         self.change_phase(ClaimPhase::Idle, now);
         self.starter = None;
@@ -288,12 +288,12 @@ impl Claim {
         self.preempt_was_true = false;
     }
 
-    /// In Claimed the user goes back to who holds the claim (`Resource::starterExited`).
+    /// Resets the user to the claim's owner, in state Claimed (`Resource::starterExited`).
     pub(crate) fn reset_user_to_owner(&mut self) {
         self.user = self.owner.clone();
     }
 
-    /// Puts the claim's attributes into a slot ad (`Claim::publish`).
+    /// Publishes the claim's attributes in a slot ad (`Claim::publish`).
     pub(crate) fn publish(&self, ad: &mut ClassAd, now: ClockReading) {
         ad.set("CurrentRank", self.rank);
         let text = |ad: &mut ClassAd, name: &str, value: &BString| {
@@ -323,7 +323,7 @@ impl Claim {
             ad.set("JobStart", *begun);
         }
         if self.is_active() {
-            // Until its processes have been measured.
+            // Initial values, until the processes have been measured.
             ad.set("ImageSize", 0i64);
             ad.set("CpusUsage", 0.0);
         }
@@ -340,7 +340,7 @@ impl Claim {
         }
     }
 
-    /// Puts what is known of a waiting claim into a slot ad (`publishPreemptingClaim`).
+    /// Publishes the attributes of a waiting claim in a slot ad (`publishPreemptingClaim`).
     pub(crate) fn publish_as_preempting(&self, ad: &mut ClassAd) {
         if self.user.is_empty() {
             for name in ["PreemptingRank", "PreemptingOwner", "PreemptingUser", "PreemptingAccountingGroup"] {
@@ -358,7 +358,7 @@ impl Claim {
         }
     }
 
-    /// The accountant wants the group with the domain of the user.
+    /// Returns the accounting group with the user's domain, as the accountant expects it.
     fn qualified_group(&self) -> BString {
         let mut group = self.accounting_group.clone();
         if let Some(at) = self.user.rfind_byte(b'@') {
@@ -367,20 +367,20 @@ impl Claim {
         group
     }
 
-    /// Whether a job is killed whose lease has no length, or which says that nobody renews it; `None` for others.
+    /// Decides if a job is killed because its lease has no length or is not renewed; `None` for other leases.
     pub(crate) fn lease_kill_decision(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         let lacks = self.lease <= 0 || !self.lease_renewed;
         lacks.then(|| quirks.decide(Quirk::EmptyLeaseKills))
     }
 
-    /// Whether the lease of a claim that a schedd holds goes on while its job runs; `None` for others.
+    /// Decides if the lease of a schedd's claim is renewed while its job runs; `None` for other claims.
     pub(crate) fn busy_lease_decision(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         (self.kind == ClaimKind::Requested && self.lease > 0).then(|| quirks.decide(Quirk::BusyLeaseRenewed))
     }
 
-    /// When an idle claim ends for lack of anybody who renews it: a third of the lease passes between renewals, which
-    /// begin with each job and come only while it runs (`alive`, `sendAlive`). Where jobs are not killed for it they come whatever
-    /// the job says of them.
+    /// Returns when an idle claim expires because its lease is not renewed, or `None` if no job was ever started. Renewals come
+    /// every third of the lease, counted from the start of each job, and only while it runs (`alive`, `sendAlive`). Unless such
+    /// jobs are killed, renewals come even if the job says there are none.
     pub(crate) fn idle_lease_expiry(&self, now: ClockReading, quirks: QuirkMode) -> Option<MonotonicTime> {
         let activated = self.activated_at?;
         let lease = Duration::from_secs(u64::try_from(self.lease).unwrap_or(0));
@@ -389,7 +389,7 @@ impl Claim {
         }
         let third = Duration::from_secs(u64::try_from(self.lease / 3).unwrap_or(0));
         if third.is_zero() {
-            // Renewed again and again while the job ran.
+            // The lease was renewed constantly while the job ran.
             return Some(now.monotonic().plus(lease));
         }
         let passed = now.monotonic().since(activated.monotonic());
@@ -398,7 +398,7 @@ impl Claim {
     }
 }
 
-/// Bytes as they are, for messages.
+/// Converts bytes to text for messages.
 pub(crate) fn lossy_text(bytes: &[u8]) -> String {
     BStr::new(bytes).to_string()
 }

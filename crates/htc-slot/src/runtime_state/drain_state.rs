@@ -1,27 +1,27 @@
-//! A drain under way, and what earlier ones left.
+//! State of the current drain and of earlier ones.
 
 use crate::drain_request::{DrainRequest, DrainSpeed};
 use htc_classad::{ClassAd, Expr};
 
-/// A drain under way, and what earlier ones left.
+/// State of the current drain and of earlier ones.
 #[derive(Default)]
 pub(crate) struct DrainState {
     pub active_request: Option<DrainRequest>,
-    /// START of slots that drain, as long as a job runs that was there before.
+    /// START of draining slots, or `None`; used as long as a job from before the drain runs.
     pub start_while_draining: Option<Expr>,
-    /// Number of the present or last accepted request.
+    /// Id of the current or last accepted request.
     pub request_id: u64,
     pub started: i64,
     pub stopped: i64,
-    /// Cpu-seconds of jobs that had to leave.
+    /// CPU seconds of jobs that were evicted.
     pub badput: i64,
-    /// Cpu-seconds of slots that stood drained.
+    /// CPU seconds of slots in state Drained.
     pub unclaimed_time: i64,
-    /// The longest retirement that any job has left, while all are to end together; 0 when there is nothing to wait for.
+    /// Longest remaining retirement time of all jobs, in seconds, while they are to end together; otherwise 0.
     pub coordinated_retirement: i64,
-    /// How many slots are in Drained.
+    /// Number of slots in state Drained.
     pub drained_slots: i64,
-    /// Whether the slots' MaxJobRetirementTime is 0 instead of what the configuration says.
+    /// True if MaxJobRetirementTime of the slots is 0 instead of the configured value.
     pub no_retirement: bool,
 }
 

@@ -1,25 +1,25 @@
-//! How it stands with a slot's asking for work.
+//! Fetch state of a slot.
 
 use super::alarm::Alarm;
 use crate::events::HookRunId;
 use htc_base::time::ClockReading;
 
-/// How it stands with a slot's asking for work.
+/// Fetch state of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum FetchState {
-    /// It does not ask, and no timer runs.
+    /// No call and no timer.
     #[default]
     Inactive,
-    /// It asks when the timer has run out.
+    /// Calls FETCH_WORK when the timer expires.
     Waiting(Alarm),
     /// FETCH_WORK runs.
     Running(HookRunId),
-    /// A call that is counted only is under way, since then.
+    /// A counted call is in progress since this time.
     Skipped(ClockReading),
 }
 
 impl FetchState {
-    /// The timer of the next call.
+    /// Returns the timer of the next call.
     pub(crate) fn next_call_alarm(self) -> Option<Alarm> {
         match self {
             FetchState::Waiting(alarm) => Some(alarm),
@@ -27,7 +27,7 @@ impl FetchState {
         }
     }
 
-    /// The call that runs.
+    /// Returns the call in progress.
     pub(crate) fn running_call(self) -> Option<HookRunId> {
         match self {
             FetchState::Running(run) => Some(run),
@@ -35,7 +35,7 @@ impl FetchState {
         }
     }
 
-    /// Since when a call is under way that is counted only.
+    /// Returns the start time of a counted call in progress.
     pub(crate) fn skipped_call_start(self) -> Option<ClockReading> {
         match self {
             FetchState::Skipped(since) => Some(since),
@@ -43,7 +43,7 @@ impl FetchState {
         }
     }
 
-    /// The same; it is under way no longer.
+    /// Ends a counted call in progress, and returns its start time.
     pub(crate) fn take_skipped_call(&mut self) -> Option<ClockReading> {
         let since = self.skipped_call_start();
         if since.is_some() {

@@ -1,21 +1,21 @@
-//! Whether the machine sleeps.
+//! Sleep state of the machine.
 
 use super::alarm::Alarm;
 use crate::sleep_state::SleepState;
 use htc_classad::ClassAd;
 
-/// Where it stands.
+/// Sleep state of the machine.
 #[derive(Default)]
 pub(crate) struct HibernationState {
     pub check_at: Option<Alarm>,
-    /// The state that it is in, or goes to.
+    /// The state that it is in or enters, or `None` if awake.
     pub sleep_state: Option<SleepState>,
-    /// What was told of what does not come to pass, as long as it stays so.
+    /// The last reported reason for staying awake, as long as it applies.
     pub reported_reason: Option<String>,
 }
 
 impl HibernationState {
-    /// Over the attributes of a machine that is awake.
+    /// Publishes the sleep state, overriding the attributes of a machine that is awake.
     pub(crate) fn publish(&self, ad: &mut ClassAd) {
         if let Some(state) = self.sleep_state {
             ad.set("HibernationLevel", state.level());

@@ -1,64 +1,64 @@
-//! What is kept of a slot that rests.
+//! State of a slot whose polls are skipped.
 
 use std::time::Duration;
 
 use crate::change_prediction::HOLDS_FOREVER;
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// What is kept of one slot.
+/// Window in which polls of a slot are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleWindow {
-    /// Until this second nothing can be different; at once after an event.
+    /// Nothing can change before this second; `LOOK_AT_ONCE` after an event.
     pub until: i64,
-    /// The second that stands for it in the list of looks.
+    /// The second with which the slot is queued for evaluation, or `None`.
     pub queued_until: Option<i64>,
-    /// When its ad was made, on the clock that never jumps.
+    /// When its ad was made, on the monotonic clock, in microseconds.
     pub ad_made_at: u64,
     pub fetch_mode: FetchMode,
-    /// Counts rests.
+    /// Sequence number of the window.
     pub window_number: u32,
     pub is_polled: bool,
-    /// What stands in the calendar of timers.
+    /// Time with which the slot is queued for its timer, or `None`.
     pub queued_timer: Option<MonotonicTime>,
 }
 
-/// How a slot that rests asks for work.
+/// How a slot whose polls are skipped fetches work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchMode {
-    /// When its timer ends, or a poll lets it.
+    /// When its timer expires, or at a poll.
     WhenDue,
-    /// The same, but in vain.
+    /// As `WhenDue`, but without a chance to get a job.
     Futile,
-    /// Not before it is looked at again: START is false.
+    /// Not before the next evaluation: START is false.
     Unwilling,
 }
 
-/// Up to when a slot that rests is made up for.
+/// Time up to which a skipped slot catches up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CatchUpPoint {
     pub now: ClockReading,
-    /// Whether it would have seen a poll of this moment, or the end of its timer in it, too.
+    /// True if a poll at exactly this time, or a timer that expires then, is included.
     pub includes_poll: bool,
 }
 
 impl CatchUpPoint {
-    /// Before anything of this moment.
+    /// Returns the point before anything that happens at this time.
     pub(crate) fn before_polls_at(now: ClockReading) -> Self {
         CatchUpPoint { now, includes_poll: false }
     }
 }
 
-/// Look at once.
+/// Evaluate the slot at once.
 pub(crate) const LOOK_AT_ONCE: i64 = i64::MIN;
 
 impl IdleWindow {
-    /// What is to be put into the list of looks, unless that stands there.
+    /// Returns the second to queue for the next evaluation, or `None` if it is already queued or never comes.
     pub(crate) fn queue_look(&mut self) -> Option<i64> {
         let is_new = self.until != HOLDS_FOREVER && self.queued_until.replace(self.until) != Some(self.until);
         is_new.then_some(self.until)
     }
 
-    /// It was taken out of the list of looks; returns whether it still counts.
+    /// Removes the queue entry, and returns true if it is still current.
     pub(crate) fn dequeue_look(&mut self, until: i64) -> bool {
         self.queued_until = self.queued_until.filter(|listed| *listed != until);
         self.until == until
@@ -79,7 +79,7 @@ impl Default for IdleWindow {
     }
 }
 
-/// That long ago.
+/// Returns the reading `by` earlier.
 pub(crate) fn earlier_by(now: ClockReading, by: Duration) -> ClockReading {
     let by = u64::try_from(by.as_micros()).unwrap_or(0);
     ClockReading {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!((rest.queue_look(), rest.queue_look()), (Some(LOOK_AT_ONCE), None));
         rest.until = 700;
         assert_eq!((rest.queue_look(), rest.queue_look()), (Some(700), None));
-        // What stood there before counts no more, and what counts still stands there.
+        // The old entry is no longer current, and the current one is still queued.
         assert!(!rest.dequeue_look(LOOK_AT_ONCE));
         assert_eq!(rest.queue_look(), None);
         assert!(rest.dequeue_look(700));

@@ -1,20 +1,20 @@
-//! An attribute that is watched (STARTD_LATCH_EXPRS).
+//! Latched attributes (STARTD_LATCH_EXPRS).
 
 use htc_classad::AttrName;
 
-/// One watched attribute.
+/// Latched attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Latch {
     pub name: AttrName,
-    /// What is published of it: its value, and when that changed.
+    /// Names of the published attributes: its value, and the time of its last change.
     pub published_names: [AttrName; 2],
-    /// Its last value; `None` when it was no number.
+    /// Its last value, or `None` if it was not a number.
     pub value: Option<i64>,
-    /// When that changed, in seconds since the epoch; `None` before the first change.
+    /// When it last changed, in epoch seconds, or `None` before the first change.
     pub changed_at: Option<i64>,
 }
 
-/// The names under which a watched attribute publishes its value, and when that changed.
+/// Returns the names under which a latch publishes its value and the time of its last change.
 pub(crate) fn published_names(name: &AttrName) -> [AttrName; 2] {
     ["Value", "Time"].map(|what| AttrName::from(format!("{name}{what}").as_str()))
 }

@@ -1,5 +1,5 @@
-//! What the machine keeps between two events, of each slot and of all of them: plain data, and what they can say of themselves.
-//! They know neither slots nor the machine.
+//! State of the execution point and of each slot between events; plain data that refers to neither the slots nor the state
+//! machine.
 
 pub(super) mod alarm;
 pub(super) mod backfill_state;

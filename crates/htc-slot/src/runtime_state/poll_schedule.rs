@@ -1,40 +1,40 @@
-//! The times of polls and updates as arithmetic: what has been and what is to come without counting through it.
+//! Schedule of polls and updates: past and future times computed without iteration.
 
 use std::time::Duration;
 
 use super::alarm::Alarm;
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// Equal steps of time, in microseconds.
+/// Times at equal intervals, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PeriodicTimes {
-    /// One of them: the next to come.
+    /// The next one.
     at: u64,
-    /// The first there was.
+    /// The first one.
     first: u64,
     step: u64,
 }
 
-/// Polls and updates.
+/// Schedule of polls and updates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PollSchedule {
     poll_and_update_times: [Option<PeriodicTimes>; 2],
-    /// How far the wall clock is ahead of the one that never jumps, in microseconds.
+    /// Offset of the wall clock from the monotonic clock, in microseconds.
     wall_clock_offset: i64,
 }
 
 impl PeriodicTimes {
-    /// How many whole steps there are in so much time. Mostly none or one: a division takes longer than all else here.
+    /// Returns the number of whole intervals in `time`. It is mostly 0 or 1: the comparison avoids a slow division.
     fn whole_steps(self, time: u64) -> u64 {
         if time < self.step { 0 } else { time / self.step }
     }
 
-    /// How many steps it takes to pass so much time.
+    /// Returns the number of intervals needed to cover `time`.
     fn steps_to_cover(self, time: u64) -> u64 {
         if time <= self.step { u64::from(time > 0) } else { time.div_ceil(self.step) }
     }
 
-    /// The last before `at`, not before `from`.
+    /// Returns the last time before `at` and after `from`.
     fn last_before(self, at: u64, from: u64) -> Option<u64> {
         let last = at.checked_sub(1)?;
         let found = match last.checked_sub(self.at) {
@@ -44,7 +44,7 @@ impl PeriodicTimes {
         Some(found).filter(|found| *found >= self.first && *found > from)
     }
 
-    /// The first at or after `at`.
+    /// Returns the first time at or after `at`.
     fn first_at_or_after(self, at: u64) -> u64 {
         let at = at.max(self.first);
         match at.checked_sub(self.at) {
@@ -53,7 +53,7 @@ impl PeriodicTimes {
         }
     }
 
-    /// Whether the same times come.
+    /// True if both have the same future times.
     fn is_same_as(self, other: PeriodicTimes) -> bool {
         let apart = self.at.abs_diff(other.at);
         self.step == other.step && self.first == other.first && self.whole_steps(apart) * self.step == apart
@@ -61,7 +61,7 @@ impl PeriodicTimes {
 }
 
 impl PollSchedule {
-    /// Polls and updates: the alarm of the next, the first there was, how long from one to the next.
+    /// Creates the schedule of polls and of updates: for each the next alarm, the first time, and the interval.
     pub(crate) fn from_alarms(now: ClockReading, all: [(Option<Alarm>, u64, Duration); 2]) -> PollSchedule {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
         let steps = all.map(|(alarm, first, step)| {
@@ -73,7 +73,7 @@ impl PollSchedule {
         }
     }
 
-    /// Whether the same times come.
+    /// True if both have the same future times.
     pub(crate) fn is_same_as(&self, other: &PollSchedule) -> bool {
         let same = |(one, other): (&Option<PeriodicTimes>, &Option<PeriodicTimes>)| match (one, other) {
             (Some(one), Some(other)) => one.is_same_as(*other),
@@ -83,7 +83,7 @@ impl PollSchedule {
         self.poll_and_update_times.iter().zip(&other.poll_and_update_times).all(same)
     }
 
-    /// The last poll or update before `at` and after `from`.
+    /// Returns the last poll or update before `at` and after `from`.
     pub(crate) fn last_before(&self, at: MonotonicTime, from: MonotonicTime) -> Option<MonotonicTime> {
         self.poll_and_update_times
             .iter()
@@ -93,7 +93,7 @@ impl PollSchedule {
             .map(MonotonicTime)
     }
 
-    /// The first poll or update at or after `at`.
+    /// Returns the first poll or update at or after `at`.
     fn first_at_or_after(&self, at: u64) -> Option<MonotonicTime> {
         self.poll_and_update_times
             .iter()
@@ -112,20 +112,21 @@ impl PollSchedule {
         i64::try_from(at).unwrap_or(i64::MAX).saturating_add(self.wall_clock_offset).div_euclid(1_000_000)
     }
 
-    /// The first poll or update to come in that second or later.
+    /// Returns the first future poll or update in that second or later.
     pub(crate) fn first_in_second_or_later(&self, second: i64) -> Option<MonotonicTime> {
         let next = self.poll_and_update_times.iter().flatten().map(|steps| steps.at).min()?;
         self.first_at_or_after(self.second_start(second).max(next))
     }
 
-    /// When that second begins, if no poll or update begins with it: who asks in vain may ask before it is looked at.
+    /// Returns the start of that second, if no poll or update starts with it: a futile fetcher may fetch before it is
+    /// evaluated.
     pub(crate) fn second_start_between_polls(&self, second: i64) -> Option<MonotonicTime> {
         let begins = MonotonicTime(self.second_start(second));
         (second != i64::MAX && self.first_in_second_or_later(second).is_none_or(|look| look > begins))
             .then_some(begins)
     }
 
-    /// The alarms advance to their next times at or after `now`.
+    /// Advances the alarms to their next times at or after `now`.
     pub(crate) fn advance_alarms(&self, now: MonotonicTime, alarms: [&mut Option<Alarm>; 2]) {
         for (steps, alarm) in self.poll_and_update_times.iter().zip(alarms) {
             if let (Some(steps), Some(alarm)) = (steps, alarm)
@@ -136,14 +137,14 @@ impl PollSchedule {
         }
     }
 
-    /// A timer that ends then.
+    /// Returns a timer that expires at `at`.
     pub(crate) fn alarm_at(&self, at: MonotonicTime) -> Alarm {
         Alarm::new(at, self.wall_second_at(at.0))
     }
 
-    /// When a slot fetches whose timer ends at `alarm` and whose delay is over in the second `over`: each poll and update sets the
-    /// timer anew, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay is over. `seen` is when the
-    /// timer was set.
+    /// Returns when a slot fetches whose timer expires at `alarm` and whose delay ends in second `over`: each poll and update
+    /// sets the timer again, in whole seconds from then (`tryFetchWork`), and fetches itself once the delay has ended. `seen`
+    /// is when the timer was set.
     pub(crate) fn next_fetch_time(
         &self,
         alarm: MonotonicTime,
@@ -167,17 +168,17 @@ impl PollSchedule {
         MonotonicTime(looked.map_or(alarm, |looked| looked.min(alarm)))
     }
 
-    /// To when a poll or update at `last` sets the timer of a slot that is unwilling: to the end of its delay, in the second
-    /// `over`, or if that has come to the whole delay anew (`tryFetchWork`).
+    /// Returns when the timer of an unwilling slot expires after a poll or update at `last`: at the end of its delay in second
+    /// `over`, or a full delay later if that has passed (`tryFetchWork`).
     pub(crate) fn timer_after_poll(&self, last: MonotonicTime, delay: i64, over: i64) -> MonotonicTime {
         let left = over.saturating_sub(self.wall_second_at(last.0));
         let wait = if left > 0 { left.min(delay) } else { delay };
         last.plus(Duration::from_secs(u64::try_from(wait).unwrap_or(1)))
     }
 
-    /// When the timer of a slot that is unwilling may find it willing: each poll, each update and each end of the timer sets it
-    /// anew. With the alarm comes when it was set: polls before that, such as the last of all, have had their say. With the delay
-    /// comes the second in which it is over. `None` where a poll or update comes first.
+    /// Returns when the timer of an unwilling slot may expire while it is willing: each poll, each update and each expiry sets
+    /// the timer again. `seen` is when the alarm was set; earlier polls have no effect. `over` is the second in which the delay
+    /// ends. `None` if a poll or update comes first.
     pub(crate) fn next_timer_when_willing(
         &self,
         (alarm, seen): (MonotonicTime, MonotonicTime),
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The last of all polls set the timer, after the last update: what that update would have set it to counts no more.
+    /// The last poll set the timer after the last update, so the time that update would have set is irrelevant.
     #[test]
     fn a_timer_that_was_set_after_the_last_update_runs_on() {
         let seconds = |seconds: u64| MonotonicTime(seconds * 1_000_000);

@@ -1,4 +1,4 @@
-//! What is kept for all slots where they rest.
+//! Poll skipping: state shared by all slots.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,40 +10,40 @@ use super::poll_schedule::PollSchedule;
 use crate::events::{HookRunId, SlotKey, StarterId};
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// What is kept for all slots.
+/// State of poll skipping, shared by all slots.
 pub(crate) struct PollSkipper {
-    /// How long a FETCH_WORK takes.
+    /// Duration of a FETCH_WORK call.
     pub fetch_duration: Duration,
-    /// Whether fetches in vain are counted only.
+    /// True if futile fetches are counted instead of made.
     pub skips_futile_fetches: bool,
-    /// The last poll or update that was made or passed over.
+    /// The last poll or update that was made or skipped.
     pub last_poll: ClockReading,
-    /// From which second on each slot is to be looked at.
+    /// Queue of slots by the second from which each must be evaluated.
     pub next_looks: BinaryHeap<Reverse<(i64, SlotKey)>>,
-    /// When each slot has something to do by itself.
+    /// Queue of slots by the time their next timer expires.
     pub timers: BinaryHeap<Reverse<(MonotonicTime, SlotKey)>>,
-    /// Slots that the present event concerns.
+    /// Slots that the current event concerns.
     pub touched: Vec<SlotKey>,
     pub all_touched: bool,
-    /// The polls as they were at the end of the last step.
+    /// The schedule of polls at the end of the last step.
     pub schedule: PollSchedule,
-    /// How many slots are looked at in polls.
+    /// Number of slots that are evaluated at polls.
     pub polled_slots: usize,
-    /// The moment whose timers have had their turn.
+    /// The time up to which timers have been processed.
     pub timers_run_at: MonotonicTime,
-    /// Slots that ask in vain, since they were last told of.
+    /// Slots that have become futile fetchers since the last query.
     pub futile_fetchers: Vec<(SlotKey, MonotonicTime, u32)>,
-    /// Fetches that were counted only.
+    /// Number of fetches that were counted instead of made.
     pub skipped_fetches: u64,
-    /// Which slot a call or a starter belongs to.
+    /// The slot of each call in progress.
     pub fetching_slots: FxHashMap<HookRunId, SlotKey>,
     pub starter_slots: FxHashMap<StarterId, SlotKey>,
-    /// When something is due next.
+    /// When something is due next, or `None`.
     pub next_wake: Option<MonotonicTime>,
 }
 
 impl PollSkipper {
-    /// The present event concerns this slot.
+    /// Records that the current event concerns this slot.
     pub(crate) fn mark_touched(&mut self, key: SlotKey) {
         self.touched.push(key);
     }

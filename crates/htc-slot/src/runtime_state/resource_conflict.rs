@@ -1,22 +1,22 @@
-//! What a backfill slot has in common with slots that are in use.
+//! Resource conflicts of a backfill slot with slots in use.
 
 use std::collections::BTreeMap;
 
 use crate::resources::ResourceAmounts;
 
-/// What a backfill slot has in common with slots that are in use.
+/// Resource conflict of a backfill slot with slots in use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ResourceConflict {
-    /// The resources of which more is used than there is; what of that is this slot's to give up.
+    /// Names of the exhausted resources that this slot has to release.
     pub shortage: String,
-    /// What slots that are no backfill use of the machine; of a slot that runs a job itself nothing is taken off.
+    /// Resources that primary slots use, or `None`: nothing is subtracted from a slot that runs a job itself.
     pub in_use: Option<SignedAmounts>,
     /// Its devices that another slot uses, by tag.
     pub contested_devices: BTreeMap<String, Vec<usize>>,
 }
 
 impl ResourceConflict {
-    /// Takes what others use off what there is.
+    /// Subtracts what other slots use.
     pub(crate) fn subtract_from(&self, amounts: &mut ResourceAmounts) {
         for custom in &mut amounts.custom {
             if let Some(used) = self.contested_devices.get(&custom.tag) {
@@ -32,7 +32,7 @@ impl ResourceConflict {
     }
 }
 
-/// Amounts that may be less than nothing.
+/// Amounts that may be negative.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SignedAmounts {
     cpus: f64,
@@ -42,7 +42,7 @@ pub(crate) struct SignedAmounts {
 }
 
 impl SignedAmounts {
-    /// Adds what a slot has, `times` over.
+    /// Adds a slot's resources `times` times.
     pub(crate) fn add(&mut self, amounts: &ResourceAmounts, times: i32) {
         self.cpus += f64::from(times) * amounts.cpus;
         self.memory += i64::from(times) * amounts.memory;
@@ -60,7 +60,7 @@ impl SignedAmounts {
         self
     }
 
-    /// What there is too little of: `Cpus,GPUs`.
+    /// Returns the names of the exhausted resources, such as `Cpus,GPUs`.
     pub(crate) fn shortage_names(&self) -> String {
         let own = [("Cpus", self.cpus < 0.0), ("Memory", self.memory < 0), ("Disk", self.disk < 0)];
         let own = own.into_iter().filter(|(_, short)| *short).map(|(name, _)| name);

@@ -1,20 +1,20 @@
-//! The load that the job of a slot makes, averaged as that of the machine is (`LoadQueue`).
+//! Load of a slot's job, averaged like the machine's load (`LoadQueue`).
 
-/// Seconds that are averaged over, as the machine's own load average does.
+/// Averaging period in seconds, the same as that of the machine's load average.
 const AVERAGED_SECONDS: usize = 60;
 
-/// What the job of a slot uses.
+/// Resource use of a slot's job.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotLoad {
     /// Percent of one processor in each of the last seconds.
     seconds: [f64; AVERAGED_SECONDS],
     head: usize,
     pub last_sample_at: Option<i64>,
-    /// Share of the machine's load.
+    /// Load average of the job.
     pub load_average: f64,
-    /// Processors in use; nothing where that is not measured.
+    /// Processors in use, or `None` if not measured.
     pub cpus_in_use: Option<f64>,
-    /// Image of the starter and its job, in KiB.
+    /// Image size of the starter and its job, in KiB.
     pub image_kib: i64,
 }
 
@@ -32,14 +32,14 @@ impl Default for SlotLoad {
 }
 
 impl SlotLoad {
-    /// So many seconds at so many percent of one processor, on a machine with this load.
+    /// Records `seconds` seconds at `percent` of one processor, on a machine with this number of processors and this load.
     pub(crate) fn add_samples(&mut self, seconds: u64, percent: f64, (processors, machine): (f64, f64)) {
         for _ in 0..seconds.min(AVERAGED_SECONDS as u64) {
             self.seconds[self.head] = percent;
             self.head = (self.head + 1) % AVERAGED_SECONDS;
         }
         let average = self.seconds.iter().sum::<f64>() / AVERAGED_SECONDS as f64 / processors;
-        // Never more than the machine has altogether.
+        // Limited to the machine's total load.
         self.load_average = (average * processors.max(machine) / 100.0).min(machine);
     }
 }
