@@ -380,7 +380,7 @@ pub enum QuirkMode {
     /// Follow the manual, with a warning that a real pool differs.
     #[default]
     Manual,
-    /// Exactly what 25.14 does.
+    /// Reproduce 25.14 exactly.
     Reference,
 }
 

@@ -1,4 +1,4 @@
-//! What the machines of a simulation ask for: hooks and starters that are none, answered from the scenario.
+//! Execution of the state machines' actions in a simulation: hooks and starters are simulated according to the scenario.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use htc_slot::{
 };
 
 impl Simulation<'_> {
-    /// Tells the machine that something has happened, and does what it asks for.
+    /// Sends an event to a machine, and executes its actions.
     pub(super) fn handle_event(&mut self, host: usize, event: StartdEvent) {
         let mut waiting = VecDeque::new();
         let mut next = Some(event);
@@ -36,7 +36,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Tells the machine one thing; returns what it asks for.
+    /// Sends one event to a machine and returns its actions.
     fn step_machine(&mut self, host: usize, event: StartdEvent) -> Vec<StartdAction> {
         let machine = &mut self.hosts[host].machine;
         match event {
@@ -46,7 +46,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Does what a machine asks for; what answers at once goes to `waiting`.
+/// Executes an action of a machine; immediate answers are added to `waiting`.
 fn execute_action(
     this: &mut Simulation<'_>,
     host: usize,
@@ -55,16 +55,16 @@ fn execute_action(
 ) {
     match action {
         StartdAction::Notify(notice) => handle_notice(this, host, notice),
-        // Nobody has changed the configuration meanwhile.
+        // A simulation keeps no journal, and its configuration only changes by events.
         StartdAction::AcceptJob { .. } | StartdAction::GiveUpJob(_) | StartdAction::Reconfigure => {}
-        // Its user wakes it; no condor_rooster is simulated.
+        // Its user wakes it; condor_rooster is not simulated.
         StartdAction::Sleep { .. } => {
             this.hosts[host].asleep = Some(this.now.epoch());
             let note = "a machine sleeps (HIBERNATE): its slots are Owner/Idle until an [[event]] or [[keyboard]] puts somebody at its keyboard";
             count_warning(this, note.to_owned());
         }
         StartdAction::RunHook(call) => start_hook(this, host, call, waiting),
-        // What they would print is not known; they take no time.
+        // Their results are unknown; they take no time.
         StartdAction::RunBenchmarks => waiting.push_back(StartdEvent::BenchmarksEnded),
         StartdAction::SpawnStarter(call) => waiting.push_front(spawn_starter(this, host, call)),
         StartdAction::SignalStarter { starter, .. } if this.hosts[host].backfills.remove(&starter) => {
@@ -119,13 +119,13 @@ fn handle_notice(this: &mut Simulation<'_>, host: usize, notice: SlotNotice) {
 }
 
 fn count_warning(this: &mut Simulation<'_>, text: String) {
-    // A machine without end may warn without end.
+    // Bounded, because a machine may warn forever.
     if this.counters.warnings.len() < 100 || this.counters.warnings.contains_key(&text) {
         *this.counters.warnings.entry(text).or_default() += 1;
     }
 }
 
-/// A slot is in another state from now on.
+/// Records a change of a slot's state.
 fn record_slot_change(
     this: &mut Simulation<'_>,
     host: usize,
@@ -147,7 +147,7 @@ fn record_slot_change(
     let leaves = matches!(before.0, SlotState::Claimed) && !matches!(before.1, Activity::Idle);
     match pair {
         (SlotState::Claimed, Activity::Retiring) | (SlotState::Preempting, _) if leaves => {
-            // A job that stood still in its retirement goes on in it, or one for which a better claim has come.
+            // A suspended job continues in retirement, or one was preempted by a better claim.
             let (tells, reason) = match reason {
                 "retirement is over" | "no job to wait for" | "in retirement" => (false, reason),
                 "CONTINUE is true" => (false, "a better claim was waiting"),
@@ -174,7 +174,7 @@ fn record_slot_change(
     }
 }
 
-/// A job stands still from now on, or goes on.
+/// Records that a job was suspended or continued.
 fn record_suspension(
     this: &mut Simulation<'_>,
     host: usize,
@@ -198,7 +198,7 @@ fn record_suspension(
     });
 }
 
-/// A dynamic slot is gone.
+/// Removes a dynamic slot.
 fn remove_slot(this: &mut Simulation<'_>, host: usize, key: SlotKey) {
     let since = this.elapsed_micros();
     let Some(slot) = this.hosts[host].slots.remove(&key) else { return };
@@ -252,7 +252,7 @@ fn start_hook(this: &mut Simulation<'_>, host: usize, call: HookCall, waiting: &
     this.hosts[host].fetches.insert(call.run, call);
 }
 
-/// FETCH_WORK ends: what the queue has then is what it prints.
+/// Ends a FETCH_WORK call: its output is the next job of the queue at this time.
 pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCall) {
     let prints = this.hook_behaviour(HookName::FetchWork, host).and_then(|it| it.prints.clone());
     if let Some(text) = prints {
@@ -264,7 +264,7 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     }
     let now = this.elapsed_micros();
     let it = &mut this.hosts[host];
-    // What runs is left only for a better job, and that none is where RANK is the same for all.
+    // A running job is only replaced by a better one, and no job is better if RANK is the same for all.
     let asked_in_vain = it.is_running(call.slot) && !it.can_rank_jobs;
     let refused = it.slots.get_mut(&call.slot).map(|slot| &mut slot.refused);
     let offered = match refused {
@@ -279,9 +279,9 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let ad = this.workload.job_ad(&job);
     let world = this.world.clone();
     let id = job_id(&ad, &FrozenClockWorld { world: &*world, now: this.now });
-    // The answer is known within the step: it is told before anything that follows from it.
+    // The verdict is known within the step, before the events that follow from it.
     let kind = job.kind;
-    // Where jobs of a kind are not alike to slots, what was true for one says nothing of the next.
+    // If jobs of a class differ to slots, the result for one says nothing about the next.
     let alike = u32::try_from(job.likeness).ok();
     let number = call.slot.number;
     this.hosts[host].accepted.entry(number).or_default().push_back((id.clone(), job));
@@ -305,7 +305,7 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     }
 }
 
-/// A job that was refused goes back to the place that it had in the queue.
+/// Returns a refused job to its place in the queue.
 fn return_refused_job(
     this: &mut Simulation<'_>,
     (host, call): (usize, &HookCall),
@@ -324,7 +324,7 @@ fn return_refused_job(
             cause,
         }
     });
-    // A dynamic slot may have gone with its answer; the job has not.
+    // A dynamic slot may have been removed with the verdict; the job has not.
     let mut nobody = RefusedJobs::default();
     let holds = refused_until(this, host, call, &job);
     let now = this.elapsed_micros();
@@ -334,7 +334,7 @@ fn return_refused_job(
     this.record_dropped_job(dropped);
 }
 
-/// Up to when a slot would refuse the job again, in microseconds since the start, unless something is done to it meanwhile.
+/// Returns until when a slot would refuse the job again unless its state changes, in microseconds since the start.
 fn refused_until(this: &Simulation<'_>, host: usize, call: &HookCall, job: &Job) -> u64 {
     let it = &this.hosts[host];
     if it.has_unpublished_changes(call.begun.monotonic_us) {
@@ -351,7 +351,7 @@ enum OfferVerdict {
     Rejected(String),
 }
 
-/// Offers a job to a slot; what the machine says to it.
+/// Offers a job to a slot and returns the machine's verdict.
 fn offer_job(
     this: &mut Simulation<'_>,
     host: usize,
@@ -380,7 +380,7 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
     let it = &mut this.hosts[host];
     it.next_pid += 1;
     let (starter, pid) = (call.starter, it.next_pid);
-    // The client of backfill runs until it is asked to leave, and leaves at once.
+    // The backfill client runs until it is told to end, and ends at once.
     if call.backfill {
         it.backfills.insert(starter);
         return StartdEvent::StarterSpawned { starter, pid };
@@ -494,10 +494,10 @@ fn count_suspension(this: &mut Simulation<'_>, host: usize, starter: StarterId) 
     }
 }
 
-/// A job's run is over: it came to its end, had to leave, or is put on hold.
+/// Finishes the run of a job: it completed, was evicted, or is held.
 pub(super) fn finish_job(this: &mut Simulation<'_>, host: usize, running: RunningJob) {
     let since = this.elapsed_micros();
-    // Who had come to the end anyway was not driven out.
+    // A job that completed anyway was not evicted.
     let is_done = running.signalled.is_none() || since >= running.ends_at;
     let words = match running.signalled.filter(|_| !is_done) {
         Some(signal) => format!("signalled {signal}"),

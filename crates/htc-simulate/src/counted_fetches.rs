@@ -1,7 +1,7 @@
-//! Calls of FETCH_WORK that are counted and not made: what an idle slot asks for in vain every few minutes of a month.
+//! Counted calls of FETCH_WORK: futile calls of idle slots every few minutes, which are counted and not made.
 //!
-//! Such a call is put off to its end, when it is known whether there is a job for it. Calls that end in the same moment are answered in
-//! the order of machines and slots, as they are where each is made; so one job wakes one slot, however many ask for it.
+//! Whether there is a job for such a call is decided at its end. Calls that end at the same time are processed in the order of
+//! machines and slots, as if each were made; so one job wakes one slot, however many fetch it.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use htc_base::time::MonotonicTime;
 use htc_slot::{SlotKey, StartdEvent};
 
 impl Simulation<'_> {
-    /// Jobs wait: the call that ends next may bring one of them.
+    /// Schedules the next counted call to end, which may return a waiting job.
     pub(super) fn schedule_counted_fetches(&mut self) {
         let now = self.elapsed_micros();
         while let Some((at, host, key, turn)) = self.counted_fetches.peek() {
@@ -20,7 +20,7 @@ impl Simulation<'_> {
             self.counted_fetches.pop();
             let Some(mut ends) = self.counted_fetch_end(host, key, turn) else { continue };
             if ends == now && self.last_answered.is_some_and(|answered| (now, host, key) <= answered) {
-                // There was nothing when it was its turn.
+                // There was no job at its turn.
                 ends += 1;
             }
             let ends = ends.max(at);
@@ -33,7 +33,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// When the slot's next call ends that is counted only, now or later; none if it does not ask in vain any more.
+    /// Returns when the slot's next counted call ends, now or later; `None` if the slot is no longer a futile fetcher.
     fn counted_fetch_end(&mut self, host: u32, key: SlotKey, turn: u32) -> Option<u64> {
         let MonotonicTime(ends) =
             self.hosts[host as usize].machine.next_futile_fetch_end(key, turn, self.now)?;

@@ -1,4 +1,4 @@
-//! What decided about a slot or a job: the expression, where it was set, its parts and their values then.
+//! Expressions that decided about a slot or a job: where each was set, its parts, and their values at that time.
 
 use serde::Serialize;
 
@@ -8,41 +8,41 @@ use super::simulation::Simulation;
 use htc_runner::events::RunnerEvent as StreamEvent;
 use htc_slot::{EvaluatedCondition, EvaluatedExpression, policy_parameter};
 
-/// What a course is begun from, as often as it is wanted: what decided something in it is found by playing up to that once more.
+/// Source of identical simulations: decisions are explained by running the simulation again up to that point.
 pub trait SimulationSource {
-    /// Why it cannot be begun.
+    /// Error if it cannot be started.
     type Error;
 
-    /// The simulation as it begins, each time the same.
+    /// Returns the simulation in its initial state, the same each time.
     ///
     /// # Errors
-    /// Jobs that can no longer be read.
+    /// Fails if jobs can no longer be read.
     fn begin(&self) -> Result<Simulation<'_>, Self::Error>;
 
-    /// Where its knobs were set.
+    /// Returns where its parameters were set.
     fn origins(&self) -> ParameterOrigins<'_>;
 }
 
-/// An expression that decided.
+/// Expression that decided about a slot or a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecidingExpression {
-    /// Its knob.
+    /// Its parameter.
     pub knob: String,
     /// The expression, or the part of it that is not true.
     pub expression: String,
     /// Its value.
     pub value: String,
-    /// Of several conditions joined by `&&` or `||` the one that makes it so.
+    /// The condition that decides the value, if the expression joins several by `&&` or `||`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<EvaluatedCondition>,
-    /// File and line, or what set it.
+    /// File and line where it was set, or its other origin.
     pub place: String,
-    /// The attributes that it names, with their values.
+    /// The attributes it refers to, with their values.
     pub seen: Vec<String>,
 }
 
 impl DecidingExpression {
-    /// What the expression of a knob said of a slot.
+    /// Converts the value of a slot's policy expression.
     pub(super) fn from_policy(
         asked: EvaluatedExpression,
         knob: &str,
@@ -54,7 +54,7 @@ impl DecidingExpression {
         DecidingExpression { knob: knob.to_owned(), expression: text, value, because, place, seen: parts }
     }
 
-    /// The condition of a slot that is not true for a job.
+    /// Converts a condition of a slot that is not true for a job.
     fn from_refusal(clause: &EvaluatedCondition, of: &SlotIdentity, origins: ParameterOrigins<'_>) -> Self {
         let knob = policy_parameter::parameter_for_attribute(&clause.attribute).to_owned();
         DecidingExpression {
@@ -68,22 +68,22 @@ impl DecidingExpression {
     }
 }
 
-/// A change of a slot that is asked after.
+/// Query about a change of a slot.
 #[derive(Clone, Debug)]
 pub struct SlotChangeQuery {
-    /// The turn of the simulation in which it took place.
+    /// The turn of the simulation in which it happened.
     pub turn: u64,
     /// The slot.
     pub place: SlotIdentity,
-    /// What the machine said.
+    /// Reason given by the machine.
     pub reason: String,
 }
 
-/// What decided each change; the course is played once more, up to the moment before each of them.
-/// `told`: the course in which they happened was told of, so that its turns count every fetch.
+/// Returns the expression that decided each change, by running the simulation again up to each of them. `told` is true if the
+/// changes come from a simulation with an event sink, whose turns include every fetch.
 ///
 /// # Errors
-/// The course cannot be begun again.
+/// Fails if the simulation cannot be started again.
 pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
     courses: &C,
     asking: &[SlotChangeQuery],
@@ -99,7 +99,7 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
     order.sort_by_key(|at| asking[*at].turn);
     let mut nobody = |_: f64, _: &StreamEvent| {};
     let silent = courses.begin()?;
-    // Turns are those of a course that is told of where the changes were.
+    // Turns differ between simulations with and without an event sink.
     let mut simulation = if told { silent.with_event_sink(&mut nobody) } else { silent };
     simulation.begin();
     for at in order {
@@ -109,7 +109,7 @@ pub fn explain_slot_changes<C: SimulationSource + ?Sized>(
         simulation.advance_to_turn(it.turn);
         let mut found = evaluate_policy(&mut simulation, &it.place.slot, knob);
         if found.as_ref().is_none_or(|found| found.value != wanted) {
-            // Something of the same moment had to happen first.
+            // Another entry of the same time must be processed first.
             simulation.advance_to_turn(it.turn + 1);
             found = evaluate_policy(&mut simulation, &it.place.slot, knob);
         }
@@ -125,10 +125,10 @@ fn evaluate_policy(simulation: &mut Simulation<'_>, slot: &str, knob: &str) -> O
     seen.machine.evaluate_expression(seen.key, policy_parameter::attribute_for_parameter(knob))
 }
 
-/// What decided each of these fates.
+/// Returns the expressions that decided each of these events.
 ///
 /// # Errors
-/// The course cannot be begun again.
+/// Fails if the simulation cannot be started again.
 pub fn explain_job_events<C: SimulationSource + ?Sized>(
     courses: &C,
     fates: &[SimulatedJobEvent],

@@ -1,4 +1,4 @@
-//! The first thing that happens in one course and not in another of the same jobs.
+//! First difference between two simulations of the same jobs.
 
 use serde::Serialize;
 
@@ -7,44 +7,44 @@ use super::job_events::{RecordedJobs, SimulatedJobEvent};
 use super::simulation::Simulation;
 use htc_base::text::control_characters::mask_control_characters;
 
-/// The first job that fares differently, and what happens to it next in either course.
+/// The first job that differs, and its next event in both simulations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunDifference {
     /// The job as `cluster.proc`.
     pub job: String,
-    /// In the first course; `None` where nothing more happens to it.
+    /// Its next event in the first simulation, or `None` if there is none.
     pub before: Option<JobDivergence>,
-    /// In the other.
+    /// Its next event in the second simulation, or `None` if there is none.
     pub after: Option<JobDivergence>,
 }
 
-/// What happens to the job next, and what decided it.
+/// Next event of the job, and what decided it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobDivergence {
     /// Seconds since the start.
     pub at: f64,
-    /// What, in words.
+    /// Description.
     pub what: String,
     /// The expressions that decided it.
     pub decided: Vec<DecidingExpression>,
 }
 
-/// Looks for it while both are played; what has happened alike is forgotten.
+/// Runs two simulations in lockstep and drops their common prefix of events.
 #[derive(Default)]
 pub struct DivergenceFinder {
     courses: [Vec<SimulatedJobEvent>; 2],
-    /// The job.
+    /// Number and id of the job that differs.
     found: Option<(u32, String)>,
 }
 
 impl DivergenceFinder {
-    /// Prepares two simulations that are to be looked at.
+    /// Starts recording in both simulations.
     pub fn start_recording(both: &mut [Simulation<'_>]) -> Self {
         both.iter_mut().for_each(|simulation| simulation.record_job_events(RecordedJobs::All));
         DivergenceFinder::default()
     }
 
-    /// Both have been played up to the same time.
+    /// Compares the new events, after both simulations were advanced to the same time.
     pub fn compare_new_events(&mut self, both: &mut [Simulation<'_>]) {
         for (course, simulation) in self.courses.iter_mut().zip(&mut *both) {
             course.append(&mut simulation.take_job_events());
@@ -62,7 +62,7 @@ impl DivergenceFinder {
             self.found = first.map(|fate| (fate.number, fate.job.clone()));
         }
         if let Some((number, _)) = self.found {
-            // From here on what the same job meets.
+            // From now on, only events of this job are needed.
             for (course, simulation) in self.courses.iter_mut().zip(both) {
                 course.retain(|fate| fate.number == number);
                 course.truncate(1);
@@ -75,10 +75,10 @@ impl DivergenceFinder {
         }
     }
 
-    /// What has been found, with what decided it; both have been played to their ends.
+    /// Returns the difference and what decided it, after both simulations have ended.
     ///
     /// # Errors
-    /// A course that cannot be begun again.
+    /// Fails if a simulation cannot be started again.
     pub fn difference<C: SimulationSource>(
         self,
         before: &C,
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::of_text::{CONFIG, TextCourse};
 
-    /// Where two courses part, played hour by hour.
+    /// Returns where two simulations diverge, run hour by hour.
     fn parted(before: &TextCourse, after: &TextCourse) -> (Option<RunDifference>, bool) {
         let mut both = [before.begin().unwrap(), after.begin().unwrap()];
         let mut parting = DivergenceFinder::start_recording(&mut both);

@@ -1,4 +1,4 @@
-//! The engine: machines on one clock that is moved by hand, from one thing that happens to the next.
+//! Simulation engine: machines with a common simulated clock, advanced from one calendar entry to the next.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use htc_base::time::MonotonicTime;
 use htc_slot::{Activity, HookRunId, SlotKey, SlotState, StartdEvent, StarterId};
 
 impl Simulation<'_> {
-    /// The slot of that name, as its machine stands now: everything published as it is at this moment.
+    /// Returns a view of the slot with that name, refreshed to the current time.
     pub fn view_slot(&mut self, name: &str) -> Option<SlotView<'_>> {
         let found = self.hosts.iter().enumerate().find_map(|(host, it)| {
             let named = |(key, ..): &(SlotKey, &str, SlotState, Activity)| {
@@ -32,12 +32,12 @@ impl Simulation<'_> {
         Some(SlotView { machine: &it.machine, key, config_number: it.config_number })
     }
 
-    /// The number of the turn, now and whenever it is asked for: each thing that comes due is one.
+    /// Returns a shared counter of processed calendar entries.
     pub fn turn_counter(&self) -> Rc<Cell<u64>> {
         self.turn.clone()
     }
 
-    /// Goes on up to the turn of that number; what is due then is not done, but its time has come.
+    /// Advances until the calendar entry with that number is due, without processing it.
     pub fn advance_to_turn(&mut self, turn: u64) {
         while self.turn.get() + 1 < turn && self.process_next_due(self.end) {}
         if let Some(Reverse((at, _))) = self.calendar.peek() {
@@ -45,18 +45,18 @@ impl Simulation<'_> {
         }
     }
 
-    /// How long it lasts, in microseconds.
+    /// Returns the length of the simulation, in microseconds.
     pub fn length_micros(&self) -> u64 {
         self.end
     }
 
-    /// The names of all slots there are now.
+    /// Returns the names of all current slots.
     pub fn slot_names(&self) -> Vec<String> {
         let of = |it: &Host| it.machine.slots().map(|(key, ..)| it.slot_name(key)).collect::<Vec<_>>();
         self.hosts.iter().flat_map(of).collect()
     }
 
-    /// Begins: what the scenario measures at the start is known when the machines look for the first time.
+    /// Starts the simulation. Measurements defined for the start are applied before the machines' first evaluation.
     pub fn begin(&mut self) {
         let due = self.take_due_at_start();
         for due in &due {
@@ -80,7 +80,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Takes the events and patterns out of the calendar that are due at the start.
+    /// Takes the scenario events and patterns that are due at the start out of the calendar.
     fn take_due_at_start(&mut self) -> Vec<DueEvent> {
         let mut found = Vec::new();
         let mut later = Vec::new();
@@ -95,8 +95,8 @@ impl Simulation<'_> {
         found
     }
 
-    /// Goes on up to `until`, in microseconds since the start, or to the end; what is due at `until` itself is done only where
-    /// `inclusive`. Returns whether there is more to come.
+    /// Advances to `until`, in microseconds since the start, or to the end; entries due at exactly `until` are only processed
+    /// if `inclusive`. Returns true if more entries follow.
     pub fn advance(&mut self, until: u64, inclusive: bool) -> bool {
         let until = until.min(self.end);
         self.advanced_to = until;
@@ -112,7 +112,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// What comes due next is done, if that is not after `until`.
+    /// Processes the next calendar entry, if it is not after `until`.
     fn process_next_due(&mut self, until: u64) -> bool {
         let Some(Reverse((at, due))) = self.calendar.peek().copied().filter(|Reverse((at, _))| *at <= until)
         else {
@@ -126,7 +126,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// Plays it to its end.
+    /// Runs the simulation to its end.
     pub fn run(&mut self) {
         self.begin();
         self.advance(u64::MAX, true);
@@ -193,7 +193,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Puts the next occurrence of an event into the calendar.
+    /// Schedules the next occurrence of a repeated event.
     fn schedule_repetition(&mut self, at: u32) {
         if let Some(every) = self.scenario.events.get(at as usize).and_then(|done| done.every) {
             let next = self.elapsed_micros() + ((every.0 * 1e6) as u64).max(1);
@@ -206,7 +206,7 @@ impl Simulation<'_> {
         self.apply_orders(host, at, done);
     }
 
-    /// What an event measures or publishes.
+    /// Applies the measurements and cron ads of an event.
     fn apply_measurements(&mut self, host: usize, at: usize, done: &ScenarioEvent) {
         let it = &mut self.hosts[host];
         it.note_disturbance(self.now);
@@ -225,7 +225,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// What an event configures or asks for.
+    /// Applies the reconfiguration and the command of an event.
     fn apply_orders(&mut self, host: usize, at: usize, _: &ScenarioEvent) {
         let plan = &self.plan.machines[self.hosts[host].plan];
         if let Some(settings) = plan.reconfigured.get(&at) {
@@ -238,7 +238,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Gives a machine what is measured of it now; a sleeping one is woken by whoever sits down at it.
+    /// Sends the current measurements to a machine; a sleeping machine is woken by a user at its keyboard.
     fn publish_measurements(&mut self, host: usize) {
         let measured = self.hosts[host].measurement_event(self.now);
         self.handle_event(host, measured);
@@ -256,7 +256,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Somebody comes or leaves, or a load begins or ends.
+    /// Toggles a presence: a user arrives or leaves, or a load begins or ends.
     fn toggle_presence(&mut self, at: u32) {
         let world = self.world.clone();
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
@@ -269,7 +269,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Asks to be told when the machine has something to do.
+    /// Schedules a wake-up for the machine's next timer.
     pub(super) fn schedule_wake(&mut self, host: usize) {
         let it = &mut self.hosts[host];
         if it.finished {
@@ -278,7 +278,7 @@ impl Simulation<'_> {
         let mut given_up = Vec::new();
         if !it.accepted.is_empty() {
             it.accepted.retain(|number, jobs| {
-                // What was accepted, and whose claim went before it began, goes back.
+                // An accepted job whose claim ended before the job was started returns to the queue.
                 let held = it.machine.count_jobs_not_begun(*number);
                 while jobs.len() > held {
                     given_up.extend(jobs.pop_front());
@@ -287,7 +287,7 @@ impl Simulation<'_> {
             });
         }
         let parked = it.machine.take_futile_fetchers();
-        // No timer of a sleeping machine runs.
+        // No timer runs on a sleeping machine.
         let is_awake = it.asleep.is_none();
         let number = u32::try_from(host).unwrap_or(0);
         if let Some(wake) = it.machine.next_wake().map(|MonotonicTime(wake)| wake).filter(|_| is_awake)
@@ -328,7 +328,7 @@ impl Simulation<'_> {
         self.schedule_wake(host);
     }
 
-    /// A job that came back and is not fetched again.
+    /// Records a job that was returned and dropped.
     pub(super) fn record_dropped_job(&mut self, job: Option<Job>) {
         if let Some(job) = job {
             self.record_job_event(&job, |_| NewJobEvent::without_slot("came back and is not fetched again"));

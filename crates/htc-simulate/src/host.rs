@@ -1,4 +1,4 @@
-//! A machine of a simulation: its execution point, and what runs there.
+//! Machine of a simulation: its execution point, and the jobs that run there.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -14,101 +14,101 @@ use htc_slot::{
     SlotState, StartdEvent, StarterId,
 };
 
-/// A slot as it is seen from outside.
+/// Slot as observed by the simulation.
 pub(super) struct SlotRecord {
-    /// Its number among the rows of a timeline.
+    /// Number of its row in a timeline.
     pub row: u32,
-    /// Its type, as the summary calls it.
+    /// Name of its type in the summary.
     pub type_name: Rc<str>,
     pub cpus: f64,
     pub state: StateActivity,
-    /// Since when, in microseconds since the start.
+    /// When it entered its state, in microseconds since the start.
     pub since: u64,
     pub refused: RefusedJobs,
-    /// Why its job has to leave.
+    /// Why its job is vacated, or `None`.
     pub pending_vacate: Option<PendingVacate>,
 }
 
-/// Why a job has to leave.
+/// Why a job is vacated.
 pub(super) struct PendingVacate {
     pub reason: String,
-    /// The turn in which that was decided.
+    /// The turn in which this was decided.
     pub turn: u64,
 }
 
-/// A job that runs.
+/// Running job.
 pub(super) struct RunningJob {
     pub job: Job,
     pub slot: SlotKey,
-    /// When its run began, in microseconds since the start.
+    /// When it was started, in microseconds since the start.
     pub started_at: u64,
-    /// When it ends by itself, in microseconds since the start.
+    /// When it completes, in microseconds since the start.
     pub ends_at: u64,
-    /// When it leaves, once it was asked to.
+    /// When it exits after a soft kill, in microseconds since the start, or `None`.
     pub vacates_at: Option<u64>,
-    /// How much is left to run while it is suspended, and since when.
+    /// Remaining run time while suspended, and since when, in microseconds.
     pub suspended: Option<(u64, u64)>,
-    /// How long it was suspended in this run, in microseconds.
+    /// Time suspended in this run, in microseconds.
     pub suspended_micros: u64,
     pub signalled: Option<u8>,
-    /// Why it is put on hold.
+    /// Why it is held, or `None`.
     pub hold_reason: Option<String>,
-    /// Counts changes of its end.
+    /// Number of changes of its end time; outdated calendar entries have a smaller one.
     pub end_version: u32,
     pub cpus: f64,
     /// The job as `cluster.proc`.
     pub name: String,
 }
 
-/// One machine.
+/// Machine.
 pub(super) struct Host {
     pub machine: ExecutionPoint,
-    /// What slots' names end in, such as `@desk3`; empty where there is one machine alone.
+    /// Suffix of slot names, such as `@desk3`; empty if there is only one machine.
     pub suffix: String,
     pub name: String,
-    /// The plan that it was made by.
+    /// Index of its plan.
     pub plan: usize,
     pub slots: FxHashMap<SlotKey, SlotRecord>,
     pub starters: FxHashMap<StarterId, RunningJob>,
-    /// Clients of backfill.
+    /// Starters of backfill clients.
     pub backfills: FxHashSet<StarterId>,
     pub fetches: FxHashMap<HookRunId, HookCall>,
-    /// Jobs that a slot has accepted and not yet begun, by the slot's number.
+    /// Jobs that a slot has accepted and not yet started, by slot number.
     pub accepted: FxHashMap<u32, VecDeque<(String, Job)>>,
-    /// The load that an event has given it.
+    /// Load set by an event.
     pub load: f64,
-    /// The loads that patterns add to it now, by the number of their presence.
+    /// Current loads added by patterns, by the number of their presence.
     pub loads: BTreeMap<u32, f64>,
-    /// How many are at the keyboard, by the patterns.
+    /// Number of patterns with a user at the keyboard.
     pub users_present: u32,
-    /// When somebody was last at the keyboard, in seconds since the epoch.
+    /// Last time a user was at the keyboard, in epoch seconds.
     pub input_at: Option<i64>,
-    /// When it was disturbed last.
+    /// Time of the last change of its inputs, in microseconds.
     pub last_disturbance: Option<u64>,
-    /// What its slots mind of one another.
+    /// Dependence of its slots on one another.
     pub dependence: SlotDependence,
-    /// When a slot changed last whose change others mind.
+    /// Time of the last change of a slot on which others depend, in microseconds.
     pub last_minded_change: Option<u64>,
     pub finished: bool,
-    /// Since when it sleeps, in seconds since the epoch.
+    /// Since when it sleeps, in epoch seconds, or `None`.
     pub asleep: Option<i64>,
     pub next_pid: u32,
-    /// The wake that was asked for last.
+    /// The earliest scheduled wake-up.
     pub next_wake: Option<u64>,
-    /// Whether RANK may prefer one job to another.
+    /// True if RANK may prefer one job to another.
     pub can_rank_jobs: bool,
-    /// Which configuration it has: the number of the call that made it.
+    /// Number of its configuration: that of the call that made it.
     pub config_number: usize,
 }
 
 impl Host {
-    /// Something was measured or done that its slots' expressions may look at: what they refused may be offered again.
+    /// Records a change of inputs that expressions may refer to: refused jobs may be offered again.
     pub(super) fn note_disturbance(&mut self, now: ClockReading) {
         self.last_disturbance = Some(now.monotonic_us);
         self.slots.values_mut().for_each(|slot| slot.refused.forget());
     }
 
-    /// A slot has changed: where others mind, what they refused may be offered again.
+    /// Records a change of a slot: if others depend on it, refused jobs may be offered again.
     pub(super) fn note_slot_change(&mut self, now: ClockReading) {
         if self.dependence.on_other_slots || (self.dependence.on_machine_load && self.total_load() > 0.0) {
             self.last_minded_change = Some(now.monotonic_us);
@@ -116,16 +116,16 @@ impl Host {
         }
     }
 
-    /// Whether something was measured or done since then, or shortly before, that is not in the slots' ads yet.
+    /// True if a change since then, or shortly before, is not yet published in the slot ads.
     pub(super) fn has_unpublished_changes(&self, since: u64) -> bool {
-        // What slots show one another is brought up to date in polls.
+        // The attributes that slots publish in each other's ads are refreshed at polls.
         let unseen = self
             .last_minded_change
             .is_some_and(|at| at.saturating_add(self.machine.longest_poll_interval()) >= since);
         unseen || self.last_disturbance.is_some_and(|at| at >= since)
     }
 
-    /// True if it sleeps and somebody has sat down at its keyboard since.
+    /// True if it sleeps and a user has been at its keyboard since.
     pub(super) fn is_woken_by_user(&self) -> bool {
         self.asleep.is_some_and(|since| self.users_present > 0 || self.input_at.is_some_and(|at| at >= since))
     }
@@ -134,7 +134,7 @@ impl Host {
         self.load + self.loads.values().sum::<f64>()
     }
 
-    /// With a dynamic slot that changes or goes its parent may have what it lacked before.
+    /// Forgets the refusals of a dynamic slot's parent, which may have gained resources.
     pub(super) fn forget_refusals_of_parent(&mut self, key: SlotKey) {
         let parent = SlotKey { sub: 0, ..key };
         if let Some(slot) = self.slots.get_mut(&parent).filter(|_| key.sub != 0) {
@@ -142,9 +142,9 @@ impl Host {
         }
     }
 
-    /// What is measured of it.
+    /// Returns the event with its current measurements.
     pub(super) fn measurement_event(&self, now: ClockReading) -> StartdEvent {
-        // While somebody sits there the keyboard is not idle until the next change.
+        // While a user is present, the keyboard is not idle until the next change.
         let input_at = if self.users_present > 0 { Some(i64::MAX / 4) } else { self.input_at };
         let idle = input_at.map(|at| (now.epoch() - at).max(0));
         StartdEvent::MeasurementsTaken(Box::new(Measurements {
@@ -161,7 +161,7 @@ impl Host {
         }))
     }
 
-    /// How a slot is called among all machines.
+    /// Returns the name of a slot, unique among all machines.
     pub(super) fn slot_name(&self, key: SlotKey) -> String {
         let id = match self.machine.slot_id(key) {
             Some(id) => id.to_owned(),
@@ -170,7 +170,7 @@ impl Host {
         id + &self.suffix
     }
 
-    /// Whether the slot runs a job.
+    /// True if the slot runs a job.
     pub(super) fn is_running(&self, key: SlotKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
             slot.state.0 == SlotState::Claimed
@@ -178,7 +178,7 @@ impl Host {
         })
     }
 
-    /// The type of a slot, as the summary calls it.
+    /// Returns the name of a slot's type in the summary.
     pub(super) fn slot_type_name(&self, key: SlotKey) -> String {
         let kind = self.machine.slot_kind(key).unwrap_or(SlotKind::Static);
         let word = kind.name().to_ascii_lowercase();

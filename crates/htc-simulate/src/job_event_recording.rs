@@ -1,4 +1,4 @@
-//! What became of jobs is remembered, where somebody asks after it.
+//! Recording of job events.
 
 use super::job_events::{JobEventRecorder, NewJobEvent, RecordedJobs, SimulatedJobEvent, SlotIdentity};
 use super::simulation::Simulation;
@@ -6,23 +6,23 @@ use super::workload::Job;
 use htc_slot::SlotKey;
 
 impl Simulation<'_> {
-    /// What becomes of jobs is remembered from now on.
+    /// Starts recording the events of these jobs.
     pub fn record_job_events(&mut self, whose: RecordedJobs) {
         let fates = self.job_events.take().map(|memory| memory.events).unwrap_or_default();
         self.job_events = Some(JobEventRecorder { jobs: whose, events: fates });
     }
 
-    /// What has become of jobs since this was asked last.
+    /// Returns the events recorded since the last call.
     pub fn take_job_events(&mut self) -> Vec<SimulatedJobEvent> {
         self.job_events.as_mut().map(|memory| std::mem::take(&mut memory.events)).unwrap_or_default()
     }
 
-    /// The kind of a job of this name, as `cluster.proc`, that waits now.
+    /// Returns the class of a waiting job with this id, as `cluster.proc`.
     pub fn kind_of_waiting(&self, name: &str) -> Option<u32> {
         self.queue.jobs().find(|job| job.name() == name).map(|job| job.kind)
     }
 
-    /// Nothing is remembered any more.
+    /// Stops recording.
     pub fn stop_recording(&mut self) {
         self.job_events = None;
     }
@@ -33,7 +33,7 @@ impl Simulation<'_> {
         SlotIdentity { slot: it.slot_name(key), slot_type, config_number: it.config_number }
     }
 
-    /// Whether the job's fate is to be known.
+    /// True if the job's events are recorded.
     pub(super) fn is_recorded(&self, job: &Job) -> bool {
         match self.job_events.as_ref().map(|memory| &memory.jobs) {
             None => false,
@@ -43,7 +43,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Notes what becomes of a job, where that is to be known.
+    /// Records an event of a job, if its events are recorded.
     pub(super) fn record_job_event(&mut self, job: &Job, happened: impl FnOnce(&Self) -> NewJobEvent) {
         if !self.is_recorded(job) {
             return;

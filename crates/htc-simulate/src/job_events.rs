@@ -1,74 +1,74 @@
-//! What became of jobs, for whoever asks after one of them or compares two courses.
+//! Events of jobs, for tracing one of them or comparing two simulations.
 
 use htc_slot::EvaluatedCondition;
 
-/// Something that became of a job.
+/// Event of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedJobEvent {
-    /// In seconds since the start.
+    /// Seconds since the start.
     pub at: f64,
-    /// The job's number, in the order in which jobs come.
+    /// Number of the job in order of arrival.
     pub number: u32,
     /// The job as `cluster.proc`.
     pub job: String,
-    /// What, in words.
+    /// Description.
     pub description: String,
-    /// On which slot.
+    /// The slot where it happened, or `None`.
     pub slot: Option<SlotIdentity>,
-    /// What decided it.
+    /// What decided it, or `None`.
     pub cause: Option<JobEventCause>,
 }
 
-/// The slot at which something happened.
+/// Slot at which an event happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotIdentity {
     /// Its name.
     pub slot: String,
     /// Its type.
     pub slot_type: u32,
-    /// Which configuration its machine had: the number of the call that made it.
+    /// Number of its machine's configuration: that of the call that made it.
     pub config_number: usize,
 }
 
-/// What decided about a job.
+/// Cause of a job's event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobEventCause {
-    /// A change of its slot.
+    /// The state of its slot changed.
     Change {
-        /// The turn of the simulation in which it took place.
+        /// The turn of the simulation in which this happened.
         turn: u64,
-        /// What the machine said.
+        /// Reason given by the machine.
         reason: String,
     },
-    /// Conditions of the slot that are not true for it.
+    /// Conditions of the slot were not true for the job.
     Refused(Vec<EvaluatedCondition>),
 }
 
 impl SimulatedJobEvent {
-    /// Whether it is the same that happens, whatever led to it.
+    /// True if both are the same event, whatever their causes.
     pub fn is_same_event(&self, other: &SimulatedJobEvent) -> bool {
         self.at == other.at && self.number == other.number && self.description == other.description
     }
 }
 
-/// Whose fate is remembered.
+/// Jobs whose events are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordedJobs {
-    /// That of all jobs.
+    /// All jobs.
     All,
-    /// That of the jobs of this name, as `cluster.proc`.
+    /// The jobs with this id, as `cluster.proc`.
     Named(String),
-    /// That of one job, by its number.
+    /// The job with this number.
     Number(u32),
 }
 
-/// What is remembered.
+/// Recorder of job events.
 pub(super) struct JobEventRecorder {
     pub(super) jobs: RecordedJobs,
     pub(super) events: Vec<SimulatedJobEvent>,
 }
 
-/// Something that becomes of a job now.
+/// Event to be recorded for a job.
 pub(super) struct NewJobEvent {
     pub description: String,
     pub slot: Option<SlotIdentity>,

@@ -1,5 +1,5 @@
-//! Jobs out of a file of ads, such as a queue or a history: as they came and as long as they ran. Of each ad as much is kept as the
-//! policy may ask for.
+//! Jobs from a file of ads, such as a queue or a history, with their times of arrival and run times. Of each ad, only the
+//! attributes that policies may refer to are kept.
 
 use std::io::{self, BufRead};
 use std::path::Path;
@@ -16,7 +16,7 @@ use htc_classad::references::AttrNames;
 use htc_classad::stream::{AdError, AdReader, AdRecord};
 use htc_classad::{ClassAd, Context, Dialect};
 
-/// A job out of a file.
+/// Job from a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredJob {
     pub id: Option<(i32, i32)>,
@@ -27,47 +27,48 @@ pub(super) struct StoredJob {
     pub priority: i32,
 }
 
-/// Why an ad of a file is left out.
+/// Why an ad of a file was skipped.
 #[derive(Debug)]
 pub enum SkippedAd<'a> {
-    /// Something in it is no attribute.
+    /// It contains an attribute that is not valid.
     InvalidAttribute(&'a AdError),
-    /// Nobody knows when its job came.
+    /// It has no QDate, so the arrival of its job is unknown.
     NoQueueDate {
-        /// The line on which it begins, from 1.
+        /// Number of its first line, from 1.
         line: u64,
     },
 }
 
-/// The files of a scenario's jobs.
+/// Access to the files of a scenario's jobs.
 pub struct JobFiles<'a> {
-    /// Opens one.
+    /// Opens a file.
     pub open: &'a mut dyn FnMut(&Path) -> io::Result<Box<dyn BufRead>>,
-    /// Is told of what is left out of one.
+    /// Called with the name of a file and each ad skipped in it.
     pub on_skipped: &'a mut dyn FnMut(&str, SkippedAd<'_>),
 }
 
-/// What the jobs of a file are read for.
+/// Reader of the jobs of a file for one job group.
 pub(super) struct JobFileReader<'a> {
     pub index: usize,
     pub group: &'a JobGroup,
     pub file: &'a str,
     pub attributes: Option<&'a AttrNames>,
     pub world: &'a dyn World,
-    /// Where chance begins.
+    /// Random seed.
     pub seed: u64,
 }
 
-/// Why no jobs come out of a file.
+/// Why no jobs were read from a file.
 pub(super) enum JobFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
-    /// It has none.
+    /// It contains no jobs.
     NoJobs(&'static str),
 }
 
 impl JobFileReader<'_> {
-    /// The jobs with the seconds since the epoch at which they came, in that order; `kind_of` knows the number of those with one ad.
+    /// Reads the jobs, each with its arrival in epoch seconds, in order of arrival; `kind_of` returns the class number of an
+    /// ad.
     pub(super) fn read_jobs(
         &self,
         kind_of: &mut dyn FnMut(ClassAd) -> u32,
@@ -98,7 +99,7 @@ impl JobFileReader<'_> {
         Ok(jobs)
     }
 
-    /// When the job of an ad came; none for what is no ad.
+    /// Returns the arrival of an ad's job; `None` for an empty ad.
     fn queue_time<'r>(&self, record: &'r AdRecord) -> Result<Option<i64>, SkippedAd<'r>> {
         if let Some(error) = record.errors.first() {
             return Err(SkippedAd::InvalidAttribute(error));
@@ -135,11 +136,12 @@ impl JobFileReader<'_> {
     }
 }
 
-/// How long a job of a history has run at last: the time of its last run, less what it stood still in it.
+/// Returns the last run time of a job in a history, in seconds: the time of its last run, minus the time suspended in it.
 ///
-/// RemoteWallClockTime adds up all runs and LastRemoteWallClockTime is the last of them, both with the time in which the job was
-/// suspended (`update_remote_wall_clock`, schedd.cpp). CumulativeSuspensionTime adds that up for all runs; CommittedSuspensionTime has
-/// what belongs to the run that came to its end, and to checkpoints before it (`CommitSuspensionTime`, baseshadow.cpp).
+/// RemoteWallClockTime is the sum of all runs, and LastRemoteWallClockTime the last of them; both include suspensions
+/// (`update_remote_wall_clock`, schedd.cpp). CumulativeSuspensionTime is the sum of suspensions in all runs;
+/// CommittedSuspensionTime is the part that belongs to the run that completed, and to checkpoints before it
+/// (`CommitSuspensionTime`, baseshadow.cpp).
 fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
     let positive = |name: &str| context.real(name).filter(|seconds| *seconds > 0.0 && seconds.is_finite());
     let dates = || {
@@ -148,7 +150,7 @@ fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
         (to >= from).then(|| to.saturating_sub(from) as f64)
     };
     let (wall, last) = match positive("RemoteWallClockTime") {
-        // Of several runs the last is the one that came to its end.
+        // Of several runs, the last is the one that completed.
         Some(wall) => {
             (wall, positive("LastRemoteWallClockTime").filter(|last| *last <= wall).unwrap_or(wall))
         }
@@ -156,15 +158,15 @@ fn last_run_seconds(context: &Context<'_>) -> Option<f64> {
     };
     let suspended = positive("CumulativeSuspensionTime").unwrap_or(0.0);
     let committed = positive("CommittedSuspensionTime").unwrap_or(0.0);
-    // What earlier runs had no room for was in the last one.
+    // Suspension that did not fit into earlier runs was in the last one.
     let least = (suspended - (wall - last)).clamp(0.0, last);
     let most = suspended.clamp(least, last.max(least));
     Some(last - committed.clamp(least, most))
 }
 
-/// What of an ad the machines may ask for, and nothing that belongs to one job alone.
+/// Returns the attributes of an ad that machines may refer to, without those specific to the job.
 fn relevant_attributes(ad: &ClassAd, asked: Option<&AttrNames>) -> ClassAd {
-    // Its number, its time, and what became of it.
+    // Ids, times and results of a job.
     const PER_JOB_ATTRIBUTES: [&str; 12] = [
         "ClusterId",
         "ProcId",
@@ -195,7 +197,7 @@ fn relevant_attributes(ad: &ClassAd, asked: Option<&AttrNames>) -> ClassAd {
                     continue;
                 }
                 let Some(expr) = ad.get(&*name) else { continue };
-                // What an attribute refers to has to be there, too.
+                // Attributes that an expression refers to are kept, too.
                 let names = htc_classad::references::all_names(&expr);
                 todo.extend(names.iter().map(|name| BString::from(name.as_bytes())));
                 kept.insert(&*name, expr);
@@ -221,13 +223,13 @@ mod tests {
     fn a_run_is_as_long_as_its_job_ran_in_it() {
         let world = RealWorld::new();
         for (lines, seconds) in [
-            // One run, of which it was suspended for a while.
+            // One run, suspended for part of it.
             (
                 "RemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 1000.0\nCumulativeSuspensionTime = 400\nCommittedSuspensionTime = 400",
                 Some(600.0),
             ),
             ("RemoteWallClockTime = 1000.0\nCumulativeSuspensionTime = 400", Some(600.0)),
-            // Two runs: suspended in the first, in the last, in either.
+            // Two runs: suspended in the first, in the last, or in both.
             (
                 "RemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 300.0\nCumulativeSuspensionTime = 400",
                 Some(300.0),
@@ -240,7 +242,7 @@ mod tests {
                 "RemoteWallClockTime = 1000.0\nLastRemoteWallClockTime = 900.0\nCumulativeSuspensionTime = 400",
                 Some(600.0),
             ),
-            // More than there was.
+            // More suspension than run time.
             ("RemoteWallClockTime = 100.0\nCumulativeSuspensionTime = 400", Some(0.0)),
             ("JobStartDate = 1000\nCompletionDate = 1600\nCumulativeSuspensionTime = 100", Some(500.0)),
             ("JobStartDate = 1000", None),

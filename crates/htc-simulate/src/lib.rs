@@ -1,7 +1,7 @@
-//! Months of an execution point in a second: scenarios, their workloads, the engine that plays them, what came of it.
+//! Simulation of months of an execution point in a second: scenarios, workloads, the engine, and its results.
 //!
-//! One format of scenarios is for slots and for routes (`htc-scenario(5)`). The machines are those that run live; the clock is
-//! moved by hand, from one thing that happens to the next, and no process is started.
+//! Slots and routes use the same scenario format (`htc-scenario(5)`). The state machines are the same as in live mode; the
+//! simulated clock jumps from one event to the next, and no process is started.
 
 mod actions;
 mod counted_fetches;

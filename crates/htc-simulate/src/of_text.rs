@@ -1,4 +1,4 @@
-//! Courses for tests, from the texts of a configuration and a scenario.
+//! Simulations for tests, made from the texts of a configuration and a scenario.
 
 #[cfg(test)]
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use htc_slot::{ExitLimits, HostMeasurements, configure};
 #[cfg(test)]
 use htc_testing::config_of;
 
-/// One machine that is played as the texts say.
+/// Simulation of one machine, defined by texts.
 #[cfg(test)]
 pub(super) struct TextCourse {
     scenario: Scenario,
@@ -32,7 +32,7 @@ pub(super) struct TextCourse {
 
 #[cfg(test)]
 impl TextCourse {
-    /// The knobs of the scenario are left out: those of the configuration count.
+    /// Creates the simulation. Parameters of the scenario are ignored; those of the configuration apply.
     pub(super) fn new(config: &str, scenario: &str) -> Self {
         let scenario = Scenario::parse(scenario).unwrap();
         let (config, world) = config_of("STARTD", config);
@@ -71,7 +71,7 @@ impl SimulationSource for TextCourse {
     }
 }
 
-/// Two slots that run no job of mallory's, and no other for more than an hour; the last two lines are START and PREEMPT.
+/// Two slots that refuse mallory's jobs, and preempt all others after an hour; the last two lines are START and PREEMPT.
 #[cfg(test)]
 pub(super) const CONFIG: &str = "NETWORK_INTERFACE = 127.0.0.1\nDISK = 1000000\nNUM_CPUS = 2\nMEMORY = 2000\n\
     NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%\nSLOT_TYPE_1_PARTITIONABLE = False\nFetchWorkDelay = 60\n\

@@ -1,4 +1,4 @@
-//! Where the knobs of a simulation were set: in a file of its configurations, in the scenario, or above both.
+//! Origins of a simulation's parameters: a configuration file, the scenario, or an override of both.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +12,25 @@ use htc_lint::config::LintSubject;
 use htc_lint::config::name_usage::{self, NameUsage};
 use htc_slot::policy_parameter;
 
-/// The configurations of a simulation, and what stands above their files.
+/// Configurations of a simulation, and the overrides of their files.
 #[derive(Clone, Copy)]
 pub struct ParameterOrigins<'a> {
-    /// Those of all machines, at the start and from an event on, by their numbers.
+    /// Configurations of all machines, at the start and after events, by their numbers.
     pub configs: &'a [Config],
-    /// The knobs that stand above those of the scenario.
+    /// Names of the parameters that override the scenario.
     pub command_line_names: &'a [String],
-    /// What is said to have set these.
+    /// Origin to report for these parameters.
     pub command_line_origin: &'a str,
-    /// The scenario, whose knobs stand above all files.
+    /// The scenario, whose parameters override all files.
     pub scenario: &'a Scenario,
-    /// Its file.
+    /// Path of its file.
     pub file: &'a str,
-    /// What the configurations are looked at in.
+    /// World in which the configurations are evaluated.
     pub world: &'a dyn World,
 }
 
 impl ParameterOrigins<'_> {
-    /// Where a knob was set, by the configuration that a slot had; nothing where it was not.
+    /// Returns where a parameter was set in the configuration of a slot, or an empty text if it was not set.
     pub fn parameter_origin(&self, of: &SlotIdentity, knob: &str) -> String {
         let Some(config) = self.configs.get(of.config_number) else { return String::new() };
         let setter = |name: &str, value: &str| {
@@ -41,8 +41,8 @@ impl ParameterOrigins<'_> {
         policy_parameter::parameter_origin(config, self.world, (of.slot_type, knob), &setter)
     }
 
-    /// Knobs of the first configuration and of the scenario that nobody reads and that are called nearly like one that is read: a
-    /// policy with such a slip plays as if it were not there. Each with its place.
+    /// Returns, with their location, unused parameters of the first configuration and of the scenario whose names are similar
+    /// to a used one: with such a typing error, a policy has no effect in the simulation.
     pub fn misspelled_parameters(&self) -> Vec<String> {
         let Some(config) = self.configs.first() else { return Vec::new() };
         let subject = LintSubject::new(config, self.world);
@@ -64,7 +64,7 @@ impl ParameterOrigins<'_> {
         names.iter().filter_map(told).collect()
     }
 
-    /// File and line of the scenario where a knob has this value.
+    /// Returns the file and line of the scenario where a parameter has this value.
     fn place_in_scenario(&self, name: &str, value: &str) -> Option<String> {
         let line = self.scenario.line_of_parameter(name, value)?;
         Some(format!("{}, line {line}", self.file))

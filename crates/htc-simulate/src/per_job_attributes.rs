@@ -1,11 +1,11 @@
-//! What belongs to one job alone: its number, its time, its priority. Whoever looks at that may take one job of a kind and refuse
-//! the next.
+//! Attributes specific to one job: its id, time and priority. A slot that refers to them may accept one job of a class and
+//! refuse the next.
 
 use htc_base::text::caseless;
 use htc_classad::references::{self, AttrNames};
 use htc_classad::{AttrName, ClassAd};
 
-/// Attributes that a machine asks of jobs whatever its policy says.
+/// Attributes that a machine reads from jobs, whatever its policy is.
 pub(super) const ALWAYS_READ_ATTRIBUTES: [&str; 18] = [
     "Owner",
     "User",
@@ -27,15 +27,15 @@ pub(super) const ALWAYS_READ_ATTRIBUTES: [&str; 18] = [
     "Cmd",
 ];
 
-/// JobPrio.
+/// Name of the attribute for the priority.
 pub(super) const PRIORITY_ATTRIBUTE: &str = "JobPrio";
 
-/// JobPrio is an int in the queue.
+/// Clamps a priority: JobPrio is an int in the queue.
 pub(super) fn clamp_priority(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// Which of it is looked at.
+/// Job-specific attributes that are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PerJobAttributes {
     pub cluster: bool,
@@ -50,8 +50,8 @@ impl PerJobAttributes {
     pub(super) const ALL: PerJobAttributes =
         PerJobAttributes { cluster: true, proc: true, qdate: true, priority: true };
 
-    /// What of it slots look at in jobs with this ad, where they ask for these names; all where nobody knows for which. `always` are
-    /// names that they ask for besides.
+    /// Returns which job-specific attributes slots read from jobs with this ad, if they read the names in `asked`; all if that
+    /// is unknown. `always` are names that they read in any case.
     pub(super) fn read_by_slots(
         ad: &ClassAd,
         asked: Option<&AttrNames>,
@@ -60,7 +60,7 @@ impl PerJobAttributes {
         let Some(asked) = asked else { return PerJobAttributes::ALL };
         let requests = ad.names().filter(|name| caseless::starts_with(name, b"Request")).map(AttrName::from);
         let known = always.iter().map(|name| AttrName::from(*name)).chain(requests);
-        // What expressions lead to, beside what is asked for.
+        // Names that expressions refer to, in addition to `asked`.
         let mut more = AttrNames::new();
         let mut todo: Vec<AttrName> = Vec::new();
         for name in asked.iter().cloned().chain(known) {

@@ -1,4 +1,4 @@
-//! A scenario and a configuration made ready to be played: settings of all machines, jobs, what is done and when.
+//! Plan of a simulation, made from a scenario and a configuration: settings of all machines, and the events.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,79 +15,79 @@ use htc_runner::slot::SlotControlRequest;
 use htc_slot::cron_ads::CronAds;
 use htc_slot::{ExitLimits, SlotHookPaths, SlotHookType, StartdEvent, StartdSettings};
 
-/// Machines of one kind, ready.
+/// Plan of machines of one kind.
 pub struct MachinePlan {
-    /// What they are called; several are numbered. `None` for the only machine of a scenario that names none.
+    /// Their name, followed by a number if there are several. `None` for the only machine of a scenario without names.
     pub name: Option<String>,
-    /// How many.
+    /// Number of machines.
     pub count: u32,
-    /// How they are configured.
+    /// Their settings.
     pub settings: StartdSettings,
-    /// The attributes that anybody may ask for; `None` where that cannot be told.
+    /// Attributes that may be referenced, or `None` if unknown.
     pub attributes_read: Option<AttrNames>,
-    /// Whether RANK may prefer one job to another.
+    /// True if RANK may prefer one job to another.
     pub can_rank_jobs: bool,
-    /// What cron jobs publish from an event on.
+    /// Ads of cron jobs, by the event from which they are published.
     pub cron: BTreeMap<usize, Box<CronAds>>,
-    /// The configuration from an event on.
+    /// Settings, by the event from which they apply.
     pub reconfigured: BTreeMap<usize, Box<StartdSettings>>,
-    /// The numbers of the configurations at the start (`None`) and from an event on.
+    /// Numbers of the configurations: at the start (`None`), and by the event from which they apply.
     pub configs: BTreeMap<Option<usize>, usize>,
 }
 
-/// A scenario, ready.
+/// Plan of a simulation.
 pub struct SimulationPlan {
-    /// When it begins, in seconds since the epoch.
+    /// Start time, in epoch seconds.
     pub start: i64,
     /// The machines.
     pub machines: Vec<MachinePlan>,
-    /// What is asked of machines by an event.
+    /// Commands to the machines, by event.
     pub commands: BTreeMap<usize, StartdEvent>,
 }
 
-/// Why a scenario cannot be played with a configuration.
+/// Error that prevents simulating a scenario with a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The configuration makes no slots.
+    /// No slots can be made from the configuration.
     #[error("{0}")]
     Configuration(String),
-    /// A pattern of machines names none.
+    /// A machine pattern matches no machine.
     #[error("[[{what}]]: no machine is called '{pattern}'; {known}")]
     NoSuchMachine {
-        /// The table.
+        /// Name of the table.
         what: &'static str,
-        /// Which of several, from 0.
+        /// Index among tables of that name, from 0.
         index: usize,
         /// The pattern.
         pattern: String,
-        /// What there is.
+        /// Names of the existing machines.
         known: String,
     },
-    /// Something that is done means nothing.
+    /// An event is not valid.
     #[error("event {number}: {reason}")]
     Event {
         /// Number of the event, from 1.
         number: usize,
-        /// The key that says it.
+        /// The key with the error.
         key: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
 
-/// Makes the settings of a machine from the knobs above its configuration, and its disk space in KiB where that is given; returns with
-/// them the number by which the configuration is known.
+/// Function that makes the settings of a machine, given the parameters that override its configuration and its disk space in
+/// KiB, if set. Also returns the number of the configuration.
 pub type ConfigureMachine<'a> =
     &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(StartdSettings, usize), String>;
 
-/// The same, where machines that are alike are configured once.
+/// Like [`ConfigureMachine`], but configures equal machines only once.
 type ConfigureOnce<'a> =
     &'a mut dyn FnMut(&ParameterMap, Option<i64>) -> Result<(StartdSettings, usize), PlanError>;
 
-/// Knobs with their values.
+/// Parameters with their values.
 type ParameterMap = BTreeMap<String, String>;
 
-/// Machines that are alike in all.
+/// Equal machines.
 struct MachineGroup {
     name: Option<String>,
     count: u32,
@@ -97,7 +97,7 @@ struct MachineGroup {
 }
 
 impl MachineGroup {
-    /// The machines of a kind: together where their sizes are given, each by itself where these are left to chance.
+    /// Returns the machines of a kind: one group if their sizes are constant, one per machine if they are random.
     fn from_spec(kind: &MachineSpec, name: Option<String>, (seed, at): (u64, usize)) -> Vec<MachineGroup> {
         let make = |name: Option<String>, count: u32, number: u32| {
             let mut dice = RandomGenerator::new(&[seed, 0x3A_C41E, at as u64, u64::from(number)]);
@@ -117,7 +117,7 @@ impl MachineGroup {
 }
 
 impl MachinePlan {
-    /// Machines, and what events do to their configuration and their cron jobs.
+    /// Plans machines, including the effects of events on their configuration and cron jobs.
     fn new(
         scenario: &Scenario,
         machines: MachineGroup,
@@ -158,10 +158,10 @@ impl MachinePlan {
 }
 
 impl SimulationPlan {
-    /// Makes a scenario ready.
+    /// Plans a scenario.
     ///
     /// # Errors
-    /// The configuration makes no slots, or an event means nothing.
+    /// Fails if no slots can be made from the configuration, or if an event is not valid.
     pub fn new(
         scenario: &Scenario,
         world: &dyn World,
@@ -171,7 +171,7 @@ impl SimulationPlan {
         let one = [MachineSpec { count: 1, ..MachineSpec::default() }];
         let kinds = if scenario.machines.is_empty() { &one[..] } else { &scenario.machines[..] };
         let names_none = scenario.machines.is_empty();
-        // Machines that were thrown alike are configured once.
+        // Machines with equal random sizes are configured once.
         let mut known: BTreeMap<(ParameterMap, Option<i64>), (StartdSettings, usize)> = BTreeMap::new();
         let mut make = |knobs: &ParameterMap, disk: Option<i64>| {
             if let Some(made) = known.get(&(knobs.clone(), disk)) {
@@ -202,7 +202,7 @@ impl SimulationPlan {
         Ok(plan)
     }
 
-    /// What events ask of machines.
+    /// Reads the commands of events.
     fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
         for (number, done) in scenario.events.iter().enumerate() {
             let names = |value: &Option<String>, reason: &str| {
@@ -224,7 +224,7 @@ impl SimulationPlan {
             };
             let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
             let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
-            // Slots that are carved out of others are not there yet.
+            // Dynamic slots do not exist yet.
             if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
                 request.check_slot(&known).map_err(fail)?;
             }
@@ -238,7 +238,7 @@ impl SimulationPlan {
         Ok(())
     }
 
-    /// Every pattern of machines names some.
+    /// Checks that every machine pattern matches a machine.
     fn check_names(&self, scenario: &Scenario) -> Result<(), PlanError> {
         let known: Vec<String> = self
             .machines
@@ -272,7 +272,7 @@ impl SimulationPlan {
         Ok(())
     }
 
-    /// What a scenario asks for and no machine takes notice of.
+    /// Returns remarks about parts of the scenario that have no effect on any machine.
     pub fn notes(&self, scenario: &Scenario) -> Vec<String> {
         let mut notes = Vec::new();
         for (number, done) in (1..).zip(&scenario.events) {
@@ -297,7 +297,7 @@ impl SimulationPlan {
         notes
     }
 
-    /// Whether some slot of these machines sees the keyboard at some time.
+    /// True if a slot of these machines is ever connected to the keyboard.
     fn sees_keyboard(&self, pattern: Option<&str>) -> bool {
         let is_meant = |machine: &&MachinePlan| {
             let base = machine.name.as_deref().unwrap_or_default();
@@ -315,12 +315,12 @@ impl SimulationPlan {
         self.machines.iter().filter(is_meant).any(settings)
     }
 
-    /// Which behaviour is wanted.
+    /// Returns the behaviour to use where 25.14 and its manual differ.
     pub fn quirks(&self) -> QuirkMode {
         self.machines.first().map_or(QuirkMode::Manual, |machine| machine.settings.quirks)
     }
 
-    /// The attributes that any policy may ask of a job; `None` where that cannot be told.
+    /// Returns the job attributes that any policy may refer to, or `None` if unknown.
     pub fn attributes_read_in_jobs(&self) -> Option<AttrNames> {
         let mut all = AttrNames::new();
         for machine in &self.machines {
@@ -333,7 +333,7 @@ impl SimulationPlan {
         Some(all)
     }
 
-    /// Notes what the jobs' ads may ask of slots, beside what policies do.
+    /// Adds the slot attributes that job ads may refer to, in addition to those of policies.
     pub fn add_job_references<'a>(&mut self, ads: impl Iterator<Item = &'a htc_classad::ClassAd> + Clone) {
         for machine in &mut self.machines {
             let published = machine.cron_ads();
@@ -355,7 +355,7 @@ impl SimulationPlan {
 }
 
 impl MachinePlan {
-    /// What events have cron jobs publish in the slots' ads.
+    /// Returns the ads that cron jobs publish by events.
     fn cron_ads(&self) -> Vec<htc_classad::ClassAd> {
         self.cron.values().map(|ads| ads.merged_ad()).collect()
     }
@@ -365,13 +365,13 @@ impl MachinePlan {
         self.settings.can_stop_by_itself() || self.reconfigured.values().any(|it| it.can_stop_by_itself())
     }
 
-    /// Whether nothing ends the machines before their time.
+    /// True if no limit ends the machines early.
     pub fn has_no_limits(&self) -> bool {
         self.settings.limits == ExitLimits::default()
     }
 }
 
-/// Whether a knob says how the machine is shared out, which is done at the start.
+/// True if the parameter affects the division into slots, which is made at the start.
 fn is_layout_parameter(name: &str) -> bool {
     const LAYOUT_PARAMETERS: [&str; 8] = [
         "NUM_CPUS",
@@ -391,7 +391,7 @@ fn is_layout_parameter(name: &str) -> bool {
         || of_type.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether RANK may prefer one job to another.
+/// True if RANK may prefer one job to another.
 pub(super) fn can_rank_jobs(settings: &StartdSettings) -> bool {
     settings.slots.iter().any(|slot| slot.config.get("Rank").is_some_and(|rank| rank.as_literal().is_none()))
 }
@@ -416,7 +416,7 @@ fn machine_parameters(kind: &MachineSpec, memory: Option<i64>) -> ParameterMap {
     knobs
 }
 
-/// Every slot has hooks, whatever the configuration says of their paths: none is run.
+/// Configures simulated hooks for every slot, ignoring the configured paths: none is executed.
 fn with_simulated_hooks(mut settings: StartdSettings) -> StartdSettings {
     for slot in &mut settings.slots {
         let keyword =
@@ -436,10 +436,10 @@ fn with_simulated_hooks(mut settings: StartdSettings) -> StartdSettings {
     settings
 }
 
-/// What cron jobs have published once one of them has printed this.
+/// Parses the given output of a cron job, and returns the ads it publishes.
 ///
 /// # Errors
-/// A line that is no attribute.
+/// Fails if a line is not a valid attribute.
 pub fn parse_cron_output(
     text: &str,
     quirks: QuirkMode,

@@ -1,5 +1,5 @@
-//! People at keyboards and loads of machines, as hours, days and chance have them. Where several patterns meet on a machine, the
-//! keyboard is in use while any of them has somebody there, and their loads add up.
+//! Users at keyboards and loads of machines, by hours, days and chance. If several patterns apply to a machine, the keyboard is
+//! in use while any of them has a user present, and their loads are added.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::times::{DayHours, Weekdays};
 use htc_base::text::calendar::SECONDS_PER_DAY;
 use htc_base::time::ClockReading;
 
-/// One pattern on one machine: it comes and goes.
+/// Pattern on one machine, which starts and stops repeatedly.
 pub(super) struct MachinePresence {
     pub host: usize,
-    /// Its number among those of all machines.
+    /// Number among the presences of all machines.
     number: u32,
     pattern: PresencePattern,
     is_load: bool,
     dice: RandomGenerator,
-    /// Whether somebody is there now.
+    /// True if a user is present, or the load is on.
     is_present: bool,
-    /// Seconds since the epoch of the last change.
+    /// Time of the last change, in epoch seconds.
     changed_at: f64,
     start: i64,
 }
 
 impl MachinePresence {
-    /// Those of a scenario, each at its beginning.
+    /// Creates the presences of a scenario in their initial state.
     pub(super) fn for_scenario(scenario: &Scenario, hosts: &[Host], start: i64) -> Vec<MachinePresence> {
         let keyboards = scenario.keyboards.iter().map(|pattern| (pattern, false));
         let loads = scenario.loads.iter().map(|pattern| (pattern, true));
@@ -47,7 +47,7 @@ impl MachinePresence {
                     changed_at: start as f64,
                     start,
                 };
-                // Somewhere in an absence, so that not all come at once.
+                // Starts at a random point of an absence, so that users do not all arrive at the same time.
                 let away = presence.pattern.away.sample(&mut presence.dice);
                 presence.changed_at -= away * presence.dice.next_fraction();
                 presence.changed_at = presence.changed_at.max(start as f64 - away);
@@ -57,7 +57,7 @@ impl MachinePresence {
         presences
     }
 
-    /// When it changes next, in microseconds since the start; `None` when it never does again.
+    /// Returns when it changes next, in microseconds since the start; `None` if it never does.
     pub(super) fn next_change(&mut self, offset: &dyn Fn(i64) -> i64) -> Option<u64> {
         let lasts = if self.is_present { &self.pattern.busy } else { &self.pattern.away };
         let lasts = lasts.sample(&mut self.dice).max(0.001);
@@ -65,7 +65,7 @@ impl MachinePresence {
         let hours = self.pattern.hours;
         let days = self.pattern.days.unwrap_or(Weekdays::ALL);
         if self.is_present {
-            // Nobody stays beyond the hours.
+            // A presence ends with its hours.
             if let Some(end) = next_closing(self.changed_at, hours, days, offset) {
                 at = at.min(end);
             }
@@ -76,7 +76,7 @@ impl MachinePresence {
         Some(((self.changed_at - self.start as f64) * 1e6).round() as u64)
     }
 
-    /// It changes.
+    /// Toggles the presence.
     pub(super) fn toggle(&mut self, host: &mut Host, now: ClockReading) {
         self.is_present = !self.is_present;
         if self.is_load {
@@ -97,7 +97,7 @@ impl MachinePresence {
     }
 }
 
-/// Whether the second of a week is within the hours.
+/// True if the time is within the hours and days.
 fn is_within_hours(epoch: f64, hours: Option<DayHours>, days: Weekdays, offset: &dyn Fn(i64) -> i64) -> bool {
     let second = epoch.floor() as i64;
     let local = second + offset(second);
@@ -107,15 +107,15 @@ fn is_within_hours(epoch: f64, hours: Option<DayHours>, days: Weekdays, offset: 
     match hours {
         None => on(weekday),
         Some(DayHours { from, to }) if from <= to => on(weekday) && (from..to).contains(&of_day),
-        // Over midnight: it belongs to the day on which it begins.
+        // Hours over midnight belong to the day on which they begin.
         Some(DayHours { from, to }) => (of_day >= from && on(weekday)) || (of_day < to && on(weekday - 1)),
     }
 }
 
-/// Minutes that are looked at in search of a change.
+/// Number of minutes to search for a change.
 const MAX_SEARCH_MINUTES: i64 = 15 * 24 * 60;
 
-/// The first time from `at` on at which it is open.
+/// Returns the first time from `at` on that is within the hours.
 fn next_opening(
     at: f64,
     hours: Option<DayHours>,
@@ -128,7 +128,7 @@ fn next_opening(
     next_boundary(at, true, (hours, days), offset)
 }
 
-/// When it closes, for a time at which it is open; `None` if it never does.
+/// Returns the end of the hours, for a time within them; `None` if they never end.
 fn next_closing(
     at: f64,
     hours: Option<DayHours>,
@@ -141,7 +141,7 @@ fn next_closing(
     next_boundary(at, false, (hours, days), offset)
 }
 
-/// The first whole minute at which it is open, or is not.
+/// Returns the first whole minute that is within the hours, or outside if `open` is false.
 fn next_boundary(
     at: f64,
     open: bool,
@@ -169,7 +169,7 @@ mod tests {
         let days = Weekdays([false, true, true, true, true, true, false]);
         assert_eq!(next_opening(0.0, hours, days, &utc), Some(8.0 * 3600.0));
         assert_eq!(next_closing(9.0 * 3600.0, hours, days, &utc), Some(18.0 * 3600.0));
-        // Friday evening: Monday.
+        // From Friday evening to Monday.
         let friday = (SECONDS_PER_DAY + 19 * 3600) as f64;
         assert_eq!(next_opening(friday, hours, days, &utc), Some((4 * SECONDS_PER_DAY + 8 * 3600) as f64));
         let night = Some(DayHours { from: 22 * 3600, to: 6 * 3600 });

@@ -1,5 +1,5 @@
-//! Chance that is the same everywhere and for ever: a scenario with a seed names one course of events, whatever version
-//! plays it. That is why the generator stands here and not in a library, which may change its own.
+//! Random numbers that are the same on every platform and in every version, so that a seed always gives the same simulation.
+//! The generator is implemented here because that of a library may change.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,12 +8,12 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::times;
 
-/// SplitMix64: 64 bits of state, good enough for arrivals and run times, and made from a seed in no time.
+/// SplitMix64 generator: 64 bits of state, good enough for arrivals and run times, and fast to seed.
 #[derive(Clone, Debug)]
 pub struct RandomGenerator(u64);
 
 impl RandomGenerator {
-    /// Dice for one purpose: the same `parts` give the same throws.
+    /// Creates a generator for one purpose: the same `parts` give the same numbers.
     pub fn new(parts: &[u64]) -> Self {
         let mut dice = RandomGenerator(0x9E37_79B9_7F4A_7C15);
         for part in parts {
@@ -23,7 +23,7 @@ impl RandomGenerator {
         dice
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -32,37 +32,37 @@ impl RandomGenerator {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 up to, but not, 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     pub fn next_fraction(&mut self) -> f64 {
         (self.next_bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number with mean 0 and deviation 1 (Box and Muller).
+    /// Returns a normally distributed number with mean 0 and standard deviation 1 (Box-Muller).
     fn next_normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.next_fraction()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.next_fraction()).cos()
     }
 }
 
-/// A number that is thrown anew for each job: always the same, or as a distribution says.
+/// Distribution of a value that is sampled for each job; may be constant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueDistribution {
-    /// Always this.
+    /// Constant value.
     Fixed(f64),
-    /// Exponential with this mean.
+    /// Exponential distribution with this mean.
     Exponential(f64),
-    /// Each number between two equally.
+    /// Uniform distribution between two bounds.
     Uniform(f64, f64),
-    /// Normal with mean and deviation; never below 0.
+    /// Normal distribution with mean and standard deviation; values below the minimum are clamped.
     Normal(f64, f64),
-    /// Log-normal with median and the deviation of its logarithm.
+    /// Log-normal distribution with the median and the standard deviation of the logarithm.
     LogNormal(f64, f64),
-    /// One of several, with their weights.
+    /// Several values with their weights.
     Weighted(Vec<(f64, f64)>),
 }
 
 impl ValueDistribution {
-    /// The next one, of whatever size.
+    /// Returns the next value, without clamping.
     fn sample(&self, dice: &mut RandomGenerator) -> f64 {
         match self {
             ValueDistribution::Fixed(value) => *value,
@@ -82,7 +82,7 @@ impl ValueDistribution {
         }
     }
 
-    /// Whether it is never anything but 0.
+    /// True if every value is 0.
     fn is_always_zero(&self) -> bool {
         match self {
             ValueDistribution::Fixed(value)
@@ -95,10 +95,10 @@ impl ValueDistribution {
         }
     }
 
-    /// Reads `10m`, `exponential 40m`, `uniform 1m 2h`, `normal 1h 10m` or `lognormal 30m 1.5`.
+    /// Parses `10m`, `exponential 40m`, `uniform 1m 2h`, `normal 1h 10m` or `lognormal 30m 1.5`.
     ///
     /// # Errors
-    /// What was expected.
+    /// Returns a message that says what was expected.
     pub fn parse(text: &str, unit: QuantityUnit) -> Result<ValueDistribution, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let amount = |word: &str| unit.parse_amount(word);
@@ -132,24 +132,24 @@ impl ValueDistribution {
     }
 }
 
-/// What numbers stand for.
+/// Kind and unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityUnit {
-    /// Seconds.
+    /// Time in seconds.
     Time,
-    /// Pieces.
+    /// Number of items.
     Count,
-    /// MiB.
+    /// Memory in MiB.
     Memory,
-    /// KiB.
+    /// Disk space in KiB.
     Disk,
-    /// Priorities, which may be negative.
+    /// Priority, which may be negative.
     Priority,
-    /// Load averages.
+    /// Load average.
     Load,
 }
 
-/// The highest load average that a scenario may have.
+/// Maximum load average in a scenario.
 pub const MAX_LOAD: f64 = 1_000_000.0;
 
 impl QuantityUnit {
@@ -174,7 +174,7 @@ impl QuantityUnit {
         }
     }
 
-    /// The smallest and the largest value.
+    /// Returns the smallest and the largest valid value.
     fn range(self) -> (f64, f64) {
         match self {
             QuantityUnit::Time => (0.0, times::MAX_SPAN_SECONDS),
@@ -184,7 +184,7 @@ impl QuantityUnit {
         }
     }
 
-    /// A value that stands for itself, and is no mean or bound of others.
+    /// Parses a value that is used as such, not as a mean or bound.
     fn parse_single(self, word: &str) -> Result<f64, String> {
         let value = self.parse_amount(word)?;
         match matches!(self, QuantityUnit::Count | QuantityUnit::Priority) && value.fract() != 0.0 {
@@ -221,48 +221,48 @@ impl QuantityUnit {
     }
 }
 
-/// [`ValueDistribution`] as it stands in a scenario; the number says which [`QuantityUnit`].
+/// [`ValueDistribution`] as written in a scenario; the number selects the [`QuantityUnit`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioDistribution<const UNIT: u8>(pub ValueDistribution);
 
-/// A time that is thrown.
+/// Sampled time.
 pub type TimeDistribution = ScenarioDistribution<0>;
-/// A number of pieces that is thrown.
+/// Sampled number of items.
 pub type CountDistribution = ScenarioDistribution<1>;
-/// An amount of memory that is thrown.
+/// Sampled amount of memory.
 pub type MemoryDistribution = ScenarioDistribution<2>;
-/// An amount of disk that is thrown.
+/// Sampled amount of disk space.
 pub type DiskDistribution = ScenarioDistribution<3>;
-/// A priority that is thrown.
+/// Sampled priority.
 pub type PriorityDistribution = ScenarioDistribution<4>;
-/// A load that is thrown.
+/// Sampled load average.
 pub type LoadDistribution = ScenarioDistribution<5>;
 
 impl<const UNIT: u8> ScenarioDistribution<UNIT> {
-    /// The next one.
+    /// Returns the next value, within the valid range.
     pub fn sample(&self, dice: &mut RandomGenerator) -> f64 {
         let (least, most) = Self::unit().range();
         self.0.sample(dice).clamp(least, most)
     }
 
-    /// The next one as a whole number; of a size that is given a part of a unit is one, as for condor_submit.
+    /// Returns the next value as an integer. Constant and listed values are rounded up, as condor_submit does.
     pub fn sample_integer(&self, dice: &mut RandomGenerator) -> i64 {
         let value = self.sample(dice);
         let is_given = matches!(self.0, ValueDistribution::Fixed(_) | ValueDistribution::Weighted(_));
         (if is_given { value.ceil() } else { value.round() }) as i64
     }
 
-    /// Whether it is always the same.
+    /// True if the value is constant.
     pub fn is_fixed(&self) -> bool {
         matches!(self.0, ValueDistribution::Fixed(_))
     }
 
-    /// Whether it is never anything but 0.
+    /// True if every value is 0.
     pub fn is_always_zero(&self) -> bool {
         self.0.is_always_zero()
     }
 
-    /// Always this.
+    /// Returns the distribution of a constant value.
     pub fn from_fixed(value: f64) -> Self {
         ScenarioDistribution(ValueDistribution::Fixed(value))
     }
@@ -287,7 +287,7 @@ impl<'de, const UNIT: u8> Deserialize<'de> for ScenarioDistribution<UNIT> {
 
 struct DistributionVisitor<const UNIT: u8>;
 
-/// A word or number of a list.
+/// Word or number in a list.
 #[derive(serde::Deserialize)]
 #[serde(untagged, expecting = "in a list stand numbers and texts alone")]
 enum ListValue {
@@ -360,12 +360,12 @@ impl<'de, const UNIT: u8> Visitor<'de> for DistributionVisitor<UNIT> {
     }
 }
 
-/// Names that are thrown: one, a list, or a table of names and weights.
+/// Sampled names: one, a list, or a table of names and weights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WeightedNames(pub Vec<(String, f64)>);
 
 impl WeightedNames {
-    /// The number of the next one; 0 where there is none.
+    /// Returns the index of the next name; 0 if there is none.
     pub fn sample_index(&self, dice: &mut RandomGenerator) -> usize {
         let whole: f64 = self.0.iter().map(|(_, weight)| weight).sum();
         let mut left = dice.next_fraction() * whole;
@@ -449,7 +449,7 @@ mod tests {
         );
         assert!(ValueDistribution::parse("uniform 2 1", QuantityUnit::Count).is_err());
         assert!(ValueDistribution::parse("0.5", QuantityUnit::Count).is_err());
-        // Not cut at what is the longest time.
+        // Not limited to the longest time.
         let large: DiskDistribution =
             ScenarioDistribution(ValueDistribution::parse("10T", QuantityUnit::Disk).unwrap());
         assert_eq!(large.sample_integer(&mut RandomGenerator::new(&[1])), 10 << 30);

@@ -1,5 +1,5 @@
-//! Jobs over time through the routes' limits, without files, hooks or waiting: the machine with a manual clock. The scenario is
-//! one as slots have them (`htc-scenario(5)`).
+//! Simulation of jobs over time under the limits of routes, without files, hooks or waiting: the router's state machine with a
+//! simulated clock. The scenario has the same format as for slots (`htc-scenario(5)`).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,86 +15,85 @@ use htc_config::ConfigView;
 use htc_router::route_choice::UmbrellaError;
 use htc_router::{QueueView, Router, RouterAction, RouterContext, RouterEvent, RouterHookResult};
 
-/// A route at a moment.
+/// State of a route at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteSnapshot {
     /// Its name.
     pub name: BString,
-    /// Its jobs.
+    /// Number of its jobs.
     pub jobs: i64,
-    /// Those that run.
+    /// Number of its running jobs.
     pub running: i64,
-    /// Jobs in 600 seconds; 0 for no throttle.
+    /// Maximum number of jobs per 600 seconds; 0 for no throttle.
     pub throttle: f64,
 }
 
-/// The state at a moment.
+/// State of the router at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterSnapshot {
-    /// Seconds from the start.
+    /// Seconds since the start.
     pub time: u64,
-    /// Sources that wait.
+    /// Number of waiting source jobs.
     pub waiting: usize,
-    /// Sources that have finished.
+    /// Number of finished source jobs.
     pub finished: usize,
-    /// Copies that were removed at the destination.
+    /// Number of routed jobs that were removed at the destination.
     pub failed: usize,
-    /// All routes, by name.
+    /// All routes, sorted by name.
     pub routes: Vec<RouteSnapshot>,
 }
 
-/// What came of one route.
+/// Totals of one route.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouteTotals {
     /// Its name.
     #[serde(serialize_with = "as_text")]
     pub name: BString,
-    /// Jobs that it was given.
+    /// Number of jobs routed.
     pub routed: u64,
-    /// Sources whose copies came to their end.
+    /// Number of source jobs whose routed job has completed.
     pub finished: u64,
-    /// Copies that were removed at the destination.
+    /// Number of routed jobs that were removed at the destination.
     pub failed: u64,
-    /// The most jobs that it had at once.
+    /// Maximum number of jobs at one time.
     pub most: i64,
-    /// The jobs that it had on average.
+    /// Mean number of jobs.
     pub mean: f64,
-    /// Seconds in which it was throttled.
+    /// Seconds during which it was throttled.
     pub throttled: f64,
 }
 
-/// What came of a scenario.
+/// Totals of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RouterTotals {
-    /// In seconds.
+    /// Length in seconds.
     pub length: f64,
-    /// Sources that came.
+    /// Number of source jobs that arrived.
     pub came: u64,
-    /// Sources that have finished.
+    /// Number of source jobs that have finished.
     pub finished: u64,
-    /// Copies that were removed at the destination.
+    /// Number of routed jobs that were removed at the destination.
     pub failed: u64,
-    /// Sources that wait at the end.
+    /// Number of source jobs that wait at the end.
     pub waiting: u64,
-    /// How long sources waited from their arrival to their first route, on average, in seconds; those that never got one, to
-    /// the end.
+    /// Mean wait of source jobs from arrival to first route, in seconds; to the end for those that were never routed.
     pub mean_wait: f64,
-    /// The longest such time, in seconds.
+    /// Longest such wait, in seconds.
     pub longest_wait: f64,
-    /// Sources that never got a route.
+    /// Number of source jobs that were never routed.
     pub never_routed: u64,
-    /// Why sources wait at the end, the most frequent reason first.
+    /// Reasons why source jobs wait at the end, the most frequent first.
     pub why_waiting: Vec<WaitingReason>,
-    /// All routes, by name.
+    /// All routes, sorted by name.
     pub routes: Vec<RouteTotals>,
 }
 
-/// Sources that wait at the end for the same reason.
+/// Source jobs that wait at the end for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitingReason {
     /// The reason.
     pub reason: String,
-    /// How many.
+    /// Number of jobs.
     pub jobs: u64,
 }
 
@@ -103,7 +102,7 @@ fn as_text<S: serde::Serializer>(name: &BString, serializer: S) -> Result<S::Ok,
 }
 
 impl RouterTotals {
-    /// A source that came at a microsecond has waited until this second.
+    /// Counts the wait of a source job from its arrival, in microseconds, to `until`, in seconds.
     fn count_wait(&mut self, arrives: u64, until: u64) {
         let waited = (until as f64 - arrives as f64 / 1e6).max(0.0);
         self.mean_wait += waited;
@@ -111,29 +110,29 @@ impl RouterTotals {
     }
 }
 
-/// Why a scenario cannot be played.
+/// Error that prevents a simulation.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterSimulationError {
-    /// A number is larger than anybody would wait for.
+    /// A number is above the limit for a reasonable run time.
     #[error("{what} is {value}, at most {most} can be played")]
     TooLarge {
-        /// Of what.
+        /// Name of the number.
         what: &'static str,
-        /// As given.
+        /// Its value.
         value: u64,
         /// The limit.
         most: u64,
     },
-    /// No job can be looked for.
+    /// 25.14 would abort while looking for jobs.
     #[error("25.14 would abort: {0}")]
     Umbrella(#[from] UmbrellaError),
 }
 
-/// The most jobs of a scenario, and the most looks at the queue.
+/// Maximum number of jobs of a scenario, and of polls.
 const MAX_JOBS_AND_POLLS: u64 = 2_000_000;
 
 /// # Errors
-/// What would take for ever, or all memory.
+/// Fails if the simulation would take too long or too much memory.
 fn check_limits(scenario: &Scenario, period: u64) -> Result<(), RouterSimulationError> {
     let within = |what, value: u64, most: u64| match value <= most {
         true => Ok(()),
@@ -182,7 +181,7 @@ impl InMemoryQueue {
     }
 }
 
-/// What a copy will do.
+/// Future event of a routed job.
 #[derive(Clone, Copy)]
 enum CopyEvent {
     Starts,
@@ -190,24 +189,24 @@ enum CopyEvent {
     Fails,
 }
 
-/// What is played.
+/// Inputs of a simulation.
 pub struct RouterSimulation<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
-    /// Its jobs, whole.
+    /// Its jobs.
     pub jobs: Workload,
-    /// When it begins, in seconds since the epoch.
+    /// Start time, in epoch seconds.
     pub start: i64,
     /// The router's configuration.
     pub view: &'a ConfigView<'a>,
-    /// Everything outside.
+    /// The outside world.
     pub world: &'a dyn World,
 }
 
-/// Plays it; each noted state is handed to `note`, each line of the log to `log`.
+/// Runs a simulation; each recorded state is passed to `note`, each log line to `log`.
 ///
 /// # Errors
-/// It would take too long, or the reference would abort.
+/// Fails if the simulation would take too long, or if the reference would abort.
 pub fn simulate(
     simulation: RouterSimulation<'_>,
     router: Router,
@@ -245,7 +244,7 @@ pub fn simulate(
     Ok(game.finish(length))
 }
 
-/// What is known of a source or a copy.
+/// Source job or routed job, with its group and route.
 #[derive(Clone)]
 struct TrackedJob {
     job: Job,
@@ -259,7 +258,7 @@ struct RouterRun<'a> {
     queue: InMemoryQueue,
     due_events: BTreeMap<(u64, JobId), CopyEvent>,
     tracked: BTreeMap<JobId, TrackedJob>,
-    /// Copies that have begun, by group.
+    /// Number of routed jobs that have started, by group.
     copies_started: Vec<u64>,
     totals: RouterTotals,
     /// Seconds since the start.
@@ -280,7 +279,7 @@ impl RouterRun<'_> {
             if !ad.contains("Owner") {
                 ad.set("Owner", "user");
             }
-            // Whatever became of it where it was taken from.
+            // The status in the file it came from is irrelevant.
             ad.set("JobStatus", JobStatus::IDLE);
             let id = self.queue.add(ad, now);
             let group = self.simulation.jobs.kind(job.kind).group as usize;
@@ -289,7 +288,7 @@ impl RouterRun<'_> {
         }
     }
 
-    /// Copies begin, end and fail.
+    /// Starts, completes and removes routed jobs that are due.
     fn advance_copies(&mut self) {
         let now = self.now().epoch();
         while let Some(entry) = self.due_events.first_entry() {
@@ -311,7 +310,7 @@ impl RouterRun<'_> {
                     let failing = u64::from(self.simulation.scenario.groups[known.group].fail);
                     let tries = &mut self.copies_started[known.group];
                     *tries += 1;
-                    // Spread evenly, so that a scenario needs no chance.
+                    // Failures are spread evenly instead of at random.
                     let fails = (*tries * failing) / 100 > ((*tries - 1) * failing) / 100;
                     let fate = if fails { CopyEvent::Fails } else { CopyEvent::Ends };
                     self.due_events.insert((self.time + known.job.runs / 1_000_000, id), fate);
@@ -323,7 +322,7 @@ impl RouterRun<'_> {
                         ad.set("ExitBySignal", false);
                         ad.set("JobFinishedHookDone", now);
                         ad.set("CompletionDate", now);
-                        // What the access point counts when a job has left its slot.
+                        // Set by the access point when a job has left its slot.
                         ad.set("RemoteWallClockTime", known.job.runs as f64 / 1e6);
                     }
                 }
@@ -350,7 +349,7 @@ impl RouterRun<'_> {
         &mut routes[at]
     }
 
-    /// The router looks, and what it asks for is done.
+    /// Polls the router, and executes its actions.
     fn poll(&mut self, log: &mut dyn FnMut(u64, &str)) -> Result<(), RouterSimulationError> {
         let now = self.now();
         let mut events = VecDeque::from([RouterEvent::Poll]);
@@ -442,7 +441,7 @@ impl RouterRun<'_> {
         self.route_totals(&route).routed += 1;
     }
 
-    /// The router gives a source back.
+    /// Releases a source job that the router returns.
     fn release_source(&mut self, id: JobId, done: bool) {
         let world = self.simulation.world;
         let Some((_, ad)) = self.queue.jobs.get_mut(&id) else { return };
@@ -460,7 +459,7 @@ impl RouterRun<'_> {
         }
     }
 
-    /// How things stand.
+    /// Returns the current state.
     fn snapshot(&self) -> RouterSnapshot {
         let world = self.simulation.world;
         let waiting = self.queue.jobs.values().filter(|(_, ad)| !is_managed(ad, world)).count();
@@ -485,7 +484,7 @@ impl RouterRun<'_> {
         }
     }
 
-    /// A state that lasts so many seconds.
+    /// Adds a state that lasts `lasts` seconds to the totals.
     fn add_interval(&mut self, point: &RouterSnapshot, lasts: u64) {
         for route in &point.routes {
             let totals = self.route_totals(&route.name);
@@ -520,7 +519,7 @@ impl RouterRun<'_> {
     }
 }
 
-/// Whether an ad is a managed source or a copy.
+/// True if an ad is a managed source job or a routed job.
 fn is_managed(ad: &ClassAd, world: &dyn World) -> bool {
     let context = Context::new(world).my(ad);
     context.string("Managed").is_some_and(|managed| managed == "External") || ad.contains("RouteName")

@@ -1,4 +1,4 @@
-//! What a simulation is told: the text of a scenario (`htc-scenario(5)`), read with every key that nobody knows refused.
+//! Scenario: the input of a simulation (`htc-scenario(5)`). Unknown keys are rejected.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,54 +11,54 @@ use super::random::{
 };
 use super::times::{DayHours, ScenarioStart, TimePoint, TimeSpan, Weekdays};
 
-/// What happens in a simulation, of slots or of routes.
+/// Scenario of a simulation of slots or routes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// How long it lasts.
+    /// Length of the simulation.
     #[serde(alias = "until", alias = "duration")]
     pub length: TimeSpan,
-    /// When it begins.
+    /// Start time.
     #[serde(default = "first_second")]
     pub start: ScenarioStart,
-    /// Begins everything that is left to chance.
+    /// Random seed.
     #[serde(default = "one_seed")]
     pub seed: u64,
-    /// How often the state of the routes is noted; every poll without.
+    /// Interval at which the state of the routes is recorded, or `None` for every poll.
     pub every: Option<TimeSpan>,
-    /// Knobs above the configuration.
+    /// Parameters that override the configuration.
     #[serde(default)]
     pub knobs: ParameterSettings,
-    /// How long FETCH_WORK takes.
+    /// Duration of FETCH_WORK calls.
     #[serde(default = "moment")]
     pub fetch_takes: TimeDistribution,
-    /// The machines; without any, one as the configuration describes it.
+    /// Machines; if empty, one machine as configured.
     #[serde(default, rename = "machine", alias = "machines")]
     pub machines: Vec<MachineSpec>,
     /// The jobs.
     #[serde(default, rename = "jobs", alias = "job")]
     pub groups: Vec<JobGroup>,
-    /// In which order jobs are fetched, and what becomes of those that come back.
+    /// Order in which jobs are fetched, and what to do with returned jobs.
     #[serde(default)]
     pub queue: QueueRules,
-    /// What hooks do.
+    /// Behaviour of hooks.
     #[serde(default, rename = "hook", alias = "hooks")]
     pub hooks: Vec<HookBehaviour>,
-    /// When people are at the keyboards.
+    /// Times at which users are at the keyboards.
     #[serde(default, rename = "keyboard", alias = "keyboards")]
     pub keyboards: Vec<PresencePattern>,
-    /// When machines have load of their own.
+    /// Times at which machines have load of their own.
     #[serde(default, rename = "load", alias = "loads")]
     pub loads: Vec<PresencePattern>,
-    /// What is done, and when.
+    /// Events.
     #[serde(default, rename = "event", alias = "events")]
     pub events: Vec<ScenarioEvent>,
-    /// The text that it was read from.
+    /// Text from which the scenario was parsed.
     #[serde(skip)]
     pub(super) text: String,
 }
 
-/// Knobs with their values: texts, numbers or truth values.
+/// Parameters with their values: texts, numbers or booleans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParameterSettings(pub BTreeMap<String, String>);
 
@@ -87,20 +87,20 @@ impl<'de> Deserialize<'de> for ParameterSettings {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpec {
-    /// What they are called; several are numbered from 1.
+    /// Their name, followed by a number from 1 if there are several.
     pub name: Option<String>,
-    /// How many.
+    /// Number of machines.
     #[serde(default = "one")]
     pub count: u32,
-    /// Their processors (NUM_CPUS).
+    /// Number of processors (NUM_CPUS).
     pub cpus: Option<u32>,
-    /// Their memory in MiB (MEMORY).
+    /// Memory in MiB (MEMORY).
     pub memory: Option<MemoryDistribution>,
-    /// The space of their execute directories in KiB.
+    /// Free space of the execute directory in KiB.
     pub disk: Option<DiskDistribution>,
-    /// Static slots of equal size, in place of the configuration's slots.
+    /// Number of static slots of equal size, replacing the configured slots.
     pub slots: Option<u32>,
-    /// Knobs of their own.
+    /// Additional parameters.
     #[serde(default)]
     pub knobs: ParameterSettings,
 }
@@ -109,84 +109,84 @@ pub struct MachineSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobGroup {
-    /// What summaries call it.
+    /// Name in summaries.
     pub name: Option<String>,
-    /// How many; with `from` at most so many, all without.
+    /// Number of jobs; with `from` the maximum number, or `None` for all.
     pub count: Option<u32>,
-    /// When the first one comes.
+    /// Arrival of the first job.
     #[serde(default)]
     pub at: TimePoint,
-    /// How long after it the next one comes.
+    /// Time between two arrivals.
     pub every: Option<TimeDistribution>,
-    /// They come at random within this time.
+    /// Period in which the jobs arrive at random.
     pub within: Option<TimeSpan>,
     /// Attributes in the long form.
     #[serde(default)]
     pub ad: String,
-    /// A file of ads, such as a queue or a history, in place of `ad`.
+    /// File of ads, such as a queue or a history, instead of `ad`.
     pub from: Option<PathBuf>,
-    /// How long each runs when it is left alone.
+    /// Run time without interruption.
     #[serde(alias = "run")]
     pub runs: Option<TimeDistribution>,
-    /// How long it takes to leave when it is asked to.
+    /// Time from a soft kill to the job's exit.
     #[serde(default = "no_time")]
     pub leaves: TimeDistribution,
-    /// Its exit status.
+    /// Exit status.
     #[serde(default)]
     pub exit: i64,
-    /// Its Owner.
+    /// Owner.
     #[serde(default, alias = "owners")]
     pub owner: WeightedNames,
-    /// Its RequestCpus.
+    /// RequestCpus.
     pub cpus: Option<CountDistribution>,
-    /// Its RequestMemory.
+    /// RequestMemory.
     pub memory: Option<MemoryDistribution>,
-    /// Its RequestDisk.
+    /// RequestDisk.
     pub disk: Option<DiskDistribution>,
-    /// Its JobPrio: the higher comes first in a queue with priorities.
+    /// JobPrio: in a queue with priorities, higher values come first.
     pub priority: Option<PriorityDistribution>,
-    /// How long a routed copy waits at its destination.
+    /// Time that a routed job waits at its destination.
     #[serde(default)]
     pub wait: TimeSpan,
-    /// How many of a hundred routed copies are removed there in place of ending.
+    /// Percentage of routed jobs that are removed at their destination instead of completing.
     #[serde(default)]
     pub fail: u32,
 }
 
-/// In which order jobs are fetched.
+/// Order in which jobs are fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchOrder {
-    /// As they came.
+    /// In order of arrival.
     #[default]
     Fifo,
-    /// The one with the highest JobPrio first, then as they came.
+    /// By descending JobPrio, then in order of arrival.
     Priority,
 }
 
-/// What becomes of a job that comes back.
+/// What to do with a job that is returned to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReturnPolicy {
-    /// It is fetched again, in its old place.
+    /// Fetch it again, in its old place.
     Front,
-    /// It is fetched again, after all others.
+    /// Fetch it again, after all others.
     Back,
-    /// It is gone.
+    /// Drop it.
     Drop,
 }
 
-/// The queue that FETCH_WORK takes jobs from.
+/// Rules of the queue from which FETCH_WORK takes jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueRules {
-    /// Which job comes first.
+    /// Order of jobs.
     pub order: FetchOrder,
-    /// A job that a slot refuses.
+    /// What to do with a job that a slot refuses.
     pub refused: ReturnPolicy,
-    /// A job that had to leave its slot before its end.
+    /// What to do with a job that was evicted before its end.
     pub evicted: ReturnPolicy,
-    /// When a slot that refused a job is offered one of the same kind again.
+    /// Time after which a slot that refused a job is offered one of the same class again.
     pub retry: TimeSpan,
 }
 
@@ -201,96 +201,96 @@ impl Default for QueueRules {
     }
 }
 
-/// What hooks of one type do for a while.
+/// Behaviour of hooks of one type during a period.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookBehaviour {
-    /// Which: FETCH_WORK, REPLY_FETCH or EVICT_CLAIM.
+    /// Hook type: FETCH_WORK, REPLY_FETCH or EVICT_CLAIM.
     #[serde(rename = "type")]
     pub hook: HookName,
-    /// On which machines; a name may have `*`.
+    /// Machines to which it applies; may contain `*`. `None` for all.
     pub machines: Option<String>,
-    /// From when on.
+    /// Start of the period.
     #[serde(default)]
     pub from: TimePoint,
-    /// Until when.
+    /// End of the period, or `None`.
     pub to: Option<TimePoint>,
-    /// How many of a hundred calls.
+    /// Percentage of calls to which it applies.
     #[serde(default = "hundred")]
     pub percent: f64,
-    /// How long a call takes.
+    /// Duration of a call.
     pub takes: Option<TimeDistribution>,
-    /// What it prints in place of a job.
+    /// Output of the hook, instead of a job.
     pub prints: Option<String>,
-    /// It never ends.
+    /// True if the hook never ends.
     #[serde(default)]
     pub hangs: bool,
-    /// It cannot be executed.
+    /// True if the hook cannot be executed.
     #[serde(default)]
     pub fails: bool,
 }
 
-/// The hooks of slots.
+/// Hook types of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum HookName {
-    /// Asks for a job.
+    /// Fetches a job.
     #[serde(rename = "FETCH_WORK")]
     FetchWork,
-    /// Tells whether it was accepted.
+    /// Reports if the job was accepted.
     #[serde(rename = "REPLY_FETCH")]
     ReplyFetch,
-    /// Tells that the claim was given up.
+    /// Reports that the claim was evicted.
     #[serde(rename = "EVICT_CLAIM")]
     EvictClaim,
 }
 
-/// When people are at keyboards, or when machines have load of their own.
+/// Times at which users are at keyboards, or at which machines have load of their own.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PresencePattern {
-    /// On which machines; a name may have `*`.
+    /// Machines to which it applies; may contain `*`. `None` for all.
     pub machines: Option<String>,
-    /// In which part of the day.
+    /// Hours of the day, or `None` for the whole day.
     pub hours: Option<DayHours>,
-    /// On which days.
+    /// Days of the week, or `None` for all.
     pub days: Option<Weekdays>,
-    /// How long somebody is there, or the load lasts.
+    /// How long a user is present, or the load lasts.
     #[serde(default = "busy_time")]
     pub busy: TimeDistribution,
-    /// How long until the next time.
+    /// Time until the next one begins.
     #[serde(default = "away_time")]
     pub away: TimeDistribution,
-    /// Of loads: how much.
+    /// For loads: the load average.
     pub load: Option<LoadDistribution>,
 }
 
-/// One thing that is done.
+/// Event of a scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioEvent {
-    /// When.
+    /// Time of the event.
     pub at: TimePoint,
-    /// And again so long after each time.
+    /// Interval of repetition, or `None`.
     pub every: Option<TimeSpan>,
-    /// On which machines; a name may have `*`.
+    /// Machines to which it applies; may contain `*`. `None` for all.
     pub machines: Option<String>,
-    /// Load average of the machine from now on.
+    /// New load average of the machine.
     pub load: Option<f64>,
-    /// Seconds since somebody has touched the keyboard, from now on; it grows with time.
+    /// New idle time of the keyboard; it grows with time.
     pub idle: Option<TimeSpan>,
-    /// What cron jobs publish from now on, in the long form; an empty text takes it back.
+    /// New output of cron jobs in the long form; an empty text removes it.
     pub cron: Option<String>,
-    /// The configuration is read again with these knobs above it.
+    /// The configuration is read again with these overriding parameters.
     pub knobs: Option<ParameterSettings>,
-    /// What is asked for, as at the control socket.
+    /// Command, as for the control socket.
     pub command: Option<String>,
-    /// The slot it is about.
+    /// The slot it is for.
     pub slot: Option<String>,
     /// `graceful`, `quick`, `fast` or `peaceful`.
     pub how: Option<String>,
-    /// Why, for a drain.
+    /// Reason of a drain.
     pub reason: Option<String>,
-    /// For a drain: whether slots take jobs again when all are drained.
+    /// For a drain: true if slots accept jobs again when all are drained.
     #[serde(default)]
     pub resume: bool,
 }
@@ -327,20 +327,20 @@ fn away_time() -> TimeDistribution {
     TimeDistribution::from_fixed(1800.0)
 }
 
-/// Who plays a scenario.
+/// Kind of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulationKind {
     /// Slots that fetch work.
     Slots,
-    /// Routes that jobs are sent by.
+    /// Routes of a job router.
     Routes,
 }
 
-/// The largest text that is taken for a scenario, in bytes.
+/// Maximum size of a scenario in bytes.
 pub const MAX_SCENARIO_BYTES: u64 = 16 << 20;
 
 impl Scenario {
-    /// The names of all knobs that are set somewhere.
+    /// Returns the names of all parameters that are set anywhere.
     pub fn parameter_names(&self) -> impl Iterator<Item = &str> {
         let machines = self.machines.iter().map(|it| &it.knobs);
         let events = self.events.iter().filter_map(|it| it.knobs.as_ref());
@@ -348,7 +348,7 @@ impl Scenario {
         all.flat_map(|knobs| knobs.0.keys()).map(String::as_str)
     }
 
-    /// Keys of jobs that come out of a file and say it themselves.
+    /// Returns the keys that are ignored in groups with `from`, because the jobs of a file define them.
     pub fn keys_ignored_with_from(&self) -> Vec<&'static str> {
         let of = |group: &JobGroup| {
             [
@@ -371,7 +371,7 @@ impl Scenario {
         keys
     }
 
-    /// Keys that are given and mean nothing to these players.
+    /// Returns the keys that are set and have no effect in a simulation of this kind.
     pub fn unused_keys(&self, players: SimulationKind) -> Vec<&'static str> {
         let any = |is: fn(&JobGroup) -> bool| self.groups.iter().any(is);
         let given = match players {
@@ -395,7 +395,7 @@ impl Scenario {
     }
 }
 
-/// Whether a pattern names the machine; no pattern names all.
+/// True if a pattern matches the machine; `None` matches all.
 pub(super) fn matches_machine(pattern: Option<&str>, name: &str) -> bool {
     pattern.is_none_or(|pattern| htc_base::text::list::matches_wildcard(pattern.as_bytes(), name.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What no key of a scenario can say by itself: values that mean nothing, alone or beside others, each with its place.
+//! Checks of a scenario beyond its syntax: values that are not valid, alone or in combination, each with its location.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,30 @@ use super::times::{TimePoint, format_span};
 use htc_base::quirks::QuirkMode;
 use htc_slot::{FetchOutcome, FetchOutput, parse_fetch_output};
 
-/// Something that means nothing, and where it stands.
+/// Mistake in a scenario, with its location.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ScenarioMistake {
     pub message: String,
-    /// The key of its table, such as `event`.
+    /// Name of its table, such as `event`.
     pub table: &'static str,
-    /// Which of several, from 0.
+    /// Index among tables of that name, from 0.
     pub index: usize,
-    /// The key in it; empty for the table as a whole.
+    /// The key in the table; empty for the table as a whole.
     pub key: &'static str,
 }
 
-/// What is wrong with which key of a table.
+/// Key with a mistake, and the error message.
 type KeyMistake = (&'static str, String);
 
-/// The most machines and slots.
+/// Maximum number of machines and slots.
 const MAX_MACHINES: u64 = 100_000;
-/// The most jobs: each takes some room from when it comes to when it ends.
+/// Maximum number of jobs: each takes memory from its arrival to its end.
 const MAX_JOBS: u64 = 50_000_000;
-/// The highest exit status.
+/// Maximum exit status.
 const MAX_EXIT_STATUS: i64 = 255;
 
 impl Scenario {
-    /// What means nothing whenever it is played.
+    /// Checks everything that does not depend on the start time.
     pub(super) fn check(&self) -> Result<(), ScenarioMistake> {
         let machines: Vec<u64> = self.machines.iter().map(|machine| u64::from(machine.count)).collect();
         check_total(("machine", "machines"), &machines, MAX_MACHINES)?;
@@ -48,7 +48,7 @@ impl Scenario {
         check_each("event", &self.events, check_event)
     }
 
-    /// What means nothing for the time in which it is played; `offset` says how far local time is ahead.
+    /// Checks all times against the period of the simulation; `offset` returns the offset of local time.
     pub(super) fn check_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioMistake> {
         let start = self.start.to_epoch(offset);
         let since = |moment: TimePoint| moment.to_epoch(start, offset) - start as f64;
@@ -78,7 +78,7 @@ impl Scenario {
         })
     }
 
-    /// Slots of all machines have names of their own.
+    /// Checks that machine names are unique.
     fn check_names(&self) -> Result<(), ScenarioMistake> {
         let mut known: HashMap<String, usize> = HashMap::new();
         for (index, machine) in self.machines.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Scenario {
     }
 }
 
-/// Refuses what would take all memory, at the table with which it is too much.
+/// Rejects totals that would take too much memory, at the table that exceeds the limit.
 fn check_total(
     (table, what): (&'static str, &str),
     counts: &[u64],
@@ -188,7 +188,7 @@ fn check_hook(hook: &HookBehaviour) -> Result<(), KeyMistake> {
     }
 }
 
-/// Whether a slot would take it for a job.
+/// True if a slot would parse the output as a job.
 fn is_job_output(text: &str) -> bool {
     let dialect = htc_classad::Dialect::new_syntax();
     let answer = FetchOutput { stdout: text.as_bytes(), is_truncated: false, limit: usize::MAX };
@@ -239,14 +239,14 @@ fn check_event(done: &ScenarioEvent) -> Result<(), KeyMistake> {
         "drain" => &["how", "reason", "resume"],
         "off" => &["how"],
         "undrain" => &[],
-        // What is done to claims from outside is no part of a scenario, whose jobs come by FETCH_WORK.
+        // Commands for claims are not part of a scenario, whose jobs come from FETCH_WORK.
         "match" | "claim" | "activate" | "alive" | "hold" | "deactivate" | "release-claim" | "status" => {
             let message = format!(
                 "'{command}' is not done in a simulation: vacate, suspend, continue, drain, undrain and off are"
             );
             return Err(("command", message));
         }
-        // What it means is said where the machine is asked.
+        // Unknown commands are reported when the request is parsed.
         _ => return Ok(()),
     };
     match given.find(|key| !known.contains(key)) {

@@ -1,4 +1,4 @@
-//! Why a text is no scenario, told in words of TOML: which key, what stands there, what is expected.
+//! Errors in a scenario, in terms of TOML: the key, its value, and what is expected.
 
 use std::ops::Range;
 
@@ -10,22 +10,22 @@ use super::scenario::{
 };
 use htc_base::text::similar_names::nearest;
 
-/// Why a text is no scenario.
+/// Error in the text of a scenario.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ScenarioError {
-    /// What is wrong.
+    /// Error message.
     pub message: String,
-    /// What may have been meant.
+    /// Suggestion, or `None`.
     pub hint: Option<String>,
-    /// Where, in bytes of the text.
+    /// Range in the text, in bytes.
     pub span: Range<usize>,
 }
 
-/// How a table begins, the names of its key, and the keys that stand in it.
+/// Header of a table, the names of its key, and a function that returns the keys allowed in it.
 type TableDescription = (&'static str, &'static [&'static str], fn() -> Vec<String>);
 
-/// Tables of a scenario: how each begins, other names it is known by, and the keys that stand in it.
+/// Tables of a scenario: headers, alternative names, and allowed keys.
 const TABLES: [TableDescription; 7] = [
     ("[[machine]]", &["machine", "machines"], table_keys::<MachineSpec>),
     ("[[jobs]]", &["jobs", "job"], table_keys::<JobGroup>),
@@ -36,7 +36,7 @@ const TABLES: [TableDescription; 7] = [
     ("[[event]]", &["event", "events"], table_keys::<ScenarioEvent>),
 ];
 
-/// The keys of a table, as its reader lists them to somebody who gives one that it does not know.
+/// Returns the keys of a table, as listed in its deserializer's error about an unknown key.
 fn table_keys<T: DeserializeOwned>() -> Vec<String> {
     let error = toml::from_str::<T>("'?' = 0\n").err();
     let message = error.as_ref().map_or("", toml::de::Error::message);
@@ -47,7 +47,7 @@ fn backquoted_words(message: &str) -> Vec<&str> {
     message.split('`').skip(1).step_by(2).collect()
 }
 
-/// A message of the reader of TOML.
+/// Converts an error of the TOML deserializer.
 pub(super) fn explain_toml_error(text: &str, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
@@ -99,7 +99,8 @@ pub(super) fn explain_toml_error(text: &str, error: &toml::de::Error) -> Scenari
     }
 }
 
-/// Something that is no text where one of several words is expected: which they are the reader says of a word that is none of them.
+/// Returns the error for a value that is not a text although one of several words is expected. The words are taken from the
+/// deserializer's error about an unknown word.
 fn wrong_word_error(text: &str, path: &[String], span: Range<usize>) -> ScenarioError {
     let (above, below) =
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
@@ -115,7 +116,7 @@ fn wrong_word_error(text: &str, path: &[String], span: Range<usize>) -> Scenario
     }
 }
 
-/// What stands in the text as a value, in words of TOML.
+/// Describes a value in the text, in terms of TOML.
 fn describe_value(value: &str) -> String {
     let is_date = |value: &str| value.len() >= 8 && value.as_bytes().get(4) == Some(&b'-');
     match value.trim_start().chars().next() {
@@ -128,7 +129,7 @@ fn describe_value(value: &str) -> String {
     }
 }
 
-/// A list where one table is expected: its reader takes the items for the values of its keys.
+/// Returns the error for a list in place of a single table, whose items the deserializer would use as values of its keys.
 fn array_for_table_error(text: &str) -> Option<ScenarioError> {
     let whole = DeTable::parse(text).ok()?;
     let single = TABLES.iter().filter(|(line, ..)| !line.starts_with("[["));
@@ -143,12 +144,12 @@ fn array_for_table_error(text: &str) -> Option<ScenarioError> {
     })
 }
 
-/// A value that is not of the form that its key has.
+/// Returns the error for a value of the wrong type.
 fn wrong_type_error((message, value): (&str, &str), path: &[String], span: Range<usize>) -> ScenarioError {
     let (_, rest) = message.split_once(": ").unwrap_or(("", message));
     let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, ""));
     let key = path.last().map(String::as_str).unwrap_or_default();
-    // The tables that may stand several times are lists to the reader.
+    // The deserializer sees tables that may be repeated as lists.
     let table = match (expected, path) {
         ("a sequence", [key]) => Some(table_header(key)),
         _ if expected.starts_with("struct ") => path.first().map(|key| table_header(key)),
@@ -169,11 +170,11 @@ fn wrong_type_error((message, value): (&str, &str), path: &[String], span: Range
         (None, "a boolean") => "true or false".to_owned(),
         (None, "a sequence") => "a list [ .. ]".to_owned(),
         (None, "a map") => "a table".to_owned(),
-        // The reader of any value takes all but numbers that are too large.
+        // The deserializer of any value accepts everything except numbers that are too large.
         (None, "any value" | "any valid TOML value") => "a number that is not so large".to_owned(),
         (None, other) => other.to_owned(),
     };
-    // A date is a table to the reader.
+    // The deserializer sees a date as a table.
     let is_date = given.starts_with("map") && value.starts_with(|first: char| first.is_ascii_digit());
     let given = if is_date { format!("the date {value}") } else { describe_given_type(given) };
     let message = match key {
@@ -183,7 +184,7 @@ fn wrong_type_error((message, value): (&str, &str), path: &[String], span: Range
     ScenarioError { message, hint: None, span }
 }
 
-/// What the reader says of a value, in words of TOML.
+/// Describes the type of a value in terms of TOML, given the deserializer's description.
 fn describe_given_type(given: &str) -> String {
     let value = backquoted_words(given).first().map_or_else(String::new, |value| format!(" {value}"));
     match given.split_whitespace().next() {
@@ -197,13 +198,13 @@ fn describe_given_type(given: &str) -> String {
     }
 }
 
-/// How the line is written that begins the table of a key.
+/// Returns the header line of a key's table.
 fn table_header(key: &str) -> String {
     let of = TABLES.iter().find(|(_, names, _)| names.contains(&key));
     of.map_or_else(|| format!("[{key}]"), |(line, ..)| (*line).to_owned())
 }
 
-/// The keys that lead to the value that stands there.
+/// Returns the path of keys to the value with this range.
 fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> {
     table.iter().find_map(|(key, value)| {
         let below = match value.get_ref() {
@@ -220,7 +221,7 @@ fn key_path_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<Vec<String>> 
     })
 }
 
-/// Where a key stands in one of several tables: its value, or the table where it has no such key.
+/// Returns the range of a key's value in one of several tables, or of the table if it does not have the key.
 pub(super) fn span_of_key(text: &str, (table, index): (&str, usize), key: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     find_table(whole.get_ref(), table, index).map_or(0..0, |(span, table)| {
@@ -229,7 +230,7 @@ pub(super) fn span_of_key(text: &str, (table, index): (&str, usize), key: &str) 
     })
 }
 
-/// Where a knob stands in the knobs of a table, or of the scenario where that is none.
+/// Returns the range of a parameter in the `knobs` of a table, or of the scenario if `table` is empty.
 pub(super) fn span_of_parameter(text: &str, (table, index): (&str, usize), name: &str) -> Range<usize> {
     let Ok(whole) = DeTable::parse(text) else { return 0..0 };
     let above = match table {
@@ -244,7 +245,7 @@ pub(super) fn span_of_parameter(text: &str, (table, index): (&str, usize), name:
     found.unwrap_or(0..0)
 }
 
-/// One of several tables of a key, whichever of its names that has.
+/// Returns one of several tables of a key, under any of the key's names.
 fn find_table<'a, 'b>(
     whole: &'a DeTable<'b>,
     table: &str,
@@ -269,7 +270,7 @@ fn nearest_word<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     nearest(&lower, known.iter().copied()).or_else(by_beginning)
 }
 
-/// Which key was meant: one of this table, else one of another.
+/// Returns a suggestion for an unknown key: a key of this table, or else of another one.
 fn suggest_key(name: &str, known: &[&str], at: usize, text: &str) -> Option<String> {
     let here = table_header_at(text, at);
     let elsewhere = |wanted: &dyn Fn(&str) -> bool| {
@@ -303,7 +304,7 @@ fn top_level_keys() -> Vec<String> {
     table_keys::<Scenario>()
 }
 
-/// The line that begins the table in which this place is; none at the top.
+/// Returns the header of the table that contains this position, or `None` at the top level.
 fn table_header_at(text: &str, at: usize) -> Option<&'static str> {
     let above = text.get(..at).unwrap_or_default();
     let header = above.lines().rev().map(str::trim).find(|line| line.starts_with('['))?;
@@ -367,7 +368,7 @@ mod tests {
         }
     }
 
-    /// Whatever stands behind a key, somebody who got it wrong reads which key it is, in words that are his own.
+    /// Checks that the error for any invalid value names its key, in terms that users know.
     #[test]
     fn every_key_is_named_with_whatever_means_nothing_there() {
         let tables = TABLES.iter().map(|(line, _, keys)| (*line, keys()));
@@ -390,7 +391,7 @@ mod tests {
                     let needed = if needed.starts_with(&format!("{key} ")) { "" } else { needed };
                     let text = format!("{length}{line}\n{needed}{key} = {value}\n");
                     let Err(error) = Scenario::parse(&text) else { continue };
-                    // Only that something else is missing is told of the table as a whole.
+                    // Only a missing key is reported for the table as a whole.
                     let is_whole = text.get(error.span.clone()).is_some_and(|at| at.starts_with("[["));
                     if is_whole && !value.starts_with('[') {
                         continue;

@@ -1,4 +1,4 @@
-//! The text of a scenario is read: every mistake is told with its place.
+//! Parsing of scenarios, with the location of every mistake.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::scenario_check::ScenarioMistake;
 use super::scenario_error::{ScenarioError, explain_toml_error, span_of_key, span_of_parameter};
 
 impl Scenario {
-    /// Reads one.
+    /// Parses a scenario.
     ///
     /// # Errors
-    /// The first mistake, with its place.
+    /// Returns the first mistake, with its location.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         let mut scenario: Scenario =
             toml::from_str(text).map_err(|error| explain_toml_error(text, &error))?;
@@ -19,10 +19,10 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Refuses what means nothing in the time in which it is played; `offset` says how far local time is ahead.
+    /// Checks all times against the period of the simulation; `offset` returns the offset of local time.
     ///
     /// # Errors
-    /// The first mistake, with its place.
+    /// Returns the first mistake, with its location.
     pub fn validate_times(&self, offset: &dyn Fn(i64) -> i64) -> Result<(), ScenarioError> {
         self.check_times(offset).map_err(|mistake| self.locate_mistake(mistake))
     }
@@ -34,17 +34,17 @@ impl Scenario {
         ScenarioError { message, hint: None, span: self.span_of_key(table, index, key) }
     }
 
-    /// The text that it was read from.
+    /// Returns the text from which the scenario was parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where a key stands in one of several tables, or the table where it does not.
+    /// Returns the range of a key in one of several tables, or of the table if it does not have the key.
     pub fn span_of_key(&self, table: &str, index: usize, key: &str) -> Range<usize> {
         span_of_key(&self.text, (table, index), key)
     }
 
-    /// Where a knob of this name is set: to this value, if it is so anywhere.
+    /// Returns the range where a parameter is set: to this value if there is such a place, otherwise to any value.
     pub fn span_of_parameter(&self, name: &str, value: &str) -> Option<Range<usize>> {
         let machines = self.machines.iter().enumerate().map(|(at, it)| (("machine", at), Some(&it.knobs)));
         let events = self.events.iter().enumerate().map(|(at, it)| (("event", at), it.knobs.as_ref()));
@@ -60,7 +60,7 @@ impl Scenario {
         Some(span_of_parameter(&self.text, table, name))
     }
 
-    /// The line, from 1, on which a knob is set, as in [`Scenario::span_of_parameter`].
+    /// Returns the line, from 1, where a parameter is set, found like [`Scenario::span_of_parameter`].
     pub fn line_of_parameter(&self, name: &str, value: &str) -> Option<usize> {
         let above = self.text.get(..self.span_of_parameter(name, value)?.start)?;
         Some(1 + above.matches('\n').count())

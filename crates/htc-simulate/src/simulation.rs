@@ -1,4 +1,4 @@
-//! A simulation under way: its machines, the clock that they share, what is to come, and what is kept of what was.
+//! Running simulation: machines, common clock, calendar of future events, and recorded results.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -26,55 +26,55 @@ use htc_base::world::World;
 use htc_runner::events::RunnerEvent as StreamEvent;
 use htc_slot::{Activity, ExecutionPoint, HookRunId, SlotKey, SlotState, StarterId};
 
-/// What comes due. Of what is due at the same time the first kind comes first, then the first machine.
+/// Calendar entry. Entries with the same time are ordered by kind, then by machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DueEvent {
-    /// Jobs come.
+    /// A job arrives.
     JobArrival,
-    /// Something of the scenario is done, by its number.
+    /// A scenario event is due, by its index.
     ScenarioEvent(u32),
-    /// A keyboard or a load changes, by the number of its presence.
+    /// A keyboard or load pattern changes, by its index.
     Presence(u32),
-    /// A starter ends.
+    /// A starter exits.
     StarterExit(u32, StarterId, u32),
-    /// The machine is to look: its timers come before what its hooks print, as in the daemon. So what a call brings that ends with a
-    /// poll is the same whether anything was done at the ends of others before it.
+    /// The machine wakes up. Its timers come before the output of its hooks, as in the daemon, so that the result of a call
+    /// that ends at the time of a poll does not depend on other calls.
     Wake(u32),
-    /// A slot's FETCH_WORK ends.
+    /// A FETCH_WORK call of a slot ends.
     FetchEnd(u32, SlotKey, FetchCall),
 }
 
-/// A call of FETCH_WORK.
+/// Call of FETCH_WORK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FetchCall {
-    /// By a slot that asks again and again in vain; the number says whether it still does. It is made only if there is a job at its
-    /// end: of a thousand slots that ask in the same second one gets it, and nothing becomes of the others' calls.
+    /// Call of a futile fetcher, with the number of its window, which shows if it is still one. It is only made if there is a
+    /// job at its end: if a thousand slots call in the same second, one gets the job, and the other calls have no effect.
     Counted(u32),
-    /// By a slot that is told of its end.
+    /// Call whose end is sent to the slot as an event.
     Executed(HookRunId),
 }
 
-/// How it is played.
+/// Options of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimulationOptions {
-    /// Every slot is looked at in every poll, whether or not anything has changed.
+    /// True to evaluate every slot in every poll, even without changes.
     pub every_poll: bool,
 }
 
-/// A slot that is looked at.
+/// View of a slot.
 pub struct SlotView<'a> {
     /// Its machine.
     pub machine: &'a ExecutionPoint,
     /// Its key there.
     pub key: SlotKey,
-    /// Which configuration the machine has: the number of the call that made it.
+    /// Number of the machine's configuration: that of the call that made it.
     pub config_number: usize,
 }
 
-/// Who is told of what happens: the machine's number, seconds since the start, the event.
+/// Receiver of events: seconds since the start, and the event.
 pub type EventSink<'a> = &'a mut dyn FnMut(f64, &StreamEvent);
 
-/// One simulation under way.
+/// Running simulation.
 pub struct Simulation<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) plan: &'a SimulationPlan,
@@ -82,7 +82,7 @@ pub struct Simulation<'a> {
     pub(super) calendar: BinaryHeap<Reverse<(u64, DueEvent)>>,
     pub(super) started_at: ClockReading,
     pub(super) now: ClockReading,
-    /// In microseconds since the start.
+    /// End time, in microseconds since the start.
     pub(super) end: u64,
     pub(super) workload: Workload,
     pub(super) queue: WaitingJobs,
@@ -96,23 +96,24 @@ pub struct Simulation<'a> {
     pub(super) options: SimulationOptions,
     pub(super) row_count: u32,
     pub(super) finished: Option<String>,
-    /// Slots whose calls of FETCH_WORK are counted only: when the next one ends, in microseconds since the start, or earlier.
+    /// Slots whose FETCH_WORK calls are only counted, by the time when the next call ends, or earlier, in microseconds since
+    /// the start.
     pub(super) counted_fetches: SortedQueue<(u64, u32, SlotKey, u32)>,
-    /// The one of them that stands in the calendar.
+    /// The counted call that is in the calendar.
     pub(super) scheduled_fetch: Option<(u64, u32, SlotKey)>,
-    /// The last call of FETCH_WORK that has ended: of those that end in the same moment earlier ones have had their answer.
+    /// The last FETCH_WORK call that has ended: calls that end at the same time and sort before it have ended, too.
     pub(super) last_answered: Option<(u64, u32, SlotKey)>,
     pub(super) row_names: Vec<(u32, String)>,
     pub(super) job_events: Option<JobEventRecorder>,
-    /// How many things have come due.
+    /// Number of calendar entries processed.
     pub(super) turn: Rc<Cell<u64>>,
-    /// How far it was to go on last, in microseconds since the start.
+    /// Time to which the simulation was last advanced, in microseconds since the start.
     pub(super) advanced_to: u64,
     pub(super) row_of: FxHashMap<(u32, SlotKey), u32>,
 }
 
 impl<'a> Simulation<'a> {
-    /// Prepares it.
+    /// Creates a simulation.
     pub fn new(
         scenario: &'a Scenario,
         plan: &'a SimulationPlan,
@@ -160,7 +161,7 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Events are told to `tell` as they happen.
+    /// Passes events to `tell` as they happen.
     #[must_use]
     pub fn with_event_sink(mut self, tell: EventSink<'a>) -> Self {
         self.event_sink = Some(tell);
@@ -168,7 +169,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// A timeline is kept, for pictures.
+    /// Records a timeline for pictures.
     #[must_use]
     pub fn with_timeline(mut self) -> Self {
         self.timeline = Some(Timeline::new(self.end));
@@ -183,7 +184,7 @@ impl<'a> Simulation<'a> {
                 && plan.has_no_limits()
                 && !plan.may_stop_by_itself();
             let mut settings = plan.settings.clone();
-            // What cron jobs publish may be meant for one slot, by its name or number.
+            // Ads of cron jobs may be for one slot, by its name or number.
             if let Some(asked) = plan.attributes_read.as_ref().filter(|_| rests && plan.cron.is_empty()) {
                 settings.share_slot_configurations(asked);
             }
@@ -197,7 +198,7 @@ impl<'a> Simulation<'a> {
                 let mut machine = ExecutionPoint::new(settings.clone(), self.world.clone(), self.started_at);
                 if rests {
                     machine.enable_poll_skipping(&plan.attributes_read, self.fixed_fetch_duration());
-                    // What ends with its beginning cannot be put off to its end.
+                    // A call without duration ends immediately and cannot be postponed.
                     if self.fixed_fetch_duration().is_none_or(|takes| takes.is_zero()) {
                         machine.disable_fetch_skipping();
                     }
@@ -236,7 +237,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// How long every FETCH_WORK takes, where that is no matter of chance.
+    /// Returns the duration of every FETCH_WORK call, or `None` if it is random.
     fn fixed_fetch_duration(&self) -> Option<Duration> {
         let fetch = self.scenario.hooks.iter().any(|hook| hook.hook == HookName::FetchWork);
         match self.scenario.fetch_takes.0 {
@@ -273,12 +274,12 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Microseconds since the start.
+    /// Returns the microseconds since the start.
     pub(super) fn elapsed_micros(&self) -> u64 {
         self.now.monotonic_us - self.started_at.monotonic_us
     }
 
-    /// A slot is seen for the first time, or again.
+    /// Registers a slot that is new, or that has been created again.
     pub(super) fn register_slot(&mut self, host: usize, key: SlotKey, pair: (SlotState, Activity)) {
         let since = self.elapsed_micros();
         let it = &mut self.hosts[host];
@@ -306,7 +307,7 @@ impl<'a> Simulation<'a> {
         it.slots.insert(key, seen);
     }
 
-    /// What the hook does at this call, where the scenario says so.
+    /// Returns the behaviour of this hook call defined by the scenario, or `None`.
     pub(super) fn hook_behaviour(&mut self, hook: HookName, host: usize) -> Option<&'a HookBehaviour> {
         let now = self.elapsed_micros();
         let name = &self.hosts[host].name;
@@ -318,7 +319,7 @@ impl<'a> Simulation<'a> {
         is_meant.then_some(behaviour)
     }
 
-    /// A job begins to run.
+    /// Starts a job's run.
     pub(super) fn start_job(&mut self, host: usize, starter: StarterId, running: RunningJob) {
         let number = u32::try_from(host).unwrap_or(0);
         self.calendar
@@ -326,20 +327,20 @@ impl<'a> Simulation<'a> {
         self.hosts[host].starters.insert(starter, running);
     }
 
-    /// Something is told to whoever listens.
+    /// Passes an event to the receiver, if there is one.
     pub(super) fn emit_event(&mut self, make: impl FnOnce(&Self) -> StreamEvent) {
         if self.event_sink.is_none() {
             return;
         }
         let event = make(self);
-        // Of seconds since 1970 less is left than hundredths.
+        // Seconds since 1970 as floating-point numbers would lose precision.
         let at = self.elapsed_micros() as f64 / 1e6;
         if let Some(tell) = &mut self.event_sink {
             tell(at, &event);
         }
     }
 
-    /// A mark in the timeline.
+    /// Adds a mark to the timeline.
     pub(super) fn add_mark(&mut self, host: usize, key: SlotKey, mark: TimelineMark) {
         let at = self.elapsed_micros();
         let row = self.hosts[host].slots.get(&key).map(|slot| slot.row);

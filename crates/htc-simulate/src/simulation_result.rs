@@ -1,4 +1,4 @@
-//! The end of a simulation: what was counted becomes a summary, what was seen a picture's rows.
+//! Result of a simulation: its summary, and the rows of its picture.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,58 +17,58 @@ use htc_base::text::count::format_thousands;
 use htc_classad::ClassAd;
 use htc_slot::{EvaluatedExpression, SlotKey, SlotKind, SlotState, StartdEvent};
 
-/// What is left when it is over.
+/// Result of a simulation.
 pub struct SimulationResult {
-    /// In numbers.
+    /// Summary.
     pub summary: Summary,
-    /// For pictures, where one was asked for.
+    /// Timeline for pictures, if enabled.
     pub timeline: Option<Timeline>,
-    /// The names of its rows.
+    /// Names of the timeline's rows.
     pub rows: Vec<String>,
-    /// Where jobs have never run that no slot was offered: why slots do not ask, most slots first.
+    /// Why slots do not fetch, most slots first, if some jobs have never run and were never offered to a slot.
     pub non_fetching: Vec<NonFetchingSlots>,
 }
 
-/// Why slots do not ask for the jobs that wait, at the end.
+/// Slots that do not fetch the waiting jobs at the end, and why.
 #[derive(Clone, Debug)]
 pub struct NonFetchingSlots {
-    /// How many there are.
+    /// Number of slots.
     pub slots: u64,
-    /// The first of them.
+    /// The first of the slots.
     pub place: SlotIdentity,
     /// Their state.
     pub state: StateActivity,
-    /// START, where it is false without any job.
+    /// START, if it is false without a job.
     pub false_start: Option<EvaluatedExpression>,
     /// True if their machines sleep.
     pub asleep: bool,
 }
 
-/// What there was to be used, all slots together.
+/// Total capacity of all slots.
 #[derive(Default)]
 struct Capacity {
     slots: u64,
     cpus: f64,
-    /// In processor seconds.
+    /// In CPU seconds.
     time: f64,
 }
 
-/// Jobs of one kind that have never started.
+/// Jobs of one class that have never started.
 struct UnstartedJobs {
     count: u64,
     /// One of them.
     example: Job,
 }
 
-/// For so many kinds of jobs the slots are searched for those that are large enough.
+/// Maximum number of job classes for which large enough slots are searched.
 const MAX_KINDS_SEARCHED: usize = 1000;
 
-/// How a refusal begins that is for a size.
+/// Prefix of a refusal because of the job's size.
 const SIZE_REFUSAL_PREFIX: &str = "WithinResourceLimits is not true";
 
-/// Slots of one type on machines of one plan and configuration.
+/// Slots of one type on machines with the same plan and configuration.
 struct SlotGroup {
-    /// The machine and the key of one of them.
+    /// Machine and key of one of them.
     example: (usize, SlotKey),
     plan: usize,
     slot_type: u32,
@@ -77,7 +77,7 @@ struct SlotGroup {
     /// True if they are partitionable.
     is_partitionable: bool,
     slots: u64,
-    /// How many run jobs at the end.
+    /// Number of slots that run jobs at the end.
     busy: u64,
 }
 
@@ -89,7 +89,7 @@ impl SlotGroup {
 }
 
 impl Simulation<'_> {
-    /// Closes the books.
+    /// Finishes all counts and returns the result.
     pub fn finish(mut self) -> SimulationResult {
         let all_finished = self.hosts.iter().all(|host| host.finished);
         let since = if self.finished.is_some() && all_finished { self.elapsed_micros() } else { self.end };
@@ -129,7 +129,7 @@ impl Simulation<'_> {
         SimulationResult { summary, timeline: self.timeline.take(), rows, non_fetching: silent }
     }
 
-    /// Why slots do not ask, those together that have the same reason.
+    /// Returns why slots do not fetch, grouped by reason.
     fn non_fetching_slots(&mut self, since: u64) -> Vec<NonFetchingSlots> {
         self.now = self.started_at.plus(Duration::from_micros(since));
         let mut all: Vec<NonFetchingSlots> = Vec::new();
@@ -137,7 +137,7 @@ impl Simulation<'_> {
             if self.hosts[host].finished {
                 continue;
             }
-            // Everything is published as it is now.
+            // Refresh everything published to the current time.
             self.handle_event(host, StartdEvent::Refresh);
             let it = &self.hosts[host];
             let mut slots: Vec<_> = it.slots.iter().filter(|(key, _)| key.sub == 0).collect();
@@ -172,7 +172,6 @@ impl Simulation<'_> {
         all
     }
 
-    /// What slots are in at the end counts up to it, and fetches that were not made count as if they were.
     fn close_slot_stays(&mut self, since: u64) -> Capacity {
         let mut capacity = Capacity::default();
         for host in &mut self.hosts {
@@ -195,10 +194,10 @@ impl Simulation<'_> {
         capacity
     }
 
-    /// Jobs that run at the end have used what they have used; those that were accepted, and whose turn has not come, wait.
+    /// Counts the jobs that run at the end; accepted jobs that have not started count as waiting.
     fn close_runs(&mut self, since: u64) {
         for host in &mut self.hosts {
-            // In the order of slots: a sum of fractions is another in another order.
+            // Sorted by slot, because the sum of floating-point numbers depends on their order.
             let mut all: Vec<&RunningJob> = host.starters.values().collect();
             all.sort_by_key(|running| running.slot);
             for running in all {
@@ -216,7 +215,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts the jobs that wait; returns those of each kind that have never run, and the longest wait of these in seconds.
+    /// Counts the waiting jobs; returns those that have never run, by class, and the longest of their waits in seconds.
     fn count_waiting(&mut self, since: u64) -> (BTreeMap<u32, UnstartedJobs>, f64) {
         let mut never: BTreeMap<u32, UnstartedJobs> = BTreeMap::new();
         let mut longest = 0;
@@ -267,13 +266,13 @@ impl Simulation<'_> {
         counts.into_iter().enumerate().map(told).collect()
     }
 
-    /// What the slots said that are large enough; what all said if none is.
+    /// Returns the refusal reasons of the slots that are large enough, or of all slots if none is.
     fn reasons_never_run(&self, kind: u32, large: &[&SlotGroup], all: &[SlotGroup]) -> Vec<String> {
         let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
         for ((slot_type, reason), count) in self.counters.refusals.get(&kind).into_iter().flatten() {
             let is_meant = large.is_empty()
                 || large.iter().any(|group| {
-                    // What a partitionable slot lacks at the time is in use by its other jobs.
+                    // What a partitionable slot is currently short of is used by its other jobs.
                     group.type_name == *slot_type
                         && !(group.is_partitionable && reason.starts_with(SIZE_REFUSAL_PREFIX))
                 });
@@ -298,7 +297,7 @@ impl Simulation<'_> {
         why
     }
 
-    /// The slots that are not dynamic, those of one type and configuration together.
+    /// Returns the slots that are not dynamic, grouped by type and configuration.
     fn slot_groups(&self) -> Vec<SlotGroup> {
         let mut groups: Vec<SlotGroup> = Vec::new();
         for (host, it) in self.hosts.iter().enumerate() {
@@ -335,7 +334,7 @@ impl Simulation<'_> {
 }
 
 impl SimulationCounters {
-    /// By owner, who has most jobs first.
+    /// Returns the summaries by owner, most jobs first.
     fn owner_summaries(&self) -> Vec<JobStatisticsSummary> {
         let mut owners: Vec<_> =
             self.owners.iter().map(|(name, part)| part.summarize(name.clone())).collect();

@@ -1,10 +1,10 @@
-//! A queue whose smallest entry is taken first, to which entries come mostly in order: slots ask for work after one delay, so that
-//! who has asked asks next behind all others.
+//! Priority queue, smallest entry first, optimized for entries that are mostly added in order: all slots fetch with the same
+//! delay, so the slot that has just fetched is mostly the last in line.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Entries that were added behind all others wait in a row, where nothing has to be searched; the rest is a heap.
+/// Priority queue: entries added in order are in a deque that needs no search; all others are in a heap.
 #[derive(Debug)]
 pub(super) struct SortedQueue<T> {
     ascending: VecDeque<T>,
@@ -24,7 +24,7 @@ impl<T: Ord + Copy> SortedQueue<T> {
         }
     }
 
-    /// The smallest.
+    /// Returns the smallest entry.
     pub(super) fn peek(&self) -> Option<T> {
         match (self.ascending.front().copied(), self.heap.peek()) {
             (Some(first), Some(Reverse(other))) => Some(first.min(*other)),
@@ -32,7 +32,7 @@ impl<T: Ord + Copy> SortedQueue<T> {
         }
     }
 
-    /// Takes the smallest away.
+    /// Removes the smallest entry.
     pub(super) fn pop(&mut self) {
         match (self.ascending.front(), self.heap.peek()) {
             (Some(first), Some(Reverse(other))) if other < first => drop(self.heap.pop()),

@@ -1,4 +1,4 @@
-//! What came of a simulation, in numbers: used and lost time, waits, preemptions, jobs that never ran and why.
+//! Summary of a simulation: used and lost time, waits, preemptions, jobs that never ran and why.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use htc_slot::{Activity, SlotState};
 
-/// A count and the processor seconds that belong to it.
+/// Number of occurrences, and the CPU seconds lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LostTime {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Seconds of processors.
+    /// CPU seconds.
     pub cpu_seconds: f64,
 }
 
-/// Durations of which mean, extremes and quantiles are reported. All of them are kept, so that each number is exact.
+/// Durations whose mean, extremes and quantiles are reported. All are kept, so the results are exact.
 #[derive(Clone, Debug, Default)]
 pub struct DurationSamples {
     seconds: Vec<f64>,
@@ -29,12 +29,12 @@ impl DurationSamples {
         self.seconds.push(seconds);
     }
 
-    /// Returns the numbers that are reported.
+    /// Returns the statistics to report.
     pub fn wait_statistics(&self) -> WaitStatistics {
         let mut sorted = self.seconds.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len();
-        // The smallest duration that so many per cent of all do not exceed; without rounding errors of a product.
+        // The smallest duration that `percent` per cent do not exceed; computed in integers to avoid rounding errors.
         let not_exceeded_by =
             |percent: usize| sorted.get((count * percent).div_ceil(100).max(1) - 1).copied().unwrap_or(0.0);
         WaitStatistics {
@@ -47,190 +47,191 @@ impl DurationSamples {
     }
 }
 
-/// How long jobs waited for their first start, in seconds.
+/// Statistics of the waits for a job's first start, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitStatistics {
-    /// How many have begun.
+    /// Number of jobs that have started.
     pub count: u64,
-    /// On average.
+    /// Mean.
     pub mean: f64,
-    /// Half of them not longer.
+    /// Median.
     pub median: f64,
-    /// 95 of 100 not longer.
+    /// 95th percentile.
     pub of_95_in_100: f64,
-    /// The longest.
+    /// Maximum.
     pub longest: f64,
 }
 
 /// Counts of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct JobCounts {
-    /// That came.
+    /// Jobs that arrived.
     pub arrived: u64,
-    /// That came to their end.
+    /// Jobs that completed.
     pub completed: u64,
-    /// Of these with another status than 0.
+    /// Completed jobs with an exit status other than 0.
     pub failed: u64,
-    /// Starts, of jobs that began anew as well.
+    /// Starts, including restarts.
     pub starts: u64,
-    /// That had to leave before their end.
+    /// Jobs that were preempted.
     pub preempted: u64,
-    /// That were suspended.
+    /// Jobs that were suspended.
     pub suspended: u64,
-    /// That were put on hold.
+    /// Jobs that were held.
     pub held: u64,
-    /// That came back and are not fetched again.
+    /// Jobs that were returned and dropped.
     pub dropped: u64,
-    /// That run at the end.
+    /// Jobs that run at the end.
     pub running: u64,
-    /// That wait at the end.
+    /// Jobs that wait at the end.
     pub waiting: u64,
-    /// Of these that have never run.
+    /// Waiting jobs that have never run.
     pub never_run: u64,
 }
 
-/// What is counted of an owner, a kind of jobs or a type of slots.
+/// Statistics of an owner, a job group or all jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobStatistics {
-    /// Jobs.
+    /// Counts of jobs.
     pub jobs: JobCounts,
-    /// Processor seconds of runs that came to their end.
+    /// CPU seconds of completed runs.
     pub goodput: f64,
-    /// Processor seconds of runs that did not.
+    /// CPU seconds of runs that were not completed.
     pub badput: f64,
-    /// Waits.
+    /// Waits for the first start.
     pub waits: DurationSamples,
 }
 
-/// The same as it is written.
+/// Statistics in the form that is printed.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobStatisticsSummary {
-    /// Of whom.
+    /// Name of the owner or group.
     pub name: String,
-    /// Jobs.
+    /// Counts of jobs.
     #[serde(flatten)]
     pub jobs: JobCounts,
-    /// Processor seconds of runs that came to their end.
+    /// CPU seconds of completed runs.
     pub goodput: f64,
-    /// Processor seconds of runs that did not.
+    /// CPU seconds of runs that were not completed.
     pub badput: f64,
     /// Waits for the first start.
     pub waits: WaitStatistics,
 }
 
-/// Seconds that slots of one type have spent in their states.
+/// Time that slots of one type have spent in each state.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlotTypeSummary {
-    /// The type.
+    /// Name of the slot type.
     pub name: String,
-    /// How many slots, dynamic ones as far as there were at a time.
+    /// Number of slots; each dynamic slot is counted with its first use.
     pub slots: u64,
-    /// Seconds in all.
+    /// Total seconds.
     pub seconds: f64,
     /// Seconds by `State/Activity`.
     pub states: BTreeMap<String, f64>,
-    /// Jobs that had to leave.
+    /// Jobs that were preempted.
     pub preempted: u64,
     /// Jobs that were suspended.
     pub suspended: u64,
 }
 
-/// Calls of one hook.
+/// Counts of one hook's calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HookCounts {
-    /// Its type.
+    /// Hook type.
     pub hook: String,
     /// Calls.
     pub calls: u64,
-    /// That brought a job which was accepted.
+    /// Calls that returned an accepted job.
     pub accepted: u64,
-    /// That brought a job which was refused.
+    /// Calls that returned a rejected job.
     pub rejected: u64,
-    /// That brought nothing.
+    /// Calls that returned nothing.
     pub nothing: u64,
-    /// Whose answer was no job.
+    /// Calls whose output was not a valid job.
     pub bad: u64,
-    /// That could not be run, ran too long or never ended.
+    /// Calls that could not be executed, timed out or never ended.
     pub failed: u64,
 }
 
-/// Jobs of one kind that have never run, and what slots said to them.
+/// Jobs of one class that have never run, and why slots refused them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeverRunJobs {
-    /// The number of the kind.
+    /// Number of the class.
     #[serde(skip)]
     pub kind: u32,
-    /// Of which group.
+    /// Name of the job group.
     pub jobs: String,
-    /// Of which owner.
+    /// Owner.
     pub owner: String,
-    /// How many.
+    /// Number of jobs.
     pub count: u64,
-    /// What slots said that are large enough, the most frequent first; empty where no slot was offered one.
+    /// Refusal reasons of the slots that are large enough, the most frequent first; empty if none of the jobs was offered to a
+    /// slot.
     pub why: Vec<String>,
-    /// Types of the slots that are large enough, with the configurations of their machines.
+    /// Types of the slots that are large enough, with the configuration numbers of their machines.
     #[serde(skip)]
     pub fits: Vec<(u32, usize)>,
 }
 
-/// A transition and how often it happened.
+/// Transition and its number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transition {
     /// `State/Activity` before.
     pub from: String,
     /// `State/Activity` after.
     pub to: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// What came of a simulation.
+/// Summary of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// When it began, in seconds since the epoch.
+    /// Start time, in epoch seconds.
     pub start: i64,
-    /// How long it lasted, in seconds.
+    /// Length in seconds.
     pub length: f64,
-    /// What chance began with.
+    /// Random seed.
     pub seed: u64,
-    /// Machines.
+    /// Number of machines.
     pub machines: u64,
-    /// Slots that are not dynamic.
+    /// Number of slots, without dynamic ones.
     pub slots: u64,
-    /// Processors.
+    /// Number of processors.
     pub cpus: f64,
-    /// Part of all processor time in which a job ran.
+    /// Share of all CPU time in which a job ran.
     pub utilisation: f64,
-    /// Part of all processor time that went into runs that came to their end.
+    /// Share of all CPU time used by completed runs.
     pub goodput: f64,
-    /// Processor seconds lost, by cause.
+    /// CPU time lost, by cause.
     pub badput: BTreeMap<String, LostTime>,
-    /// Jobs.
+    /// Counts of all jobs.
     pub jobs: JobCounts,
-    /// Waits for the first start, of the jobs that have started.
+    /// Waits for the first start, of jobs that have started.
     pub waits: WaitStatistics,
-    /// How long the first of the jobs that have never started has waited, in seconds; 0 if all have started.
+    /// Longest wait of a job that has never started, in seconds; 0 if all have started.
     pub longest_unstarted: f64,
-    /// By owner.
+    /// Statistics by owner.
     pub owners: Vec<JobStatisticsSummary>,
-    /// By group of jobs.
+    /// Statistics by job group.
     pub groups: Vec<JobStatisticsSummary>,
-    /// By type of slot.
+    /// Statistics by slot type.
     pub slot_types: Vec<SlotTypeSummary>,
-    /// By hook.
+    /// Counts by hook.
     pub hooks: Vec<HookCounts>,
     /// Jobs that have never run.
     pub never_run: Vec<NeverRunJobs>,
-    /// Changes of slots.
+    /// State transitions.
     pub transitions: Vec<Transition>,
-    /// Why it ended before its time, where it did.
+    /// Why the simulation ended early, or `None`.
     pub ended: Option<String>,
-    /// What the machines warned of, with how often.
+    /// Warnings of the machines, with their number of occurrences.
     pub warnings: BTreeMap<String, u64>,
 }
 
 impl Summary {
-    /// Whether the same was counted; why jobs have not run may be told in other words.
+    /// True if all counts are equal; warnings and the reasons for jobs that never ran may differ.
     pub fn has_same_counts(&self, other: &Summary) -> bool {
         let counted = |summary: &Summary| {
             let mut all = serde_json::to_value(summary).ok()?;
@@ -243,52 +244,52 @@ impl Summary {
     }
 }
 
-/// Number of a pair of state and activity.
+/// Pair of state and activity.
 pub type StateActivity = (SlotState, Activity);
 
-/// Counts while a simulation runs.
+/// Counters of a running simulation.
 #[derive(Default)]
 pub struct SimulationCounters {
-    /// Jobs in all.
+    /// Statistics of all jobs.
     pub all: JobStatistics,
-    /// By owner.
+    /// Statistics by owner.
     pub owners: FxHashMap<String, JobStatistics>,
-    /// By group.
+    /// Statistics by job group.
     pub groups: FxHashMap<u32, JobStatistics>,
-    /// By cause.
+    /// CPU time lost, by cause.
     pub causes: BTreeMap<String, LostTime>,
-    /// Changes.
+    /// State transitions.
     pub transitions: BTreeMap<(StateActivity, StateActivity), u64>,
-    /// By type of slot: slots, microseconds by state, jobs that had to leave, jobs that were suspended.
+    /// Counts by slot type.
     pub types: BTreeMap<String, SlotTypeCounts>,
-    /// Hooks, in the order FETCH_WORK, REPLY_FETCH, EVICT_CLAIM.
+    /// Counts by hook, in the order FETCH_WORK, REPLY_FETCH, EVICT_CLAIM.
     pub hooks: [HookCounts; 3],
-    /// By kind of job: what slots of each type said.
+    /// Refusal reasons by job class and slot type.
     pub refusals: FxHashMap<u32, BTreeMap<(Rc<str>, String), u64>>,
-    /// What the machines warned of.
+    /// Warnings of the machines.
     pub warnings: BTreeMap<String, u64>,
-    /// Processor seconds in which a job ran.
+    /// CPU seconds in which a job ran.
     pub busy: f64,
 }
 
-/// What is counted of a type of slots.
+/// Counts of one slot type.
 #[derive(Clone, Debug, Default)]
 pub struct SlotTypeCounts {
-    /// How many there are.
+    /// Number of slots.
     pub slots: u64,
     /// Microseconds by state and activity.
     pub times: BTreeMap<StateActivity, u64>,
-    /// Jobs that had to leave.
+    /// Jobs that were preempted.
     pub preempted: u64,
     /// Jobs that were suspended.
     pub suspended: u64,
 }
 
-/// So many reasons are kept of one kind of jobs.
+/// Maximum number of refusal reasons kept for one job class.
 const MAX_REASONS_PER_KIND: usize = 20;
 
 impl SimulationCounters {
-    /// Does the same with the counts of all, of the owner and of the group.
+    /// Applies `with` to the statistics of all jobs, of the owner and of the group.
     pub fn update_each(&mut self, owner: &str, group: u32, mut with: impl FnMut(&mut JobStatistics)) {
         with(&mut self.all);
         match self.owners.get_mut(owner) {
@@ -298,7 +299,7 @@ impl SimulationCounters {
         with(self.groups.entry(group).or_default());
     }
 
-    /// Counts that a slot of the type has refused a job of this kind.
+    /// Counts a refusal of a job of this class by a slot of this type.
     pub fn count_refusal(&mut self, kind: u32, slot_type: &Rc<str>, reason: &str) {
         let reasons = self.refusals.entry(kind).or_default();
         let refusal = (slot_type.clone(), reason.to_owned());
@@ -307,7 +308,7 @@ impl SimulationCounters {
         }
     }
 
-    /// A slot of the type has been in a state.
+    /// Adds the time that a slot of this type has spent in a state.
     pub fn add_stay(&mut self, slot_type: &str, pair: StateActivity, micros: u64) {
         if let Some(count) = self.types.get_mut(slot_type) {
             *count.times.entry(pair).or_default() += micros;
@@ -315,13 +316,13 @@ impl SimulationCounters {
     }
 }
 
-/// `State/Activity`.
+/// Formats a pair as `State/Activity`.
 pub fn state_activity_name((state, activity): StateActivity) -> String {
     format!("{state}/{activity}")
 }
 
 impl JobStatistics {
-    /// As it is written.
+    /// Converts the statistics to the form that is printed.
     pub fn summarize(&self, name: String) -> JobStatisticsSummary {
         JobStatisticsSummary {
             name,

@@ -1,31 +1,31 @@
-//! What the rows of a picture show: which states each slot has been in, and when jobs had to leave or were refused.
+//! Rows of a timeline: the states of each slot over time, and when jobs were preempted or refused.
 
 use htc_slot::{Activity, SlotState};
 
-/// Columns of a timeline: as many steps of time are told apart.
+/// Number of columns, which is the time resolution of a coarse timeline.
 pub const COLUMNS: usize = 1200;
-/// Rows are stays with their exact ends up to so many in all; then they are columns.
+/// Maximum number of stays in all rows; beyond it, the rows are reduced to columns.
 const MAX_STAYS: usize = 60_000;
-/// More marks than this cannot be seen in one row.
+/// Maximum number of marks in one row.
 const MAX_MARKS: usize = 2000;
 
-/// What is marked.
+/// Mark in a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineMark {
-    /// A job had to leave.
+    /// A job was preempted.
     Preempted,
-    /// A job was refused, or an answer was none.
+    /// A job was refused, or a hook returned no valid output.
     Refused,
 }
 
-/// The number of a pair of state and activity, for tables.
+/// Returns the index of a pair of state and activity, for tables.
 pub fn state_activity_index((state, activity): (SlotState, Activity)) -> usize {
     let state = SlotState::ALL.into_iter().position(|it| it == state).unwrap_or(0);
     let activity = Activity::ALL.into_iter().position(|it| it == activity).unwrap_or(0);
     state * Activity::ALL.len() + activity
 }
 
-/// The pair with that number.
+/// Returns the pair with that index.
 pub fn state_activity_at(number: usize) -> (SlotState, Activity) {
     let (state, activity) = (number / Activity::ALL.len(), number % Activity::ALL.len());
     (
@@ -34,31 +34,31 @@ pub fn state_activity_at(number: usize) -> (SlotState, Activity) {
     )
 }
 
-/// One slot over time.
+/// Row of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct TimelineRow {
-    /// Stays in order: number of the pair, from, to, in microseconds since the start.
+    /// Stays in order: index of the pair, start, end, in microseconds since the start.
     pub stays: Vec<(u8, u64, u64)>,
-    /// Seconds in each column, by the number of the pair; sparse.
+    /// Seconds in each column, by index of the pair; sparse.
     pub columns: Vec<(u16, u8, f32)>,
     /// Marks, in microseconds since the start.
     pub marks: Vec<(u64, TimelineMark)>,
 }
 
-/// All slots over time.
+/// Timeline of all slots.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// In microseconds.
+    /// Length in microseconds.
     pub length: u64,
     /// The rows.
     pub rows: Vec<TimelineRow>,
     stays: usize,
-    /// Whether stays have become columns.
+    /// True if the stays were reduced to columns.
     pub is_coarse: bool,
 }
 
 impl Timeline {
-    /// An empty one of that length in microseconds.
+    /// Creates an empty timeline with that length in microseconds.
     pub fn new(length: u64) -> Self {
         Timeline { length: length.max(1), rows: Vec::new(), stays: 0, is_coarse: false }
     }
@@ -71,7 +71,7 @@ impl Timeline {
         &mut self.rows[row]
     }
 
-    /// A slot was in a state.
+    /// Adds a slot's stay in a state.
     pub fn add_stay(&mut self, row: u32, pair: (SlotState, Activity), from: u64, to: u64) {
         if to <= from {
             return;
@@ -94,7 +94,7 @@ impl Timeline {
         }
     }
 
-    /// Something happened to a slot.
+    /// Adds a mark to a row.
     pub fn add_mark(&mut self, row: u32, at: u64, mark: TimelineMark) {
         let marks = &mut self.row_mut(row).marks;
         if marks.len() < MAX_MARKS {
@@ -103,7 +103,7 @@ impl Timeline {
     }
 }
 
-/// Shares a stay out among the columns that it touches.
+/// Distributes a stay over the columns that it overlaps.
 fn add_to_columns(row: &mut TimelineRow, length: u64, (number, from, to): (u8, u64, u64)) {
     let width = length as f64 / COLUMNS as f64;
     let first = (from as f64 / width) as usize;
@@ -116,7 +116,7 @@ fn add_to_columns(row: &mut TimelineRow, length: u64, (number, from, to): (u8, u
         }
         let column = u16::try_from(column).unwrap_or(0);
         let seconds = (part / 1e6) as f32;
-        // The last few entries are those of the same column.
+        // Entries of the same column are at the end.
         let known = row
             .columns
             .iter_mut()

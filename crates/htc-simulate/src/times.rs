@@ -1,4 +1,4 @@
-//! Times as people write them: `90`, `10m`, `1h30m`, `2d`; `08:30`, `Tue 08:30`, `2026-11-03`, `2026-11-03 08:30`.
+//! Times in human-readable form: `90`, `10m`, `1h30m`, `2d`; `08:30`, `Tue 08:30`, `2026-11-03`, `2026-11-03 08:30`.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use htc_base::text::calendar::{CivilTime, SECONDS_PER_DAY};
 
-/// A hundred years, the longest time there is.
+/// Longest valid time span: a hundred years.
 pub const MAX_SPAN_SECONDS: f64 = 3_155_760_000.0;
-/// The last second that a date may name.
+/// Last valid second of a date.
 const MAX_EPOCH_SECONDS: i64 = 100_000_000_000;
 
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// Seconds of a length of time: a number of seconds, or numbers with s, m, h, d or w.
+/// Parses a time span to seconds: a number of seconds, or numbers with s, m, h, d or w.
 ///
 /// # Errors
-/// What was expected.
+/// Returns a message that says what was expected.
 pub fn parse_span(text: &str) -> Result<f64, String> {
     let fail = || {
         format!(
@@ -49,7 +49,7 @@ pub fn parse_span(text: &str) -> Result<f64, String> {
     if (0.0..=MAX_SPAN_SECONDS).contains(&seconds) { Ok(seconds) } else { Err(fail()) }
 }
 
-/// Seconds as people write them: `45s`, `2m30s`, `3h05m`, `2d04h`.
+/// Formats seconds for people: `45s`, `2m30s`, `3h05m`, `2d04h`.
 pub fn format_span(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
@@ -64,7 +64,7 @@ pub fn format_span(seconds: f64) -> String {
     }
 }
 
-/// A length of time in a scenario, in seconds.
+/// Time span in a scenario, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct TimeSpan(pub f64);
 
@@ -90,19 +90,19 @@ impl<'de> Deserialize<'de> for TimeSpan {
     }
 }
 
-/// A point of time in a scenario, known once its start is.
+/// Point in time in a scenario; absolute only in combination with the start time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimePoint {
-    /// So many seconds after the start.
+    /// Seconds after the start.
     After(f64),
-    /// The first time of day, at or after the start, on a weekday if one is named (0 is Sunday); seconds of the day.
+    /// First occurrence of a time of day at or after the start, optionally on a weekday (0 is Sunday).
     Clock {
-        /// Only on this day of the week.
+        /// Day of the week, or `None` for any.
         weekday: Option<u8>,
         /// Seconds of the day.
         second: i64,
     },
-    /// A date and time of day by the local clock.
+    /// Date and time of day, in local time.
     Date(CivilTime),
     /// Seconds since the epoch.
     Epoch(i64),
@@ -115,10 +115,10 @@ impl Default for TimePoint {
 }
 
 impl TimePoint {
-    /// Reads a length of time, a time of day, a weekday, a date, or `@` and seconds since the epoch.
+    /// Parses a time span, a time of day, a weekday, a date, or `@` and seconds since the epoch.
     ///
     /// # Errors
-    /// What was expected.
+    /// Returns a message that says what was expected.
     pub fn parse(text: &str) -> Result<TimePoint, String> {
         let text = text.trim();
         let fail = |_| {
@@ -153,7 +153,7 @@ impl TimePoint {
         parse_span(text).map(TimePoint::After).map_err(fail)
     }
 
-    /// Seconds since the epoch, for a scenario that begins at `start`; `offset` says how far local time is ahead then.
+    /// Converts to epoch seconds, for a scenario that begins at `start`; `offset` returns the offset of local time.
     pub fn to_epoch(self, start: i64, offset: impl Fn(i64) -> i64) -> f64 {
         match self {
             TimePoint::After(seconds) => start as f64 + seconds,
@@ -161,7 +161,7 @@ impl TimePoint {
             TimePoint::Date(civil) => local_to_epochs(civil.to_seconds(), offset)[0] as f64,
             TimePoint::Clock { weekday, second } => {
                 let local = start + offset(start);
-                // Where clocks were put back today, yesterday's date may have begun again.
+                // If clocks were put back today, yesterday's date may have begun again.
                 let midnight = local - local.rem_euclid(SECONDS_PER_DAY) - SECONDS_PER_DAY;
                 let on_day = |day: i64| {
                     let at = midnight + day * SECONDS_PER_DAY;
@@ -176,8 +176,8 @@ impl TimePoint {
     }
 }
 
-/// Seconds since the epoch of a local time, the earlier first: there are two where clocks are put back. A time that clocks skip is
-/// as long after the last that they show.
+/// Converts a local time to epoch seconds, the earlier first: there are two when clocks are put back. A time that clocks skip
+/// is extrapolated from the time before.
 fn local_to_epochs(local: i64, offset: impl Fn(i64) -> i64) -> [i64; 2] {
     let (before, after) = (offset(local - SECONDS_PER_DAY), offset(local + SECONDS_PER_DAY));
     let is_so = |ahead: &i64| offset(local - ahead) == *ahead;
@@ -191,7 +191,7 @@ fn with_second_of_day(day: CivilTime, second: i64) -> CivilTime {
     CivilTime { hour: second / 3600, minute: second / 60 % 60, second: second % 60, ..day }
 }
 
-/// A date, and the time of day behind it where there is one.
+/// Splits a text into a date and the time of day after it, if any.
 fn split_date_and_time(text: &str) -> Option<(&str, Option<&str>)> {
     let is_date = text.len() >= 10 && text.is_char_boundary(10) && text.as_bytes()[4] == b'-';
     if !is_date {
@@ -206,12 +206,12 @@ fn parse_date(text: &str) -> Option<CivilTime> {
     let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let civil = CivilTime { year, month, day, ..CivilTime::default() };
-    // A day that the month does not have would be one of the next.
+    // A day that does not exist would be converted to one of the next month.
     let is_real = parts.next().is_none() && CivilTime::from_seconds(civil.to_seconds(), 0) == civil;
     (is_real && (1970..=5000).contains(&year)).then_some(civil)
 }
 
-/// Seconds of `08:30` or `08:30:15`; `24:00` is the end of the day.
+/// Parses `08:30` or `08:30:15` to seconds; `24:00` is the end of the day.
 fn parse_time_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> =
         text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
@@ -223,7 +223,7 @@ fn parse_time_of_day(text: &str) -> Option<i64> {
     (0..=SECONDS_PER_DAY).contains(&seconds).then_some(seconds)
 }
 
-/// The number of a weekday from Sunday, 0; English names, or their first three letters.
+/// Parses a weekday, from Sunday as 0: an English name, or an abbreviation of at least three letters.
 pub fn parse_weekday(text: &str) -> Option<u8> {
     let lower = text.to_ascii_lowercase();
     let at = WEEKDAYS.iter().position(|name| lower.starts_with(name))?;
@@ -251,7 +251,7 @@ impl<'de> Deserialize<'de> for TimePoint {
     }
 }
 
-/// A date as TOML itself knows it.
+/// Converts a TOML date.
 fn from_toml_datetime(date: &toml::value::Datetime) -> Result<TimePoint, String> {
     if let Some(toml::value::Offset::Custom { minutes }) = date.offset {
         let text = toml::value::Datetime { offset: None, ..*date }.to_string();
@@ -267,12 +267,12 @@ fn from_toml_datetime(date: &toml::value::Datetime) -> Result<TimePoint, String>
     }
 }
 
-/// When a scenario begins: a date, or seconds since the epoch.
+/// Start of a scenario: a date, or seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScenarioStart(pub TimePoint);
 
 impl ScenarioStart {
-    /// Seconds since the epoch.
+    /// Converts to epoch seconds.
     pub fn to_epoch(self, offset: impl Fn(i64) -> i64) -> i64 {
         self.0.to_epoch(0, offset) as i64
     }
@@ -296,12 +296,12 @@ impl<'de> Deserialize<'de> for ScenarioStart {
     }
 }
 
-/// A part of the day, such as `08:00-18:00`; one that ends before it begins goes over midnight.
+/// Hours of a day, such as `08:00-18:00`; if the end is before the start, they include midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayHours {
     /// Its first second of the day.
     pub from: i64,
-    /// The second after its last.
+    /// The second after the last one.
     pub to: i64,
 }
 
@@ -326,7 +326,7 @@ impl<'de> Deserialize<'de> for DayHours {
 pub struct Weekdays(pub [bool; 7]);
 
 impl Weekdays {
-    /// All of them.
+    /// All days.
     pub const ALL: Weekdays = Weekdays([true; 7]);
 }
 
@@ -352,7 +352,7 @@ impl<'de> Deserialize<'de> for Weekdays {
     }
 }
 
-/// Seconds in microseconds.
+/// Converts seconds to microseconds.
 pub(super) fn to_micros(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e6).round() as u64
 }
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(at("Monday"), 7 * 86_400 - 8 * 3600);
         assert_eq!(at("10m"), 600);
         assert_eq!(at("2026-11-03"), 16 * 3600);
-        // Clocks go from 03:00 back to 02:00 an hour after midnight UTC, and forward half a year before.
+        // Clocks go back from 03:00 to 02:00 an hour after midnight UTC, and forward half a year before.
         let turn = TimePoint::parse("2026-10-25").unwrap().to_epoch(0, |_| 0) as i64 + 3600;
         let zone =
             |epoch: i64| if epoch < turn && epoch >= turn - 180 * SECONDS_PER_DAY { 7200 } else { 3600 };
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(local("02:30", turn - 1799), 1800);
         assert_eq!(local("03:00", turn - 1799), 3600);
         assert_eq!(local("2026-10-25 02:30", 0), -1800);
-        // 02:00 to 03:00 is skipped then.
+        // 02:00 to 03:00 is skipped on that day.
         let skipped = turn - 180 * SECONDS_PER_DAY;
         assert_eq!(local("2026-04-28 02:30", 0), skipped + 1800 - turn);
         for text in ["2026-02-30", "25:00", "8:61", "Foo 08:30", "2026-11-03 8h", "-5"] {

@@ -1,4 +1,4 @@
-//! What became of a job, and what decided about a slot at a time.
+//! Traces: the events of a job, and the policy decisions about a slot at a given time.
 
 use std::cell::RefCell;
 
@@ -14,24 +14,24 @@ use htc_base::text::control_characters::mask_control_characters;
 use htc_runner::events::{RunnerEvent as StreamEvent, RunnerEventKind};
 use htc_slot::{EvaluatedExpression, policy_parameter};
 
-/// The story of a job.
+/// Trace of a job.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobTrace {
     /// The job as `cluster.proc`.
     pub job: String,
-    /// What happened to it; that it came is the first.
+    /// Its events; the first is its arrival.
     pub happened: Vec<JobTraceEvent>,
-    /// What is said of jobs that never ran, where no slot was offered this one.
+    /// Explanation for jobs that never ran, if this one was never offered to a slot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub never_run: Vec<NeverRunJobs>,
 }
 
-/// Something that happened to a job.
+/// Event of a job.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobTraceEvent {
     /// Seconds since the start.
     pub at: f64,
-    /// What, in words.
+    /// Description.
     pub what: String,
     /// The expressions that decided it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,10 +39,10 @@ pub struct JobTraceEvent {
 }
 
 impl JobTrace {
-    /// Plays it to its end; `None` where no such job comes.
+    /// Traces a job by running the simulation; `None` if there is no such job.
     ///
     /// # Errors
-    /// The course cannot be begun.
+    /// Fails if the simulation cannot be started.
     pub fn of_job<C: SimulationSource>(courses: &C, job: &str) -> Result<Option<JobTrace>, C::Error> {
         let mut simulation = courses.begin()?;
         simulation.record_job_events(RecordedJobs::Named(job.to_owned()));
@@ -67,55 +67,55 @@ impl JobTrace {
         Ok(Some(JobTrace { job: job.to_owned(), happened: happened.collect(), never_run }))
     }
 
-    /// Whether a slot was offered it.
+    /// True if the job was offered to a slot.
     pub fn was_offered(&self) -> bool {
         self.happened.len() > 1
     }
 }
 
-/// The story of a slot.
+/// Trace of a slot.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlotTrace {
-    /// Its name.
+    /// Name of the slot.
     pub slot: String,
     /// Seconds since the start.
     pub at: f64,
     /// Its state and activity.
     pub state: String,
-    /// The last changes before, all of one moment.
+    /// The last changes before that time, all at the same time.
     pub changes: Vec<SlotChange>,
-    /// What all expressions say at that time.
+    /// Values of all policy expressions at that time.
     pub policy: Vec<DecidingExpression>,
 }
 
-/// A change of a slot.
+/// Change of a slot.
 #[derive(Clone, Debug, Serialize)]
 pub struct SlotChange {
     /// Seconds since the start.
     pub at: f64,
     /// The new state and activity.
     pub state: String,
-    /// What the machine said.
+    /// Reason given by the machine.
     pub reason: String,
-    /// What decided it.
+    /// The expression that decided it, or `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidingExpression>,
 }
 
-/// What is known of a slot at a time.
+/// Result of looking up a slot at a given time.
 #[derive(Clone, Debug)]
 pub enum SlotLookup {
-    /// There is one of that name.
+    /// The trace of the slot.
     Trace(SlotTrace),
-    /// There is none; those that there are.
+    /// There is no such slot; contains the names of all slots.
     NoSuchSlot(Vec<String>),
 }
 
 impl SlotTrace {
-    /// The last change of a slot before a time, in seconds since the start, and what every expression says at that time.
+    /// Traces the last change of a slot before a time, in seconds since the start, and its policy expressions at that time.
     ///
     /// # Errors
-    /// The course cannot be begun.
+    /// Fails if the simulation cannot be started.
     pub fn of_slot<C: SimulationSource>(courses: &C, slot: &str, at: f64) -> Result<SlotLookup, C::Error> {
         let last: RefCell<Vec<(f64, u64, StreamEvent)>> = RefCell::default();
         let silent = courses.begin()?;
@@ -153,7 +153,7 @@ impl SlotTrace {
     }
 }
 
-/// Changes, in the order and the turns in which they were told, with what decided each.
+/// Adds to each change the expression that decided it, preserving their order and turns.
 fn explain_changes<C: SimulationSource>(
     courses: &C,
     of: &SlotIdentity,

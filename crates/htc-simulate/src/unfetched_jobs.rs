@@ -1,4 +1,4 @@
-//! Why jobs have never run that no slot was offered: what keeps slots from asking.
+//! Explanation why jobs were never offered to a slot: why slots do not fetch.
 
 use super::parameter_origins::ParameterOrigins;
 use super::simulation_result::{NonFetchingSlots, SimulationResult};
@@ -7,14 +7,14 @@ use htc_base::text::control_characters::mask_control_characters;
 use htc_base::text::count::format_thousands;
 use htc_slot::SlotState;
 
-/// So many reasons are told.
+/// Maximum number of reasons.
 const MAX_REASONS: usize = 5;
 
-/// What keeps many a slot from asking, in a pool too.
+/// Hint about a common reason why slots do not fetch, in a pool as well.
 const START_HINT: &str = "; a slot asks for work only while START is not false without a job: there =?= is false where == leaves it open";
 
 impl SimulationResult {
-    /// Gives jobs that no slot was offered the reasons why none has asked, or why asking brought nothing.
+    /// Adds to jobs that were never offered to a slot the reasons why no slot fetched, or why fetching failed.
     pub fn explain_unfetched_jobs(&mut self, origins: ParameterOrigins<'_>) {
         let summary = &self.summary;
         let none = match &summary.ended {
@@ -45,7 +45,7 @@ impl SimulationResult {
     }
 }
 
-/// What became of calls that brought no job, where a slot was free to ask.
+/// Describes the failed calls, for slots that were free to fetch.
 fn describe_failed_calls(summary: &Summary) -> String {
     let told = |hook: &HookCounts| {
         let lost = [(hook.failed, "failed"), (hook.bad, "brought what is no job ad")];
@@ -75,7 +75,7 @@ fn describe_reason(origins: ParameterOrigins<'_>, silent: &NonFetchingSlots, sum
             state_activity_name(*pair)
         );
     };
-    // Without a job what is asked of it is undefined: that a job could make it true is known of == and not of =?=.
+    // Without a job, its attributes are undefined: `==` then is undefined, so a job could make it true, but `=?=` is false.
     let (text, mut seen) = match &start.because {
         Some(part) => (&part.text, part.seen.clone()),
         None => (&start.text, start.parts.clone()),

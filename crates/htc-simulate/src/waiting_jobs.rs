@@ -1,4 +1,4 @@
-//! The queue that FETCH_WORK takes jobs from: in their order, but none that is for the slot as one that it has just refused.
+//! Queue from which FETCH_WORK takes jobs: in order, but skipping jobs like one that the slot has just refused.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use rustc_hash::FxHashMap;
 use super::scenario::{FetchOrder, QueueRules, ReturnPolicy};
 use super::workload::Job;
 
-/// A job's place: the smallest comes first.
+/// Position of a job in the queue: the smallest is first.
 pub(super) type QueuePosition = (i64, i64);
 
-/// Jobs that wait.
+/// Waiting jobs.
 pub(super) struct WaitingJobs {
     rules: QueueRules,
-    /// Of each likeness, by place.
+    /// Jobs of each set of alike jobs, by position.
     waiting: FxHashMap<u64, BTreeMap<QueuePosition, Job>>,
-    /// The first place of each likeness that has jobs.
+    /// First position of each set of alike jobs.
     heads: BTreeMap<QueuePosition, u64>,
     last: i64,
     length: usize,
 }
 
-/// What a slot has refused, and until when it is not offered the like, in microseconds; the last one too, where that time may be
-/// over before the slot asks again: others come before it then, else it would be offered for ever.
+/// Sets of jobs that a slot has refused, and until when it is not offered another, in microseconds. The last one is kept in
+/// addition if that time may pass before the next fetch: other jobs are then offered first, or it would be offered forever.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RefusedJobs(FxHashMap<u64, u64>, Option<u64>);
 
 impl RefusedJobs {
-    /// What a slot refused counts no more: it is, or may be, another slot now.
+    /// Forgets the refusals, because the slot has changed or may have changed.
     pub(super) fn forget(&mut self) {
         self.0.clear();
         self.1 = None;
@@ -35,12 +35,12 @@ impl RefusedJobs {
 }
 
 impl WaitingJobs {
-    /// An empty one.
+    /// Creates an empty queue.
     pub(super) fn new(rules: QueueRules) -> Self {
         WaitingJobs { rules, waiting: FxHashMap::default(), heads: BTreeMap::new(), last: 0, length: 0 }
     }
 
-    /// Whether none waits.
+    /// True if no job waits.
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -52,7 +52,7 @@ impl WaitingJobs {
         }
     }
 
-    /// A job has come.
+    /// Adds a job that has arrived.
     pub(super) fn push(&mut self, job: Job) {
         self.last += 1;
         self.insert((self.priority(&job), self.last), job);
@@ -72,7 +72,7 @@ impl WaitingJobs {
         }
     }
 
-    /// The next job for a slot at this time, with its place.
+    /// Takes the next job for a slot at this time, with its position.
     pub(super) fn take_for_slot(
         &mut self,
         refused: &mut RefusedJobs,
@@ -99,7 +99,7 @@ impl WaitingJobs {
         Some((place, job))
     }
 
-    /// The slot has refused a job, and would do so again before `holds`. Returns it if it is not to be fetched again.
+    /// Returns a refused job to the queue; the slot would refuse it again before `holds`. Returns the job if it is dropped.
     pub(super) fn refuse(
         &mut self,
         (place, job): (QueuePosition, Job),
@@ -116,7 +116,7 @@ impl WaitingJobs {
         self.return_job(self.rules.refused, Some(place), job)
     }
 
-    /// A job had to leave before its end. Returns it if it is not to be fetched again.
+    /// Returns an evicted job to the queue. Returns the job if it is dropped.
     pub(super) fn return_evicted(&mut self, job: Job) -> Option<Job> {
         self.return_job(self.rules.evicted, None, job)
     }
@@ -125,7 +125,7 @@ impl WaitingJobs {
         match rule {
             ReturnPolicy::Drop => return Some(job),
             ReturnPolicy::Front => {
-                // Without its old place it comes before all others that came with it.
+                // A job without an old position goes before all others of the same priority, in order of arrival.
                 let first = (self.priority(&job), -i64::from(u32::MAX) + i64::from(job.number));
                 self.insert(place.unwrap_or(first), job);
             }
@@ -134,7 +134,7 @@ impl WaitingJobs {
         None
     }
 
-    /// All that still wait.
+    /// Returns all jobs that still wait.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.waiting.values().flat_map(BTreeMap::values)
     }
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(queue.take_for_slot(&mut one, 1).map(|(_, job)| job.number), Some(2));
         assert_eq!(queue.take_for_slot(&mut one, 1), None);
         assert_eq!(queue.take_for_slot(&mut other, 1).map(|(_, job)| job.number), Some(0));
-        // The time is over.
+        // The retry time has passed.
         assert_eq!(queue.take_for_slot(&mut one, 10_000_001).map(|(_, job)| job.number), Some(1));
         assert!(queue.is_empty());
     }

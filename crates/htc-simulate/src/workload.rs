@@ -1,5 +1,5 @@
-//! The jobs of a scenario as they come: written out, thrown by a seed, or out of a file of ads. What has not come yet takes
-//! no room, but for a file, of which so much is kept as the policy may ask for.
+//! Jobs of a scenario in order of arrival: specified individually, sampled from a seed, or read from a file of ads. Future jobs
+//! take no memory, except those of a file, of which only the attributes that policies refer to are kept.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,58 +21,59 @@ use htc_classad::format::long;
 use htc_classad::references::AttrNames;
 use htc_classad::{ClassAd, Context, Dialect, Value};
 
-/// Jobs that are alike but for their numbers and times.
+/// Class of jobs that differ only in their ids and times.
 #[derive(Debug)]
 pub struct JobKind {
     /// The group it belongs to.
     pub group: u32,
-    /// What is the same in all of their ads.
+    /// Attributes that are the same in all of their ads.
     pub ad: ClassAd,
-    /// Who owns them.
+    /// Their owner.
     pub owner: String,
-    /// What of a job's own anybody may look at.
+    /// Attributes specific to a job that policies may refer to.
     per_job_attributes: PerJobAttributes,
 }
 
 /// One job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Counts from 0 in the order in which jobs come.
+    /// Sequence number in order of arrival, from 0.
     pub number: u32,
-    /// Its kind.
+    /// Number of its class.
     pub kind: u32,
-    /// What a slot says to one job it says to all that are like it: those of its kind, unless somebody looks at what is a job's own.
+    /// Number of a set of jobs about which every slot decides alike: those of its class, unless a policy refers to attributes
+    /// specific to a job.
     pub likeness: u64,
-    /// Its number in its group, from 0.
+    /// Number in its group, from 0.
     pub in_group: u32,
     /// ClusterId and ProcId.
     pub id: (i32, i32),
-    /// When it comes, in microseconds since the start.
+    /// Time of arrival, in microseconds since the start.
     pub arrives: u64,
-    /// How long it runs when it is left alone, in microseconds.
+    /// Run time without interruption, in microseconds.
     pub runs: u64,
-    /// How long it takes to leave when it is asked to, in microseconds.
+    /// Time from a soft kill to its exit, in microseconds.
     pub leaves: u64,
     /// Its exit status.
     pub exit: i32,
     /// JobPrio.
     pub priority: i32,
-    /// How often it has begun to run.
+    /// Number of times it was started.
     pub starts: u32,
 }
 
 impl Job {
-    /// As `cluster.proc`.
+    /// Returns the id as `cluster.proc`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.id.0, self.id.1)
     }
 }
 
-/// One group and how far it has come.
+/// Group of jobs, and its progress.
 struct JobSource {
     group: JobGroup,
     template_ad: ClassAd,
-    /// How its jobs are numbered.
+    /// Numbering of its jobs.
     ids: JobNumbering,
     count: u32,
     created: u32,
@@ -81,17 +82,17 @@ struct JobSource {
     priority: PrioritySource,
     stored: Vec<StoredJob>,
     dice: RandomGenerator,
-    /// When the next job comes, in microseconds.
+    /// Arrival of its next job, in microseconds since the start.
     next: u64,
 }
 
-/// What says the priorities of the jobs of a group.
+/// Source of the priorities of a group's jobs.
 enum PrioritySource {
-    /// Its key.
+    /// The group's `priority` key.
     Random(PriorityDistribution),
-    /// Its ad, which has a number or none.
+    /// The group's ad, with a number; 0 if it has none.
     Constant(i64),
-    /// Its ad, which has an expression.
+    /// The group's ad, with an expression.
     FromAd,
 }
 
@@ -106,7 +107,7 @@ impl PrioritySource {
     }
 }
 
-/// How the jobs of a group are numbered.
+/// Numbering of a group's jobs.
 #[derive(Clone, Copy, Debug)]
 struct JobNumbering {
     cluster: i32,
@@ -114,7 +115,7 @@ struct JobNumbering {
 }
 
 impl JobNumbering {
-    /// As the group's ad says, else by the numbers of group and job.
+    /// Returns the numbering in the group's ad, or else one by the numbers of group and job.
     fn for_group(index: usize, base: &ClassAd, world: &dyn World) -> JobNumbering {
         let context = Context::new(world).my(base);
         let of = |name: &str| context.int(name).and_then(|number| i32::try_from(number).ok());
@@ -136,9 +137,9 @@ pub struct Workload {
     kinds: Vec<Arc<JobKind>>,
     kinds_by_ad: FxHashMap<(u32, Vec<u8>), u32>,
     kinds_by_sample: FxHashMap<(u32, [u64; 4]), u32>,
-    /// Jobs whose own attributes are looked at, by kind and by these.
+    /// Numbers of jobs whose specific attributes are referenced, by class and by these attributes.
     likeness_by_attributes: FxHashMap<(u32, [i64; 4]), u64>,
-    /// What policies ask of jobs; `None` where that cannot be told.
+    /// Job attributes that policies refer to, or `None` if unknown.
     attributes_read: Option<AttrNames>,
     notes: Vec<String>,
     seed: u64,
@@ -146,10 +147,10 @@ pub struct Workload {
     arrived: u32,
 }
 
-/// Why the jobs of a scenario cannot be made.
+/// Error that prevents creating the jobs of a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// A line of an ad is no attribute.
+    /// A line of an ad is not a valid attribute.
     #[error("jobs {group}: 'ad': {line}")]
     Line {
         /// Number of the group, from 1.
@@ -162,17 +163,17 @@ pub enum WorkloadError {
     File {
         /// Number of the group, from 1.
         group: usize,
-        /// Which.
+        /// Path of the file.
         file: String,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// A file has no ad that can be played.
+    /// A file contains no usable ad.
     #[error("jobs {group}: '{file}' {problem}")]
     Content {
         /// Number of the group, from 1.
         group: usize,
-        /// Which.
+        /// Path of the file.
         file: String,
         /// What is wrong.
         problem: &'static str,
@@ -180,11 +181,11 @@ pub enum WorkloadError {
 }
 
 impl Workload {
-    /// Makes ready; `files` are those that groups name. Of ads in files that is kept which `asked` may ask for; `None`
-    /// keeps everything.
+    /// Prepares the jobs; `files` provides the files that groups name. Of the ads in files, only the attributes in `asked` are
+    /// kept; all with `None`.
     ///
     /// # Errors
-    /// An ad that is none, a file that cannot be read.
+    /// Fails if an ad is not valid or a file cannot be read.
     pub fn new(
         scenario: &Scenario,
         start: i64,
@@ -238,7 +239,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The group before its first job.
+    /// Creates the source of a group's jobs, before the first job.
     fn new_source(
         &self,
         (index, group): (usize, &JobGroup),
@@ -251,7 +252,7 @@ impl Workload {
         let offset = |epoch: i64| i64::from(world.zone(epoch).offset);
         let at = (group.at.to_epoch(self.start, offset) - self.start as f64).max(0.0);
         let ids = JobNumbering::for_group(index, &base, world);
-        // A queue gives every job a universe.
+        // A queue sets a universe in every job.
         if !base.contains("JobUniverse") {
             base.set("JobUniverse", Universe::Vanilla as i64);
         }
@@ -270,7 +271,7 @@ impl Workload {
         })
     }
 
-    /// The jobs of the file that a group names.
+    /// Reads the jobs of the file that a group names.
     fn load_stored_jobs(
         &mut self,
         source: &mut JobSource,
@@ -299,7 +300,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Takes the jobs of a file.
+    /// Schedules the jobs of a file.
     fn schedule_stored_jobs(
         &mut self,
         source: &mut JobSource,
@@ -345,12 +346,12 @@ impl Workload {
         u32::try_from(self.kinds.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// When the next job comes, in microseconds since the start.
+    /// Returns when the next job arrives, in microseconds since the start.
     pub fn next_arrival(&self) -> Option<u64> {
         self.upcoming.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next job.
+    /// Takes the next job.
     pub fn take_next_job(&mut self, world: &dyn World) -> Option<Job> {
         let Reverse((arrives, index)) = self.upcoming.pop()?;
         let source = self.sources.get_mut(index)?;
@@ -387,7 +388,7 @@ impl Workload {
         Some(job)
     }
 
-    /// What is left to chance of a job, and its kind.
+    /// Samples the random properties of a job, and its class.
     fn sample_job(
         &mut self,
         (index, group): (usize, u32),
@@ -432,12 +433,12 @@ impl Workload {
                 kind
             }
         };
-        // An expression is another for each job.
+        // An expression may differ for each job.
         let priority = priority.or_else(|| Context::new(world).my(&self.job_ad(job)).int(PRIORITY_ATTRIBUTE));
         job.priority = clamp_priority(priority.unwrap_or(0));
     }
 
-    /// The number of all jobs to which slots say what they say to this one.
+    /// Returns the number of the set of jobs about which every slot decides as about this one.
     fn likeness(&mut self, job: &Job) -> u64 {
         let own = self.kinds[job.kind as usize].per_job_attributes;
         if own == PerJobAttributes::NONE {
@@ -451,24 +452,24 @@ impl Workload {
             of(own.qdate, since),
             of(own.priority, i64::from(job.priority)),
         ];
-        // Apart from the numbers of kinds.
+        // Above all numbers of classes.
         let next = (1 << 32) + self.likeness_by_attributes.len() as u64;
         *self.likeness_by_attributes.entry((job.kind, key)).or_insert(next)
     }
 
-    /// The kind of a job.
+    /// Returns the class with this number.
     pub fn kind(&self, kind: u32) -> &Arc<JobKind> {
         &self.kinds[kind as usize]
     }
 
-    /// What a group is called.
+    /// Returns the name of a group.
     pub fn group_name(&self, group: u32) -> String {
         let source = self.sources.get(group as usize);
         let name = source.and_then(|source| source.group.name.clone());
         name.unwrap_or_else(|| format!("jobs {}", group + 1))
     }
 
-    /// The ad of a job as FETCH_WORK would print it: numbered, where the scenario does not number it.
+    /// Returns the ad of a job as FETCH_WORK would print it, with an id if the scenario has none.
     pub fn job_ad(&self, job: &Job) -> ClassAd {
         let kind = self.kind(job.kind);
         let mut ad = kind.ad.clone();
@@ -485,24 +486,24 @@ impl Workload {
         ad
     }
 
-    /// What is odd about jobs that come out of files, or never come.
+    /// Returns remarks about jobs from files, and about jobs that never arrive.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// All names that ads of jobs mention, for whoever has to know what they may ask of a slot.
+    /// Returns all job ads that the jobs are made from, to find the slot attributes they refer to.
     pub fn all_job_ads(&self) -> impl Iterator<Item = &ClassAd> + Clone {
         self.sources.iter().map(|source| &source.template_ad).chain(self.kinds.iter().map(|kind| &kind.ad))
     }
 }
 
 impl JobSource {
-    /// Sets when the next job comes.
+    /// Schedules the arrival of the next job.
     fn schedule_next_job(&mut self, is_first: bool) {
         let now = if is_first { self.at } else { self.next as f64 / 1e6 };
         let left = f64::from(self.count - self.created);
         let next = match (self.ends_at, &self.group.every) {
-            // The smallest of so many random times in what is left.
+            // The smallest of the remaining random times in the rest of the period.
             (Some(until), _) => {
                 until - (until - now) * (1.0 - self.dice.next_fraction()).powf(1.0 / left.max(1.0))
             }

@@ -133,7 +133,7 @@ pub(super) fn check_devices_by_ad(
     Ok(())
 }
 
-/// The free devices of a slot's ad: `Available<Tag>`, a list of ads.
+/// Returns the free devices in a slot ad: `Available<Tag>`, a list of ads.
 fn available_devices(tag: &str, slot: &ClassAd, world: &dyn World) -> Option<Devices> {
     let context = Context::new(world).my(slot);
     let Value::List(list) = context.eval_attr(format!("Available{tag}")) else { return None };
@@ -147,7 +147,7 @@ fn available_devices(tag: &str, slot: &ClassAd, world: &dyn World) -> Option<Dev
     Some(devices)
 }
 
-/// The condition that devices do not fulfil, with what is known of them.
+/// Returns the condition that devices do not meet, with their properties.
 fn unmet_device_condition(
     require: &str,
     wanted: &DeviceConstraint,

@@ -15,21 +15,21 @@ words! {
         Linda = 3 => "Linda",
         /// 4: obsolete.
         Pvm = 4 => "PVM",
-        /// 5: an ordinary program, in a container or not.
+        /// 5: an ordinary program, with or without a container.
         Vanilla = 5 => "Vanilla",
         /// 6: obsolete.
         Pvmd = 6 => "PVMD",
-        /// 7: run by the schedd, at once.
+        /// 7: run by the schedd itself, immediately.
         Scheduler = 7 => "Scheduler",
         /// 8: obsolete.
         Mpi = 8 => "MPI",
-        /// 9: handed to another batch system.
+        /// 9: submitted to another batch system.
         Grid = 9 => "Grid",
-        /// 10: a class for the Java virtual machine.
+        /// 10: a class run by the Java virtual machine.
         Java = 10 => "Java",
-        /// 11: several machines at once.
+        /// 11: runs on several machines at the same time.
         Parallel = 11 => "Parallel",
-        /// 12: run by a starter beside the schedd.
+        /// 12: run by a starter on the schedd's machine.
         Local = 12 => "Local",
         /// 13: a virtual machine.
         Vm = 13 => "VM",

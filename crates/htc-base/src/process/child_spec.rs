@@ -56,8 +56,8 @@ pub struct ChildSpec {
     pub drain_timeout: Duration,
     /// What to do with processes that it leaves behind.
     pub leftover_policy: LeftoverPolicy,
-    /// Whether what exceeds the limit of a `Stdio::Capture` is read and dropped, so that a child that says much comes to
-    /// its end, instead of the pipe being closed at once. One that never stops has its pipe closed all the same.
+    /// True to read and discard output over the limit of a `Stdio::Capture`, so that a verbose child can finish, instead
+    /// of closing the pipe at once. The pipe of a child that never stops is closed nevertheless.
     pub discards_excess_output: bool,
 }
 
@@ -148,7 +148,7 @@ pub enum Stdio {
     /// Standard input only: these bytes, then end of file. Written without blocking the caller.
     Bytes(Vec<u8>),
     /// Standard output or error only: read by the caller, at most `limit` bytes; then the pipe is closed, unless
-    /// [`ChildSpec::discards_excess_output`].
+    /// [`ChildSpec::discards_excess_output`] is set.
     Capture {
         /// Bytes kept.
         limit: usize,

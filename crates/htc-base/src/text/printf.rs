@@ -120,7 +120,7 @@ impl ConversionSpec {
             b'f' => format_fixed(magnitude, precision, self.alternative),
             b'e' => format_exponential(magnitude, precision, upper, self.alternative),
             b'a' => {
-                // Zeros that fill the width stand behind the `0x`.
+                // Zero padding comes after the `0x`.
                 let prefix = format!("{sign}{}", if upper { "0X" } else { "0x" });
                 let digits = format_hexadecimal(magnitude, self.precision, upper, self.alternative);
                 return self.pad_number(&prefix, digits.as_bytes(), true);

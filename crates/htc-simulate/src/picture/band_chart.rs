@@ -1,35 +1,35 @@
-//! How many jobs routes have over time: a band for each, its height their number, those that run darker.
+//! Chart of the number of jobs per route over time: a band per route with its jobs as height, the running ones darker.
 
 use super::escape_markup;
 
-/// How wide all of the time is drawn.
+/// Width of the time axis.
 const CHART_WIDTH: f64 = 900.0;
-/// How high a band is.
+/// Height of a band.
 const BAND_HEIGHT: f64 = 80.0;
-/// More moments than this cannot be told apart.
+/// Maximum number of samples that can be distinguished.
 const MAX_SAMPLES: usize = 1800;
 
-/// How many there are at a moment.
+/// Counts of one band at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BandCount {
-    /// All of them.
+    /// Number of jobs.
     pub all: i64,
-    /// Those that run.
+    /// Number of running jobs.
     pub running: i64,
-    /// Whether no more of them may come at once; marked in red.
+    /// True if the route is throttled; marked in red.
     pub throttled: bool,
 }
 
-/// A moment, with the counts of all bands in their order.
+/// Counts of all bands at one time, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BandSample {
     /// Seconds from the start.
     pub time: u64,
-    /// A count for each band.
+    /// Counts, one per band.
     pub counts: Vec<BandCount>,
 }
 
-/// The picture of bands with these names.
+/// Draws the chart of bands with these names.
 pub fn draw_band_chart(names: &[String], moments: &[BandSample]) -> String {
     let moments = &thin_out(moments);
     let last = moments.last().map_or(1, |moment| moment.time.max(1)) as f64;
@@ -80,7 +80,7 @@ fn draw_band((at, name): (usize, &str), moments: &[&BandSample], last: f64, out:
     }
 }
 
-/// At most so many of the moments: of each stretch the one in which there are most.
+/// Reduces the samples to the maximum number: keeps the one with the most jobs of each interval.
 fn thin_out(moments: &[BandSample]) -> Vec<&BandSample> {
     let stretch = moments.len().div_ceil(MAX_SAMPLES).max(1);
     let full = |moment: &&BandSample| moment.counts.iter().map(|count| count.all).sum::<i64>();

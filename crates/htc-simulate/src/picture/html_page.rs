@@ -1,8 +1,8 @@
-//! One page with everything in it.
+//! HTML page with all results.
 
 use super::palette::escape_markup;
 
-/// A page of pictures and a text, each under its heading. No script, nothing from elsewhere.
+/// Renders a page of pictures and a text, each with a heading, without scripts or external resources.
 pub fn render_page(title: &str, pictures: &[(&str, String)], text: &str) -> String {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
@@ -14,7 +14,7 @@ pub fn render_page(title: &str, pictures: &[(&str, String)], text: &str) -> Stri
         escape_markup(title)
     );
     for (heading, picture) in pictures {
-        // Where there is no room for it, it is moved, not made too small to read.
+        // On a narrow screen, the picture scrolls instead of becoming too small to read.
         page += &format!("<h2>{}</h2>\n<div>{picture}</div>\n", escape_markup(heading));
     }
     page += "<h2>Summary</h2>\n<pre>";

@@ -1,5 +1,5 @@
-//! Pictures of what slots and routes have done: a timeline, the diagram of states with the changes that happened, bands of counts.
-//! Plain data in, SVG or one HTML file out, which needs nothing else. Every text is escaped.
+//! Pictures of slots and routes: a timeline, a state diagram with transitions, and band charts. The input is plain data, the
+//! output SVG or one self-contained HTML file. Every text is escaped.
 
 mod band_chart;
 mod html_page;

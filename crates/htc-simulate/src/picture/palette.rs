@@ -1,6 +1,6 @@
-//! Colours and texts.
+//! Colours and text escaping.
 
-/// `State/Activity` prefixes with their colours, in the order of a legend. The first that fits counts.
+/// Prefixes of `State/Activity` with their colours and legends, in legend order. The first match counts.
 pub(super) const COLOURS: [(&str, &str, &str); 11] = [
     ("Claimed/Busy", "#2b7bba", "Busy: a job runs"),
     ("Claimed/Suspended", "#f2c14e", "Suspended"),
@@ -15,17 +15,17 @@ pub(super) const COLOURS: [(&str, &str, &str); 11] = [
     ("", "#ffffff", "not there"),
 ];
 
-/// The colour of a state and activity, and its number in [`COLOURS`].
+/// Returns the colour of a state and activity, and its index in [`COLOURS`].
 pub(super) fn colour(name: &str) -> (usize, &'static str) {
     let found = COLOURS.iter().position(|(prefix, ..)| name.starts_with(prefix));
     let at = found.unwrap_or(COLOURS.len() - 1);
     (at, COLOURS[at].1)
 }
 
-/// Longer texts are cut: a label is one.
+/// Maximum length of a text in a picture; longer ones are cut.
 const MAX_TEXT_CHARS: usize = 200;
 
-/// A text as it may stand in markup: nothing in it is markup, no control character is left.
+/// Escapes a text for markup, and replaces its control characters.
 pub fn escape_markup(text: &str) -> String {
     let mut out = String::new();
     for (at, c) in text.chars().enumerate() {

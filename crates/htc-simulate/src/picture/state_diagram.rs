@@ -1,22 +1,22 @@
-//! The states that slots were in and the changes between them, with how often each happened.
+//! State diagram: the states of slots, and the transitions between them with their counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::palette::{colour, escape_markup};
 
-/// A change and how often it happened.
+/// Transition with its count.
 #[derive(Clone, Debug)]
 pub struct StateTransition {
     /// `State/Activity` before.
     pub from: String,
     /// `State/Activity` after.
     pub to: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// Where each state stands: column and row by what the words say; states that never were are not drawn.
+/// Column and row of each state; states that did not occur are not drawn.
 const STATE_POSITIONS: [(&str, f64, f64); 16] = [
     ("Owner/Idle", 0.0, 0.0),
     ("Unclaimed/Idle", 0.0, 1.3),
@@ -42,11 +42,11 @@ fn state_position(name: &str, others: &mut BTreeMap<String, (f64, f64)>) -> (f64
     let known = STATE_POSITIONS.iter().find(|(it, ..)| *it == name).map(|(_, x, y)| (*x, *y));
     let next = others.len() as f64;
     let (x, y) = known.unwrap_or_else(|| *others.entry(name.to_owned()).or_insert((next, 5.2)));
-    // Above the first row there is room for the longest bend.
+    // The space above the first row is for the longest curve.
     (30.0 + x * 300.0, 64.0 + y * 95.0)
 }
 
-/// Draws it; `seconds` are those spent in each state, by `State/Activity`.
+/// Draws the diagram; `seconds` is the time spent in each state, by `State/Activity`.
 pub fn draw_state_diagram(changes: &[StateTransition], seconds: &BTreeMap<String, f64>) -> String {
     let mut others = BTreeMap::new();
     let mut names: Vec<&str> = changes.iter().flat_map(|it| [it.from.as_str(), it.to.as_str()]).collect();
@@ -83,13 +83,13 @@ pub fn draw_state_diagram(changes: &[StateTransition], seconds: &BTreeMap<String
             y + 34.0
         );
     }
-    // No box hides a count.
+    // Drawn last, so that no box hides a count.
     labels.iter().for_each(|label| out.push_str(label));
     out.push_str("</svg>\n");
     out
 }
 
-/// A bent line, so that both directions are seen; returns its count, which stands beside it.
+/// Draws a curved arrow, so that both directions are visible; returns its count label.
 fn draw_arrow(
     out: &mut String,
     change: &StateTransition,
@@ -119,7 +119,7 @@ fn draw_arrow(
         change.count
     );
     let label = ((begin.0 + 2.0 * middle.0 + end.0) / 4.0, (begin.1 + 2.0 * middle.1 + end.1) / 4.0);
-    // Of two lines between boxes one above the other each has its count on its own side: large ones would meet.
+    // Of two lines between boxes in a column, each has its count on its own side, because large counts would overlap.
     let is_upright = dx.abs() * 2.0 < dy.abs();
     let (anchor, aside) = match (is_upright, nx < 0.0) {
         (false, _) => ("middle", 0.0),
@@ -135,7 +135,7 @@ fn draw_arrow(
     )
 }
 
-/// Where a line from the middle of a box towards a point leaves it.
+/// Returns the point where a line from the centre of a box towards a point crosses its edge.
 fn box_edge_towards((x, y): (f64, f64), towards: (f64, f64)) -> (f64, f64) {
     let (dx, dy) = (towards.0 - x, towards.1 - y);
     let by_width = if dx == 0.0 { f64::MAX } else { BOX_SIZE.0 / 2.0 / dx.abs() };
@@ -148,7 +148,7 @@ fn box_edge_towards((x, y): (f64, f64), towards: (f64, f64)) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Suspended stands below Busy: the counts of a large pool would meet in the middle.
+    /// Suspended is below Busy: the counts of a large pool would overlap in the middle.
     #[test]
     fn counts_of_both_directions_stand_apart_and_above_all_boxes() {
         let change =

@@ -1,36 +1,36 @@
-//! A timeline of slots: one lane each, or bundles of many.
+//! Timeline picture of slots: one lane per slot, or bundles of slots.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::palette::{COLOURS, colour, escape_markup};
 
-/// One stay in a state, in seconds from the start.
+/// Stay in one state, in seconds from the start.
 #[derive(Clone, Copy, Debug)]
 pub struct LaneStay<'a> {
     /// `State/Activity`.
     pub name: &'a str,
-    /// From when.
+    /// Start time.
     pub from: f64,
-    /// To when.
+    /// End time.
     pub to: f64,
 }
 
-/// What is marked in a lane.
+/// Kind of a mark in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
-    /// A job had to leave.
+    /// A job was preempted.
     Preempted,
-    /// A job was refused, or a hook's answer was none.
+    /// A job was refused, or a hook returned no valid output.
     Refused,
 }
 
-/// One slot.
+/// Lane of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct SlotLane<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// Where it was.
+    /// Its stays in states.
     pub stays: Vec<LaneStay<'a>>,
     /// Marks, in seconds from the start.
     pub marks: Vec<(f64, MarkKind)>,
@@ -39,7 +39,7 @@ pub struct SlotLane<'a> {
 /// Several slots in one row.
 #[derive(Clone, Debug)]
 pub struct LaneBundle<'a> {
-    /// The first and the last.
+    /// Names of the first and the last slot.
     pub names: (&'a str, &'a str),
     /// Their lanes.
     pub lanes: Vec<SlotLane<'a>>,
@@ -47,15 +47,16 @@ pub struct LaneBundle<'a> {
 
 const LEFT_MARGIN: f64 = 150.0;
 const TIMELINE_WIDTH: f64 = 1050.0;
-/// More rows than this are bundled.
+/// Maximum number of rows; more lanes are bundled.
 const MAX_ROWS: usize = 60;
 const COLUMNS: usize = 525;
-/// A mark of a bundle stands for all of its kind in so much of the width.
+/// Width in which a bundle shows one mark for all events of a kind.
 const MARK_WIDTH: f64 = 7.0;
-/// In characters: what there is room for.
+/// Maximum label length in characters.
 const MAX_LABEL_CHARS: usize = 20;
 
-/// Draws it. `length` is in seconds, `start` says what the clock showed; more lanes than fit are bundled.
+/// Draws the timeline. `length` is in seconds, `when` formats a time in seconds from the start; more lanes than fit are
+/// bundled.
 pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -> String) -> String {
     let per_row = lanes.len().div_ceil(MAX_ROWS).max(1);
     let row = if lanes.len() <= 12 {
@@ -79,7 +80,7 @@ pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -
         let of_row = std::mem::replace(&mut lanes, rest);
         let y = 34.0 + at as f64 * row;
         let (Some(first), Some(last)) = (of_row.first(), of_row.last()) else { continue };
-        // Cut before it is escaped: half of an entity would spoil the picture.
+        // Shortened before it is escaped, so that no entity is cut.
         let label = escape_markup(&row_label(first.name, last.name));
         let _ = writeln!(
             out,
@@ -106,7 +107,7 @@ pub fn draw_timeline(lanes: Vec<SlotLane<'_>>, length: f64, when: &dyn Fn(f64) -
     out
 }
 
-/// One slot's name, or the first and the last of a bundle as far as there is room.
+/// Returns a slot's name, or as much as fits of the first and last name of a bundle.
 fn row_label(first: &str, last: &str) -> String {
     let both = first.len().saturating_add(last.len()) < MAX_LABEL_CHARS;
     match first == last {
@@ -137,7 +138,7 @@ fn draw_axis(out: &mut String, bottom: f64, length: f64, when: &dyn Fn(f64) -> S
     }
 }
 
-/// One lane: each stay a rectangle; those narrower than a pixel are drawn as a pixel where nothing else is.
+/// Draws one lane: a rectangle per stay, at least 0.6 pixels wide.
 fn draw_lane(out: &mut String, lane: &SlotLane<'_>, (y, row): (f64, f64), length: f64) {
     let x = |at: f64| LEFT_MARGIN + TIMELINE_WIDTH * at / length;
     for stay in &lane.stays {
@@ -156,7 +157,7 @@ fn draw_lane(out: &mut String, lane: &SlotLane<'_>, (y, row): (f64, f64), length
     draw_marks(out, lane, (y, row), length);
 }
 
-/// What a mark looks like, and where it stands in a row.
+/// Returns the colour of a mark, and its vertical position in a row.
 fn mark_style(kind: MarkKind, (y, row): (f64, f64)) -> (&'static str, f64) {
     match kind {
         MarkKind::Preempted => ("#b00020", y),
@@ -176,7 +177,7 @@ fn draw_marks(out: &mut String, lane: &SlotLane<'_>, place: (f64, f64), length: 
     }
 }
 
-/// Marks of a bundle: one for all of a kind that would lie upon one another, and how many there are in all.
+/// Draws the marks of a bundle: one for all events of a kind that would overlap, and their total number.
 fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64), length: f64) {
     for (kind, what) in
         [(MarkKind::Preempted, "a job had to leave"), (MarkKind::Refused, "refused or no answer")]
@@ -205,7 +206,7 @@ fn draw_bundle_marks(out: &mut String, bundle: &LaneBundle<'_>, place: (f64, f64
     }
 }
 
-/// Many lanes in one row: in each column the states have their share of the height.
+/// Draws many lanes in one row: in each column, the height is divided between the states in proportion.
 fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, (y, row): (f64, f64), length: f64) {
     let mut grid = vec![[0.0f64; COLOURS.len()]; COLUMNS];
     let width = length / COLUMNS as f64;
@@ -221,7 +222,7 @@ fn draw_bundle(out: &mut String, bundle: &LaneBundle<'_>, (y, row): (f64, f64), 
     let whole = width * bundle.lanes.len() as f64;
     let step = TIMELINE_WIDTH / COLUMNS as f64;
     for (number, (_, fill, _)) in COLOURS.iter().enumerate().take(COLOURS.len() - 1) {
-        // One path a colour: as small as a picture of a thousand slots can be.
+        // One path per colour keeps the picture of a thousand slots small.
         let mut path = String::new();
         for (column, shares) in grid.iter().enumerate() {
             if shares[number] <= 0.0 {
@@ -279,7 +280,7 @@ fn draw_legend(out: &mut String, y: f64, per_row: usize) {
 mod tests {
     use super::*;
 
-    /// Every `&` of a picture begins an entity that it ends.
+    /// True if every `&` begins a complete entity.
     fn is_well_formed(picture: &str) -> bool {
         picture.split('&').skip(1).all(|rest| {
             let entity = rest.split(';').next().unwrap_or("");
