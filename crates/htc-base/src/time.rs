@@ -1,4 +1,4 @@
-//! Clocks: wall time for what is recorded, monotonic time for deadlines.
+//! Clocks: wall time for records, monotonic time for deadlines.
 
 use std::time::Duration;
 

@@ -281,7 +281,7 @@ pub(super) fn finish_fetch(this: &mut Simulation<'_>, host: usize, call: &HookCa
     let id = job_id(&ad, &FrozenClockWorld { world: &*world, now: this.now });
     // The verdict is known within the step, before the events that follow from it.
     let kind = job.kind;
-    // If jobs of a class differ to slots, the result for one says nothing about the next.
+    // If jobs of a kind differ to slots, the result for one says nothing about the next.
     let alike = u32::try_from(job.likeness).ok();
     let number = call.slot.number;
     this.hosts[host].accepted.entry(number).or_default().push_back((id.clone(), job));
@@ -380,7 +380,7 @@ fn spawn_starter(this: &mut Simulation<'_>, host: usize, call: StarterLaunch) ->
     let it = &mut this.hosts[host];
     it.next_pid += 1;
     let (starter, pid) = (call.starter, it.next_pid);
-    // The backfill client runs until it is told to end, and ends at once.
+    // The backfill client runs until it is signalled, and then ends at once.
     if call.backfill {
         it.backfills.insert(starter);
         return StartdEvent::StarterSpawned { starter, pid };

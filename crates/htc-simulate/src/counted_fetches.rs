@@ -1,6 +1,6 @@
 //! Counted calls of FETCH_WORK: futile calls of idle slots every few minutes, which are counted and not made.
 //!
-//! Whether there is a job for such a call is decided at its end. Calls that end at the same time are processed in the order of
+//! Such a call gets a job only if there is one at its end. Calls that end at the same time are processed in the order of
 //! machines and slots, as if each were made; so one job wakes one slot, however many fetch it.
 
 use std::cmp::Reverse;

@@ -17,7 +17,7 @@ impl Simulation<'_> {
         self.job_events.as_mut().map(|memory| std::mem::take(&mut memory.events)).unwrap_or_default()
     }
 
-    /// Returns the class of a waiting job with this id, as `cluster.proc`.
+    /// Returns the kind of a waiting job with this id, as `cluster.proc`.
     pub fn kind_of_waiting(&self, name: &str) -> Option<u32> {
         self.queue.jobs().find(|job| job.name() == name).map(|job| job.kind)
     }

@@ -15,7 +15,7 @@ pub struct SimulatedJobEvent {
     pub description: String,
     /// The slot where it happened, or `None`.
     pub slot: Option<SlotIdentity>,
-    /// What decided it, or `None`.
+    /// Its cause, or `None`.
     pub cause: Option<JobEventCause>,
 }
 

@@ -67,7 +67,7 @@ pub(super) enum JobFileError {
 }
 
 impl JobFileReader<'_> {
-    /// Reads the jobs, each with its arrival in epoch seconds, in order of arrival; `kind_of` returns the class number of an
+    /// Reads the jobs, each with its arrival in epoch seconds, in order of arrival; `kind_of` returns the kind number of an
     /// ad.
     pub(super) fn read_jobs(
         &self,

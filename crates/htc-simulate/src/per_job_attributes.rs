@@ -1,4 +1,4 @@
-//! Attributes specific to one job: its id, time and priority. A slot that refers to them may accept one job of a class and
+//! Attributes specific to one job: its id, time and priority. A slot that refers to them may accept one job of a kind and
 //! refuse the next.
 
 use htc_base::text::caseless;

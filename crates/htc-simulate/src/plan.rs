@@ -80,7 +80,7 @@ pub enum PlanError {
 pub type ConfigureMachine<'a> =
     &'a mut dyn FnMut(&BTreeMap<String, String>, Option<i64>) -> Result<(StartdSettings, usize), String>;
 
-/// Like [`ConfigureMachine`], but configures equal machines only once.
+/// Like `ConfigureMachine`, but configures equal machines only once.
 type ConfigureOnce<'a> =
     &'a mut dyn FnMut(&ParameterMap, Option<i64>) -> Result<(StartdSettings, usize), PlanError>;
 

@@ -38,7 +38,7 @@ pub struct Scenario {
     /// The jobs.
     #[serde(default, rename = "jobs", alias = "job")]
     pub groups: Vec<JobGroup>,
-    /// Order in which jobs are fetched, and what to do with returned jobs.
+    /// Order in which jobs are fetched, and policy for returned jobs.
     #[serde(default)]
     pub queue: QueueRules,
     /// Behaviour of hooks.
@@ -164,7 +164,7 @@ pub enum FetchOrder {
     Priority,
 }
 
-/// What to do with a job that is returned to the queue.
+/// Policy for a job that is returned to the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReturnPolicy {
@@ -182,11 +182,11 @@ pub enum ReturnPolicy {
 pub struct QueueRules {
     /// Order of jobs.
     pub order: FetchOrder,
-    /// What to do with a job that a slot refuses.
+    /// Policy for a job that a slot refuses.
     pub refused: ReturnPolicy,
-    /// What to do with a job that was evicted before its end.
+    /// Policy for a job that was evicted before its end.
     pub evicted: ReturnPolicy,
-    /// Time after which a slot that refused a job is offered one of the same class again.
+    /// Time after which a slot that refused a job is offered one of the same kind again.
     pub retry: TimeSpan,
 }
 
@@ -254,7 +254,7 @@ pub struct PresencePattern {
     pub hours: Option<DayHours>,
     /// Days of the week, or `None` for all.
     pub days: Option<Weekdays>,
-    /// How long a user is present, or the load lasts.
+    /// Time for which a user is present, or the load lasts.
     #[serde(default = "busy_time")]
     pub busy: TimeDistribution,
     /// Time until the next one begins.

@@ -53,14 +53,14 @@ struct Capacity {
     time: f64,
 }
 
-/// Jobs of one class that have never started.
+/// Jobs of one kind that have never started.
 struct UnstartedJobs {
     count: u64,
     /// One of them.
     example: Job,
 }
 
-/// Maximum number of job classes for which large enough slots are searched.
+/// Maximum number of job kinds for which large enough slots are searched.
 const MAX_KINDS_SEARCHED: usize = 1000;
 
 /// Prefix of a refusal because of the job's size.
@@ -215,7 +215,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts the waiting jobs; returns those that have never run, by class, and the longest of their waits in seconds.
+    /// Counts the waiting jobs; returns those that have never run, by kind, and the longest of their waits in seconds.
     fn count_waiting(&mut self, since: u64) -> (BTreeMap<u32, UnstartedJobs>, f64) {
         let mut never: BTreeMap<u32, UnstartedJobs> = BTreeMap::new();
         let mut longest = 0;

@@ -123,7 +123,7 @@ pub struct JobStatisticsSummary {
 pub struct SlotTypeSummary {
     /// Name of the slot type.
     pub name: String,
-    /// Number of slots; each dynamic slot is counted with its first use.
+    /// Number of slots; each dynamic slot is counted when it first appears.
     pub slots: u64,
     /// Total seconds.
     pub seconds: f64,
@@ -154,10 +154,10 @@ pub struct HookCounts {
     pub failed: u64,
 }
 
-/// Jobs of one class that have never run, and why slots refused them.
+/// Jobs of one kind that have never run, and why slots refused them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NeverRunJobs {
-    /// Number of the class.
+    /// Number of the kind.
     #[serde(skip)]
     pub kind: u32,
     /// Name of the job group.
@@ -264,7 +264,7 @@ pub struct SimulationCounters {
     pub types: BTreeMap<String, SlotTypeCounts>,
     /// Counts by hook, in the order FETCH_WORK, REPLY_FETCH, EVICT_CLAIM.
     pub hooks: [HookCounts; 3],
-    /// Refusal reasons by job class and slot type.
+    /// Refusal reasons by job kind and slot type.
     pub refusals: FxHashMap<u32, BTreeMap<(Rc<str>, String), u64>>,
     /// Warnings of the machines.
     pub warnings: BTreeMap<String, u64>,
@@ -285,7 +285,7 @@ pub struct SlotTypeCounts {
     pub suspended: u64,
 }
 
-/// Maximum number of refusal reasons kept for one job class.
+/// Maximum number of refusal reasons kept for one job kind.
 const MAX_REASONS_PER_KIND: usize = 20;
 
 impl SimulationCounters {
@@ -299,7 +299,7 @@ impl SimulationCounters {
         with(self.groups.entry(group).or_default());
     }
 
-    /// Counts a refusal of a job of this class by a slot of this type.
+    /// Counts a refusal of a job of this kind by a slot of this type.
     pub fn count_refusal(&mut self, kind: u32, slot_type: &Rc<str>, reason: &str) {
         let reasons = self.refusals.entry(kind).or_default();
         let refusal = (slot_type.clone(), reason.to_owned());

@@ -296,7 +296,7 @@ impl<'de> Deserialize<'de> for ScenarioStart {
     }
 }
 
-/// Hours of a day, such as `08:00-18:00`; if the end is before the start, they include midnight.
+/// Hours of a day, such as `08:00-18:00`; if the end is before the start, they extend over midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayHours {
     /// Its first second of the day.

@@ -21,7 +21,7 @@ use htc_classad::format::long;
 use htc_classad::references::AttrNames;
 use htc_classad::{ClassAd, Context, Dialect, Value};
 
-/// Class of jobs that differ only in their ids and times.
+/// Kind of jobs that differ only in their ids and times.
 #[derive(Debug)]
 pub struct JobKind {
     /// The group it belongs to.
@@ -39,9 +39,9 @@ pub struct JobKind {
 pub struct Job {
     /// Sequence number in order of arrival, from 0.
     pub number: u32,
-    /// Number of its class.
+    /// Number of its kind.
     pub kind: u32,
-    /// Number of a set of jobs about which every slot decides alike: those of its class, unless a policy refers to attributes
+    /// Number of a set of jobs about which every slot decides alike: those of its kind, unless a policy refers to attributes
     /// specific to a job.
     pub likeness: u64,
     /// Number in its group, from 0.
@@ -137,7 +137,7 @@ pub struct Workload {
     kinds: Vec<Arc<JobKind>>,
     kinds_by_ad: FxHashMap<(u32, Vec<u8>), u32>,
     kinds_by_sample: FxHashMap<(u32, [u64; 4]), u32>,
-    /// Numbers of jobs whose specific attributes are referenced, by class and by these attributes.
+    /// Numbers of jobs whose specific attributes are referenced, by kind and by these attributes.
     likeness_by_attributes: FxHashMap<(u32, [i64; 4]), u64>,
     /// Job attributes that policies refer to, or `None` if unknown.
     attributes_read: Option<AttrNames>,
@@ -155,7 +155,7 @@ pub enum WorkloadError {
     Line {
         /// Number of the group, from 1.
         group: usize,
-        /// What is wrong.
+        /// The error.
         line: String,
     },
     /// A file cannot be read.
@@ -175,7 +175,7 @@ pub enum WorkloadError {
         group: usize,
         /// Path of the file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
 }
@@ -388,7 +388,7 @@ impl Workload {
         Some(job)
     }
 
-    /// Samples the random properties of a job, and its class.
+    /// Samples the random properties of a job, and its kind.
     fn sample_job(
         &mut self,
         (index, group): (usize, u32),
@@ -452,12 +452,12 @@ impl Workload {
             of(own.qdate, since),
             of(own.priority, i64::from(job.priority)),
         ];
-        // Above all numbers of classes.
+        // Above all numbers of kinds.
         let next = (1 << 32) + self.likeness_by_attributes.len() as u64;
         *self.likeness_by_attributes.entry((job.kind, key)).or_insert(next)
     }
 
-    /// Returns the class with this number.
+    /// Returns the kind with this number.
     pub fn kind(&self, kind: u32) -> &Arc<JobKind> {
         &self.kinds[kind as usize]
     }

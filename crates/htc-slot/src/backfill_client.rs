@@ -12,7 +12,7 @@ use super::transition::StateChange;
 /// Name of the client in messages, and its keyword in the starter's configuration.
 pub const BOINC_CLIENT: &str = "boinc";
 
-/// How long a client runs that finds no account to run as.
+/// Run time of a client that finds no account to run as.
 const DEAD_CLIENT_LIFETIME: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl ExecutionPointState {

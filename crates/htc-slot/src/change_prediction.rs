@@ -63,7 +63,7 @@ struct EvaluationFrame {
     name: Option<(TimeDependence, usize)>,
 }
 
-/// How the value of an attribute depends on the clock.
+/// Dependence of an attribute's value on the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimeDependence {
     Second,
@@ -337,7 +337,7 @@ const TIME_DEPENDENT_ATTRIBUTES: [(&[u8], TimeDependence); 13] = [
     (b"retirementtimeremaining", TimeDependence::Retirement),
 ];
 
-/// Returns how a slot attribute depends on the clock. Called for every name that is looked up.
+/// Returns the clock dependence of a slot attribute. Called for every name that is looked up.
 fn time_dependence(name: &BStr) -> TimeDependence {
     if let Some((_, known)) =
         TIME_DEPENDENT_ATTRIBUTES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))

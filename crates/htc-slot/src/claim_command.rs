@@ -41,7 +41,7 @@ pub struct ClaimRequest {
     pub preempts: Vec<String>,
 }
 
-/// How the job under a claim ends.
+/// Mode of deactivating a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deactivation {
     /// DEACTIVATE_CLAIM: the job is soft-killed.

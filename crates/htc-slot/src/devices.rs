@@ -20,11 +20,11 @@ pub struct Devices {
     pub properties: BTreeMap<String, ClassAd>,
     /// True if several slots may use a device at the same time (`SHARED_MACHINE_RESOURCE_<Tag>`).
     pub shared: bool,
-    /// How the properties of several devices are published.
+    /// Form in which the properties of several devices are published.
     pub nesting: PropertyNesting,
 }
 
-/// How the properties of a slot's devices are published.
+/// Form in which the properties of a slot's devices are published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PropertyNesting {
     /// One ad per device with all properties (VERBOSE_NESTED_CUSTOM_RESOURCE_PROPS).

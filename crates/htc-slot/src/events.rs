@@ -70,7 +70,7 @@ pub enum StartdEvent {
         run: HookRunId,
         /// The job.
         ad: Box<ClassAd>,
-        /// Number of the job's class, or `None`. Jobs of the same class differ only in ClusterId, ProcId and QDate.
+        /// Number of the job's kind, or `None`. Jobs of the same kind differ only in ClusterId, ProcId and QDate.
         kind: Option<u32>,
     },
     /// A FETCH_WORK call that was only counted ends. There may be work now, so the call is made, with its original start time.
@@ -182,7 +182,7 @@ pub enum StartdEvent {
     Reconfigure(Box<StartdSettings>),
 }
 
-/// How the execution point shuts down.
+/// Mode of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ShutdownMode {
     /// Jobs may run until they finish.
@@ -235,7 +235,7 @@ pub enum StartdAction {
     Reconfigure,
     /// The execution point has ended: no starter runs and no claim is held. Hooks that still run may be killed.
     Finished {
-        /// Why it ended.
+        /// Reason of the shutdown.
         reason: String,
         /// True if it is to be started again.
         restarts: bool,

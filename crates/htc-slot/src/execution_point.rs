@@ -30,7 +30,7 @@ pub struct ExecutionPoint {
     pub(super) end_reason: String,
     /// When a graceful shutdown becomes a fast one, or `None`.
     pub(super) graceful_until: Option<MonotonicTime>,
-    /// How long to wait at the end for hooks that still run, or `None`.
+    /// Deadline for hooks that still run at the end, or `None`.
     pub(super) hooks_until: Option<MonotonicTime>,
     pub(super) finished: bool,
     /// True if it starts again after it has ended.

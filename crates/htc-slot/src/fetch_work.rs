@@ -209,9 +209,9 @@ impl Slot {
     }
 
     /// True if Requirements are true for the job. If the result depends on nothing that changes, it is remembered for all jobs
-    /// of the same class.
+    /// of the same kind.
     fn requirements_accept(&mut self, core: &ExecutionPointState, job: &ClassAd, kind: Option<u32>) -> bool {
-        /// Maximum number of remembered job classes.
+        /// Maximum number of remembered job kinds.
         const MAX_REMEMBERED_KINDS: usize = 64;
         let kind = kind.filter(|_| {
             core.publish_set.constants_only && self.is_available() && self.has_stable_constants(core)

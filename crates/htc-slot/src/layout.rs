@@ -20,7 +20,7 @@ pub struct SlotType {
     pub backfill: bool,
 }
 
-/// SLOT_CONFIG_FAILURE_MODE: what to do with slots that do not fit.
+/// SLOT_CONFIG_FAILURE_MODE: policy for slots that do not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotConfigFailureMode {
     /// The execution point does not start.

@@ -11,7 +11,7 @@ use htc_base::time::MonotonicTime;
 use htc_base::world::FrozenClockWorld;
 use htc_classad::{Context, Expr};
 
-/// How long a shutdown waits for hooks that still run, in seconds.
+/// Time that a shutdown waits for hooks that still run, in seconds.
 const FINAL_HOOKS_TIMEOUT_SECONDS: i64 = 5;
 
 impl ExecutionPoint {

@@ -9,7 +9,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 
 impl ExecutionPoint {
     /// Returns the slots that have become futile fetchers: when the next call of each ends, and the number of its window for
-    /// [`Self::next_futile_fetch_end`].
+    /// `next_futile_fetch_end`.
     pub fn take_futile_fetchers(&mut self) -> Vec<(SlotKey, MonotonicTime, u32)> {
         self.core
             .poll_skipper

@@ -8,7 +8,7 @@ use htc_base::quirks::Quirk;
 use htc_base::time::MonotonicTime;
 
 impl ExecutionPoint {
-    /// Returns when the next [`StartdEvent::Tick`](super::events::StartdEvent::Tick) is due, or `None` if nothing is.
+    /// Returns when the next `StartdEvent::Tick` is due, or `None` if nothing is.
     pub fn next_wake(&self) -> Option<MonotonicTime> {
         if self.finished {
             return None;

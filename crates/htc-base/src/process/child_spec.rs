@@ -51,10 +51,10 @@ pub struct ChildSpec {
     pub inherited_descriptors: Vec<i32>,
     /// HTCondor's ancestor marker to add to the environment, after those of older generations, or `None`.
     pub ancestor_stamp: Option<AncestorStamp>,
-    /// How long to keep reading its pipes after it has exited, if a process that it left behind holds them open. Zero, as for
+    /// Time to keep reading its pipes after it has exited, if a process that it left behind holds them open. Zero, as for
     /// all hooks, means that only output written before the exit counts.
     pub drain_timeout: Duration,
-    /// What to do with processes that it leaves behind.
+    /// Policy for processes that it leaves behind.
     pub leftover_policy: LeftoverPolicy,
     /// True to read and discard output over the limit of a `Stdio::Capture`, so that a verbose child can finish, instead
     /// of closing the pipe at once. The pipe of a child that never stops is closed nevertheless.
@@ -81,7 +81,7 @@ pub struct Namespaces {
     pub no_network: bool,
 }
 
-/// What to do with processes that a child leaves behind when it exits.
+/// Policy for processes that a child leaves behind when it exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverPolicy {
     /// Kill them before the exit is reported: for hooks of startd and router, and for jobs.
@@ -176,7 +176,7 @@ pub enum Stdio {
 /// Session and process group of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionMode {
-    /// Those of the caller.
+    /// The caller's session and process group.
     Inherit,
     /// A new process group in the caller's session, in the foreground of the caller's terminal.
     ForegroundGroup,

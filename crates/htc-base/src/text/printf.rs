@@ -75,13 +75,13 @@ impl ConversionSpec {
         (spec, at)
     }
 
-    /// `%d`.
+    /// Formats `%d`.
     pub fn format_signed(&self, value: i64) -> Vec<u8> {
         let digits = self.pad_to_precision(value.unsigned_abs().to_string(), value == 0);
         self.pad_number(self.sign_prefix(value < 0), digits.as_bytes(), self.precision.is_none())
     }
 
-    /// `%u`, `%x`, `%X` and `%o`, chosen by `conversion`.
+    /// Formats `%u`, `%x`, `%X` or `%o`, chosen by `conversion`.
     pub fn format_unsigned(&self, value: u64, conversion: u8) -> Vec<u8> {
         let (digits, prefix) = match conversion {
             b'x' => (format!("{value:x}"), "0x"),
@@ -94,18 +94,18 @@ impl ConversionSpec {
         self.pad_number(prefix, digits.as_bytes(), self.precision.is_none())
     }
 
-    /// `%s`: at most `precision` bytes, padded to the width.
+    /// Formats `%s`: at most `precision` bytes, padded to the width.
     pub fn format_string(&self, value: &[u8]) -> Vec<u8> {
         let value = &value[..value.len().min(self.precision.unwrap_or(usize::MAX))];
         self.pad(value)
     }
 
-    /// `%c`: one byte, padded to the width; a precision means nothing.
+    /// Formats `%c`: one byte, padded to the width; the precision is ignored.
     pub fn format_character(&self, value: u8) -> Vec<u8> {
         self.pad(&[value])
     }
 
-    /// `%f`, `%e`, `%g`, `%a` and their upper-case forms, chosen by `conversion`.
+    /// Formats `%f`, `%e`, `%g`, `%a` or their upper-case forms, chosen by `conversion`.
     pub fn format_real(&self, value: f64, conversion: u8) -> Vec<u8> {
         let upper = conversion.is_ascii_uppercase();
         let sign = self.sign_prefix(value.is_sign_negative());
@@ -139,7 +139,7 @@ impl ConversionSpec {
         }
     }
 
-    /// The precision of an integer is its least number of digits; zero with precision zero has none.
+    /// Pads an integer to the precision, its minimum number of digits; zero with precision zero has no digits.
     fn pad_to_precision(&self, digits: String, is_zero: bool) -> String {
         match self.precision {
             Some(0) if is_zero => String::new(),
@@ -173,13 +173,13 @@ impl ConversionSpec {
     }
 }
 
-/// `%.16G` or the like of any real, without width and flags.
+/// Formats any real like `%.16G`, without width and flags.
 pub fn format_general_upper(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
     format!("{sign}{}", format_general(value.abs(), precision, true, false))
 }
 
-/// `%.6g` or the like of any finite real, without width and flags.
+/// Formats any finite real like `%.6g`, without width and flags.
 pub fn format_general_lower(value: f64, precision: usize) -> String {
     let sign = if value.is_sign_negative() { "-" } else { "" };
     format!("{sign}{}", format_general(value.abs(), precision, false, false))
@@ -194,7 +194,7 @@ fn format_fixed(magnitude: f64, precision: usize, alternative: bool) -> String {
     text
 }
 
-/// Rust writes `1.5e-5`; C wants a sign and at least two digits.
+/// Formats `%e`: unlike Rust's `1.5e-5`, the exponent has a sign and at least two digits.
 fn format_exponential(magnitude: f64, precision: usize, upper: bool, alternative: bool) -> String {
     let text = format!("{magnitude:.*e}", precision.min(MAX_DIGITS));
     let zeros = "0".repeat(precision.saturating_sub(MAX_DIGITS));
@@ -228,10 +228,10 @@ fn strip_trailing_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// `%a` behind its `0x`: the shortest exact form, or as many digits as the precision says, the last one rounded to even.
-/// What is carried into the digit before the point makes that a two, as in glibc; the exponent stays.
+/// Formats `%a` after its `0x`: the shortest exact form, or `precision` digits, with ties rounded to even. A carry into the
+/// digit before the point makes it a 2 and does not change the exponent, as in glibc.
 fn format_hexadecimal(magnitude: f64, precision: Option<usize>, upper: bool, alternative: bool) -> String {
-    /// Hexadecimal digits behind the point of a double.
+    /// Number of hexadecimal digits after the point of a double.
     const HEX_FRACTION_DIGITS: usize = 13;
     let bits = magnitude.to_bits();
     let fraction = bits & ((1 << 52) - 1);

@@ -1,8 +1,7 @@
 //! Text tables compiled into the program: one record per line, fields separated by tabs.
 //!
-//! The compiler computes where each line begins, so a lookup is a binary search over the text itself, and a program that reads
-//! one value pays only for that. In a field, `
-//! `, `\t` and `\\` stand for a newline, a tab and a backslash.
+//! The compiler computes where each line begins, so a lookup is a binary search over the text itself, and a program
+//! that reads one value pays only for that. In a field, `\n`, `\t` and `\\` stand for a newline, a tab and a backslash.
 
 use std::borrow::Cow;
 

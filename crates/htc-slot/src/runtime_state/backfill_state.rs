@@ -24,7 +24,7 @@ pub(crate) enum BackfillClientStage {
     /// Its starter was requested.
     Starting,
     Running,
-    /// It was told to end; at this time it is killed with all its descendants.
+    /// It was signalled to end; at this time it is killed with all its descendants.
     Ending(MonotonicTime),
     /// It cannot run, and counts as exited at this time.
     Dying(MonotonicTime),

@@ -22,7 +22,7 @@ pub(crate) struct IdleWindow {
     pub queued_timer: Option<MonotonicTime>,
 }
 
-/// How a slot whose polls are skipped fetches work.
+/// Mode of fetching work while polls are skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchMode {
     /// When its timer expires, or at a poll.
