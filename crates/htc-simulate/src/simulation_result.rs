@@ -137,7 +137,7 @@ impl Simulation<'_> {
             if self.hosts[host].finished {
                 continue;
             }
-            // Refresh everything published to the current time.
+            // Brings the published attributes up to the current time.
             self.handle_event(host, StartdEvent::Refresh);
             let it = &self.hosts[host];
             let mut slots: Vec<_> = it.slots.iter().filter(|(key, _)| key.sub == 0).collect();
@@ -172,6 +172,7 @@ impl Simulation<'_> {
         all
     }
 
+    /// Adds the last stay of every slot and the skipped fetches to the counts; returns the total capacity.
     fn close_slot_stays(&mut self, since: u64) -> Capacity {
         let mut capacity = Capacity::default();
         for host in &mut self.hosts {

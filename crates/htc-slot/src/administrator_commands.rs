@@ -58,7 +58,7 @@ impl ExecutionPoint {
 }
 
 impl Slot {
-    /// Suspends the claim, with or without a job (`command_suspend_claim`); CONTINUE is ignored from now on.
+    /// Suspends the job (`command_suspend_claim`); CONTINUE is ignored from now on. 25.14 also suspends a claim without a job.
     fn suspend_claim(&mut self, core: &mut ExecutionPointState, is_named: bool) -> Result<(), String> {
         let claimed = self.state == SlotState::Claimed;
         // A command for all slots applies to those with jobs; 25.14 has no command for all slots.

@@ -19,7 +19,7 @@ pub(super) const HOLDS_FOREVER: i64 = i64::MAX;
 pub(super) struct ClockContext {
     /// Seconds since the epoch.
     pub now: i64,
-    /// True if the idle time of the keyboard grows, for connected and for unconnected slots.
+    /// True if the keyboard's idle time grows: not for a connected slot while a user is present.
     pub idle_grows: bool,
     pub state_and_activity: (SlotState, Activity),
     /// True if run time of the job is counted.

@@ -12,7 +12,7 @@ use htc_base::quirks::Quirk;
 use htc_classad::{Expr, Value};
 
 impl Slot {
-    /// Adds the run time of a job that a drain evicts to the badput.
+    /// Adds to the badput the run time of a job that a drain evicts.
     pub(super) fn count_badput(&self, core: &mut ExecutionPointState) {
         if core.drain.is_draining()
             && let Some(claim) = &self.current_claim

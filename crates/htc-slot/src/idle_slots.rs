@@ -16,7 +16,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_classad::Value;
 
 impl Slot {
-    /// True if the slot would refuse every fetched job: RANK is the same for all jobs.
+    /// True if the slot is claimed and would refuse every fetched job: RANK is the same for all jobs.
     pub(super) fn is_never_fetching(&self) -> bool {
         let rank = self.config.get("Rank");
         self.state == SlotState::Claimed && rank.is_none_or(|rank| rank.as_literal().is_some())

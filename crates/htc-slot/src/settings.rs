@@ -253,7 +253,7 @@ pub struct SlotPlan {
     pub config: Arc<ClassAd>,
     /// `config` before the slot is first available, or `None` if it is not shared between slots.
     pub without_requirements: Option<Arc<ClassAd>>,
-    /// Requirements: START as written, or `true`.
+    /// Requirements of the slot itself.
     pub requirements: SlotRequirements,
     /// Requirements of its dynamic slots (DSLOT_REQUIREMENTS_CLAUSES).
     pub child_requirements: SlotRequirements,

@@ -90,7 +90,7 @@ pub(super) struct Slot {
     /// True if the last fetch returned no work, and nothing has run since.
     pub out_of_work: bool,
 
-    /// Classes of jobs for which the slot's Requirements are known to be true.
+    /// Kinds of jobs for which the slot's Requirements are known to be true.
     pub accepted_job_kinds: Vec<u32>,
 
     /// Window in which polls of this slot can be skipped, and the state to catch up on afterwards.

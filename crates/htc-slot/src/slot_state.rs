@@ -29,7 +29,7 @@ words! {
     /// Activity of a slot within its state.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Activity.name {
-        /// Nothing.
+        /// Does nothing.
         Idle => "Idle",
         /// Runs benchmarks.
         Benchmarking => "Benchmarking",
