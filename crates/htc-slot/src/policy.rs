@@ -345,7 +345,8 @@ impl Slot {
         Some(StateChange::new(state, activity, reason))
     }
 
-    /// True if the waiting claim has a higher rank, or there is none; otherwise it has the same rank and a user with better priority.
+    /// True if the waiting claim has a higher rank, or if there is none; false if it has the same rank and a user with better
+    /// priority.
     pub(super) fn is_outranked(&self) -> bool {
         self.waiting_claim.as_ref().is_none_or(|claim| claim.outranks_current)
     }
