@@ -1,4 +1,5 @@
-//! Why a job gets its route or none, with values: what the daemon's log does not say.
+//! Explanations of why a job gets its route, or none, with the values involved. The daemon's log does not
+//! contain them.
 
 use bstr::{BString, ByteSlice};
 
@@ -7,44 +8,45 @@ use super::{FullReason, Route, RouteChooser, RouteState, RouteTable};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, Truth, explain};
 
-/// A part of the umbrella that does not hold.
+/// Clause of the umbrella constraint or of requirements that is not true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedClause {
     /// The clause as written.
     pub text: BString,
-    /// With the values it saw.
+    /// Clause with the values of its attributes.
     pub explanation: String,
 }
 
-/// A route in the eyes of one job.
+/// Result of checking one route for one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteEvaluation {
-    /// Its name.
+    /// Name of the route.
     pub route: BString,
-    /// What keeps it from taking any job.
+    /// Reason why the route takes no further jobs, or `None` if it does.
     pub full_reason: Option<FullReason>,
-    /// Whether its requirements hold.
+    /// Value of the route's requirements.
     pub matches: Truth,
-    /// The first clause of its requirements that is not true.
+    /// First clause of the requirements that is not true, or `None` if all are.
     pub clause: Option<FailedClause>,
-    /// A scope that names nothing where the requirements are looked at.
+    /// Hint about a scope (MY or TARGET) that refers to nothing where the requirements are evaluated, or
+    /// `None`.
     pub scope_hint: Option<&'static str>,
 }
 
-/// The whole story of one job.
+/// Complete explanation of one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobExplanation {
-    /// Whether it is a candidate.
+    /// Value of the umbrella constraint.
     pub umbrella: Truth,
-    /// Which part of the umbrella leaves it out: its name and the clause.
+    /// Name of the part of the umbrella that excludes the job, with the clause; `None` if no part does.
     pub excluded_by: Option<(&'static str, FailedClause)>,
-    /// The routes in the order in which they are tried, as many as were asked for.
+    /// Routes in the order in which they are tried, up to the requested number.
     pub routes: Vec<RouteEvaluation>,
-    /// How many more there are.
+    /// Number of further routes.
     pub more_routes: usize,
 }
 
-/// As many routes as [`JobExplanation::reason`] names.
+/// Maximum number of routes that [`JobExplanation::reason`] names.
 pub const MAX_NAMED_ROUTES: usize = 3;
 
 fn first_failed_clause(context: &Context<'_>, expr: &Expr) -> Option<FailedClause> {
@@ -52,22 +54,22 @@ fn first_failed_clause(context: &Context<'_>, expr: &Expr) -> Option<FailedClaus
     Some(FailedClause { text: clause.expr.unparse(), explanation: clause.to_string() })
 }
 
-/// What jobs are explained with.
+/// Explainer of jobs: table, chooser and states.
 pub struct JobExplainer<'a> {
-    /// How a route is chosen.
+    /// Chooser of routes.
     pub chooser: &'a RouteChooser<'a>,
-    /// The routes.
+    /// Route table.
     pub table: &'a RouteTable,
-    /// What every job must meet, whatever its route.
+    /// Condition for all jobs, or `None` if no route accepts jobs.
     pub umbrella: Option<&'a UmbrellaConstraint>,
-    /// The routes as they were before the job was looked at.
+    /// States of the routes before the job was routed.
     pub route_states: &'a [RouteState],
-    /// Everything outside.
+    /// Interface to the outside, for evaluation.
     pub world: &'a dyn World,
 }
 
 impl JobExplainer<'_> {
-    /// Explains one job, with the first `limit` routes.
+    /// Explains one job for the first `limit` routes.
     pub fn explain(&self, job: &ClassAd, limit: usize) -> JobExplanation {
         let JobExplainer { chooser, table, umbrella, route_states: states, world } = *self;
         let empty = ClassAd::new();
@@ -112,7 +114,7 @@ impl JobExplainer<'_> {
         JobExplanation { umbrella: story.umbrella, excluded_by: left_out, routes, more_routes: more }
     }
 
-    /// Which part of the umbrella leaves a job out.
+    /// Returns the part of the umbrella that excludes a job.
     fn excluding_clause(
         &self,
         story: &UmbrellaOutcomes,
@@ -135,7 +137,8 @@ impl JobExplainer<'_> {
         parts.into_iter().find_map(clause).or_else(owner)
     }
 
-    /// What [`JobExplanation::reason`] would say, without tracing any evaluation: for counting the reasons of very many jobs.
+    /// Returns the same text as [`JobExplanation::reason`] without tracing evaluations, for counting the
+    /// reasons of many jobs.
     pub(super) fn quick_reason(&self, job: &ClassAd) -> String {
         let JobExplainer { chooser, table, umbrella, route_states: states, world } = *self;
         let empty = ClassAd::new();
@@ -174,7 +177,8 @@ impl JobExplainer<'_> {
 }
 
 impl JobExplanation {
-    /// Why the job gets no route, in a form that is the same for jobs that fail alike: without the job's own values.
+    /// Returns why the job gets no route, without the job's own values, so that jobs that fail alike have the
+    /// same text.
     pub fn reason(&self) -> String {
         if let Some((name, clause)) = &self.excluded_by {
             return format!("{name}: {}", clause.text);
@@ -182,7 +186,7 @@ impl JobExplanation {
         let mut reasons = Vec::new();
         for seen in &self.routes {
             let reason = match (&seen.full_reason, &seen.clause) {
-                // A limit blocks only jobs that the route would take.
+                // A limit matters only for jobs that the route would take.
                 (_, Some(clause)) => format!("{} is not true in route {}", clause.text, seen.route),
                 (Some(FullReason::MaxJobs { .. }), None) => format!("route {} is full (MaxJobs)", seen.route),
                 (Some(FullReason::MaxIdleJobs { .. }), None) => {
@@ -207,7 +211,7 @@ impl JobExplanation {
         }
     }
 
-    /// Lines for people, the job's own first.
+    /// Returns a readable report, with the job itself on the first line.
     pub fn to_report_lines(&self, job: &str, chosen: Option<&[u8]>) -> Vec<String> {
         let mut lines = vec![match chosen {
             Some(route) => format!("{job}  route {}", route.as_bstr()),

@@ -1,5 +1,5 @@
-//! What follows where a router hook has not done what it is for: decided here for the machine, which does it, and for `htc-hook-test`,
-//! whose verdicts say it.
+//! Consequences of a failed router hook. The router carries them out, and `htc-hook-test` reports them in its
+//! verdicts.
 //!
 //! Reference: `JobRouter.cpp`, `JobRouterHookMgr.cpp`.
 
@@ -7,32 +7,32 @@ use super::hook_decision::HookDecision;
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_hook::HookType;
 
-/// What follows.
+/// Consequence of a failed hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureConsequence {
-    /// TRANSLATE_JOB: the job is given back, claimed again at a later poll and translated again.
+    /// TRANSLATE_JOB failed: the source job is released, claimed again at a later poll and translated again.
     Retranslated,
-    /// The same after a pause that doubles each time.
+    /// TRANSLATE_JOB failed: as `Retranslated`, but after a pause that doubles each time.
     RetranslatedLater,
-    /// TRANSLATE_JOB that said nothing: it is called again at every poll.
+    /// TRANSLATE_JOB printed nothing: it is called again at every poll.
     CalledForEver,
-    /// The same once; a second silence is a failure.
+    /// TRANSLATE_JOB printed nothing: it is called again once; a second call without output is a failure.
     CalledAgain,
-    /// UPDATE_JOB_INFO: the job's status is not looked at.
+    /// UPDATE_JOB_INFO failed: the status of the job is not checked.
     Frozen,
-    /// It is looked at all the same.
+    /// UPDATE_JOB_INFO failed: the status of the job is checked nevertheless.
     StatusChecked,
-    /// JOB_FINALIZE: the source leaves as completed.
+    /// JOB_FINALIZE failed: the source job leaves the queue as completed.
     Completed,
-    /// The source is to be routed again.
+    /// JOB_FINALIZE failed: the source job is routed again.
     Rerouted,
-    /// JOB_CLEANUP: it is called again at every poll.
+    /// JOB_CLEANUP failed: it is called again at every poll.
     CleanupRetriedForEver,
-    /// It is called again after a pause, and the job released in the end.
+    /// JOB_CLEANUP failed: it is called again after a pause, and the job is released in the end.
     CleanupRetriedLater,
 }
 
-/// What 25.14 does after which hook, and what is done by default.
+/// Consequences by hook and decision: that of 25.14, and the default.
 const CONSEQUENCES: [(HookType, HookDecision, Quirk, FailureConsequence, FailureConsequence); 5] = [
     (
         HookType::TranslateJob,
@@ -71,7 +71,7 @@ const CONSEQUENCES: [(HookType, HookDecision, Quirk, FailureConsequence, Failure
     ),
 ];
 
-/// A row of the table as it is decided.
+/// Returns the consequence that a row of the table selects.
 fn decide_row(
     (_, _, quirk, reference, default): &(
         HookType,
@@ -87,13 +87,14 @@ fn decide_row(
 }
 
 impl FailureConsequence {
-    /// Whether it does follow, and not the other.
+    /// Returns true if this consequence applies rather than its alternative.
     pub(super) fn applies(self, quirks: QuirkMode) -> bool {
         CONSEQUENCES.iter().any(|row| decide_row(row, quirks).0 == self)
     }
 }
 
-/// What follows a decision on a hook's answer, and the quirk that decides it; `None` where nothing but what the decision says.
+/// Returns the consequence of a decision on hook output and the quirk that selects it, or `None` if the
+/// decision has no further consequence.
 pub fn consequence_of_failure(
     hook: HookType,
     decision: HookDecision,
@@ -103,12 +104,13 @@ pub fn consequence_of_failure(
     row.map(|row| decide_row(row, quirks))
 }
 
-/// A hook whose path is refused: 25.14 takes it for not configured; else it is one that fails.
+/// Decides the handling of a hook whose path is refused: 25.14 treats it as not configured; otherwise it
+/// counts as failed.
 pub fn decide_skipping_refused_hook(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::RouterRefusedHookSkipped)
 }
 
-/// A copy without a universe: 25.14 aborts; else the job is given back.
+/// Decides the handling of a copy without a universe: 25.14 aborts; otherwise the source job is released.
 pub(super) fn decide_missing_universe(quirks: QuirkMode) -> (HookDecision, QuirkDecision) {
     let aborts = quirks.decide(Quirk::RouterAbortsNoUniverse);
     (if aborts.as_reference { HookDecision::RouterAbort } else { HookDecision::Dropped }, aborts)

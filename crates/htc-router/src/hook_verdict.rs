@@ -1,6 +1,6 @@
-//! What the answer of a router hook means. The machine asks this function, and so does `htc-hook-test`.
+//! Judgement of the output of a router hook, used by the router and by `htc-hook-test`.
 //!
-//! Reference: `JobRouterHookMgr.cpp` (hookExited of the four clients), `JobRouter.cpp`; recordings r02 to r12.
+//! Reference: `JobRouterHookMgr.cpp` (`hookExited` of the four clients), `JobRouter.cpp`.
 
 use bstr::{BStr, BString};
 
@@ -15,43 +15,43 @@ use htc_classad::{ClassAd, Dialect};
 use htc_hook::HookType;
 use htc_hook::hook_output::{self, BadOutputLine};
 
-/// A router hook that has ended, and what its answer is about.
+/// Finished call of a router hook, with the ads that its output refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedHookCall<'a> {
     /// TRANSLATE_JOB, UPDATE_JOB_INFO (the router's), JOB_FINALIZE or JOB_CLEANUP.
     pub hook: HookType,
-    /// How it ended.
+    /// Exit status or signal.
     pub exit: Exit,
-    /// What it printed, as far as it was read.
+    /// Captured standard output.
     pub stdout: &'a [u8],
-    /// How expressions in it are read.
+    /// Dialect of the expressions in the output.
     pub dialect: Dialect,
-    /// Whether the output reached its limit and was cut.
+    /// True if the output reached its size limit and was cut.
     pub is_truncated: bool,
     /// The source job.
     pub source_ad: &'a ClassAd,
-    /// The routed job as last seen; none while it is being made.
+    /// The routed job as last read, or `None` while it is being made.
     pub routed_ad: Option<&'a ClassAd>,
-    /// Whether the route edits the source in place.
+    /// True if the route edits the source job in place.
     pub edit_in_place: bool,
 }
 
-/// The verdict on an answer.
+/// Verdict on the output of a router hook.
 #[derive(Clone, Debug)]
 pub struct HookVerdict {
-    /// What the router does.
+    /// Decision of the router.
     pub decision: HookDecision,
-    /// Why, in the reference's words where it has some; empty when it goes without saying.
+    /// Reason in the reference's words where it has any; empty if the decision needs no explanation.
     pub reason: String,
-    /// What counts of the answer: the routed ad (TRANSLATE_JOB), or the changes.
+    /// Effective part of the output: the routed ad (TRANSLATE_JOB), or the changes.
     pub output_ad: ClassAd,
-    /// Attributes printed without effect.
+    /// Attributes that were printed but have no effect.
     pub ignored_attributes: Vec<BString>,
-    /// The line that spoiled the answer.
+    /// The line that made the output invalid.
     pub bad_line: Option<BadOutputLine>,
-    /// The attribute that the queue does not take, and the whole answer with it.
+    /// The attribute that the queue refuses; it makes the whole output fail.
     pub refused_attribute: Option<BString>,
-    /// Quirks that had a say, whichever way they are decided.
+    /// Quirks that affected the decision, reproduced or not.
     pub quirks: Vec<Quirk>,
 }
 
@@ -79,8 +79,8 @@ impl HookVerdict {
     }
 }
 
-/// Attributes of a translated job that the standard translation or the submission overwrites (`VanillaToGrid.cpp`,
-/// `JobRouter.cpp` FinishSubmitJob), besides those that begin at zero.
+/// Attributes of a translated job that the standard translation or the submission overwrites
+/// (`VanillaToGrid.cpp`, `JobRouter.cpp` FinishSubmitJob), in addition to those that are set to zero.
 const SET_BY_ROUTER: [&str; 15] = [
     "ClusterId",
     "ProcId",
@@ -99,25 +99,25 @@ const SET_BY_ROUTER: [&str; 15] = [
     "RoutedToJobId",
 ];
 
-/// Quirks that have had a say.
+/// Quirks that affected the decision.
 #[derive(Default)]
 struct UsedQuirks(Vec<Quirk>);
 
 impl UsedQuirks {
-    /// Whether 25.14's own behaviour is wanted; either way the quirk has had its say.
+    /// Returns true if the quirk is reproduced, and records that it affected the decision.
     fn decide_and_record(&mut self, quirks: QuirkMode, quirk: Quirk) -> bool {
         self.0.push(quirk);
         quirks.reproduces(quirk)
     }
 }
 
-/// Judges the answer of a router hook.
+/// Judges the output of a router hook.
 pub fn judge_hook_call(call: &FinishedHookCall<'_>, quirks: QuirkMode) -> HookVerdict {
     let mut seen = UsedQuirks::default();
     let status = match call.exit {
         Exit::Code(code) => Ok(code),
         Exit::Signal { number, .. } => {
-            // WEXITSTATUS of a death by signal is 0.
+            // WEXITSTATUS of a process killed by a signal is 0.
             if seen.decide_and_record(quirks, Quirk::RouterSignalIsSuccess) { Ok(0) } else { Err(number) }
         }
     };
@@ -182,7 +182,7 @@ fn judge_success(call: &FinishedHookCall<'_>, quirks: QuirkMode, seen: &mut Used
     }
 }
 
-/// An answer that cannot be used although the hook succeeded.
+/// Returns the verdict on output that cannot be used although the hook succeeded.
 fn judge_unusable_output(
     call: &FinishedHookCall<'_>,
     quirks: QuirkMode,
@@ -213,7 +213,7 @@ fn judge_translation(
                 .with_refused_attribute(refused.name),
             None => HookVerdict::new(HookDecision::Edited),
         };
-        // What identifies the job cannot be removed either; nothing else is kept out by that.
+        // The attributes that identify the job cannot be removed; the rest of the edit still applies.
         let kept = call.source_ad.names().filter(|name| queue_refusal::is_immutable(name));
         verdict.ignored_attributes = kept.filter(|name| !answer.contains(name)).map(BStr::to_owned).collect();
         verdict.ignored_attributes.sort();
@@ -229,7 +229,7 @@ fn judge_translation(
         let mut verdict = HookVerdict::new(HookDecision::Dropped)
             .with_reason(format!("failed to submit job: {refused}"))
             .with_refused_attribute(refused.name);
-        // The copy is made of it all the same, and a cleanup hook sees it.
+        // The copy is made from the output nevertheless, and a cleanup hook reads it.
         verdict.output_ad = answer;
         return verdict;
     }
@@ -268,7 +268,7 @@ fn judge_update(
         let mut verdict = judge_unusable_output(call, quirks, seen)
             .with_reason(format!("push_dirty_attributes: {refused}"))
             .with_refused_attribute(refused.name);
-        // The router's own copy has taken it in by then: a cleanup hook sees it.
+        // The router has already merged the output into its own ad, which a cleanup hook reads.
         if verdict.decision == HookDecision::Dropped {
             verdict.output_ad = answer;
         }
@@ -288,7 +288,7 @@ fn judge_finalization(call: &FinishedHookCall<'_>, mut answer: ClassAd) -> HookV
             .with_refused_attribute(refused.name);
     }
     let mut verdict = HookVerdict::new(HookDecision::Finalized);
-    // The mirror owns it.
+    // JobStatus is set by the mirror.
     if changed_attribute_names(&answer, call.source_ad).any(|name| caseless::eq(name, b"JobStatus")) {
         verdict.ignored_attributes.push("JobStatus".into());
     }
@@ -297,7 +297,7 @@ fn judge_finalization(call: &FinishedHookCall<'_>, mut answer: ClassAd) -> HookV
     verdict
 }
 
-/// The names of an answer whose values are not those of the job.
+/// Returns the names in the output whose values differ from those of the job.
 fn changed_attribute_names<'a>(answer: &'a ClassAd, job: &'a ClassAd) -> impl Iterator<Item = &'a BStr> {
     answer.names().filter(move |name| answer.get(name) != job.get(name))
 }

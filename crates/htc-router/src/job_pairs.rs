@@ -1,4 +1,5 @@
-//! Sources and copies of a queue brought together, with the state of each pair, as whoever looks at the queue alone can tell it.
+//! Pairs of source jobs and routed jobs found in a queue, with the state of each pair as far as the queue
+//! alone shows it.
 
 use std::path::PathBuf;
 
@@ -13,23 +14,23 @@ use htc_classad::{ClassAd, Context};
 use htc_config::ConfigView;
 use htc_user_log::queue::JobQueue;
 
-/// Something that is not as it should be.
+/// Problem with a routed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairProblem {
-    /// The copy's source is gone.
+    /// The source job of the routed job is gone.
     Orphan,
-    /// The source is claimed, and no copy appears.
+    /// The source job is claimed, but no routed job appears.
     NoCopy,
-    /// The source names a copy that is gone.
+    /// The source job names a routed job that is gone.
     CopyGone,
-    /// The copy is on hold.
+    /// The routed job is on hold.
     Held,
-    /// The copy has ended and nobody finalizes it.
+    /// The routed job has ended but is not finalized.
     NotFinalized,
 }
 
 impl PairProblem {
-    /// In words.
+    /// Returns a description of the problem.
     pub fn description(self) -> &'static str {
         match self {
             PairProblem::Orphan => "its source is gone",
@@ -41,35 +42,35 @@ impl PairProblem {
     }
 }
 
-/// One routed job: a copy, or a claimed source without one.
+/// Routed job with its source job, or a claimed source job without one.
 #[derive(Clone, Debug)]
 pub struct JobPair {
-    /// The copy.
+    /// Id of the routed job, if there is one.
     pub copy: Option<JobId>,
-    /// The source, as the copy names it.
+    /// Id of the source job, as the routed job names it.
     pub source: Option<JobId>,
-    /// Its route.
+    /// Name of the route.
     pub route: BString,
-    /// Its owner.
+    /// Owner of the job.
     pub owner: BString,
-    /// Its GridResource.
+    /// GridResource of the job.
     pub grid_resource: BString,
-    /// JobStatus of the copy; of the source where there is no copy.
+    /// JobStatus of the routed job, or of the source job if there is no routed job.
     pub status: i64,
-    /// In words.
+    /// Short text for the state.
     pub state: &'static str,
-    /// Seconds in that state; `None` where the ad does not tell.
+    /// Seconds in this state, or `None` if the ad does not contain the time.
     pub age: Option<i64>,
-    /// Why it is on hold.
+    /// Hold reason, empty if the job is not on hold.
     pub hold_reason: BString,
-    /// What is wrong with it.
+    /// Problem with the pair, if there is one.
     pub problem: Option<PairProblem>,
-    /// The ad that it is about.
+    /// Ad of the routed job, or of the source job if there is no routed job.
     pub ad: ClassAd,
 }
 
 impl JobPair {
-    /// What the ad itself tells.
+    /// Returns a pair with the fields that the ad itself contains.
     fn from_ad(ad: &ClassAd, world: &dyn World) -> JobPair {
         let context = Context::new(world).my(ad);
         let string = |name: &str| context.string(name).unwrap_or_default();
@@ -89,7 +90,7 @@ impl JobPair {
     }
 }
 
-/// A job that has left the queue: it is as it left it.
+/// Returns the pair of a job that has left the queue, with its final state.
 pub fn from_history(ad: &ClassAd, world: &dyn World) -> JobPair {
     let context = Context::new(world).my(ad);
     let route = context.string("RouteName").or_else(|| context.string("RoutedFromRoute"));
@@ -100,7 +101,7 @@ pub fn from_history(ad: &ClassAd, world: &dyn World) -> JobPair {
     }
 }
 
-/// The state of a copy. `waited`: it has been there for too long.
+/// Returns the state of a routed job. `waited` means that it has been in this state longer than the limit.
 fn copy_state(ad: &ClassAd, status: i64, waited: bool) -> (&'static str, Option<PairProblem>) {
     match status {
         JobStatus::IDLE => ("idle", None),
@@ -115,8 +116,9 @@ fn copy_state(ad: &ClassAd, status: i64, waited: bool) -> (&'static str, Option<
     }
 }
 
-/// All routed jobs, in the order of the copies' ids. `sources` are the jobs of the other queue where copies have one of
-/// their own, whose ids mean other jobs. `patience`: after so many seconds a claim or an end that leads to nothing is trouble.
+/// Finds all routed jobs and sorts them by the ids of the copies. `sources` are the jobs of the other queue
+/// if copies have a queue of their own, in which the same ids mean other jobs. A claim or an end without
+/// consequences for more than `patience` seconds is a problem.
 pub fn find_pairs(
     jobs: Vec<(JobId, ClassAd)>,
     sources: Option<Vec<(JobId, ClassAd)>>,
@@ -168,13 +170,13 @@ pub fn find_pairs(
     pairs
 }
 
-/// The jobs of a queue with their clusters' attributes in them.
+/// Returns the jobs of a queue, including the attributes of their clusters.
 pub fn flattened_jobs(queue: &JobQueue) -> Vec<(JobId, ClassAd)> {
     let ids = queue.job_ids();
     ids.into_iter().filter_map(|id| Some((id, queue.job(id)?.flattened_chain()))).collect()
 }
 
-/// Routes that have more jobs than they may, with how many.
+/// Returns the routes that exceed MaxJobs, with their numbers of jobs.
 pub fn routes_over_limit<'t>(pairs: &[JobPair], table: &'t RouteTable) -> Vec<(&'t Route, i64)> {
     let jobs = |route: &Route| {
         let of_it = |pair: &&JobPair| pair.copy.is_some() && pair.route.eq_ignore_ascii_case(&route.name);
@@ -184,8 +186,8 @@ pub fn routes_over_limit<'t>(pairs: &[JobPair], table: &'t RouteTable) -> Vec<(&
     counted.filter(|(route, jobs)| *jobs > route.max_jobs).collect()
 }
 
-/// The queue log that the configuration names (`Scheduler::Scheduler`, schedd_main.cpp): that of the second schedd first where copies
-/// are asked for.
+/// Returns the path of the queue log from the configuration (`Scheduler::Scheduler`, schedd_main.cpp). With
+/// `copies`, the log of the second schedd is preferred.
 pub fn queue_log_path(view: &ConfigView<'_>, copies: bool) -> Option<PathBuf> {
     let spool = |name: &str| {
         view.text(name).map(|spool| BString::from([spool.as_slice(), b"/job_queue.log"].concat()))
@@ -223,7 +225,8 @@ mod tests {
         let world = RealWorld::new();
         let world = FrozenClockWorld { world: &world, now: ClockReading::from_epoch(10_000) };
         let jobs = jobs(&[
-            // A source with its copy, one whose copy is gone, one that waits for its copy, and a copy without source.
+            // A source with its copy, a source whose copy is gone, a source that waits for its copy, and a
+            // copy without a source.
             "[ Managed = \"External\"; RoutedToJobId = \"2.0\" ]",
             "[ RouteName = \"r\"; RoutedBy = \"x\"; RoutedFromJobId = \"1.0\"; JobStatus = 5; EnteredCurrentStatus = 9900 ]",
             "[ Managed = \"External\"; RoutedToJobId = \"9.0\"; JobStatus = 1 ]",

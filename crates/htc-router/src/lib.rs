@@ -1,29 +1,27 @@
-//! The job router as a pure machine: routes, choice, limits, the life of a routed job.
+//! Job router as a pure state machine: routes, route choice, limits, and the life cycle of a routed job.
 //!
-//! | file | subject |
+//! | module | subject |
 //! |---|---|
 //! | `parameters` | the router's own parameters |
-//! | `table_note` | what is noticed while routes are read |
-//! | `route` | one route and the macros that steer the router |
-//! | `route_table` | all routes and transforms, their order, what was wrong with others |
-//! | `limits` | how many jobs a route may have; throttles |
+//! | `table_note` | messages about a route table while it is read |
+//! | `route` | one route and the macros that control the router |
+//! | `route_table` | all routes and transforms, their order, and the refused routes |
+//! | `limits` | maximum jobs of a route; throttles |
 //! | `route_choice` | candidates and the choice of a route |
-//! | `routing_pass` | one pass over jobs: routes, states and limits together |
-//! | `explain` | why a job gets its route or none |
-//! | `translate` | making the routed ad |
-//! | `compare` | whether two routers do the same |
-//! | `conversion` | routes of the old syntax written anew |
-//! | `old_routes` | routes of the old syntax, converted |
-//! | `mirror` | what a source takes over from its copy |
-//! | `lifecycle` | the life of routed jobs: events in, actions out |
-//! | `policy` | periodic expressions of managed sources |
+//! | `routing_pass` | one pass over jobs: routes, their states and limits |
+//! | `explain` | why a job gets its route, or none |
+//! | `translate` | creation of the routed ad |
+//! | `old_routes` | routes in the old syntax, converted |
+//! | `mirror` | attributes that a source job takes over from its routed job |
+//! | `lifecycle` | the life cycle of routed jobs: events in, actions out |
 //! | `routed_job` | one job under management |
-//! | `hook_decision` | what may be done with the answer of a hook |
-//! | `hook_verdict` | what the answer of a hook means |
-//! | `job_pairs` | sources and copies of a queue brought together, and what is wrong with them |
-//! | `table_with_old_routes` | the table with routes of the old syntax, and what is to be told of it |
-//! | `failure_consequence` | what follows where a hook has failed |
-//! | `token` | IDTOKENs that are made for copies |
+//! | `hook_decision` | decisions that the output of a hook can lead to |
+//! | `hook_verdict` | judgement of the output of a hook |
+//! | `queue_refusal` | attributes that the schedd does not let a hook change |
+//! | `job_pairs` | source jobs and routed jobs of a queue matched up, and inconsistencies between them |
+//! | `table_with_old_routes` | the route table including routes in the old syntax, with its messages |
+//! | `failure_consequence` | consequences of a failed hook |
+//! | `token_spec` | IDTOKENs created for routed jobs |
 
 pub mod explain;
 mod failure_consequence;

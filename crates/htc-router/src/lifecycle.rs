@@ -1,7 +1,8 @@
-//! The router's life as a pure machine: what happens is an event, what is to be done an action.
+//! Life cycle of routed jobs as a pure state machine: events in, actions out.
 //!
-//! Reference: `JobRouter.cpp` (Poll, TakeOverJob, SubmitJob, CheckSubmittedJobStatus, FinalizeJob, CleanupJob,
-//! CleanupRetiredJob, AdoptOrphans). Each action that can fail is answered by an event.
+//! Reference: `JobRouter.cpp` (Poll, TakeOverJob, SubmitJob, CheckSubmittedJobStatus, FinalizeJob,
+//! CleanupJob, CleanupRetiredJob, AdoptOrphans). The result of each action that can fail comes back as an
+//! event.
 
 mod action;
 mod copy_status;
@@ -34,7 +35,7 @@ use htc_classad::ClassAd;
 use htc_hook::HookType;
 
 impl Router {
-    /// Takes in an event.
+    /// Handles an event and returns the actions to carry out.
     pub fn handle_event(
         &mut self,
         now: ClockReading,
@@ -58,7 +59,7 @@ impl Router {
             }
             RouterEvent::HookEnded(id, hook, result) => {
                 self.handle_for_job(id, &mut step, |router, job, step| {
-                    // What the end of a hook leads to is carried through; the next state is begun by the next poll.
+                    // The consequences of the hook are completed now; the next state begins at the next poll.
                     job.turn = match result {
                         RouterHookResult::NotConfigured => JobTurn::Advancing,
                         RouterHookResult::Failed(_) | RouterHookResult::Ended(_) => JobTurn::WaitingForPoll,
@@ -131,7 +132,7 @@ impl Router {
     ) {
         match result {
             Ok(()) => {
-                // The mark stands in the queue alone: hooks and copies see the source as it was before.
+                // The mark is set only in the queue: hooks and copies see the source job as it was before.
                 job.state = RoutedJobState::Claimed { silences: 0 };
                 step.log_for_job(job, "claimed job");
             }
@@ -142,7 +143,7 @@ impl Router {
         }
     }
 
-    /// Answers for one job, then does what it can do next, unless it is to rest until the next poll.
+    /// Handles the result for one job, then advances the job unless it has to wait for the next poll.
     fn handle_for_job(
         &mut self,
         id: JobId,
@@ -160,7 +161,8 @@ impl Router {
         handle(self, &mut job, step);
         self.advance_job(&mut job, step);
         let asks = job.is_waiting_for_queue();
-        // One that waited for a hook and has retired is forgotten by the next poll: it is a candidate of the one after.
+        // A job that waited for a hook and has retired is forgotten at the next poll and is a candidate again
+        // at the one after.
         if !self.can_forget(&job, step) {
             self.jobs.insert(key, job);
         }
@@ -180,8 +182,8 @@ impl Router {
         self.advance_waiting_jobs(step);
     }
 
-    /// Goes on with the jobs whose turn has not come in this poll. They are dealt with one after the other: a job that asks the
-    /// queue for something keeps the others waiting for the answer, one whose hook runs does not.
+    /// Advances the jobs that were not yet processed in this poll, one after the other. A job that waits for
+    /// a reply of the queue blocks the jobs after it; a job that waits for a hook does not.
     fn advance_waiting_jobs(&mut self, step: &mut RouterStep<'_>) {
         while let Some(key) = self.waiting_keys.pop_front() {
             let Some(mut job) = self.jobs.remove(&key) else { continue };
@@ -278,7 +280,7 @@ impl Router {
         }
     }
 
-    /// Does what a job can do now, one state after the other, until an answer is needed or it is to rest.
+    /// Advances a job through its states until it needs a reply or has to wait for the next poll.
     fn advance_job(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         for _ in 0..8 {
             if job.turn != JobTurn::Advancing {

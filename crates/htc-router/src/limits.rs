@@ -1,4 +1,4 @@
-//! How many jobs a route may have, and how failures slow it down (`JobRoute::AcceptingMoreJobs`,
+//! Limits on the jobs of a route, and the throttle after failures (`JobRoute::AcceptingMoreJobs`,
 //! `AdjustFailureThrottles`).
 
 use bstr::BString;
@@ -7,52 +7,53 @@ use super::Route;
 use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::printf;
 
-/// Throttles count jobs in this many seconds, and are looked at this often (`THROTTLE_UPDATE_INTERVAL`).
+/// Interval over which throttles count jobs and after which they are adjusted, in seconds
+/// (`THROTTLE_UPDATE_INTERVAL`).
 const THROTTLE_INTERVAL: i64 = 600;
 
-/// What a route has done lately.
+/// Jobs and recent successes and failures of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RouteState {
-    /// Jobs it has now.
+    /// Number of current jobs.
     pub jobs: i64,
-    /// Those of them that run.
+    /// Number of current jobs that run.
     pub running: i64,
-    /// When the counts below began, in seconds since the epoch.
+    /// Start of the counts below, in seconds since the epoch.
     pub counts_since: i64,
-    /// Jobs chosen for it since then.
+    /// Number of jobs routed since then.
     pub recently_routed: i64,
     /// Jobs that failed since then.
     pub recently_failed: i64,
     /// Jobs that succeeded since then.
     pub recently_succeeded: i64,
-    /// Jobs in 600 seconds; 0 for no throttle.
+    /// Maximum number of jobs in 600 seconds; 0 for no throttle.
     pub throttle: f64,
-    /// Whether nothing may be routed until a job succeeds: a threshold of 0 and a failure.
+    /// True if no job may be routed until one succeeds, after a failure with a threshold of 0.
     pub blocked_by_failure: bool,
 }
 
-/// Which limit keeps a route from taking another job.
+/// Limit that keeps a route from taking another job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FullReason {
-    /// `MaxJobs`.
+    /// Limit set by `MaxJobs`.
     MaxJobs {
-        /// It has so many.
+        /// Current number of jobs.
         jobs: i64,
-        /// It may have so many.
+        /// Maximum number of jobs.
         limit: i64,
     },
-    /// `MaxIdleJobs`.
+    /// Limit set by `MaxIdleJobs`.
     MaxIdleJobs {
-        /// So many of its jobs do not run.
+        /// Current number of jobs that do not run.
         idle: i64,
-        /// So many may be not running.
+        /// Maximum number of jobs that do not run.
         limit: i64,
     },
-    /// The throttle after failures.
+    /// Throttle after failures.
     Throttle {
-        /// So many were routed since the last look.
+        /// Number of jobs routed since the last adjustment.
         routed: i64,
-        /// So many may be routed in 600 seconds.
+        /// Maximum number of jobs in 600 seconds.
         throttle: f64,
     },
 }
@@ -72,17 +73,18 @@ impl std::fmt::Display for FullReason {
 }
 
 impl RouteState {
-    /// The state of a route that has done nothing yet.
+    /// Returns the state of a route without any jobs.
     pub fn new(now: i64) -> Self {
         RouteState { counts_since: now, ..RouteState::default() }
     }
 
-    /// Jobs that do not run: held, completed and unclaimed ones too.
+    /// Returns the number of jobs that do not run, including held, completed and unclaimed ones.
     pub fn idle_jobs(&self) -> i64 {
         self.jobs - self.running
     }
 
-    /// What keeps the route from taking another job, in the order of the reference's tests; `None` if nothing does.
+    /// Returns the limit that keeps the route from taking another job, tested in the reference's order, or
+    /// `None`.
     pub fn full_reason(&self, route: &Route) -> Option<FullReason> {
         if self.blocked_by_failure || (self.throttle > 0.0 && self.throttle <= self.recently_routed as f64) {
             return Some(FullReason::Throttle { routed: self.recently_routed, throttle: self.throttle });
@@ -100,7 +102,7 @@ impl RouteState {
         self.recently_routed += 1;
     }
 
-    /// Counts the end of a job; interrupted ones are neither success nor failure.
+    /// Counts the end of a job. Interrupted jobs are not counted: they are neither success nor failure.
     pub fn count_ended(&mut self, success: bool) {
         if success {
             self.recently_succeeded += 1;
@@ -110,7 +112,7 @@ impl RouteState {
         }
     }
 
-    /// Looks at the failures once 600 seconds have gone by; the old and the new throttle if it changed.
+    /// Adjusts the throttle once 600 seconds have passed. Returns the old and the new throttle if it changed.
     pub fn adjust_throttle(&mut self, threshold: f64, now: i64, quirks: QuirkMode) -> Option<(f64, f64)> {
         let interval = THROTTLE_INTERVAL as f64;
         let elapsed = now - self.counts_since;
@@ -122,7 +124,7 @@ impl RouteState {
         let mut throttle = old;
         if self.recently_failed > 0 && failed / elapsed as f64 > threshold {
             throttle = interval * threshold / (failed / (failed + self.jobs as f64 + succeeded));
-            // A throttle of 0 means none: zero tolerance would end in no limit at all.
+            // A throttle of 0 means no throttle, so that in 25.14 a threshold of 0 would have no effect.
             self.blocked_by_failure = throttle <= 0.0 && !quirks.reproduces(Quirk::ThrottleZeroIsNone);
         } else {
             // The reference keeps this factor in single precision.
@@ -151,7 +153,7 @@ impl RouteState {
     }
 }
 
-/// A throttle as it is shown: `none`, `0.03 jobs/sec`.
+/// Formats a throttle for display: `none`, `0.03 jobs/sec`.
 pub fn format_throttle(throttle: f64) -> BString {
     if throttle <= 0.0 {
         return "none".into();
@@ -164,7 +166,8 @@ pub fn format_throttle(throttle: f64) -> BString {
 mod tests {
     use super::*;
 
-    /// One look: throttle before, jobs, successes, failures; the throttle after.
+    /// Adjusts a throttle once for these numbers of jobs, successes and failures, and returns the new
+    /// throttle.
     fn look(throttle: f64, jobs: i64, succeeded: i64, failed: i64) -> f64 {
         let mut state = RouteState { throttle, jobs, ..RouteState::new(0) };
         (state.recently_succeeded, state.recently_failed) = (succeeded, failed);

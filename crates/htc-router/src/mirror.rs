@@ -1,4 +1,4 @@
-//! What a source job takes over from its copy while it is routed (`update_job_status`, VanillaToGrid.cpp).
+//! Attributes that a source job takes over from its routed job (`update_job_status`, VanillaToGrid.cpp).
 
 use bstr::BString;
 
@@ -7,7 +7,7 @@ use htc_base::text::{caseless, list};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 
-/// Attributes that are always taken over.
+/// Attributes that are always mirrored.
 const MIRRORED_ATTRIBUTES: [&str; 35] = [
     "BytesSent",
     "BytesRecvd",
@@ -46,69 +46,69 @@ const MIRRORED_ATTRIBUTES: [&str; 35] = [
     "DiskProvisioned",
 ];
 
-/// What is written to the source's user log because of a change of state.
+/// Event written to the source job's user log after a change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceLogEvent {
-    /// The copy began to run.
+    /// The routed job began to run.
     Execute,
-    /// It stopped running.
+    /// The routed job stopped running.
     Evicted,
 }
 
-/// What one look changed.
+/// Changes made by one mirroring.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MirrorResult {
-    /// Attributes of the source with their new expressions, as an update of the queue takes them: none goes, for what the router
-    /// forgets of its own ad stays in the queue.
+    /// Attributes of the source job with their new expressions, for an update of the queue. None is removed:
+    /// attributes that the router deletes from its own ad remain in the queue.
     pub changes: Vec<(BString, Option<Expr>)>,
-    /// For the source's user log.
+    /// Event for the source job's user log.
     pub event: Option<SourceLogEvent>,
 }
 
-/// Why nothing could be mirrored.
+/// Reason why nothing could be mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MirrorError {
-    /// The source has no usable JobStatus.
+    /// The source job has no usable JobStatus.
     #[error("cannot evaluate JobStatus in source job")]
     Source,
-    /// The copy has none.
+    /// The routed job has no usable JobStatus.
     #[error("cannot evaluate JobStatus in routed job")]
     Copy,
 }
 
-/// Whether a hold of this job came from its copy.
+/// Returns true if the job's hold was copied from its routed job.
 pub fn is_hold_copied(source: &ClassAd, world: &dyn World) -> bool {
     Context::new(world).my(source).boolean("HoldCopiedFromTargetJob").unwrap_or(false)
 }
 
-/// What is mirrored beside the fixed list.
+/// Attributes that are mirrored in addition to the fixed list.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtraAttributes<'a> {
-    /// `<KW>_ATTRS_TO_COPY`, as text.
+    /// List of names from `<KW>_ATTRS_TO_COPY`.
     pub configured_names: &'a [u8],
-    /// `CHIRP_DELAYED_UPDATE_PREFIX`.
+    /// Patterns from `CHIRP_DELAYED_UPDATE_PREFIX`.
     pub chirp_patterns: &'a [BString],
 }
 
-/// A look at a source and its copy.
+/// Source job and routed job to compare.
 #[derive(Clone, Copy)]
 pub struct MirrorInput<'a> {
-    /// The source as the queue shows it: what is compared with.
+    /// Source job as in the queue; the base of the comparison.
     pub queued_source: &'a ClassAd,
-    /// The copy.
+    /// Ad of the routed job.
     pub copy_ad: &'a ClassAd,
-    /// What is mirrored beside the fixed list.
+    /// Attributes that are mirrored in addition to the fixed list.
     pub extra: ExtraAttributes<'a>,
-    /// When, in seconds since the epoch.
+    /// Current time, in seconds since the epoch.
     pub now: i64,
-    /// What is outside.
+    /// Interface to the outside, for evaluation.
     pub world: &'a dyn World,
 }
 
-/// Takes the state of a copy over into `source`, the router's own copy of the source ad.
+/// Mirrors the state of a routed job into `source`, the router's own copy of the source ad.
 ///
 /// # Errors
-/// One of the two has no usable JobStatus; nothing is changed then.
+/// One of the two ads has no usable JobStatus; nothing is changed then.
 pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<MirrorResult, MirrorError> {
     let MirrorInput { queued_source: queued, copy_ad: routed, extra, world, .. } = look;
     let old = Context::new(world).my(queued).int("JobStatus").ok_or(MirrorError::Source)?;
@@ -116,7 +116,7 @@ pub fn mirror_copy_state(source: &mut ClassAd, look: MirrorInput<'_>) -> Result<
     let copied_hold = is_hold_copied(queued, world);
     let own = Context::new(world).my(source).int("JobStatus").unwrap_or(JobStatus::IDLE);
     let mut changes = MirrorChanges { ad: source, input: look, result: MirrorResult::default() };
-    // Some schedds do not know the mark and leave it behind.
+    // Some schedds do not know this attribute and do not reset it.
     if old != JobStatus::HELD && copied_hold {
         changes.set_value("HoldCopiedFromTargetJob", false);
     }
@@ -175,7 +175,8 @@ impl MirrorChanges<'_> {
         self.set(name.as_bytes(), Expr::literal(value));
     }
 
-    /// Forgets an attribute: the queue keeps it, for what is deleted is not among what 25.14 writes (`push_dirty_attributes`).
+    /// Removes an attribute from the router's ad only: 25.14 does not write deletions to the queue
+    /// (`push_dirty_attributes`).
     fn forget_attribute(&mut self, name: &str) {
         self.ad.remove(name);
     }
@@ -188,7 +189,7 @@ impl MirrorChanges<'_> {
         }
     }
 
-    /// Idle or running; false when the source's own state forbids it.
+    /// Sets the status to idle or running. Returns false if the source job's own state forbids it.
     fn set_status(&mut self, old: i64, new: i64, copied_hold: bool) -> bool {
         if (old == JobStatus::HELD && !copied_hold) || old == new || old == JobStatus::REMOVED {
             return false;
@@ -206,7 +207,7 @@ impl MirrorChanges<'_> {
         let context = Context::new(world).my(routed);
         let reason = context.string("HoldReason");
         let code = context.int("HoldReasonCode").unwrap_or(0);
-        // Without a reason there is no subcode either.
+        // The subcode is used only together with a reason.
         let subcode = reason.as_ref().and_then(|_| context.int("HoldReasonSubCode")).unwrap_or(0);
         self.set_value("JobStatus", JobStatus::HELD);
         self.set_value("EnteredCurrentStatus", now);
@@ -223,10 +224,11 @@ impl MirrorChanges<'_> {
     }
 }
 
-/// A source as the router leaves it after a last look at its copy, whose id is given: what it takes over, and whether it is done.
+/// Mirrors the final state of a routed job (with its id, if known) into the source ad and sets Managed
+/// accordingly.
 ///
 /// # Errors
-/// One of the two has no usable JobStatus.
+/// One of the two ads has no usable JobStatus.
 pub fn finish_source(
     source: &mut ClassAd,
     (routed, id): (&ClassAd, Option<BString>),

@@ -1,4 +1,5 @@
-//! Routes in the syntax that 25.14 no longer reads: `JOB_ROUTER_ENTRIES`, `_FILE`, `_CMD` over `JOB_ROUTER_DEFAULTS`.
+//! Routes in the syntax that 25.14 no longer reads: `JOB_ROUTER_ENTRIES`, `_FILE` and `_CMD`, with
+//! `JOB_ROUTER_DEFAULTS`.
 
 use std::time::Duration;
 
@@ -11,29 +12,29 @@ use htc_classad::{ClassAd, Context, ParseError};
 use htc_config::ConfigView;
 use htc_transform::route_conversion::{self, ConversionOptions, ConvertedRoute, OldRouteReader};
 
-/// How much of a file or of a command's output is read, in bytes.
+/// Maximum size of a file or of a command's output, in bytes.
 const MAX_SOURCE_BYTES: usize = 64 << 20;
 
-/// A route of the old syntax, converted as the reference converts it.
+/// Route in the old syntax, converted as the reference converts it.
 #[derive(Clone, Debug)]
 pub struct OldRoute {
-    /// The parameter it stands in.
+    /// Parameter that contains the route.
     pub source: &'static str,
-    /// Its number there, from 1.
+    /// Number of the route in the parameter, from 1.
     pub number: usize,
-    /// `OverrideRoutingEntry`: whether it takes the place of a former route of its name.
+    /// Value of `OverrideRoutingEntry`: true to replace an earlier route with the same name.
     pub overrides: Option<bool>,
-    /// What its comments say, a line each.
+    /// Lines of the route's comments.
     pub comments: Vec<BString>,
-    /// The result, or what is wrong with it: with file, line and caret where they are known.
+    /// Converted route, or an error with file, line and caret where they are known.
     pub converted: Result<ConvertedRoute, String>,
 }
 
-/// How the routes are converted here: what is written is loaded.
+/// Options of the conversion when its result is loaded rather than printed.
 pub(super) const LOADABLE_OPTIONS: ConversionOptions =
     ConversionOptions { drop_input_rsl: false, fix_eval_set: false, old_ce: false, loadable: true };
 
-/// The attributes underneath all routes.
+/// Returns the default attributes for all routes, and an error message if JOB_ROUTER_DEFAULTS is invalid.
 pub fn default_attributes(view: &ConfigView<'_>) -> (ClassAd, Option<String>) {
     let merge = view.flag("MERGE_JOB_ROUTER_DEFAULT_ADS", false);
     let text = view.text("JOB_ROUTER_DEFAULTS").unwrap_or_default();
@@ -41,7 +42,7 @@ pub fn default_attributes(view: &ConfigView<'_>) -> (ClassAd, Option<String>) {
     (ad, error.map(|error| format!("JOB_ROUTER_DEFAULTS: {error}")))
 }
 
-/// All routes of the old parameters, in the order in which routers read them: file, command, the parameter itself.
+/// Loads all routes of the old parameters in the order in which routers read them: file, command, parameter.
 pub fn load_old_routes(
     view: &ConfigView<'_>,
     world: &dyn World,
@@ -83,7 +84,7 @@ pub fn load_old_routes(
     found
 }
 
-/// The routes of one text.
+/// Parses the routes in one text.
 fn parse_routes(
     (source, text, written): (&'static str, &[u8], Option<&ValueSource>),
     under: &ClassAd,
@@ -108,20 +109,20 @@ fn parse_routes(
     }
 }
 
-/// A text as it stands in a file, around the value that was read from it.
+/// Text of the file or output that a value was read from.
 struct ValueSource {
     name: String,
     text: Vec<u8>,
-    /// Where the value begins.
+    /// Offset of the value in the text.
     value_offset: usize,
 }
 
 impl ValueSource {
-    /// The file that sets a parameter.
+    /// Returns the text of the file that sets a parameter, or `None` if it cannot be read.
     fn from_parameter(knob: &str, view: &ConfigView<'_>, world: &dyn World) -> Option<Self> {
         let origin = view.raw(knob)?.origin;
         let text = world.read_file(&origin.source.to_path_lossy(), Some(MAX_SOURCE_BYTES as u64)).ok()?;
-        // The reference counts the last line of a statement that goes on over several.
+        // For a statement of several lines the reference records the number of the last line.
         let lines = text.lines_with_terminator().take(origin.line? as usize);
         let (mut at, mut value_at) = (0, None);
         for line in lines {
@@ -129,7 +130,7 @@ impl ValueSource {
             if caseless::starts_with(&line[start..], knob.as_bytes())
                 && let Some(sign) = line.find_byte(b'=')
             {
-                // Behind `@=tag` the value begins on the next line.
+                // After `@=tag` the value begins on the next line.
                 value_at = Some(at + if line[..sign].ends_with(b"@") { line.len() } else { sign + 1 });
             }
             at += line.len();
@@ -137,8 +138,8 @@ impl ValueSource {
         Some(ValueSource { name: origin.source.to_string(), value_offset: value_at?, text })
     }
 
-    /// The place in the file of a place in the value: both are read side by side, blanks, line continuations and comments of the
-    /// file left out. `None` where macros make the two differ.
+    /// Converts an offset in the value to an offset in the file. Both are read in parallel, skipping
+    /// whitespace, line continuations and comments of the file. Returns `None` if macros make them differ.
     fn offset_in_file(&self, value: &[u8], at: usize) -> Option<usize> {
         let mut here = self.value_offset;
         let mut line_begins = true;
@@ -169,7 +170,7 @@ impl ValueSource {
     }
 }
 
-/// What is wrong with a route, with its place where that can be known.
+/// Formats an error in a route, with its position in the file if it can be determined.
 fn describe_error(error: &ParseError, text: &[u8], written: Option<&ValueSource>) -> String {
     let (start, end) = (error.span.start as usize, error.span.end as usize);
     let message = match error.help() {
@@ -187,7 +188,7 @@ fn describe_error(error: &ParseError, text: &[u8], written: Option<&ValueSource>
     }
 }
 
-/// The lines of the comments in the text of an ad (`// to the end of the line`, `/* up to */`).
+/// Returns the lines of all comments in the text of an ad (`//` to the end of the line, and `/* ... */`).
 fn extract_comments(text: &[u8]) -> Vec<BString> {
     let mut lines = Vec::new();
     let mut add = |text: &[u8]| {

@@ -1,4 +1,4 @@
-//! The router's own parameters (`JobRouter::config`).
+//! Parameters of the router itself (`JobRouter::config`).
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -9,77 +9,80 @@ use super::token_spec;
 use htc_base::text::list;
 use htc_config::{ConfigView, Setting, ValueError};
 
-/// What the router reads from its configuration beside routes and transforms.
+/// Configuration of the router except routes and transforms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouterParameters {
-    /// `JOB_ROUTER_NAME`: who owns claims and copies. Must not be empty.
+    /// `JOB_ROUTER_NAME`: the owner of claims and copies. Must not be empty.
     pub name: BString,
     /// `JOB_ROUTER_SOURCE_JOB_CONSTRAINT`, as text.
     pub constraint: Option<BString>,
-    /// `JOB_ROUTER_MAX_JOBS`: over all routes; negative for no limit.
+    /// `JOB_ROUTER_MAX_JOBS`: the limit for all routes together; negative for no limit.
     pub max_jobs: i64,
     /// `JOB_ROUTER_ROUND_ROBIN_SELECTION`.
     pub round_robin: bool,
-    /// `JOB_ROUTER_RELEASE_ON_HOLD`: whether a source given back is freed of a hold that came from its copy.
+    /// `JOB_ROUTER_RELEASE_ON_HOLD`: true if a returned source job is released from a hold that was copied
+    /// from its routed job.
     pub release_on_hold: bool,
     /// `JOB_ROUTER_POLLING_PERIOD`.
     pub polling_period: Duration,
-    /// `PERIODIC_EXPR_INTERVAL`: how often periodic expressions of sources are looked at; zero for never.
+    /// `PERIODIC_EXPR_INTERVAL`: interval between evaluations of the source jobs' periodic expressions; zero
+    /// for never.
     pub periodic_interval: Duration,
-    /// `MAX_JOB_MIRROR_UPDATE_LAG`: how long to believe that the queue log lags.
+    /// `MAX_JOB_MIRROR_UPDATE_LAG`: maximum delay of the queue log to allow for.
     pub mirror_lag: Duration,
     /// `JOB_ROUTER_HOOK_KEYWORD`.
     pub hook_keyword: Option<BString>,
-    /// `JOB_ROUTER_SEND_ROUTE_IDTOKENS`: names of tokens.
+    /// `JOB_ROUTER_SEND_ROUTE_IDTOKENS`: names of tokens to send.
     pub send_tokens: BString,
-    /// Files of the tokens that can be sent, by name: at first all of `JOB_ROUTER_CREATE_IDTOKEN_NAMES`.
+    /// Names and files of the tokens that can be sent; initially all of `JOB_ROUTER_CREATE_IDTOKEN_NAMES`.
     pub tokens: Vec<(BString, BString)>,
-    /// `CHIRP_DELAYED_UPDATE_PREFIX`: attributes that are mirrored by pattern.
+    /// `CHIRP_DELAYED_UPDATE_PREFIX`: patterns of attributes that are mirrored.
     pub chirp_prefix: Vec<BString>,
     /// `JOB_ROUTER_SCHEDD1_NAME` and `_POOL`.
     pub source_schedd: (BString, BString),
     /// `JOB_ROUTER_SCHEDD2_NAME` and `_POOL`.
     pub destination_schedd: (BString, BString),
-    /// Which of the old parameters are set: `JOB_ROUTER_DEFAULTS` and the `JOB_ROUTER_ENTRIES` family.
+    /// Deprecated parameters that are set: `JOB_ROUTER_DEFAULTS` and the `JOB_ROUTER_ENTRIES` family.
     pub deprecated_parameters: Vec<&'static str>,
-    /// `STRICT_CLASSAD_EVALUATION`: the mode in which all that belongs to this router is read and evaluated.
+    /// `STRICT_CLASSAD_EVALUATION`: true if all expressions of this router are read and evaluated in strict
+    /// mode.
     pub strict: bool,
 }
 
-/// The old parameters, in the order in which the tool names them.
+/// Deprecated parameters, in the order in which the tool names them.
 pub const DEPRECATED_PARAMETERS: [&str; 4] =
     ["JOB_ROUTER_DEFAULTS", "JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_CMD", "JOB_ROUTER_ENTRIES_FILE"];
 
-/// When the router reads a parameter.
+/// Time at which the router reads a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterReadTime {
-    /// Before it says anything.
+    /// Before the router logs anything.
     AtStart,
-    /// Before its routes.
+    /// Before the routes are read.
     BeforeRoutes,
-    /// After its routes, if it routes at all.
+    /// After the routes are read, if routing is enabled.
     AfterRoutes,
 }
 
-/// Something wrong with the value of a parameter, in place of which the router takes another.
+/// Invalid value of a parameter, for which the router uses another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterProblem {
-    /// In words.
+    /// Description of the problem.
     pub text: String,
-    /// The reference's log line, with its line end.
+    /// Log line of the reference, with its line end.
     pub log_line: String,
-    /// When it is noticed.
+    /// Time at which the router notices the problem.
     pub read_time: ParameterReadTime,
 }
 
-/// Takes the messages of functions in values that were read last.
+/// Reports the messages of configuration functions in the values that were read last.
 fn report_function_messages(view: &ConfigView<'_>, note: &mut dyn FnMut(String, String)) {
     for message in view.take_messages() {
         note(message.text.to_string(), format!("{message}\n"));
     }
 }
 
-/// The value of a parameter; `note` is told, in words and as a log line, what is wrong with it.
+/// Returns the value of a parameter. `note` is called with a description of each problem and its log line.
 pub(super) fn read_text(
     view: &ConfigView<'_>,
     name: &str,
@@ -90,7 +93,8 @@ pub(super) fn read_text(
     value
 }
 
-/// What came of reading a value that is not just text: its error is noted, and gives what is taken instead.
+/// Reports the error of a value that is not plain text. Returns the value, or the replacement for an invalid
+/// value as `Err`.
 fn read_value<T>(
     view: &ConfigView<'_>,
     read: Result<Option<Setting<T>>, ValueError>,
@@ -105,7 +109,8 @@ fn read_value<T>(
     })
 }
 
-/// An integer as the router reads it: one that is none is replaced by its default, one out of range by the nearest.
+/// Reads an integer as the router does: an invalid value is replaced by the default, and one out of range by
+/// the nearest valid value.
 pub(super) fn read_int(
     view: &ConfigView<'_>,
     name: &str,
@@ -119,7 +124,7 @@ pub(super) fn read_int(
 }
 
 impl RouterParameters {
-    /// Reads them, in the order of `JobRouter::config`.
+    /// Reads the parameters in the order of `JobRouter::config`.
     pub fn load(view: &ConfigView<'_>, complain: &mut dyn FnMut(ParameterProblem)) -> Self {
         view.take_messages();
         let when = Cell::new(ParameterReadTime::AtStart);
@@ -155,7 +160,7 @@ impl RouterParameters {
         let name = or_empty("JOB_ROUTER_NAME");
         let destination_schedd = (or_empty("JOB_ROUTER_SCHEDD2_NAME"), or_empty("JOB_ROUTER_SCHEDD2_POOL"));
         let source_schedd = (or_empty("JOB_ROUTER_SCHEDD1_NAME"), or_empty("JOB_ROUTER_SCHEDD1_POOL"));
-        // What is read only when it is wanted.
+        // The router reads the following parameters only when it needs them.
         let chirp = view.text("CHIRP_DELAYED_UPDATE_PREFIX").unwrap_or_else(|| "Chirp*".into());
         let send_tokens = view.text("JOB_ROUTER_SEND_ROUTE_IDTOKENS").unwrap_or_default();
         let tokens =
@@ -186,7 +191,7 @@ impl RouterParameters {
         }
     }
 
-    /// How the destination is called: `local schedd`, `schedd NAME at pool POOL`.
+    /// Returns the name of the destination in messages: `local schedd`, `schedd NAME at pool POOL`.
     pub fn destination_label(&self) -> BString {
         let (name, pool) = &self.destination_schedd;
         let mut label = match name.as_slice() {

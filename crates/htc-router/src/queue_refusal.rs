@@ -1,23 +1,23 @@
-//! What a job queue does not take from the router: which attribute of a hook's answer makes the whole write fail.
+//! Attributes that the job queue refuses in writes of the router; one of them makes the whole write fail.
 //!
-//! Reference: `qmgmt.cpp` (ModifyAttrCheck, SetAttribute), `submit_job.cpp` (submit_job, push_dirty_attributes,
-//! push_classad_diff).
+//! Reference: `qmgmt.cpp` (ModifyAttrCheck, SetAttribute), `submit_job.cpp` (submit_job,
+//! push_dirty_attributes, push_classad_diff).
 
 use bstr::{BStr, BString, ByteSlice};
 
 use htc_base::text::caseless;
 use htc_classad::{ClassAd, Expr, Value};
 
-/// Attributes of a job in the queue that nobody may write again, not even with the value they have
-/// (`SYSTEM_IMMUTABLE_JOB_ATTRS`, and JobSetId, which SetAttribute refuses by itself). OsUser belongs to them too, but is
-/// passed over in silence before (`SYSTEM_SECURE_JOB_ATTRS`).
+/// Attributes of a queued job that cannot be written again, not even with the same value
+/// (`SYSTEM_IMMUTABLE_JOB_ATTRS`, and JobSetId, which SetAttribute refuses itself). OsUser is also immutable,
+/// but writes to it are silently ignored first (`SYSTEM_SECURE_JOB_ATTRS`).
 const IMMUTABLE_ATTRIBUTES: [&str; 8] =
     ["ClusterId", "JobSetId", "JobUniverse", "MyType", "Owner", "ProcId", "TargetType", "User"];
 
-/// An attribute that the queue refuses.
+/// Attribute that the queue refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RefusedAttribute {
-    /// Its name as printed.
+    /// Name of the attribute as the hook printed it.
     pub name: BString,
     value: BString,
 }
@@ -34,12 +34,12 @@ impl std::fmt::Display for RefusedAttribute {
     }
 }
 
-/// The first attribute of changes to a job that keeps all of them out of the queue. Every attribute that is given is
-/// written, whether or not it differs.
+/// Returns the first attribute that makes the queue refuse all changes to a job. Every given attribute is
+/// written, even if it is unchanged.
 pub(super) fn refused_in_changes(changes: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = changes.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
-    // The id to write to is that of the changed ad: any attribute fails for another job.
+    // The changes are written to the job id in the changed ad: if it differs, every attribute is refused.
     let redirects = ["ClusterId", "ProcId"]
         .iter()
         .any(|id| changes.get(id).is_some_and(|value| job.get(id).as_ref() != Some(&value)));
@@ -48,7 +48,8 @@ pub(super) fn refused_in_changes(changes: &ClassAd, job: &ClassAd) -> Option<Ref
         .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
-/// The first attribute of an edited job that keeps the edit out of the queue. Only what reads otherwise is written.
+/// Returns the first attribute that makes the queue refuse the edit of a job. Only attributes whose text
+/// differs are written.
 pub(super) fn refused_in_edit(edited: &ClassAd, job: &ClassAd) -> Option<RefusedAttribute> {
     let mut all = edited.sorted();
     all.sort_by(|a, b| caseless::cmp(a.0, b.0));
@@ -58,7 +59,8 @@ pub(super) fn refused_in_edit(edited: &ClassAd, job: &ClassAd) -> Option<Refused
         .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
-/// The first attribute of a new job that keeps it out of the queue. Its owner is that of the source.
+/// Returns the first attribute that makes the queue refuse a new job. Its Owner must be that of the source
+/// job.
 pub(super) fn refused_in_submission(new: &ClassAd, source: &ClassAd) -> Option<RefusedAttribute> {
     let refused = |name: &BStr, value: &Expr| {
         let is = |other: &str| caseless::eq(name, other.as_bytes());
@@ -72,19 +74,19 @@ pub(super) fn refused_in_submission(new: &ClassAd, source: &ClassAd) -> Option<R
         .map(|(name, value)| RefusedAttribute::new(name, value))
 }
 
-/// Whether an attribute is one that edits of a job leave as it is.
+/// Returns true if the queue refuses writes to the attribute of an existing job.
 pub(super) fn is_immutable(name: &[u8]) -> bool {
     IMMUTABLE_ATTRIBUTES.iter().any(|other| caseless::eq(name, other.as_bytes()))
 }
 
-/// As `IsValidAttrName` and `IsValidAttrValue` of `compat_classad.cpp`.
+/// Returns true if name and value are valid (`IsValidAttrName` and `IsValidAttrValue`, `compat_classad.cpp`).
 fn is_valid_assignment(name: &[u8], value: &Expr) -> bool {
     let name_is_valid = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     name_is_valid && value.unparse_old().find_byteset(b"\r\n").is_none()
 }
 
-/// The account itself in quotes, or nothing said.
+/// Returns true if the value is the owner of the source job, or undefined.
 fn is_owner_or_undefined(value: &Expr, source: &ClassAd) -> bool {
     match value.as_literal() {
         Some(Value::Undefined) => true,
@@ -93,7 +95,7 @@ fn is_owner_or_undefined(value: &Expr, source: &ClassAd) -> bool {
     }
 }
 
-/// As `strtol` reads it: a positive number and nothing else.
+/// Returns true if the text is a positive 32-bit integer and nothing else.
 fn is_job_set_id(text: &[u8]) -> bool {
     text.to_str().ok().and_then(|text| text.parse::<i32>().ok()).is_some_and(|id| id > 0)
 }
@@ -113,7 +115,7 @@ mod tests {
     const JOB: &str =
         "ClusterId = 3\nProcId = 0\nOwner = \"ana\"\nUser = \"ana@x\"\nJobUniverse = 5\nMyType = \"Job\"";
 
-    // All from 25.14's job router and schedd.
+    // All cases are from 25.14's job router and schedd.
     #[test]
     fn what_identifies_a_job_is_not_written_again_not_even_unchanged() {
         let name =

@@ -1,4 +1,4 @@
-//! A route: a transform with some macros that steer the router (`JobRoute::ParseNext`).
+//! Route: a transform with macros that control the router (`JobRoute::ParseNext`).
 
 use bstr::{BString, ByteSlice};
 
@@ -22,14 +22,14 @@ use htc_transform::{
     TransformLoadError, TransformProblem, TransformSession,
 };
 
-/// A macro of a route that is evaluated in the source job.
+/// Macro of a route that is evaluated in the source job.
 #[derive(Clone, Debug, Default)]
 pub struct RouteExpr {
-    /// The macro's value, expanded; `None` where the route has no such macro.
+    /// Expanded value of the macro, or `None` if the route does not have it.
     pub text: Option<BString>,
-    /// Parsed; a text that does not parse counts as absent.
+    /// Parsed value; a text that does not parse counts as absent.
     pub expr: Option<Expr>,
-    /// Whether TARGET is the job, too.
+    /// True if the job is also TARGET.
     has_target: bool,
 }
 
@@ -39,12 +39,12 @@ impl RouteExpr {
         RouteExpr { text, expr, has_target }
     }
 
-    /// Its truth in an ad: only truth values and numbers count.
+    /// Returns true if the value in an ad is true or a nonzero number; other types count as false.
     pub fn is_true(&self, ad: &ClassAd, world: &dyn World) -> bool {
         self.evaluate(ad, world).and_then(|value| value.truth()).unwrap_or(false)
     }
 
-    /// Its value in an ad; `None` where there is no expression.
+    /// Returns the value in an ad, or `None` if there is no expression.
     pub fn evaluate(&self, ad: &ClassAd, world: &dyn World) -> Option<Value> {
         self.expr.as_ref().map(|expr| {
             let context = Context::new(world).my(ad);
@@ -57,51 +57,51 @@ impl RouteExpr {
     }
 }
 
-/// What routes are read with.
+/// Inputs for reading routes.
 #[derive(Clone, Copy)]
 pub struct RouteLoadContext<'a> {
     /// The configuration.
     pub view: &'a ConfigView<'a>,
     /// The router's parameters.
     pub parameters: &'a RouterParameters,
-    /// What is outside.
+    /// Interface to the outside: clock, files, commands.
     pub world: &'a dyn World,
-    /// Deviations.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
-/// A route as it was read.
+/// Route as read from the configuration.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The name, in the spelling of `JOB_ROUTER_ROUTE_NAMES`.
+    /// Name in the spelling of `JOB_ROUTER_ROUTE_NAMES`.
     pub name: BString,
-    /// What is done to the ad.
+    /// Changes made to the ad.
     pub transform: Transform,
-    /// `JobUniverse` of the copy.
+    /// `JobUniverse` of the routed job.
     pub universe: i64,
-    /// How many jobs it may have.
+    /// Maximum number of jobs of the route.
     pub max_jobs: i64,
-    /// How many of them may be not running; negative for any number.
+    /// Maximum number of jobs that are not running; negative for no limit.
     pub max_idle_jobs: i64,
-    /// Failures a second above which it is throttled.
+    /// Failures per second above which the route is throttled.
     pub failure_rate_threshold: f64,
-    /// For the grid universe.
+    /// GridResource of the routed job, for the grid universe.
     pub grid_resource: BString,
-    /// Whether a finished job counts as a failure of the route.
+    /// Test that counts a finished job as a failure of the route.
     pub job_failure_test: RouteExpr,
-    /// Whether files are spooled.
+    /// Condition for spooling the job's files.
     pub job_should_be_sandboxed: RouteExpr,
-    /// Whether the source itself is changed and no copy made.
+    /// Condition for changing the source job itself instead of making a copy.
     pub edit_job_in_place: RouteExpr,
-    /// Whether a proxy of the router's is lent.
+    /// Condition for lending a proxy of the router to the job.
     pub use_shared_proxy: RouteExpr,
-    /// Which.
+    /// Path of the proxy.
     pub shared_proxy: RouteExpr,
-    /// Names of tokens; absent: the router's own list.
+    /// Names of tokens to send; if absent, the router's own list applies.
     pub send_tokens: RouteExpr,
 }
 
-/// Tells what is logged while the text of a route is looked at.
+/// Observer that reports what is logged while the text of a route is checked.
 struct RouteCheckObserver<'s> {
     report: &'s mut dyn FnMut(NoteSubject, BString),
 }
@@ -125,17 +125,17 @@ impl Observer for RouteCheckObserver<'_> {
     }
 }
 
-/// The macros of a route once its text has run.
+/// Reader of a route's macros, used after the text of the route has been executed.
 struct RouteMacroReader<'a, 's> {
     scope: MacroScope<'a>,
     context: RouteLoadContext<'a>,
-    /// Whether its expressions see the job as TARGET, too.
+    /// True if the expressions see the job as TARGET, too.
     has_target: bool,
     report: &'s mut dyn FnMut(NoteSubject, BString),
 }
 
 impl RouteMacroReader<'_, '_> {
-    /// The value, expanded; `None` where there is no such macro.
+    /// Returns the expanded value, or `None` if the macro is not defined.
     fn read_text(&mut self, name: &str) -> Option<BString> {
         let raw = self.scope.raw(name.as_bytes())?.into_owned();
         let say = &mut *self.report;
@@ -145,7 +145,7 @@ impl RouteMacroReader<'_, '_> {
         expand::expand(&raw, &self.scope, self.context.world, &mut report).ok()
     }
 
-    /// Declared and empty: none, and not the router's own list.
+    /// Reads SendIDTokens. An empty value means no tokens, not the router's own list.
     fn read_send_tokens(&mut self) -> RouteExpr {
         match self.scope.raw(b"SendIDTokens").map(|raw| raw.is_empty()) {
             Some(true) => RouteExpr::new(Some("\"\"".into()), Dialect::of_world(self.context.world), false),
@@ -176,14 +176,15 @@ impl RouteMacroReader<'_, '_> {
         RouteExpr::new(text, Dialect::of_world(self.context.world), names_target && self.has_target)
     }
 
-    /// An integer, one beyond 32 bits being cut; `None` for what is none.
+    /// Reads an integer, limited to 32 bits; `None` if the value is not an integer.
     fn read_int(&mut self, name: &str) -> Option<i64> {
         let value = evaluate::to_integer(&self.read_text(name)?, self.context.world)?;
         Some(value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)))
     }
 
-    /// Failures a second. 25.14 takes of what is no number the part that is one, which may be nothing and then means no throttle;
-    /// where 0 means that one failure is too many, the default is the smaller surprise.
+    /// Reads the limit in failures per second. 25.14 uses the numeric prefix of an invalid value; without one
+    /// it uses 0, which means no throttle. If 0 means that every failure is too much (the quirk is off), the
+    /// default is used instead.
     fn read_failure_threshold(&mut self) -> f64 {
         const DEFAULT: f64 = 0.03;
         let Some(text) = self.read_text("FailureRateThreshold") else { return DEFAULT };
@@ -199,7 +200,7 @@ impl RouteMacroReader<'_, '_> {
         taken
     }
 
-    /// A limit: the route's, or that of the router.
+    /// Reads a limit of the route, or the router's default parameter if the route has none.
     fn read_limit(&mut self, name: &str, knob: &str, default: i64) -> i64 {
         let own = self.read_int(name);
         own.unwrap_or_else(|| {
@@ -209,7 +210,7 @@ impl RouteMacroReader<'_, '_> {
 }
 
 impl Route {
-    /// The proxy file that it lends to the copy of a job; none if it lends none or names none.
+    /// Returns the proxy file that the route lends to the copy of a job, or `None` if it lends or names none.
     pub fn lent_proxy(&self, source: &ClassAd, world: &dyn World) -> Option<BString> {
         if !self.use_shared_proxy.is_true(source, world) {
             return None;
@@ -220,11 +221,11 @@ impl Route {
         }
     }
 
-    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is told what the reference logs
-    /// meanwhile, such as the route's text in its normal form.
+    /// Reads a route from the unexpanded value of `JOB_ROUTER_ROUTE_<name>`. `say` is called with what the
+    /// reference logs, such as the route's text in its normal form.
     ///
     /// # Errors
-    /// Why it is no route.
+    /// The reason why the text is not a valid route.
     pub fn load(
         name: &[u8],
         text: &[u8],
@@ -250,7 +251,7 @@ impl Route {
         };
         let has_target = !quirks.reproduces(Quirk::RouteTargetUndefined);
         let mut reader = RouteMacroReader { scope, context: with, has_target, report: say };
-        // In the reference's order, for the messages.
+        // This is the reference's order; it determines the order of messages.
         let job_failure_test = reader.read_expr("JobFailureTest");
         let job_should_be_sandboxed = reader.read_expr("JobShouldBeSandboxed");
         let edit_job_in_place = reader.read_expr("EditJobInPlace");
@@ -290,23 +291,23 @@ impl Route {
         })
     }
 
-    /// The text of its REQUIREMENTS; empty for none.
+    /// Returns the text of the REQUIREMENTS, empty if there are none.
     pub fn requirements_text(&self) -> &[u8] {
         self.transform.envelope.requirements.as_ref().map_or(b"", |requirements| &requirements.text)
     }
 
-    /// The parsed REQUIREMENTS.
+    /// Returns the parsed REQUIREMENTS, or `None` if there are none.
     pub fn requirements(&self) -> Option<&Expr> {
         self.transform.envelope.requirements.as_ref().map(|requirements| &requirements.expr)
     }
 
-    /// What TRANSLATE_JOB is told of it: `[ Name = "R1"; TargetUniverse = 7 ]`.
+    /// Returns the description that TRANSLATE_JOB reads: `[ Name = "R1"; TargetUniverse = 7 ]`.
     pub fn description(&self) -> BString {
         hook_input::format_route(&self.name, &self.grid_resource, self.universe)
     }
 }
 
-/// Runs the text of a route without a job, which leaves its macros in the session.
+/// Executes the text of a route without a job, which leaves its macros in the session.
 fn check_route_text(
     name: &[u8],
     transform: &Transform,
@@ -332,7 +333,7 @@ fn check_route_text(
     })
 }
 
-/// The text without the quotes around it.
+/// Removes surrounding whitespace and quotes.
 fn strip_quotes(text: &[u8]) -> BString {
     let text = text.trim();
     match text.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) {
@@ -341,7 +342,8 @@ fn strip_quotes(text: &[u8]) -> BString {
     }
 }
 
-/// Name, universe, requirements and lines of a transform, each line after a tab (`getFormattedText`).
+/// Appends name, universe, requirements and lines of a transform, each on a line after a tab
+/// (`getFormattedText`).
 pub fn format_transform(transform: &Transform, universe: Option<i64>, out: &mut Vec<u8>) {
     let mut line = |keyword: &[u8], text: &[u8]| {
         out.push(b'\t');
@@ -365,7 +367,7 @@ pub fn format_transform(transform: &Transform, universe: Option<i64>, out: &mut 
     }
 }
 
-/// A universe in capitals, `UNKNOWN` for numbers without a name (`CondorUniverseName`).
+/// Returns the name of a universe in capitals, or `UNKNOWN` for an unknown number (`CondorUniverseName`).
 fn universe_name(universe: i64) -> BString {
     Universe::from_number(universe).map_or("UNKNOWN".into(), |universe| universe.name().to_uppercase().into())
 }

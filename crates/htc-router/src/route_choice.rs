@@ -1,4 +1,4 @@
-//! Which jobs are candidates and which route each gets (`GetCandidateJobs`, `ChooseRoute`).
+//! Candidate jobs and the choice of a route for each (`GetCandidateJobs`, `ChooseRoute`).
 
 use std::hash::Hasher;
 
@@ -12,85 +12,88 @@ use htc_classad::{
     references,
 };
 
-/// How many bytes of outcomes are remembered for jobs that look alike.
+/// Maximum size of the remembered test outcomes, in bytes.
 const MAX_REMEMBERED_BYTES: usize = 64 << 20;
 
-/// How many jobs are known to have been seen once.
+/// Maximum number of jobs in the set of jobs seen once.
 const MAX_SEEN_JOBS: usize = 4 << 20;
 
-/// What became of a job.
+/// Result of looking for a route for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteChoice {
-    /// It gets the route of that number.
+    /// The job gets the route with this index.
     Route(usize),
-    /// The umbrella constraint leaves it out.
+    /// The umbrella constraint does not match the job.
     NotCandidate,
-    /// It is a candidate, and no route that accepts jobs wants it.
+    /// The job is a candidate, but no route that accepts jobs matches it.
     NoRoute,
-    /// No route accepts jobs any more: no further job need be looked at.
+    /// No route accepts any more jobs, so the remaining jobs need not be checked.
     AllFull,
-    /// Who was told of the candidate did not want it looked at.
+    /// The event callback stopped the search at the candidate.
     Stopped,
 }
 
-/// What was seen while a route was looked for.
+/// Event reported while a route is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceEvent<'a> {
-    /// The job is under the umbrella.
+    /// The umbrella constraint matches the job.
     Candidate,
-    /// A route matches: its name.
+    /// The requirements of the route with this name match the job.
     Match(&'a [u8]),
 }
 
-/// The umbrella constraint of a pass.
+/// Umbrella constraint of one routing pass.
 #[derive(Clone, Debug)]
 pub struct UmbrellaConstraint {
-    /// As text, the way the reference logs it.
+    /// Text of the constraint, as the reference logs it.
     pub text: BString,
-    /// Tests of the distinct requirements of routes that accepted jobs when the pass began, in order of route names;
-    /// `None` stands for `True`.
+    /// Tests of the distinct requirements of the routes that accepted jobs when the pass began, in order of
+    /// route names; `None` stands for `True`.
     requirement_tests: Vec<Option<usize>>,
-    /// Where the parts do not stand for themselves: an ad whose Requirements are the whole text, as the reference asks its
-    /// collection.
+    /// Ad whose Requirements are the whole text, as the reference queries its collection; `None` if the parts
+    /// can be evaluated separately.
     whole_ad: Option<ClassAd>,
 }
 
-/// The umbrella constraint is no expression: the daemon aborts.
+/// The umbrella constraint is not a valid expression; the daemon aborts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Failed to parse umbrella constraint: {0}")]
 pub struct UmbrellaError(pub BString);
 
-/// Finds routes for jobs. Requirements are made ready once; states of routes belong to the caller.
+/// Chooser of routes for jobs. Requirements are compiled once; the caller keeps the states of the routes.
 pub struct RouteChooser<'a> {
     table: &'a RouteTable,
     parameters: &'a RouterParameters,
     world: &'a dyn World,
-    /// Of a router that is not root: only its own jobs.
+    /// Owner whose jobs alone are routed, if the router does not run as root.
     owner: Option<BString>,
     prefilter: Prefilter,
     exprs: Vec<Expr>,
-    /// The test of each route's requirements.
+    /// Test of each route's requirements, or `None` if the route has none.
     tests: Vec<Option<usize>>,
-    /// Tests whose text is an expression, but not between parentheses: a comment up to the end swallows what the umbrella
-    /// puts behind it, and what the parser overlooks at the end of a text (`2.5M`) it refuses in the middle.
+    /// Tests whose text is an expression by itself, but not between parentheses: a comment that runs to the
+    /// end of the text swallows what the umbrella appends, and some endings (`2.5M`) that the parser ignores
+    /// at the end of a text are errors in the middle.
     open_ended: FxHashSet<usize>,
-    /// Tests whose text names Requirements, which under the umbrella is the umbrella itself.
+    /// Tests whose text names Requirements, which inside the umbrella refers to the umbrella itself.
     self_referencing: FxHashSet<usize>,
     constraint: Option<usize>,
-    /// The constraint is there and is no expression between parentheses.
+    /// True if the constraint is set but is not a valid expression between parentheses.
     constraint_broken: bool,
     candidate_test: Option<usize>,
     owner_test: Option<usize>,
     has_scoped_tests: bool,
-    /// What most requirements begin with: those of other owners, queues or sites need not be looked at.
+    /// Equality conditions that most requirements begin with; they exclude routes for other owners, queues or
+    /// sites early.
     guards: Option<EqualityGuards>,
     remembered_outcomes: FxHashMap<Vec<u8>, Box<[u8]>>,
-    /// Jobs that were seen once, by the hash of what they look like: most never come again.
+    /// Hashes of the jobs that were seen once. Outcomes are remembered only from the second time on, because
+    /// most jobs never recur.
     seen_jobs: FxHashSet<u64>,
     outcome_key: Vec<u8>,
 }
 
-/// The conditions that every candidate fulfils.
+/// Returns the conditions that every candidate must meet.
 fn candidate_condition_text(name: &[u8]) -> Vec<u8> {
     let mut text = b"(target.ProcId >= 0 && target.JobStatus == 1 && (target.StageInStart is undefined || \
         target.StageInFinish isnt undefined) && target.Managed isnt \"ScheddDone\" && target.Managed isnt \
@@ -101,10 +104,10 @@ fn candidate_condition_text(name: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The attribute that holds the umbrella while it is looked for jobs.
+/// Attribute that holds the umbrella constraint during the search for jobs.
 const REQUIREMENTS: &str = "requirements";
 
-/// An ad that asks for jobs that fulfil an expression.
+/// Returns an ad whose Requirements are the expression.
 fn ad_with_requirements(expr: Expr) -> ClassAd {
     let mut ad = ClassAd::new();
     ad.insert(REQUIREMENTS, expr);
@@ -115,26 +118,27 @@ fn parenthesize(text: &[u8]) -> Vec<u8> {
     [b"(", text, b")"].concat()
 }
 
-/// One job while it is looked at.
+/// One job during its evaluation.
 struct JobEvaluation<'j> {
     job: &'j ClassAd,
     my: LoadedValues<'j>,
     target: Option<LoadedValues<'j>>,
-    /// What is known of its tests.
+    /// Known outcomes of the tests, two per test (MY and TARGET); 0 if not yet evaluated.
     outcomes: Box<[u8]>,
 }
 
-/// Where the routes stand while jobs are given to them.
+/// Mutable state of the routes while jobs are assigned to them.
 #[derive(Debug)]
 pub struct RoutingState<'s> {
-    /// Each route's jobs.
+    /// Number of jobs and throttling of each route.
     pub route_states: &'s mut [RouteState],
-    /// How many choices were made so far.
+    /// Number of choices made so far; round robin counts with it.
     pub choices_made: &'s mut u64,
 }
 
 impl<'a> RouteChooser<'a> {
-    /// Notes a test whose text names Requirements. In what `eval()` is given the name may stand as text.
+    /// Records a test whose text names Requirements. The text is searched too, because `eval()` may contain
+    /// the name as a string.
     fn note_self_reference(&mut self, text: &[u8], test: usize) {
         let expr = &self.exprs[test];
         if text.to_ascii_lowercase().contains_str(REQUIREMENTS)
@@ -145,8 +149,8 @@ impl<'a> RouteChooser<'a> {
         }
     }
 
-    /// Makes a table's requirements ready. `owner` is the user whose jobs alone are routed, where the router is not
-    /// root.
+    /// Compiles the requirements of a table. `owner` is the user whose jobs alone are routed if the router
+    /// does not run as root.
     pub fn new(
         table: &'a RouteTable,
         knobs: &'a RouterParameters,
@@ -221,16 +225,17 @@ impl<'a> RouteChooser<'a> {
         Some([b"(target.Owner == \"", owner.as_slice(), b"\")"].concat())
     }
 
-    /// The umbrella constraint over the routes that accept jobs now; `None` if there are none.
+    /// Builds the umbrella constraint over the routes that accept jobs now, or returns `None` if there are
+    /// none.
     ///
     /// # Errors
-    /// The text is no expression.
+    /// The text is not a valid expression.
     pub fn build_umbrella(&self, states: &[RouteState]) -> Result<Option<UmbrellaConstraint>, UmbrellaError> {
         self.build_umbrella_in_order(states, 0..self.table.routes.len())
     }
 
-    /// As [`RouteChooser::build_umbrella`], with the routes in another order than that of their names: it decides where one's
-    /// requirements are an error.
+    /// Builds the umbrella constraint like [`RouteChooser::build_umbrella`], but with the routes in the given
+    /// order. The order decides the result if the requirements of a route evaluate to an error.
     pub fn build_umbrella_in_order(
         &self,
         states: &[RouteState],
@@ -243,7 +248,7 @@ impl<'a> RouteChooser<'a> {
             if states[at].full_reason(route).is_some() {
                 continue;
             }
-            // `True` as a requirement and no requirement are one text.
+            // The requirement `True` and a missing requirement have the same text in the umbrella.
             let test = self.tests[at];
             let place = test.unwrap_or(self.exprs.len());
             let text = route.requirements_text();
@@ -312,7 +317,8 @@ impl<'a> RouteChooser<'a> {
         self.choose_with_events(umbrella, job, rounds, &mut |_| true)
     }
 
-    /// As [`RouteChooser::choose`]; `looked` is told what is seen and may stop the search at a candidate.
+    /// Finds a route like [`RouteChooser::choose`]. `looked` is called with each event; if it returns false
+    /// for a candidate, the search stops.
     pub fn choose_with_events(
         &mut self,
         umbrella: &UmbrellaConstraint,
@@ -332,7 +338,7 @@ impl<'a> RouteChooser<'a> {
         choice
     }
 
-    /// The outcomes known from a job that looks the same.
+    /// Takes the outcomes remembered from a job with the same values, or returns empty ones.
     fn recall_outcomes(&mut self, row: &JobEvaluation<'_>) -> Box<[u8]> {
         self.outcome_key.clear();
         let complete = self.prefilter.push_key(&row.my, &mut self.outcome_key)
@@ -371,7 +377,7 @@ impl<'a> RouteChooser<'a> {
         self.remembered_outcomes.insert(std::mem::take(&mut self.outcome_key), outcomes);
     }
 
-    /// The outcome of a test with the job in a role.
+    /// Evaluates a test with the job in the given role.
     fn evaluate_test(&self, test: usize, role: AdRole, row: &mut JobEvaluation<'_>) -> Truth {
         let scoped = self.prefilter.is_scoped(test);
         let place = test * 2 + usize::from(scoped && role == AdRole::Target);
@@ -444,12 +450,12 @@ impl<'a> RouteChooser<'a> {
         self.guards.as_ref()?.group_of(&row.my)
     }
 
-    /// Whether a test begins with a condition that is false for the job.
+    /// Returns true if a test begins with a condition that is false for the job.
     fn is_excluded_by_guard(&self, test: usize, group: Option<u32>) -> bool {
         self.guards.as_ref().zip(group).is_some_and(|(guards, group)| guards.excludes(test, group))
     }
 
-    /// Whether a job is under the umbrella.
+    /// Evaluates the umbrella constraint for a job.
     fn evaluate_umbrella(&self, umbrella: &UmbrellaConstraint, row: &mut JobEvaluation<'_>) -> Truth {
         if let Some(whole) = &umbrella.whole_ad {
             return Truth::of_value(&MatchAd::new(self.world, whole, row.job).left_requirements());
@@ -465,7 +471,7 @@ impl<'a> RouteChooser<'a> {
         }
         let mut wanted = Truth::False;
         for requirement in &umbrella.requirement_tests {
-            // What is false changes nothing.
+            // A false alternative does not change the result of `||`.
             if requirement.is_some_and(|test| self.is_excluded_by_guard(test, group)) {
                 continue;
             }
@@ -479,21 +485,21 @@ impl<'a> RouteChooser<'a> {
         under.and(|| test(self.owner_test))
     }
 
-    /// A route's requirements for a job: under the umbrella, where the job is TARGET, and in the route's own test, where it
-    /// is MY.
+    /// Evaluates a route's requirements for a job, twice: inside the umbrella, where the job is TARGET, and
+    /// in the route's own test, where the job is MY.
     pub fn evaluate_requirements(&self, route: usize, job: &ClassAd) -> (Truth, Truth) {
         let Some(test) = self.tests[route] else { return (Truth::True, Truth::True) };
         (self.evaluate_as_target(test, job), self.evaluate_as_my(test, job))
     }
 
-    /// A test where the job is MY: a text that stands in no ad. An evaluation that is given up counts as true
-    /// (`MacroStreamXFormSource::matches`).
+    /// Evaluates a test with the job as MY, as an expression outside any ad. An aborted evaluation counts as
+    /// true (`MacroStreamXFormSource::matches`).
     fn evaluate_as_my(&self, test: usize, job: &ClassAd) -> Truth {
         let value = Context::new(self.world).my(job).without_enclosing_ad().try_eval(&self.exprs[test]);
         value.map_or(Truth::True, |value| Truth::of_value(&value))
     }
 
-    /// A test as a part of the umbrella.
+    /// Evaluates a test as part of the umbrella.
     fn evaluate_as_target(&self, test: usize, job: &ClassAd) -> Truth {
         let expr = &self.exprs[test];
         if self.self_referencing.contains(&test) {
@@ -504,7 +510,7 @@ impl<'a> RouteChooser<'a> {
         Truth::of_value(&Context::new(self.world).my(&ClassAd::new()).target(job).eval(expr))
     }
 
-    /// The truth of the umbrella's parts for a job: what an explanation is made from.
+    /// Evaluates the parts of the umbrella separately for a job, for an explanation.
     pub fn evaluate_umbrella_parts(&self, umbrella: &UmbrellaConstraint, job: &ClassAd) -> UmbrellaOutcomes {
         let part = |test: Option<usize>| test.map(|test| self.evaluate_as_target(test, job));
         let mut row = JobEvaluation {
@@ -521,31 +527,31 @@ impl<'a> RouteChooser<'a> {
         }
     }
 
-    /// The parsed source constraint.
+    /// Returns the parsed source constraint.
     pub fn constraint(&self) -> Option<&Expr> {
         self.constraint.map(|test| &self.exprs[test])
     }
 
-    /// The parsed conditions that every candidate fulfils.
+    /// Returns the parsed conditions that every candidate must meet.
     pub fn candidate_condition(&self) -> Option<&Expr> {
         self.candidate_test.map(|test| &self.exprs[test])
     }
 
-    /// The owner whose jobs alone are routed.
+    /// Returns the owner whose jobs alone are routed, or `None` if the router runs as root.
     pub fn owner(&self) -> Option<&bstr::BStr> {
         self.owner.as_ref().map(|owner| owner.as_bstr())
     }
 }
 
-/// The outcomes of all tests for one job.
+/// Outcomes of the umbrella constraint and of its parts for one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UmbrellaOutcomes {
-    /// Of the umbrella as a whole.
+    /// Outcome of the whole umbrella.
     pub umbrella: Truth,
-    /// Of the source constraint; `None` where there is none.
+    /// Outcome of the source constraint, or `None` if there is none.
     pub constraint: Option<Truth>,
-    /// Of the conditions that every candidate fulfils.
+    /// Outcome of the conditions that every candidate must meet.
     pub candidate_condition: Option<Truth>,
-    /// Of the owner's name.
+    /// Outcome of the owner test, or `None` if jobs of all owners are routed.
     pub owner: Option<Truth>,
 }

@@ -1,4 +1,4 @@
-//! The routing table: which routes and transforms there are, in which order, and what was wrong with the others
+//! Route table: all routes and transforms, their order, and errors in the configuration of the others
 //! (`JobRouter::config`, `SetRoutingTable`).
 
 use bstr::{BString, ByteSlice};
@@ -15,23 +15,24 @@ use htc_config::ConfigView;
 use htc_transform::route_conversion::{self, OldRouteReader};
 use htc_transform::{Transform, TransformLoadError};
 
-/// Routes and transforms.
+/// Routes and transforms of a router.
 #[derive(Clone, Debug, Default)]
 pub struct RouteTable {
-    /// All routes, sorted by name without case.
+    /// All routes, sorted by name, ignoring case.
     pub routes: Vec<Route>,
-    /// Numbers of routes in the order in which they are tried; a name listed twice stands here twice.
+    /// Indexes of routes in the order in which they are tried; a name listed twice appears twice.
     pub order: Vec<usize>,
     /// Transforms before each route.
     pub pre_transforms: Vec<Transform>,
     /// Transforms after each route.
     pub post_transforms: Vec<Transform>,
-    /// Whether jobs are routed at all.
+    /// True if jobs are routed at all.
     pub enabled: bool,
     by_name: FxHashMap<Vec<u8>, usize>,
 }
 
-/// Where a name of a list stands: once per name, without case (`param_and_insert_unique_items`).
+/// Reads a list of names from a parameter, without duplicates, ignoring case
+/// (`param_and_insert_unique_items`).
 fn read_unique_names(
     view: &ConfigView<'_>,
     knob: &str,
@@ -46,12 +47,12 @@ fn read_unique_names(
     names
 }
 
-/// The unexpanded text of a knob; an empty one reads as undefined.
+/// Returns the unexpanded text of a parameter, or `None` if it is unset or empty.
 fn unexpanded_text(view: &ConfigView<'_>, name: &str) -> Option<BString> {
     view.raw(name).map(|setting| setting.value).filter(|text| !text.is_empty())
 }
 
-/// A table being read.
+/// Reader of a route table.
 struct TableLoader<'a> {
     table: RouteTable,
     context: RouteLoadContext<'a>,
@@ -59,7 +60,7 @@ struct TableLoader<'a> {
 }
 
 impl TableLoader<'_> {
-    /// JOB_ROUTER_ROUTE_NAMES; without it nothing is routed.
+    /// Reads JOB_ROUTER_ROUTE_NAMES. If it is undefined, routing is disabled.
     fn read_route_names(&mut self) -> BString {
         let names = parameters::read_text(
             self.context.view,
@@ -94,7 +95,7 @@ impl TableLoader<'_> {
         (self.report)(NoteSubject::Disabled, why);
     }
 
-    /// The transforms before each route, or those after.
+    /// Loads the transforms before (`pre`) or after each route.
     fn load_transforms(&mut self, pre: bool) {
         let knob = match pre {
             true => "JOB_ROUTER_PRE_ROUTE_TRANSFORM_NAMES",
@@ -122,7 +123,7 @@ impl TableLoader<'_> {
         }
     }
 
-    /// JOB_ROUTER_ROUTE_<name>.
+    /// Loads JOB_ROUTER_ROUTE_<name>.
     fn load_route(&mut self, name: &[u8]) {
         let shown = name.as_bstr();
         let Some(text) = unexpanded_text(self.context.view, &format!("JOB_ROUTER_ROUTE_{shown}")) else {
@@ -140,9 +141,10 @@ impl TableLoader<'_> {
         }
     }
 
-    /// The text of a route; one of the old syntax is converted where 25.14 refuses it.
+    /// Returns the text of a route; the old syntax, which 25.14 refuses, is converted unless the quirk is
+    /// reproduced.
     fn convert_if_old(&mut self, name: &[u8], text: BString) -> BString {
-        // An old route in the new knob is expanded before it fails.
+        // 25.14 expands an old route in the new parameter before it refuses it.
         let text = match text.trim_start() {
             old if old.starts_with(b"[") || old.starts_with(b"/*") => {
                 self.context.view.expand(&text).unwrap_or(text)
@@ -206,13 +208,13 @@ impl TableLoader<'_> {
         };
         (self.report)(NoteSubject::RouteRefused(name.into(), error.clone()), line.into());
         if ignored {
-            // A message of its own, though it belongs to the one before.
+            // The reference logs this as a separate message.
             let text = format!("Ignoring route entry in JOB_ROUTER_ROUTE_{shown}\n");
             (self.report)(NoteSubject::Progress, text.into());
         }
     }
 
-    /// Puts the routes in the order in which they are tried.
+    /// Determines the order in which the routes are tried.
     fn order_routes(&mut self, names: &[u8]) {
         for route in &self.table.routes {
             let text = format!("JobRouter Note: adding new route '{}'\n", route.description());
@@ -244,7 +246,7 @@ impl TableLoader<'_> {
 }
 
 impl RouteTable {
-    /// Reads transforms and routes.
+    /// Reads transforms and routes from the configuration.
     pub fn load(with: RouteLoadContext<'_>, note: &mut dyn FnMut(TableNote)) -> Self {
         let table = RouteTable { enabled: true, ..RouteTable::default() };
         let say = &mut |subject: NoteSubject, text: BString| note(TableNote { text, subject });
@@ -262,19 +264,19 @@ impl RouteTable {
         loading.table
     }
 
-    /// Sorts the routes by name without case.
+    /// Sorts the routes by name, ignoring case.
     fn sort(&mut self) {
         self.routes.sort_by_key(|route| route.name.to_ascii_lowercase());
         let numbers = self.routes.iter().enumerate();
         self.by_name = numbers.map(|(at, route)| (route.name.to_ascii_lowercase(), at)).collect();
     }
 
-    /// Tries routes in the order of a list of names.
+    /// Sets the order in which routes are tried to that of a list of names.
     pub fn set_order(&mut self, names: &[u8]) {
         self.order = list::split(names).filter_map(|name| self.index_of(name)).collect();
     }
 
-    /// Takes in routes of the old syntax; what `self` has stays.
+    /// Adds routes in the old syntax; existing routes are kept.
     pub fn add_old_routes(
         &mut self,
         routes: &[OldRoute],
@@ -318,8 +320,8 @@ impl RouteTable {
         self.enabled = true;
     }
 
-    /// Takes in a route behind all others, or in the place of the one of its name, as its OverrideRoutingEntry says; what is to be
-    /// told of that.
+    /// Adds a route after all others, or replaces the one with its name unless OverrideRoutingEntry is false.
+    /// Returns the warning to log.
     fn add_or_replace(&mut self, route: Route, overrides: Option<bool>) -> Option<&'static str> {
         let key = route.name.to_ascii_lowercase();
         let Some(&at) = self.by_name.get(&key) else {
@@ -337,12 +339,12 @@ impl RouteTable {
         )
     }
 
-    /// The number of a route, by its name without case.
+    /// Returns the index of a route by its name, ignoring case.
     pub fn index_of(&self, name: &[u8]) -> Option<usize> {
         self.by_name.get(&name.to_ascii_lowercase()).copied()
     }
 
-    /// Routes with their numbers, in the order in which they are tried.
+    /// Returns the routes with their indexes, in the order in which they are tried.
     pub fn routes_in_order(&self) -> impl Iterator<Item = (usize, &Route)> {
         self.order.iter().map(|&at| (at, &self.routes[at]))
     }

@@ -1,4 +1,4 @@
-//! One job under the router's management: its state with what counts in that state alone.
+//! Routed job under the router's management, with data that exists only in its current state.
 
 use bstr::BString;
 
@@ -7,19 +7,19 @@ use htc_base::job::JobId;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 
-/// How a source is routed (`EditJobInPlace`, `JobShouldBeSandboxed`).
+/// Mode of routing a source job (`EditJobInPlace`, `JobShouldBeSandboxed`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutingMode {
-    /// By a copy that finds its files where the source has them.
+    /// The routed job is a copy that uses the files of the source job.
     Copied,
-    /// By a copy whose files are spooled.
+    /// The routed job is a copy with spooled files.
     Spooled,
-    /// The source itself is edited; it is never claimed.
+    /// The source job itself is edited; it is never claimed.
     InPlace,
 }
 
 impl RoutingMode {
-    /// What a route wants for a source.
+    /// Returns the mode that a route selects for a source job.
     pub fn from_route(route: &Route, source: &ClassAd, world: &dyn World) -> Self {
         if route.edit_job_in_place.is_true(source, world) {
             return RoutingMode::InPlace;
@@ -31,133 +31,133 @@ impl RoutingMode {
     }
 }
 
-/// Where a job stands in its life (RoutedJob.h).
+/// State of a routed job (RoutedJob.h).
 #[derive(Clone, Debug)]
 pub enum RoutedJobState {
-    /// Chosen, not yet claimed.
+    /// A route is chosen, but the source job is not claimed yet.
     Unclaimed,
-    /// Claimed: the copy is being made.
+    /// The source job is claimed and the copy is being made.
     Claimed {
-        /// How often the translate hook said nothing.
+        /// Number of calls of the translate hook without output.
         silences: u32,
     },
-    /// The copy is in its queue.
+    /// The routed job is in its queue.
     Submitted {
-        /// What the update hook has answered, as long as it is being written to the copy.
+        /// Output of the update hook while it is being written to the routed job.
         answer: ClassAd,
     },
-    /// The copy has ended.
+    /// The routed job has ended.
     Finished,
-    /// Management ends.
+    /// Management of the job is ending.
     Cleanup(CleanupState),
-    /// Over; kept until the queue shows it.
+    /// Management has ended; the entry is kept until the queue shows it.
     Retired {
-        /// Since when, in seconds since the epoch.
+        /// Time of retirement, in seconds since the epoch.
         since: i64,
-        /// The first poll that may forget it.
+        /// Number of the first poll that may forget the job.
         forgotten_at: u64,
     },
 }
 
-/// How a routing has ended.
+/// Outcome of a routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutedJobOutcome {
-    /// Finalized or edited: a success of its route.
+    /// The job was finalized or edited; a success of its route.
     Completed,
-    /// Finalized, but its JobFailureTest is true: a failure of its route.
+    /// The job was finalized, but its JobFailureTest is true; a failure of its route.
     Unsuccessful,
-    /// It came to nothing: a failure of its route.
+    /// The routing failed; a failure of its route.
     Failed,
-    /// Ended by somebody else: neither.
+    /// The routing was ended from outside; neither success nor failure.
     Interrupted,
 }
 
 impl RoutedJobOutcome {
-    /// Whether the source is done with.
+    /// Returns true if the source job is done.
     pub fn is_source_done(self) -> bool {
         matches!(self, RoutedJobOutcome::Completed | RoutedJobOutcome::Unsuccessful)
     }
 }
 
-/// The end of the management of a job.
+/// Data of a job whose management is ending.
 #[derive(Clone, Debug)]
 pub struct CleanupState {
-    /// Why it ends.
+    /// Outcome of the routing.
     pub outcome: RoutedJobOutcome,
-    /// Whether the removal of the copy is asked for.
+    /// True if the removal of the routed job has been requested.
     pub removal_requested: bool,
-    /// How often the cleanup hook failed.
+    /// Number of failed calls of the cleanup hook.
     pub failures: u32,
-    /// Before this second it is not called again.
+    /// Earliest time of the next call of the cleanup hook, in seconds since the epoch.
     pub not_before: i64,
 }
 
-/// A copy in its queue.
+/// Copy in its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct RoutedCopy {
-    /// Its id.
+    /// Id of the routed job.
     pub id: JobId,
-    /// What has been seen of it.
+    /// Visibility of the routed job in the queue.
     pub visibility: CopyVisibility,
-    /// Whether it ran when last looked at.
+    /// True if the routed job was running when last checked.
     pub running: bool,
 }
 
-/// What the queue has shown of a copy.
+/// Visibility of a routed job in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyVisibility {
-    /// Nothing since it was submitted in this second.
+    /// The routed job has not appeared since it was submitted.
     NotYet {
-        /// Seconds since the epoch.
+        /// Time of submission, in seconds since the epoch.
         since: i64,
     },
-    /// The copy.
+    /// The routed job has appeared.
     Seen,
-    /// The copy, and its source has been told which it is.
+    /// The routed job has appeared and its source job contains its id.
     Announced,
 }
 
-/// Whether a job may go on.
+/// Permission of a job to advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobTurn {
-    /// A poll deals with it: one state follows the other at once.
+    /// The job is being processed: one state follows another immediately.
     Advancing,
-    /// The next poll goes on with it.
+    /// The job advances at the next poll.
     WaitingForPoll,
-    /// The queue is asked, which answers at once: other jobs wait as well.
+    /// The job waits for a reply of the queue, which comes at once; other jobs wait, too.
     WaitingForQueue {
-        /// Whether it goes on after the answer.
+        /// True if the job advances after the reply.
         then_advances: bool,
     },
-    /// Its hook runs; the others go on.
+    /// The job's hook runs; other jobs advance.
     WaitingForHook,
 }
 
-/// A job that is routed.
+/// Routed job.
 #[derive(Clone, Debug)]
 pub struct RoutedJob {
-    /// The source.
+    /// Id of the source job.
     pub source_id: JobId,
     /// Name of the route.
     pub route: BString,
-    /// How it is routed.
+    /// Mode of routing.
     pub routing: RoutingMode,
     /// The router's own copy of the source ad.
     pub source_ad: ClassAd,
-    /// The routed ad as it was made or last seen; empty before.
+    /// Routed ad as made or last read; empty before.
     pub copy_ad: ClassAd,
-    /// The copy, once it is submitted.
+    /// The routed job, once it is submitted.
     pub copy: Option<RoutedCopy>,
-    /// Where it stands.
+    /// Current state.
     pub state: RoutedJobState,
-    /// Whether it may go on.
+    /// Permission to advance.
     pub turn: JobTurn,
-    /// The poll in which it was chosen.
+    /// Number of the poll in which the job was chosen.
     pub chosen_in_poll: u64,
 }
 
 impl RoutedJob {
-    /// A job that was chosen for a route in a poll.
+    /// Creates a job that was chosen for a route in the given poll.
     pub fn new(
         source_id: JobId,
         route: BString,
@@ -178,44 +178,44 @@ impl RoutedJob {
         }
     }
 
-    /// Its management ends.
+    /// Starts to end the management of the job.
     pub fn begin_cleanup(&mut self, outcome: RoutedJobOutcome) {
         let cleanup = CleanupState { outcome, removal_requested: false, failures: 0, not_before: 0 };
         self.state = RoutedJobState::Cleanup(cleanup);
     }
 
-    /// Nothing more is done with it in this poll.
+    /// Pauses the job until the next poll.
     pub fn wait_for_poll(&mut self) {
         self.turn = JobTurn::WaitingForPoll;
     }
 
-    /// The id of its copy.
+    /// Returns the id of the routed job, or `None` before it is submitted.
     pub fn copy_id(&self) -> Option<JobId> {
         self.copy.map(|copy| copy.id)
     }
 
-    /// Whether its copy ran when last looked at.
+    /// Returns true if the routed job was running when last checked.
     pub fn is_running(&self) -> bool {
         self.copy.is_some_and(|copy| copy.running)
     }
 
-    /// Whether it is over.
+    /// Returns true if the management of the job has ended.
     pub fn is_retired(&self) -> bool {
         matches!(self.state, RoutedJobState::Retired { .. })
     }
 
-    /// Whether the end of a hook has brought it into a state that the next poll is to carry out.
+    /// Returns true if the end of a hook has put the job into a state that the next poll is to process.
     pub fn is_due(&self) -> bool {
         self.turn == JobTurn::WaitingForPoll
             && matches!(self.state, RoutedJobState::Finished | RoutedJobState::Cleanup(_))
     }
 
-    /// Whether others wait for what it asked.
+    /// Returns true if other jobs wait for the reply to this job's request.
     pub fn is_waiting_for_queue(&self) -> bool {
         matches!(self.turn, JobTurn::WaitingForQueue { .. })
     }
 
-    /// How log lines call it: `src=1.0,dest=2.0,route=A`.
+    /// Returns the job's description in log lines: `src=1.0,dest=2.0,route=A`.
     pub fn description(&self) -> String {
         let mut text = format!("src={}", self.source_id);
         if let Some(copy) = self.copy {
@@ -227,7 +227,7 @@ impl RoutedJob {
         text
     }
 
-    /// Whether its copy's appearance has been waited for too long.
+    /// Returns true if the routed job has not appeared within the allowed delay of the queue log.
     pub fn is_copy_overdue(&self, now: i64, knobs: &RouterParameters) -> bool {
         let lag = knobs.mirror_lag.as_secs() as i64;
         matches!(self.copy, Some(RoutedCopy { visibility: CopyVisibility::NotYet { since }, .. }) if now - since > lag)

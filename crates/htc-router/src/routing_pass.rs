@@ -1,4 +1,4 @@
-//! One pass of a router over jobs: each gets its route and counts there, until routes or the router are full.
+//! Routing pass over jobs: each job gets a route and counts there, until the routes or the router are full.
 
 use bstr::BString;
 
@@ -11,7 +11,7 @@ use htc_base::job::JobStatus;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 
-/// A pass that has begun.
+/// Routing pass in progress.
 pub struct RoutingPass<'a> {
     chooser: RouteChooser<'a>,
     table: &'a RouteTable,
@@ -19,17 +19,18 @@ pub struct RoutingPass<'a> {
     world: &'a dyn World,
     umbrella: Option<UmbrellaConstraint>,
     route_states: Vec<RouteState>,
-    /// How many choices were made.
+    /// Number of choices made so far.
     choices_made: u64,
-    /// How many jobs got a route.
+    /// Number of jobs with a route.
     managed: i64,
 }
 
 impl<'a> RoutingPass<'a> {
-    /// Begins with the routes as they stand. `owner` is the user whose jobs alone are routed, where the router is not root.
+    /// Starts a pass with the current states of the routes. `owner` is the user whose jobs alone are routed
+    /// if the router does not run as root.
     ///
     /// # Errors
-    /// The umbrella constraint is no expression.
+    /// The umbrella constraint is not a valid expression.
     pub fn new(
         (table, knobs): (&'a RouteTable, &'a RouterParameters),
         owner: Option<BString>,
@@ -50,19 +51,19 @@ impl<'a> RoutingPass<'a> {
         })
     }
 
-    /// With jobs that the router manages already.
+    /// Sets the number of jobs that the router already manages.
     #[must_use]
     pub fn with_managed(mut self, managed: i64) -> Self {
         self.managed = managed;
         self
     }
 
-    /// Where the routes stand.
+    /// Returns the states of the routes.
     pub fn route_states(&self) -> &[RouteState] {
         &self.route_states
     }
 
-    /// Finds the route of a job.
+    /// Chooses the route of a job.
     pub fn choose(&mut self, job: &ClassAd) -> RouteChoice {
         let full = self.parameters.max_jobs >= 0 && self.managed >= self.parameters.max_jobs;
         let choice = match &self.umbrella {
@@ -80,7 +81,7 @@ impl<'a> RoutingPass<'a> {
         choice
     }
 
-    /// The same for a job that does not count.
+    /// Chooses the route of a job without counting the job.
     pub fn choose_without_counting(&mut self, job: &ClassAd) -> RouteChoice {
         let before = (self.route_states.clone(), self.choices_made, self.managed);
         let choice = self.choose(job);
@@ -88,17 +89,18 @@ impl<'a> RoutingPass<'a> {
         choice
     }
 
-    /// All routes are full: nothing is a candidate before the next pass.
+    /// Marks all routes as full, so that no job is a candidate before the next pass.
     pub fn mark_all_full(&mut self) {
         self.umbrella = None;
     }
 
-    /// Why a job gets its route or none; `states` are those before it counted, and at most `limit` routes are told of.
+    /// Explains why a job gets its route or none. `states` are those before the job counted; at most `limit`
+    /// routes are reported.
     pub fn explain(&self, states: &[RouteState], job: &ClassAd, limit: usize) -> JobExplanation {
         self.explainer(states).explain(job, limit)
     }
 
-    /// Why a job got no route; what its story says is looked up where it has none.
+    /// Returns why a job got no route. The reason is taken from `story`, or determined if there is none.
     pub fn unrouted_reason(
         &self,
         choice: RouteChoice,
@@ -121,7 +123,7 @@ impl<'a> RoutingPass<'a> {
     }
 }
 
-/// As if the job had never been routed (`-ignore-prior-routing`).
+/// Removes all traces of an earlier routing from a job (`-ignore-prior-routing`).
 pub fn forget_routing(job: &mut ClassAd) {
     for name in ["Managed", "RoutedBy", "StageInStart", "StageInFinish"] {
         job.remove(name);

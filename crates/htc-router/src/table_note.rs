@@ -1,78 +1,79 @@
-//! What is noticed while routes are read and carried out, and the lines that the reference logs of it.
+//! Notes about routes while they are read and executed, with the lines that the reference logs.
 
 use bstr::{BString, ByteSlice};
 
 use htc_transform::{FailureReason, TransformFailure};
 
-/// Something that was noticed while the table was made.
+/// Note about the route table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableNote {
-    /// The reference's own line, without the daemon's name in front; may hold line ends.
+    /// Log line of the reference, without the name of the daemon; may contain line ends.
     pub text: BString,
-    /// What it is about.
+    /// Subject of the note.
     pub subject: NoteSubject,
 }
 
-/// What a note is about.
+/// Subject of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoteSubject {
-    /// The state of things.
+    /// Information about progress.
     Progress,
-    /// Routing does not take place.
+    /// Routing is disabled.
     Disabled,
-    /// A route is left out: its name and why.
+    /// A route is refused: its name and the reason.
     RouteRefused(BString, RouteError),
-    /// A name of the list has no route.
+    /// A name in the list has no route.
     RouteNotFound(BString),
-    /// Something to be looked at.
+    /// A warning.
     Warning,
-    /// The value of a parameter or macro is not what it should be, and another is taken: in words. The reference logs it as an
-    /// error, whatever is to be logged.
+    /// A parameter or macro has an invalid value, for which another value is used; the text describes it. The
+    /// reference logs it as an error at every debug level.
     InvalidValue(String),
-    /// A line that the reference logs as an error, and that another note puts in words.
+    /// A line that the reference logs as an error; another note describes the problem.
     Error,
 }
 
-/// Why a route is left out.
+/// Reason for refusing a route.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    /// Its REQUIREMENTS do not parse. The text is the reference's.
+    /// The REQUIREMENTS do not parse. The text is the reference's.
     #[error("{0}")]
     InvalidRequirements(BString),
-    /// A statement is none.
+    /// A statement is not valid.
     #[error("{text}")]
     InvalidStatement {
-        /// In words.
+        /// Description of the error.
         text: BString,
-        /// In the reference's words, which may be none.
+        /// The reference's message, which may be empty.
         reference: BString,
     },
-    /// It has no REQUIREMENTS and the configuration has no `JOB_ROUTER_SOURCE_JOB_CONSTRAINT`.
+    /// The route has no REQUIREMENTS and the configuration has no `JOB_ROUTER_SOURCE_JOB_CONSTRAINT`.
     #[error("Missing Requirements in job route.")]
     NoRequirements,
-    /// A text of one character is passed over in silence.
+    /// The text has only one character; 25.14 ignores it without a message.
     #[error("the definition is too short to be a route")]
     TooShort,
 }
 
-/// Who is told that a value is not what it should be, in words and as a log line.
+/// Returns a callback that reports an invalid value with its description and log line.
 pub(super) fn invalid_value_reporter(
     say: &mut dyn FnMut(NoteSubject, BString),
 ) -> impl FnMut(String, String) {
     move |text, line| say(NoteSubject::InvalidValue(text), line.into())
 }
 
-/// What a function's message says, without the place in the reference's own source.
+/// Returns the text of a function's message without the position in the reference's source code.
 pub fn function_message_text(line: &str) -> &str {
     line.strip_prefix("ERROR \"").and_then(|text| text.rsplit_once('"')).map_or(line, |(text, _)| text)
 }
 
-/// The line that the reference logs of a text without a line.
+/// Returns the line that the reference logs for a text without any lines.
 pub fn empty_include_line(name: &[u8]) -> BString {
     [b"WARNING: Submit file is empty: ", name, b"\n"].concat().into()
 }
 
-/// The line that the reference's configuration reader logs, as an error, of a bad line of the `if` family.
+/// Returns the line that the reference's configuration reader logs as an error for an invalid line of the
+/// `if` family, or `None` for other failures.
 pub fn condition_error_line(failure: &TransformFailure) -> Option<BString> {
     let FailureReason::Condition(text) = &failure.reason else { return None };
     let line = failure.line.text.get(failure.at.0..).unwrap_or_default().trim();

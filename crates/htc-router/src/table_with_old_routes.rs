@@ -1,4 +1,5 @@
-//! The routing table with routes of the old syntax in it, as programs that play a router have it: what was wrong is told in words, once.
+//! Route table including routes in the old syntax, for programs that simulate or run a router; each problem
+//! is reported once.
 
 use bstr::{BString, ByteSlice};
 
@@ -15,7 +16,8 @@ use htc_classad::Context;
 use htc_user_log::queue::JobQueue;
 
 impl RouteTable {
-    /// Reads it, and what is to be told of it. Routes of the old syntax are converted where 25.14 ignores them.
+    /// Reads the route table and returns it with the messages about it. Routes in the old syntax, which 25.14
+    /// ignores, are converted unless the quirk is reproduced.
     pub fn load_with_old_routes(with: RouteLoadContext<'_>) -> (RouteTable, Vec<String>) {
         let RouteLoadContext { parameters: knobs, quirks, .. } = with;
         let mut notes = Vec::new();
@@ -29,7 +31,8 @@ impl RouteTable {
         (table, said)
     }
 
-    /// Where routes stand with the copies of a queue: all, and those that run.
+    /// Returns the states of the routes according to the routed jobs in a queue: all jobs, and those that
+    /// run.
     pub fn states_from_queue(
         &self,
         queue: Option<&JobQueue>,
@@ -53,9 +56,9 @@ impl RouteTable {
     }
 }
 
-/// What notes say to people, the same once.
+/// Converts notes to messages, each distinct one once.
 fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
-    // A route that was left out is not in the table, but it is defined.
+    // A refused route is not in the table, but it is defined.
     let refused: Vec<BString> = notes
         .iter()
         .filter_map(|note| match &note.subject {
@@ -68,7 +71,7 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
         let text = note.text.to_str_lossy().trim_end().to_owned();
         match note.subject {
             NoteSubject::Progress | NoteSubject::Error => continue,
-            // The same for each route that has no limit of its own.
+            // The note is repeated for each route that has no limit of its own.
             NoteSubject::InvalidValue(text) if complaints.contains(&text) => continue,
             NoteSubject::InvalidValue(text) => {
                 said.push(text.clone());
@@ -88,8 +91,8 @@ fn describe_notes(notes: Vec<TableNote>, said: &mut Vec<String>) {
     }
 }
 
-/// Converts routes of the old syntax: all of them, or where JOB_ROUTER_ROUTE_NAMES is set those that it names and nothing else
-/// defines, as routers did that read both.
+/// Converts routes in the old syntax. If JOB_ROUTER_ROUTE_NAMES is set, only those are converted that it
+/// names and that are not defined otherwise, as in the versions of the router that read both.
 fn convert_old_routes(
     table: &mut RouteTable,
     with: RouteLoadContext<'_>,

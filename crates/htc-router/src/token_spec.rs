@@ -1,4 +1,4 @@
-//! Which IDTOKENs a router makes for its copies, of its configuration.
+//! IDTOKENs that a router creates for its routed jobs, according to its configuration.
 
 use bstr::BString;
 
@@ -7,26 +7,27 @@ use htc_classad::format::long;
 use htc_classad::{Context, Dialect};
 use htc_config::ConfigView;
 
-/// One token as `JOB_ROUTER_CREATE_IDTOKEN_<name>` describes it.
+/// Token described by `JOB_ROUTER_CREATE_IDTOKEN_<name>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenSpec {
-    /// Its name in JOB_ROUTER_CREATE_IDTOKEN_NAMES.
+    /// Name of the token in JOB_ROUTER_CREATE_IDTOKEN_NAMES.
     pub name: BString,
-    /// `sub`: who whoever has it is; the name without.
+    /// `sub`: the identity of the token's bearer [default: the name].
     pub subject: BString,
-    /// `kid`: the signing key; the pool's without.
+    /// `kid`: the signing key; empty for the pool's key.
     pub signing_key: BString,
-    /// `scope`: authorizations.
+    /// `scope`: the authorizations of the token.
     pub scopes: Vec<BString>,
-    /// `lifetime` in seconds; negative for ever.
+    /// `lifetime` in seconds; negative for no limit.
     pub lifetime: i64,
-    /// `dir` and `filename`: where it is written.
+    /// `dir` and `filename`: the path of the token's file.
     pub file: BString,
-    /// `Owner`: whose file it is; the router's own without.
+    /// `Owner`: the owner of the file; empty for the router's own account.
     pub owner: BString,
 }
 
-/// The tokens of a configuration. What is listed without a definition is skipped without a word, a bad definition with one.
+/// Reads the tokens of a configuration. A listed name without a definition is skipped without a message, an
+/// invalid definition with one.
 pub fn read_token_specs(view: &ConfigView<'_>, note: &mut dyn FnMut(String)) -> Vec<TokenSpec> {
     let names = view.text("JOB_ROUTER_CREATE_IDTOKEN_NAMES").unwrap_or_default();
     let mut orders: Vec<TokenSpec> = Vec::new();

@@ -1,4 +1,4 @@
-//! Making the routed ad: the standard translation and the transforms of a route (`VanillaToGrid.cpp`,
+//! Creation of the routed ad: the standard translation and the transforms of a route (`VanillaToGrid.cpp`,
 //! `ApplyRoutingJobEdits`, `FinishSubmitJob`).
 
 use bstr::{BStr, BString, ByteSlice};
@@ -12,7 +12,7 @@ use htc_classad::{ClassAd, Context, Value};
 use htc_config::MacroSource;
 use htc_transform::{Observer, Transform, TransformFailure, TransformSession};
 
-/// What a copy does not take over from its source.
+/// Attributes of the source job that are removed from the routed job.
 const NOT_COPIED_ATTRIBUTES: [&str; 25] = [
     "ClusterId",
     "ProcId",
@@ -41,7 +41,7 @@ const NOT_COPIED_ATTRIBUTES: [&str; 25] = [
     "SUBMIT_Iwd",
 ];
 
-/// What begins at zero.
+/// Attributes that are set to zero in the routed job.
 pub(super) const ZEROED_ATTRIBUTES: [&str; 12] = [
     "ExitStatus",
     "CompletionDate",
@@ -57,7 +57,7 @@ pub(super) const ZEROED_ATTRIBUTES: [&str; 12] = [
     "CommittedSuspensionTime",
 ];
 
-/// Attributes of proxies and tokens, which never go to the destination (`submit_job.cpp`).
+/// Attributes of proxies and tokens, which are never sent to the destination (`submit_job.cpp`).
 pub const NEVER_SENT_ATTRIBUTES: [&str; 11] = [
     "x509UserProxySubject",
     "x509UserProxyExpiration",
@@ -72,21 +72,21 @@ pub const NEVER_SENT_ATTRIBUTES: [&str; 11] = [
     "AuthTokenId",
 ];
 
-/// How often an output name is mapped on (`MAX_REMAP_RECURSIONS`).
+/// Maximum depth of repeated remapping of an output name (`MAX_REMAP_RECURSIONS`).
 const MAX_REMAP_DEPTH: usize = 128;
 
-/// Why a job could not be turned into what a route makes of it.
+/// Error while a job is translated for a route.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TranslateError {
     /// The ad has no JobUniverse: the reference's daemon aborts here.
     #[error("the job has no JobUniverse")]
     NoUniverse,
-    /// A transform failed; `None` is the route itself.
+    /// A transform failed.
     #[error("{failure}")]
     Transform {
-        /// Name of a transform before or after the route.
+        /// Name of the transform before or after the route, or `None` for the route itself.
         transform: Option<BString>,
-        /// Where and why.
+        /// Place and reason of the failure.
         failure: Box<TransformFailure>,
     },
     /// `UseSharedX509UserProxy` without `SharedX509UserProxy`.
@@ -95,16 +95,16 @@ pub enum TranslateError {
     /// `UseSharedX509UserProxy` for a job whose files are not spooled.
     #[error("UseSharedX509UserProxy is true, but JobShouldBeSandboxed is false.")]
     ProxyWithoutSandbox,
-    /// `SendIDTokens` gives no string.
+    /// `SendIDTokens` does not evaluate to a string.
     #[error("evaluated SendIDTokens value is invalid!")]
     InvalidTokens,
-    /// A name that no `JOB_ROUTER_CREATE_IDTOKEN_<name>` belongs to.
+    /// A token name without a `JOB_ROUTER_CREATE_IDTOKEN_<name>` parameter.
     #[error("unknown IDTOKEN {0}")]
     UnknownToken(BString),
 }
 
 impl TranslateError {
-    /// The transform before or after the route that failed.
+    /// Returns the name of the failed transform before or after the route, or `None` for other errors.
     pub fn failed_transform(&self) -> Option<&BStr> {
         match self {
             TranslateError::Transform { transform, .. } => transform.as_ref().map(|name| name.as_ref()),
@@ -116,7 +116,8 @@ impl TranslateError {
         }
     }
 
-    /// The reference's log line, given how the job is described there (`src=1.0,route=A`).
+    /// Returns the reference's log line. `description` is the job as the reference describes it
+    /// (`src=1.0,route=A`).
     pub fn reference_text(&self, description: &str, route: &BStr) -> String {
         match self {
             TranslateError::NoUniverse => "VanillaToGrid: job ad lacks universe".into(),
@@ -131,41 +132,41 @@ impl TranslateError {
     }
 }
 
-/// Which transform of the making.
+/// Position of a transform in the translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransformPosition {
-    /// One before the route.
+    /// A transform before the route.
     Pre,
-    /// The route's own.
+    /// The route itself.
     Route,
-    /// One after the route.
+    /// A transform after the route.
     Post,
 }
 
-/// What becomes of a transform.
+/// Progress of one transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransformProgress {
-    /// It begins.
+    /// The transform begins.
     Begins,
-    /// Its requirements do not hold.
+    /// The requirements of the transform are not met.
     Skipped,
-    /// It has ended, well or not.
+    /// The transform has ended, successfully or not.
     Ended,
 }
 
-/// Is told which transform runs, and what it does.
+/// Receiver of the progress of a translation.
 pub trait TranslationWatcher {
-    /// A transform begins, is left out or ends.
+    /// Called when a transform begins, is skipped or ends.
     fn note_progress(&mut self, part: TransformPosition, transform: &Transform, stage: TransformProgress);
-    /// A line of the reference's log that belongs to no transform.
+    /// Called with a line of the reference's log that belongs to no transform.
     fn log(&mut self, _: &str) {}
-    /// The transform that has begun cannot go on; its end follows.
+    /// Called when the current transform fails; its `Ended` follows.
     fn note_failure(&mut self, _: &TransformFailure) {}
-    /// Who is told what the transform does.
+    /// Returns the observer of the current transform.
     fn observer(&mut self) -> &mut dyn Observer;
 }
 
-/// Watches nothing.
+/// Watcher that ignores everything.
 #[derive(Debug, Default)]
 pub struct SilentWatcher(htc_transform::SilentObserver);
 
@@ -176,27 +177,27 @@ impl TranslationWatcher for SilentWatcher {
     }
 }
 
-/// The job that is copied.
+/// Source job that is copied.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceJob<'a> {
-    /// Its ad.
+    /// The job's ad.
     pub ad: &'a ClassAd,
-    /// Its id.
+    /// The job's id.
     pub id: &'a str,
-    /// Whether the files of the copy are spooled.
+    /// True if the files of the routed job are spooled.
     pub is_sandboxed: bool,
 }
 
-/// What a file name is mapped to by `a=b;c=d`, directories included; `None` if nothing maps it (`filename_remap_find`).
-/// `say` is told what the reference logs meanwhile.
+/// Maps a file name by the rules `a=b;c=d`, including its directories; returns `None` if no rule matches
+/// (`filename_remap_find`). `say` is called with what the reference logs.
 pub fn remap_file_name(rules: &[u8], name: &[u8], say: &mut dyn FnMut(&str)) -> Option<BString> {
     say(&format!("REMAP: begin with rules: {}\n", rules.as_bstr()));
-    // Blanks anywhere in the rules do not count.
+    // Whitespace in the rules is ignored everywhere.
     let rules: Vec<u8> = rules.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     remap_at_depth(&parse_remap_rules(&rules), name, 0, say).ok().flatten()
 }
 
-/// Rules as pairs; a piece without `=` is passed over.
+/// Parses rules into pairs; a piece without `=` is skipped.
 fn parse_remap_rules(rules: &[u8]) -> Vec<(BString, BString)> {
     let mut pairs = Vec::new();
     let mut rest = rules;
@@ -214,7 +215,8 @@ fn parse_remap_rules(rules: &[u8]) -> Vec<(BString, BString)> {
     pairs
 }
 
-/// The text before a delimiter, which a `\` protects, and what follows it; `None` if it is not there.
+/// Splits a text at the first delimiter that is not escaped by `\`; the second part is `None` if there is no
+/// delimiter.
 fn split_at_delimiter(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
     let mut out = BString::default();
     let mut at = 0;
@@ -232,7 +234,7 @@ fn split_at_delimiter(text: &[u8], delimiter: u8) -> (BString, Option<&[u8]>) {
     (out, None)
 }
 
-/// `Err` when the rules go round in circles; the text is the reference's marker.
+/// Maps a name recursively. `Err` means that the rules form a cycle; its text is the reference's marker.
 fn remap_at_depth(
     pairs: &[(BString, BString)],
     name: &[u8],
@@ -245,7 +247,7 @@ fn remap_at_depth(
     }
     let circle = |inner: BString| BString::from(format!("<{depth}: {}>{inner}", name.as_bstr()));
     if let Some((_, value)) = pairs.iter().find(|(key, _)| key == name) {
-        // What was found may be mapped again.
+        // The result may be mapped again.
         let further = remap_at_depth(pairs, value, depth + 1, say).map_err(circle)?;
         return Ok(Some(further.unwrap_or_else(|| value.clone())));
     }
@@ -255,7 +257,7 @@ fn remap_at_depth(
     Ok(mapped.map(|parent| [parent.as_slice(), b"/", entry].concat().into()))
 }
 
-/// Makes routed ads with a table's transforms.
+/// Translator of source ads into routed ads by the transforms of a table.
 pub struct Translator<'a> {
     /// Routes and transforms.
     pub table: &'a RouteTable,
@@ -263,17 +265,18 @@ pub struct Translator<'a> {
     pub parameters: &'a RouterParameters,
     /// The configuration that `$(NAME)` falls back to.
     pub config: Option<&'a dyn MacroSource>,
-    /// What is outside; its clock is the time of evaluation.
+    /// Interface to the outside; its clock is the time of evaluation.
     pub world: &'a dyn World,
-    /// Deviations.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
 }
 
 impl Translator<'_> {
-    /// Applies the transforms before, of and after a route. Macros pass from one to the next.
+    /// Applies the transforms before the route, the route, and the transforms after it. Macros are passed
+    /// from one to the next.
     ///
     /// # Errors
-    /// The transform that failed; the ad shows what was done until then.
+    /// The transform that failed; the ad contains the changes made until then.
     pub fn apply_transforms(
         &self,
         route: &Route,
@@ -285,7 +288,7 @@ impl Translator<'_> {
         let before = self.table.pre_transforms.iter().map(|transform| (TransformPosition::Pre, transform));
         let after = self.table.post_transforms.iter().map(|transform| (TransformPosition::Post, transform));
         for (part, transform) in before.chain([(TransformPosition::Route, &route.transform)]).chain(after) {
-            // The requirements of the route itself were looked at when it was chosen.
+            // The requirements of the route itself were checked when it was chosen.
             if part != TransformPosition::Route && !session.meets_requirements(transform, ad) {
                 watcher.note_progress(part, transform, TransformProgress::Skipped);
                 continue;
@@ -304,7 +307,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The standard translation: turns a copy of the source into a job of its own. What was done until an error stays done.
+    /// Applies the standard translation: turns a copy of the source job into a job of its own. After an error
+    /// the changes made so far remain.
     fn apply_standard_translation(
         &self,
         route: &Route,
@@ -334,7 +338,7 @@ impl Translator<'_> {
         if sandboxed || remaps.is_empty() {
             return Ok(());
         }
-        // A job of the grid universe writes its output to its final place by itself.
+        // A grid universe job writes its output to its final location itself.
         ad.remove("TransferOutputRemaps");
         for name in ["Out", "Err"] {
             if let Some(file) = Context::new(self.world).my(ad).string(name)
@@ -346,10 +350,10 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Makes the copy of a job, given the claimed source or the answer of its translate hook as `ad`.
+    /// Makes the routed ad from `ad`: the claimed source job, or the output of its TRANSLATE_JOB hook.
     ///
     /// # Errors
-    /// Why it cannot be made.
+    /// The reason why the routed ad cannot be made.
     pub fn make_copy(
         &self,
         route: &Route,
@@ -367,7 +371,7 @@ impl Translator<'_> {
         self.add_token_files(route, original.ad, ad)
     }
 
-    /// Names the copy of the router's proxy that the job gets; copying the file is the runner's part.
+    /// Sets the path of the job's copy of the router's proxy; the runner copies the file.
     fn lend_proxy(
         &self,
         route: &Route,
@@ -387,7 +391,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Puts the files of the tokens in front of the input files.
+    /// Adds the token files before the other input files.
     fn add_token_files(
         &self,
         route: &Route,
@@ -420,8 +424,8 @@ impl Translator<'_> {
     }
 }
 
-/// What editing a source in place changes: attributes set and attributes gone, in byte order of their names
-/// (`push_classad_diff`).
+/// Returns the changes that editing a source job in place makes: attributes set, and removed attributes as
+/// `None`, in byte order of their names (`push_classad_diff`).
 pub fn changes_of_edit(source: &ClassAd, edited: &ClassAd) -> Vec<(BString, Option<htc_classad::Expr>)> {
     let mut changes = Vec::new();
     for (name, expr) in edited.sorted() {

@@ -1,4 +1,4 @@
-//! What the commands do to an ad (`ParseRulesCallback`).
+//! Effects of the commands on an ad (`ParseRulesCallback`).
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::text::Span;
 use htc_classad::{ClassAd, Context, Expr, ParseError, Value};
 
-/// Runs the command of a step.
+/// Executes the command of a step.
 pub(super) fn execute_command(
     session: &mut TransformSession<'_>,
     (step, command): (&ProgramStep, &TransformCommand),
@@ -47,7 +47,7 @@ pub(super) fn execute_command(
     Ok(())
 }
 
-/// Runs a command for one attribute.
+/// Executes a command for one attribute.
 fn apply_to_attribute(
     session: &mut TransformSession<'_>,
     work: &ActiveCommand<'_>,
@@ -107,7 +107,8 @@ fn apply_to_attribute(
     }
 }
 
-/// The text of a value: a string without quotes, an ad as lines, anything else as it prints (`XFormValueToString`).
+/// Returns the text of a value: a string without quotes, an ad as lines, any other value as it prints
+/// (`XFormValueToString`).
 fn value_text(value: &Value) -> BString {
     match value {
         Value::Str(text) => text.to_vec().into(),
@@ -127,7 +128,7 @@ fn value_text(value: &Value) -> BString {
     }
 }
 
-/// A command that is being carried out.
+/// Command during its execution.
 struct ActiveCommand<'a> {
     step: &'a ProgramStep,
     line: &'a RuleLine,
@@ -137,7 +138,8 @@ struct ActiveCommand<'a> {
 }
 
 impl ActiveCommand<'_> {
-    /// The attribute's name. The `,` or `=` behind it should be dropped, but 25.14 writes a NUL byte in its place.
+    /// Returns the name of the attribute. 25.14 replaces a `,` or `=` after it by a NUL byte instead of
+    /// removing it.
     fn attribute_name<'n>(
         &self,
         name: &'n BString,
@@ -154,7 +156,8 @@ impl ActiveCommand<'_> {
         Cow::Borrowed(name)
     }
 
-    /// Whether DEFAULT gives an attribute its value: if it is missing, or is `undefined`, which 25.14 leaves.
+    /// Returns true if DEFAULT sets an attribute: it is missing, or it is `undefined`, which 25.14 does not
+    /// replace.
     fn is_missing(&self, name: &[u8], ad: &ClassAd, quirks: QuirkMode, observer: &mut dyn Observer) -> bool {
         let Some(expr) = ad.get(name) else { return true };
         if expr.as_literal() != Some(Value::Undefined) || quirks.reproduces(Quirk::DefaultKeepsUndefined) {
@@ -185,7 +188,7 @@ impl ActiveCommand<'_> {
         observer.on_event(self.line, TransformEvent::Problem(problem));
     }
 
-    /// A problem with the command's pattern, placed there.
+    /// Reports a problem with the command's pattern, at the position of the pattern.
     fn report_pattern_problem(&self, observer: &mut dyn Observer, kind: impl FnOnce(BString) -> ProblemKind) {
         let Some(CommandAttribute::Pattern(pattern)) = &self.command.attribute else { return };
         let start = self.command.attribute_at;
@@ -238,7 +241,7 @@ impl ActiveCommand<'_> {
         }
     }
 
-    /// Evaluates the text in the ad; reads as far as it parses.
+    /// Evaluates the text in the ad. Text after the expression is ignored.
     fn evaluate_text(
         &self,
         session: &TransformSession<'_>,
@@ -343,7 +346,7 @@ impl ActiveCommand<'_> {
         valid
     }
 
-    /// Does the command for each attribute that matches.
+    /// Executes the command for each matching attribute.
     fn apply_to_matches(&self, ad: &mut ClassAd, observer: &mut dyn Observer) {
         let regex = match &self.step.operand {
             PreparedOperand::Pattern(Ok(regex)) => regex,

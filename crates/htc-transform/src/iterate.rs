@@ -13,62 +13,62 @@ use htc_base::text::space::{is_space, trim, trim_start};
 use htc_base::world::World;
 use htc_config::lines::LogicalLines;
 
-/// Where the items of an iteration come from.
+/// Source of the items of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeachMode {
-    /// No items: only the count.
+    /// No items, only the count.
     CountOnly,
-    /// `in`: words of a list.
+    /// `in`: the words of a list.
     In,
     /// `from`: lines.
     From,
-    /// `matching`: names of files.
+    /// `matching`: file names.
     Matching(FileKindFilter),
 }
 
-/// The arguments after expansion of macros.
+/// Arguments of TRANSFORM after macro expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IterationArguments {
-    /// How often each item is run.
+    /// Number of runs for each item.
     pub count: u32,
-    /// Names of the variables; never empty where there are items.
+    /// Names of the variables; not empty if there are items.
     pub variables: Vec<BString>,
-    /// Kind of items.
+    /// Source of the items.
     pub foreach_mode: ForeachMode,
-    /// Items on the line itself.
+    /// Items on the TRANSFORM line itself.
     pub items: Vec<BString>,
-    /// Where further items are to be had.
+    /// Source of further items.
     pub source: ItemSource,
 }
 
-/// Where items beyond the line come from.
+/// Source of items that are not on the TRANSFORM line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemSource {
-    /// Nowhere: the line has them all.
+    /// No further items.
     Line,
-    /// The lines that follow in the rules file, up to one that begins with `)`.
+    /// The following lines of the rules file, up to one that begins with `)`.
     FollowingLines,
     /// Standard input.
     StandardInput,
-    /// A file, or a command when it ends in `|`.
+    /// A file, or a command if the text ends in `|`.
     File(BString),
 }
 
-/// Why the arguments are not usable.
+/// Reason why the arguments cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IterationError {
-    /// Count, keyword or slice is wrong.
+    /// The count, a keyword or a slice is invalid.
     #[error("invalid TRANSFORM statement")]
     Invalid,
-    /// The list was not closed.
+    /// The closing parenthesis of the list is missing.
     #[error("Reached end of file without finding closing brace ')' for TRANSFORM command on line {0}")]
     NoClosingBrace(u32),
     /// The item file cannot be read.
     #[error("can't open item file {name}{}{reason}", if reason.is_empty() { "" } else { ": " })]
     Unreadable {
-        /// Its name, or a command with its bar.
+        /// Name of the file, or the command with its final `|`.
         name: BString,
-        /// Why, as far as it is known here.
+        /// Reason, or empty if it is unknown.
         reason: String,
     },
     /// The items cannot be read from standard input.
@@ -76,14 +76,14 @@ pub enum IterationError {
     StandardInput(String),
 }
 
-/// Whether the arguments ask for more than one plain run (`is_non_trivial_iterate`).
+/// Returns true if the arguments request more than one plain run (`is_non_trivial_iterate`).
 pub fn is_non_trivial(arguments: &[u8]) -> bool {
     let digits = arguments.iter().take_while(|b| b.is_ascii_digit()).count();
     let number: Option<u64> = arguments[..digits].to_str().ok().and_then(|digits| digits.parse().ok());
     !arguments.is_empty() && (!trim(&arguments[digits..]).is_empty() || !matches!(number, Some(0 | 1)))
 }
 
-/// Parses expanded arguments. `integer` evaluates the count as a knob's integer would be.
+/// Parses expanded arguments. `integer` evaluates the count like an integer parameter.
 pub fn parse_arguments(
     arguments: &[u8],
     integer: impl Fn(&[u8]) -> Option<i64>,
@@ -119,11 +119,11 @@ pub fn parse_arguments(
     Ok(parsed)
 }
 
-/// Reads all items, and how far the rules file was read for them. `rest` is what follows the TRANSFORM line in it, `line`
-/// that line's number.
+/// Reads all items. Returns them with the number of bytes read from the rules file. `rest` is the rules file
+/// after the TRANSFORM line, and `line` is the number of that line.
 ///
 /// # Errors
-/// A list without end, a file or command that cannot be read.
+/// The list is not closed, or a file or command cannot be read.
 pub fn read_items(
     arguments: &IterationArguments,
     rest: &[u8],
@@ -174,8 +174,9 @@ pub fn read_items(
     Ok((items, consumed))
 }
 
-/// Cuts an item for its variables: each but the last takes text up to a blank, tab or comma; blanks after the
-/// separator are skipped. Variables without text get none.
+/// Splits an item into the values of its variables. Each variable but the last gets the text up to a space,
+/// tab or comma, and whitespace after the separator is skipped. Fewer values are returned if the item is too
+/// short.
 pub fn split_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
     let mut fields = Vec::with_capacity(variables);
     let mut rest = item;
@@ -188,7 +189,7 @@ pub fn split_item(item: &[u8], variables: usize) -> Vec<&[u8]> {
     fields
 }
 
-/// Words of a list: separated by blanks, tabs, newlines or commas, empty ones dropped.
+/// Splits a list into words, separated by spaces, tabs, newlines or commas; empty words are dropped.
 pub fn split_words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|b| b", \t\r\n".contains(b)).filter(|word| !word.is_empty())
 }
@@ -197,7 +198,8 @@ fn trim_end(text: &[u8]) -> &[u8] {
     &text[..text.iter().rposition(|&b| !is_space(b)).map_or(0, |at| at + 1)]
 }
 
-/// The first word among `in`, `from`, `matching` that is followed by white space or `(`: start, end, meaning.
+/// Finds the first of the words `in`, `from` and `matching` that is followed by whitespace or `(`. Returns
+/// its start, its end and its mode.
 fn find_keyword(text: &[u8]) -> Option<(usize, usize, ForeachMode)> {
     let mut start = 0;
     for (at, &byte) in text.iter().enumerate() {
@@ -218,8 +220,8 @@ fn find_keyword(text: &[u8]) -> Option<(usize, usize, ForeachMode)> {
     None
 }
 
-/// Skips `files`, `dirs`, `any`, `table` and slices; tables and slices are read and ignored, as the reference does. A
-/// qualifier ends at white space or `(`; what runs to the end of the line is an item.
+/// Skips `files`, `dirs`, `any`, `table` and slices. Tables and slices are parsed but ignored, as in the
+/// reference. A qualifier ends at whitespace or `(`; a word that extends to the end of the line is an item.
 fn skip_qualifiers<'a>(text: &'a [u8], foreach: &mut ForeachMode) -> Result<&'a [u8], IterationError> {
     let mut rest = trim_start(text);
     while let Some(end) = rest.iter().position(|&b| is_space(b) || b == b'(').filter(|&end| end > 0) {
@@ -238,7 +240,7 @@ fn skip_qualifiers<'a>(text: &'a [u8], foreach: &mut ForeachMode) -> Result<&'a 
             b"table" => return Err(IterationError::Invalid),
             _ => break,
         };
-        // One that names the kind of files stands once, behind the bare `matching`.
+        // A file kind may appear once, after `matching` alone.
         if *foreach != ForeachMode::Matching(FileKindFilter::Unspecified) {
             return Err(IterationError::Invalid);
         }
@@ -248,7 +250,7 @@ fn skip_qualifiers<'a>(text: &'a [u8], foreach: &mut ForeachMode) -> Result<&'a 
     Ok(rest)
 }
 
-/// What follows a slice `[start:end:step]`, whose numbers may be left out (`qslice::set`).
+/// Returns the text after a slice `[start:end:step]`, in which numbers may be missing (`qslice::set`).
 fn skip_slice(text: &[u8]) -> Option<&[u8]> {
     let mut rest = text;
     for colons in 0..3 {
@@ -263,7 +265,7 @@ fn skip_slice(text: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// What follows an integer as strtol reads it; all of the text where there is none.
+/// Returns the text after an integer as strtol reads it, or the whole text if there is no integer.
 fn skip_number(text: &[u8]) -> &[u8] {
     let signed = trim_start(text);
     let digits = signed.strip_prefix(b"-").or_else(|| signed.strip_prefix(b"+")).unwrap_or(signed);
@@ -273,7 +275,8 @@ fn skip_number(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What follows the options of a table: nothing, or text in parentheses, in which brackets nest and quotes hide them.
+/// Returns the text after the options of a table, which may be missing or are in parentheses. Brackets nest
+/// in them, and quoted brackets are ignored.
 fn skip_table_options(text: &[u8]) -> Option<&[u8]> {
     let mut open: Vec<u8> = Vec::new();
     let mut at = 0;
@@ -307,7 +310,7 @@ fn skip_table_options(text: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Reads what stands after the keyword and its qualifiers.
+/// Reads the list after the keyword and its qualifiers.
 fn read_list(list: &[u8], parsed: &mut IterationArguments) {
     let take = |text: &[u8]| -> Vec<BString> {
         match parsed.foreach_mode {
@@ -316,7 +319,7 @@ fn read_list(list: &[u8], parsed: &mut IterationArguments) {
         }
     };
     let closed = list.strip_prefix(b"(").and_then(|inner| inner.strip_suffix(b")"));
-    // A second parenthesis opens a list over several lines again, whatever closes this line.
+    // A second opening parenthesis starts a list of several lines, even if this line closes it.
     match closed.unwrap_or(list).strip_prefix(b"(") {
         Some(inner) => {
             parsed.source = ItemSource::FollowingLines;
@@ -337,8 +340,8 @@ fn read_list(list: &[u8], parsed: &mut IterationArguments) {
     }
 }
 
-/// Where the variable names begin, looking back from the keyword: letters, `_`, `.`, commas, white space, and digits
-/// that stand behind a letter.
+/// Returns the start of the variable names, searching backwards from the keyword: they consist of letters,
+/// `_`, `.`, commas, whitespace, and digits after a letter.
 fn variables_start(text: &[u8]) -> usize {
     let mut start = text.len();
     let mut at = text.len();

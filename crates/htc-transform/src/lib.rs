@@ -1,30 +1,29 @@
 //! The ad transform language of routes and access points.
 //!
-//! A transform is a text of statements that is executed top to bottom for each ad; macros are expanded when a line is
-//! reached. Here the text is read once ([`Transform`]), so that for each ad only what depends on the ad is done
-//! again. Reference: `xform_utils.cpp`, the statement reader of `config.cpp` and `tokener.cpp` of 25.14.
+//! A transform is a list of statements that is executed from top to bottom for each ad; macros are expanded
+//! when a line is reached. This crate parses the text once ([`Transform`]), so that only the work that
+//! depends on the ad is repeated for each ad. Reference: `xform_utils.cpp`, the statement reader of
+//! `config.cpp` and `tokener.cpp` of 25.14.
 //!
-//! | file | subject |
+//! | module | subject |
 //! |---|---|
-//! | `rules_text` | reading a rules text: lines, continuation, where each stands |
-//! | `statement` | one line split into what it asks for |
-//! | `command` | the small tokenizer behind SET, COPY and the others |
-//! | `header` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out at load |
-//! | `program` | a transform read once |
-//! | `value_template` | values with nothing but plain references in them |
-//! | `step_memo` | what a step remembers from ad to ad |
-//! | `macros` | the macro table of one run and where `$(NAME)` looks |
-//! | `session` | what passes from one transform to the next, and what is expanded with it |
-//! | `run_steps` | carrying out a transform's statements |
-//! | `execute_command` | what the commands do to an ad |
+//! | `rules_text` | lines of a rules text, their continuation and positions |
+//! | `statement` | classification of one line |
+//! | `command` | tokenizer of the arguments of SET, COPY and the other commands |
+//! | `header` | NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, extracted at load |
+//! | `program` | a transform, parsed once |
+//! | `value_template` | values that contain only plain macro references |
+//! | `step_memo` | results that a step caches from ad to ad |
+//! | `macros` | the macro table of one run and the lookup of `$(NAME)` |
+//! | `session` | state that is passed from one transform to the next, and macro expansion with it |
+//! | `run_steps` | execution of a transform's statements |
+//! | `execute_command` | effects of the commands on an ad |
 //! | `attribute_pattern` | `/regex/flags` and `\1` templates |
 //! | `iterate`, `glob`, `iteration_plan` | TRANSFORM with items and counts |
-//! | `include` | texts taken in by `include` |
-//! | `lint`, `lint_commands`, `lint_conditions`, `lint_finding`, `lint_macros`, `lint_requirements` | mistakes that 25.14 passes over in silence |
-//! | `compare` | whether two rule sets do the same |
-//! | `cover` | ads that make each part of each condition true and not true |
-//! | `route_conversion`, `old_route_reader` | old ClassAd routes read and turned into transforms |
-//! | `observer` | what happened while applying, for traces, messages and differences |
+//! | `include` | texts inserted by `include` |
+//! | `scope_reference` | references to a scope in the text of an expression |
+//! | `route_conversion`, `old_route_reader` | old ClassAd routes, parsed and converted to transforms |
+//! | `observer` | events of a run, for traces, messages and differences |
 
 pub mod attribute_pattern;
 mod command;

@@ -1,5 +1,5 @@
-//! Old ClassAd routes turned into transforms, as older routers did and `condor_transform_ads -convertoldroutes` still
-//! does (`ConvertClassadJobRouterRouteToXForm` of `xform_utils.cpp`).
+//! Conversion of old ClassAd routes to transforms, as older routers did it and `condor_transform_ads
+//! -convertoldroutes` still does (`ConvertClassadJobRouterRouteToXForm` of `xform_utils.cpp`).
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ use htc_classad::{AttrName, ClassAd, Dialect, Expr, Value, references};
 /// Ways of converting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversionOptions {
-    /// Bit 1: `set_InputRSL` is left out.
+    /// Bit 1: omit `set_InputRSL`.
     pub drop_input_rsl: bool,
-    /// Bit 2: the `eval_set_` attributes of an old HTCondor-CE's defaults are replaced by macros.
+    /// Bit 2: replace the `eval_set_` attributes of an old HTCondor-CE's defaults by macros.
     pub fix_eval_set: bool,
-    /// Bit 4: a plain name makes no NAME line, it stands in the knob's name.
+    /// Bit 4: omit the NAME line for a plain name, which is part of the parameter's name.
     pub old_ce: bool,
-    /// What 25.14 writes and would not load (`queue = x`, texts of several lines) is written so that it does. No bit of the
-    /// reference's.
+    /// Write what 25.14 writes but cannot load (`queue = x`, texts of several lines) in a form that it can
+    /// load. This is not one of the reference's bits.
     pub loadable: bool,
 }
 
 impl ConversionOptions {
-    /// The options that are bits of a number.
+    /// Returns the options that are set as bits of a number.
     pub fn from_bits(bits: u32) -> Self {
         ConversionOptions {
             drop_input_rsl: bits & 1 != 0,
@@ -42,31 +42,33 @@ impl ConversionOptions {
     }
 }
 
-/// A converted route.
+/// Route converted to a transform.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConvertedRoute {
-    /// What the route calls itself; empty without a name.
+    /// Name that the route gives itself; empty if there is none.
     pub name: BString,
-    /// The text of the transform, NAME, UNIVERSE and REQUIREMENTS among its lines.
+    /// Text of the transform, including the lines NAME, UNIVERSE and REQUIREMENTS.
     pub text: BString,
-    /// With [`ConversionOptions::loadable`]: attributes of the route that no statement can name.
+    /// Attributes of the route that cannot be written in any statement; only collected with
+    /// [`ConversionOptions::loadable`].
     pub unnameable: Vec<BString>,
 }
 
 impl ConvertedRoute {
-    /// The transform that the text makes.
+    /// Parses the text into a transform.
     ///
     /// # Errors
-    /// As [`Transform::from_parameter`].
+    /// The errors of [`Transform::from_parameter`].
     pub fn to_transform(&self, dialect: Dialect) -> Result<Transform, TransformLoadError> {
         Transform::from_parameter(&self.name.to_str_lossy(), &self.text, dialect)
     }
 
-    /// The text as the reference prints it: NAME, UNIVERSE and REQUIREMENTS first, blank lines left out, each line behind
-    /// the prefix. A name that stands in the knob's name already is left out with `named` false.
+    /// Formats the text as the reference prints it: NAME, UNIVERSE and REQUIREMENTS first, no blank lines,
+    /// and the prefix before each line. With `named` false the NAME line is omitted, because the parameter's
+    /// name contains the name.
     ///
     /// # Errors
-    /// As [`Transform::from_parameter`].
+    /// The errors of [`Transform::from_parameter`].
     pub fn format_like_reference(
         &self,
         prefix: &str,
@@ -98,8 +100,8 @@ fn is_header_line(line: &[u8]) -> bool {
     is(b"name") || is(b"universe") || is(b"requirements") || is(b"transform")
 }
 
-/// Converts one route. `name` is what it is called where it does not say so itself; `defaults` is what its attributes are
-/// laid over.
+/// Converts one route. `name` applies if the route does not name itself; the attributes of `defaults` apply
+/// where the route does not set them.
 pub fn convert_route(
     route: &ClassAd,
     name: &[u8],
@@ -117,10 +119,11 @@ pub fn convert_route(
     converter.finish()
 }
 
-/// A transform from the value of a knob that holds one old route in brackets (`XFormLoadFromClassadJobRouterRoute`).
+/// Converts the value of a parameter that contains one old route in brackets to a transform
+/// (`XFormLoadFromClassadJobRouterRoute`).
 ///
 /// # Errors
-/// What is wrong with the route or with the transform it makes.
+/// The route or the resulting transform is not valid.
 pub fn transform_from_parameter(
     name: &str,
     text: &[u8],
@@ -133,18 +136,18 @@ pub fn transform_from_parameter(
     converted.to_transform(Dialect::of_world(world)).map_err(RouteConversionError::Transform)
 }
 
-/// Why an old route makes no transform.
+/// Reason why an old route cannot be converted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RouteConversionError {
-    /// The route is no ad.
+    /// The route is not a valid ClassAd.
     #[error("the route is no ClassAd: {0}")]
     Route(htc_classad::ParseError),
-    /// What it makes is no transform.
+    /// The result is not a valid transform.
     #[error(transparent)]
     Transform(TransformLoadError),
 }
 
-/// Names compared without case, in that order.
+/// Texts by attribute name, in case-insensitive order.
 type TextByName = BTreeMap<AttrName, Vec<u8>>;
 
 struct RouteConverter<'a> {
@@ -156,7 +159,7 @@ struct RouteConverter<'a> {
     universe: i64,
     requirements: Vec<u8>,
     assignments: TextByName,
-    /// Those of the assignments that are strings and stand there without quotes.
+    /// Names of the assignments whose values are strings, written without quotes.
     strings: BTreeMap<AttrName, ()>,
     copies: TextByName,
     deletes: TextByName,
@@ -168,7 +171,7 @@ struct RouteConverter<'a> {
     left_out: Vec<BString>,
 }
 
-/// Attributes that are flattened, with `TARGET.` turned into `MY.`.
+/// Attributes whose expressions are flattened, with `TARGET.` changed to `MY.`.
 const FLATTENED_ATTRIBUTES: [&[u8]; 7] = [
     b"EditJobInPlace",
     b"FailureRateThreshold",
@@ -234,7 +237,8 @@ impl<'a> RouteConverter<'a> {
         }
     }
 
-    /// `set_X = e`. SET reads the old syntax, in which some strings cannot be said; as a literal EVALSET says them.
+    /// Converts `set_X = e`. SET reads the old syntax, which cannot express some strings; with `loadable`,
+    /// EVALSET is used for such literals.
     fn convert_set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
         let text = expr.unparse_old();
         let is_read_back =
@@ -248,7 +252,8 @@ impl<'a> RouteConverter<'a> {
         }
     }
 
-    /// The text of an expression for EVALSET, which reads the new syntax although 25.14's conversion writes the old one.
+    /// Returns the text of an expression for EVALSET, which reads the new syntax although 25.14's conversion
+    /// writes the old one.
     fn evalset_text(&self, expr: &Expr) -> Vec<u8> {
         let text = expr.unparse_old();
         let is_read_back =
@@ -259,7 +264,8 @@ impl<'a> RouteConverter<'a> {
         expr.unparse().into()
     }
 
-    /// `eval_set_X = e`: what the route itself knows is worked out now, since the job will not know it.
+    /// Converts `eval_set_X = e`. References to attributes of the route are resolved now, because the job
+    /// does not have these attributes.
     fn convert_eval_set(&mut self, name: &[u8], of: &[u8], expr: &Expr) {
         if self.options.fix_eval_set && self.defaults.get(name).is_some_and(|default| default == *expr) {
             let replacement: Option<&[u8]> = if caseless::eq(of, b"RequestMemory") {
@@ -296,7 +302,7 @@ impl<'a> RouteConverter<'a> {
         self.eval_references.extend(own.into_iter().map(|name| (name, ())));
     }
 
-    /// The attributes of the route that an expression refers to.
+    /// Returns the attributes of the route that an expression refers to.
     fn route_references(&self, expr: &Expr) -> Vec<AttrName> {
         references::internal(expr, self.evaluation_context()).unwrap_or_default().into_iter().collect()
     }
@@ -307,7 +313,7 @@ impl<'a> RouteConverter<'a> {
                 self.name = text.to_vec().into();
             }
         } else if caseless::eq(name, b"TargetUniverse") {
-            // The reference looks at the bits of whatever value there is.
+            // The reference uses the bits of the value whatever its type.
             self.universe = match self.evaluation_context().eval_attr(name) {
                 Value::Int(number) => number,
                 Value::Bool(value) => i64::from(value),
@@ -342,12 +348,13 @@ impl<'a> RouteConverter<'a> {
         }
     }
 
-    /// The text of the expression with the route's own attributes worked in.
+    /// Returns the text of the expression with the route's own attributes substituted.
     fn flatten_to_text(&self, expr: &Expr, scope: TargetRewrite) -> Vec<u8> {
         self.inline_route_attributes(expr, scope).unparse_old().into()
     }
 
-    /// The expression with the route's own attributes worked in, and TARGET renamed or dropped (`unparse_special`).
+    /// Substitutes the route's own attributes in the expression, and renames or removes the TARGET scope
+    /// (`unparse_special`).
     fn inline_route_attributes(&self, expr: &Expr, scope: TargetRewrite) -> Expr {
         let rescoped = |expr: &Expr| {
             let target = match scope {
@@ -363,7 +370,7 @@ impl<'a> RouteConverter<'a> {
         }
     }
 
-    /// Takes out what no statement can name.
+    /// Removes and returns the attributes whose names cannot be written in a statement.
     fn remove_unnameable(&mut self) -> Vec<BString> {
         let mut left_out = std::mem::take(&mut self.left_out);
         let mut keep = |prefix: &str, texts: &mut TextByName, is_name: fn(&[u8]) -> bool| {
@@ -383,7 +390,7 @@ impl<'a> RouteConverter<'a> {
         left_out
     }
 
-    /// What stands before all else.
+    /// Writes the lines before the statements.
     fn write_header(&self, out: &mut StatementWriter) {
         out.push_line(&[b"# autoconversion of route '", &self.name[..], b"' from old route syntax"]);
         let in_knob = self.options.old_ce && is_attribute_name(&self.name);
@@ -391,7 +398,7 @@ impl<'a> RouteConverter<'a> {
             out.push_line(&[b"NAME ", &self.name[..]]);
         }
         if self.universe != 0 {
-            // The reference holds the number in 32 bits.
+            // The reference stores the number in 32 bits.
             #[expect(clippy::cast_possible_truncation, reason = "as the reference does")]
             let universe = self.universe as i32;
             out.push_line(&[b"UNIVERSE ", universe.to_string().as_bytes()]);
@@ -402,7 +409,7 @@ impl<'a> RouteConverter<'a> {
         out.push_line(&[]);
     }
 
-    /// The statement that sets an attribute to the value that its macro has.
+    /// Writes the statement that sets an attribute to the value of its macro.
     fn write_temporary_set(&self, name: &AttrName, out: &mut StatementWriter) {
         let text = self.assignments.get(name).map(Vec::as_slice).unwrap_or_default();
         let is_string = self.strings.contains_key(name);
@@ -468,7 +475,7 @@ fn is_one_line(text: &[u8]) -> bool {
     !text.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
-/// Whether `name = text` is a line that gives the macro just this text.
+/// Returns true if the line `name = text` gives the macro exactly this text.
 fn is_assignable(name: &[u8], text: &[u8]) -> bool {
     let line = [name, b" = ", text].concat();
     let is_one_line = is_one_line(text) && !text.ends_with(b"\\");
@@ -477,12 +484,12 @@ fn is_assignable(name: &[u8], text: &[u8]) -> bool {
     is_one_line && is_statement && text.trim() == text
 }
 
-/// What becomes of `TARGET.`.
+/// Treatment of the scope `TARGET.`.
 #[derive(Clone, Copy)]
 enum TargetRewrite {
-    /// It turns into `MY.`.
+    /// Replace it by `MY.`.
     ToMy,
-    /// It is dropped.
+    /// Remove it.
     Dropped,
 }
 
@@ -506,14 +513,15 @@ impl StatementWriter {
         self.push_line(&[]);
         self.push_line(&[title]);
         for (name, text) in texts {
-            // DELETE has no second argument; that of COPY may be empty, and the blank before it is printed still.
+            // DELETE has no second argument; that of COPY may be empty, but the space before it is printed
+            // nevertheless.
             let blank: &[u8] = if command == b"DELETE " { b"" } else { b" " };
             self.push_line(&[command, name.as_bytes(), blank, text]);
         }
     }
 }
 
-/// What takes the place of an old HTCondor-CE's `eval_set_OnExitHold`.
+/// Statements that replace `eval_set_OnExitHold` of an old HTCondor-CE.
 const MINIMUM_WALL_TIME_STATEMENTS: &str = "\
 # modify OnExitHold for minWallTime
 if defined MY.OnExitHold

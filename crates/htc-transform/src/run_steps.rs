@@ -1,4 +1,4 @@
-//! The steps of a transform, carried out one after the other (`Parse_macros` with `ParseRulesCallback`).
+//! Execution of the steps of a transform (`Parse_macros` with `ParseRulesCallback`).
 
 use std::borrow::Cow;
 
@@ -16,23 +16,23 @@ use htc_classad::ClassAd;
 use htc_config::condition::{IfLine, IfStack};
 use htc_config::{MacroSource, expand};
 
-/// How deep files may include files (`CONFIG_MAX_NESTING_DEPTH`).
+/// Maximum nesting depth of included files (`CONFIG_MAX_NESTING_DEPTH`).
 const MAX_INCLUDE_DEPTH: usize = 20;
 
-/// What came of checking a text without an ad.
+/// Result of checking a text without an ad.
 #[derive(Clone, Debug)]
 pub struct CheckResult {
-    /// How many commands were reached; conditions on the ad are false here.
+    /// Number of commands that were reached; conditions on the ad are false.
     pub commands: usize,
-    /// What stopped it.
+    /// Error that stopped the check, or `None`.
     pub failure: Option<TransformFailure>,
 }
 
-/// What a run works on.
+/// Target of a run.
 enum RunTarget<'a> {
-    /// An ad.
+    /// The ad that is changed.
     Ad(&'a mut ClassAd),
-    /// Nothing; commands are counted.
+    /// No ad; the number of commands so far.
     Check(usize),
 }
 
@@ -46,8 +46,8 @@ impl RunTarget<'_> {
 }
 
 impl TransformSession<'_> {
-    /// Applies the text of a transform to an ad, whatever its REQUIREMENTS say. After a failure the changes made so
-    /// far remain.
+    /// Applies the text of a transform to an ad without checking its REQUIREMENTS. After a failure the
+    /// changes made so far remain.
     pub fn apply(
         &mut self,
         transform: &Transform,
@@ -58,8 +58,8 @@ impl TransformSession<'_> {
             .run_program(&transform.program)
     }
 
-    /// Runs the text without an ad, only looking whether each command that is reached is one (`ValidateXForm`). Macros
-    /// are assigned.
+    /// Executes the text without an ad and checks that each command that is reached is valid
+    /// (`ValidateXForm`). Macros are assigned.
     pub fn check_commands(&mut self, transform: &Transform, observer: &mut dyn Observer) -> CheckResult {
         let mut run = TransformRun { session: self, target: RunTarget::Check(0), observer, depth: 0 };
         let failure = run.run_program(&transform.program).err();
@@ -68,12 +68,12 @@ impl TransformSession<'_> {
     }
 }
 
-/// A text while it is run.
+/// Text during its execution.
 struct TransformRun<'r, 'w> {
     session: &'r mut TransformSession<'w>,
     target: RunTarget<'r>,
     observer: &'r mut dyn Observer,
-    /// How many files are included around it.
+    /// Number of files around this text that include it.
     depth: usize,
 }
 
@@ -127,7 +127,7 @@ impl TransformRun<'_, '_> {
                         (&mut self.target, !matches!(error, CommandSyntaxError::UnknownKeyword(_)))
                     {
                         *commands += usize::from(known);
-                        // Checking looks at the first argument only.
+                        // The check uses only the first argument.
                         if matches!(error, CommandSyntaxError::OneArgument(_)) {
                             continue;
                         }
@@ -140,7 +140,7 @@ impl TransformRun<'_, '_> {
                 PreparedStatement::Directive(directive) => self.run_directive(line, directive)?,
             }
         }
-        // Where both are open, the reference speaks of the `if`.
+        // If both an `if` and a block are open, the reference reports the `if`.
         if let (false, Some(last)) = (conditions.is_empty(), program.steps.last()) {
             let reason = FailureReason::UnclosedIf;
             return Err(TransformFailure::new(&last.line, (0, last.line.text.len()), reason));
@@ -228,7 +228,7 @@ impl TransformRun<'_, '_> {
         Ok(None)
     }
 
-    /// Expands references of the value to its own name and stores it.
+    /// Expands the references of a value to its own macro and stores the macro.
     fn assign_macro(&mut self, line: &RuleLine, name: &[u8], value: &[u8]) -> Result<(), TransformFailure> {
         let TransformRun { session, target, observer, .. } = self;
         let mut report =
@@ -305,7 +305,7 @@ impl TransformRun<'_, '_> {
     }
 }
 
-/// An `include` whose text cannot be had.
+/// Returns the failure of an `include` whose text cannot be read.
 fn include_failure(line: &RuleLine, file: &[u8], error: IncludeError) -> TransformFailure {
     let reason = match &error {
         IncludeError::Unreadable(unreadable) => Some(unreadable.reference.clone()),
@@ -319,7 +319,7 @@ fn include_failure(line: &RuleLine, file: &[u8], error: IncludeError) -> Transfo
     failure
 }
 
-/// An `@=` value that is being read.
+/// Value of an `@=` block while it is being read.
 #[derive(Default)]
 struct OpenBlock {
     name: BString,

@@ -1,4 +1,4 @@
-//! What stands behind the time of an event and below it, as the reference writes it (`readEvent` of each event).
+//! Parser of event bodies in text form, as the reference writes them (`readEvent` of each event).
 
 use bstr::{BString, ByteSlice};
 
@@ -10,7 +10,8 @@ use htc_base::text::number;
 use htc_classad::ClassAd;
 
 impl EventBody {
-    /// Reads the lines of an event of this number; nothing where they are not as its kind expects.
+    /// Parses the lines of an event with this number, or returns `None` if they do not have the expected
+    /// form.
     pub(super) fn parse(number: u16, lines: &[BString]) -> Option<EventBody> {
         let (first, rest) = lines.split_first()?;
         match number {
@@ -43,23 +44,23 @@ impl EventBody {
     }
 }
 
-/// Whether a line is exactly this.
+/// Returns `Some` if the line is exactly this text.
 fn expect_line(line: &[u8], text: &str) -> Option<()> {
     (line == text.as_bytes()).then_some(())
 }
 
-/// What stands behind a text that a line begins with.
+/// Returns the rest of a line after the given text, or `None` if the line does not begin with it.
 fn strip_label(line: &[u8], text: &str) -> Option<BString> {
     line.strip_prefix(text.as_bytes()).map(BString::from)
 }
 
-/// The integer a text begins with and what follows it.
+/// Splits a text into its leading integer and the rest.
 pub(super) fn split_integer(text: &[u8]) -> Option<(i64, &[u8])> {
     let (value, end) = number::integer_prefix(text)?;
     Some((value, &text[end..]))
 }
 
-/// The reason in a line of its own; empty where there is none.
+/// Parses a reason on a line of its own; a missing line is an empty reason.
 fn parse_reason(line: Option<&BString>) -> Option<BString> {
     match line {
         Some(line) => line.strip_prefix(b"\t").map(Into::into),
@@ -67,14 +68,14 @@ fn parse_reason(line: Option<&BString>) -> Option<BString> {
     }
 }
 
-/// `C Subcode S`.
+/// Parses `C Subcode S`.
 pub(super) fn parse_hold_codes(text: &[u8]) -> Option<(i32, i32)> {
     let (code, rest) = split_integer(text)?;
     let (subcode, rest) = split_integer(rest.strip_prefix(b" Subcode ")?)?;
     rest.is_empty().then_some((i32::try_from(code).ok()?, i32::try_from(subcode).ok()?))
 }
 
-/// An event that gives a reason at the most.
+/// Parses an event with at most a reason.
 fn parse_only_reason(text: &str, first: &[u8], rest: &[BString]) -> Option<BString> {
     expect_line(first, text)?;
     if rest.len() > 1 {
@@ -83,7 +84,7 @@ fn parse_only_reason(text: &str, first: &[u8], rest: &[BString]) -> Option<BStri
     parse_reason(rest.first())
 }
 
-/// Whether a note is a structure, the name of a workflow's node or a warning.
+/// Returns true if a note contains structured data: an ad, the name of a DAG node, or a warning.
 fn is_structured(note: &[u8]) -> bool {
     [&b"["[..], b"DAG Node: ", b"WARNING: "].iter().any(|begin| note.trim_start().starts_with(begin))
 }
@@ -93,7 +94,7 @@ fn parse_submit(first: &[u8], rest: &[BString]) -> Option<EventBody> {
         return None;
     }
     let note = |at: usize| match rest.get(at) {
-        // What is more than a text is read elsewhere.
+        // A structured note is parsed elsewhere.
         Some(note) => strip_label(note, "    ").filter(|note| !is_structured(note)),
         None => Some(BString::default()),
     };
@@ -218,7 +219,7 @@ fn parse_transfer(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     Some(EventBody::Transfer { step, host })
 }
 
-/// How far a cluster had got, and anything else.
+/// Parses the numbers of materialized jobs and items, the completion and the notes of a removed cluster.
 fn parse_cluster_remove(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     expect_line(first, "Cluster removed")?;
     if rest.len() > 2 {
@@ -264,11 +265,11 @@ fn parse_remote_error(first: &[u8], rest: &[BString]) -> Option<EventBody> {
     })
 }
 
-/// The lines of an event, one taken after the other.
+/// Reader of the lines of an event.
 pub(super) struct EventLines<'a>(&'a [BString]);
 
 impl<'a> EventLines<'a> {
-    /// From the first of these on.
+    /// Creates a reader that begins with the first of these lines.
     pub(super) fn new(lines: &'a [BString]) -> Self {
         EventLines(lines)
     }
@@ -284,7 +285,7 @@ impl<'a> EventLines<'a> {
         self.read_cpu_time(label)
     }
 
-    /// Processor time with this label behind it, however far it is indented.
+    /// Reads CPU times followed by this label, at any indentation.
     pub(super) fn read_cpu_time(&mut self, label: &str) -> Option<CpuTime> {
         let text = self.next_line()?.trim_start().strip_prefix(b"Usr ")?.strip_suffix(label.as_bytes())?;
         let (user, system) = text.split_once_str(", Sys ")?;

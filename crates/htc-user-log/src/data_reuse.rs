@@ -1,7 +1,8 @@
-//! Events of the directory of files that are used again (DATA_REUSE_DIRECTORY): space and files in it, a line for each
-//! attribute.
+//! Events of the directory of reusable files (DATA_REUSE_DIRECTORY), about reserved space and files, with one
+//! line per attribute.
 //!
-//! Reference: `ReserveSpaceEvent`, `ReleaseSpaceEvent`, `FileCompleteEvent`, `FileUsedEvent`, `FileRemovedEvent`.
+//! Reference: `ReserveSpaceEvent`, `ReleaseSpaceEvent`, `FileCompleteEvent`, `FileUsedEvent`,
+//! `FileRemovedEvent`.
 
 use bstr::BString;
 
@@ -9,7 +10,7 @@ use super::EventKind;
 use htc_base::text::number;
 use htc_classad::ClassAd;
 
-/// One line: its label, the attribute, and whether that is a number.
+/// Line of an event: its label, the name of the attribute, and true if the value is a number.
 type ReuseLine = (&'static str, &'static str, bool);
 
 const BYTES_LINE: ReuseLine = ("Bytes", "Size", true);
@@ -18,7 +19,7 @@ const CHECKSUM_TYPE_LINE: ReuseLine = ("Checksum Type", "ChecksumType", false);
 const TAG_LINE: ReuseLine = ("Tag", "Tag", false);
 const RESERVATION_LINE: ReuseLine = ("Reservation UUID", "UUID", false);
 
-/// What is told of space or of a file: a value for each line of its kind.
+/// Event about reserved space or a reusable file, with one value for each line of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataReuseEvent {
     kind: EventKind,
@@ -44,12 +45,13 @@ impl DataReuseEvent {
         })
     }
 
-    /// The number of the event.
+    /// Returns the number of the event.
     pub fn event_number(&self) -> u16 {
         self.kind.number()
     }
 
-    /// From what stands behind the time: an empty rest of that line, and the lines below.
+    /// Parses the event from the rest of its first line, which must be empty, and the lines below. Returns
+    /// `None` if they do not match the kind.
     pub(super) fn parse(number: u16, lines: &[BString]) -> Option<Self> {
         let kind = EventKind::from_number(number)?;
         let wanted = Self::expected_lines(kind)?;

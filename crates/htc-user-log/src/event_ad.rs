@@ -1,4 +1,4 @@
-//! Events as ads, and those ads as XML and JSON (`ULogEvent::toClassAd`).
+//! Events as ads, and these ads as XML and JSON (`ULogEvent::toClassAd`).
 
 use bstr::BString;
 
@@ -9,7 +9,7 @@ use htc_classad::syntax::Dialect;
 use htc_classad::{ClassAd, Expr, Value};
 
 impl JobEvent {
-    /// The event as an ad.
+    /// Converts the event to an ad.
     pub fn to_ad(&self) -> ClassAd {
         let mut ad = ClassAd::new();
         ad.set("EventTypeNumber", i64::from(self.number));
@@ -25,14 +25,14 @@ impl JobEvent {
         ad
     }
 
-    /// The event as XML: one ad without header, four blanks for each level.
+    /// Formats the event as XML: one ad without a header, with four spaces per level.
     pub fn to_xml(&self) -> Vec<u8> {
         let mut out = Vec::new();
         xml::push(&self.to_ad(), xml::XmlLayout::Spaced, &mut out);
         out
     }
 
-    /// The event as JSON, as `EVENT_LOG` has it.
+    /// Formats the event as JSON in the layout of `EVENT_LOG`.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Vec::new();
         json::push(&self.to_ad(), json::JsonLayout::Indented, &mut out);
@@ -71,13 +71,13 @@ fn set_hold_codes(ad: &mut ClassAd, code: i32, subcode: i32) {
 }
 
 fn set_measurement(ad: &mut ClassAd, name: &str, value: Option<i64>) {
-    // A number below 0 says that it is unknown.
+    // A negative number means that the value is unknown.
     if let Some(value) = value.filter(|value| *value >= 0) {
         ad.set(name, value);
     }
 }
 
-/// What the slot tells of itself, in an ad of its own.
+/// Sets the properties that the slot reports, as a nested ad.
 fn set_execute_properties(ad: &mut ClassAd, properties: &[(BString, BString)]) {
     let mut nested = ClassAd::new();
     for (name, value) in properties {
@@ -107,7 +107,7 @@ fn set_evicted(ad: &mut ClassAd, event: &EvictedEvent) {
 }
 
 fn set_terminated(ad: &mut ClassAd, event: &TerminatedEvent) {
-    // Of an eviction the reference has them in its text alone.
+    // The resources of an eviction are only in its text, as in the reference.
     for (name, text) in event.resources.iter().flat_map(|table| &table.attributes) {
         if let Ok(expr) = Expr::parse_with(text, Dialect::old_syntax()) {
             ad.insert(name.as_slice(), expr);
@@ -121,13 +121,14 @@ fn set_terminated(ad: &mut ClassAd, event: &TerminatedEvent) {
     ad.set("TotalReceivedBytes", event.total.received);
 }
 
-/// What an older release has written, or a node of a parallel job; nothing where that is not understood either.
+/// Adds the attributes of an event written by an older release or by a node of a parallel job. Returns `None`
+/// if the event is not recognized as such.
 fn add_older_event(ad: &mut ClassAd, number: u16, lines: &[BString]) -> Option<()> {
     let (number, lines, node) = other_events::to_current_wording(number, lines)?;
     other_events::parse_ignoring_extra_lines(number, &lines)?.add_to_ad(ad);
     if let Some(node) = node {
         ad.set("Node", node);
-        // Of a node both are told.
+        // The event of a node has both attributes.
         for name in ["ReturnValue", "TerminatedBySignal"].into_iter().filter(|_| number == 5) {
             if !ad.contains(name) {
                 ad.set(name, -1);
@@ -176,7 +177,7 @@ impl EventBody {
                 set_text(ad, "ExecuteHost", host);
                 set_text(ad, "ErrorMsg", message);
                 if !critical {
-                    // A number, unlike all others.
+                    // This value is a number, unlike the other flags.
                     ad.set("CriticalError", 0);
                 }
                 if *code != 0 {
@@ -219,7 +220,7 @@ impl EventBody {
             EventBody::JobAdInformation(information) => {
                 let kept = ad.clone();
                 ad.update(information);
-                // What stands there already says what event it is.
+                // Attributes that are already set identify the event and take precedence.
                 ad.update(&kept);
             }
             EventBody::Other { number, lines } => match other_events::parse_attributes(*number, lines) {

@@ -1,4 +1,4 @@
-//! What events tell beside job and time.
+//! Details of events apart from job and time.
 
 use bstr::BString;
 
@@ -7,26 +7,26 @@ use htc_base::process::Exit;
 use htc_base::text::words;
 use htc_classad::ClassAd;
 
-/// Processor time as events give it, in seconds.
+/// CPU time as events contain it, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// In user mode.
+    /// Time in user mode.
     pub user: i64,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system: i64,
 }
 
-/// How a job ended.
+/// Termination of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobTermination {
-    /// It exited with a code.
+    /// The job exited with this code.
     Exited(i32),
-    /// A signal ended it; the path of its core file if it left one.
+    /// The job was killed by this signal; with the path of its core file, if there is one.
     Signalled(i32, Option<BString>),
 }
 
 impl From<Exit> for JobTermination {
-    /// As logs tell it that never say that there is a core file (`LocalUserLog::logTerminate`).
+    /// Converts an exit for logs that never report a core file (`LocalUserLog::logTerminate`).
     fn from(exit: Exit) -> Self {
         match exit {
             Exit::Code(code) => JobTermination::Exited(code.into()),
@@ -35,12 +35,12 @@ impl From<Exit> for JobTermination {
     }
 }
 
-/// Bytes moved and processor time used.
+/// Bytes transferred and CPU time used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunUsage {
-    /// On the execution point.
+    /// CPU time on the execution point.
     pub remote: CpuTime,
-    /// On the access point.
+    /// CPU time on the access point.
     pub local: CpuTime,
     /// Bytes sent by the job.
     pub sent: f64,
@@ -48,38 +48,38 @@ pub struct RunUsage {
     pub received: f64,
 }
 
-/// The end of a job.
+/// End of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminatedEvent {
-    /// How it ended.
+    /// Exit code or signal.
     pub termination: JobTermination,
-    /// Of the last run.
+    /// Usage of the last run.
     pub run: RunUsage,
-    /// Of all runs.
+    /// Usage of all runs.
     pub total: RunUsage,
-    /// What it had asked for, got and used.
+    /// Resources requested, allocated and used.
     pub resources: Option<ResourceTable>,
 }
 
-/// A job left its slot before its end, or ended and was put back.
+/// Eviction of a job from its slot before its end, or its end followed by a requeue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EvictedEvent {
     /// Code and subcode of the reason; a code of 0 is not written.
     pub code: (i32, i32),
-    /// Whether it had written a checkpoint.
+    /// True if the job had written a checkpoint.
     pub checkpointed: bool,
-    /// How it ended, if it ended and was put back.
+    /// Termination of the job, if it ended and was requeued.
     pub requeued: Option<JobTermination>,
-    /// Of this run.
+    /// Usage of this run.
     pub run: RunUsage,
-    /// Why; may be empty.
+    /// Reason; may be empty.
     pub reason: BString,
-    /// What it had asked for, got and used.
+    /// Resources requested, allocated and used.
     pub resources: Option<ResourceTable>,
 }
 
 words! {
-    /// A step of a file transfer (`FileTransferEventType`) with what logs say.
+    /// Step of a file transfer (`FileTransferEventType`) with its text in logs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum FileTransferStep.text {
         /// 1
@@ -97,144 +97,147 @@ words! {
     }
 }
 
-/// The details of an event.
+/// Details of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventBody {
-    /// 000
+    /// 000: the job was submitted.
     Submit {
         /// Address of the access point.
         host: BString,
-        /// `submit_event_notes`; empty for none. Text has `structure` in their place, where there is one.
+        /// `submit_event_notes`; empty for none. The text form has `structure` instead, if it is not empty.
         log_notes: BString,
         /// `submit_event_user_notes`; empty for none.
         user_notes: BString,
-        /// Attributes of the job that are part of the event, such as its batch and the node of its DAG; empty for none.
+        /// Attributes of the job that are part of the event, such as its batch name and the node of its DAG;
+        /// may be empty.
         structure: ClassAd,
     },
-    /// 001
+    /// 001: the job is executing.
     Execute {
-        /// Address of the startd, in a starter's own log of the starter.
+        /// Address of the startd; in a starter's own log, that of the starter.
         host: BString,
         /// Name of the slot; empty for none.
         slot_name: BString,
-        /// Names and expressions, in byte order of the names.
+        /// Names and expressions of properties, in byte order of the names.
         properties: Vec<(BString, BString)>,
     },
-    /// 004
+    /// 004: the job was evicted.
     Evicted(Box<EvictedEvent>),
-    /// 005
+    /// 005: the job terminated.
     Terminated(Box<TerminatedEvent>),
-    /// 006
+    /// 006: the image size of the job was updated.
     ImageSize {
-        /// Size of the image in KiB.
+        /// Image size in KiB.
         size: i64,
-        /// MiB.
+        /// Memory usage in MiB.
         memory_usage: Option<i64>,
-        /// KiB.
+        /// Resident set size in KiB.
         resident: Option<i64>,
-        /// KiB.
+        /// Proportional set size in KiB.
         proportional: Option<i64>,
     },
-    /// 008
+    /// 008: generic event with this text.
     Generic(BString),
-    /// 009; the reason may be empty.
+    /// 009: the job was aborted; the reason may be empty.
     Aborted(BString),
-    /// 046, with the reason; may be empty.
+    /// 046: a dataflow job was skipped; the reason may be empty.
     DataflowSkipped(BString),
-    /// 010, with the number of processes stopped.
+    /// 010: the job was suspended; with the number of suspended processes.
     Suspended(i64),
-    /// 011
+    /// 011: the job was unsuspended.
     Unsuspended,
-    /// 012
+    /// 012: the job was held.
     Held {
-        /// May be empty.
+        /// Hold reason; may be empty.
         reason: BString,
         /// Hold code.
         code: i32,
         /// Hold subcode.
         subcode: i32,
     },
-    /// 013; the reason may be empty.
+    /// 013: the job was released; the reason may be empty.
     Released(BString),
-    /// 021
+    /// 021: error or message from a daemon.
     RemoteError {
-        /// False for a mere message.
+        /// True for an error, false for a mere message.
         critical: bool,
-        /// Who says so, such as `starter`.
+        /// Name of the sending daemon, such as `starter`.
         daemon: BString,
-        /// The slot, in a starter's own log its address.
+        /// Name of the slot; in a starter's own log, the address of the starter.
         host: BString,
-        /// What it says; may have several lines.
+        /// Text of the message; may have several lines.
         message: BString,
         /// Hold code, 0 for none.
         code: i32,
         /// Hold subcode.
         subcode: i32,
     },
-    /// 022
+    /// 022: the shadow was disconnected from the job.
     Disconnected {
-        /// Why.
+        /// Reason for the disconnection.
         reason: BString,
         /// Name of the slot.
         startd: BString,
-        /// Address of its startd.
+        /// Address of the slot's startd.
         address: BString,
     },
-    /// 023
+    /// 023: the shadow was reconnected to the job.
     Reconnected {
         /// Name of the slot.
         startd: BString,
-        /// Address of its startd.
+        /// Address of the slot's startd.
         startd_address: BString,
         /// Address of the starter.
         starter_address: BString,
     },
-    /// 024
+    /// 024: the reconnection failed.
     ReconnectFailed {
-        /// Why.
+        /// Reason for the failure.
         reason: BString,
         /// Name of the slot.
         startd: BString,
     },
-    /// 028, with all attributes of the event that it follows and those that were asked for.
+    /// 028: job ad information, with all attributes of the preceding event and the requested attributes of
+    /// the job.
     JobAdInformation(Box<ClassAd>),
-    /// 033
+    /// 033: an attribute of the job was changed.
     AttributeUpdate {
-        /// Its name.
+        /// Name of the attribute.
         name: BString,
-        /// The former expression, if there was one.
+        /// Previous expression, or `None` if the attribute was not set.
         old: Option<BString>,
-        /// The new one.
+        /// New expression.
         value: BString,
     },
-    /// 035
+    /// 035: a cluster was submitted.
     ClusterSubmit {
         /// Address of the access point.
         host: BString,
     },
-    /// 036
+    /// 036: a cluster was removed.
     ClusterRemove {
-        /// How many jobs it has had.
+        /// Number of materialized jobs.
         jobs: i32,
-        /// Of how many items.
+        /// Number of items.
         items: i32,
-        /// 1 when all were made, 0 when not, -1 and less for an error, 2 and more while it pauses.
+        /// Materialization state: 1 for complete, 0 for incomplete, negative for an error, 2 or more while
+        /// paused.
         completion: i32,
-        /// Anything else; empty for none.
+        /// Other notes; empty for none.
         notes: BString,
     },
-    /// 041 to 045
+    /// 041 to 045: events about data reuse.
     Reuse(DataReuseEvent),
-    /// 040
+    /// 040: a step of a file transfer.
     Transfer {
-        /// Which step.
+        /// Step of the transfer.
         step: FileTransferStep,
-        /// Address of the other side, at the start of the input; empty for none.
+        /// Address of the other side, when the input transfer starts; empty for none.
         host: BString,
     },
-    /// Any other event: the rest of its first line and the lines behind it, as they stand.
+    /// Any other event: the rest of its first line and the following lines, unchanged.
     Other {
-        /// The number.
+        /// Event number.
         number: u16,
         /// Lines without their ends.
         lines: Vec<BString>,
@@ -242,7 +245,7 @@ pub enum EventBody {
 }
 
 impl EventBody {
-    /// The number of the event.
+    /// Returns the number of the event.
     pub fn event_number(&self) -> u16 {
         let kind = match self {
             EventBody::Submit { .. } => EventKind::Submit,

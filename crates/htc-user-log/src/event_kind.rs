@@ -1,9 +1,9 @@
 //! Numbers and names of events.
 
-/// Defines the kinds with number, `ULOG_` name and `MyType`.
+/// Defines the event kinds with their number, `ULOG_` name and `MyType`.
 macro_rules! kinds {
     ($($variant:ident = $number:literal, $name:literal, $my_type:literal, $line:literal;)*) => {
-        /// What kind of event.
+        /// Kind of an event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum EventKind {
             $(#[doc = $line] $variant = $number,)*
@@ -13,12 +13,12 @@ macro_rules! kinds {
             /// All kinds in the order of their numbers.
             pub const ALL: &[EventKind] = &[$(EventKind::$variant),*];
 
-            /// The name in the reference's code, such as `ULOG_SUBMIT`.
+            /// Returns the name in the reference's code, such as `ULOG_SUBMIT`.
             pub fn name(self) -> &'static str {
                 match self { $(EventKind::$variant => $name,)* }
             }
 
-            /// The `MyType` of its ad.
+            /// Returns the `MyType` of the event's ad.
             pub fn my_type(self) -> &'static str {
                 match self { $(EventKind::$variant => $my_type,)* }
             }
@@ -73,12 +73,12 @@ kinds! {
 }
 
 impl EventKind {
-    /// The number in logs.
+    /// Returns the number used in logs.
     pub fn number(self) -> u16 {
         self as u16
     }
 
-    /// The kind of a number, if it is known here.
+    /// Returns the kind with this number, or `None` if the number is unknown.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.number() == number)
     }

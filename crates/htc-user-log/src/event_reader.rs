@@ -1,4 +1,4 @@
-//! Reading text logs, while they are being written too (`ReadUserLog`, `readEvent` of each event).
+//! Reader of text logs, also while they are being written (`ReadUserLog`, `readEvent` of each event).
 
 use std::io::{self, BufRead};
 
@@ -9,47 +9,49 @@ use super::body_parser::split_integer;
 use super::event_body::EventBody;
 use super::event_time::EventTime;
 
-/// Why an event could not be read. The reader goes on behind the next `...`, or at the next line that begins an event.
+/// Error while reading an event. The reader continues after the next `...`, or at the next line that begins
+/// an event.
 #[derive(Debug, thiserror::Error)]
 pub enum EventReadError {
     /// The log cannot be read.
     #[error("cannot read the log")]
     Io(#[from] io::Error),
-    /// The first line of an event is none.
+    /// The first line of an event is not valid.
     #[error("line {line}: an event begins with NUMBER (CLUSTER.PROC.SUBPROC) TIME, this one with {text:?}")]
     Header {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// Its beginning.
+        /// Beginning of the line.
         text: BString,
     },
-    /// The next event begins before the `...` of this one: the line was lost.
+    /// The next event begins before the `...` of this one; that line was lost.
     #[error("line {line}: an event begins before the one above it is ended by '...'")]
     Unclosed {
-        /// Number of the next event's first line.
+        /// Line number of the first line of the next event.
         line: usize,
     },
-    /// The log ends within an event: it is still being written or was cut.
+    /// The log ends within an event: the event is still being written, or the log was cut.
     #[error("line {line}: the log ends within an event")]
     Unfinished {
-        /// Number of the event's first line.
+        /// Line number of the event's first line.
         line: usize,
     },
 }
 
-/// The longest event kept in memory, in bytes; what is longer is read to its end and reported as bad.
+/// Maximum size of an event in memory, in bytes. A longer event is read to its end and reported as an error.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
-/// Reads one event after the other.
+/// Reader of events in their order.
 pub struct EventReader<R> {
     input: R,
     line: usize,
-    /// A first line that was read where a `...` should have been, and whether that is still to be said.
+    /// First line of an event that was read where `...` was expected; true if the error is still to be
+    /// reported.
     early_first_line: Option<(BString, bool)>,
 }
 
 impl<R: BufRead> EventReader<R> {
-    /// A reader at the start of a log.
+    /// Creates a reader at the start of a log.
     pub fn new(input: R) -> Self {
         EventReader { input, line: 0, early_first_line: None }
     }
@@ -92,7 +94,8 @@ impl<R: BufRead> EventReader<R> {
                 first = self.line + 1;
                 continue;
             }
-            // What belongs to an event is indented, or is no such line: 25.14 reads it into the event before, which hides it.
+            // Lines of an event are indented, or do not look like the start of an event. 25.14 would read
+            // this line as part of the previous event and lose the new one.
             if !lines.is_empty() && is_event_start(&text) {
                 let is_event = lines.first().is_some_and(|text| is_event_start(text));
                 self.early_first_line = Some((text.into(), is_event));
@@ -123,7 +126,8 @@ impl<R: BufRead> Iterator for EventReader<R> {
 }
 
 impl JobEvent {
-    /// Reads an event from its lines. What its kind does not expect makes it [`EventBody::Other`], which keeps them.
+    /// Parses an event from its lines. Lines that do not match the event's kind are kept as
+    /// [`EventBody::Other`].
     fn from_lines(lines: &mut [BString]) -> Option<JobEvent> {
         let EventHeader { number, cluster, proc, subproc, time, rest } = EventHeader::parse(lines.first()?)?;
         lines[0] = rest;
@@ -133,14 +137,14 @@ impl JobEvent {
     }
 }
 
-/// The first line of an event.
+/// First line of an event.
 struct EventHeader {
     number: u16,
     cluster: i32,
     proc: i32,
     subproc: i32,
     time: EventTime,
-    /// What follows the time.
+    /// Text after the time.
     rest: BString,
 }
 
@@ -165,7 +169,7 @@ impl EventHeader {
     }
 }
 
-/// As events are written: three digits at the start of the line.
+/// Returns true if a line begins an event as written: with three digits at the start of the line.
 fn is_event_start(line: &[u8]) -> bool {
     let is_number = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
     line.get(..3).is_some_and(is_number) && line.get(3) == Some(&b' ') && EventHeader::parse(line).is_some()

@@ -1,4 +1,4 @@
-//! Events as text, to the byte as 25.14 writes them (`ULogEvent::formatEvent`).
+//! Events as text, byte for byte as 25.14 writes them (`ULogEvent::formatEvent`).
 
 use bstr::ByteSlice;
 
@@ -8,7 +8,7 @@ use htc_classad::Value;
 use htc_classad::format::long;
 
 impl JobEvent {
-    /// The event with the line `...` behind it.
+    /// Formats the event, followed by the line `...`.
     pub fn to_text(&self, options: FormatOptions) -> Vec<u8> {
         let mut out = Vec::with_capacity(256);
         let JobEvent { number, cluster, proc, subproc, .. } = *self;
@@ -21,7 +21,7 @@ impl JobEvent {
 }
 
 impl EventBody {
-    /// Appends what stands behind the time, up to and with the end of the last line.
+    /// Appends the text after the time, including the end of the last line.
     fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             EventBody::Submit { host, log_notes, user_notes, structure } => {
@@ -136,7 +136,7 @@ impl EventBody {
 }
 
 impl CpuTime {
-    /// `Usr D HH:MM:SS, Sys D HH:MM:SS` (`rusageToStr`).
+    /// Formats the times as `Usr D HH:MM:SS, Sys D HH:MM:SS` (`rusageToStr`).
     pub fn to_text(self) -> String {
         let part = |seconds: i64| {
             let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -168,7 +168,7 @@ fn append_measurement(out: &mut Vec<u8>, value: Option<i64>, label: &str) {
     }
 }
 
-/// How far the jobs of a cluster had been made when it was removed.
+/// Returns the text for the materialization state of a removed cluster.
 fn materialization_text(completion: i32) -> String {
     match completion {
         ..0 => format!("\tError {completion}\n"),

@@ -1,33 +1,34 @@
-//! Times of events as they stand in logs: a calendar date and time of day, local or of Greenwich.
+//! Event times as logs contain them: a calendar date and time of day, local or UTC.
 
 use super::FormatOptions;
 use htc_base::text::calendar;
 use htc_base::world::Zone;
 
-/// A time as written. What it means in seconds since the epoch depends on the zone of the writer unless it is `utc`.
+/// Time as written. Unless it is `utc`, its meaning in seconds since the epoch depends on the writer's time
+/// zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventTime {
-    /// The year; old logs have none.
+    /// Year, or `None` in old logs.
     pub year: Option<i32>,
-    /// 1 to 12.
+    /// Month, 1 to 12.
     pub month: u8,
-    /// 1 to 31.
+    /// Day, 1 to 31.
     pub day: u8,
-    /// 0 to 23.
+    /// Hour, 0 to 23.
     pub hour: u8,
-    /// 0 to 59.
+    /// Minute, 0 to 59.
     pub minute: u8,
-    /// 0 to 60.
+    /// Second, 0 to 60.
     pub second: u8,
-    /// Thousandths of a second, where they are known.
+    /// Milliseconds, or `None` if they are unknown.
     pub milli: Option<u16>,
-    /// Whether it is the time of Greenwich.
+    /// True if the time is UTC.
     pub utc: bool,
 }
 
 impl EventTime {
-    /// The time of `micros` since the epoch as the options would write it. Milliseconds are kept in any case, since
-    /// the ad forms always show them.
+    /// Converts `micros` microseconds since the epoch, in the zone that the options select. Milliseconds are
+    /// always kept, because the ad forms always show them.
     pub fn from_micros(micros: i64, options: FormatOptions, zone: &Zone) -> Self {
         let seconds = micros.div_euclid(1_000_000);
         let offset = if options.utc { 0 } else { i64::from(zone.offset) };
@@ -45,7 +46,7 @@ impl EventTime {
         }
     }
 
-    /// As it stands in a text log (`ULogEvent::formatHeader`).
+    /// Formats the time as in a text log (`ULogEvent::formatHeader`).
     pub fn to_text(&self, options: FormatOptions) -> String {
         let EventTime { month, day, hour, minute, second, .. } = *self;
         let mut out = match self.year {
@@ -63,7 +64,7 @@ impl EventTime {
         out
     }
 
-    /// Returns the time as the ad forms have it: with `T`, and with milliseconds where they are known
+    /// Returns the time as in the ad forms: with `T`, and with milliseconds if they are known
     /// (`ULogEvent::toClassAd`).
     pub fn to_iso(&self) -> String {
         let EventTime { month, day, hour, minute, second, .. } = *self;
@@ -73,8 +74,8 @@ impl EventTime {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{milli}{zone}")
     }
 
-    /// Returns a time of Greenwich as the local time that the reference shows when it has read it; any other time as
-    /// it is. `zone` is the zone at a number of seconds since the epoch.
+    /// Converts a UTC time to the local time that the reference shows after reading it; any other time is
+    /// unchanged. `zone` returns the time zone at a number of seconds since the epoch.
     pub fn to_local(self, zone: impl Fn(i64) -> Zone) -> Self {
         let Some(year) = self.year.filter(|_| self.utc) else { return self };
         let civil = calendar::CivilTime {
@@ -90,7 +91,7 @@ impl EventTime {
         EventTime { milli: self.milli, ..Self::from_micros(micros, FormatOptions::default(), &zone(seconds)) }
     }
 
-    /// Reads any of the written forms at the start of a text; returns how many bytes it took.
+    /// Parses any of the written forms at the start of a text. Returns the time and its length in bytes.
     pub fn parse(text: &[u8]) -> Option<(Self, usize)> {
         let mut reader = TimeReader { text, at: 0 };
         let first = reader.read_number()?;
@@ -131,7 +132,7 @@ impl TimeReader<'_> {
         std::str::from_utf8(text).ok()?.parse().ok()
     }
 
-    /// Digits behind a point, as many as there are.
+    /// Reads the digits after a decimal point, of which there may be any number.
     fn read_milliseconds(&mut self) -> Option<u16> {
         let rest = self.text.get(self.at..)?;
         let count = rest.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -1,19 +1,19 @@
-//! How times are written: `DEFAULT_USERLOG_FORMAT_OPTIONS` and `EVENT_LOG_FORMAT_OPTIONS`.
+//! Options for the time format in logs: `DEFAULT_USERLOG_FORMAT_OPTIONS` and `EVENT_LOG_FORMAT_OPTIONS`.
 
 use htc_base::text::{caseless, list};
 
-/// Options of the text form.
+/// Options of the format of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormatOptions {
-    /// `2026-11-21` rather than `11/21`.
+    /// True for dates such as `2026-11-21`, false for `11/21`.
     pub iso_date: bool,
-    /// Time of Greenwich, with a `Z` behind, rather than local time.
+    /// True for UTC with a final `Z`, false for local time.
     pub utc: bool,
-    /// Milliseconds.
+    /// True to write milliseconds.
     pub sub_second: bool,
-    /// XML; counts in `EVENT_LOG_FORMAT_OPTIONS` alone (quirk `userlog-format-words-ignored`).
+    /// True for XML; effective only in `EVENT_LOG_FORMAT_OPTIONS` (quirk `userlog-format-words-ignored`).
     pub xml: bool,
-    /// JSON; counts in `EVENT_LOG_FORMAT_OPTIONS` alone.
+    /// True for JSON; effective only in `EVENT_LOG_FORMAT_OPTIONS`.
     pub json: bool,
 }
 
@@ -24,12 +24,13 @@ impl Default for FormatOptions {
 }
 
 impl FormatOptions {
-    /// What holds for the log of all jobs before its words are read: neither ISO dates nor anything else.
+    /// Returns the defaults for the log of all jobs, which differ by not having ISO dates.
     pub fn for_event_log() -> Self {
         FormatOptions { iso_date: false, ..FormatOptions::default() }
     }
 
-    /// Reads the words of a knob over the default. Blanks and commas separate; what is unknown is ignored.
+    /// Parses the words of a parameter and applies them to the default. Words are separated by whitespace and
+    /// commas; unknown words are ignored.
     ///
     /// ```
     /// use htc_user_log::FormatOptions;
@@ -40,7 +41,7 @@ impl FormatOptions {
         Self::apply_words(FormatOptions::default(), text)
     }
 
-    /// The same over others.
+    /// Applies the words of a parameter to existing options.
     pub fn apply_words(mut options: Self, text: &[u8]) -> Self {
         for word in list::split(text) {
             let (word, on) = match word.strip_prefix(b"!") {

@@ -1,4 +1,4 @@
-//! Event 028: attributes of the job beside another event (`WriteUserLog::writeJobAdInfoEvent`).
+//! Event 028: attributes of the job that accompany another event (`WriteUserLog::writeJobAdInfoEvent`).
 
 use super::{EventBody, EventKind, JobEvent};
 use htc_base::text::list;
@@ -6,13 +6,14 @@ use htc_base::world::World;
 use htc_classad::{AttrName, ClassAd, Context, Value};
 
 impl JobEvent {
-    /// The event that carries the attributes which JobAdInformationAttrs of the job's ad asks for beside this one.
+    /// Returns the event that accompanies this one with the attributes named by JobAdInformationAttrs in the
+    /// job's ad, or `None` if it is not set.
     pub fn job_ad_information_event(&self, ad: &ClassAd, world: &dyn World) -> Option<JobEvent> {
         let names = Context::new(world).my(ad).string("JobAdInformationAttrs")?;
         self.job_ad_information_event_of(&names, ad, world)
     }
 
-    /// The same for these attributes; `None` without any.
+    /// Returns the event that accompanies this one with the given attributes, or `None` if there are none.
     pub fn job_ad_information_event_of(
         &self,
         names: &[u8],

@@ -1,7 +1,9 @@
-//! Job events as text, XML and JSON: the logs that submitters and starters keep (UserLog, StarterUserLog, EVENT_LOG).
+//! Job events as text, XML and JSON: the logs that submitters and starters keep (UserLog, StarterUserLog,
+//! EVENT_LOG).
 //!
-//! Text forms are written to the byte as 25.14 writes them, and read as leniently as it reads them. An event of an
-//! unknown number keeps its lines. Who writes which event when stands in `starter` and `router`.
+//! Text forms are written byte for byte as 25.14 writes them, and read as leniently as 25.14 reads them. An
+//! event with an unknown number keeps its lines. The starter and router crates decide which events are
+//! written when.
 //!
 //! Reference: `condor_event.cpp`, `write_user_log.cpp`.
 
@@ -34,22 +36,22 @@ pub use resource_table::{ResourceRow, ResourceTable};
 /// One event of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobEvent {
-    /// What happened, as a number; [`EventKind`] knows its names.
+    /// Event number; [`EventKind`] has its names.
     pub number: u16,
-    /// `ClusterId`; `-1` where no job is meant.
+    /// `ClusterId`, or `-1` if the event belongs to no job.
     pub cluster: i32,
     /// `ProcId`; `-1` for a whole cluster.
     pub proc: i32,
     /// Always 0 for jobs of one process.
     pub subproc: i32,
-    /// When it happened.
+    /// Time of the event.
     pub time: EventTime,
-    /// The details.
+    /// Details of the event.
     pub body: EventBody,
 }
 
 impl JobEvent {
-    /// An event of a job with the number that belongs to its body.
+    /// Creates an event of a job; the number follows from the body.
     pub fn new(cluster: i32, proc: i32, time: EventTime, body: EventBody) -> Self {
         JobEvent { number: body.event_number(), cluster, proc, subproc: 0, time, body }
     }

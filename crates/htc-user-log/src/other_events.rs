@@ -1,5 +1,6 @@
-//! Events that only others write: schedds with notes, shadows that give up, grid managers, DAGMan, factories of jobs. Their lines stay as
-//! they are; here stands what 25.14 reads in them (`readEvent` and `toClassAd` of each, `condor_event.cpp`).
+//! Attributes of events that only other programs write: schedds with notes, failing shadows, grid managers,
+//! DAGMan, job factories. Their lines are kept unchanged; this module extracts what 25.14 reads from them
+//! (`readEvent` and `toClassAd` of each event, `condor_event.cpp`).
 
 use bstr::{BString, ByteSlice};
 
@@ -7,8 +8,8 @@ use super::body_parser::{EventLines, parse_hold_codes, split_integer};
 use super::event_body::{EventBody, FileTransferStep};
 use htc_classad::{ClassAd, Dialect, Value};
 
-/// The attributes of an event of this number; nothing where the lines are not as its kind expects. Lines that say more than their
-/// attributes are `Info` as well.
+/// Parses the attributes of an event with this number, or returns `None` if the lines do not have the
+/// expected form. Lines with more content than their attributes are also returned as `Info`.
 pub(super) fn parse_attributes(number: u16, lines: &[BString]) -> Option<ClassAd> {
     let (first, rest) = lines.split_first()?;
     let first = first.as_slice();
@@ -69,7 +70,7 @@ fn parse_executable_error(first: &[u8], ad: &mut ClassAd) -> Option<()> {
     Some(())
 }
 
-/// The line behind the banner is the reason, what follows is nobody's.
+/// Parses the line after the banner as the reason; further lines are ignored.
 fn parse_reason_event(banner: &[u8], lines: &[BString], ad: &mut ClassAd) -> Option<()> {
     let (first, rest) = lines.split_first()?;
     first.strip_prefix(banner)?;
@@ -84,8 +85,9 @@ fn parse_grid_event(banner: &[u8], first: &[u8], rest: &[BString], ad: &mut Clas
     Some(())
 }
 
-/// An event as 25.14 would write it of which the lines say the same: those of releases before, and of the nodes of parallel jobs, whose
-/// number is given beside it.
+/// Rewrites the lines of an event to the wording of 25.14, for events of earlier releases and of the nodes of
+/// parallel jobs. Returns the number, the lines and the node number, if there is one; `None` if the event is
+/// neither.
 pub(super) fn to_current_wording(number: u16, lines: &[BString]) -> Option<(u16, Vec<BString>, Option<i64>)> {
     let told = lines.len() - lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
     let mut lines = lines.get(..told).filter(|lines| !lines.is_empty())?.to_vec();
@@ -124,25 +126,25 @@ pub(super) fn to_current_wording(number: u16, lines: &[BString]) -> Option<(u16,
     Some((number, lines, node))
 }
 
-/// Gives a line the white space at its start that its kind has: the reference reads any.
+/// Replaces the leading whitespace of a line with that of its event kind, because the reference accepts any.
 fn normalize_indent(number: u16, line: &mut BString) {
     let words = line.trim_start();
     let space: &[u8] = match number {
         22..=24 => b"    ",
         _ if words.starts_with(b"Usr ") => b"\t\t",
-        // Rows of the table of resources, which have columns.
+        // Rows of the table of resources keep their columns.
         _ if line.starts_with(b"\t ") => return,
         _ => b"\t",
     };
     *line = [space, words].concat().into();
 }
 
-/// Reads the lines up to those that the kind of the event does not expect: the reference ignores what follows.
+/// Parses the event from as many leading lines as match its kind: the reference ignores the rest.
 pub(super) fn parse_ignoring_extra_lines(number: u16, lines: &[BString]) -> Option<EventBody> {
     (1..=lines.len()).rev().find_map(|count| EventBody::parse(number, &lines[..count]))
 }
 
-/// An eviction whose second line was `Job was not checkpointed.`
+/// Updates an eviction whose second line was `Job was not checkpointed.`
 fn update_old_eviction(lines: &mut [BString]) -> Option<()> {
     let said = lines.get_mut(1)?;
     let (flag, words) = split_integer(said.strip_prefix(b"\t(")?)?;
@@ -153,14 +155,15 @@ fn update_old_eviction(lines: &mut [BString]) -> Option<()> {
     let is_reason = |line: &&mut BString| {
         !line.starts_with(b"\tPartitionable Resources") && !line.starts_with(b"\tReason: ")
     };
-    // It stands behind flags, usage and bytes.
+    // The reason follows the flags, usage and byte counts.
     if let Some(reason) = lines.get_mut(6).filter(is_reason) {
         *reason = [b"\tReason: ", reason.trim()].concat().into();
     }
     Some(())
 }
 
-/// The end of a job without words of its own behind an empty line, and with its bytes.
+/// Removes the final line `Job terminated ...` and the empty line before it, and adds byte counts if they are
+/// missing.
 fn complete_terminated_lines(lines: &mut Vec<BString>) {
     if lines.last().is_some_and(|line| line.starts_with(b"\tJob terminated ")) {
         lines.pop();
@@ -180,7 +183,7 @@ fn set_text(ad: &mut ClassAd, name: &str, value: &[u8]) {
     }
 }
 
-/// A job that was submitted with notes of more than one kind.
+/// Parses a submitted job with notes of more than one kind.
 fn parse_submit(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     set_text(ad, "SubmitHost", first.strip_prefix(b"Job submitted from host: ")?);
     let mut told = ClassAd::new();
@@ -189,7 +192,7 @@ fn parse_submit(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> 
     Some(())
 }
 
-/// Notes: a structure or the name of a node in `ad`, texts in `told`.
+/// Parses notes: structured notes and node names are set in `ad`, texts in `told`.
 fn parse_notes(lines: &[BString], told: &mut ClassAd, ad: &mut ClassAd) {
     const STRUCTURE: &str = "StructuredNotes";
     for (at, line) in lines.iter().enumerate() {
@@ -214,7 +217,7 @@ fn parse_notes(lines: &[BString], told: &mut ClassAd, ad: &mut ClassAd) {
     }
 }
 
-/// A hold without a reason, or by somebody who gives no codes.
+/// Parses a hold without a reason or without codes.
 fn parse_held(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     first.strip_prefix(b"Job was held.")?;
     let reason = rest.first().map_or(b"".as_slice(), |line| line.trim());
@@ -280,7 +283,7 @@ fn parse_post_script(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option
     Some(())
 }
 
-/// The lines behind the first, which may be left out where it says nothing of its own.
+/// Returns the lines after the first, or nothing if the first line lacks the word that introduces them.
 fn lines_after_banner<'a>(first: &[u8], rest: &'a [BString], word: &str) -> &'a [BString] {
     if first.contains_str(word) { rest } else { &[] }
 }
@@ -303,7 +306,7 @@ fn parse_factory_paused(first: &[u8], rest: &[BString], ad: &mut ClassAd) {
     ad.set("HoldCode", hold);
 }
 
-/// A transfer that has waited for its turn.
+/// Parses a transfer that waited in a queue.
 fn parse_transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()> {
     let step = FileTransferStep::ALL.into_iter().find(|step| step.text().as_bytes() == first)?;
     ad.set("Type", step as i64);
@@ -321,7 +324,7 @@ fn parse_transfer(first: &[u8], rest: &[BString], ad: &mut ClassAd) -> Option<()
     Some(())
 }
 
-/// Of a kind that 25.14 does not know either: what its lines assign.
+/// Parses an event of a kind unknown to 25.14: the assignments in its lines.
 fn parse_future_event(first: &[u8], rest: &[BString], lines: &[BString], ad: &mut ClassAd) {
     ad.set("EventHead", BString::from(first));
     let mut told = true;

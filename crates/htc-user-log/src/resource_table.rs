@@ -1,4 +1,4 @@
-//! The table of resources at the end of 004 and 005 (`formatUsageAd`).
+//! Table of resources at the end of events 004 and 005 (`formatUsageAd`).
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,35 @@ use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, Value};
 
-/// One resource. Values stand as they are shown; an empty one is blank.
+/// Row of one resource. The values are the displayed texts; an empty one is blank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceRow {
     /// Name with its unit, such as `Memory (MB)`.
     pub label: BString,
-    /// Used.
+    /// Amount used.
     pub usage: BString,
-    /// Asked for.
+    /// Amount requested.
     pub request: BString,
-    /// Got.
+    /// Amount allocated.
     pub allocated: BString,
-    /// Names of what was got, such as GPUs.
+    /// Names of the assigned devices, such as GPUs.
     pub assigned: BString,
 }
 
-/// All resources, in byte order of their names without case.
+/// Table of all resources, in byte order of their names, ignoring case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceTable {
-    /// One for each resource.
+    /// Rows of the table, one for each resource.
     pub rows: Vec<ResourceRow>,
-    /// Whether the column of what was got has its title.
+    /// True if the column of allocated amounts has a title.
     pub has_allocated: bool,
-    /// Whether there is a column of names.
+    /// True if there is a column of assigned devices.
     pub has_assigned: bool,
-    /// What it shows as attributes, which the ad of an event has: names with the texts of their values.
+    /// Contents of the table as attributes of the event's ad: names and the texts of their values.
     pub attributes: Vec<(BString, BString)>,
 }
 
-/// What the table begins with.
+/// Beginning of the table's title line.
 const TITLE: &[u8] = b"\tPartitionable Resources :";
 
 impl ResourceTable {
@@ -75,8 +75,8 @@ impl ResourceTable {
         }
     }
 
-    /// Builds the table from the attributes `Request<R>`, `Assigned<R>`, `<R>Usage`, `<R>AverageUsage` and `<R>` of an
-    /// ad of nothing else; `None` when it has none.
+    /// Builds the table from the attributes `Request<R>`, `Assigned<R>`, `<R>Usage`, `<R>AverageUsage` and
+    /// `<R>` of an ad that contains only such attributes; returns `None` if there are none.
     fn from_usage_ad(ad: &ClassAd) -> Option<Self> {
         let mut rows: BTreeMap<Vec<u8>, (BString, [TableCell; 4])> = BTreeMap::new();
         for (name, expr) in ad.in_ad_order() {
@@ -107,8 +107,8 @@ impl ResourceTable {
         (!rows.is_empty()).then_some(ResourceTable { rows, has_allocated, has_assigned, attributes: values })
     }
 
-    /// The table of a job that has ended: for each of its `ProvisionedResources`, else of processors, disk and memory, what was
-    /// provisioned, asked for and used, as their values are in the job's ad (`setEventUsageAd`).
+    /// Builds the table of a job that has ended, with the provisioned, requested and used amounts from its ad
+    /// (`setEventUsageAd`). The resources are those of `ProvisionedResources` [default: Cpus, Disk, Memory].
     pub fn from_job_ad(ad: &ClassAd, world: &dyn World) -> Option<Self> {
         let context = Context::new(world).my(ad);
         let listed = context.string("ProvisionedResources").unwrap_or_else(|| "Cpus, Disk, Memory".into());
@@ -150,7 +150,7 @@ impl ResourceTable {
         Self::from_usage_ad(&usage)
     }
 
-    /// Reads a table from the lines that begin with its title; `None` if they do not.
+    /// Parses a table from its lines, beginning with the title; returns `None` if they are not a table.
     pub fn parse(lines: &[BString]) -> Option<Self> {
         let (title, rows) = lines.split_first()?;
         let head = title.strip_prefix(TITLE)?;
@@ -184,7 +184,7 @@ impl ResourceTable {
 }
 
 impl ResourceRow {
-    /// What a row says as attributes (`UsageLineParser`).
+    /// Returns the values of a row as attributes (`UsageLineParser`).
     fn to_attributes(&self) -> impl Iterator<Item = (BString, BString)> {
         let tag = self.label.split(|byte| *byte == b' ').next().unwrap_or_default();
         let name =
@@ -199,7 +199,7 @@ impl ResourceRow {
     }
 }
 
-/// A value as shown.
+/// Value as displayed.
 #[derive(Default)]
 struct TableCell {
     text: BString,
@@ -209,7 +209,7 @@ struct TableCell {
 impl TableCell {
     fn new(expr: &Expr) -> Self {
         match expr.as_literal() {
-            // Negative fractions do not count as such in the reference.
+            // The reference does not treat negative fractions as fractions.
             Some(Value::Real(value)) if value.fract() > 0.0 => {
                 TableCell { text: format!("{value:.2}").into(), has_fraction: true }
             }
@@ -220,7 +220,7 @@ impl TableCell {
         }
     }
 
-    /// Whole numbers get blanks behind in a column of fractions, so that the points stand below one another.
+    /// Pads a whole number with spaces in a column that contains fractions, to align the decimal points.
     fn to_padded(mut self, column_has_fraction: bool) -> BString {
         if column_has_fraction && !self.text.is_empty() && self.text.iter().all(u8::is_ascii_digit) {
             self.text.extend_from_slice(b"   ");
@@ -229,7 +229,7 @@ impl TableCell {
     }
 }
 
-/// The column and the resource an attribute belongs to.
+/// Returns the column and the resource of an attribute.
 fn column_and_resource(name: &[u8]) -> (usize, &[u8]) {
     if let Some(resource) = name.strip_prefix(b"Request") {
         (1, resource)
@@ -253,7 +253,7 @@ fn resource_unit(resource: &[u8]) -> &'static [u8] {
     }
 }
 
-/// The length of a label without its unit, which is what the column's width is made from.
+/// Returns the length of a label without its unit, which determines the width of the column.
 fn label_length_without_unit(label: &[u8]) -> usize {
     label.find(b" (").unwrap_or(label.len())
 }

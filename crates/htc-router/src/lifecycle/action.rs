@@ -1,4 +1,4 @@
-//! What a router asks to be done.
+//! Actions that the router requests.
 
 use bstr::BString;
 
@@ -9,24 +9,24 @@ use htc_classad::{ClassAd, Expr};
 use htc_hook::HookType;
 use htc_user_log::EventBody;
 
-/// A hook that is to be called.
+/// Hook call to be made.
 #[derive(Debug)]
 pub struct RouterHookCall {
-    /// The source.
+    /// Id of the source job.
     pub source: JobId,
-    /// Which.
+    /// Hook type.
     pub hook: HookType,
-    /// What TRANSLATE_JOB is told of the route.
+    /// Description of the route for TRANSLATE_JOB.
     pub route: BString,
     /// The source ad.
     pub source_ad: Box<ClassAd>,
     /// The routed ad.
     pub copy_ad: Box<ClassAd>,
-    /// Whether the source is edited in place.
+    /// True if the source job is edited in place.
     pub is_in_place: bool,
 }
 
-/// What is to be done. The id is the source's unless said otherwise.
+/// Action that the router requests. The id is that of the source job unless stated otherwise.
 #[derive(Debug)]
 pub enum RouterAction {
     /// Set Managed and ManagedManager if the job is idle and not managed.
@@ -35,25 +35,26 @@ pub enum RouterAction {
     CallHook(RouterHookCall),
     /// Submit a copy.
     SubmitCopy(JobId, Box<ClassAd>),
-    /// Change the source in place.
+    /// Edit the source job in place.
     EditSource(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of a source; JobStatus only if the queue's is neither removed nor completed.
+    /// Set attributes of a source job; JobStatus only if the queue's value is neither removed nor completed.
     UpdateSource(JobId, Vec<(BString, Option<Expr>)>),
-    /// Set attributes of a copy in the queue of copies; JobStatus likewise. The first id is the source's.
+    /// Set attributes of a copy in the queue of copies; JobStatus under the same condition. The first id is
+    /// the source job's.
     UpdateCopy(JobId, JobId, Vec<(BString, Option<Expr>)>),
-    /// Let the copy leave its queue: the first id is the source's.
+    /// Let the copy leave its queue. The first id is the source job's.
     FinalizeCopy(JobId, JobId),
-    /// Remove a copy, whose id it is, with the reason.
+    /// Remove the copy with this id, for the given reason.
     RemoveCopy(JobId, String),
-    /// Give the source back: done or not.
+    /// Return the source job to the schedd, as done or not.
     YieldSource(JobId, bool),
     /// Write to a job's user log.
     UserLog(JobId, Box<ClassAd>, EventBody),
-    /// Say what happened.
+    /// Write a log message.
     Log(String),
-    /// Say that 25.14 does otherwise with the job from here on: it aborts, or never gets any further. The router goes on as it
-    /// does by default.
+    /// Report that 25.14 treats the job differently from here on: it aborts, or the job never advances. The
+    /// router continues with its default behaviour.
     Quirk(JobId, Quirk),
-    /// Give up: no job can be looked for. 25.14 aborts.
+    /// Stop the router because the search for jobs is impossible. 25.14 aborts.
     Stop(UmbrellaError),
 }

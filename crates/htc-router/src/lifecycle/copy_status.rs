@@ -1,5 +1,5 @@
-//! Watching a copy until it ends, and letting source and copy go (`CheckSubmittedJobStatus`, `FinalizeJob`, `CleanupJob`,
-//! `CleanupRetiredJob`).
+//! Supervision of a routed job until it ends, and release of source and routed job
+//! (`CheckSubmittedJobStatus`, `FinalizeJob`, `CleanupJob`, `CleanupRetiredJob`).
 
 use bstr::BString;
 
@@ -17,7 +17,8 @@ use htc_hook::keyword;
 use htc_user_log::EventBody;
 
 impl Router {
-    /// Looks at source and copy and takes the copy's state over. `update` is what a hook just wrote to the copy.
+    /// Reads source and routed job and mirrors the state of the routed job. `update` is what a hook just
+    /// wrote to the routed job.
     pub(super) fn check_copy(&mut self, job: &mut RoutedJob, update: &ClassAd, step: &mut RouterStep<'_>) {
         let Some(queued) = step.context.queue.job(job.source_id).map(|ad| ad.flattened_chain()) else {
             step.log_for_job(job, "failed to find src ad in job collection mirror.");
@@ -36,7 +37,7 @@ impl Router {
                 step.log_for_job(job, "giving up, because submitted job is still not in job queue mirror");
                 job.begin_cleanup(RoutedJobOutcome::Failed);
             }
-            // Otherwise it is still to appear.
+            // Otherwise the copy may still appear in the queue.
             return job.wait_for_poll();
         };
         ad.update(update);
@@ -53,12 +54,13 @@ impl Router {
             step.log_for_job(job, "found target job finished");
             job.state = RoutedJobState::Finished;
         } else {
-            // Looked at again at the next poll.
+            // The copy is checked again at the next poll.
             job.wait_for_poll();
         }
     }
 
-    /// Takes the copy's state over into the source, and tells what has become known of the copy.
+    /// Mirrors the state of the routed job into the source job and logs the change. Returns how much the
+    /// source knows of its copy.
     fn mirror_copy(
         &self,
         job: &mut RoutedJob,
@@ -98,7 +100,8 @@ impl Router {
             Some(SourceLogEvent::Evicted) => step.log_evict_event(job.source_id, &job.source_ad),
             None => {}
         }
-        // The first look tells the source which job is its copy; a former one may still stand there.
+        // The first check writes the copy's id into the source job, which may still contain the id of an
+        // earlier copy.
         let name = job.source_ad.get("RoutedToJobId").filter(|_| shown == CopyVisibility::Seen);
         let told = name.filter(|name| queued.get("RoutedToJobId").as_ref() != Some(name));
         let shown = if told.is_some() { CopyVisibility::Announced } else { shown };
@@ -132,14 +135,15 @@ impl Router {
         job.begin_cleanup(RoutedJobOutcome::Completed);
     }
 
-    /// Lets the source go: what is left of the routing is removed, and the source given back.
+    /// Releases the source job: removes the routed job unless it is done, and returns the source job to the
+    /// schedd.
     pub(super) fn release_source(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         if job.routing == RoutingMode::InPlace {
             return self.retire_job(job, step);
         }
         let RoutedJobState::Cleanup(cleanup) = &mut job.state else { return };
         let is_done = cleanup.outcome.is_source_done();
-        // A removal that fails is tried again with the next attempt to give the source back (`Event::NotRemoved`).
+        // A failed removal is repeated at the next attempt to return the source job (`Event::NotRemoved`).
         if !is_done
             && !cleanup.removal_requested
             && let Some(copy) = job.copy
@@ -168,7 +172,7 @@ impl Router {
             (Ok(()), _) => {}
             (Err(error), _) => {
                 step.log_for_job(job, "failed to yield job");
-                // Tried again at the next poll while the source is there.
+                // Another attempt is made at the next poll if the source job still exists.
                 if error == YieldError::WriteFailed && step.context.queue.job(job.source_id).is_some() {
                     return job.wait_for_poll();
                 }
@@ -177,7 +181,7 @@ impl Router {
         self.retire_job(job, step);
     }
 
-    /// The source is nobody's business here any more.
+    /// Retires a job: the router no longer manages its source job.
     pub(super) fn retire_job(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         let outcome = match &job.state {
             RoutedJobState::Cleanup(cleanup) => cleanup.outcome,
@@ -196,15 +200,16 @@ impl Router {
             }
         }
         step.log_for_job(job, "Cleaned up and removed routed job.");
-        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is a poll old: others get
-        // the room of a job first. One that fails in the poll that has chosen it was never seen as claimed there.
+        // A router looks for candidates before it forgets retired jobs, and its copy of the queue is one poll
+        // old, so other jobs get the free place of this job first. A job that fails in the poll in which it
+        // was chosen never appeared there as claimed.
         let is_unseen = job.chosen_in_poll == self.poll_count && job.turn == JobTurn::Advancing;
         let forgotten_at = if is_unseen { self.poll_count } else { self.poll_count + 1 };
         job.state = RoutedJobState::Retired { since: step.now, forgotten_at };
         job.wait_for_poll();
     }
 
-    /// Whether a job is retired and need not be remembered any more.
+    /// Returns true if a job is retired and need not be remembered any longer.
     pub(super) fn can_forget(&self, job: &RoutedJob, step: &RouterStep<'_>) -> bool {
         let RoutedJobState::Retired { since, forgotten_at } = job.state else { return false };
         if self.poll_count < forgotten_at {
@@ -224,7 +229,8 @@ impl Router {
     }
 }
 
-/// Why a source is to be routed no longer, as the log says it; its removal is told to its user.
+/// Returns the log text of the reason to stop routing a source job, or `None`. A removal is also written to
+/// the job's user log.
 fn stop_reason(id: JobId, queued: &ClassAd, step: &mut RouterStep<'_>) -> Option<&'static str> {
     match step.evaluate_int(queued, "JobStatus") {
         None => Some("cannot evaluate JobStatus in src job"),
@@ -238,7 +244,7 @@ fn stop_reason(id: JobId, queued: &ClassAd, step: &mut RouterStep<'_>) -> Option
     }
 }
 
-/// The attributes of a hook's answer, as changes.
+/// Converts the attributes of hook output to changes.
 pub(super) fn to_changes(answer: &ClassAd) -> Vec<(BString, Option<Expr>)> {
     answer.sorted().into_iter().map(|(name, expr)| (BString::from(name), Some(expr))).collect()
 }

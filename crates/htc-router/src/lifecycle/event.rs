@@ -1,72 +1,75 @@
-//! What happens to a router.
+//! Events that the router handles.
 
 use crate::HookVerdict;
 use htc_base::job::JobId;
 use htc_hook::HookType;
 
-/// What happened.
+/// Event that the router handles.
 #[derive(Debug)]
 pub enum RouterEvent {
-    /// The polling period is over.
+    /// The polling period has elapsed.
     Poll,
-    /// There will be no next poll: jobs whose next phase waits for one are dealt with now; no job is claimed.
+    /// There will be no further poll: jobs whose next phase waits for one are processed now, and no job is
+    /// claimed.
     FinalPoll,
-    /// Periodic expressions of managed sources are due.
+    /// The periodic expressions of managed source jobs are due.
     PeriodicExpressionsDue,
-    /// An answer to [`super::RouterAction::Claim`]: whether the job is ours now.
+    /// Result of [`super::RouterAction::Claim`]: the job is claimed, or the reason why not.
     ClaimResult(JobId, Result<(), String>),
     /// A hook ended or could not be called.
     HookEnded(JobId, HookType, RouterHookResult),
-    /// An answer to [`super::RouterAction::SubmitCopy`].
+    /// Result of [`super::RouterAction::SubmitCopy`].
     SubmitResult(JobId, Result<JobId, String>),
-    /// Another answer to it: nobody knows whether there is a copy, and why. The source stays claimed and is forgotten; its
-    /// queue lists it no longer until somebody has looked.
+    /// Result of a submission: it is unknown whether the copy exists, for the given reason. The source job
+    /// stays claimed and is forgotten; its queue no longer lists it until a person has checked it.
     SubmitUncertain(JobId, String),
-    /// A third: what has to be done before could not be done, such as copying a proxy, and why.
+    /// Result of a submission: its preparation failed, such as the copying of a proxy, for the given reason.
     SubmitNotPrepared(JobId, String),
-    /// A fourth: the files of the copy could not be spooled; the number that it had, and why.
+    /// Result of a submission: the files of the copy could not be spooled; with the id it had, and the
+    /// reason.
     SpoolFailed(JobId, JobId, String),
-    /// An answer to [`super::RouterAction::EditSource`].
+    /// Result of [`super::RouterAction::EditSource`].
     EditResult(JobId, Result<(), String>),
-    /// An answer to [`super::RouterAction::UpdateCopy`].
+    /// Result of [`super::RouterAction::UpdateCopy`].
     CopyUpdateResult(JobId, Result<(), CopyUpdateError>),
-    /// A copy, whose id it is, could not be removed ([`super::RouterAction::RemoveCopy`]): it may be tried again.
+    /// The copy with this id could not be removed ([`super::RouterAction::RemoveCopy`]); the removal may be
+    /// repeated.
     RemoveFailed(JobId),
-    /// An answer to [`super::RouterAction::FinalizeCopy`].
+    /// Result of [`super::RouterAction::FinalizeCopy`].
     FinalizeResult(JobId, Result<(), String>),
-    /// An answer to [`super::RouterAction::YieldSource`].
+    /// Result of [`super::RouterAction::YieldSource`].
     YieldResult(JobId, Result<(), YieldError>),
 }
 
-/// Why a source was not given back.
+/// Reason why a source job was not returned to the schedd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum YieldError {
-    /// It is gone, or somebody else's: there is nothing to give back.
+    /// The source job is gone or managed by another manager, so there is nothing to return.
     #[error("the source is not ours")]
     NotOurs,
-    /// It could not be written just now.
+    /// The write failed; it may succeed later.
     #[error("the source could not be written")]
     WriteFailed,
 }
 
-/// Why an answer does not stand in a copy.
+/// Reason why hook output was not written to a copy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyUpdateError {
-    /// The copy is gone, or its queue does not take the answer: the routing ends.
+    /// The copy is gone or its queue refuses the output: the routing ends.
     #[error("{0}")]
     Refused(String),
-    /// It could not be written just now: the copy goes on, and the hook answers again.
+    /// The write failed: the copy continues, and the hook is called again.
     #[error("{0}")]
     WriteFailed(String),
 }
 
-/// What came of a hook.
+/// Result of a hook call.
 #[derive(Debug)]
 pub enum RouterHookResult {
-    /// There is none for this job.
+    /// The hook is not configured for this job.
     NotConfigured,
-    /// It cannot be called, or was killed for taking too long.
+    /// The hook could not be started, or was killed because it took too long.
     Failed(String),
-    /// It ended.
+    /// The hook ended.
     Ended(Box<HookVerdict>),
 }

@@ -1,4 +1,5 @@
-//! Calls of hooks, and what their answers lead to: the copy is made, changed, finalized, cleaned up.
+//! Hook calls of the router and the effects of their output: a job is translated, updated, finalized or
+//! cleaned up.
 
 use bstr::{BString, ByteSlice};
 
@@ -17,16 +18,17 @@ use htc_base::quirks::Quirk;
 use htc_classad::ClassAd;
 use htc_hook::HookType;
 
-/// After so many failures of a cleanup hook its job is released all the same.
+/// Number of failed JOB_CLEANUP calls after which the job is released anyway.
 const MAX_CLEANUP_TRIES: u32 = 5;
-/// After so many calls without a word a translate hook counts as failed.
+/// Number of calls without output after which TRANSLATE_JOB counts as failed.
 const MAX_SILENT_TRANSLATIONS: u32 = 2;
-/// The longest pause before something that failed is tried again, in seconds.
+/// Longest pause before a retry, in seconds.
 pub(super) const MAX_RETRY_PAUSE_SECONDS: i64 = 3600;
 
 impl Router {
-    /// Asks for a hook. 25.14 keeps the keys of jobs whose hooks run, and takes a key that one of them begins for that job:
-    /// while the hook of 1.1 runs, 1.10 has to wait, and all jobs while one without a copy is cleaned up, whose key is empty.
+    /// Requests a hook call. 25.14 keeps the keys of the jobs whose hooks run, and treats a job as busy if
+    /// its key begins with one of them: while the hook of job 1.1 runs, job 1.10 has to wait. While a job
+    /// without a routed copy is cleaned up (its key is empty), all jobs wait.
     pub(super) fn call_hook(
         &mut self,
         job: &mut RoutedJob,
@@ -48,7 +50,7 @@ impl Router {
     pub(super) fn start_translation(&mut self, job: &mut RoutedJob, step: &mut RouterStep<'_>) {
         let queued = step.context.queue.job(job.source_id);
         if queued.is_none_or(|ad| step.evaluate_int(&ad, "JobStatus") == Some(JobStatus::REMOVED)) {
-            // A source that is removed meanwhile is let go.
+            // A source job that was removed in the meantime is released.
             step.report_quirk(job, self.quirks.decide(Quirk::SourceRemovalUnseen));
             return job.begin_cleanup(RoutedJobOutcome::Interrupted);
         }
@@ -64,7 +66,7 @@ impl Router {
         }
     }
 
-    /// A hook has ended, or there is none.
+    /// Handles the end of a hook, or the absence of a configured hook.
     pub(super) fn handle_hook_result(
         &mut self,
         job: &mut RoutedJob,
@@ -119,7 +121,7 @@ impl Router {
                 let RoutedJobState::Claimed { silences } = &mut job.state else { return };
                 *silences += 1;
                 if *silences < MAX_SILENT_TRANSLATIONS {
-                    // Asked again at the next poll.
+                    // The hook is called again at the next poll.
                     return job.wait_for_poll();
                 }
                 if let Some((_, loops)) =
@@ -133,7 +135,7 @@ impl Router {
                 step.report_quirk(job, decide_missing_universe(self.quirks).1);
                 self.handle_translation_failure(job, step);
             }
-            // What no schedd takes is only found when the copy is submitted.
+            // 25.14 learns that the schedd refuses an attribute only when it submits the job.
             _ if !verdict.output_ad.is_empty() => self.prepare_refused_copy(job, verdict.output_ad, step),
             _ => self.handle_translation_failure(job, step),
         }
@@ -160,7 +162,7 @@ impl Router {
         }
     }
 
-    /// Merges an answer into the routed ad as the queue has it; false where the copy is gone.
+    /// Merges hook output into the routed ad as the queue has it. Returns false if the routed job is gone.
     fn merge_hook_output(&self, job: &mut RoutedJob, answer: &ClassAd, step: &RouterStep<'_>) -> bool {
         let queued = job.copy.and_then(|copy| step.context.copies.job(copy.id));
         let is_there = queued.is_some();
@@ -171,7 +173,7 @@ impl Router {
         is_there
     }
 
-    /// Writes to the copy what an update hook has answered.
+    /// Writes the output of an update hook to the routed job.
     fn update_copy(&mut self, job: &mut RoutedJob, answer: ClassAd, step: &mut RouterStep<'_>) {
         let Some(copy) = job.copy_id() else { return job.begin_cleanup(RoutedJobOutcome::Failed) };
         if step.context.copies.job(copy).is_none() {
@@ -187,7 +189,7 @@ impl Router {
         step.request_action(job, RouterAction::UpdateCopy(job.source_id, copy, changes));
     }
 
-    /// The queue has taken what a hook answered, or not.
+    /// Handles the queue's reply to the update from a hook.
     pub(super) fn handle_copy_update_result(
         &mut self,
         job: &mut RoutedJob,
@@ -223,7 +225,8 @@ impl Router {
                 verdict.output_ad
             }
             RouterHookResult::Failed(_) | RouterHookResult::Ended(_) => {
-                // The source is to be routed again. In 25.14 the queue keeps it completed: it leaves as that.
+                // The source job is to be routed again. In 25.14 the queue keeps it completed, so it leaves
+                // the queue.
                 if FailureConsequence::Rerouted.applies(self.quirks) {
                     step.set_source_idle(job);
                 }
@@ -257,7 +260,7 @@ impl Router {
         self.release_source(job, step);
     }
 
-    /// How long something is let be that has failed so often, in seconds.
+    /// Returns the pause after this many consecutive failures, in seconds.
     fn retry_pause_seconds(&self, failures: u32) -> i64 {
         let period = (self.parameters.polling_period.as_secs() as i64).max(1);
         (period << failures.min(10)).min(MAX_RETRY_PAUSE_SECONDS)
@@ -272,8 +275,8 @@ impl Router {
         job.begin_cleanup(RoutedJobOutcome::Failed);
     }
 
-    /// Turns an ad into what the route of a job makes of it, in place or as its copy. However far it comes: it is what the
-    /// cleanup hook reads.
+    /// Translates an ad for the job's route, in place or as its copy. `job.copy_ad` gets the result even
+    /// after an error, because the cleanup hook reads it.
     fn translate_ad(
         &self,
         job: &mut RoutedJob,
@@ -302,7 +305,7 @@ impl Router {
         Some(made)
     }
 
-    /// Makes a copy, or an edited job, that the schedd will not take: it goes no further than to the cleanup hook.
+    /// Translates an ad that the schedd will refuse. The result only goes to the cleanup hook.
     fn prepare_refused_copy(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut RouterStep<'_>) {
         match self.translate_ad(job, ad, step) {
             None => {}
@@ -318,7 +321,7 @@ impl Router {
         self.handle_translation_failure(job, step);
     }
 
-    /// Makes the copy, or edits the source.
+    /// Translates an ad and requests the submission of the copy or the edit of the source job.
     fn submit_or_edit(&mut self, job: &mut RoutedJob, ad: ClassAd, step: &mut RouterStep<'_>) {
         match self.translate_ad(job, ad, step) {
             None => job.begin_cleanup(RoutedJobOutcome::Failed),
@@ -327,7 +330,8 @@ impl Router {
                     TranslateError::NoUniverse => {
                         step.report_quirk(job, decide_missing_universe(self.quirks).1)
                     }
-                    // 25.14 copies the proxy before it looks for tokens, and forgets it where they fail.
+                    // 25.14 copies the proxy before it looks for tokens, and does not delete the copy if they
+                    // fail.
                     TranslateError::InvalidTokens | TranslateError::UnknownToken(_)
                         if self.lent_proxy(job, step.context.world).is_some() =>
                     {
@@ -360,7 +364,8 @@ fn log_translate_error(job: &RoutedJob, error: &TranslateError, step: &mut Route
     step.actions.push(RouterAction::Log(text));
 }
 
-/// The key under which the hook of a job is known: the source's for translations, else the copy's, if there is one.
+/// Returns the key of the job's hook: the source id for translations, else the id of the routed job, or an
+/// empty text without one.
 fn hook_key(job: &RoutedJob, hook: HookType) -> String {
     match hook {
         HookType::TranslateJob => job.source_id.to_string(),

@@ -1,4 +1,4 @@
-//! Jobs of a former life (`AdoptOrphans`), and the periodic expressions of managed sources.
+//! Adoption of jobs from an earlier run (`AdoptOrphans`), and periodic expressions of managed source jobs.
 
 use bstr::BString;
 
@@ -14,7 +14,7 @@ use htc_hook::user_policy::{self, PolicyAction};
 use htc_user_log::EventBody;
 
 impl Router {
-    /// Takes up jobs of a former life.
+    /// Adopts routed jobs of an earlier run of the router, and removes or returns those that do not match.
     pub(super) fn adopt_orphans(&mut self, step: &mut RouterStep<'_>) {
         let name = self.parameters.name.clone();
         for id in step.context.copies.jobs() {
@@ -63,7 +63,7 @@ impl Router {
             {
                 continue;
             }
-            // A copy carries its source's claim; what it is a copy of tells the two apart.
+            // A copy inherits its source's claim; its RoutedBy distinguishes the two.
             if step.evaluate_string(&ad, "RoutedBy") == name {
                 continue;
             }
@@ -71,7 +71,8 @@ impl Router {
                 "JobRouter (src={id}): found orphan with no routed destination job; yielding management of it."
             );
             step.actions.push(RouterAction::Log(text));
-            // Nothing is managed here: should it fail, the next look for orphans finds the job again.
+            // The job is not managed here. If the action fails, the next search for orphans finds the job
+            // again.
             step.actions.push(RouterAction::YieldSource(id, false));
             if step.is_running(&ad) {
                 step.log_evict_event(id, &ad.flattened_chain());
@@ -79,7 +80,7 @@ impl Router {
         }
     }
 
-    /// Evaluates the periodic expressions of managed sources.
+    /// Evaluates the periodic expressions of managed source jobs.
     pub(super) fn evaluate_periodic_expressions(&mut self, step: &mut RouterStep<'_>) {
         let quirks = self.quirks;
         for job in self.jobs.values_mut().filter(|job| !job.is_retired()) {
@@ -104,7 +105,7 @@ impl Router {
                 }
                 Some(PolicyAction::Hold { reason, code, subcode }) => {
                     let context = Context::new(step.context.world).my(&job.source_ad);
-                    // Without a status nothing can be done.
+                    // A job without JobStatus cannot be held.
                     let status = context.int("JobStatus");
                     if status.is_none_or(|status| {
                         [JobStatus::HELD, JobStatus::REMOVED, JobStatus::COMPLETED].contains(&status)

@@ -1,4 +1,4 @@
-//! What a router has: its routes with their states, and the jobs that it manages.
+//! State of a router: its routes with their states, and the jobs that it manages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,7 +16,7 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_hook::HookType;
 
-/// The router.
+/// Job router.
 #[derive(Clone)]
 pub struct Router {
     pub(super) parameters: RouterParameters,
@@ -26,18 +26,20 @@ pub struct Router {
     pub(super) poll_count: u64,
     pub(super) choices_made: u64,
     pub(super) quirks: QuirkMode,
-    /// Sources whose translation failed: how often, and when they may be tried again.
+    /// Source jobs whose translation failed: number of failures, and the time of the next attempt in seconds
+    /// since the epoch.
     pub(super) paused_sources: FxHashMap<JobId, (u32, i64)>,
-    /// Keys of jobs whose hooks run, with the hooks; kept for the quirk alone.
+    /// Keys of jobs whose hooks run, with the hooks; used only to reproduce the quirk.
     pub(super) running_hooks: Vec<(String, HookType)>,
-    /// What could not be done with a source, by the hook that was to do it; of routing itself, TRANSLATE_JOB.
+    /// Unresolved failures by source job and by the hook responsible; failures of the routing itself are
+    /// listed under TRANSLATE_JOB.
     pub(super) failures: BTreeMap<(JobId, HookType), String>,
-    /// Keys of the jobs whose turn has not come in this poll.
+    /// Keys of the jobs that are still to be processed in this poll.
     pub(super) waiting_keys: VecDeque<String>,
 }
 
 impl Router {
-    /// A router that manages nothing yet.
+    /// Creates a router that manages no jobs.
     pub fn new(knobs: RouterParameters, table: RouteTable, quirks: QuirkMode, now: ClockReading) -> Self {
         let states = vec![RouteState::new(now.epoch()); table.routes.len()];
         let (jobs, paused) = (BTreeMap::new(), FxHashMap::default());
@@ -56,49 +58,50 @@ impl Router {
         }
     }
 
-    /// The managed jobs, in the order of their keys as text.
+    /// Returns the managed jobs, in the order of their keys as text.
     pub fn jobs(&self) -> impl Iterator<Item = &RoutedJob> {
         self.jobs.values()
     }
 
-    /// The routes with their states.
+    /// Returns the routes with their states.
     pub fn routes(&self) -> impl Iterator<Item = (&Route, &RouteState)> {
         self.table.routes.iter().zip(&self.route_states)
     }
 
-    /// The router's parameters.
+    /// Returns the router's parameters.
     pub fn parameters(&self) -> &RouterParameters {
         &self.parameters
     }
 
-    /// Whether the files of a source's copy are spooled.
+    /// Returns true if the files of the source's copy are spooled.
     pub fn is_sandboxed(&self, source: JobId) -> bool {
         self.jobs.get(&source.to_string()).is_some_and(|job| job.routing == RoutingMode::Spooled)
     }
 
-    /// The managed job with this source.
+    /// Returns the managed job with this source, or `None`.
     pub fn job(&self, source: JobId) -> Option<&RoutedJob> {
         self.jobs.get(&source.to_string())
     }
 
-    /// The proxy that the route of a job lends to its copy, which gets a file of its own (`RoutedJob::PrepareSharedX509UserProxy`).
+    /// Returns the proxy that the job's route lends to the routed job, which gets its own copy of the file
+    /// (`RoutedJob::PrepareSharedX509UserProxy`).
     pub fn lent_proxy(&self, job: &RoutedJob, world: &dyn World) -> Option<BString> {
         let route = &self.table.routes[self.table.index_of(&job.route)?];
         route.lent_proxy(&job.source_ad, world).filter(|_| job.routing == RoutingMode::Spooled)
     }
 
-    /// Takes note of which tokens can be sent from now on: their names and files.
+    /// Sets the names and files of the tokens that can be sent from now on.
     pub fn set_tokens(&mut self, tokens: Vec<(BString, BString)>) {
         self.parameters.tokens = tokens;
     }
 
-    /// What could not be done so far and was not done later: the source, the hook that was to do it (of routing itself,
-    /// TRANSLATE_JOB) and why.
+    /// Returns the failures that no later success has cleared: the source job, the hook responsible
+    /// (TRANSLATE_JOB for the routing itself) and the reason.
     pub fn failures(&self) -> impl Iterator<Item = (JobId, HookType, &str)> {
         self.failures.iter().map(|((source, hook), reason)| (*source, *hook, reason.as_str()))
     }
 
-    /// Takes note of what an event says could not be done, or has been done.
+    /// Records a failure that an event reports, or clears it after a success.
     pub(super) fn note_failure(&mut self, event: &RouterEvent) {
         let routing = HookType::TranslateJob;
         let (id, hook, reason) = match event {
@@ -139,7 +142,7 @@ impl Router {
         };
     }
 
-    /// Why jobs that wait have no route as things stand, with their numbers, the most frequent reason first.
+    /// Counts the reasons why waiting jobs have no route at present, the most frequent reason first.
     pub fn waiting_reasons(
         &self,
         jobs: impl Iterator<Item = ClassAd>,
@@ -163,18 +166,19 @@ impl Router {
         counts
     }
 
-    /// Whether nothing is managed and no answer is awaited.
+    /// Returns true if no job is managed and no reply is expected.
     pub fn is_idle(&self) -> bool {
         self.jobs.values().all(|job| job.is_retired() && job.turn == JobTurn::WaitingForPoll)
     }
 
-    /// Whether the next phase of a job waits for the next poll only because a hook has ended since the last.
+    /// Returns true if the next phase of a job waits for a poll only because a hook has ended since the last
+    /// one.
     pub fn has_due_job(&self) -> bool {
         self.jobs.values().any(RoutedJob::is_due)
     }
 }
 
-/// Why a source has no copy.
+/// Returns the text for a source job that was not routed.
 pub(super) fn not_routed_text(reason: &str) -> String {
     format!("not routed: {reason}")
 }

@@ -1,4 +1,4 @@
-//! One step of the machine under way: what it looks at and what it asks for.
+//! One step of the state machine in progress: its inputs and requested actions.
 
 use bstr::BString;
 
@@ -12,29 +12,29 @@ use htc_config::MacroSource;
 use htc_hook::{HookType, ParameterSource, keyword, path_check};
 use htc_user_log::{CpuTime, EventBody, JobTermination, ResourceTable, RunUsage, TerminatedEvent};
 
-/// The queue as the router sees it.
+/// Job queue as the router reads it.
 pub trait QueueView {
-    /// The ad of a job with its cluster's attributes.
+    /// Returns the ad of a job including its cluster's attributes, or `None` if the job is not in the queue.
     fn job(&self, id: JobId) -> Option<ClassAd>;
-    /// All jobs in the order in which they entered.
+    /// Returns all jobs in the order of submission.
     fn jobs(&self) -> Vec<JobId>;
 }
 
-/// What a step may look at.
+/// Inputs of a step.
 pub struct RouterContext<'a> {
-    /// The queue of the sources (SCHEDD1).
+    /// Queue of the source jobs (SCHEDD1).
     pub queue: &'a dyn QueueView,
-    /// The queue of the copies (SCHEDD2): the same one where there is but one.
+    /// Queue of the routed jobs (SCHEDD2); the same queue if there is only one.
     pub copies: &'a dyn QueueView,
     /// The configuration that `$(NAME)` of transforms falls back to.
     pub config: Option<&'a dyn MacroSource>,
-    /// Where hooks and lists of attributes are configured.
+    /// Configuration of hooks and of lists of attributes.
     pub parameters: &'a dyn ParameterSource,
-    /// What is outside; its clock stands at the time of the step.
+    /// Interface to the outside; its clock is the time of the step.
     pub world: &'a dyn World,
 }
 
-/// One step under way.
+/// Step in progress.
 pub(super) struct RouterStep<'a> {
     pub(super) now: i64,
     pub(super) context: &'a RouterContext<'a>,
@@ -61,20 +61,20 @@ impl RouterStep<'_> {
         self.actions.push(RouterAction::Log(format!("JobRouter ({}): {text}", job.description())));
     }
 
-    /// Tells that 25.14 does otherwise with this job, where its behaviour is wanted.
+    /// Reports a quirk if it is reproduced for this job.
     pub(super) fn report_quirk(&mut self, job: &RoutedJob, decided: QuirkDecision) {
         if decided.as_reference {
             self.actions.push(RouterAction::Quirk(job.source_id, decided.quirk));
         }
     }
 
-    /// Does something that is answered by an event.
+    /// Requests an action whose result comes back as an event.
     pub(super) fn request_action(&mut self, job: &mut RoutedJob, action: RouterAction) {
         job.turn = JobTurn::WaitingForQueue { then_advances: job.turn == JobTurn::Advancing };
         self.actions.push(action);
     }
 
-    /// Whether there is such a hook for the job.
+    /// Returns true if the hook is configured for the job.
     pub(super) fn is_hook_configured(&self, job: &RoutedJob, hook: HookType) -> bool {
         let (knobs, world) = (self.context.parameters, self.context.world);
         let keyword = keyword::router_keyword(&job.source_ad, knobs, world)
@@ -95,7 +95,8 @@ impl RouterStep<'_> {
             is_in_place: job.routing == RoutingMode::InPlace,
         });
         self.request_action(job, action);
-        // A hook may run for long: unless there is none, which is said at once, the others do not wait for its end.
+        // A hook may run for a long time, so other jobs do not wait for it. Without a configured hook, the
+        // result comes at once.
         if self.is_hook_configured(job, hook) {
             job.turn = JobTurn::WaitingForHook;
         }
@@ -114,7 +115,7 @@ impl RouterStep<'_> {
         self.actions.push(RouterAction::UpdateSource(job.source_id, changes));
     }
 
-    /// Tells that a source runs: where, is its RoutedToJobId.
+    /// Writes an execute event to the source job's user log; the host is its RoutedToJobId.
     pub(super) fn log_execute_event(&mut self, id: JobId, source: &ClassAd) {
         let host = self.evaluate_string(source, "RoutedToJobId");
         let body = EventBody::Execute { host, slot_name: BString::default(), properties: Vec::new() };
@@ -126,7 +127,8 @@ impl RouterStep<'_> {
         self.actions.push(RouterAction::UserLog(id, Box::new(source.clone()), body));
     }
 
-    /// The end of a source as it is told (`InitializeTerminateEvent`): one that lacks its exit code has died by signal -1.
+    /// Returns the terminated event of a source job (`InitializeTerminateEvent`). A job without an exit code
+    /// counts as killed by signal -1.
     pub(super) fn terminated_event(&self, source: &ClassAd) -> EventBody {
         let context = Context::new(self.context.world).my(source);
         let number = |name: &str| context.int(name).map(|number| number as i32);

@@ -1,5 +1,5 @@
-//! What a submission does to the copy as the router keeps it (`submit_job`, submit_job.cpp): the cleanup hook
-//! reads it where the queue has not shown the copy yet.
+//! Effects of a submission on the router's own ad of the routed job (`submit_job`, submit_job.cpp). The
+//! cleanup hook reads this ad if the routed job has not appeared in the queue yet.
 
 use bstr::{BString, ByteSlice};
 
@@ -10,7 +10,7 @@ use crate::routed_job::{
 use htc_base::job::{HoldCode, JobId, JobStatus};
 use htc_classad::{ClassAd, Expr};
 
-/// The copy is in its queue.
+/// Handles the submission of the copy.
 pub(super) fn handle_submit_success(job: &mut RoutedJob, copy: JobId, step: &mut RouterStep<'_>) {
     job.copy =
         Some(RoutedCopy { id: copy, visibility: CopyVisibility::NotYet { since: step.now }, running: false });
@@ -18,11 +18,12 @@ pub(super) fn handle_submit_success(job: &mut RoutedJob, copy: JobId, step: &mut
     job.source_ad.set("RoutedToJobId", copy.to_string().as_str());
     job.state = RoutedJobState::Submitted { answer: ClassAd::new() };
     step.log_for_job(job, "submitted job");
-    // What the copy does is looked at in the next poll.
+    // The state of the copy is checked at the next poll.
     job.wait_for_poll();
 }
 
-/// There is no copy: it was refused, or its files could not be spooled; then it had a number already.
+/// Handles a failed submission: the copy was refused, or its files could not be spooled and it already had an
+/// id.
 pub(super) fn handle_submit_failure(
     job: &mut RoutedJob,
     copy: Option<JobId>,
@@ -34,7 +35,7 @@ pub(super) fn handle_submit_failure(
     job.begin_cleanup(RoutedJobOutcome::Failed);
 }
 
-/// The source was edited in place, or not.
+/// Handles the result of editing the source job in place.
 pub(super) fn handle_edit_result(job: &mut RoutedJob, result: Result<(), String>, step: &mut RouterStep<'_>) {
     match result {
         Ok(()) => {
@@ -48,13 +49,13 @@ pub(super) fn handle_edit_result(job: &mut RoutedJob, result: Result<(), String>
     }
 }
 
-/// What a submission does to the ad that is submitted, even one that fails. The number of a cluster that was given back is
-/// not known.
+/// Sets the attributes that a submission, even a failed one, sets in the submitted ad. Without `id` the
+/// cluster number is unknown.
 pub(super) fn mark_submitted(job: &mut RoutedJob, id: Option<JobId>, step: &RouterStep<'_>) {
     let copy = &mut job.copy_ad;
     if let Some(id) = id {
         copy.set("ClusterId", i64::from(id.cluster));
-        // Whose the copy is, its queue says.
+        // The queue determines the user of the copy.
         if let Some(user) = queue_user(&job.source_ad, step) {
             copy.set("User", user);
         }
@@ -68,7 +69,8 @@ pub(super) fn mark_submitted(job: &mut RoutedJob, id: Option<JobId>, step: &Rout
     }
 }
 
-/// What every copy says of its submission; it stays in the queue until what it leaves has been fetched.
+/// Sets the submission attributes of a copy. LeaveJobInQueue keeps the completed copy in the queue until its
+/// output has been fetched.
 pub fn set_submission_attributes(copy: &mut ClassAd, now: i64) {
     copy.set("QDate", now);
     copy.set("EnteredCurrentStatus", now);
@@ -77,7 +79,7 @@ pub fn set_submission_attributes(copy: &mut ClassAd, now: i64) {
     }
 }
 
-/// The user of a new job: its owner in the domain of the queue.
+/// Returns the user of a new job: its owner with the domain of the queue.
 fn queue_user(source: &ClassAd, step: &RouterStep<'_>) -> Option<BString> {
     let owner = step.evaluate_string(source, "Owner");
     let domain = step.context.parameters.get(b"UID_DOMAIN").or_else(|| {

@@ -1,7 +1,7 @@
-//! Records of jobs that left the queue, one behind the other, each ended by a line of three stars.
+//! Records of jobs that left the queue. Each record ends with a line of three stars, its trailer.
 //!
-//! Trailers say where the one before them stands; readers here go by the text alone, so that wrong offsets, which
-//! exist, do no harm.
+//! Trailers contain the offset of their record. The readers here use only the text, because wrong offsets
+//! occur in practice.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,28 +12,29 @@ use htc_base::text::caseless;
 use htc_base::world::World;
 use htc_classad::{ClassAd, LineError};
 
-/// The longest record that is kept in memory, in bytes; of a longer one the beginning is dropped.
+/// Maximum size of a record in memory, in bytes. The beginning of a longer record is dropped.
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
-/// How much is read at a time when going backwards.
+/// Block size for reading backwards, in bytes.
 const READ_BLOCK_BYTES: usize = 256 << 10;
 
-/// The record of a job.
+/// History record of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryRecord {
-    /// Its lines without the trailer.
+    /// Lines of the record without the trailer.
     pub text: BString,
-    /// The trailer; a record at the end of a file may have none yet.
+    /// Trailer, or `None` for a record at the end of a file that does not have one yet.
     pub trailer: Option<BString>,
 }
 
 impl HistoryRecord {
-    /// The ad, and lines that are none of an ad.
+    /// Parses the ad and returns it with errors in lines that are not valid assignments.
     pub fn to_ad(&self) -> (ClassAd, Vec<LineError>) {
         htc_classad::format::long::parse(&self.text)
     }
 
-    /// The text of an attribute's value in its last line, whatever it is.
+    /// Returns the text of an attribute's value from the last line that sets it, even if it is not a valid
+    /// expression.
     pub fn raw_value(&self, name: &[u8]) -> Option<&BStr> {
         let value = |line: &'_ [u8]| -> Option<(usize, usize)> {
             let equals = memchr::memchr(b'=', line)?;
@@ -46,13 +47,13 @@ impl HistoryRecord {
     }
 }
 
-/// Reads records forwards.
+/// Reader of records from the start of a file.
 pub struct HistoryReader<R> {
     input: R,
 }
 
 impl<R: BufRead> HistoryReader<R> {
-    /// A reader at the start of a file.
+    /// Creates a reader at the start of a file.
     pub fn new(input: R) -> Self {
         HistoryReader { input }
     }
@@ -81,25 +82,25 @@ impl<R: BufRead> Iterator for HistoryReader<R> {
     }
 }
 
-/// Reads records from the end of a file to its start: the newest first.
+/// Reader of records from the end of a file to its start, the newest first.
 pub struct BackwardHistoryReader<R> {
     input: R,
-    /// The bytes of the file from `start` on, as far as they have not been given out.
+    /// Bytes of the file from `start` on that have not been returned yet.
     buffer: Vec<u8>,
     start: u64,
 }
 
 impl<R: Read + Seek> BackwardHistoryReader<R> {
-    /// A reader at the end of a file.
+    /// Creates a reader at the end of a file.
     ///
     /// # Errors
-    /// When the input cannot be sought in.
+    /// The input does not support seeking.
     pub fn new(mut input: R) -> io::Result<Self> {
         let start = input.seek(SeekFrom::End(0))?;
         Ok(BackwardHistoryReader { input, buffer: Vec::new(), start })
     }
 
-    /// Takes in the block before what is in memory; false at the start of the file.
+    /// Reads the block before the buffered bytes. Returns false at the start of the file.
     fn read_previous_block(&mut self) -> io::Result<bool> {
         if self.start == 0 {
             return Ok(false);
@@ -117,7 +118,7 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
         Ok(true)
     }
 
-    /// The start of the last line of three stars that begins before `end`.
+    /// Returns the start of the last line of three stars that begins before `end`, or `None`.
     fn trailer_before(&self, end: usize) -> Option<usize> {
         let mut end = end;
         loop {
@@ -135,7 +136,7 @@ impl<R: Read + Seek> BackwardHistoryReader<R> {
 
     fn previous_record(&mut self) -> io::Result<Option<HistoryRecord>> {
         loop {
-            // The trailer of the record at the end, if it has one, and the trailer before that.
+            // Find the trailer of the record at the end, if there is one, and the trailer before it.
             let last =
                 self.trailer_before(self.buffer.len()).filter(|&at| self.line_end(at) == self.buffer.len());
             let limit = last.unwrap_or(self.buffer.len());
@@ -175,7 +176,8 @@ impl<R: Read + Seek> Iterator for BackwardHistoryReader<R> {
     }
 }
 
-/// The history files beside a history's own name, the newest first: `history`, `history.20261121T000000`, packed ones too.
+/// Lists the files of a history, the newest first: `history`, `history.20261121T000000`, including compressed
+/// ones.
 pub fn list_history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
     let (Some(directory), Some(name)) = (history.parent(), history.file_name()) else { return Vec::new() };
     let mut names = world.list_dir(directory).unwrap_or_default();
@@ -183,7 +185,7 @@ pub fn list_history_files(history: &Path, world: &dyn World) -> Vec<PathBuf> {
     names.retain(|found| found == name || found.as_encoded_bytes().starts_with(&prefix));
     names.sort();
     names.reverse();
-    // The plain name is the newest.
+    // The file with the plain name is the newest.
     names.sort_by_key(|found| found != name);
     names.into_iter().map(|name| directory.join(name)).collect()
 }

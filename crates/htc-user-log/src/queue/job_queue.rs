@@ -1,4 +1,4 @@
-//! The ads that a queue log builds up: jobs, their clusters, users and the header.
+//! Ads that a queue log defines: jobs, their clusters, users and the header.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,29 +9,30 @@ use super::record::QueueLogRecord;
 use htc_base::job::JobId;
 use htc_classad::{ClassAd, Dialect, Value};
 
-/// An ad of the queue as it is stored, without what it shares with its cluster.
+/// Ad of the queue as stored, without the attributes of its cluster.
 #[derive(Clone, Debug, Default)]
 struct StoredAd {
-    /// The attributes. Clusters are shared with the ads chained to them.
+    /// Attributes. The ads of clusters are shared with the ads chained to them.
     ad: Arc<ClassAd>,
-    /// When it entered, counted in ads.
+    /// Number of the ad in the order of entry.
     entry_number: u64,
 }
 
-/// The ads of a queue by their keys.
+/// Ads of a queue by their keys.
 #[derive(Clone, Debug, Default)]
 pub struct JobQueue {
     ads: FxHashMap<JobId, StoredAd>,
     entry_count: u64,
-    /// How values are read.
+    /// Dialect of the values.
     pub(super) dialect: Dialect,
 }
 
 impl JobQueue {
-    /// Carries out a record. Setting and deleting in ads that do not exist is passed over, as in the reference.
+    /// Applies a record. Setting or deleting attributes of ads that do not exist has no effect, as in the
+    /// reference.
     ///
     /// # Errors
-    /// The value of a set that is no expression; the ad stays as it was.
+    /// The value of a set operation is not a valid expression; the ad is unchanged.
     pub fn apply_record(&mut self, record: QueueLogRecord<'_>) -> Result<(), htc_classad::ParseError> {
         match record {
             QueueLogRecord::New { key, .. } => {
@@ -48,7 +49,7 @@ impl JobQueue {
                 }
             }
             QueueLogRecord::Delete { key, name } => {
-                // What a job deletes of its cluster's attributes is hidden from it, not gone.
+                // A cluster's attribute that a job deletes is hidden from that job, but not removed.
                 let cluster = key.cluster_id();
                 let hidden =
                     key.is_job() && self.ads.get(&cluster).is_some_and(|stored| stored.ad.contains(name));
@@ -65,7 +66,8 @@ impl JobQueue {
         Ok(())
     }
 
-    /// Lets a job enter once more, behind all others: so a router's view has a job that it has edited in place.
+    /// Moves a job to the end of the entry order, which is how a router's view of the queue treats a job that
+    /// it has edited in place.
     pub fn move_to_end(&mut self, key: JobId) {
         self.entry_count += 1;
         if let Some(stored) = self.ads.get_mut(&key) {
@@ -73,7 +75,7 @@ impl JobQueue {
         }
     }
 
-    /// The ad of a job with its cluster's attributes behind its own.
+    /// Returns the ad of a job, chained to the ad of its cluster, or `None` if the job is not in the queue.
     pub fn job(&self, key: JobId) -> Option<ClassAd> {
         let stored = self.ads.get(&key)?;
         let mut ad = ClassAd::clone(&stored.ad);
@@ -83,14 +85,14 @@ impl JobQueue {
         Some(ad)
     }
 
-    /// The ids of all jobs by number, as `condor_q` lists them.
+    /// Returns the ids of all jobs in numerical order, as `condor_q` lists them.
     pub fn job_ids(&self) -> Vec<JobId> {
         let mut ids: Vec<JobId> = self.ads.keys().copied().filter(|id| id.is_job()).collect();
         ids.sort_unstable();
         ids
     }
 
-    /// The ids of all jobs in the order in which they entered, which is the order in which a router looks at them.
+    /// Returns the ids of all jobs in the order of entry, in which a router processes them.
     pub fn job_ids_in_entry_order(&self) -> Vec<JobId> {
         let ids = self.ads.iter().filter(|(id, _)| id.is_job());
         let order: BTreeMap<u64, JobId> = ids.map(|(id, stored)| (stored.entry_number, *id)).collect();

@@ -1,14 +1,14 @@
-//! Stored ads: the schedd's queue log, history files.
+//! Stored ads: the schedd's queue log and history files.
 //!
-//! | file | subject |
+//! | module | subject |
 //! |---|---|
 //! | `record` | one line of a queue log |
-//! | `job_queue` | the ads that a queue log builds up |
-//! | `queue_log` | reading and following a queue log: transactions, unfinished ends, rewritten files |
-//! | `history` | records of jobs that left, forwards and backwards |
+//! | `job_queue` | the ads that a queue log defines |
+//! | `queue_log` | incremental reading of a queue log: transactions, unfinished lines |
+//! | `history` | records of jobs that left the queue, forwards and backwards |
 //!
-//! Nothing here opens files: callers hand in bytes or readers. Reference: `classad_log.cpp`, `ClassAdLogReader.cpp`,
-//! `history_queue.cpp`, `condor_router_history`.
+//! Nothing here opens files: callers pass bytes or readers. Reference: `classad_log.cpp`,
+//! `ClassAdLogReader.cpp`, `history_queue.cpp`, `condor_router_history`.
 
 mod history;
 mod job_queue;

@@ -1,60 +1,61 @@
-//! Reading a queue log piece by piece, while it is being written too (`ClassAdLogReader`, `ClassAdLogParser`).
+//! Incremental reader of a queue log, also while it is being written (`ClassAdLogReader`,
+//! `ClassAdLogParser`).
 
 use super::job_queue::JobQueue;
 use super::record::{QueueLogRecord, RecordError};
 use htc_base::job::JobId;
 use htc_classad::{Dialect, ParseError};
 
-/// A record that had to be passed over.
+/// Record that was skipped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("offset {offset}: {reason}")]
 pub struct BadRecord {
-    /// Bytes before its line in the file.
+    /// Offset of the line in the file, in bytes.
     pub offset: u64,
-    /// What is wrong.
+    /// Reason for skipping the record.
     pub reason: BadRecordReason,
 }
 
-/// What is wrong with a record.
+/// Reason for skipping a record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadRecordReason {
-    /// The line is none.
+    /// The line is not a valid record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Its value is no expression; the attribute keeps its former one.
+    /// The value is not a valid expression; the attribute keeps its previous value.
     #[error("value of {key}: {error}")]
     Value {
-        /// The ad.
+        /// Key of the ad.
         key: JobId,
-        /// Where it stops being one.
+        /// Syntax error in the value.
         error: ParseError,
     },
 }
 
-/// What came of a line.
+/// Result of processing a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineOutcome {
-    /// A transaction begins behind it.
+    /// The line begins a transaction.
     TransactionBegun,
-    /// It counts when the transaction ends.
+    /// The line is part of a transaction and takes effect when it ends.
     Pending,
-    /// It has been carried out.
+    /// The line has taken effect.
     Applied,
 }
 
-/// How many bad records are kept; more are only counted.
+/// Maximum number of bad records that are kept; further ones are only counted.
 const MAX_KEPT_BAD_RECORDS: usize = 20;
 
-/// Takes a queue log in pieces of any size. The queue shows what the last ended transaction left.
+/// Reader that takes a queue log in pieces of any size. The queue reflects the last completed transaction.
 #[derive(Clone, Debug, Default)]
 pub struct QueueLogReader {
     queue: JobQueue,
-    /// An unfinished line.
+    /// Beginning of a line whose end has not been read.
     partial_line: Vec<u8>,
-    /// The lines of an unfinished transaction.
+    /// Lines of an unfinished transaction.
     pending_lines: Vec<u8>,
     in_transaction: bool,
-    /// Bytes of whole lines taken so far.
+    /// Size of the complete lines read so far, in bytes.
     offset: u64,
     pending_offset: u64,
     header: Option<(i64, i64)>,
@@ -64,49 +65,49 @@ pub struct QueueLogReader {
 }
 
 impl QueueLogReader {
-    /// A reader at the start of a file.
+    /// Creates a reader at the start of a file.
     pub fn new() -> Self {
         QueueLogReader::default()
     }
 
-    /// How values are read: in the mode of the configuration of whoever reads.
+    /// Sets the dialect of values, which the configuration of the reading program determines.
     #[must_use]
     pub fn with_dialect(mut self, dialect: Dialect) -> Self {
         self.queue.dialect = dialect;
         self
     }
 
-    /// The queue.
+    /// Returns the queue.
     pub fn queue(&self) -> &JobQueue {
         &self.queue
     }
 
-    /// The queue, for a reader that also changes it.
+    /// Returns the queue for modification by the caller.
     pub fn queue_mut(&mut self) -> &mut JobQueue {
         &mut self.queue
     }
 
-    /// The queue, the reader being done with.
+    /// Consumes the reader and returns the queue.
     pub fn into_queue(self) -> JobQueue {
         self.queue
     }
 
-    /// Sequence number and creation time of the file, once read.
+    /// Returns the sequence number and creation time of the file, or `None` before the header is read.
     pub fn header(&self) -> Option<(i64, i64)> {
         self.header
     }
 
-    /// Records that were passed over: the first few, and how many in all.
+    /// Returns the first skipped records and the number of all skipped records.
     pub fn bad_records(&self) -> (&[BadRecord], u64) {
         (&self.bad_records, self.bad_count)
     }
 
-    /// How many records were carried out.
+    /// Returns the number of records that took effect.
     pub fn record_count(&self) -> u64 {
         self.record_count
     }
 
-    /// Takes the next piece.
+    /// Processes the next piece of the log.
     pub fn feed(&mut self, mut piece: &[u8]) {
         if !self.partial_line.is_empty() {
             let Some(end) = memchr::memchr(b'\n', piece) else {
@@ -122,7 +123,8 @@ impl QueueLogReader {
             piece = &piece[end + 1..];
         }
         let mut start = 0;
-        // Where the lines of the transaction begin that stand in this piece: they are copied only if it ends in another.
+        // Start of the current transaction's lines in this piece. They are copied only if the transaction
+        // ends in a later piece.
         let mut from = 0;
         for end in memchr::memchr_iter(b'\n', piece) {
             if self.process_line(&piece[start..end], &piece[from..start]) == LineOutcome::TransactionBegun {
@@ -136,11 +138,12 @@ impl QueueLogReader {
         self.partial_line.extend_from_slice(&piece[start..]);
     }
 
-    /// Takes a line. `before` are the lines of its transaction that are not in `pending`.
+    /// Processes a line. `before` are the lines of its transaction in the current piece, which are not in
+    /// `pending_lines`.
     fn process_line(&mut self, line: &[u8], before: &[u8]) -> LineOutcome {
         let at = self.offset;
         self.offset += line.len() as u64 + 1;
-        // Only the operation matters here: a transaction's records are read when it ends.
+        // Only the operation matters here: the records of a transaction are parsed when it ends.
         match line.get(..3) {
             Some(b"105") => {
                 self.in_transaction = true;

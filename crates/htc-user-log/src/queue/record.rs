@@ -1,70 +1,70 @@
-//! One line of a queue log: an operation, a key and what belongs to it (`classad_log.h`).
+//! Record of a queue log, on one line: an operation, a key and its arguments (`classad_log.h`).
 
 use htc_base::job::JobId;
 
-/// An operation on the queue.
+/// Operation on the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLogRecord<'a> {
-    /// 101: an ad begins.
+    /// 101: creates an ad.
     New {
-        /// Its key.
+        /// Key of the ad.
         key: JobId,
-        /// `Job`, `Owner`, ...; empty for none.
+        /// MyType: `Job`, `Owner`, ...; empty for none.
         my_type: &'a [u8],
-        /// `Machine` or empty.
+        /// TargetType: `Machine` or empty.
         target_type: &'a [u8],
     },
-    /// 102: an ad is gone.
+    /// 102: destroys an ad.
     Destroy(JobId),
-    /// 103
+    /// 103: sets an attribute.
     Set {
-        /// The ad.
+        /// Key of the ad.
         key: JobId,
-        /// The attribute.
+        /// Name of the attribute.
         name: &'a [u8],
-        /// An expression of the old form.
+        /// Expression in the old ClassAd syntax.
         value: &'a [u8],
     },
-    /// 104
+    /// 104: deletes an attribute.
     Delete {
-        /// The ad.
+        /// Key of the ad.
         key: JobId,
-        /// The attribute.
+        /// Name of the attribute.
         name: &'a [u8],
     },
-    /// 105: what follows counts only when the transaction ends.
+    /// 105: begins a transaction; the records in it take effect when it ends.
     Begin,
-    /// 106
+    /// 106: ends a transaction.
     End,
-    /// 107: the first record of a file.
+    /// 107: header, the first record of a file.
     Header {
-        /// One more with each rewriting.
+        /// Sequence number, incremented each time the file is rewritten.
         sequence: i64,
-        /// When the queue was made, in seconds since the epoch.
+        /// Creation time of the queue, in seconds since the epoch.
         created: i64,
     },
-    /// 999: never written on purpose.
+    /// 999: marker that is never written intentionally.
     Marker,
 }
 
-/// Why a line is no record.
+/// Reason why a line is not a valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// It does not begin with a number that is an operation.
+    /// The line does not begin with the number of an operation.
     #[error("a record begins with an operation, 101 to 107")]
     Operation,
-    /// There is no key where one belongs.
+    /// The key is missing or invalid.
     #[error("expected a key such as 12.0 or 012.-1 after the operation")]
     Key,
-    /// A 103 or 104 without an attribute.
+    /// A record 103 or 104 has no attribute name.
     #[error("expected the name of an attribute after the key")]
     Name,
-    /// A 103 without a value.
+    /// A record 103 has no value.
     #[error("expected an expression after the attribute")]
     Value,
 }
 
-/// The word a text begins with and what follows it.
+/// Splits a text into its first word and the rest.
 fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let start = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let text = &text[start..];
@@ -72,7 +72,7 @@ fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     (&text[..end], &text[end..])
 }
 
-/// `(empty)` stands for an empty word.
+/// Returns a type name; `(empty)` stands for an empty one.
 fn parse_type_word(word: &[u8]) -> &[u8] {
     if word == b"(empty)" { b"" } else { word }
 }
@@ -81,7 +81,7 @@ fn parse_integer(word: &[u8]) -> Option<i64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-/// A key of the common form `12.3` without the checks that odd ones need.
+/// Parses a key, with a fast path for the common form `12.3`.
 fn parse_key(word: &[u8]) -> Result<JobId, RecordError> {
     let mut value = [0i32; 2];
     let mut part = 0;
@@ -105,10 +105,10 @@ fn parse_key(word: &[u8]) -> Result<JobId, RecordError> {
     JobId::parse_key(word).ok_or(RecordError::Key)
 }
 
-/// A 103 as the schedd writes it, which nearly all records are: one blank between the parts. Whatever else it may be, the general
-/// way reads it.
+/// Parses a record 103 in the form that the schedd writes, with single spaces between the parts: nearly all
+/// records have it. Returns `None` for any other line, which the general parser handles.
 fn parse_plain_set(line: &[u8]) -> Option<QueueLogRecord<'_>> {
-    /// So many digits are no number that could be too large.
+    /// Maximum number of digits whose value cannot overflow.
     const MAX_DIGITS: usize = 9;
     let number = |text: &[u8]| -> Option<(i32, usize)> {
         let digits = text.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count();
@@ -133,10 +133,10 @@ fn parse_plain_set(line: &[u8]) -> Option<QueueLogRecord<'_>> {
 }
 
 impl<'a> QueueLogRecord<'a> {
-    /// Reads a line without its end.
+    /// Parses a line without its line end.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// The part of the record that is missing or invalid.
     pub fn parse(line: &'a [u8]) -> Result<Self, RecordError> {
         if let Some(set) = parse_plain_set(line) {
             return Ok(set);
@@ -165,7 +165,7 @@ impl<'a> QueueLogRecord<'a> {
             b"103" => {
                 let (key, rest) = with_key(rest)?;
                 let (name, rest) = with_name(rest)?;
-                // One separator; blanks before a value belong to nobody.
+                // Whitespace before the value is not part of it.
                 let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
                 let value = &rest[blanks..];
                 if value.is_empty() {
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_plain_set_is_read_as_the_general_way_reads_it() {
         let general = |line: &[u8]| {
-            // Two blanks are not plain.
+            // Two spaces are not the plain form.
             let text = [b"103  ", &line[4..]].concat();
             QueueLogRecord::parse(&text)
                 .map(|record| format!("{record:?}"))
