@@ -1,10 +1,10 @@
-//! Making a child and reaping one: the few system calls that need `unsafe`.
+//! Creation and reaping of child processes: the few system calls that need `unsafe`.
 //!
-//! The child is made with `clone(CLONE_VM | CLONE_VFORK)`, as `posix_spawn` does it: nothing of the parent's memory
-//! is copied however large it is, and the parent sleeps until the child has executed its program or given up. So the
-//! child reports a failure by writing into memory that both see, which makes "could not be executed" and "exited
-//! with 127" two different facts. Everything the child needs is made beforehand; between clone and exec it allocates
-//! nothing, takes no lock and calls nothing but thin wrappers of system calls.
+//! The child is created with `clone(CLONE_VM | CLONE_VFORK)`, as in `posix_spawn`: the parent's memory is not
+//! copied, however large it is, and the parent sleeps until the child has executed its program or failed. The
+//! child therefore reports a failure by writing to shared memory, which distinguishes a program that could
+//! not be executed from one that exited with 127. Everything the child needs is prepared beforehand; between
+//! clone and exec it allocates nothing, takes no lock and calls only thin wrappers of system calls.
 
 #![allow(unsafe_code)]
 
@@ -25,21 +25,22 @@ use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourc
 use super::namespace::{self, to_digits};
 use super::spawn_error::SpawnStage;
 
-/// The children made here and not yet reaped. One for the process, as the kernel's own table is: it tells a child that
-/// somebody waits for from an orphan that came to us, so that reaping the latter never steals the status of the former.
+/// Children created here and not yet reaped. There is one set for the whole process, like the kernel's table.
+/// It distinguishes a child that this program waits for from an orphan that was reparented to it, so that
+/// reaping orphans never takes the status of a child.
 static UNREAPED_CHILDREN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn lock_unreaped_children() -> MutexGuard<'static, BTreeSet<i32>> {
     UNREAPED_CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Leaves out what was made here and has not been reaped.
+/// Removes children from the list that were created here and are not yet reaped.
 pub(super) fn exclude_own_children(pids: &mut Vec<i32>) {
     let made = lock_unreaped_children();
     pids.retain(|pid| !made.contains(pid));
 }
 
-/// Room for the child's stack between clone and exec.
+/// Memory for the child's stack between clone and exec.
 pub(super) struct ChildStack(Vec<u128>);
 
 impl ChildStack {
@@ -48,7 +49,7 @@ impl ChildStack {
     }
 }
 
-/// What the child sees of the plan: pointers, so that it needs no allocation.
+/// Plan of the child in the form of pointers, so that the child need not allocate.
 struct SharedPlan<'a> {
     plan: &'a ChildPlan,
     argv: Vec<*const c_char>,
@@ -78,19 +79,20 @@ pub(super) fn start_child(plan: &ChildPlan, stack: &mut ChildStack) -> io::Resul
     // SAFETY: an all-zero set is valid storage for sigfillset and pthread_sigmask, which fill it.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    // No handler of ours may run in the child, which shares our memory.
+    // No signal handler of ours may run in the child, which shares our memory.
     // SAFETY: the pointers are to live locals.
     unsafe {
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
     }
     let top = stack.0.as_mut_ptr_range().end;
-    // Held over the call, so that nobody takes the new child for an orphan.
+    // Held during the call, so that no other thread treats the new child as an orphan.
     let mut made = lock_unreaped_children();
     let shares = if plan.failure_report_fd.is_some() { 0 } else { libc::CLONE_VM | libc::CLONE_VFORK };
     let flags = shares | namespace::clone_flags(plan) | libc::SIGCHLD;
-    // SAFETY: the stack outlives the call, since CLONE_VFORK keeps us here until the child has left it; `shared` is
-    // used by the child alone meanwhile. Without the two flags the child has a copy of all of it. `child_main` does not return and does not unwind.
+    // SAFETY: the stack outlives the call, since CLONE_VFORK blocks us until the child has left it; only the
+    // child uses `shared` meanwhile. Without these flags the child has a copy of all memory. `child_main`
+    // neither returns nor unwinds.
     let pid = unsafe { libc::clone(child_main, top.cast(), flags, (&raw mut shared).cast()) };
     let error = io::Error::last_os_error();
     // SAFETY: `before` was filled above.
@@ -148,9 +150,10 @@ fn to_signal_set(signals: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// The child. Only async-signal-safe calls from here on: no allocation, no panic, no return.
+/// Entry point of the child. Only async-signal-safe calls from here on: no allocation, no panic, no return.
 extern "C" fn child_main(argument: *mut c_void) -> c_int {
-    // SAFETY: `start` passes a `Shared` that lives until we exec or exit; it does not touch it meanwhile.
+    // SAFETY: `start_child` passes a `SharedPlan` that lives until we exec or exit, and does not touch it
+    // meanwhile.
     let shared = unsafe { &mut *argument.cast::<SharedPlan<'_>>() };
     let failure = match prepare_child(shared) {
         Err(failure) => failure,
@@ -160,7 +163,7 @@ extern "C" fn child_main(argument: *mut c_void) -> c_int {
             failure_of_last_call(SpawnStage::Execute, 0)
         }
     };
-    // SAFETY: volatile, since nobody else is seen to read it; the descriptor is the plan's.
+    // SAFETY: volatile, since the compiler sees no other reader; the descriptor is the plan's.
     unsafe {
         match shared.plan.failure_report_fd {
             Some(report) => {
@@ -173,7 +176,7 @@ extern "C" fn child_main(argument: *mut c_void) -> c_int {
     }
 }
 
-/// Why a child that could wait gave up, as it wrote it; `None` if it has not.
+/// Reads the failure that a child of the waiting kind reported, or returns `None` if it reported none.
 pub(super) fn read_failure(report: std::os::fd::OwnedFd) -> Option<ChildFailure> {
     use std::io::Read;
     let mut words = [0; 2 * size_of::<c_int>()];
@@ -193,8 +196,8 @@ fn enter_session(session: SessionMode) -> Result<(), ChildFailure> {
             SessionMode::Inherit => Ok(()),
             SessionMode::ForegroundGroup => {
                 check_result(libc::setpgid(0, 0), SpawnStage::Session, 0)?;
-                // Who is not in front may take the terminal only while the signal for that is ignored. Without a terminal there
-                // is nothing to take.
+                // A background process can become the foreground group only while SIGTTOU is ignored. Without
+                // a terminal the call has no effect.
                 libc::signal(libc::SIGTTOU, libc::SIG_IGN);
                 libc::tcsetpgrp(0, libc::getpid());
                 libc::signal(libc::SIGTTOU, libc::SIG_DFL);
@@ -207,10 +210,12 @@ fn enter_session(session: SessionMode) -> Result<(), ChildFailure> {
     }
 }
 
-/// Raw calls: the library's own would try to change all threads of the parent, too. `for_good`: without a way back.
+/// Switches to the account with raw system calls, because the library functions would change all threads of
+/// the parent, too. With `for_good` the real and saved ids change as well, so that the switch cannot be
+/// undone.
 fn switch_to_account(identity: &ProcessIdentity, for_good: bool) -> Result<(), ChildFailure> {
     let (gid, uid, groups) = (identity.gid, identity.uid, &identity.groups);
-    // The kernel leaves alone what is to be -1.
+    // The kernel does not change an id that is passed as -1.
     let other = |id: u32| if for_good { id } else { u32::MAX };
     // SAFETY: plain system calls on values that live in the plan.
     unsafe {
@@ -247,8 +252,8 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
         let set = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &shared.mask, ptr::null_mut()) };
         check_result(set, SpawnStage::Execute, 0)?;
     }
-    // The files are those of the machine: a mount over their directory does not hide them (`OsProc::StartJob` opens them
-    // before there is a process).
+    // The files are opened before the mounts are set up, so that a mount over their directory does not hide
+    // them (`OsProc::StartJob` opens them before the process exists).
     let opened = set_up_standard_files(plan)?;
     namespace::set_up_mounts(plan)?;
     // SAFETY: plain system calls on values that live in the plan.
@@ -269,10 +274,11 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     }
     // SAFETY: as above.
     unsafe {
-        // Behind the change of identity, which would take it back.
+        // This comes after the change of identity, which would reset it.
         if let Some(parent) = plan.parent_to_die_with {
             check_result(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), SpawnStage::Session, 0)?;
-            // We may have gone before that. A process in a namespace of its own sees no parent.
+            // The parent may have exited before the call. A process in its own PID namespace does not see its
+            // parent.
             if !plan.namespaces.private_pids && libc::getppid() != parent {
                 libc::_exit(127);
             }
@@ -295,8 +301,8 @@ fn prepare_child(shared: &mut SharedPlan<'_>) -> Result<(), ChildFailure> {
     }
 }
 
-/// Puts the standard files in place with the rights of the account that is to use them. What is given is the failure of a FIFO
-/// whose other end would have to be waited for: what else is wrong is found out before that.
+/// Sets up the standard files with the rights of the account that will use them. Returns the failure of a
+/// FIFO whose other end is not open yet: the caller reports other errors first.
 fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, ChildFailure> {
     let opens = plan.standard_files.iter().any(|one| matches!(one, ChildStandardFile::Open { .. }));
     let placed = match plan.identity.as_ref().filter(|_| opens) {
@@ -315,7 +321,7 @@ fn set_up_standard_files(plan: &ChildPlan) -> Result<Option<ChildFailure>, Child
     }
 }
 
-/// Takes back the rights that we had. The groups stay: who mounts needs none.
+/// Restores our effective ids. The groups remain changed, because mounting does not need them.
 fn restore_own_identity() -> Result<(), ChildFailure> {
     // SAFETY: plain system calls.
     unsafe {
@@ -333,7 +339,7 @@ fn restore_own_identity() -> Result<(), ChildFailure> {
     }
 }
 
-/// All signals at their default; handlers would be reset by exec, ignored ones would not.
+/// Resets all signals to their default. Exec would reset handlers but not ignored signals.
 fn reset_signals(ignore_sigpipe: bool) {
     for signal in 1..=64 {
         let ignore = signal == libc::SIGPIPE && ignore_sigpipe;
@@ -342,7 +348,7 @@ fn reset_signals(ignore_sigpipe: bool) {
     }
 }
 
-/// Puts the three standard descriptors in place and closes everything else at exec.
+/// Sets up the three standard descriptors, and marks all others to be closed at exec.
 fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
     const STAGES: [SpawnStage; 3] = [SpawnStage::Stdin, SpawnStage::Stdout, SpawnStage::Stderr];
     let mut sources = [-1; 3];
@@ -352,7 +358,7 @@ fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
         for ((standard, source), stage) in plan.standard_files.iter().zip(&mut sources).zip(STAGES) {
             *source = match standard {
                 ChildStandardFile::Closed | ChildStandardFile::Stdout => continue,
-                // One of the first three might be overwritten before it is its turn.
+                // One of the first three descriptors might be overwritten before it is used.
                 ChildStandardFile::DuplicateOf(descriptor) if *descriptor < 3 => {
                     libc::fcntl(*descriptor, libc::F_DUPFD_CLOEXEC, 3)
                 }
@@ -394,8 +400,8 @@ fn set_up_descriptors(plan: &ChildPlan) -> Result<(), ChildFailure> {
     Ok(())
 }
 
-/// Opens a file for the child. A FIFO that would be waited for is EAGAIN while the supervisor waits for us, and is not
-/// touched: whoever is at its other end would take us for its reader.
+/// Opens a file for the child. While the supervisor waits for us, a FIFO that could block fails with EAGAIN
+/// without being opened, because the process at its other end would mistake us for its reader.
 fn open_for_child(path: &CString, flags: c_int, waits: bool) -> c_int {
     let always = flags | libc::O_NOCTTY | libc::O_CLOEXEC;
     // SAFETY: plain system calls; zero is valid storage for stat, and errno is ours.
@@ -430,7 +436,7 @@ fn close_other_descriptors() {
     }
 }
 
-/// Puts the child's pid into the text of the ancestor marker.
+/// Writes the child's pid into the text of the ancestor marker.
 fn complete_marker(text: &mut [u8], marker: &AncestorMarker, pid: i32) {
     let mut buffer = [0; 11];
     let tail = to_digits(pid, &mut buffer).chain(&marker.suffix).chain(&[0]);
@@ -439,18 +445,19 @@ fn complete_marker(text: &mut [u8], marker: &AncestorMarker, pid: i32) {
     }
 }
 
-/// A process that has ended.
+/// Process that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReapedChild {
-    /// As `waitpid` packs it.
+    /// Status as returned by `waitpid`.
     pub(super) status: i32,
     pub(super) usage: ProcessUsage,
 }
 
-/// Reaps the process: the only place that waits. `None` when it has not ended; ECHILD when it is no child of ours.
+/// Reaps the process; this is the only place that calls wait. Returns `None` if the process has not ended,
+/// and ECHILD if it is not a child of ours.
 pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChild>> {
     let mut status = 0;
-    // Held over the call, so that a new child with the same pid is not forgotten.
+    // Held during the call, so that a new child with the same pid is not removed.
     let guard = (!block).then(lock_unreaped_children);
     // SAFETY: zero is a valid rusage; the pointers are to live locals.
     let (reaped, usage) = unsafe {
@@ -470,8 +477,8 @@ pub(super) fn reap_process(pid: i32, block: bool) -> io::Result<Option<ReapedChi
     }
 }
 
-/// A child of this process that has ended and that nobody has waited for yet, which stays so: it may be somebody else's. One call for
-/// all children, where asking each costs a call for each.
+/// Returns a child of this process that has ended and is not reaped, without reaping it, because another part
+/// of the program may wait for it. This is one call for all children instead of one for each.
 pub(super) fn find_ended_child() -> Option<i32> {
     // SAFETY: zero is a valid siginfo_t, which waitid fills; the pointer is to a live local.
     unsafe {
@@ -494,13 +501,14 @@ fn to_usage(usage: &libc::rusage) -> ProcessUsage {
     }
 }
 
-/// Sends any signal number, real-time ones and senseless ones included; a negative pid is a process group.
+/// Sends a signal with any number, including real-time and invalid ones; a negative pid is a process group.
 pub(super) fn send_signal(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: a plain system call.
     if unsafe { libc::kill(pid, signal) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether a signal does what it does by default: no handler of ours, not ignored as `nohup` has it with SIGHUP.
+/// Returns true if a signal has its default action: it has no handler, and it is not ignored, as SIGHUP is
+/// under `nohup`.
 pub(super) fn has_default_action(signal: i32) -> bool {
     // SAFETY: zero is valid storage, which sigaction fills; nothing is changed.
     unsafe {
@@ -509,10 +517,10 @@ pub(super) fn has_default_action(signal: i32) -> bool {
     }
 }
 
-/// A descriptor that becomes readable when the process ends.
+/// Opens a descriptor that becomes readable when the process ends.
 pub(super) fn open_pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;
-    // SAFETY: a plain system call; the descriptor is new and nobody else's.
+    // SAFETY: a plain system call; the descriptor is new and owned by nothing else.
     unsafe {
         let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         if descriptor < 0 {
@@ -522,33 +530,34 @@ pub(super) fn open_pidfd(pid: i32) -> io::Result<std::os::fd::OwnedFd> {
     }
 }
 
-/// Our own nice value.
+/// Returns the nice value of this process.
 pub(super) fn own_nice_value() -> i32 {
-    // SAFETY: a plain system call; −1 as an error cannot happen for ourselves.
+    // SAFETY: a plain system call; an error of −1 cannot occur for the calling process.
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// A duplicate of one of our descriptors, known by its number alone; children do not get it.
+/// Duplicates a descriptor of this process that is known only by its number; children do not inherit the
+/// duplicate.
 ///
 /// # Errors
-/// Nothing is open under that number.
+/// No descriptor with that number is open.
 pub fn duplicate_descriptor(descriptor: c_int) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
     }
-    // SAFETY: the number is looked at by one system call, which refuses it when it is not open.
+    // SAFETY: the number is used in one system call, which fails if it is not open.
     unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }
 
-/// A descriptor of the caller by its number.
+/// Returns true if a descriptor with this number is open.
 ///
-/// Used only for numbers the user gave (`Stdio::Descriptor`), to learn whether they are open.
+/// Used only for numbers that the user gave (`Stdio::Descriptor`).
 pub(super) fn is_descriptor_open(descriptor: i32) -> bool {
     // SAFETY: a plain system call.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
 
-/// How many bytes wait in a pipe.
+/// Returns the number of bytes waiting in a pipe.
 pub(super) fn pending_bytes(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
     use std::os::fd::AsRawFd;
     let mut count: c_int = 0;
@@ -557,17 +566,17 @@ pub(super) fn pending_bytes(pipe: std::os::fd::BorrowedFd<'_>) -> usize {
     if done == 0 { usize::try_from(count).unwrap_or(0) } else { 0 }
 }
 
-/// Whether SIGPIPE was ignored when the program was started; the runtime ignores it before anything of ours could look.
+/// True if SIGPIPE was ignored when the program was started; the Rust runtime ignores it before `main` runs.
 static SIGPIPE_WAS_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// Runs before the runtime is set up, as an initialiser of the C library's start.
-// SAFETY: the section holds pointers to functions that are called once with arguments that may be left alone.
+/// Function that runs before the Rust runtime is set up, as an initializer of the C library.
+// SAFETY: the section contains pointers to functions that are called once; their arguments can be ignored.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static RECORD_SIGPIPE_AT_START: extern "C" fn() = record_sigpipe_state;
 
 extern "C" fn record_sigpipe_state() {
-    // SAFETY: only reads the present action; all bits zero is a value of that plain structure.
+    // SAFETY: only reads the current action; all bits zero is a valid value of this plain structure.
     let action = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPIPE, ptr::null(), &raw mut action);
@@ -576,7 +585,7 @@ extern "C" fn record_sigpipe_state() {
     SIGPIPE_WAS_IGNORED.store(action == libc::SIG_IGN, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// Whether the program was started with SIGPIPE ignored.
+/// Returns true if the program was started with SIGPIPE ignored.
 pub(super) fn sigpipe_was_ignored() -> bool {
     SIGPIPE_WAS_IGNORED.load(std::sync::atomic::Ordering::Relaxed)
 }

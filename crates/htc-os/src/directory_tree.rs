@@ -1,7 +1,8 @@
-//! Trees that others may change while we remove them: walked by descriptor, so that no path is looked up twice.
+//! Removal of directory trees that other processes may change at the same time, by descriptor, so that no
+//! path is resolved twice.
 //!
-//! Whoever owns a directory may put a link into its place at any moment. With root's rights a path that was a
-//! directory of the job when it was looked at could so lead anywhere when it is used; a descriptor cannot.
+//! The owner of a directory can replace it by a link at any moment. A path that was a directory of the job
+//! when it was checked could then, with root's rights, lead anywhere when it is used; a descriptor cannot.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs;
@@ -17,37 +18,37 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, open, openat, openat2, renameat};
 use nix::sys::stat::{Mode, fchmod, fstat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// Something in a tree that could not be removed.
+/// File or directory that could not be removed.
 #[derive(Debug)]
 pub struct RemovalFailure {
-    /// Which file or directory.
+    /// Path of the file or directory.
     pub path: PathBuf,
-    /// Why.
+    /// Reason why it could not be removed.
     pub error: io::Error,
 }
 
-/// How many directories are held open at once; deeper ones are moved up to the root of the tree.
+/// Maximum number of directories open at once; deeper ones are moved up to the root of the tree.
 const MAX_OPEN_DIRECTORIES: usize = 64;
 
-/// How often a directory is looked through again in which something has come up meanwhile.
+/// Maximum number of times that a directory is read again because new entries have appeared.
 const MAX_RESCANS: u32 = 3;
 
-/// How many names are tried for a directory that is moved up.
+/// Maximum number of names tried for a directory that is moved up.
 const MAX_NAME_TRIES: u32 = 100;
 
-/// How a directory is entered: never through a link.
+/// Flags for opening a directory, never through a link.
 const DIRECTORY_OPEN_FLAGS: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_NONBLOCK)
     .union(OFlag::O_CLOEXEC);
 
-/// Removes a tree and tells what could not be removed. Links are removed, never followed, also those that come into the
-/// place of a directory meanwhile. A directory of our own without the right to write is opened up for it and, when
-/// something in it stays, gets its mode back.
+/// Removes a tree and returns what could not be removed. Links are removed, never followed, even if they
+/// replace a directory during the removal. A directory of ours without write permission is made writable, and
+/// gets its mode back if something in it remains.
 ///
-/// A tree that is not there is no failure. Depth costs neither stack nor descriptors: directories that are too deep, or
-/// for which there is no descriptor left, are moved up to the root on the way.
+/// A missing tree is not a failure. Depth uses neither stack nor descriptors: directories that are too deep,
+/// or for which no descriptor is left, are moved up to the root of the tree.
 pub fn remove_tree(root: &Path) -> Vec<RemovalFailure> {
     match TreeRemoval::new(root) {
         Ok(mut removal) => {
@@ -59,7 +60,8 @@ pub fn remove_tree(root: &Path) -> Vec<RemovalFailure> {
     }
 }
 
-/// Gives every directory of a tree mode 0700. Those below [`remove_tree`]'s depth are left out: it has moved them up.
+/// Sets the mode of every directory in a tree to 0700. Directories deeper than [`remove_tree`]'s limit are
+/// skipped: it has moved them up.
 pub fn make_directories_private(root: &Path) {
     let Ok((above, name)) = open_parent(root) else { return };
     let mut levels = vec![OpenDirectory::parent_of_root(above, name)];
@@ -79,35 +81,35 @@ pub fn make_directories_private(root: &Path) {
     }
 }
 
-/// The directory that holds the tree, and its name in it.
+/// Opens the parent directory of the tree, and returns it with the name of the tree.
 fn open_parent(root: &Path) -> nix::Result<(OwnedFd, CString)> {
     let name = root.file_name().and_then(|name| CString::new(name.as_bytes()).ok()).ok_or(Errno::EINVAL)?;
     let above = root.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Ok((open(above, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?, name))
 }
 
-/// One name in a directory.
+/// Entry of a directory.
 struct DirectoryEntry {
     name: CString,
     may_be_directory: bool,
 }
 
-/// A directory on the way to what is being removed.
+/// Open directory on the path to the current entry.
 struct OpenDirectory {
     directory: OwnedFd,
     name: CString,
-    /// Its mode, where we have changed it.
+    /// Original mode, if it was changed.
     original_mode: Option<Mode>,
-    /// What has not been looked at in it.
+    /// Entries that are still to be removed.
     entries: Vec<DirectoryEntry>,
-    /// Something in it stays, which has been told.
+    /// True if something in the directory remains and has been reported.
     failure_reported: bool,
-    /// How often it may be looked through again.
+    /// Number of times that the directory may be read again.
     rescans_left: u32,
 }
 
 impl OpenDirectory {
-    /// The directory that holds the tree, in which nothing else is touched.
+    /// Creates the level of the tree's parent directory, in which nothing else is touched.
     fn parent_of_root(directory: OwnedFd, name: CString) -> Self {
         let entries = vec![DirectoryEntry { name, may_be_directory: true }];
         OpenDirectory {
@@ -120,7 +122,7 @@ impl OpenDirectory {
         }
     }
 
-    /// Enters a directory by its name in another, and opens it up where that is needed and allowed.
+    /// Opens a directory by its name in another one, and makes it writable if necessary and permitted.
     fn enter(above: BorrowedFd<'_>, name: CString) -> nix::Result<Self> {
         let (directory, changed) = match open_directory(above, name.as_c_str()) {
             Ok(directory) => {
@@ -144,7 +146,7 @@ impl OpenDirectory {
     }
 }
 
-/// Opens a directory, unless something else is mounted on it: that is not of the tree.
+/// Opens a directory, unless something else is mounted on it, which does not belong to the tree.
 fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
     match openat2(
         above,
@@ -152,14 +154,14 @@ fn open_directory(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<OwnedFd> {
         OpenHow::new().flags(DIRECTORY_OPEN_FLAGS).resolve(ResolveFlag::RESOLVE_NO_XDEV),
     ) {
         Err(Errno::EXDEV) => Err(Errno::EBUSY),
-        // A kernel that does not know the call, or a container that does not allow it.
+        // The kernel does not know this call, or a container does not allow it.
         Err(Errno::ENOSYS | Errno::EPERM) => openat(above, name, DIRECTORY_OPEN_FLAGS, Mode::empty()),
         opened => opened,
     }
 }
 
-/// Enters a directory that has to get the right to it first. It is held by a descriptor without any right meanwhile, so
-/// that its mode is changed and no other's.
+/// Opens a directory after giving us access to it. An O_PATH descriptor refers to it meanwhile, so that no
+/// other directory's mode is changed.
 fn open_with_chmod(above: BorrowedFd<'_>, name: &CStr) -> nix::Result<(OwnedFd, Option<Mode>)> {
     let handle = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let handle = openat(above, name, handle, Mode::empty())?;
@@ -189,12 +191,12 @@ fn read_entries(directory: &OwnedFd) -> nix::Result<Vec<DirectoryEntry>> {
     Ok(entries)
 }
 
-/// A removal under way.
+/// Removal in progress.
 struct TreeRemoval {
     root: PathBuf,
-    /// First the directory that holds the tree, then the tree's root, then the way down from it.
+    /// The tree's parent directory, the tree's root, and the path down from it.
     levels: Vec<OpenDirectory>,
-    /// How many names have been used for directories that were moved up.
+    /// Number of names used for directories that were moved up.
     names_used: u32,
     failures: Vec<RemovalFailure>,
 }
@@ -206,7 +208,7 @@ impl TreeRemoval {
         Ok(TreeRemoval { root: root.to_owned(), levels, names_used: 0, failures: Vec::new() })
     }
 
-    /// Does the next thing; whether there was one.
+    /// Removes or enters the next entry. Returns false if the removal is complete.
     fn remove_next(&mut self) -> bool {
         let Some(level) = self.levels.last_mut() else { return false };
         match level.entries.pop() {
@@ -216,7 +218,7 @@ impl TreeRemoval {
         true
     }
 
-    /// Removes one entry, or enters it.
+    /// Removes an entry, or enters it if it is a directory.
     fn remove_entry(&mut self, entry: DirectoryEntry) {
         let Some(level) = self.levels.last() else { return };
         let above = level.directory.as_fd();
@@ -233,7 +235,7 @@ impl TreeRemoval {
             Ok(entered) => self.levels.push(entered),
             Err(Errno::EMFILE | Errno::ENFILE) if self.levels.len() > 2 => self.move_to_root(entry),
             Err(Errno::ENOENT) => {}
-            // No directory, or none any more; a link is removed as any file is.
+            // The entry is not a directory, or no longer one; a link is removed like a file.
             Err(Errno::ENOTDIR | Errno::ELOOP) => {
                 match unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::NoRemoveDir) {
                     Ok(()) | Err(Errno::ENOENT) => {}
@@ -241,7 +243,7 @@ impl TreeRemoval {
                 }
             }
             Err(errno) => {
-                // One that may not be entered may be empty.
+                // A directory that may not be entered may be empty.
                 if unlinkat(above, entry.name.as_c_str(), UnlinkatFlags::RemoveDir).is_err() {
                     self.record_failure(&entry.name, errno);
                 }
@@ -249,7 +251,7 @@ impl TreeRemoval {
         }
     }
 
-    /// Moves a directory out of the one we are in, to the root of the tree, where it is looked at later.
+    /// Moves an entry of the current directory to the root of the tree, where it is processed later.
     fn move_to_root(&mut self, entry: DirectoryEntry) {
         let [_, root, .., level] = self.levels.as_mut_slice() else {
             return self.record_failure(&entry.name, Errno::EMFILE);
@@ -266,7 +268,7 @@ impl TreeRemoval {
                     root.entries.push(DirectoryEntry { name, may_be_directory: true });
                     break;
                 }
-                // Somebody has taken the name.
+                // The name is already in use.
                 Err(Errno::EEXIST | Errno::ENOTEMPTY | Errno::ENOTDIR) => {}
                 Err(_) => break,
             }
@@ -276,13 +278,13 @@ impl TreeRemoval {
         }
     }
 
-    /// Removes the directory we are in, everything in it being gone.
+    /// Removes the current directory, whose entries have been removed.
     fn leave_directory(&mut self) {
         let Some(mut level) = self.levels.pop() else { return };
         let Some(above) = self.levels.last_mut() else { return };
         let name = level.name.as_c_str();
         let removed = match unlinkat(&above.directory, name, UnlinkatFlags::RemoveDir) {
-            // Something else has come into its place.
+            // Something else has replaced the directory.
             Err(Errno::ENOTDIR) => unlinkat(&above.directory, name, UnlinkatFlags::NoRemoveDir),
             removed => removed,
         };
@@ -306,11 +308,11 @@ impl TreeRemoval {
         }
     }
 
-    /// Tells that something in the directory we are in stays.
+    /// Records that an entry of the current directory remains.
     fn record_failure(&mut self, name: &CStr, errno: Errno) {
         let mut path = self.root.clone();
         let names = self.levels.iter().skip(2).map(|level| level.name.as_c_str());
-        // In the directory that holds the tree there is nothing but the root.
+        // At the level of the tree's parent directory, the only entry is the root itself.
         let last = (self.levels.len() > 1).then_some(name);
         path.extend(names.chain(last).map(|name| OsStr::from_bytes(name.to_bytes())));
         if let Some(level) = self.levels.last_mut() {
@@ -387,14 +389,14 @@ mod tests {
         let third = home.path().join("third");
         chain(&third);
         fs::rename(&third, first_end.join("s").join("0123456789abcde/".repeat(120)).join("t")).unwrap();
-        // Names that a job has taken beforehand.
+        // These names are already used by the job.
         fs::create_dir(root.join(format!(".deep.{}.0", std::process::id()))).unwrap();
         fs::write(root.join(format!(".deep.{}.1", std::process::id())), "x").unwrap();
         assert!(remove_tree(&root).is_empty());
         assert!(!root.exists());
     }
 
-    /// A directory outside with something in it, and a tree with the directory `a/b`.
+    /// Creates a directory outside with a file in it, and a tree with the directory `a/b`.
     fn tree() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let home = tempfile::tempdir().unwrap();
         let outside = home.path().join("outside");
@@ -413,7 +415,7 @@ mod tests {
     #[test]
     fn a_directory_that_becomes_a_link_at_any_moment_leads_nowhere() {
         let count = |path: &Path| fs::read_dir(path).map_or(0, |entries| entries.count());
-        // After each number of steps the directory, or the root itself, is replaced by a link to the outside.
+        // After each number of steps, the directory or the root itself is replaced by a link to the outside.
         for victim in ["a", "a/b", ""] {
             for steps in 0..12 {
                 let (home, outside, root) = tree();
@@ -439,12 +441,12 @@ mod tests {
         let closed = root.join("a/b");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
         let mut removal = TreeRemoval::new(&root).unwrap();
-        // Until `a/b` has been entered: above, root, a, b.
+        // Run until `a/b` is entered; the levels are parent, root, a, b.
         while removal.levels.len() < 4 {
             assert!(removal.remove_next());
         }
         assert_eq!(fs::metadata(&closed).unwrap().mode() & 0o777, 0o700);
-        // Something new comes up whenever all is gone.
+        // Creates a new file whenever everything has been removed.
         let late = || fs::write(closed.join("late"), "x").is_ok();
         while late() && removal.remove_next() {}
         let told: Vec<_> = removal.failures.iter().map(|unremoved| unremoved.path.clone()).collect();

@@ -1,4 +1,4 @@
-//! Scratch directories made and handed to an account, and files put into place whole.
+//! Creation of scratch directories for an account, and atomic replacement of files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -15,17 +15,17 @@ use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 use super::identity::effective_uid;
 use htc_base::process::ProcessIdentity;
 
-/// Makes one directory with exactly this mode, owned by the account where one is given.
+/// Creates one directory with exactly this mode, owned by the account if one is given.
 ///
 /// # Errors
-/// Those of `mkdir`, `chmod` and `chown`; nothing is left behind then.
+/// The errors of `mkdir`, `chmod` and `chown`; the directory is removed then.
 pub fn make_directory(path: &Path, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
     let made = HeldDirectory::make(path)?;
     made.set_mode_and_owner(mode, owner).inspect_err(|_| made.remove_if_empty())
 }
 
-/// A directory that was made here and is held by a descriptor, so that it is the same whatever becomes of its path: one
-/// that others may rename can have a link in its place a moment later.
+/// Directory created here and referred to by a descriptor, so that it stays the same whatever happens to its
+/// path: if others may rename it, a link may replace it a moment later.
 #[derive(Debug)]
 pub struct HeldDirectory {
     descriptor: OwnedFd,
@@ -40,10 +40,10 @@ impl AsRawFd for HeldDirectory {
 }
 
 impl HeldDirectory {
-    /// Makes a directory that is ours alone.
+    /// Creates a directory that only we can access.
     ///
     /// # Errors
-    /// Those of `mkdir`.
+    /// The errors of `mkdir`.
     pub fn make(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(Errno::EINVAL)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -51,10 +51,10 @@ impl HeldDirectory {
         Self::make_at(above, name)
     }
 
-    /// Makes another in this one, wherever it is by now.
+    /// Creates a directory in this one, wherever it is by now.
     ///
     /// # Errors
-    /// Those of `mkdir`.
+    /// The errors of `mkdir`.
     pub fn make_in(&self, name: &OsStr) -> io::Result<Self> {
         Self::make_at(self.descriptor.try_clone()?, name)
     }
@@ -66,21 +66,21 @@ impl HeldDirectory {
         Ok(HeldDirectory { descriptor: itself, parent: above, name: name.to_owned() })
     }
 
-    /// The same place again, with what has been mounted there meanwhile.
+    /// Opens the same path again, including anything mounted there meanwhile.
     ///
     /// # Errors
-    /// Those of `open`.
+    /// The errors of `open`.
     pub fn reopen(self) -> io::Result<Self> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let itself = openat(&self.parent, self.name.as_os_str(), flags, Mode::empty())?;
         Ok(HeldDirectory { descriptor: itself, ..self })
     }
 
-    /// Gives it its mode, and to the account where one is given.
+    /// Sets the mode, and the owner if one is given.
     ///
     /// # Errors
-    /// Those of `chown` and `chmod`; EPERM when it is not the directory that was made, but one of somebody else that was
-    /// moved into its place before we held it.
+    /// The errors of `chown` and `chmod`; EPERM if this is not the directory that was created, but another
+    /// one that was moved to its path before it was opened.
     pub fn set_mode_and_owner(&self, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         let mode = Mode::from_bits_truncate(mode);
         if let Some(owner) = owner {
@@ -92,21 +92,21 @@ impl HeldDirectory {
             }
             fchown(&self.descriptor, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
         }
-        // Last, since the umask would have taken bits away and chown does take set-id bits away.
+        // The mode is set last, because the umask clears bits at creation, and chown clears set-id bits.
         Ok(fchmod(&self.descriptor, mode)?)
     }
 
-    /// Removes it while it is empty, if it still stands where it was made.
+    /// Removes the directory if it is empty and still has its original path.
     pub fn remove_if_empty(&self) {
         let _ = unlinkat(&self.parent, self.name.as_os_str(), UnlinkatFlags::RemoveDir);
     }
 }
 
-/// Makes a directory and those above it that are missing, each with this mode, whatever the umask; a directory that is there is
-/// given the mode.
+/// Creates a directory and its missing parents with this mode, ignoring the umask. An existing directory gets
+/// the mode, too.
 ///
 /// # Errors
-/// Those of `mkdir` and `chmod`; EEXIST for what is no directory.
+/// The errors of `mkdir` and `chmod`; EEXIST if the path is not a directory.
 pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     let is_missing = |it: &&Path| !it.as_os_str().is_empty() && !it.is_dir();
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
@@ -119,11 +119,11 @@ pub fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-/// Opens a file if it is a regular one, or none yet. What is something else is not even opened, so that nobody is waited for
-/// and no device is woken.
+/// Opens a file if it is a regular one or does not exist. Anything else is not even opened, because opening a
+/// FIFO may block and opening a device may have side effects.
 ///
 /// # Errors
-/// Those of `open`; `InvalidData` for what is no regular file.
+/// The errors of `open`; `InvalidData` if it is not a regular file.
 pub fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let regular = |is: bool| match is {
         true => Ok(()),
@@ -134,16 +134,16 @@ pub fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<F
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    // Whatever came between the two: a pipe without a partner is not waited for.
+    // The file may have been replaced since the check: opening a FIFO must not block.
     let file = options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
     regular(file.metadata()?.is_file())?;
     Ok(file)
 }
 
-/// The beginning of a file that no link leads to.
+/// Reads the beginning of a file, at most `limit` bytes. The path must not be a link.
 ///
 /// # Errors
-/// Those of `open` and `read`; `InvalidData` for what is no regular file.
+/// The errors of `open` and `read`; `InvalidData` if it is not a regular file.
 pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
@@ -156,13 +156,14 @@ pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What the names of files begin with that [`replace_file`] is writing: whoever is killed meanwhile leaves one.
+/// Prefix of the temporary files of [`replace_file`]; one is left behind if the program is killed while
+/// writing.
 pub const TEMPORARY_PREFIX: &str = ".replace";
 
-/// Writes a whole file under a temporary name and puts it in place, so that nobody ever sees half of it.
+/// Writes a file under a temporary name and renames it, so that other processes never read a partial file.
 ///
 /// # Errors
-/// Those of the file system; the old file, if any, is then still there.
+/// The errors of the file system; the old file, if there is one, is unchanged then.
 pub fn replace_file(
     path: &Path,
     content: &[u8],
@@ -198,7 +199,7 @@ mod tests {
         let deep = home.path().join("a/b");
         make_directories(&deep, 0o1777).unwrap();
         assert_eq!([mode(home.path()), mode(&home.path().join("a")), mode(&deep)], [before, 0o1777, 0o1777]);
-        // One that is there gets the mode, those above it do not.
+        // An existing directory gets the mode, but its parents do not.
         make_directories(&deep, 0o700).unwrap();
         assert_eq!([mode(&home.path().join("a")), mode(&deep)], [0o1777, 0o700]);
         let file = home.path().join("file");

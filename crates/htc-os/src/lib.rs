@@ -1,7 +1,9 @@
-//! The kernel: children, signals, pipes, process families, accounts, files. It knows processes and knows no slot.
+//! Interface to the kernel: child processes, signals, pipes, process families, accounts, files. It does not
+//! know about slots.
 //!
-//! [`Reactor`] is the one loop of a program; [`RealWorld`] is what evaluation and configuration see of the outside.
-//! `unsafe` stands in `child`, `namespace`, `thread_ids` and, for a question to the kernel each, in `standard` and `wake_on_lan`.
+//! [`Reactor`] is the main loop of a program; [`RealWorld`] implements the interface to the outside for
+//! evaluation and configuration. `unsafe` is used in `child`, `namespace` and `thread_ids`, and for one
+//! system call each in `closed_stdout` and `wake_on_lan`.
 
 pub mod accounting;
 mod bounded_read;

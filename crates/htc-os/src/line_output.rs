@@ -1,4 +1,4 @@
-//! Writing lines to where a reader may be slow or gone, without ever waiting for it.
+//! Output of lines to a reader that may be slow or gone, without ever blocking.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -15,52 +15,54 @@ use nix::sys::socket::{MsgFlags, send};
 
 use super::clock;
 
-/// How much is held for a reader that does not keep up, in bytes.
+/// Maximum size of buffered lines for a slow reader, in bytes.
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
-/// After [`PollFlags::POLLOUT`] a pipe takes this much at once.
+/// Number of bytes that a pipe accepts without blocking after [`PollFlags::POLLOUT`].
 const POLLED_WRITE_SIZE: usize = 4096;
-/// Flags of an open file that is nobody else's: writing to it may fail for want of room, for us alone.
+/// Flags for an open file description of our own: only our writes fail when there is no space.
 const NONBLOCKING_OPEN_FLAGS: i32 = libc::O_NONBLOCK | libc::O_NOCTTY;
 
-/// How it is written to.
+/// Method of writing without blocking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WriteMode {
-    /// A regular file, whose disk may be full for a while.
+    /// Regular file, whose disk may be full temporarily.
     RegularFile,
-    /// An open file of our own that does not block.
+    /// Open file description of our own in non-blocking mode.
     NonBlocking,
-    /// A socket, which can be told for one call not to wait.
+    /// Socket, which supports a non-blocking flag for each call.
     Socket,
-    /// An open file that others have too: its flags are theirs as well, so it is asked for room before each write.
+    /// Open file description shared with other processes, whose flags cannot be changed; poll before each
+    /// write.
     PollFirst,
 }
 
-/// Something that lines are written to. What the reader does not take is held up to a limit; beyond it lines are lost,
-/// and counted.
+/// Output for lines. Lines that the reader does not accept are buffered up to a limit; further lines are
+/// dropped and counted.
 #[derive(Debug)]
 pub struct LineOutput {
     file: File,
     mode: WriteMode,
     pending_lines: VecDeque<Vec<u8>>,
-    /// How much of the first line has been written.
+    /// Number of bytes written of the first pending line.
     written_of_first_line: usize,
     buffered_bytes: usize,
     lost_lines: u64,
-    /// Whether the disk is full.
+    /// True if the disk is full.
     disk_full: bool,
 }
 
 impl LineOutput {
-    /// Opens a file to append to, made where there is none. A FIFO needs no reader yet.
+    /// Opens a file for appending and creates it if necessary. A FIFO does not need a reader yet.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let fifo = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
         let mut options = OpenOptions::new();
         options.custom_flags(NONBLOCKING_OPEN_FLAGS);
         let file = if fifo {
-            // Who has both ends open need not wait for a reader, and may outlive one.
+            // Opening both ends of a FIFO succeeds without a reader, and writes do not fail when the reader
+            // exits.
             options.read(true).write(true).open(path).or_else(|_| options.read(false).open(path))?
         } else {
             options.append(true).create(true).open(path)?
@@ -73,10 +75,10 @@ impl LineOutput {
         Ok(LineOutput::new(file, way))
     }
 
-    /// Writes to a duplicate of an open descriptor, whose flags stay as they are.
+    /// Writes to a duplicate of an open descriptor without changing its flags.
     ///
     /// # Errors
-    /// It is not open for writing.
+    /// The descriptor is not open for writing.
     pub fn from_descriptor(descriptor: BorrowedFd<'_>) -> io::Result<Self> {
         let file = File::from(descriptor.try_clone_to_owned()?);
         let flags = OFlag::from_bits_truncate(fcntl(&file, FcntlArg::F_GETFL)?);
@@ -91,17 +93,17 @@ impl LineOutput {
             return Ok(LineOutput::new(file, WriteMode::Socket));
         }
         let name = format!("/proc/self/fd/{}", file.as_raw_fd());
-        // Not possible for another account's pipe, or a terminal that is not in our /dev.
+        // This fails for another account's pipe, or a terminal that is not in our /dev.
         Ok(match OpenOptions::new().write(true).custom_flags(NONBLOCKING_OPEN_FLAGS).open(name) {
             Ok(own) => LineOutput::new(own, WriteMode::NonBlocking),
             Err(_) => LineOutput::new(file, WriteMode::PollFirst),
         })
     }
 
-    /// The same for a descriptor known by its number.
+    /// Writes to a duplicate of the open descriptor with this number.
     ///
     /// # Errors
-    /// It is not open, or not for writing.
+    /// The descriptor is not open, or not open for writing.
     pub fn from_descriptor_number(number: u32) -> io::Result<Self> {
         let number = i32::try_from(number).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?;
         LineOutput::from_descriptor(super::child::duplicate_descriptor(number)?.as_fd())
@@ -119,10 +121,11 @@ impl LineOutput {
         }
     }
 
-    /// Writes a line as far as there is room, and holds the rest. With too much held already it is lost.
+    /// Writes a line as far as there is space, and buffers the rest. The line is dropped if the buffer is
+    /// full.
     ///
     /// # Errors
-    /// Nobody will ever read it: the reader is gone.
+    /// The reader is gone.
     pub fn write_line(&mut self, line: Vec<u8>) -> io::Result<()> {
         self.flush()?;
         if !self.pending_lines.is_empty() && self.buffered_bytes + line.len() > MAX_BUFFERED_BYTES {
@@ -136,10 +139,10 @@ impl LineOutput {
         self.flush()
     }
 
-    /// Writes what is held, as far as there is room.
+    /// Writes buffered lines as far as there is space.
     ///
     /// # Errors
-    /// As [`LineOutput::write_line`].
+    /// The errors of [`LineOutput::write_line`].
     pub fn flush(&mut self) -> io::Result<()> {
         while let Some(line) = self.pending_lines.front() {
             match self.write_some(&line[self.written_of_first_line..]) {
@@ -166,8 +169,8 @@ impl LineOutput {
         Ok(())
     }
 
-    /// A disk that is full keeps no half of a line: it is taken back, unless somebody else has written behind it, and written
-    /// again as a whole when there is room.
+    /// Removes a partial line from a file on a full disk, unless another process has written after it. The
+    /// whole line is written again when there is space.
     fn retract_partial_line(&mut self) {
         let begun = self.written_of_first_line as u64;
         let at_end = |file: &mut File| {
@@ -183,7 +186,7 @@ impl LineOutput {
         }
     }
 
-    /// Whether it waits for room on a full disk.
+    /// Returns true if the output waits for space on a full disk.
     pub fn is_disk_full(&self) -> bool {
         self.disk_full
     }
@@ -202,29 +205,30 @@ impl LineOutput {
         }
     }
 
-    /// Waits for room to write.
+    /// Waits for space to write. Returns false on timeout.
     fn wait_for_room(&self, patience: Duration) -> io::Result<bool> {
         let milliseconds = u16::try_from(patience.as_millis()).unwrap_or(u16::MAX);
         let mut set = [PollFd::new(self.file.as_fd(), PollFlags::POLLOUT)];
         Ok(poll(&mut set, PollTimeout::from(milliseconds))? > 0)
     }
 
-    /// Whether something is held that has to be written later.
+    /// Returns true if buffered lines have to be written later.
     pub fn has_pending_lines(&self) -> bool {
         !self.pending_lines.is_empty()
     }
 
-    /// How many lines were lost, once there is room to tell so; they are counted anew then.
+    /// Returns the number of dropped lines and resets it, or 0 while lines are still buffered.
     pub fn take_lost_line_count(&mut self) -> u64 {
         if self.pending_lines.is_empty() { std::mem::take(&mut self.lost_lines) } else { 0 }
     }
 
-    /// How many lines have not been written: those that are held and those that were lost since it was last told.
+    /// Returns the number of lines that are buffered, or were dropped since the count was last reset.
     pub fn unwritten_line_count(&self) -> u64 {
         self.pending_lines.len() as u64 + self.lost_lines
     }
 
-    /// For the end: writes what is held, waiting up to `patience` for a reader that goes on, and not much longer in all.
+    /// Writes the buffered lines at the end of a program. Waits up to `patience` for each progress of the
+    /// reader, and about four times as long in total.
     pub fn finish(&mut self, patience: Duration) {
         let last = clock::monotonic_now().plus(patience * 4);
         while self.flush().is_ok()
@@ -243,7 +247,7 @@ impl LineOutput {
     }
 }
 
-/// Whether a disk, or what an account may use of it, is full.
+/// Returns true if the disk, or the account's quota, is exhausted.
 fn is_disk_full_error(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -255,7 +259,7 @@ mod tests {
 
     use nix::mount::{MsFlags, mount, umount};
 
-    /// Needs root, for a file system that is soon full.
+    /// Requires root, to mount a small file system.
     #[test]
     fn on_a_full_disk_no_line_is_torn_and_writing_goes_on_when_there_is_room() {
         let home = tempfile::tempdir().unwrap();
@@ -290,7 +294,7 @@ mod tests {
         umount(place).unwrap();
     }
 
-    /// Writes more than pipe and memory hold to somebody who does not read; then he does.
+    /// Writes more than the pipe and the buffer can hold without a reader, and then reads it.
     fn is_never_waited_for(mut outlet: LineOutput, mut reader: impl Read + Send + 'static) {
         let line = |number: usize| format!("{number} {}\n", "x".repeat(990)).into_bytes();
         let all = 3000;
@@ -321,7 +325,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         let outlet = LineOutput::from_descriptor(writer.as_fd()).unwrap();
         assert_eq!(outlet.mode, WriteMode::NonBlocking);
-        // The caller's own open file still blocks.
+        // The caller's own file description is still in blocking mode.
         let flags = OFlag::from_bits_truncate(fcntl(&writer, FcntlArg::F_GETFL).unwrap());
         assert!(!flags.contains(OFlag::O_NONBLOCK));
         drop(writer);

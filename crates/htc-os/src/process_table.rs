@@ -1,7 +1,7 @@
-//! The processes that descend from us, as `/proc` shows them.
+//! Descendants of this process, as `/proc` shows them.
 //!
-//! We are a child subreaper, so whatever a child leaves behind becomes a child of ours: no descendant can leave the
-//! tree, whatever it does to its session, its group or its environment.
+//! This process is a child subreaper, so that its children's orphans become its own children: no descendant
+//! can leave the tree by changing its session, group or environment.
 
 use std::fs;
 use std::io::Read;
@@ -11,45 +11,46 @@ use std::time::{Duration, SystemTime};
 use bstr::BString;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The kernel's flag of processes that have not executed anything since they were forked (`linux/sched.h`).
+/// Flag of a process that has not executed a program since it was forked (`linux/sched.h`).
 const PF_FORKNOEXEC: i64 = 0x40;
 
-/// One process, from the fields of `/proc/<pid>/stat` that are of use here.
+/// Process, with the relevant fields of `/proc/<pid>/stat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
+    /// Process id.
     pub pid: i32,
     /// Name of the program, at most 15 bytes.
     pub command: BString,
     /// State letter: `R`, `S`, `D`, `T`, `Z`, ...
     pub state: u8,
-    /// Whether it has been forked and has not executed a program since: its name is still that of who forked it.
+    /// True if the process has not executed a program since it was forked; its name is still that of its
+    /// parent.
     pub only_forked: bool,
-    /// Its parent.
+    /// Process id of the parent.
     pub parent: i32,
-    /// Its process group.
+    /// Id of the process group.
     pub group: i32,
-    /// Its session.
+    /// Id of the session.
     pub session: i32,
-    /// Clock ticks of user and system time.
+    /// User and system time, in clock ticks.
     pub cpu_ticks: [u64; 2],
-    /// When it was started, in clock ticks after boot: tells two users of a pid apart.
+    /// Start time, in clock ticks after boot; distinguishes processes that reuse a pid.
     pub start_ticks: u64,
-    /// Virtual size in bytes.
+    /// Virtual size, in bytes.
     pub virtual_size: u64,
-    /// Resident pages.
+    /// Resident size, in pages.
     pub resident_pages: u64,
 }
 
 impl Process {
-    /// Whether it has ended and only waits to be reaped.
+    /// Returns true if the process has ended but is not reaped.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 }
 
 impl Process {
-    /// When it was started, by the clock on the wall as it goes now.
+    /// Returns the start time according to the current wall clock, or `None` if it cannot be determined.
     pub fn start_time(&self) -> Option<SystemTime> {
         let text = fs::read_to_string("/proc/uptime").ok()?;
         let up = Duration::try_from_secs_f64(text.split_ascii_whitespace().next()?.parse().ok()?).ok()?;
@@ -58,7 +59,7 @@ impl Process {
     }
 }
 
-/// Reads one process; `None` when it is gone.
+/// Reads one process, or returns `None` if it is gone.
 pub fn read_process(pid: i32) -> Option<Process> {
     let mut text = Vec::with_capacity(512);
     fs::File::open(format!("/proc/{pid}/stat")).ok()?.read_to_end(&mut text).ok()?;
@@ -66,7 +67,7 @@ pub fn read_process(pid: i32) -> Option<Process> {
 }
 
 fn parse_stat(text: &[u8]) -> Option<Process> {
-    // The name may hold blanks and brackets: it ends at the last closing one.
+    // The name may contain spaces and parentheses: it ends at the last closing one.
     let open = memchr::memchr(b'(', text)?;
     let close = memchr::memrchr(b')', text)?;
     let pid = std::str::from_utf8(text.get(..open)?).ok()?.trim().parse().ok()?;
@@ -91,9 +92,11 @@ fn parse_stat(text: &[u8]) -> Option<Process> {
     })
 }
 
-/// All processes that descend from `root`, itself left out, parents before their children, zombies included.
+/// Returns all descendants of `root`, without `root` itself and including zombies; parents come before their
+/// children.
 ///
-/// Follows the kernel's lists of children where it keeps them (CONFIG_PROC_CHILDREN), else looks through all of `/proc`.
+/// Uses the kernel's lists of children if they are available (CONFIG_PROC_CHILDREN), else searches all of
+/// `/proc`.
 pub fn descendants(root: i32) -> Vec<Process> {
     let Some(first) = child_pids(root) else { return descendants_by_parent(root) };
     let mut found = Vec::new();
@@ -111,7 +114,8 @@ pub fn descendants(root: i32) -> Vec<Process> {
     found
 }
 
-/// The children of a process; `None` where the kernel keeps no list of them. Those of all its threads.
+/// Returns the children of all threads of a process, or `None` if the kernel does not provide lists of
+/// children.
 pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     let mut found = Vec::new();
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Some(found) };
@@ -125,7 +129,7 @@ pub fn child_pids(pid: i32) -> Option<Vec<i32>> {
     Some(found)
 }
 
-/// The children of our main thread: that is where the kernel puts orphans when we are their reaper.
+/// Returns the children of our main thread, to which the kernel assigns orphans because we are their reaper.
 pub(super) fn adopted_pids(own: i32) -> Vec<i32> {
     match fs::read(format!("/proc/{own}/task/{own}/children")) {
         Ok(text) => parse_numbers(&text).collect(),
@@ -135,7 +139,7 @@ pub(super) fn adopted_pids(own: i32) -> Vec<i32> {
     }
 }
 
-/// The numbers of a text, which blanks or newlines part.
+/// Returns the numbers in a text, separated by whitespace.
 pub(super) fn parse_numbers(text: &[u8]) -> impl Iterator<Item = i32> {
     text.split(u8::is_ascii_whitespace).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
@@ -158,7 +162,7 @@ fn descendants_by_parent(root: i32) -> Vec<Process> {
     found
 }
 
-/// The numeric names in `/proc`: all processes of the machine.
+/// Returns the ids of all processes of the machine.
 pub fn all_pids() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc")
         .into_iter()
@@ -167,40 +171,42 @@ pub fn all_pids() -> impl Iterator<Item = i32> {
         .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
 }
 
-/// The supplementary groups of a process; none where that cannot be read.
+/// Returns the supplementary groups of a process; empty if they cannot be read.
 pub fn supplementary_groups(pid: i32) -> Vec<u32> {
     let text = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Groups:"));
     parse_numbers(line.unwrap_or_default()).filter_map(|number| u32::try_from(number).ok()).collect()
 }
 
-/// Whose a process is; `None` when it is gone.
+/// Returns the user id of a process, or `None` if it is gone.
 pub fn owner_uid(pid: i32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(format!("/proc/{pid}")).ok().map(|status| status.uid())
 }
 
-/// Whether a process has the variable `text` (`NAME=value`) in the environment it was started with.
+/// Returns true if a process was started with the variable `text` (`NAME=value`) in its environment.
 pub(super) fn has_environment_variable(pid: i32, text: &[u8]) -> bool {
     read_environment(pid).split(|&byte| byte == 0).any(|variable| variable == text)
 }
 
-/// Whether a variable of a process begins so; `None` while it has no environment at all, as for a moment in the middle of
-/// an exec.
+/// Returns true if a variable of a process begins with this text, or `None` while the process has no
+/// environment, as for a moment during an exec.
 pub(super) fn has_variable_with_prefix(pid: i32, beginning: &[u8]) -> Option<bool> {
     let environment = read_environment(pid);
     let mut variables = environment.split(|&byte| byte == 0);
     (!environment.is_empty()).then(|| variables.any(|variable| variable.starts_with(beginning)))
 }
 
-/// Whether a process is in the middle of an exec, where for a moment it has neither words nor an environment.
+/// Returns true if a process is in the middle of an exec, when it briefly has neither arguments nor an
+/// environment.
 pub(super) fn is_in_exec(pid: i32) -> bool {
     read_environment(pid).is_empty()
         && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.is_empty())
         && read_process(pid).is_some_and(|process| !process.is_zombie())
 }
 
-/// The processes of an account that were made below a daemon that is gone, by its ancestor marker, and after it.
+/// Finds processes of an account that were created below a daemon that is gone. They have its ancestor marker
+/// and started no earlier than the daemon.
 pub fn find_by_ancestor_marker(daemon: i32, started: u64, uid: u32) -> Vec<i32> {
     let marker = format!("_CONDOR_ANCESTOR_{daemon}=");
     let own = |pid: i32| owner_uid(pid) == Some(uid);
@@ -213,9 +219,9 @@ pub fn find_by_ancestor_marker(daemon: i32, started: u64, uid: u32) -> Vec<i32> 
         .collect()
 }
 
-/// The environment that a process was started with; empty where it cannot be read.
+/// Returns the environment that a process was started with; empty if it cannot be read.
 fn read_environment(pid: i32) -> Vec<u8> {
-    // It is bounded by the kernel, but at several megabytes.
+    // The kernel's own limit is several megabytes.
     let mut environment = Vec::new();
     let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) else { return environment };
     if file.take(4 << 20).read_to_end(&mut environment).is_err() {
@@ -224,7 +230,7 @@ fn read_environment(pid: i32) -> Vec<u8> {
     environment
 }
 
-/// Whether a process has the pipe or file of this inode open.
+/// Returns true if a process has the pipe with this inode open.
 pub(super) fn has_pipe_open(pid: i32, inode: u64) -> bool {
     let pipe = format!("pipe:[{inode}]");
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
@@ -233,13 +239,13 @@ pub(super) fn has_pipe_open(pid: i32, inode: u64) -> bool {
         .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == Path::new(&pipe)))
 }
 
-/// A number of clock ticks, as `/proc` counts them.
+/// Converts clock ticks, as counted in `/proc`, to a duration.
 pub(super) fn ticks_to_duration(count: u64) -> Duration {
     let per_second = sysconf(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100);
     Duration::from_micros(count.saturating_mul(1_000_000) / per_second.max(1))
 }
 
-/// A number of the system that does not change.
+/// Returns a constant of the system, or `None` if it is not available.
 pub(super) fn sysconf(variable: nix::unistd::SysconfVar) -> Option<u64> {
     u64::try_from(nix::unistd::sysconf(variable).ok().flatten()?).ok()
 }
@@ -262,7 +268,8 @@ mod tests {
 
     #[test]
     fn both_ways_of_finding_descendants_agree_on_a_process_without_any() {
-        // pid 1 of a container or machine always descends from nobody, and we descend from it or it is us.
+        // Pid 1 of a container or machine is not a descendant of ours: either we descend from it, or we are
+        // it.
         let own = std::process::id() as i32;
         assert!(own == 1 || descendants_by_parent(1).iter().any(|one| one.pid == own));
     }

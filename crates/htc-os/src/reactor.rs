@@ -1,7 +1,8 @@
-//! The one loop of a program: children, their pipes, signals, watched descriptors and deadlines become [`ReactorEvent`]s.
+//! Main loop of a program: children, their pipes, signals, watched descriptors and deadlines become
+//! [`ReactorEvent`]s.
 //!
-//! Nothing here ever waits for a child that does not read, write, close or die, and no buffer grows with what a child
-//! writes, except to the limit that its specification states.
+//! The loop never blocks on a child that does not read, write, close or exit, and no buffer grows with the
+//! output of a child beyond the limit in its specification.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,12 +28,12 @@ use super::signals::SignalReceiver;
 use super::spawn::Spawner;
 use super::spawn_error::SpawnError;
 
-/// What a watched descriptor is waited for.
+/// Condition that a watched descriptor is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Data to read, a connection to accept, or the end.
+    /// Data to read, a connection to accept, or the end of the input.
     Read,
-    /// Room to write.
+    /// Space to write.
     Write,
 }
 
@@ -42,15 +43,15 @@ struct WatchedDescriptor {
     interest: Interest,
 }
 
-/// How often one looks again at processes that have been killed and are not gone yet.
+/// Interval between checks of processes that have been killed but are not gone yet.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The loop. One for a program; children, signal handlers and orphans are its own.
+/// Main loop. A program has one; it owns the children, signal handlers and orphans.
 pub struct Reactor {
     spawner: Spawner,
     signals: SignalReceiver,
     running: FxHashMap<ChildId, RunningChild>,
-    /// Children that have ended and left processes behind which live on.
+    /// Processes left behind by children that have been reported.
     leftover_families: Vec<LeftoverFamily>,
     watched: Vec<WatchedDescriptor>,
     ready_events: VecDeque<ReactorEvent>,
@@ -59,14 +60,15 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// Makes the loop, which from now on reports these signals as events instead of dying of them, and makes the
-    /// process the reaper of its orphaned descendants.
+    /// Creates the loop. From now on these signals are reported as events instead of ending the program, and
+    /// this process becomes the reaper of its orphaned descendants.
     ///
     /// # Errors
-    /// When a descriptor or a handler cannot be had; a signal that cannot be handled (KILL, STOP, SEGV, ...).
+    /// A descriptor or handler cannot be created, or a signal cannot be handled (KILL, STOP, SEGV, ...).
     pub fn new(signals: &[i32]) -> io::Result<Self> {
         let numbers: Vec<i32> = signals.iter().copied().chain([libc::SIGCHLD]).collect();
-        // Fails only on kernels older than 3.4; then orphans are found by what they carry alone.
+        // This fails only on kernels older than 3.4, on which orphans are identified only by their
+        // environment.
         let _ = nix::sys::prctl::set_child_subreaper(true);
         Ok(Reactor {
             spawner: Spawner::new()?,
@@ -80,10 +82,11 @@ impl Reactor {
         })
     }
 
-    /// Makes a child. When it returns the program has been executed, or it has not and the error says why.
+    /// Starts a child. On return, the program has either been executed, or the error contains the reason why
+    /// not.
     ///
     /// # Errors
-    /// Every step of making it, exec included; nothing of the child is left then.
+    /// Any step of starting the child fails, including exec; nothing of the child is left then.
     pub fn spawn(&mut self, spec: ChildSpec) -> Result<ChildId, SpawnError> {
         let (leader, bystander) = (spec.session.owns_processes(), spec.session == SessionMode::NewGroup);
         let (left_behind, drain, tracking_group) =
@@ -97,7 +100,7 @@ impl Reactor {
         Ok(child)
     }
 
-    /// The children that make processes, as far as they have not been reported.
+    /// Returns the unreported children that may create processes.
     fn forking_children(&self) -> impl Iterator<Item = &RunningChild> {
         self.running.values().filter(|running| !running.makes_no_processes)
     }
@@ -107,19 +110,20 @@ impl Reactor {
         self.next_number
     }
 
-    /// The pid of a child that has not been reported as finished.
+    /// Returns the pid of a child, or `None` once it has been reported as finished.
     pub fn pid(&self, child: ChildId) -> Option<i32> {
         self.running.get(&child).map(|running| running.family.pid)
     }
 
-    /// The children that have not been reported as finished.
+    /// Returns the children that have not been reported as finished.
     pub fn child_ids(&self) -> impl Iterator<Item = ChildId> {
         self.running.keys().copied()
     }
 
-    /// Sends a signal. A child that is gone is no error.
+    /// Sends a signal. It is not an error if the child is gone.
     ///
-    /// For a family SIGKILL is repeated until no member is found that has not got it, so that one cannot fork its way out.
+    /// For a family, SIGKILL is repeated until every member has received it, so that no process escapes by
+    /// forking.
     pub fn send_signal(&mut self, child: ChildId, signal: i32, whom: SignalScope) {
         let alone = self.forking_children().count() == 1;
         if let Some(running) = self.running.get_mut(&child) {
@@ -129,17 +133,17 @@ impl Reactor {
         }
     }
 
-    /// What the child's family uses now; `None` once the child has ended.
+    /// Returns the current resource usage of the child's family, or `None` once the child has ended.
     pub fn family_usage(&mut self, child: ChildId) -> Option<FamilyUsage> {
         let alone = self.forking_children().count() == 1;
         self.running.get_mut(&child).and_then(|running| running.usage(alone))
     }
 
-    /// Reports with [`ReactorEvent::Readable`] when `descriptor` can be read or written, as often as `next` is called while it
-    /// can. The descriptor is duplicated.
+    /// Reports [`ReactorEvent::Readable`] whenever `descriptor` is ready to be read or written, on each call
+    /// of `next_event`. The descriptor is duplicated.
     ///
     /// # Errors
-    /// When it cannot be duplicated.
+    /// The descriptor cannot be duplicated.
     pub fn watch(&mut self, descriptor: BorrowedFd<'_>, interest: Interest) -> io::Result<WatchToken> {
         let descriptor = descriptor.try_clone_to_owned()?;
         let token = WatchToken(self.allocate_id());
@@ -147,16 +151,16 @@ impl Reactor {
         Ok(token)
     }
 
-    /// Ends a watch.
+    /// Stops watching a descriptor.
     pub fn unwatch(&mut self, token: WatchToken) {
         self.watched.retain(|watched| watched.token != token);
         self.ready_events.retain(|event| *event != ReactorEvent::Readable(token));
     }
 
-    /// Waits for the next event, at most until the deadline; for ever when there is none.
+    /// Waits for the next event, at most until the deadline, or without limit if there is none.
     ///
     /// # Errors
-    /// When `poll` itself fails, which it does not for lack of anything to wait for.
+    /// `poll` fails.
     pub fn next_event(&mut self, deadline: Option<MonotonicTime>) -> io::Result<ReactorEvent> {
         loop {
             if let Some(event) = self.ready_events.pop_front() {
@@ -170,7 +174,7 @@ impl Reactor {
         }
     }
 
-    /// Polls once and handles what came.
+    /// Polls once and handles the results.
     fn poll_once(&mut self, deadline: Option<MonotonicTime>) -> io::Result<()> {
         let ending = self.running.values().filter_map(RunningChild::next_check_time).min();
         let deadline = [deadline, ending].into_iter().flatten().min();
@@ -201,7 +205,8 @@ impl Reactor {
         Ok(())
     }
 
-    /// Waits for any descriptor; tells for each, in the order signals, watched, pipes, whether it is ready.
+    /// Waits for any descriptor. Returns for each, in the order signals, watched descriptors, pipes, true if
+    /// it is ready.
     fn wait_for_descriptors(&self, deadline: Option<MonotonicTime>) -> io::Result<Vec<bool>> {
         let read = PollFlags::POLLIN;
         let mut set = vec![PollFd::new(self.signals.descriptor(), read)];
@@ -220,7 +225,7 @@ impl Reactor {
         loop {
             let timeout = match deadline {
                 None => PollTimeout::NONE,
-                // Rounded up, so that we are not early and turn in circles for the last millisecond.
+                // Rounded up, so that the loop does not spin during the last millisecond.
                 Some(deadline) => {
                     let left = deadline.since(clock::monotonic_now()).as_micros().div_ceil(1000);
                     PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX)
@@ -234,13 +239,13 @@ impl Reactor {
         }
     }
 
-    /// Waits for children that have ended; the orphans that are left.
+    /// Reaps the children that have ended, and returns the remaining orphans.
     fn reap_children(&mut self) -> Vec<Process> {
         let mut found = false;
         while let Some(pid) = child::find_ended_child() {
             let mine = |running: &&mut RunningChild| running.family.pid == pid && !running.has_ended();
             let Some(running) = self.running.values_mut().find(mine) else {
-                // It is an orphan, or somebody else's, and may hide others.
+                // This is an orphan or another part's child, which may hide further ended children.
                 found = false;
                 break;
             };
@@ -251,11 +256,11 @@ impl Reactor {
             self.running.values_mut().filter(|running| !running.has_ended()).for_each(reap_child);
         }
         self.leftover_families.retain_mut(|kept| !kept.is_gone());
-        // Those of them that have ended are reaped on the way.
+        // This also reaps orphans that have ended.
         process_family::find_orphans()
     }
 
-    /// Reports the children that have finished. `orphans` were seen after their end.
+    /// Reports the children that have finished. `orphans` were read after their end.
     fn report_finished(&mut self, orphans: Option<Vec<Process>>) {
         if self.running.values().all(|running| !running.has_ended()) {
             return;
@@ -273,7 +278,7 @@ impl Reactor {
         }
         let orphans = orphans.unwrap_or_else(process_family::find_orphans);
         for child in candidates {
-            // Nobody else can have made an orphan that carries no mark at all.
+            // If there is no other candidate, an orphan without a marker belongs to this child.
             let alone = others == 0 && ended == 1 && self.leftover_families.is_empty();
             let orphans =
                 orphans.iter().filter(|orphan| !self.is_member_of_other(child, orphan)).cloned().collect();
@@ -296,8 +301,8 @@ impl Reactor {
             || self.leftover_families.iter().any(|kept| kept.family.is_member(orphan))
     }
 
-    /// Kills whatever still runs below us on behalf of any child, kept leftovers included, and waits until it is gone, at
-    /// most `patience`. For the end of a program; no event comes of it.
+    /// Kills all processes of all children, including those left running after a child's end, and waits for
+    /// at most `patience` until they are gone. For the end of a program; it generates no events.
     pub fn kill_all(&mut self, patience: Duration) {
         let deadline = clock::monotonic_now().plus(patience);
         let doubtful_until = clock::monotonic_now().plus(EXEC_GRACE_PERIOD);
@@ -313,7 +318,7 @@ impl Reactor {
             let claims =
                 |running: &RunningChild| orphans.iter().any(|orphan| running.family.is_member(orphan));
             self.running.retain(|_, running| !running.has_ended() || claims(running));
-            // One that executed a program while its maker's end was looked at was not known again then.
+            // A process that was in an exec when its parent's end was checked could not be identified then.
             let lost = orphans.iter().filter(|orphan| match process_family::has_our_marker(orphan) {
                 Some(true) => {
                     drop(child::send_signal(orphan.pid, libc::SIGKILL));
@@ -328,7 +333,7 @@ impl Reactor {
             {
                 return;
             }
-            // A SIGCHLD ends the wait at once.
+            // SIGCHLD ends the wait immediately.
             let pause = clock::monotonic_now().plus(RECHECK_INTERVAL);
             drop(self.wait_for_descriptors(Some(pause)));
             drop(self.signals.take_signals());
@@ -336,12 +341,13 @@ impl Reactor {
     }
 }
 
-/// Waits for a child, if it has ended.
+/// Reaps a child if it has ended.
 fn reap_child(running: &mut RunningChild) {
     match child::reap_process(running.family.pid, false) {
         Ok(Some(reaped)) => running.mark_ended(reaped),
         Ok(None) => {}
-        // Somebody else in this process has waited for it. Its status is lost, but it must not be waited for.
+        // Another part of this process has reaped the child. Its status is lost, but it must not be waited
+        // for.
         Err(_) => running.mark_ended(ReapedChild { status: 0xff00, usage: Default::default() }),
     }
 }

@@ -1,4 +1,4 @@
-//! The outside world as it is.
+//! Implementation of the interface to the outside on the real machine.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -33,7 +33,7 @@ use super::machine_info;
 use super::pipes::{OutputReader, PipeReadOutcome};
 use super::spawn::{SpawnedChild, Spawner};
 
-/// The machine this runs on. Time and randomness can be fixed (`--now`, `--seed`).
+/// World of the machine that this program runs on. Time and randomness can be fixed (`--now`, `--seed`).
 #[derive(Clone, Debug)]
 pub struct RealWorld {
     fixed_time: Option<ClockReading>,
@@ -41,16 +41,16 @@ pub struct RealWorld {
     utc: bool,
     strict: bool,
     command_deadline: Option<MonotonicTime>,
-    /// Whether a command was killed since `until` was there.
+    /// True if a command was killed because `command_deadline` had passed.
     command_timed_out: Arc<AtomicBool>,
     shared_maps: SharedUserMaps,
 }
 
-/// Maps of users that several worlds share.
+/// User maps shared by several worlds.
 #[derive(Clone, Debug, Default)]
 pub struct SharedUserMaps(Option<Arc<LazyLock<UserMaps, UserMapLoader>>>);
 
-/// Loads the maps of users when they are first asked.
+/// Function that loads the user maps when they are first needed.
 type UserMapLoader = Box<dyn FnOnce() -> UserMaps + Send>;
 
 impl Default for RealWorld {
@@ -60,9 +60,9 @@ impl Default for RealWorld {
 }
 
 impl RealWorld {
-    /// The world with its own clock and fresh randomness.
+    /// Creates a world with the real clock and a random seed.
     pub fn new() -> Self {
-        // What the keys of hash tables come from, without a file to open.
+        // The seed comes from the same source as the keys of hash tables, without opening a file.
         let seed = RandomState::new().hash_one(0_u8);
         let cut = Arc::default();
         RealWorld {
@@ -76,61 +76,63 @@ impl RealWorld {
         }
     }
 
-    /// The same, with the wall clock standing at this time.
+    /// Fixes the wall clock at this time.
     #[must_use]
     pub fn with_fixed_time(self, now: ClockReading) -> Self {
         RealWorld { fixed_time: Some(now), ..self }
     }
 
-    /// The same, with a repeatable sequence of random numbers.
+    /// Makes the sequence of random numbers repeatable.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         RealWorld { random: Cell::new(seed), ..self }
     }
 
-    /// The same, with local time being that of Greenwich whatever TZ says.
+    /// Uses UTC as the local time, whatever TZ says.
     #[must_use]
     pub fn in_utc(self) -> Self {
         RealWorld { utc: true, ..self }
     }
 
-    /// The same, with commands that are killed at this instant at the latest (`--timeout`).
+    /// Sets the time at which running commands are killed (`--timeout`).
     #[must_use]
     pub fn with_command_deadline(self, until: Option<MonotonicTime>) -> Self {
         RealWorld { command_deadline: until, ..self }
     }
 
-    /// Whether a command was killed since that instant was there; set by this world and those made of it.
+    /// Returns a flag that is set when a command is killed because of the deadline; worlds derived from this
+    /// one share it.
     pub fn timeout_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.command_timed_out)
     }
 
-    /// The same in strict mode (`STRICT_CLASSAD_EVALUATION`), or in condor mode, in which it begins.
+    /// Selects strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode [default: condor mode].
     #[must_use]
     pub fn with_strict_mode(self, strict: bool) -> Self {
         RealWorld { strict, ..self }
     }
 
-    /// The same with maps of users, which `load` makes when `userMap()` is first called.
+    /// Sets the loader of user maps, which is called when `userMap()` is first evaluated.
     #[must_use]
     pub fn with_user_map_loader(self, load: impl FnOnce() -> UserMaps + Send + 'static) -> Self {
         let load: UserMapLoader = Box::new(load);
         RealWorld { shared_maps: SharedUserMaps(Some(Arc::new(LazyLock::new(load)))), ..self }
     }
 
-    /// Its maps of users, for [`RealWorld::with_shared_user_maps`] of another thread.
+    /// Returns the user maps, for [`RealWorld::with_shared_user_maps`] in another thread.
     pub fn shared_user_maps(&self) -> SharedUserMaps {
         self.shared_maps.clone()
     }
 
-    /// The same with the maps of another world.
+    /// Uses the user maps of another world.
     #[must_use]
     pub fn with_shared_user_maps(self, maps: SharedUserMaps) -> Self {
         RealWorld { shared_maps: maps, ..self }
     }
 }
 
-/// The zone of TZ or of the machine at a moment: seconds east of Greenwich, and whether daylight saving is in force.
+/// Returns the UTC offset of the local time zone (TZ or that of the machine) at a time, in seconds east of
+/// UTC, and true if daylight saving time applies.
 pub fn local_utc_offset(epoch: i64) -> (i32, bool) {
     let zone = Zone::local(epoch);
     (zone.offset, zone.daylight_saving)
@@ -171,7 +173,8 @@ impl World for RealWorld {
         if self.utc { Zone::utc() } else { Zone::local(epoch) }
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014): good enough for load spreading and ids, and repeatable from a seed.
+    /// Returns the next number of SplitMix64 (Steele, Lea, Flood 2014), which is sufficient for load
+    /// spreading and ids and repeatable from a seed.
     fn random(&self) -> u64 {
         let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.random.set(state);
@@ -240,7 +243,7 @@ impl World for RealWorld {
 
     fn run(&self, command: &ExternalCommand) -> io::Result<CommandOutput> {
         let output = run_command(command, self.command_deadline);
-        // Less than a millisecond is not waited for.
+        // Less than a millisecond is treated as expired.
         let late =
             self.command_deadline.is_some_and(|until| until.since(clock::monotonic_now()).as_millis() == 0);
         if late && output.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
@@ -275,8 +278,9 @@ impl World for RealWorld {
     }
 }
 
-/// Runs a command to its end, or until that instant. What is left of its process group is killed then, as all of it is when the time is over,
-/// when it has written too much and when a signal ends us.
+/// Runs a command until it ends or the deadline passes. The rest of its process group is then killed. The
+/// whole group is killed at the deadline, when the command has written too much, and when a signal ends this
+/// program.
 fn run_command(command: &ExternalCommand, until: Option<MonotonicTime>) -> io::Result<CommandOutput> {
     let name = command.argv.first().ok_or(Errno::EINVAL)?;
     let program = find_in_path(name).ok_or(Errno::ENOENT)?;
@@ -290,7 +294,7 @@ fn run_command(command: &ExternalCommand, until: Option<MonotonicTime>) -> io::R
             BString::from(text)
         })
         .collect();
-    // One byte more than the limit tells too much from just enough.
+    // One extra byte distinguishes output that exceeds the limit from output of exactly this size.
     let output = Stdio::Capture { limit: command.output_limit.saturating_add(1) };
     spec.stdio = [Stdio::Bytes(command.stdin.clone()), output, Stdio::Inherit];
     if command.merge_stderr {
@@ -298,7 +302,7 @@ fn run_command(command: &ExternalCommand, until: Option<MonotonicTime>) -> io::R
     }
     spec.session = SessionMode::NewSession;
     spec.dies_with_parent = true;
-    // Before the command is there: a signal in between would leave it behind.
+    // Signals are blocked before the command starts; otherwise a signal could end us and leave it behind.
     let interrupts = InterruptSignals::new()?;
     let spawned = Spawner::new()?.spawn(spec).map_err(|error| io::Error::from_raw_os_error(error.errno()))?;
     let deadline = clock::monotonic_now().plus(command.timeout);
@@ -333,7 +337,8 @@ fn collect_output(
         while stdout.descriptor().is_some() && !blocked {
             blocked = matches!(stdout.read(&mut buffer), PipeReadOutcome::Blocked);
         }
-        // After its end what the pipe holds is read; a grandchild that keeps it open is not waited for.
+        // After the command's end the rest of the pipe is read, without waiting for a grandchild that keeps
+        // it open.
         if ended.is_some() {
             break;
         }
@@ -354,12 +359,12 @@ fn collect_output(
         let has_ended = set.first().and_then(PollFd::any).unwrap_or(false);
         if let Some(signal) = interrupts.take_signal() {
             let killed = finish(io::ErrorKind::Interrupted.into());
-            // Comes to us as soon as `interrupts` is gone, and ends us.
+            // The signal is delivered when `interrupts` is dropped, and ends this program.
             let _ = nix::sys::signal::raise(signal);
             return killed;
         }
         if has_ended {
-            // As long as it is a zombie nobody else has its number.
+            // The process is still a zombie, so that its pid cannot have been reused.
             drop(child::send_signal(-pid, nix::libc::SIGKILL));
         }
         ended = child::reap_process(pid, false)?;
@@ -373,7 +378,7 @@ fn collect_output(
     Ok(CommandOutput { exit, stdout: captured.bytes })
 }
 
-/// The file to execute: searched for in PATH when the name has no slash.
+/// Returns the file to execute, searched in PATH if the name contains no slash.
 fn find_in_path(name: &[u8]) -> Option<PathBuf> {
     let name = Path::new(OsStr::from_bytes(name));
     if name.as_os_str().as_bytes().contains_str("/") {

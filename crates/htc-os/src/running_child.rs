@@ -1,4 +1,5 @@
-//! One child from its spawn until it is reported: its pipes, its end, and what it leaves behind.
+//! Child process from its spawn until it is reported as finished: its pipes, its end, and its leftover
+//! processes.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -21,15 +22,15 @@ use super::reactor_event::{
 };
 use super::spawn::{DeferredExecError, SpawnedChild};
 
-/// How long what was only just forked is given to become the program whose name is told.
+/// Time for a forked process to execute its program, whose name is then reported.
 const NAMING_GRACE_PERIOD: Duration = Duration::from_millis(50);
-/// How long killed processes are waited for before they are reported as not killed (stuck in the kernel).
+/// Maximum time to wait for killed processes before they are reported as not killed (stuck in the kernel).
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much of a stream is read after the child's end at most: pipes hold no more than 1 MiB.
+/// Maximum number of bytes read from a stream after the child's end; a pipe contains at most 1 MiB.
 const FINAL_READ_LIMIT: usize = 1 << 20;
 
-/// A child that has not been reported as finished.
+/// Child that has not been reported as finished.
 pub(super) struct RunningChild {
     child: ChildId,
     pub(super) family: ProcessFamily,
@@ -41,35 +42,35 @@ pub(super) struct RunningChild {
     drain_timeout: Duration,
     usage_tally: UsageTally,
     deferred_exec_error: Option<DeferredExecError>,
-    /// It makes no processes: none that is found is of its making.
+    /// True if the child creates no processes, so that no orphan is attributed to it.
     pub(super) makes_no_processes: bool,
 }
 
-/// Whether the child itself runs.
+/// State of the child process itself.
 enum ChildState {
     Running,
     Ended(EndedChild),
 }
 
-/// What is known and still waited for after the child's own end.
+/// Information about an ended child, until it is reported.
 struct EndedChild {
     reaped: ReapedChild,
     ended_at: MonotonicTime,
     next_check: MonotonicTime,
     leftovers: Vec<LeftoverProcess>,
-    /// Some of them have been killed and may not be gone yet.
+    /// True if leftover processes have been killed but may not be gone yet.
     kill_pending: bool,
 }
 
-/// How far a child that has ended has got.
+/// Progress of an ended child towards being reported.
 pub(super) enum FinishProgress {
-    /// Something it left behind still has to die, or its pipes to be drained.
+    /// Leftover processes must end, or pipes must be drained.
     Waiting,
-    /// All done.
+    /// The child is finished; with its exit event and its remaining processes, if any.
     Finished(Box<ReactorEvent>, Option<LeftoverFamily>),
 }
 
-/// A child that has been reported, some of whose processes live on.
+/// Child that has been reported but some of whose processes are still running.
 pub(super) struct LeftoverFamily {
     pub(super) child: ChildId,
     pub(super) family: ProcessFamily,
@@ -117,12 +118,12 @@ impl RunningChild {
             deferred_exec_error: spawned.deferred_exec_error,
             makes_no_processes: false,
         };
-        // Most inputs fit into the pipe, and the reader is saved a turn.
+        // Most inputs fit into the pipe, which saves one turn of the loop.
         running.write_stdin();
         running
     }
 
-    /// What to wait for: stdin, stdout, stderr.
+    /// Returns the open pipes to wait for: stdin, stdout, stderr.
     pub(super) fn pipe_descriptors(&self) -> [Option<BorrowedFd<'_>>; 3] {
         let output = |index: usize| self.outputs[index].as_ref().and_then(OutputReader::descriptor);
         [self.stdin.as_ref().and_then(InputWriter::descriptor), output(0), output(1)]
@@ -136,7 +137,7 @@ impl RunningChild {
         }
     }
 
-    /// Moves bytes through the pipes that are ready.
+    /// Transfers bytes through the pipes that are ready.
     pub(super) fn transfer_bytes(
         &mut self,
         flags: [bool; 3],
@@ -153,7 +154,7 @@ impl RunningChild {
         }
     }
 
-    /// Reads one output once; whether there may be more.
+    /// Reads one output once. Returns the number of bytes read, or `None` if nothing more is available now.
     fn read_output(
         &mut self,
         index: usize,
@@ -168,7 +169,8 @@ impl RunningChild {
         Some(count)
     }
 
-    /// The processes that are or descend from this child, orphans included; `alone` gives it those without any mark.
+    /// Returns the child and its descendants, including orphans. With `alone`, orphans without a marker are
+    /// included, too.
     fn members(&mut self, alone: bool) -> Vec<Process> {
         let mut found = Vec::new();
         if !self.has_ended() {
@@ -187,7 +189,7 @@ impl RunningChild {
         matches!(self.state, ChildState::Ended(_))
     }
 
-    /// The child itself has ended so; what it has left behind is looked at from now on.
+    /// Records the end of the child; from now on its leftover processes are checked.
     pub(super) fn mark_ended(&mut self, reaped: ReapedChild) {
         let now = clock::monotonic_now();
         let (leftovers, killing) = (Vec::new(), false);
@@ -212,7 +214,8 @@ impl RunningChild {
         let pid = self.family.pid;
         match whom {
             SignalScope::Family => {
-                // Each round finds what was forked while the last one ran; a member that has got the signal stays put.
+                // Each round finds the processes forked during the previous one. A process gets the signal
+                // only once.
                 let rounds = if signal == libc::SIGKILL { 50 } else { 1 };
                 let mut sent = rustc_hash::FxHashSet::default();
                 for _ in 0..rounds {
@@ -232,7 +235,7 @@ impl RunningChild {
         }
     }
 
-    /// When an ended child is to be looked at again though nothing happens.
+    /// Returns the time of the next check of an ended child, or `None` while it is running.
     pub(super) fn next_check_time(&self) -> Option<MonotonicTime> {
         match &self.state {
             ChildState::Running => None,
@@ -240,7 +243,7 @@ impl RunningChild {
         }
     }
 
-    /// Whether the child has ended and it is time to look how far that has got.
+    /// Returns true if the child has ended and is due for a check.
     pub(super) fn can_finish(&self) -> bool {
         match &self.state {
             ChildState::Running => false,
@@ -254,12 +257,13 @@ impl RunningChild {
         self.outputs.iter().flatten().any(|output| output.descriptor().is_some())
     }
 
-    /// Which of these orphans are the child's, and whether another one may turn out to be when its exec is over.
+    /// Selects the child's processes among the orphans. The second value is true if another one may turn out
+    /// to be the child's when its exec is complete.
     fn adopt_orphans(&mut self, orphans: Vec<Process>, alone: bool) -> (Vec<Process>, bool) {
         let mut members = Vec::new();
         let mut doubtful = false;
         for orphan in orphans {
-            // Looked at first: what has a mark by now may have had none before.
+            // This is read first, because a process that has a marker now may not have had it a moment ago.
             let executing = process_table::is_in_exec(orphan.pid);
             if alone || self.family.is_member(&orphan) {
                 self.family.adopt_orphan(orphan, &mut members);
@@ -270,7 +274,8 @@ impl RunningChild {
         (members, doubtful)
     }
 
-    /// Takes the end of the child as far as it goes. `orphans` are what may be its own, all of it where it is `alone`.
+    /// Advances the reporting of an ended child. `orphans` are the processes that may be its own; with
+    /// `alone`, all of them are.
     pub(super) fn try_finish(
         &mut self,
         (orphans, alone): (Vec<Process>, bool),
@@ -302,7 +307,7 @@ impl RunningChild {
         FinishProgress::Finished(Box::new(self.build_exit_event(ending)), kept)
     }
 
-    /// Notes what the child has left behind, as it is now.
+    /// Records the child's leftover processes in their current state.
     fn note_leftovers(&self, members: &[Process], ending: &mut EndedChild) {
         for member in members {
             match ending.leftovers.iter_mut().find(|known| known.pid == member.pid) {
@@ -315,7 +320,8 @@ impl RunningChild {
         }
     }
 
-    /// Whether what is left behind has yet to be known by its name, or to die. `lasts`: how long the child has been gone.
+    /// Returns true if leftover processes still have to execute their program or to end. `lasts` is the time
+    /// since the child's end.
     fn is_waiting_for_processes(
         &self,
         members: &[Process],
@@ -323,7 +329,7 @@ impl RunningChild {
         lasts: Duration,
         ending: &mut EndedChild,
     ) -> bool {
-        // A shell that has only just forked what it leaves behind would be named in its place.
+        // A process just forked by a shell would be reported with the name of the shell.
         let unnamed = members.iter().any(|member| member.only_forked && !member.is_zombie());
         let patience = match (doubtful, unnamed) {
             (true, _) => EXEC_GRACE_PERIOD,
@@ -349,7 +355,8 @@ impl RunningChild {
         false
     }
 
-    /// Reads what the outputs hold; whether somebody may still write into them, and is waited for.
+    /// Reads the available output. Returns true if other processes may still write to the pipes and the
+    /// timeout has not expired.
     fn is_waiting_for_outputs(
         &mut self,
         lasts: Duration,
@@ -403,7 +410,7 @@ impl RunningChild {
         let [stdout, stderr] = captured;
         ReactorEvent::Exited {
             child,
-            // A stop is not reported by the wait we make, so that every status is an end.
+            // Our wait does not report stops, so that every status is an end.
             exit: Exit::from_raw(reaped.status).unwrap_or(Exit::Code(255)),
             usage: reaped.usage,
             stdin: self.stdin_delivery,

@@ -1,4 +1,4 @@
-//! From the description of a child to the plan that it carries out: all pipes, texts and pointers are made here.
+//! Preparation of a child: all pipes, texts and pointers of its plan are created here from its specification.
 
 use std::ffi::CString;
 use std::io;
@@ -20,19 +20,19 @@ use super::child_plan::{AncestorMarker, ChildPlan, ChildStandardFile, RawResourc
 use super::pipes::{InputWriter, MAX_DISCARDED_BYTES, OutputReader, OutputSink, Pipe, set_nonblocking};
 use super::spawn_error::{SpawnError, SpawnStage};
 
-/// A child that runs, with our ends of its pipes.
+/// Started child, with our ends of its pipes.
 pub(super) struct SpawnedChild {
     pub(super) pid: i32,
     pub(super) stdin: Option<InputWriter>,
     pub(super) stdout: Option<OutputReader>,
     pub(super) stderr: Option<OutputReader>,
-    /// The text of its ancestor marker, by which its family is known.
+    /// Text of its ancestor marker, which identifies its family.
     pub(super) marker: Option<Vec<u8>>,
-    /// Of a child that may still wait for the other end of a FIFO.
+    /// Failure pipe of a child that may still wait for the other end of a FIFO.
     pub(super) deferred_exec_error: Option<DeferredExecError>,
 }
 
-/// How to learn that a child gave up after it had been reported as started.
+/// Means to learn that a child failed after it was reported as started.
 pub(super) struct DeferredExecError {
     failure_pipe: OwnedFd,
     plan: ChildPlan,
@@ -40,14 +40,14 @@ pub(super) struct DeferredExecError {
 }
 
 impl DeferredExecError {
-    /// Why the child, which has ended, did not execute its program; `None` if it did.
+    /// Returns why the child, which has ended, did not execute its program, or `None` if it did.
     pub(super) fn into_error(self) -> Option<SpawnError> {
         let failure = child::read_failure(self.failure_pipe)?;
         Some(to_spawn_error(failure, &self.plan, &self.program, &[]))
     }
 }
 
-/// What is kept from one spawn to the next.
+/// Resources kept from one spawn to the next.
 pub(super) struct Spawner {
     stack: ChildStack,
     dev_null: OwnedFd,
@@ -59,7 +59,7 @@ impl Spawner {
         Ok(Spawner { stack: ChildStack::new(), dev_null: null })
     }
 
-    /// Makes the child.
+    /// Starts the child.
     pub(super) fn spawn(&mut self, mut spec: ChildSpec) -> Result<SpawnedChild, SpawnError> {
         let program = spec.program.clone();
         let stage = if spec.namespaces == Namespaces::default() {
@@ -98,7 +98,7 @@ impl Spawner {
     }
 }
 
-/// The ends of a child's pipes: ours, and those that it gets, which are closed here once it has them.
+/// Ends of a child's pipes: ours, and the child's, which are closed here once the child has them.
 #[derive(Default)]
 struct ChildPipes {
     stdin: Option<InputWriter>,
@@ -107,7 +107,7 @@ struct ChildPipes {
 }
 
 impl ChildPipes {
-    /// What the child has as its three standard files.
+    /// Opens the child's three standard files.
     fn open_standard_files(
         &mut self,
         spec: &mut ChildSpec,
@@ -147,13 +147,14 @@ impl ChildPipes {
         Ok(standard)
     }
 
-    /// Standard input with these bytes.
+    /// Creates a pipe for standard input and fills it with these bytes.
     fn feed_stdin(&mut self, bytes: Vec<u8>, program: &Path) -> Result<ChildStandardFile, SpawnError> {
         let failed = |errno| SpawnError::new(SpawnStage::Pipe, program, errno);
         let pipe = Pipe::new().map_err(failed)?;
         set_nonblocking(&pipe.write).map_err(failed)?;
         let mut writer = InputWriter::new(pipe.write, pipe.read.try_clone().ok(), bytes);
-        // What the pipe takes is there before the child is: it reads that even if we are killed now.
+        // The first bytes are in the pipe before the child starts, so that it can read them even if we are
+        // killed now.
         writer.write();
         self.stdin = Some(writer);
         Ok(self.keep_child_end(pipe.read))
@@ -166,7 +167,7 @@ impl ChildPipes {
     }
 }
 
-/// A pipe whose end for reading is ours.
+/// Creates a pipe; the read end is non-blocking and remains ours.
 fn create_output_pipe(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> {
     let failed = |errno| SpawnError::new(SpawnStage::Pipe, program, errno);
     let pipe = Pipe::new().map_err(failed)?;
@@ -174,7 +175,7 @@ fn create_output_pipe(program: &Path) -> Result<(OwnedFd, OwnedFd), SpawnError> 
     Ok((pipe.read, pipe.write))
 }
 
-/// The `cgroup.procs` of each group.
+/// Opens the file `cgroup.procs` of each group.
 fn open_cgroups(groups: &[PathBuf]) -> Result<Vec<OwnedFd>, SpawnError> {
     let opened = groups.iter().map(|group| {
         open(&group.join("cgroup.procs"), OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())
@@ -183,7 +184,7 @@ fn open_cgroups(groups: &[PathBuf]) -> Result<Vec<OwnedFd>, SpawnError> {
     opened.collect()
 }
 
-/// What the child carries out; its groups are open.
+/// Builds the child's plan from its specification; its groups are already open.
 fn build_plan(
     spec: ChildSpec,
     standard: [ChildStandardFile; 3],
@@ -224,7 +225,8 @@ fn build_plan(
     })
 }
 
-/// Who we are in a user namespace, which a network of one's own takes without root: who we are outside.
+/// Returns the maps of our ids in a user namespace, which a private network requires without root. Our ids
+/// are mapped to themselves.
 fn build_id_maps(namespaces: Namespaces) -> Option<[CString; 2]> {
     if !namespaces.no_network || super::identity::can_switch_account() {
         return None;
@@ -234,7 +236,7 @@ fn build_id_maps(namespaces: Namespaces) -> Option<[CString; 2]> {
     Some([map(user)?, map(group)?])
 }
 
-/// A descriptor of ours; closed in the child if it is not open here.
+/// Returns one of our descriptors for the child; closed if it is not open here.
 fn inherit_descriptor(descriptor: i32) -> ChildStandardFile {
     if child::is_descriptor_open(descriptor) {
         ChildStandardFile::DuplicateOf(descriptor)
@@ -261,7 +263,7 @@ fn to_c_strings(list: &[BString], program: &Path) -> Result<Vec<CString>, SpawnE
     list.iter().map(|item| to_c_string(item, program)).collect()
 }
 
-/// Makes room for the marker behind those of older generations, as `env.cpp` orders them.
+/// Inserts a placeholder for the marker after those of earlier generations, in the order of `env.cpp`.
 fn insert_marker(env: &mut Vec<CString>, ancestor: AncestorStamp) -> AncestorMarker {
     let older = |text: &CString| text.as_bytes().starts_with(b"_CONDOR_ANCESTOR_");
     let place = env.iter().take_while(|text| older(text)).count();
@@ -273,7 +275,7 @@ fn insert_marker(env: &mut Vec<CString>, ancestor: AncestorStamp) -> AncestorMar
     }
 }
 
-/// Turns the child's report into an error that names the file.
+/// Converts the child's report to an error that names the file.
 fn to_spawn_error(
     failure: ChildFailure,
     plan: &ChildPlan,
@@ -301,19 +303,19 @@ fn to_spawn_error(
     let errno = Errno::from_raw(failure.errno);
     let mut error = SpawnError::new(failure.stage, &concerned, errno);
     if failure.stage == SpawnStage::Execute && errno == Errno::ENOENT {
-        // Under a relative path the child looked elsewhere than we do.
+        // The child resolved a relative path in its own working directory.
         let file = plan.cwd.as_ref().map_or_else(|| program.to_owned(), |cwd| path(cwd).join(program));
         error.interpreter = interpreter_of(&file);
     }
     error
 }
 
-/// The interpreter that the first line of a script names, whether it is there or not.
+/// Returns the interpreter named by the first line of a script, even if it does not exist.
 pub fn interpreter_of(file: &Path) -> Option<BString> {
     use std::io::Read;
     let mut head = Vec::new();
     std::fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
-    // Split as the kernel does it, which takes a carriage return for part of the name.
+    // The line is split as in the kernel, which treats a carriage return as part of the name.
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let mut words = line.split(|&byte| byte == b' ' || byte == b'\t').filter(|word| !word.is_empty());
     words.next().map(BString::from)

@@ -1,4 +1,5 @@
-//! `/regex/flags` over attribute names and the templates of new names (`DoRegexAttrOp`, `append_substituted_regex`).
+//! Patterns `/regex/flags` for attribute names, and templates for new names (`DoRegexAttrOp`,
+//! `append_substituted_regex`).
 
 use bstr::{BString, ByteSlice};
 
@@ -7,7 +8,7 @@ use super::step_memo::{MatchGroups, RenamePairs, StepMemo};
 use htc_classad::ClassAd;
 use htc_classad::regex::{MatchError, PatternError, Regex, RegexOptions};
 
-/// Compiles a pattern of COPY, RENAME or DELETE: always without regard to case.
+/// Compiles a pattern of COPY, RENAME or DELETE, which always ignores case.
 pub fn compile_pattern(pattern: &AttributePattern) -> Result<Regex, PatternError> {
     let mut options = RegexOptions::CASELESS;
     if pattern.anchored {
@@ -22,8 +23,9 @@ pub fn compile_pattern(pattern: &AttributePattern) -> Result<Regex, PatternError
     Regex::compile(&pattern.regex, options)
 }
 
-/// The attributes of the ad itself that match, with their new names, in byte order of their spelling. Matching comes before
-/// any change. A name on which the match is given up does not match and is shown to `given_up`.
+/// Returns the matching attributes of the ad itself (not of its chained parent) with their new names, in byte
+/// order. All names are matched before any change. A name whose match is aborted counts as not matching and
+/// is passed to `given_up`.
 pub(super) fn matching_attributes(
     ad: &ClassAd,
     regex: &Regex,
@@ -57,8 +59,8 @@ pub(super) fn matching_attributes(
     pairs
 }
 
-/// The template with `\0` to `\9` replaced. A number beyond the last group that took part in the match stays as text; a group
-/// before it that took no part is empty.
+/// Replaces `\0` to `\9` in the template. A number greater than that of the last group in the match remains
+/// as text; a smaller one whose group is not part of the match is replaced by nothing.
 fn substitute_groups(template: &[u8], name: &[u8], groups: &MatchGroups) -> BString {
     let mut text = BString::from(Vec::with_capacity(template.len() + name.len()));
     let mut at = 0;
@@ -78,10 +80,10 @@ fn substitute_groups(template: &[u8], name: &[u8], groups: &MatchGroups) -> BStr
     text
 }
 
-/// Whether a name may be given to an attribute by COPY and RENAME.
+/// Returns true if COPY and RENAME accept the name as a new attribute name.
 pub fn is_attribute_name(name: &[u8]) -> bool {
     let first = name.first().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'_');
-    // Without an exit in between it is a matter of a few vectors.
+    // Without an early exit the compiler vectorizes this loop.
     first && name.iter().fold(true, |valid, &b| valid & (b.is_ascii_alphanumeric() | (b == b'_')))
 }
 

@@ -1,4 +1,5 @@
-//! The command table and its small tokenizer (`tokener.cpp`, `ParseRulesCallback` of `xform_utils.cpp`).
+//! Table of commands and the tokenizer for their arguments (`tokener.cpp`, `ParseRulesCallback` of
+//! `xform_utils.cpp`).
 
 use bstr::BString;
 
@@ -6,7 +7,8 @@ use htc_base::text::similar_names::nearest;
 use htc_base::text::{caseless, words};
 
 words! {
-    /// The commands. NAME, REQUIREMENTS and UNIVERSE are met here only where loading left them in the text.
+    /// Keyword of a command. NAME, REQUIREMENTS and UNIVERSE occur here only if loading left them in the
+    /// text.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[expect(missing_docs, reason = "each is the command of that name in the manual")]
     pub enum CommandKeyword.name {
@@ -25,12 +27,12 @@ words! {
 }
 
 impl CommandKeyword {
-    /// The keyword of that name, in any case.
+    /// Returns the keyword with this name, ignoring case, or `None`.
     pub fn parse(word: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|keyword| caseless::eq(word, keyword.name().as_bytes()))
     }
 
-    /// All names, for suggestions.
+    /// Returns all names, for suggestions.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().map(Self::name)
     }
@@ -45,14 +47,14 @@ impl CommandKeyword {
     }
 }
 
-/// A command as written.
+/// Command as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformCommand {
-    /// Which.
+    /// Keyword of the command.
     pub keyword: CommandKeyword,
-    /// What it works on; `None` for a bare TRANSFORM.
+    /// First argument, or `None` for a bare TRANSFORM.
     pub attribute: Option<CommandAttribute>,
-    /// The rest of the line before macro expansion. For commands of one argument it begins at that argument.
+    /// Rest of the line before macro expansion. For commands with one argument it begins at that argument.
     pub value: BString,
     /// Offset of `value` in the line.
     pub value_at: usize,
@@ -61,7 +63,7 @@ pub struct TransformCommand {
 }
 
 impl TransformCommand {
-    /// The command that does nothing: a bare TRANSFORM.
+    /// Returns the command without effect, a bare TRANSFORM.
     pub(super) fn no_op() -> Self {
         let (value_at, attribute_at) = (0, 0);
         TransformCommand {
@@ -74,47 +76,48 @@ impl TransformCommand {
     }
 }
 
-/// The first argument.
+/// First argument of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CommandAttribute {
-    /// A name, as written, without quotes. `trailing` is the `,` or `=` that stood behind it: the reference turns that
-    /// into a NUL byte of the name, here it is dropped as was meant.
+    /// Name as written, without quotes. `trailing` is the `,` or `=` after it: the reference replaces it by a
+    /// NUL byte that becomes part of the name; here it is removed, as intended.
     Name {
-        /// The name.
+        /// Name of the attribute or macro.
         name: BString,
-        /// The dropped character.
+        /// The removed character, or `None`.
         trailing: Option<u8>,
     },
-    /// `/regex/flags`.
+    /// Pattern `/regex/flags`.
     Pattern(AttributePattern),
 }
 
-/// A pattern over attribute names. Matching is always without regard to case.
+/// Pattern for attribute names. Matching always ignores case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AttributePattern {
-    /// The text between the slashes.
+    /// Text between the slashes.
     pub regex: BString,
-    /// Flag `g`, which in the reference has the number of PCRE2's ANCHORED: the pattern matches at the start only.
+    /// Flag `g`, which has the number of PCRE2's ANCHORED in the reference: the pattern matches only at the
+    /// start.
     pub anchored: bool,
-    /// Flag `m`.
+    /// Flag `m`: multi-line mode.
     pub multi_line: bool,
-    /// Flag `U`.
+    /// Flag `U`: ungreedy mode.
     pub ungreedy: bool,
 }
 
-/// Why a line is no command. When the line is reached the transform fails.
+/// Reason why a line is not a valid command. The transform fails when it reaches the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandSyntaxError {
-    /// The first word is no keyword.
+    /// The first word is not a valid keyword.
     #[error("{0} is not a valid transform keyword")]
     UnknownKeyword(BString),
-    /// Nothing after the keyword.
+    /// The argument after the keyword is missing.
     #[error("{} needs an argument", .0.name())]
     NoArgument(CommandKeyword),
-    /// Nothing after the attribute.
+    /// The argument after the attribute is missing.
     #[error("{} needs 2 arguments", .0.name())]
     OneArgument(CommandKeyword),
-    /// A pattern without its second slash, or with an unknown flag.
+    /// A pattern has no second slash, or an unknown flag.
     #[error("invalid regex")]
     BadPattern,
 }
@@ -125,7 +128,8 @@ pub(super) fn parse_command(line: &[u8]) -> Result<TransformCommand, CommandSynt
     let Some(word) = tokens.next_token() else {
         return Err(CommandSyntaxError::UnknownKeyword(BString::default()));
     };
-    // A comment that was not taken for one, since blanks before it were kept: the last line of a file without newline.
+    // A comment in the last line of a file without a final newline keeps the whitespace before it and was not
+    // recognized earlier.
     if word.text == b"#" {
         return Ok(TransformCommand::no_op());
     }
@@ -170,7 +174,7 @@ pub(super) fn parse_command(line: &[u8]) -> Result<TransformCommand, CommandSynt
     })
 }
 
-/// A cursor over the words of a line.
+/// Cursor over the words of a line.
 struct TokenCursor<'a> {
     line: &'a [u8],
     next: usize,
@@ -178,7 +182,7 @@ struct TokenCursor<'a> {
 
 struct Token<'a> {
     text: &'a [u8],
-    /// Offset of the text, behind the opening quote of a quoted one.
+    /// Offset of the text, after the opening quote if it is quoted.
     at: usize,
     quoted: bool,
 }
@@ -200,7 +204,7 @@ impl<'a> TokenCursor<'a> {
         Some(Token { text: &self.line[at..self.next], at, quoted: false })
     }
 
-    /// The pattern whose first slash stands at `at`; goes on behind its flags.
+    /// Parses the pattern whose first slash is at `at` and moves after its flags.
     fn parse_pattern(&mut self, at: usize) -> Result<AttributePattern, CommandSyntaxError> {
         let body = at + 1;
         let end = memchr::memchr(b'/', &self.line[body..]).ok_or(CommandSyntaxError::BadPattern)? + body;
@@ -221,7 +225,7 @@ impl<'a> TokenCursor<'a> {
     }
 }
 
-/// What may have been meant by a word that is no command.
+/// Returns a suggestion for a word that is not a valid command.
 pub fn command_hint(word: &[u8]) -> Option<String> {
     let list = "COPY, DEFAULT, DELETE, EVALMACRO, EVALSET, RENAME and SET are the commands";
     let close = nearest(word, CommandKeyword::names());

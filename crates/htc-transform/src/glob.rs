@@ -1,4 +1,4 @@
-//! File name patterns of `TRANSFORM ... matching`, as glob(3) reads them, over the outside world's directories.
+//! File name patterns of `TRANSFORM ... matching`, with the syntax of glob(3).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,10 +7,10 @@ use bstr::{BString, ByteVec};
 
 use htc_base::world::{FileKind, World};
 
-/// What `matching` takes.
+/// Kinds of files that `matching` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKindFilter {
-    /// Files and directories, as where nothing is said.
+    /// Files and directories, because no kind is given.
     Unspecified,
     /// Files and directories.
     Any,
@@ -20,8 +20,8 @@ pub enum FileKindFilter {
     Directories,
 }
 
-/// The names that match, sorted; directories end in `/`. A name without wildcards need only exist where directories are
-/// asked for: what the reference tells glob(3) then is a hint for reading directories.
+/// Returns the matching names, sorted; directories end in `/`. With `Directories`, a name without wildcards
+/// need only exist, because the flag that the reference passes to glob(3) is only a hint.
 pub(super) fn expand_pattern(pattern: &[u8], kind: FileKindFilter, world: &dyn World) -> Vec<BString> {
     let (absolute, relative) = match pattern.strip_prefix(b"/") {
         Some(rest) => (true, rest),
@@ -55,7 +55,7 @@ fn has_wildcard(part: &[u8]) -> bool {
     part.iter().any(|b| b"*?[\\".contains(b))
 }
 
-/// The entries below `base` that match one part of the pattern.
+/// Returns the entries of `base` that match one component of the pattern.
 fn match_entries(base: &BString, part: &[u8], last: bool, world: &dyn World) -> Vec<BString> {
     let join = |name: &[u8]| {
         let mut path = base.clone();
@@ -72,7 +72,7 @@ fn match_entries(base: &BString, part: &[u8], last: bool, world: &dyn World) -> 
     let directory: &[u8] = if base.is_empty() { b"." } else { base };
     let names = world.list_dir(OsStr::from_bytes(directory).as_ref()).unwrap_or_default();
     let names = names.iter().map(|name| name.as_bytes());
-    // Directories are read with their entries for themselves and their parent.
+    // The entries `.` and `..` are part of a directory's listing.
     [&b"."[..], b".."]
         .into_iter()
         .chain(names)
@@ -87,7 +87,8 @@ fn is_directory(path: &[u8], world: &dyn World) -> bool {
     world.stat(OsStr::from_bytes(path).as_ref()).is_ok_and(|status| status.kind == FileKind::Directory)
 }
 
-/// Whether a name matches a pattern of `*`, `?`, `[...]` and `\x`, in time linear in their product.
+/// Returns true if a name matches a pattern of `*`, `?`, `[...]` and `\x`. The time is at most proportional
+/// to the product of their lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut byte_at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -108,7 +109,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|&b| b == b'*')
 }
 
-/// How many pattern bytes match this one byte of the name; `None` where they do not.
+/// Returns the number of pattern bytes that match this byte of the name, or `None` if it does not match.
 fn match_byte(pattern: &[u8], byte: u8) -> Option<usize> {
     match *pattern.first()? {
         b'?' => Some(1),

@@ -1,5 +1,5 @@
-//! The envelope of a transform: NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, taken out of the text when it is loaded,
-//! wherever they stand (`MacroStreamXFormSource::open`).
+//! Header of a transform: NAME, REQUIREMENTS, UNIVERSE and TRANSFORM, which are removed from the text at
+//! load, wherever they are (`MacroStreamXFormSource::open`).
 
 use bstr::BString;
 
@@ -10,49 +10,49 @@ use htc_base::text::Span;
 use htc_base::text::space::{is_space, trim, trim_start};
 use htc_classad::{Dialect, Expr};
 
-/// What a transform's envelope says.
+/// Header of a transform.
 #[derive(Clone, Debug, Default)]
 pub struct TransformHeader {
-    /// NAME: the last one of a rules file.
+    /// Name from the last NAME of a rules file.
     pub name: Option<BString>,
-    /// REQUIREMENTS: the last one.
+    /// Condition from the last REQUIREMENTS.
     pub requirements: Option<TransformRequirements>,
-    /// The number of the last UNIVERSE, 0 where it is unknown; used by the job router only.
+    /// Number of the last UNIVERSE, 0 if it is unknown; only the job router uses it.
     pub universe: Option<i64>,
-    /// The first TRANSFORM that asks for more than one plain run.
+    /// First TRANSFORM that requests more than one plain run.
     pub iteration: Option<IterationStatement>,
-    /// All NAME, REQUIREMENTS and UNIVERSE lines that could count; of each kind the last one does.
+    /// All NAME, REQUIREMENTS and UNIVERSE lines; the last of each kind takes effect.
     pub lines: Vec<(&'static str, RuleLine)>,
-    /// How much of a rules file was read: its length unless a TRANSFORM statement stands in it.
+    /// Number of bytes read from a rules file: its length unless it contains a TRANSFORM statement.
     pub rest_offset: usize,
 }
 
-/// The condition under which a transform is applied.
+/// Condition for applying a transform.
 #[derive(Clone, Debug)]
 pub struct TransformRequirements {
-    /// Parsed.
+    /// Parsed expression.
     pub expr: Expr,
-    /// As written.
+    /// Text of the expression.
     pub text: BString,
-    /// Where it stands.
+    /// Line of the expression.
     pub line: RuleLine,
     /// Offset of the expression in the line.
     pub at: usize,
 }
 
-/// A TRANSFORM statement with arguments. They are expanded and parsed before the first ad.
+/// TRANSFORM statement with arguments, which are expanded and parsed before the first ad.
 #[derive(Clone, Debug)]
 pub struct IterationStatement {
-    /// The arguments, unexpanded.
+    /// Arguments, unexpanded.
     pub arguments: BString,
-    /// The statement.
+    /// Line of the statement.
     pub line: RuleLine,
-    /// Offset in the statement's source of what follows it.
+    /// Offset in the source of the text after the statement.
     pub rest_offset: usize,
 }
 
 impl TransformHeader {
-    /// Keeps the arguments of a TRANSFORM if it is the first that has any.
+    /// Stores the arguments of a TRANSFORM if it is the first one with arguments.
     fn set_iteration(&mut self, line: &RuleLine, arguments: &[u8], rest: usize) {
         if self.iteration.is_none() && iterate::is_non_trivial(arguments) {
             self.iteration = Some(IterationStatement {
@@ -64,34 +64,34 @@ impl TransformHeader {
     }
 }
 
-/// Why a text is no transform at all.
+/// Reason why a text cannot be loaded as a transform.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TransformLoadError {
-    /// A REQUIREMENTS that does not parse.
+    /// The REQUIREMENTS do not parse.
     #[error("invalid REQUIREMENTS : {text}")]
     Requirements {
-        /// The expression as written.
+        /// Text of the expression.
         text: BString,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
-        /// The statement.
+        /// Line of the statement.
         line: RuleLine,
-        /// The place within the source.
+        /// Position in the source.
         span: Span,
-        /// Whether a TRANSFORM with arguments ends the text: 25.14 looks for that first.
+        /// True if the text ends with a TRANSFORM with arguments, which 25.14 looks for first.
         iterates: bool,
     },
 }
 
 impl TransformLoadError {
-    /// Takes note of a TRANSFORM with arguments in the text.
+    /// Records that the text contains a TRANSFORM with arguments.
     fn with_iteration(self, iterates: bool) -> Self {
         let TransformLoadError::Requirements { text, reason, line, span, .. } = self;
         TransformLoadError::Requirements { text, reason, line, span, iterates }
     }
 }
 
-/// Takes the envelope of a rules file out of its lines. Values of `@=` keep theirs.
+/// Removes the header lines of a rules file. Lines inside `@=` values are kept.
 pub(super) fn take_header_from_file(
     rules: RulesText,
     dialect: Dialect,
@@ -107,7 +107,7 @@ pub(super) fn take_header_from_file(
             if trim_start(&line.text) == end.as_slice() {
                 block_end = None;
             }
-            // The file is not read past a TRANSFORM even within a value, and what it says counts.
+            // A TRANSFORM inside a value also ends the reading of the file, and its arguments apply.
             if let Some(arguments) = header_arguments(&line.text, b"transform") {
                 envelope.set_iteration(&line, arguments, rest);
             }
@@ -134,8 +134,8 @@ pub(super) fn take_header_from_file(
     Ok((envelope, kept))
 }
 
-/// Takes the envelope of a knob out of its lines, which end at the first TRANSFORM with arguments. NAME lines are dropped:
-/// the knob has a name already.
+/// Removes the header lines of a parameter, which ends at the first TRANSFORM. NAME lines do not override the
+/// parameter's own name.
 pub(super) fn take_header_from_parameter(
     rules: RulesText,
     dialect: Dialect,
@@ -159,7 +159,7 @@ pub(super) fn take_header_from_parameter(
     Ok((envelope, kept))
 }
 
-/// Takes one of REQUIREMENTS, UNIVERSE and TRANSFORM; whether the line was one.
+/// Processes a REQUIREMENTS, UNIVERSE or TRANSFORM line. Returns false if the line is none of these.
 fn take_header_line(
     envelope: &mut TransformHeader,
     line: &RuleLine,
@@ -167,7 +167,7 @@ fn take_header_line(
 ) -> Result<bool, TransformLoadError> {
     if let Some(arguments) = header_arguments(&line.text, b"requirements") {
         let at = line.text.len() - arguments.len();
-        // The reference takes off what stands in front alone.
+        // The reference trims only leading whitespace.
         let text = BString::from(arguments);
         let expr = Expr::parse_with(&text, dialect.old()).map_err(|error| {
             let place = error.span;
@@ -197,8 +197,8 @@ fn header_argument<'a>(line: &'a RuleLine, keyword: &[u8]) -> &'a [u8] {
     trim(header_arguments(&line.text, keyword).unwrap_or_default())
 }
 
-/// The tag of a line that opens an `@=` value. The loader is stricter than the executor: nothing may stand between
-/// name, operator and tag but one run of blanks before the operator (`is_herefile_statement`).
+/// Returns the tag of a line that opens an `@=` value. The loader is stricter than the executor: only
+/// whitespace before the operator is allowed between name, operator and tag (`is_herefile_statement`).
 fn opening_block_tag(line: &[u8]) -> Option<&[u8]> {
     let line = trim_start(line);
     let name_end = line.iter().position(|&b| is_space(b) || b == b'=').unwrap_or(line.len());

@@ -1,5 +1,5 @@
-//! Texts that a transform takes in with `include : FILE` and `include command : CMD`, read again for every ad unless they are
-//! to be remembered.
+//! Texts inserted in a transform by `include : FILE` and `include command : CMD`. They are read again for
+//! every ad unless a cache is used.
 
 use htc_classad::Dialect;
 use std::cell::RefCell;
@@ -20,30 +20,30 @@ use htc_config::command::{self, CommandError, SourceTarget};
 use htc_config::statement::parse_include_options;
 use htc_config::{CommandPolicy, expand};
 
-/// Why a text cannot be had.
+/// Error while an included text is read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IncludeError {
-    /// A command would have to be run, which [`CommandPolicy`] does not allow.
+    /// A command would have to be run, but [`CommandPolicy`] does not allow it.
     #[error("cannot include '{target}': {}", CommandError::Refused)]
     Refused {
-        /// The command, or the file that it would make.
+        /// The command, or the file that it would create.
         target: BString,
     },
-    /// Texts that include one another without end.
+    /// Includes are nested too deeply.
     #[error("includes nested too deep")]
     TooDeep,
-    /// Words between `include` and the colon that are none of its options.
+    /// Words between `include` and the colon are not valid options.
     #[error("{}", format!("unexpected words '{words}' after include {more}").trim_end())]
     Words {
-        /// The words.
+        /// The invalid words.
         words: BString,
-        /// What more was expected, or nothing.
+        /// Description of what was expected; may be empty.
         more: &'static str,
     },
-    /// `into` names no file; the reference's words.
+    /// `into` does not name a file; the text is the reference's.
     #[error("the destination of 'include into' {}", .0.trim_start_matches("for 'include into' "))]
     Destination(&'static str),
-    /// It cannot be read.
+    /// The text cannot be read.
     #[error("cannot include '{}': {}", .0.target, .0.reason)]
     Unreadable(Box<UnreadableInclude>),
     /// The name of the file cannot be expanded.
@@ -51,35 +51,35 @@ pub enum IncludeError {
     Expansion(String),
 }
 
-/// A text that cannot be read.
+/// Included text that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableInclude {
-    /// The file or command.
+    /// File or command.
     pub target: BString,
-    /// In words.
+    /// Description of the reason.
     pub reason: String,
-    /// In the reference's words.
+    /// Reason in the reference's words.
     pub reference: String,
 }
 
-/// What includes gave: for those that read each text once, however many ads there are.
+/// Cache of included texts, for callers that read each text once for all ads.
 #[derive(Debug, Default)]
 pub struct IncludeCache(RefCell<FxHashMap<(BString, BString), IncludeResult>>);
 
-/// What an include gave.
+/// Content of an included text.
 #[derive(Clone, Debug)]
 pub(super) enum IncludeContent {
-    /// A text that was split into its statements.
+    /// Parsed statements.
     Program(Rc<TransformProgram>),
-    /// Nothing, which is allowed: why, in the reference's words.
+    /// No text, which `ifexist` allows; with the reason in the reference's words.
     Missing(String),
-    /// A text without a line: its name.
+    /// A text without any lines, with its name.
     Empty(BString),
 }
 
 type IncludeResult = Result<IncludeContent, IncludeError>;
 
-/// What an include names, and how that is read. `target` is expanded already.
+/// Request to read an included text. `target` is already expanded.
 pub(super) struct IncludeRequest<'a> {
     pub(super) target: &'a [u8],
     pub(super) world: &'a dyn World,
@@ -87,7 +87,7 @@ pub(super) struct IncludeRequest<'a> {
 }
 
 impl IncludeRequest<'_> {
-    /// The statements.
+    /// Reads and parses the included text.
     pub(super) fn load_program(
         &self,
         options: &[u8],
@@ -107,7 +107,7 @@ impl IncludeRequest<'_> {
                 }
             })
         };
-        // A file that is named by a macro may be another one for each ad.
+        // The file name may depend on the ad if it contains a macro.
         let Some(included) = included.filter(|_| !options.contains(&b'$')) else { return read() };
         let key = (BString::from(options), BString::from(self.target));
         if let Some(known) = included.0.borrow().get(&key) {
@@ -118,7 +118,8 @@ impl IncludeRequest<'_> {
         known
     }
 
-    /// The text and its name; in place of one that may be missing and is, why, in the reference's words.
+    /// Returns the text and its name, or as inner `Err` the reason, in the reference's words, why an optional
+    /// text is missing.
     fn read_text(
         &self,
         options: &[u8],
@@ -143,7 +144,8 @@ impl IncludeRequest<'_> {
         };
         match text {
             Ok(text) => Ok(Ok((text, target.shown))),
-            // That a command is not run is never passed over: what the transform does would not be known.
+            // A refused command is always an error, even with `ifexist`, because the effect of the transform
+            // would be unknown.
             Err(IncludeReadError::Refused) => Err(IncludeError::Refused { target: self.target.into() }),
             Err(IncludeReadError::Other { reference, .. }) if options.if_exists => Ok(Err(reference)),
             Err(IncludeReadError::Other { reason, reference }) => {
@@ -160,7 +162,7 @@ impl IncludeRequest<'_> {
         Ok(match command {
             None => match self.world.read_file(bytes_to_path(self.target), None) {
                 Ok(text) => text,
-                // The reference opens it, and finds no line in it.
+                // The reference opens a directory and finds no lines in it.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => Vec::new(),
                 Err(error) => {
                     let words = command::error_text(&error);
@@ -170,18 +172,18 @@ impl IncludeRequest<'_> {
                     ));
                 }
             },
-            // What the command's status says is not looked at.
+            // The exit status of the command is ignored.
             Some(line) => command::run_command(&line, self.commands, self.world)?.0,
         })
     }
 
-    /// The file of `into`, made from the command's output where it cannot be opened.
+    /// Reads the file of `into`, or creates it from the command's output if it cannot be opened.
     fn open_command_output_file(
         &self,
         command: Option<BString>,
         into: &BString,
     ) -> Result<Vec<u8>, IncludeReadError> {
-        // Only a bar at the end makes a command of a name, but one anywhere keeps it from being a file.
+        // Only a `|` at the end marks a command, but a `|` anywhere prevents the use as a file name.
         if into.contains(&b'|') {
             let text = "not a valid command, | must be at the end\n";
             return Err(IncludeReadError::Other { reason: text.trim_end().into(), reference: text.into() });
@@ -214,7 +216,7 @@ impl IncludeRequest<'_> {
     }
 }
 
-/// Why there is no text.
+/// Error while an included text is read.
 enum IncludeReadError {
     Refused,
     Other { reason: String, reference: String },

@@ -33,7 +33,7 @@ pub struct IterationArguments {
     pub count: u32,
     /// Names of the variables; not empty if there are items.
     pub variables: Vec<BString>,
-    /// Source of the items.
+    /// Keyword that determines the kind of items.
     pub foreach_mode: ForeachMode,
     /// Items on the TRANSFORM line itself.
     pub items: Vec<BString>,

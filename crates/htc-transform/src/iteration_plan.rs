@@ -1,5 +1,5 @@
-//! Running through the items and counts of a TRANSFORM statement
-//! (`MacroStreamXFormSource::init_iterator`, `first_iteration`, `next_iteration`).
+//! Iteration over the items and counts of a TRANSFORM statement (`MacroStreamXFormSource::init_iterator`,
+//! `first_iteration`, `next_iteration`).
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -10,17 +10,17 @@ use super::program::Transform;
 use super::session::TransformSession;
 use htc_config::evaluate::to_integer;
 
-/// What a transform iterates over.
+/// Items and counts of an iteration.
 #[derive(Clone, Debug)]
 pub struct IterationPlan {
     arguments: IterationArguments,
     items: Vec<BString>,
-    /// How many bytes of what follows the TRANSFORM statement were read as items.
+    /// Number of bytes after the TRANSFORM statement that were read as items.
     pub consumed: usize,
 }
 
 impl IterationPlan {
-    /// How many runs it makes of each ad.
+    /// Returns the number of runs for each ad.
     pub fn runs_per_ad(&self) -> u64 {
         self.row_count() as u64 * u64::from(self.arguments.count.max(1))
     }
@@ -29,7 +29,8 @@ impl IterationPlan {
         if self.arguments.variables.is_empty() { 1 } else { self.items.len().max(1) }
     }
 
-    /// The file that the items were read from, or the command with its bar.
+    /// Returns the file that the items were read from, or the command with its final `|`; `None` for other
+    /// sources.
     pub fn item_file(&self) -> Option<&BStr> {
         match &self.arguments.source {
             ItemSource::File(name) => Some(name.as_ref()),
@@ -38,23 +39,24 @@ impl IterationPlan {
     }
 }
 
-/// Why there is no plan.
+/// Error while an iteration is planned.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum IterationPlanError {
-    /// The statement or its items.
+    /// The statement or its items are not valid.
     #[error(transparent)]
     Iterate(#[from] IterationError),
-    /// Its macros.
+    /// A macro of the statement cannot be expanded.
     #[error(transparent)]
     Expand(#[from] TransformFailure),
 }
 
 impl TransformSession<'_> {
-    /// What the transform iterates over; `None` when it runs once for each ad. To be asked before the first ad; from then on
-    /// the iteration's own names are defined. `stdin` reads `from -`, `command` runs `from CMD |`.
+    /// Returns the plan of the transform's iteration, or `None` if it runs once for each ad. Call it before
+    /// the first ad; it defines the macros of the iteration. `stdin` reads the items of `from -`, and
+    /// `command` runs that of `from CMD |`.
     ///
     /// # Errors
-    /// The arguments make no sense, or items cannot be read.
+    /// The arguments are not valid, or items cannot be read.
     pub fn plan_iteration(
         &mut self,
         transform: &Transform,
@@ -86,15 +88,15 @@ impl TransformSession<'_> {
         Ok((!trivial).then_some(IterationPlan { arguments, items, consumed }))
     }
 
-    /// The statement asks for one run of each ad.
+    /// Records that there is one run for each ad.
     fn set_single_run(&mut self) {
         if let BuiltInMacros::Iterating(turn) = &mut self.built_in {
             turn.is_single = true;
         }
     }
 
-    /// Calls `run` for each item and count, with the variables set, until it says that it wants no more. Macros pass
-    /// from step to step of one item and are set back for the next.
+    /// Calls `run` for each item and count with the variables set, until it returns false. Macros are passed
+    /// between the runs for one item and reset for the next item.
     pub fn run_for_each_item(&mut self, plan: &IterationPlan, mut run: impl FnMut(&mut Self) -> bool) {
         let start = self.macros.mark();
         let variables = &plan.arguments.variables;

@@ -1,4 +1,4 @@
-//! The macros of one run and where `$(NAME)` looks (`XFormHash`, `lookup_macro`).
+//! Macros of one run, and the lookup of `$(NAME)` (`XFormHash`, `lookup_macro`).
 
 use std::borrow::Cow;
 
@@ -8,39 +8,40 @@ use htc_base::text::caseless;
 use htc_classad::{ClassAd, Value, hash_of_name};
 use htc_config::MacroSource;
 
-/// A table of macros that can go back to an earlier state.
+/// Table of macros that can be reset to an earlier state.
 #[derive(Clone, Debug, Default)]
 pub struct MacroTable {
     entries: Vec<MacroTableEntry>,
-    /// Slots of `entries` by hash of the caseless name; open addressing, a power of two in size, 0 is free.
+    /// Hash table with the index + 1 of each entry by its case-insensitive name; open addressing, the size is
+    /// a power of two, and 0 means free.
     index: Vec<u32>,
     undo_log: Vec<(u32, Option<BString>)>,
-    /// Whether any name begins with `XFORM.`, which hardly any does.
+    /// True if any name begins with `XFORM.`, which is rare.
     has_xform_names: bool,
 }
 
 #[derive(Clone, Debug)]
 struct MacroTableEntry {
     name: BString,
-    /// `None` after going back to a state in which it was not defined.
+    /// Value, or `None` after a reset to a state in which the name was not defined.
     value: Option<BString>,
 }
 
-/// What a name may begin with that is meant for transforms only.
+/// Prefix of macro names that apply only to transforms.
 const XFORM_PREFIX: &[u8] = b"XFORM.";
 
-/// A state of [`MacroTable`] to go back to.
+/// Marked state of a [`MacroTable`].
 #[derive(Clone, Copy, Debug)]
 pub struct MacroTableMark(usize);
 
 impl MacroTable {
-    /// The raw value of a name.
+    /// Returns the unexpanded value of a name, or `None` if it is not defined.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let at = self.find_index(name)?;
         self.entries[at].value.as_deref().map(|value| &value[..])
     }
 
-    /// Defines a name or changes its value; the first spelling is kept.
+    /// Defines a name or changes its value; its first spelling is kept.
     pub fn set(&mut self, name: &[u8], value: impl Into<BString>) {
         let at = match self.find_index(name) {
             Some(at) => at,
@@ -50,12 +51,12 @@ impl MacroTable {
         self.undo_log.push((u32::try_from(at).unwrap_or(u32::MAX), old));
     }
 
-    /// The present state.
+    /// Marks the current state.
     pub fn mark(&self) -> MacroTableMark {
         MacroTableMark(self.undo_log.len())
     }
 
-    /// Goes back to an earlier state.
+    /// Resets the table to a marked state.
     pub fn rewind(&mut self, mark: MacroTableMark) {
         while self.undo_log.len() > mark.0 {
             if let Some((at, old)) = self.undo_log.pop() {
@@ -64,7 +65,7 @@ impl MacroTable {
         }
     }
 
-    /// Forgets that there was an earlier state: rewinding goes no further back than here.
+    /// Makes the current state the earliest one that the table can be reset to.
     pub fn commit(&mut self) {
         self.undo_log.clear();
     }
@@ -109,31 +110,32 @@ fn hash_name(name: &[u8]) -> usize {
     hash_of_name(name) as usize
 }
 
-/// Names that exist without being defined (`XFormBasicMacroDefaults`, `XFormMacroDefaults`).
+/// Predefined macros (`XFormBasicMacroDefaults`, `XFormMacroDefaults`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuiltInMacros {
-    /// Daemons, and runs of the tool that do not iterate.
+    /// Macros for daemons, and for runs of the tool that do not iterate.
     Basic,
-    /// Runs that iterate.
+    /// Macros for runs that iterate.
     Iterating(IterationPosition),
 }
 
-/// Where an iteration stands.
+/// Position of an iteration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IterationPosition {
-    /// `$(Step)`: from 0 to the count, for each item.
+    /// `$(Step)`: from 0 to the count - 1, for each item.
     pub step: u32,
-    /// `$(Row)` and `$(ItemIndex)`: number of the item from 0.
+    /// `$(Row)` and `$(ItemIndex)`: index of the item, from 0.
     pub row: u32,
-    /// `$(XFormId)`: counts all runs of one ad from 0.
+    /// `$(XFormId)`: index of the run among all runs of one ad, from 0.
     pub run_id: u32,
-    /// Whether there is one run of each ad only: `$(Iterating)` is 0.
+    /// True if there is only one run for each ad: `$(Iterating)` is 0.
     pub is_single: bool,
-    /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER, OPSYSANDVER, which the iterating table reads from the configuration once.
+    /// Values of ARCH, OPSYS, OPSYSVER, OPSYSMAJORVER and OPSYSANDVER, which the iterating table reads from
+    /// the configuration once.
     pub platform: [BString; 5],
 }
 
-/// The names of [`IterationPosition::platform`].
+/// Names of the values in [`IterationPosition::platform`].
 pub const PLATFORM_NAMES: [&str; 5] = ["ARCH", "OPSYS", "OPSYSVER", "OPSYSMAJORVER", "OPSYSANDVER"];
 
 impl BuiltInMacros {
@@ -154,7 +156,7 @@ impl BuiltInMacros {
             BuiltInMacros::Iterating(turn) if is("Iterating") => {
                 Some(Cow::Borrowed(if turn.is_single { b"0" } else { b"1" }))
             }
-            // The set-up after choosing the table forgets the name of the rules file.
+            // The reference loses the name of the rules file when it sets up the iterating table.
             BuiltInMacros::Iterating(_) if is("RulesFile") => Some(Cow::Borrowed(b"")),
             BuiltInMacros::Iterating(turn) if is("Step") => number(turn.step),
             BuiltInMacros::Iterating(turn) if is("Row") || is("ItemIndex") => number(turn.row),
@@ -167,16 +169,16 @@ impl BuiltInMacros {
     }
 }
 
-/// Where `$(NAME)` looks while a transform runs: `XFORM.NAME`, `NAME`, the built-in names, `MY.attribute`, the
+/// Lookup of `$(NAME)` during a transform: `XFORM.NAME`, `NAME`, the predefined macros, `MY.attribute`, the
 /// configuration.
 pub struct MacroScope<'a> {
-    /// The macros of the transform.
+    /// Macros of the transform.
     pub macros: &'a MacroTable,
-    /// The built-in names.
+    /// Predefined macros.
     pub built_in: &'a BuiltInMacros,
-    /// The ad, unless the text is only being checked.
+    /// Ad, or `None` if the text is only checked.
     pub ad: Option<&'a ClassAd>,
-    /// The configuration.
+    /// Configuration, or `None`.
     pub config: Option<&'a dyn MacroSource>,
 }
 
@@ -190,7 +192,7 @@ impl MacroSource for MacroScope<'_> {
         {
             return Some(value);
         }
-        // A knob that is set to nothing is as good as none.
+        // An empty parameter counts as undefined.
         self.config?.raw(name).filter(|value| !value.is_empty())
     }
 
@@ -200,7 +202,7 @@ impl MacroSource for MacroScope<'_> {
 }
 
 impl MacroScope<'_> {
-    /// What the transform itself or the built-in names say.
+    /// Returns the value from the transform itself or the predefined macros, or `None`.
     fn find_own_macro(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         let macros = self.macros;
         let prefixed = if macros.has_xform_names { macros.get(&[XFORM_PREFIX, name].concat()) } else { None };
@@ -211,12 +213,13 @@ impl MacroScope<'_> {
     }
 }
 
-/// The attribute of a name that begins with `MY.`, in any case.
+/// Returns the attribute of a name that begins with `MY.`, ignoring case, or `None`.
 fn strip_my_prefix(name: &[u8]) -> Option<&[u8]> {
     caseless::starts_with(name, b"MY.").then(|| &name[3..])
 }
 
-/// The text of `$(MY.attribute)`: a string without its quotes, escapes and parentheses, any other expression as it prints.
+/// Returns the text of `$(MY.attribute)`: a string without quotes, escapes and parentheses, any other
+/// expression as it prints.
 fn attribute_text<'a>(ad: &'a ClassAd, attribute: &[u8]) -> Option<Cow<'a, [u8]>> {
     if let Some(text) = ad.string(attribute) {
         return Some(Cow::Borrowed(text));

@@ -1,4 +1,4 @@
-//! What happened while a transform was applied: for traces, messages and differences.
+//! Events of a run of a transform: for traces, messages and differences.
 
 use bstr::{BString, ByteSlice};
 
@@ -9,22 +9,23 @@ use super::{CommandSyntaxError, IncludeError};
 use htc_base::text::{Span, words};
 use htc_classad::Expr;
 
-/// Is told what a transform does, in the order in which it does it.
+/// Observer that is called with the actions of a transform, in their order.
 pub trait Observer {
-    /// Whether it wants to hear of every statement; otherwise only of problems.
+    /// Returns true if the observer needs an event for every statement, false if only for problems.
     fn wants_steps(&self) -> bool;
 
-    /// Whether it wants to know why an expression on this line is undefined, which takes time to find out.
+    /// Returns true if the observer needs the reason why an expression on this line is undefined, which is
+    /// expensive to determine.
     fn wants_undefined_reason(&self, line: &RuleLine) -> bool {
         let _ = line;
         self.wants_steps()
     }
 
-    /// Something happened on a line.
+    /// Called for each event on a line.
     fn on_event(&mut self, line: &RuleLine, event: TransformEvent<'_>);
 }
 
-/// An observer that wants nothing.
+/// Observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SilentObserver;
 
@@ -36,67 +37,68 @@ impl Observer for SilentObserver {
     fn on_event(&mut self, _: &RuleLine, _: TransformEvent<'_>) {}
 }
 
-/// What happened.
+/// Event during a run of a transform.
 #[derive(Debug)]
 pub enum TransformEvent<'a> {
-    /// A command was reached and its text expanded. For patterns: once for each attribute that matched.
+    /// A command was reached and its text expanded. With a pattern there is one event for each matching
+    /// attribute.
     Command {
-        /// Which.
+        /// Keyword of the command.
         keyword: CommandKeyword,
-        /// The attribute or macro it works on.
+        /// Attribute or macro that the command works on.
         attribute: &'a [u8],
-        /// Its text after macro expansion; for COPY and RENAME the new name.
+        /// Text after macro expansion; for COPY and RENAME, the new name.
         text: &'a [u8],
     },
-    /// EVALSET or EVALMACRO has its result.
+    /// EVALSET or EVALMACRO computed its result.
     Evaluated {
-        /// Which.
+        /// Keyword of the command.
         keyword: CommandKeyword,
-        /// The attribute or macro.
+        /// Attribute or macro.
         attribute: &'a [u8],
-        /// The result as it prints.
+        /// Text of the result.
         text: &'a [u8],
     },
-    /// An attribute got another value, came or went.
+    /// An attribute was changed, added or removed.
     Changed {
-        /// Its name.
+        /// Name of the attribute.
         attribute: &'a [u8],
-        /// The value before.
+        /// Previous value, or `None` if the attribute is new.
         old: Option<&'a Expr>,
-        /// The value now.
+        /// New value, or `None` if the attribute was removed.
         new: Option<&'a Expr>,
     },
-    /// A command that did nothing, with nothing wrong.
+    /// A command had no effect, without an error.
     NoEffect(NoEffectReason),
-    /// A macro was given a value.
+    /// A macro was assigned.
     Assigned {
-        /// Its name.
+        /// Name of the macro.
         name: &'a [u8],
-        /// The value, unexpanded.
+        /// Value, unexpanded.
         value: &'a [u8],
     },
-    /// A line of the `if` family: whether what follows is executed.
+    /// A line of the `if` family was evaluated.
     Condition {
-        /// Whether it is.
+        /// True if the following lines are executed.
         enabled: bool,
     },
-    /// A line that a condition switched off.
+    /// A line was skipped because of a condition.
     Skipped,
-    /// An `include` of that name gave a text without a line.
+    /// An `include` with this name returned a text without any lines.
     EmptyInclude(&'a [u8]),
-    /// `warning : text`, which the reference swallows.
+    /// The statement `warning : text`, which the reference ignores.
     Warning(&'a [u8]),
-    /// Something is wrong, but the transform goes on.
+    /// A problem occurred, but the transform continues.
     Problem(TransformProblem),
 }
 
 words! {
-    /// Why a command did nothing.
+    /// Reason why a command had no effect.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum NoEffectReason.text {
-        /// DEFAULT: the attribute is there.
+        /// DEFAULT: the attribute is already set.
         Present => "has a value already",
-        /// COPY, RENAME, DELETE: the attribute is not there.
+        /// COPY, RENAME, DELETE: the attribute is not set.
         Absent => "no such attribute",
         /// No attribute matches the pattern.
         NoMatch => "no attribute matches",
@@ -105,16 +107,16 @@ words! {
 
 impl NoEffectReason {}
 
-/// Something wrong that does not stop a transform, in 25.14 one line on stderr or nothing.
+/// Problem that does not stop a transform; 25.14 prints one line on stderr or nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformProblem {
-    /// What.
+    /// Kind of the problem.
     pub kind: ProblemKind,
-    /// The text after macro expansion that `at` points into.
+    /// Text after macro expansion to which `at` refers.
     pub text: BString,
-    /// The place within `text`.
+    /// Position in `text`.
     pub at: Span,
-    /// The place within the line, where no macro stands before it.
+    /// Position in the line, or `None` if macro expansion changed the text.
     pub in_line: Option<(usize, usize)>,
 }
 
@@ -124,92 +126,93 @@ pub enum ProblemKind {
     /// SET, DEFAULT: the expression does not parse.
     #[error("{} {attribute}: invalid expression: {reason}", keyword.name())]
     Expression {
-        /// Which command.
+        /// Keyword of the command.
         keyword: CommandKeyword,
-        /// The attribute, which keeps its state.
+        /// Attribute, which is unchanged.
         attribute: BString,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
-    /// EVALSET, EVALMACRO: nothing could be evaluated.
+    /// EVALSET, EVALMACRO: the expression could not be evaluated.
     #[error("{} {attribute}: could not evaluate: {reason}", keyword.name())]
     Evaluate {
-        /// Which command.
+        /// Keyword of the command.
         keyword: CommandKeyword,
-        /// The attribute or macro, which keeps its state.
+        /// Attribute or macro, which is unchanged.
         attribute: BString,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
-    /// The attribute has no name.
+    /// The name of the attribute is empty.
     #[error("{}: an attribute needs a name", .0.name())]
     NoName(CommandKeyword),
-    /// COPY, RENAME: the new name is none.
+    /// COPY, RENAME: the new name is not valid.
     #[error("{} {attribute}: new name '{new}' is not valid, it must be a letter or _ followed by letters, digits and _", keyword.name())]
     NewName {
-        /// Which command.
+        /// Keyword of the command.
         keyword: CommandKeyword,
-        /// The source.
+        /// Source attribute.
         attribute: BString,
-        /// The name that is none.
+        /// The invalid new name.
         new: BString,
     },
     /// The pattern does not compile; the statement is ignored.
     #[error("/{pattern}/: {reason}, the statement is ignored")]
     Pattern {
-        /// The regular expression.
+        /// Regular expression.
         pattern: BString,
-        /// What is wrong, with PCRE2's number.
+        /// Description of the error.
         reason: String,
-        /// PCRE2's number.
+        /// Error number of PCRE2.
         code: i32,
     },
-    /// The regular expression was given up on an attribute's name, which counts as not matching.
+    /// Matching an attribute's name was aborted, which counts as no match.
     #[error(
         "/{pattern}/: the match limit of the regular expression was reached on {attribute} (PCRE2 {code}), which counts \
          as no match"
     )]
     MatchLimit {
-        /// The regular expression.
+        /// Regular expression.
         pattern: BString,
-        /// The name it was tried on.
+        /// Name that was being matched.
         attribute: BString,
-        /// PCRE2's number.
+        /// Error number of PCRE2.
         code: i32,
     },
-    /// A `$FUNC()` complained.
+    /// A `$FUNC()` reported an error.
     #[error("{0}")]
     Function(String),
     /// A command evaluated to `undefined` or `error`, which is stored.
     #[error("{} {attribute} is {value}: {reason}", keyword.name())]
     Undefined {
-        /// Which command.
+        /// Keyword of the command.
         keyword: CommandKeyword,
-        /// The attribute or macro.
+        /// Attribute or macro.
         attribute: BString,
         /// `undefined` or `error`.
         value: &'static str,
-        /// Why, as far as it is known.
+        /// Reason, as far as it is known.
         reason: String,
     },
-    /// The character behind an attribute's name, which 25.14 turns into a NUL byte of the name, was dropped.
+    /// The character after an attribute's name, which 25.14 replaces by a NUL byte that becomes part of the
+    /// name, was removed.
     #[error(
         "'{character}' behind {attribute} dropped; 25.14 would make it part of the name, put a blank before it"
     )]
     Trailing {
-        /// The attribute.
+        /// Name of the attribute.
         attribute: BString,
-        /// `,` or `=`.
+        /// The removed character, `,` or `=`.
         character: char,
     },
-    /// DEFAULT replaced a value that is `undefined`, as the manual promises.
+    /// DEFAULT replaced the value `undefined`, as the manual says.
     #[error("{0} is undefined and gets a value; 25.14 would leave it as it is")]
     DefaultOfUndefined(BString),
 }
 
 impl ProblemKind {
-    /// Whether the statement could not do what was asked. Without it a value was stored, though perhaps not the one that
-    /// was meant.
+    /// Returns true if the statement could not be executed. Otherwise a value was stored, though perhaps not
+    /// the intended one.
     pub fn is_failure(&self) -> bool {
         !matches!(
             self,
@@ -218,81 +221,82 @@ impl ProblemKind {
     }
 }
 
-/// A transform stopped half-way; what it did so far stays done.
+/// Failure that stops a transform; the changes made so far remain.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct TransformFailure {
-    /// Where.
+    /// Line of the failure.
     pub line: RuleLine,
-    /// The place within the line.
+    /// Position in the line.
     pub at: (usize, usize),
-    /// Why.
+    /// Reason for the failure.
     pub reason: FailureReason,
-    /// Where an included text failed, or could not be had: the outermost `include`.
+    /// The outermost `include` whose text failed or could not be read, or `None` if no `include` was
+    /// involved.
     pub inclusion: Option<Box<FailedInclude>>,
-    /// Why an `include ifexist` before it was passed over, in the reference's words.
+    /// Reason why an earlier `include ifexist` was skipped, in the reference's words.
     pub(super) stale_reason: Option<Box<str>>,
 }
 
-/// An `include` in a transform that failed, as the reference tells of it.
+/// An `include` in a failed transform, as the reference reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedInclude {
-    /// The file or command.
+    /// Included file or command.
     pub file: BString,
-    /// The line that was reached in it; 0 where it could not be read.
+    /// Line that was reached in the included text; 0 if the text could not be read.
     pub line: u32,
-    /// The line of the `include` itself, in the text that it stands in.
+    /// Line of the `include` statement in the text that contains it.
     pub statement: u32,
-    /// In the reference's words, which may be none.
+    /// Reason in the reference's words; may be empty.
     pub reason: String,
 }
 
-/// Why a transform failed.
+/// Reason why a transform failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FailureReason {
-    /// The line is no command.
+    /// The line is not a valid command.
     #[error(transparent)]
     Command(#[from] super::CommandSyntaxError),
-    /// A macro name with characters it may not have.
+    /// A macro name contains an invalid character.
     #[error("'{}' is not a valid macro name, letters, digits, '_', '.' and '/' are", .0.as_bstr())]
     MacroName(BString),
-    /// An `@=` value without end.
+    /// An `@=` value is not closed.
     #[error("the value that begins here has no end, a line '@{0}' is missing")]
     UnendedBlock(BString),
-    /// The `if` family.
+    /// A statement of the `if` family is invalid.
     #[error("{0}")]
     Condition(String),
-    /// An `if` without `endif`.
+    /// An `if` has no `endif`.
     #[error("endif(s) not found before end-of-file")]
     UnclosedIf,
-    /// `error : text`, expanded.
+    /// The statement `error : text`, expanded.
     #[error("{0}")]
     Error(BString),
     /// `use` does not work in transforms.
     #[error("'use' does not work in a transform, there are no templates for it")]
     Use {
-        /// The category, expanded.
+        /// Category, expanded.
         category: BString,
-        /// What follows the colon.
+        /// Text after the colon.
         value: BString,
     },
-    /// An include that cannot be read.
+    /// An included text cannot be read.
     #[error(transparent)]
     Include(#[from] super::IncludeError),
-    /// A macro expansion that does not end.
+    /// A macro expansion does not terminate.
     #[error("{0}")]
     Expansion(String),
 }
 
 impl FailureReason {
-    /// Whether texts include one another without end, which has a number of its own in the reference.
+    /// Returns true if includes are nested too deeply, which has its own error number in the reference.
     pub fn is_too_deep(&self) -> bool {
         matches!(self, FailureReason::Include(super::IncludeError::TooDeep))
     }
 }
 
 impl TransformFailure {
-    /// The failure at a range of a line.
+    /// Creates the failure at a range of a line.
     pub(super) fn new(line: &RuleLine, at: (usize, usize), reason: impl Into<FailureReason>) -> Self {
         TransformFailure {
             line: line.clone(),
@@ -303,14 +307,14 @@ impl TransformFailure {
         }
     }
 
-    /// The failure as one of the `include` on `statement`, which has named `file`.
+    /// Returns the failure as one of the `include` on line `statement`, which includes `file`.
     pub(super) fn with_include(mut self, statement: &RuleLine, file: &[u8]) -> Self {
         let (line, reason) = match &self.inclusion {
-            // The reference has told the reason of the inner one already.
+            // The reference has already reported the reason of the inner failure.
             Some(inner) => (inner.statement, String::new()),
             None => {
                 let line = match &self.reason {
-                    // Noticed at the end of the text.
+                    // The error is detected at the end of the text.
                     FailureReason::UnendedBlock(_) | FailureReason::UnclosedIf => {
                         let lines = self.line.source.text.lines().count();
                         u32::try_from(lines).unwrap_or(u32::MAX)
@@ -329,13 +333,13 @@ impl TransformFailure {
         self
     }
 
-    /// What the reference says of it; of most failures nothing.
+    /// Returns the reference's message for the failure, which is empty for most failures.
     pub fn reference_text(&self) -> String {
         if self.inclusion.is_some() {
             return String::new();
         }
         let text = match &self.reason {
-            // With a line end that nobody takes off.
+            // The reference's message ends with a line end.
             FailureReason::Command(error @ CommandSyntaxError::UnknownKeyword(_)) => format!("{error}\n"),
             FailureReason::Command(
                 error @ (CommandSyntaxError::OneArgument(_) | CommandSyntaxError::BadPattern),
@@ -355,8 +359,8 @@ impl TransformFailure {
         }
     }
 
-    /// The message that the reference leaves in its macro set, without an `Error "FILE", Line N` in front; `None` where it
-    /// leaves none. An [`FailedInclude`] has one of its own.
+    /// Returns the message that the reference leaves in its macro set, without the leading `Error "FILE",
+    /// Line N`, or `None` if it leaves none. A [`FailedInclude`] has its own.
     pub fn reference_message(&self) -> Option<BString> {
         let text = match &self.reason {
             FailureReason::Error(text) => format!(": {text}"),

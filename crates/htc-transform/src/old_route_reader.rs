@@ -1,4 +1,4 @@
-//! Reading routes of the old syntax: ads one after the other in a text, and what lies underneath all of them.
+//! Reader of routes in the old syntax: consecutive ads in a text, and the defaults for all of them.
 
 use bstr::ByteSlice;
 
@@ -6,7 +6,7 @@ use htc_base::text::space::is_space;
 use htc_classad::format::new_syntax;
 use htc_classad::{ClassAd, Dialect};
 
-/// Routes one after the other in a text, as JOB_ROUTER_ENTRIES holds them.
+/// Reader of consecutive routes in a text, as in JOB_ROUTER_ENTRIES.
 pub struct OldRouteReader<'a> {
     text: &'a [u8],
     offset: usize,
@@ -14,25 +14,25 @@ pub struct OldRouteReader<'a> {
 }
 
 impl<'a> OldRouteReader<'a> {
-    /// All routes of a text.
+    /// Creates a reader that resumes after errors as the reference does.
     pub fn new(text: &'a [u8]) -> Self {
         OldRouteReader { text, offset: 0, recovers: false }
     }
 
-    /// The same for people: what is wrong with a route is told once, and the next `[` begins another. The reference reads on behind
-    /// the first word that it has no use for, and complains of each.
+    /// Creates a reader that reports each invalid route once and resumes at the next `[`. The reference
+    /// resumes after the first unexpected token and may report several errors for one route.
     pub fn new_recovering(text: &'a [u8]) -> Self {
         OldRouteReader { text, offset: 0, recovers: true }
     }
 
-    /// How much of the text has been read.
+    /// Returns the number of bytes read so far.
     pub fn offset(&self) -> usize {
         self.offset
     }
 }
 
 impl Iterator for OldRouteReader<'_> {
-    /// The route, or what is wrong with it; the error's span counts from the start of the whole text.
+    /// The route, or its error with a span relative to the start of the whole text.
     type Item = Result<ClassAd, htc_classad::ParseError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -54,13 +54,13 @@ impl Iterator for OldRouteReader<'_> {
                 (Err(error), used)
             }
         };
-        // Something is read even of a text that is no ad, or this would never end.
+        // At least one byte is consumed even on an error, so that the iteration terminates.
         self.offset = (start + used.max(1)).min(self.text.len());
         Some(ad)
     }
 }
 
-/// Whether nothing but blanks and comments follows.
+/// Returns true if only whitespace and comments follow.
 fn is_blank_or_comment(text: &[u8]) -> bool {
     let text = text.trim_start();
     match text {
@@ -71,7 +71,8 @@ fn is_blank_or_comment(text: &[u8]) -> bool {
     }
 }
 
-/// The next `[` that may begin a route: where the mistake is, at the beginning of a line, or behind a `]`.
+/// Returns the position of the next `[` that may begin a route: at the error, at the beginning of a line, or
+/// after a `]`.
 fn next_route_start(text: &[u8], mistake: usize) -> usize {
     let mistake = mistake.min(text.len());
     let begins = |at: usize| {
@@ -82,8 +83,8 @@ fn next_route_start(text: &[u8], mistake: usize) -> usize {
     opening.into_iter().find(|&at| at > 0 && begins(at)).unwrap_or(text.len())
 }
 
-/// Where the reference reads on behind a token it has no use for: of most it has looked at what stands behind them, and what
-/// it has looked at is lost (`classad::Lexer`).
+/// Returns the position at which the reference resumes after an unexpected token. After most tokens it has
+/// already read ahead, and the text that it read is lost (`classad::Lexer`).
 fn resume_offset(text: &[u8], start: usize, end: usize) -> usize {
     let (Some(token), Some(behind)) = (text.get(start..end), text.get(end..)) else { return text.len() };
     let blanks = behind.iter().take_while(|&&b| is_space(b)).count();
@@ -96,11 +97,11 @@ fn resume_offset(text: &[u8], start: usize, end: usize) -> usize {
     (end + looked).min(text.len())
 }
 
-/// Reads JOB_ROUTER_DEFAULTS: one ad, in brackets or not; with `merge` several, each over those before. What follows a
-/// mistake is left out.
+/// Parses JOB_ROUTER_DEFAULTS: one ad, with or without brackets; with `merge` several ads, later ones
+/// overriding earlier ones. The text after an error is ignored.
 ///
 /// # Errors
-/// Returns what could be read, and what was wrong with the rest.
+/// The ad contains what could be read, and the error describes the rest.
 pub fn parse_route_defaults(text: &[u8], merge: bool) -> (ClassAd, Option<htc_classad::ParseError>) {
     let mut merge = merge;
     let mut wrapped = Vec::new();

@@ -1,4 +1,4 @@
-//! A transform, read once: its envelope and its statements with all that does not depend on the ad.
+//! Parsed transform: its header, and its statements with all data that does not depend on the ad.
 
 use std::sync::Arc;
 
@@ -16,32 +16,33 @@ use htc_classad::regex::{PatternError, Regex};
 use htc_classad::{Dialect, Expr, ParseError};
 use htc_config::condition::IfLine;
 
-/// A transform that can be applied to ads.
+/// Transform that can be applied to ads.
 #[derive(Clone, Debug)]
 pub struct Transform {
-    /// Its name: what NAME says, else the file or the knob's own name.
+    /// Name from the NAME line, else that of the file or parameter.
     pub name: BString,
-    /// NAME, REQUIREMENTS, UNIVERSE, TRANSFORM.
+    /// NAME, REQUIREMENTS, UNIVERSE and TRANSFORM.
     pub envelope: TransformHeader,
-    /// The comment that is all a knob's text holds beside the envelope.
+    /// Comment, if the parameter's text contains nothing else apart from the header.
     pub comment: Option<BString>,
     pub(super) program: TransformProgram,
 }
 
 impl Transform {
-    /// Reads a rules file, its expressions in the mode of a dialect. `name` is the file's name.
+    /// Parses a rules file. The dialect determines how expressions are read, and `name` is the file's name.
     pub fn from_file(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, TransformLoadError> {
         let (envelope, lines) = header::take_header_from_file(RulesText::from_file(name, text), dialect)?;
         let name = envelope.name.clone().unwrap_or_else(|| name.into());
         Ok(Transform { name, envelope, comment: None, program: TransformProgram::compile(lines, dialect) })
     }
 
-    /// Reads the unexpanded value of a knob. A NAME in it is ignored unless `name` is empty.
+    /// Parses the unexpanded value of a parameter. A NAME line in it is ignored unless `name` is empty.
     pub fn from_parameter(name: &str, text: &[u8], dialect: Dialect) -> Result<Self, TransformLoadError> {
         Self::from_parameter_at(name, name, text, dialect)
     }
 
-    /// As [`Transform::from_parameter`]; `place` is what messages call the text, whose lines are counted from its own first one.
+    /// Parses a parameter like [`Transform::from_parameter`]. `place` is the name of the text in messages;
+    /// its lines are counted from its own first line.
     pub fn from_parameter_at(
         name: &str,
         place: &str,
@@ -58,23 +59,24 @@ impl Transform {
         Ok(Transform { name, envelope, comment, program })
     }
 
-    /// Whether its text holds nothing at all beside the envelope.
+    /// Returns true if the text contains nothing apart from the header.
     pub fn is_empty(&self) -> bool {
         self.program.steps.is_empty() && self.comment.is_none()
     }
 
-    /// Its lines without the envelope, comments and blank lines.
+    /// Returns the lines without header, comments and blank lines.
     pub fn lines(&self) -> impl Iterator<Item = &RuleLine> {
         self.program.steps.iter().map(|step| &step.line)
     }
 
-    /// Whether another has the same condition.
+    /// Returns true if both transforms have the same requirements.
     pub fn has_same_requirements(&self, other: &Transform) -> bool {
         let [left, right] = [self, other].map(|it| it.envelope.requirements.as_ref().map(|it| &it.expr));
         left == right
     }
 
-    /// Whether another does the same, for which its statements are the same; not where what they include or iterate over counts too.
+    /// Returns true if both transforms have the same statements and therefore the same effect. Always false
+    /// if one of them has an `include` or iterates.
     pub fn has_same_statements(&self, other: &Transform) -> bool {
         let includes = |it: &Transform| {
             let mut statements = it.statements();
@@ -89,7 +91,7 @@ impl Transform {
             && self.lines().map(|line| &line.text).eq(other.lines().map(|line| &line.text))
     }
 
-    /// Whether a statement refers to a macro or function of macros other than `$(MY.ATTRIBUTE)`.
+    /// Returns true if a statement refers to a macro or macro function other than `$(MY.ATTRIBUTE)`.
     pub fn refers_to_macros(&self) -> bool {
         let refers = |text: &[u8]| {
             text.find_iter("$").any(|at| {
@@ -100,7 +102,7 @@ impl Transform {
         self.lines().any(|line| refers(&line.text))
     }
 
-    /// The files that its `include` statements name, as far as that is known without macros.
+    /// Returns the files named by `include` statements, except names that contain macros and commands.
     pub fn included_files(&self) -> impl Iterator<Item = BString> {
         self.statements().filter_map(|(_, statement)| match statement {
             TransformStatement::Directive(ConfigDirective::Include { options, target })
@@ -112,44 +114,45 @@ impl Transform {
         })
     }
 
-    /// Whether what it does to an ad depends on that ad alone: files and commands that it includes may give something else each time.
+    /// Returns true if the effect on an ad depends only on that ad. Included files and commands may return a
+    /// different text each time.
     pub fn has_no_includes(&self) -> bool {
         self.statements().all(|(_, statement)| {
             !matches!(statement, TransformStatement::Directive(ConfigDirective::Include { .. }))
         })
     }
 
-    /// Its lines, each split into what it asks for.
+    /// Returns the lines, each with its parsed statement.
     pub fn statements(&self) -> impl Iterator<Item = (&RuleLine, TransformStatement)> {
         self.program.steps.iter().map(|step| (&step.line, statement::split_statement(&step.line.text)))
     }
 }
 
-/// The statements of a text.
+/// Statements of a text.
 #[derive(Clone, Debug)]
 pub(super) struct TransformProgram {
     pub(super) steps: Vec<ProgramStep>,
 }
 
-/// One line.
+/// Parsed line.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramStep {
-    /// Where it stands and what it says.
+    /// Text and position of the line.
     pub(super) line: RuleLine,
     plain: PreparedStatement,
-    /// A line that begins with `:` means something else inside an `if`.
+    /// Statement for a line that begins with `:`, which has a different meaning inside an `if`.
     after_colon: Option<PreparedStatement>,
-    /// What could be made ready of a command whose text holds no macro.
+    /// Precomputed operand of a command whose text contains no macro.
     pub(super) operand: PreparedOperand,
-    /// The value of a command, where it holds plain references only.
+    /// Value of a command, if it contains only plain macro references.
     pub(super) template: Option<ValueTemplate>,
-    /// What it has worked out for other ads.
+    /// Cached results for other ads.
     pub(super) memo: StepMemo,
-    /// How its expressions are read.
+    /// Dialect of the expressions.
     pub(super) dialect: Dialect,
 }
 
-/// A statement, split.
+/// Statement, split into its parts.
 #[derive(Clone, Debug)]
 pub(super) enum PreparedStatement {
     /// A line of the `if` family.
@@ -159,10 +162,10 @@ pub(super) enum PreparedStatement {
     Directive(ConfigDirective),
 }
 
-/// The constant part of a command.
+/// Constant part of a command.
 #[derive(Clone, Debug)]
 pub(super) enum PreparedOperand {
-    /// Nothing.
+    /// No constant part.
     Unprepared,
     /// The expression of SET, DEFAULT, EVALSET or EVALMACRO.
     Expression(Result<Expr, ParseError>),
@@ -171,7 +174,7 @@ pub(super) enum PreparedOperand {
 }
 
 impl TransformProgram {
-    /// Splits lines; blank lines and comments fall out.
+    /// Parses lines; blank lines and comments are dropped.
     pub(super) fn compile(lines: Vec<RuleLine>, dialect: Dialect) -> Self {
         TransformProgram {
             steps: lines.into_iter().filter_map(|line| ProgramStep::compile(line, dialect)).collect(),
@@ -203,7 +206,7 @@ impl ProgramStep {
         })
     }
 
-    /// The statement and how many characters of the line stand before it: a leading `:` is dropped inside an `if` body and
+    /// Returns the statement and its offset in the line: a leading `:` is skipped inside an `if` body and
     /// before `if` itself.
     pub(super) fn statement_for(&self, inside_if: bool) -> (&PreparedStatement, usize) {
         match &self.after_colon {
@@ -213,7 +216,7 @@ impl ProgramStep {
     }
 }
 
-/// Whether the line is `:if`, in lower case as the reference compares.
+/// Returns true if the line is `:if`, which the reference compares in lower case.
 fn is_colon_if(line: &[u8]) -> bool {
     line.strip_prefix(b":if").is_some_and(|rest| rest.first().is_none_or(|&b| is_space(b)))
 }

@@ -16,7 +16,7 @@ use htc_classad::flatten::{self, FlattenResult};
 use htc_classad::format::new_syntax;
 use htc_classad::{AttrName, ClassAd, Dialect, Expr, Value, references};
 
-/// Ways of converting.
+/// Options of the conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversionOptions {
     /// Bit 1: omit `set_InputRSL`.

@@ -1,7 +1,8 @@
-//! Reading a rules text into logical lines that know where they stand.
+//! Division of a rules text into logical lines with their positions.
 //!
-//! Two readers, as in the reference (`MacroStreamXFormSource::load` and `::open`): a rules file is trimmed and joined here,
-//! the text of a knob has been by the configuration reader.
+//! There are two readers, as in the reference (`MacroStreamXFormSource::load` and `::open`): lines of a rules
+//! file are trimmed and joined here; the configuration reader has already done this for the text of a
+//! parameter.
 
 use std::sync::Arc;
 
@@ -11,32 +12,32 @@ use htc_base::text::Span;
 use htc_base::text::space::{is_space, trim, trim_start};
 use htc_config::lines::{self, LogicalLine, LogicalLines};
 
-/// The text a transform was read from.
+/// Text that a transform was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransformSource {
-    /// The rules file or the knob, for messages.
+    /// Name of the rules file or parameter, for messages.
     pub name: String,
-    /// All of it.
+    /// Complete text.
     pub text: BString,
 }
 
-/// One logical line: continuations joined, white space cut at both ends. Copies share the text, which may be of many
-/// megabytes.
+/// Logical line: continuations are joined, and surrounding whitespace is removed. Clones share the text,
+/// which may have many megabytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleLine(Arc<RuleLineText>);
 
-/// What a [`RuleLine`] holds.
+/// Content of a [`RuleLine`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct RuleLineText {
-    /// The text.
+    /// Text of the line.
     pub text: BString,
     /// Number of its first physical line, from 1.
     pub number: u32,
-    /// The number that the reference gives it: that of its last physical line.
+    /// Line number in the reference: that of the last physical line.
     pub reference_number: u32,
-    /// Where the pieces of `text` stand in the source: offset in `text`, offset in the source.
+    /// Positions of the pieces of `text` in the source: offset in `text`, offset in the source.
     pieces: Vec<(u32, u32)>,
-    /// What it was read from.
+    /// Source of the line.
     pub source: Arc<TransformSource>,
 }
 
@@ -60,24 +61,25 @@ impl RuleLine {
         }))
     }
 
-    /// The place in the source of a range of the text; cut at the end of the piece it begins in.
+    /// Returns the position in the source of a range of the text; the range ends at the latest with the piece
+    /// that it begins in.
     pub fn span(&self, start: usize, end: usize) -> Span {
         lines::locate(&self.pieces, self.text.len(), (start, end))
     }
 }
 
-/// The lines of a rules text, in order, comments included.
+/// Lines of a rules text in their order, including comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RulesText {
-    /// What was read.
+    /// Source of the lines.
     pub source: Arc<TransformSource>,
-    /// Its logical lines.
+    /// Logical lines.
     pub lines: Vec<RuleLine>,
-    /// Offset of what follows a TRANSFORM statement: item data or, on standard input, ads.
+    /// Offset of the text after a TRANSFORM statement: item data or, on standard input, ads.
     pub rest_offset: usize,
 }
 
-/// The arguments of a line that begins with `keyword`, white space and no operator; `None` otherwise
+/// Returns the arguments of a line that begins with `keyword` and whitespace without an operator, or `None`
 /// (`is_xform_statement`).
 pub(super) fn header_arguments<'a>(line: &'a [u8], keyword: &[u8]) -> Option<&'a [u8]> {
     let line = trim_start(line);
@@ -93,7 +95,7 @@ pub(super) fn header_arguments<'a>(line: &'a [u8], keyword: &[u8]) -> Option<&'a
 }
 
 impl RulesText {
-    /// Reads a rules file with the line reader of configuration files, up to a TRANSFORM statement with arguments.
+    /// Reads a rules file with the line reader for configuration files, up to a TRANSFORM statement.
     pub(super) fn from_file(name: &str, text: &[u8]) -> Self {
         RulesText::read_lines(name, text, true)
     }
@@ -104,7 +106,7 @@ impl RulesText {
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line() {
             let last = ends_at_transform && header_arguments(&line.text, b"transform").is_some();
-            // Of blank lines nothing is ever asked, and there may be millions.
+            // Blank lines are not needed, and there may be millions.
             if !trim(&line.text).is_empty() {
                 lines.push(RuleLine::new(&source, line));
             }
@@ -116,12 +118,12 @@ impl RulesText {
         RulesText { source, lines, rest_offset: rest }
     }
 
-    /// Reads the whole of a file taken in by `include`, where TRANSFORM ends nothing.
+    /// Reads the whole file of an `include`, in which TRANSFORM does not end the text.
     pub(super) fn from_include(name: &str, text: &[u8]) -> Vec<RuleLine> {
         RulesText::read_lines(name, text, false).lines
     }
 
-    /// Reads the value of a knob: split at line ends, nothing trimmed or joined.
+    /// Reads the value of a parameter: lines are split but neither trimmed nor joined.
     pub(super) fn from_parameter(name: &str, text: &[u8]) -> Self {
         let source = Arc::new(TransformSource { name: name.into(), text: text.into() });
         let mut lines = Vec::new();

@@ -1,8 +1,8 @@
-//! Which scopes an expression names.
+//! References to a scope in the text of an expression.
 
 use htc_base::text::caseless;
 
-/// Where `scope.` stands in an expression, outside strings.
+/// Returns the first position of `scope.` in an expression, outside strings, or `None`.
 pub fn find_scope(text: &[u8], scope: &str) -> Option<usize> {
     let mut quoted = false;
     for (at, &byte) in text.iter().enumerate() {

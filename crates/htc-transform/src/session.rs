@@ -1,4 +1,4 @@
-//! What passes from one transform to the next: macros, and what is expanded with them (`TransformClassAd`).
+//! State passed from one transform to the next: macros, and the expansion with them (`TransformClassAd`).
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -19,28 +19,30 @@ use htc_classad::{ClassAd, Context};
 use htc_config::expand;
 use htc_config::{CommandPolicy, MacroSource};
 
-/// Applies transforms; keeps the macros that pass from one to the next.
+/// Session in which transforms are applied; keeps the macros that are passed from one to the next.
 pub struct TransformSession<'w> {
-    /// What is outside.
+    /// Interface to the outside: clock, files, commands.
     pub world: &'w dyn World,
-    /// The configuration that `$(NAME)` falls back to.
+    /// Configuration that `$(NAME)` falls back to.
     pub config: Option<&'w dyn MacroSource>,
-    /// The macros: set ones before the first ad with [`MacroTable::set`], go back between ads with [`MacroTable::rewind`].
+    /// Macros. Define some before the first ad with [`MacroTable::set`], and reset them between ads with
+    /// [`MacroTable::rewind`].
     pub macros: MacroTable,
-    /// The names that are defined by themselves.
+    /// Predefined macros.
     pub built_in: BuiltInMacros,
-    /// Whether to do as 25.14 does where that is plainly not what was meant.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// Whether commands that `include` and TRANSFORM name are run; the reference runs them.
+    /// Policy for commands in `include` and TRANSFORM; the reference runs them.
     pub commands: CommandPolicy,
-    /// Where what `include` gives is remembered; the reference reads it again for every ad.
+    /// Cache for included texts, or `None` to read them again for every ad like the reference.
     pub include_cache: Option<Rc<IncludeCache>>,
-    /// Why an `include ifexist` was passed over: the reference tells it with the next failure that has no reason of its own.
+    /// Reason why an `include ifexist` was skipped: the reference reports it with the next failure that has
+    /// no reason of its own.
     pub stale_reason: String,
 }
 
 impl<'w> TransformSession<'w> {
-    /// A session without macros.
+    /// Creates a session without macros.
     pub fn new(world: &'w dyn World, knobs: Option<&'w dyn MacroSource>) -> Self {
         let quirks = QuirkMode::default();
         let commands = CommandPolicy::BOUNDED_RUN;
@@ -58,16 +60,16 @@ impl<'w> TransformSession<'w> {
         }
     }
 
-    /// Whether the transform's REQUIREMENTS let it be applied to this ad: evaluated in the ad without TARGET, as a text that
-    /// stands in no ad; boolean and number count by their truth, anything else does not apply.
+    /// Returns true if the ad meets the transform's REQUIREMENTS: they are evaluated in the ad without
+    /// TARGET, as an expression outside any ad. Only true and nonzero numbers count as met.
     pub fn meets_requirements(&self, transform: &Transform, ad: &ClassAd) -> bool {
         let Some(requirements) = &transform.envelope.requirements else { return true };
-        // An evaluation that is given up lets it apply (`MacroStreamXFormSource::matches`).
+        // An aborted evaluation counts as met (`MacroStreamXFormSource::matches`).
         let value = Context::new(self.world).my(ad).without_enclosing_ad().try_eval(&requirements.expr);
         value.is_none_or(|value| value.truth() == Some(true))
     }
 
-    /// Expands a text as a command's value would be, with no ad: for arguments of TRANSFORM.
+    /// Expands a text like a command's value but without an ad, for the arguments of TRANSFORM.
     pub fn expand_without_ad(
         &self,
         line: &RuleLine,
@@ -83,7 +85,7 @@ impl<'w> TransformSession<'w> {
         MacroScope { macros: &self.macros, built_in: &self.built_in, ad, config: self.config }
     }
 
-    /// Expands the value of a command, at its place in a line.
+    /// Expands the value of a command at its position in a line.
     pub(super) fn expand<'t>(
         &self,
         at: (&RuleLine, usize),
@@ -94,7 +96,7 @@ impl<'w> TransformSession<'w> {
         self.expand_in_scope(&self.macro_scope(ad), at, text, observer)
     }
 
-    /// Expands macros; a text without `$` is returned as it is.
+    /// Expands macros; a text without `$` is returned unchanged.
     fn expand_in_scope<'t>(
         &self,
         scope: &MacroScope<'_>,
@@ -116,7 +118,7 @@ impl<'w> TransformSession<'w> {
         }
     }
 
-    /// Stores a macro.
+    /// Stores a macro and reports it.
     pub(super) fn store_macro(
         &mut self,
         line: &RuleLine,
@@ -131,7 +133,7 @@ impl<'w> TransformSession<'w> {
     }
 }
 
-/// Tells of a function that failed.
+/// Reports the failure of a macro function.
 pub(super) fn report_function_problem(
     observer: &mut dyn Observer,
     line: &RuleLine,

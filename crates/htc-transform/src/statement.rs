@@ -1,76 +1,76 @@
-//! One line of a transform, split into what it asks for (`Parse_macros` of `config.cpp` in its submit form).
+//! Classification of one line of a transform (`Parse_macros` of `config.cpp` in its submit form).
 //!
-//! Splitting needs neither the ad nor the macros, so it is done once. Whether a line is looked at at all depends on
-//! the conditions around it, which is why nothing here is an error yet.
+//! It needs neither the ad nor the macros, so it is done once. Errors are only reported when the line is
+//! executed, because the conditions around it may skip it.
 
 use bstr::{BString, ByteSlice};
 
 use super::command::{self, CommandSyntaxError, TransformCommand};
 use htc_base::text::space::{is_space, trim};
 
-/// What a line asks for.
+/// Kind of statement on a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransformStatement {
-    /// Blank or comment.
+    /// A blank line or a comment.
     Blank,
-    /// `if`, `elif`, `else`, `endif`: the whole line, handed to the condition stack.
+    /// `if`, `elif`, `else`, `endif`: the whole line is passed to the condition stack.
     Condition,
-    /// A command, or the reason why it is none; known only when it is reached.
+    /// A command, or the reason why it is not valid, which is reported when the line is reached.
     Command(Result<TransformCommand, CommandSyntaxError>),
-    /// `name = value` and its relatives.
+    /// An assignment such as `name = value`.
     Assign(MacroAssignment),
-    /// `use`, `include`, `error`, `warning`.
+    /// A directive: `use`, `include`, `error`, `warning`.
     Directive(ConfigDirective),
 }
 
-/// A macro assignment.
+/// Macro assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MacroAssignment {
-    /// The name before macro expansion.
+    /// Name before macro expansion.
     pub name: BString,
-    /// What is done with the value.
+    /// Operator of the assignment.
     pub operator: AssignmentOperator,
-    /// The rest of the line; for `@=` the tag.
+    /// Rest of the line; for `@=` the tag.
     pub value: BString,
     /// Offset of the value in the line.
     pub value_at: usize,
 }
 
-/// The operator of an assignment.
+/// Operator of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssignmentOperator {
-    /// `=`.
+    /// `=`: replaces the value.
     Replace,
-    /// `+=`, or with a separating character, once or doubled (`+,=`, `+&&=`).
+    /// `+=`, or with a separator, single or doubled (`+,=`, `+&&=`): appends to the value.
     Append(Option<u8>, bool),
     /// `@=`: the value is the lines up to `@tag`.
     Block,
 }
 
-/// A configuration statement inside a transform.
+/// Configuration statement in a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigDirective {
-    /// `use`: never works in a transform, there is no template table.
+    /// `use`: always fails in a transform, because there are no templates for it.
     Use {
-        /// The unexpanded category.
+        /// Category, unexpanded.
         category: BString,
-        /// What follows the colon.
+        /// Text after the colon.
         value: BString,
     },
     /// `include [options] : target`.
     Include {
         /// Words between `include` and the colon.
         options: BString,
-        /// The unexpanded target.
+        /// Target, unexpanded.
         target: BString,
     },
-    /// `error : text`, unexpanded. A word before the colon is passed over.
+    /// `error : text`, unexpanded. A word before the colon is ignored.
     Error(BString),
     /// `warning : text`.
     Warning(BString),
 }
 
-/// Splits one line. `text` begins at its first significant byte; a leading `:` has been dealt with.
+/// Classifies one line. `text` begins at its first significant byte; a leading `:` has been removed.
 pub(super) fn split_statement(text: &[u8]) -> TransformStatement {
     if trim(text).is_empty() || text[0] == b'#' {
         return TransformStatement::Blank;
@@ -109,7 +109,7 @@ pub(super) fn split_statement(text: &[u8]) -> TransformStatement {
             });
         }
         if bare.eq_ignore_ascii_case(b"use") {
-            // Without a blank before the colon the reference's category runs to the end of the line.
+            // Without a space before the colon, the reference's category extends to the end of the line.
             let category = match words() {
                 b"" => b"",
                 words if text[..operator_at].last().is_some_and(|&b| is_space(b)) => words,
@@ -140,8 +140,8 @@ pub(super) fn split_statement(text: &[u8]) -> TransformStatement {
     }
 }
 
-/// Whether a line that is no command is complained about as one that cannot be parsed: there is an operator, or no word
-/// before one, so that the reference takes it for an assignment first.
+/// Returns true if the reference reports an invalid command as a syntax error: there is an operator without a
+/// word before it, so the reference first treats the line as an assignment.
 pub(super) fn is_reported_as_syntax_error(text: &[u8]) -> bool {
     let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator_byte(b)) else { return false };
     let at = skip_space(text, name_end);
@@ -149,7 +149,7 @@ pub(super) fn is_reported_as_syntax_error(text: &[u8]) -> bool {
         || text.get(at).is_none_or(|&b| is_operator_byte(b) || matches!(b, b'@' | b'+'))
 }
 
-/// Whether the first word belongs to the `if` family.
+/// Returns true if the first word belongs to the `if` family.
 fn is_if_line(text: &[u8]) -> bool {
     let word = &text[..text.iter().position(|&b| is_space(b)).unwrap_or(text.len())];
     [&b"if"[..], b"elif", b"else", b"endif"].iter().any(|keyword| word.eq_ignore_ascii_case(keyword))
@@ -163,7 +163,7 @@ fn skip_space(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|&&b| is_space(b)).count()
 }
 
-/// The operator at `at`, which is moved behind it: `=`, `:`, `@=`, `+=`, `+S=`, `+SS=`.
+/// Reads the operator at `at` and moves `at` after it: `=`, `:`, `@=`, `+=`, `+S=`, `+SS=`.
 fn read_operator(text: &[u8], at: &mut usize) -> Option<(u8, AssignmentOperator)> {
     let first = *text.get(*at)?;
     *at += 1;
@@ -189,12 +189,12 @@ fn read_operator(text: &[u8], at: &mut usize) -> Option<(u8, AssignmentOperator)
     None
 }
 
-/// Whether a macro name may be assigned to: letters, digits, `_`, `.`, `/`.
+/// Returns true if the name is valid for assignments: letters, digits, `_`, `.` and `/`.
 pub fn is_macro_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/'))
 }
 
-/// Whether the text is the end line of an `@=` block with this tag.
+/// Returns true if the text is the last line of an `@=` block with this tag.
 pub fn is_block_end(line: &[u8], tag: &[u8]) -> bool {
     line.strip_prefix(b"@").is_some_and(|rest| rest.as_bstr() == tag.as_bstr())
 }

@@ -1,5 +1,5 @@
-//! What a step has worked out before: most ads of a stream have the same attributes, and most macros expand to the same
-//! text for each of them.
+//! Cached results of a step: most ads of a stream have the same attributes, and most macros expand to the
+//! same text for each of them.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,18 +11,18 @@ use rustc_hash::FxHashMap;
 use htc_classad::regex::{Captures, MatchError, Regex, SearchOptions};
 use htc_classad::{ClassAd, Expr, ParseError};
 
-/// The groups of a match that took place, as far as the last that did.
+/// Groups of a match, up to the last one that took part in it.
 pub(super) type MatchGroups = Arc<[Range<usize>]>;
 
-/// How a match ended.
+/// Result of a match.
 pub(super) type MatchResult = Result<Option<MatchGroups>, MatchError>;
 
-/// How many names a pattern remembers.
+/// Maximum number of names that a pattern caches.
 const MAX_REMEMBERED_NAMES: usize = 2048;
-/// Longer texts and names are not remembered.
+/// Maximum length of cached texts and names, in bytes.
 const MAX_REMEMBERED_BYTES: usize = 4096;
 
-/// The memory of one step. It makes no difference to what is done.
+/// Cache of one step. It does not affect the result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepMemo {
     parsed: RefCell<Option<(BString, Expr)>>,
@@ -31,33 +31,33 @@ pub(super) struct StepMemo {
     buffer: RefCell<Vec<u8>>,
 }
 
-/// The attributes of an ad that matched, with their new names.
+/// Matching attributes of an ad, with their new names.
 pub(super) type RenamePairs = Arc<[(BString, BString)]>;
 
-/// What a pattern selected from the ad before.
+/// Attributes that a pattern selected from the previous ad.
 #[derive(Clone, Debug)]
 struct PatternSelection {
     template: BString,
-    /// The names of the ad, one behind the other, and where each ends.
+    /// Names of the ad, concatenated; `ends` contains the end of each.
     names: Vec<u8>,
     ends: Vec<usize>,
     pairs: RenamePairs,
 }
 
 impl StepMemo {
-    /// Memory for the step's text; [`StepMemo::return_buffer`] keeps it for the next time.
+    /// Takes the buffer for the step's text. [`StepMemo::return_buffer`] keeps it for the next use.
     pub(super) fn take_buffer(&self) -> Vec<u8> {
         self.buffer.take()
     }
 
-    /// Takes the memory back.
+    /// Returns the buffer for later use.
     pub(super) fn return_buffer(&self, buffer: Vec<u8>) {
         if buffer.capacity() <= MAX_REMEMBERED_BYTES {
             self.buffer.replace(buffer);
         }
     }
 
-    /// The expression of an expanded text: the one of the last time if the text is the same.
+    /// Parses an expanded text, or returns the previous expression if the text is the same.
     pub(super) fn parse_cached(
         &self,
         text: &[u8],
@@ -83,7 +83,7 @@ impl StepMemo {
         Ok(expr)
     }
 
-    /// What the pattern of the step selected from an ad of the same names in the same order.
+    /// Returns the pattern's selection from an earlier ad with the same names in the same order, or `None`.
     pub(super) fn cached_selection(&self, ad: &ClassAd, template: &[u8]) -> Option<RenamePairs> {
         let selected = self.selected.borrow();
         let selected = selected.as_ref().filter(|known| known.ends.len() == ad.len())?;
@@ -96,7 +96,7 @@ impl StepMemo {
         (same && selected.template == template).then(|| Arc::clone(&selected.pairs))
     }
 
-    /// Remembers what was selected.
+    /// Caches a selection.
     pub(super) fn cache_selection(&self, ad: &ClassAd, template: &[u8], pairs: &RenamePairs) {
         let mut names = Vec::new();
         let mut ends = Vec::with_capacity(ad.len());
@@ -113,10 +113,10 @@ impl StepMemo {
         });
     }
 
-    /// Whether the pattern of the step matches a name, and how.
+    /// Matches a name with the step's pattern, or returns the cached result.
     ///
     /// # Errors
-    /// The match was given up, which counts as none in the reference.
+    /// The match was aborted, which the reference treats as no match.
     pub(super) fn match_name(&self, regex: &Regex, name: &[u8]) -> MatchResult {
         if let Some(known) = self.matched.borrow().get(name) {
             return known.clone();

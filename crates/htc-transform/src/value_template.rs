@@ -1,5 +1,5 @@
-//! Values that hold nothing but text and plain references, `$(NAME)`: most of those that are not constant. They are filled in
-//! without looking for references again for each ad.
+//! Values that contain only text and plain references `$(NAME)`, as most non-constant values do. They are
+//! split once, so that each ad does not have to search for references again.
 
 use bstr::BString;
 
@@ -7,17 +7,18 @@ use super::macros::MacroScope;
 use htc_config::MacroSource;
 use htc_config::macro_reference::{MacroFunction, next_reference};
 
-/// A value, cut at its references.
+/// Value, split at its references.
 #[derive(Clone, Debug)]
 pub(super) struct ValueTemplate {
-    /// Text and the name behind it.
+    /// Text and the name of the reference after it.
     pieces: Vec<(BString, BString)>,
-    /// What stands behind the last reference.
+    /// Text after the last reference.
     rest: BString,
 }
 
 impl ValueTemplate {
-    /// Cuts a value; `None` where it holds other functions, defaults or further dollars, or no reference at all.
+    /// Splits a value. Returns `None` if it contains functions, defaults or further dollar signs, or no
+    /// reference at all.
     pub(super) fn compile(value: &[u8]) -> Option<Self> {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -36,7 +37,8 @@ impl ValueTemplate {
         (!pieces.is_empty()).then(|| ValueTemplate { pieces, rest: value[at..].into() })
     }
 
-    /// Makes a text the value with its references filled in; `false` where one of them leads to further references.
+    /// Writes the value with its references replaced to `text`. Returns false if the value of a reference
+    /// contains further references.
     pub(super) fn fill(&self, scope: &MacroScope<'_>, text: &mut Vec<u8>) -> bool {
         text.clear();
         for (before, name) in &self.pieces {

@@ -1,4 +1,4 @@
-//! A job's group over all hierarchies.
+//! Control group of a job, across all hierarchies.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,24 +18,26 @@ use super::version::{CgroupVersion, LimitedResource, read_number};
 use crate::{child, process_table};
 use htc_base::process::ControlGroupSpec;
 
-/// How long a group whose processes have been killed is waited for.
+/// Maximum time to wait for the removal of a group after its processes have been killed.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How much of the processes that the machine can have a job may have, in percent: what systemd gives a unit.
+/// Share of the machine's maximum number of processes that a job may have, in percent; systemd uses the same
+/// share for a unit.
 const PROCESS_LIMIT_PERCENT: u64 = 15;
 
-/// The group of one job.
+/// Control group of one job.
 pub struct ControlGroup {
     in_hierarchies: Vec<HierarchyDirectories>,
 }
 
-/// Its directories in one hierarchy.
+/// Directories of the group in one hierarchy.
 struct HierarchyDirectories {
     version: &'static dyn CgroupVersion,
     controllers: Vec<String>,
-    /// Outermost first: limits stand in the first, processes in the last.
+    /// Directories, outermost first: limits are set in the first, and processes are in the last.
     directories: Vec<PathBuf>,
-    /// Groups around it that were not there before, outermost first; they go with the last of those in them.
+    /// Parent groups that were created for this one, outermost first; they are removed with the last group in
+    /// them.
     created_parents: Vec<PathBuf>,
 }
 
@@ -53,48 +55,49 @@ impl HierarchyDirectories {
     }
 }
 
-/// Something that was to be set.
+/// Setting of a control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupSetting {
-    /// Memory, in bytes.
+    /// Memory limit, in bytes.
     Memory,
-    /// Memory kept for it, in bytes.
+    /// Protected memory, in bytes.
     MemoryLow,
-    /// Memory and swap space, in bytes.
+    /// Limit of memory and swap space, in bytes.
     MemoryAndSwap,
-    /// Share of the processors.
+    /// CPU weight.
     Cpu,
-    /// Number of processes.
+    /// Maximum number of processes.
     Processes,
-    /// A device that cannot be opened.
+    /// Device that cannot be opened.
     Device,
 }
 
-/// What became of a rule.
+/// Result of applying a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSettingResult {
-    /// Which.
+    /// The setting.
     pub setting: GroupSetting,
-    /// What was to be.
+    /// Requested value.
     pub wanted: u64,
-    /// What the kernel says it is; or why there is no such limit.
+    /// Value reported by the kernel, or the reason why the setting does not apply.
     pub actual: Result<u64, String>,
 }
 
-/// Why there is no group.
+/// Error while a group is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupCreationError {
-    /// In one line.
+    /// Reason, in one line.
     pub reason: String,
 }
 
 impl ControlGroup {
-    /// Makes the group in every hierarchy where that can be done and sets its limits; what could not be set is told with the
-    /// others. One that stands there empty is made anew, so that counts begin at nothing; one in use is left to whoever uses it, and
-    /// this one gets `other_name`. `note` hears of each directory before it is made.
+    /// Creates the group in every hierarchy where this is possible and sets its limits. The results include
+    /// settings that failed. An existing empty group is recreated, so that its counters start at zero; a
+    /// group in use is left unchanged, and the new group is named `other_name`. `note` is called with each
+    /// directory before it is created.
     ///
     /// # Errors
-    /// It can be made nowhere.
+    /// The group cannot be created in any hierarchy.
     pub fn create(
         spec: &ControlGroupSpec,
         other_name: &str,
@@ -105,7 +108,8 @@ impl ControlGroup {
             return Err(GroupCreationError { reason: "no control groups are mounted".to_owned() });
         }
         if spec.hidden_devices.is_empty() {
-            // Each hierarchy costs some fifty microseconds a job, and this one is there for what is hidden alone.
+            // Each hierarchy costs about 50 microseconds per job, and this one is used only for hidden
+            // devices.
             found.retain(|hierarchy| hierarchy.controllers != ["devices"]);
         }
         let there = existing_groups(&found, &spec.parent_group, &spec.name);
@@ -179,7 +183,8 @@ impl ControlGroup {
         set
     }
 
-    /// How many processes a job may have: a part of what the machine can have, or of what the group above may.
+    /// Returns the maximum number of processes for a job: a share of the limit of the machine or of the
+    /// parent group.
     fn process_limit(&self) -> u64 {
         let above = self
             .find_hierarchy_with("pids")
@@ -190,7 +195,7 @@ impl ControlGroup {
         (most.saturating_mul(PROCESS_LIMIT_PERCENT) / 100).max(1)
     }
 
-    /// Lets the job's account make groups in its own.
+    /// Gives the job's account the right to create subgroups.
     fn delegate_to_account(&self, spec: &ControlGroupSpec) {
         let Some((uid, gid)) = spec.delegated_to else { return };
         for part in &self.in_hierarchies {
@@ -201,12 +206,13 @@ impl ControlGroup {
         }
     }
 
-    /// The directories that the job's process enters.
+    /// Returns the directories of the groups that the job's process enters.
     pub fn process_directories(&self) -> Vec<PathBuf> {
         self.in_hierarchies.iter().map(|part| part.process_directory().to_owned()).collect()
     }
 
-    /// The processes in it and below it. All of them are in each hierarchy: only root could take one out of one.
+    /// Returns the processes in the group and its subgroups. One hierarchy is enough: only root could move a
+    /// process out of a group.
     pub fn members(&self) -> Vec<i32> {
         let mut all: Vec<i32> = self
             .in_hierarchies
@@ -219,7 +225,7 @@ impl ControlGroup {
         all
     }
 
-    /// What it used.
+    /// Returns the resource usage of the group.
     pub fn usage(&self) -> GroupUsage {
         let mut counts = GroupUsage::default();
         for part in &self.in_hierarchies {
@@ -228,8 +234,8 @@ impl ControlGroup {
         counts
     }
 
-    /// Whether the kernel has killed in it for lack of memory. In version 2 all of a group is killed, so that the job's process
-    /// has to have been (`has_been_oom_killed`).
+    /// Returns true if the kernel has killed a process of the group because memory was exhausted. Version 2
+    /// kills the whole group, so that the job's process must also have been killed (`has_been_oom_killed`).
     pub fn has_been_oom_killed(&self, job_was_killed: bool) -> bool {
         self.find_hierarchy_with("memory").is_some_and(|part| {
             part.version.oom_kill_count(part.limit_directory()) > 0
@@ -237,7 +243,8 @@ impl ControlGroup {
         })
     }
 
-    /// Sends a signal to every process in it. For SIGKILL nothing can be forked meanwhile where it can be frozen.
+    /// Sends a signal to every process in the group. For SIGKILL the group is frozen if possible, so that no
+    /// process can fork.
     pub fn send_signal(&self, signal: i32) {
         if signal == libc::SIGKILL {
             return self.kill();
@@ -247,17 +254,17 @@ impl ControlGroup {
         }
     }
 
-    /// Kills everything in it.
+    /// Kills all processes in the group.
     pub fn kill(&self) {
         for part in &self.in_hierarchies {
             kill_subtree(part.version, part.limit_directory());
         }
     }
 
-    /// Kills what is left in it and removes it.
+    /// Kills the remaining processes in the group and removes it.
     ///
     /// # Errors
-    /// A directory that stays, and why.
+    /// A directory that could not be removed, with the reason.
     pub fn remove(&mut self) -> Result<(), (PathBuf, io::Error)> {
         let mut failure = None;
         for part in std::mem::take(&mut self.in_hierarchies) {
@@ -265,7 +272,7 @@ impl ControlGroup {
                 failure.get_or_insert((part.limit_directory().to_owned(), error));
             }
             for directory in part.created_parents.iter().rev() {
-                // Another job's group may be in it by now.
+                // It may contain the group of another job by now.
                 drop(fs::remove_dir(directory));
             }
         }
@@ -279,8 +286,9 @@ impl Drop for ControlGroup {
     }
 }
 
-/// Where groups are made in a hierarchy, the best first. Version 2: beside our own, as no group that holds processes has
-/// groups with controllers below it. Version 1: at the top, else below our own where only that is given to us.
+/// Returns the parent directories for groups in a hierarchy, the best first. Version 2: the parent of our own
+/// group, because a group with processes cannot have subgroups with controllers. Version 1: the mount point,
+/// or our own group if we have access only to that.
 fn candidate_parents(hierarchy: &Hierarchy) -> Vec<PathBuf> {
     match hierarchy.unified {
         true if hierarchy.own_group == hierarchy.mount_point => vec![hierarchy.mount_point.clone()],
@@ -290,7 +298,7 @@ fn candidate_parents(hierarchy: &Hierarchy) -> Vec<PathBuf> {
     }
 }
 
-/// The groups of this name that stand in these hierarchies, as both versions would have made them.
+/// Returns the existing groups with this name in these hierarchies, under the names that both versions use.
 fn existing_groups(hierarchies: &[Hierarchy], base: &str, name: &str) -> Vec<PathBuf> {
     let places = hierarchies.iter().flat_map(candidate_parents);
     let groups = places
@@ -311,9 +319,9 @@ fn create_in_hierarchy(
             drop(remove_group_tree(version, stale));
         }
         let around = missing_directories(&place, base);
-        // Who is killed from here on has said what may be left.
+        // If this program is killed from here on, the noted directory shows what may be left.
         note(&place.join(base).join(version.outermost_name(name)));
-        // What is around it may be removed by others between the two steps of making it.
+        // Other processes may remove the parent between the two steps of creating the group.
         let mut made = (0..10).map(|_| version.create(&place, base, name));
         let gone =
             |made: &io::Result<_>| made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
@@ -334,7 +342,7 @@ fn create_in_hierarchy(
     Err(failure.unwrap_or_else(|| (hierarchy.mount_point.clone(), io::ErrorKind::NotFound.into())))
 }
 
-/// The directories of the base that are not there yet, outermost first.
+/// Returns the components of the base that do not exist yet, outermost first.
 fn missing_directories(place: &Path, base: &str) -> Vec<PathBuf> {
     let mut path = place.to_owned();
     let mut all = Vec::new();
@@ -345,8 +353,8 @@ fn missing_directories(place: &Path, base: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Visits all groups below one, the deepest first: each by a path that leads through the open directory around it, as a job can
-/// nest them deeper than the kernel takes paths.
+/// Visits all subgroups of a group, the deepest first. Each path leads through the open parent directory,
+/// because a job can nest groups deeper than the kernel's limit on path lengths.
 fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()> {
     let open = |path: &Path| {
         fs::File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
@@ -362,7 +370,7 @@ fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()>
     let mut names: Vec<OsString> = Vec::new();
     while let Some(list) = waiting.last_mut() {
         if let Some(name) = list.pop() {
-            // One that is gone meanwhile holds nothing.
+            // A group that was removed in the meantime is empty.
             if let Ok(inner) = open(&of(&at).join(&name)) {
                 waiting.push(inside(&inner));
                 names.push(name);
@@ -379,16 +387,17 @@ fn visit_subgroups(group: &Path, visit: &mut dyn FnMut(&Path)) -> io::Result<()>
     Ok(())
 }
 
-/// The processes in a group and below it.
+/// Returns the processes in a group and its subgroups.
 fn processes_in_subtree(group: &Path) -> Vec<i32> {
     let read = |directory: &Path| fs::read(directory.join("cgroup.procs")).unwrap_or_default();
     let mut members: Vec<i32> = process_table::parse_numbers(&read(group)).collect();
-    // What is gone has none.
+    // A group that was removed has no processes.
     drop(visit_subgroups(group, &mut |inner| members.extend(process_table::parse_numbers(&read(inner)))));
     members
 }
 
-/// Kills everything in a group and below it, round by round: one that forks is found again.
+/// Kills all processes in a group and its subgroups, repeatedly, to find processes that were forked
+/// meanwhile.
 fn kill_subtree(version: &dyn CgroupVersion, group: &Path) {
     if version.kill_all(group) {
         return;
@@ -409,11 +418,11 @@ fn kill_subtree(version: &dyn CgroupVersion, group: &Path) {
     }
 }
 
-/// Removes a group that a starter has left, if it is there: a directory in one of the hierarchies, below the base, that no link
-/// leads to.
+/// Removes a group that a starter has left behind, if it exists. It must be a directory in one of the
+/// hierarchies, below the base, and not reached through a link.
 ///
 /// # Errors
-/// It is no such directory, or stays.
+/// The directory is not such a group, or cannot be removed.
 pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     if !directory.exists() {
         return Ok(false);
@@ -435,16 +444,16 @@ pub fn remove_leftover_group(directory: &Path, base: &str) -> io::Result<bool> {
     remove_group_tree(version, directory).map(|()| true)
 }
 
-/// Whether a place is that of the base, or within it.
+/// Returns true if the path is the base or inside it.
 fn is_within_base(place: &Path, base: &str) -> bool {
     let base: Vec<_> = Path::new(base).components().collect();
     let parts: Vec<_> = place.components().collect();
     parts.windows(base.len().max(1)).any(|window| window == base)
 }
 
-/// Empties a group and removes it with all below it.
+/// Kills all processes in a group and removes it with its subgroups.
 pub(super) fn remove_group_tree(version: &dyn CgroupVersion, group: &Path) -> io::Result<()> {
-    // Most have nothing below them.
+    // Most groups have no subgroups.
     if fs::remove_dir(group).is_ok() {
         return Ok(());
     }
