@@ -1,4 +1,4 @@
-//! What the processes of a family use together, in the measures the starter publishes.
+//! Resource usage of the processes of a family, in the measures that the starter publishes.
 
 use std::fs;
 use std::time::Duration;
@@ -7,39 +7,39 @@ use rustc_hash::FxHashMap;
 
 use super::process_table::{Process, sysconf, ticks_to_duration};
 
-/// The use of a family at one moment; processor time includes members that have ended meanwhile.
+/// Resource usage of a family at one time; CPU time includes members that have ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamilyUsage {
-    /// The members' pids, the child first.
+    /// Pids of the members, the child first.
     pub pids: Vec<i32>,
-    /// Processor time in user mode.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
     /// Virtual size of all members in KiB.
     pub image_kib: u64,
     /// The largest `image_kib` of all samples so far.
     pub max_image_kib: u64,
-    /// Resident size of all members in KiB; shared pages count for each.
+    /// Resident size of all members in KiB; shared pages are counted for each member.
     pub resident_kib: u64,
-    /// Bytes read from and written to block devices, as far as the kernel tells.
+    /// Bytes read from and written to block devices, as far as the kernel reports them.
     pub block_io_bytes: [u64; 2],
 }
 
-/// Adds up samples of one family over time.
+/// Sum of the usage samples of one family over time.
 #[derive(Debug, Default)]
 pub(super) struct UsageTally {
-    /// Last seen processor ticks of each live member.
+    /// Last CPU ticks of each live member.
     live_cpu_ticks: FxHashMap<(i32, u64), [u64; 2]>,
     ended_cpu_ticks: [u64; 2],
-    /// The same of bytes read and written.
+    /// Last numbers of bytes read and written by each live member.
     live_block_io_bytes: FxHashMap<(i32, u64), [u64; 2]>,
     ended_block_io_bytes: [u64; 2],
     max_image_kib: u64,
 }
 
 impl UsageTally {
-    /// Takes a sample of all live members.
+    /// Adds a sample of all live members.
     pub(super) fn add_sample(&mut self, members: &[Process]) -> FamilyUsage {
         let now: FxHashMap<_, _> =
             members.iter().map(|one| ((one.pid, one.start_ticks), one.cpu_ticks)).collect();
@@ -80,13 +80,15 @@ impl UsageTally {
     }
 }
 
-/// The proportional resident size of a process in KiB, shared pages divided among their users; `None` if unreadable.
+/// Returns the proportional set size of a process in KiB, in which shared pages are divided among their
+/// users, or `None` if it cannot be read.
 pub fn proportional_set_size_kib(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("Pss:")?.split_ascii_whitespace().next()?.parse().ok())
 }
 
-/// The bytes that a process had read from and written to block devices; `None` where that is not told.
+/// Returns the number of bytes that a process has read from and written to block devices, or `None` if they
+/// cannot be read.
 fn read_block_io_bytes(pid: i32) -> Option<[u64; 2]> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

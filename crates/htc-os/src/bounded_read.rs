@@ -1,14 +1,14 @@
-//! Reading to the end what may have none.
+//! Reading of a file to its end, up to a limit.
 
 use std::io::{self, Read};
 
-/// More than any file has that is read as a whole, in bytes.
+/// Maximum size of a file that is read completely, in bytes.
 const MAX_FILE_SIZE: u64 = 1 << 30;
 
-/// All that a file or pipe has.
+/// Reads the complete content of a file or pipe.
 ///
 /// # Errors
-/// Those of the input; `FileTooLarge` for more than 1 GiB, such as /dev/zero has.
+/// The errors of the input; `FileTooLarge` for more than 1 GiB, as from /dev/zero.
 pub fn read_whole(read: impl Read) -> io::Result<Vec<u8>> {
     read_at_most(read, MAX_FILE_SIZE)
 }

@@ -1,4 +1,4 @@
-//! Where a child gave up between clone and exec. No allocation, no lock, as `child` says.
+//! Failure of a child between clone and exec. No allocation and no lock, as required by `child`.
 
 use std::ffi::c_int;
 
@@ -7,7 +7,7 @@ use nix::libc;
 
 use super::spawn_error::SpawnStage;
 
-/// Where a child gave up, why, and at which of several files.
+/// Failed step of a child, with the error number and the index of the file concerned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChildFailure {
     pub(super) stage: SpawnStage,
@@ -16,20 +16,20 @@ pub(super) struct ChildFailure {
 }
 
 impl ChildFailure {
-    /// Whether the child would have to wait for the other end of a FIFO.
+    /// Returns true if the child would have to wait for the other end of a FIFO.
     pub(super) fn is_blocked_on_fifo(self) -> bool {
         self.errno == libc::EAGAIN
             && matches!(self.stage, SpawnStage::Stdin | SpawnStage::Stdout | SpawnStage::Stderr)
     }
 }
 
-/// The failure of the call just made.
+/// Returns the failure of the last system call.
 pub(super) fn failure_of_last_call(stage: SpawnStage, index: usize) -> ChildFailure {
-    // Ours while the parent sleeps.
+    // The parent sleeps meanwhile, so that errno is that of the child.
     ChildFailure { stage, errno: Errno::last_raw(), index }
 }
 
-/// Turns a system call's result into ours.
+/// Converts the result of a system call.
 pub(super) fn check_result(result: c_int, stage: SpawnStage, index: usize) -> Result<(), ChildFailure> {
     if result < 0 { Err(failure_of_last_call(stage, index)) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Both clocks, read together.
+//! Wall clock and monotonic clock.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// Wall and monotonic time.
+/// Reads the wall clock and the monotonic clock.
 pub fn now() -> ClockReading {
     ClockReading {
         wall_us: i64::try_from(read_clock(ClockId::CLOCK_REALTIME).as_micros()).unwrap_or(i64::MAX),
@@ -14,12 +14,12 @@ pub fn now() -> ClockReading {
     }
 }
 
-/// The instant of the monotonic clock.
+/// Reads the monotonic clock.
 pub fn monotonic_now() -> MonotonicTime {
     MonotonicTime(u64::try_from(read_clock(ClockId::CLOCK_MONOTONIC).as_micros()).unwrap_or(u64::MAX))
 }
 
-/// Both clocks exist on every Linux, so reading them cannot fail.
+/// Reads a clock. Both clocks exist on every Linux system, so that this cannot fail.
 fn read_clock(clock: ClockId) -> Duration {
     clock_gettime(clock).map(Duration::from).unwrap_or_default()
 }

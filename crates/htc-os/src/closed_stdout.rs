@@ -1,8 +1,8 @@
-//! Whether the program was started with standard output closed (`>&-`).
+//! Detection of a standard output that was closed when the program was started (`>&-`).
 //!
-//! The runtime of the language opens /dev/null in the place of a closed descriptor before `main`, after which nobody can
-//! tell it from one that was asked for, and what is written is lost with success. So a function of the loader's list
-//! looks earlier.
+//! The Rust runtime opens /dev/null for a closed descriptor before `main`. After that it cannot be
+//! distinguished from a requested /dev/null, and output is lost without an error. A function in the list of
+//! initializers therefore checks the descriptor earlier.
 
 #![allow(unsafe_code)]
 
@@ -19,24 +19,27 @@ extern "C" fn record_stdout_state() {
     STDOUT_CLOSED_AT_START.store(flags == -1, Ordering::Relaxed);
 }
 
-/// In the list of what the loader calls before `main`; it passes arguments, which a C function may leave alone.
-// SAFETY: the section holds pointers to C functions, and `look` needs nothing that `main` would have to prepare.
+/// Entry in the list of functions that the loader calls before `main`. The loader passes arguments, which a C
+/// function may ignore.
+// SAFETY: the section contains pointers to C functions, and `record_stdout_state` needs nothing that `main`
+// would have to prepare.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static RECORD_STDOUT_AT_START: extern "C" fn() = record_stdout_state;
 
-/// Whether standard output was closed when the program was started.
+/// Returns true if standard output was closed when the program was started.
 pub fn stdout_was_closed() -> bool {
     STDOUT_CLOSED_AT_START.load(Ordering::Relaxed)
 }
 
-/// Where standard output was closed, puts a descriptor in its place that nothing can be written to: a program that has
-/// something to say fails with `EINVAL`, and one that has not does not. (`EBADF` would be taken for success.)
+/// If standard output was closed, replaces it by a descriptor that cannot be written to: a program that
+/// writes output then fails with `EINVAL`, and one without output succeeds. (The standard library treats
+/// `EBADF` as success.)
 pub fn replace_closed_stdout() {
     if stdout_was_closed()
         && let Ok(refuses) = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
     {
-        // Where this fails, output is lost as it would have been.
+        // If this fails, output is lost as before.
         let _ = nix::unistd::dup2_stdout(&refuses.0);
     }
 }

@@ -1,4 +1,5 @@
-//! How much a directory holds, as the reference counts it (`Directory::GetDirectorySize`): sizes of files, and all entries.
+//! Disk usage of a directory as the reference counts it (`Directory::GetDirectorySize`): sizes of files, and
+//! number of entries.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,16 +11,16 @@ use std::time::Duration;
 
 use super::clock;
 
-/// What a directory holds, itself left out.
+/// Contents of a directory, not counting the directory itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskUsage {
-    /// Sizes of all files together, in bytes.
+    /// Total size of all files, in bytes.
     pub bytes: u64,
-    /// Files, directories and links.
+    /// Number of files, directories and links.
     pub entries: u64,
 }
 
-/// A directory that is looked through piece by piece. No link is followed.
+/// Incremental walk of a directory tree. Links are not followed.
 #[derive(Debug)]
 pub struct DirectoryWalk {
     open_directory: Option<fs::ReadDir>,
@@ -28,14 +29,15 @@ pub struct DirectoryWalk {
     usage: DiskUsage,
 }
 
-/// A directory: by a path, below an open directory where that is deeper than the kernel takes paths.
+/// Directory to be read, by its path, which is relative to an open directory if it exceeds the kernel's limit
+/// on path lengths.
 #[derive(Clone, Debug)]
 struct WalkedDirectory {
     base: Option<Rc<fs::File>>,
     path: PathBuf,
 }
 
-/// Longer paths begin anew at an open directory; no name has more than 255 bytes.
+/// Length from which a path is continued relative to an open directory; a name has at most 255 bytes.
 const MAX_PATH_LENGTH: usize = 3000;
 
 impl WalkedDirectory {
@@ -57,7 +59,7 @@ impl WalkedDirectory {
 }
 
 impl DirectoryWalk {
-    /// At its beginning.
+    /// Creates a walk at its beginning.
     pub fn new(directory: &Path) -> Self {
         let at = WalkedDirectory { base: None, path: directory.to_owned() };
         DirectoryWalk {
@@ -68,13 +70,13 @@ impl DirectoryWalk {
         }
     }
 
-    /// Looks on for so long; what the directory holds when its end is reached.
+    /// Continues the walk for this duration. Returns the result once the walk is complete, else `None`.
     pub fn continue_for(&mut self, within: Duration) -> Option<DiskUsage> {
         let until = clock::monotonic_now().plus(within);
         for looked in 1u64.. {
             match self.open_directory.as_mut().and_then(|open| open.find_map(Result::ok)) {
                 Some(entry) => self.count_entry(&entry),
-                // What is gone or closed meanwhile holds nothing.
+                // Directories that were removed or cannot be read count as empty.
                 None => match self.pending.pop() {
                     Some(next) => {
                         self.open_directory = fs::read_dir(next.full_path()).ok();

@@ -1,4 +1,5 @@
-//! Locks of whole files as the daemons take them: of the file itself, or of another that stands for it on this machine's own disk.
+//! Locks of whole files as the daemons use them: a lock on the file itself, or on a lock file on a local disk
+//! that represents it.
 //!
 //! Reference: `file_lock.cpp` (`FileLock::CreateHashName`, `initLockFile`), `lock_file.cpp`.
 
@@ -16,21 +17,21 @@ use nix::fcntl::{AT_FDCWD, FcntlArg, OFlag, fcntl, openat};
 use nix::libc;
 use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
 
-/// Who holds a lock for longer is not waited for; 25.14 waits for ever.
+/// Maximum time to wait for a lock; 25.14 waits without limit.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A lock; given back when it is dropped.
+/// Lock on a file, released on drop.
 #[derive(Debug)]
 pub struct FileLock {
     _file: File,
 }
 
 impl FileLock {
-    /// The lock for writing to a file that is open: of the file that stands for it below `place`, or of itself where there is no such
-    /// place or nothing can be made there.
+    /// Locks an open file for writing. The lock is on its lock file below `place`, or on the file itself if
+    /// there is no such directory or nothing can be created in it.
     ///
     /// # Errors
-    /// Somebody holds it for too long; the system has no locks.
+    /// Another process holds the lock for too long, or the system does not support locks.
     pub fn acquire(path: &Path, open_file: &File, place: Option<&Path>) -> io::Result<FileLock> {
         match place.and_then(|place| open_stand_in_file(place, &stand_in_path(path)).ok()) {
             Some(file) => Self::wait_for_lock(file, path),
@@ -38,10 +39,10 @@ impl FileLock {
         }
     }
 
-    /// Waits for the lock of an open file.
+    /// Waits for the lock on an open file.
     ///
     /// # Errors
-    /// See [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     pub fn wait_for_lock(file: File, of: &Path) -> io::Result<FileLock> {
         let until = Instant::now() + LOCK_TIMEOUT;
         let whole = libc::flock {
@@ -65,16 +66,17 @@ impl FileLock {
     }
 }
 
-/// Opens a file that is there to be locked, or makes it.
+/// Opens or creates a file that is used only for locking.
 ///
 /// # Errors
-/// Those of the system; a link is refused.
+/// The errors of the system; a link is refused.
 pub fn open_lock_file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o666).custom_flags(flags).open(path)
 }
 
-/// The file that stands for another: a number made of its name, in directories of two digits each.
+/// Returns the path of a file's lock file: a hash of its name, in two levels of directories with two digits
+/// each.
 fn stand_in_path(path: &Path) -> [String; 3] {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let hash = real.as_os_str().as_bytes().iter().fold(0u64, |hash, byte| {
@@ -88,8 +90,9 @@ fn stand_in_path(path: &Path) -> [String; 3] {
     [digits[..2].to_owned(), digits[2..4].to_owned(), format!("{}.lockc", &digits[4..])]
 }
 
-/// Makes the directories of a lock, which are everybody's, and opens its file. Anybody may write there: each step is taken from the
-/// directory that was opened before, no link is followed, and what is there already keeps its mode.
+/// Creates the world-writable directories of a lock file and opens the file. Because any account can write
+/// there, each step starts from the directory opened before, no link is followed, and existing directories
+/// keep their mode.
 fn open_stand_in_file(place: &Path, [first, second, name]: &[String; 3]) -> io::Result<File> {
     let there = place.ancestors().find(|there| there.exists()).ok_or(io::ErrorKind::NotFound)?;
     let follows = if there == place { OFlag::O_NOFOLLOW } else { OFlag::empty() };
@@ -102,7 +105,7 @@ fn open_stand_in_file(place: &Path, [first, second, name]: &[String; 3]) -> io::
     Ok(File::from(openat(&at, name.as_str(), flags, Mode::from_bits_truncate(0o666))?))
 }
 
-/// Opens a directory, made where there is none.
+/// Opens a directory, and creates it if it does not exist.
 fn open_or_create_directory(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let everybody = Mode::from_bits_truncate(0o777);
     let made = match mkdirat(at, name, everybody) {
@@ -112,7 +115,8 @@ fn open_or_create_directory(at: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> 
     };
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let opened = openat(at, name, flags, Mode::empty())?;
-    // Who can write here may have put a directory of his own in its place; one of ours he cannot move.
+    // Another account may have replaced the directory by its own; it cannot move a directory that belongs to
+    // us.
     if made && fstat(&opened)?.st_uid == super::identity::effective_uid() {
         fchmod(&opened, everybody)?;
     }
@@ -127,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_lock_is_that_of_the_reference() {
-        // sdbm of "/a": 47 * 65599 + 97.
+        // The hash is sdbm; for "/a" it is 47 * 65599 + 97.
         assert_eq!(stand_in_path(Path::new("/a")), ["30", "83", "250.lockc"]);
     }
 
@@ -139,7 +143,7 @@ mod tests {
         let lock = FileLock::acquire(&path, &file, Some(&home.path().join("locks"))).unwrap();
         assert!(home.path().join("locks").is_dir());
         drop(lock);
-        // Where nothing can be made, or a link leads elsewhere, the file itself is locked.
+        // The file itself is locked if no lock file can be created, or a link leads elsewhere.
         FileLock::acquire(&path, &file, Some(&path)).unwrap();
         let (elsewhere, links) = (home.path().join("elsewhere"), home.path().join("links"));
         fs::create_dir(&elsewhere).unwrap();
@@ -148,7 +152,7 @@ mod tests {
         std::os::unix::fs::symlink(&elsewhere, links.join(&first)).unwrap();
         FileLock::acquire(&path, &file, Some(&links)).unwrap();
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
-        // What is there already keeps its mode, whoever has put it there.
+        // Existing directories keep their mode, whoever created them.
         fs::remove_file(links.join(&first)).unwrap();
         fs::create_dir(links.join(&first)).unwrap();
         fs::set_permissions(links.join(&first), fs::Permissions::from_mode(0o700)).unwrap();

@@ -1,4 +1,4 @@
-//! Accounts of the machine, and whether we may become them.
+//! Accounts of the machine, and the right to switch to them.
 
 use std::ffi::CString;
 
@@ -10,12 +10,12 @@ use super::thread_ids as thread;
 use htc_base::process::ProcessIdentity;
 use htc_base::world::Account;
 
-/// The account of that name.
+/// Returns the account with this name, or `None`.
 pub fn account_by_name(name: &[u8]) -> Option<Account> {
     User::from_name(name.to_str().ok()?).ok().flatten().map(to_account)
 }
 
-/// The account with that user id.
+/// Returns the account with this user id, or `None`.
 pub fn account_by_uid(uid: u32) -> Option<Account> {
     User::from_uid(Uid::from_raw(uid)).ok().flatten().map(to_account)
 }
@@ -30,26 +30,25 @@ fn to_account(user: User) -> Account {
     }
 }
 
-/// The number of the group of this name.
+/// Returns the id of the group with this name, or `None`.
 pub fn group_id_by_name(name: &[u8]) -> Option<u32> {
     let name = std::str::from_utf8(name).ok()?;
     nix::unistd::Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
 }
 
-/// The umask of this process, unchanged.
+/// Returns the umask of this process.
 pub fn umask() -> u32 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap_or_default();
     u32::from_str_radix(mask.trim(), 8).unwrap_or(0o022)
 }
 
-/// Takes a umask for all files that this process makes from now on. It is the whole process's, of all its threads: a matter of
-/// programs, when they begin.
+/// Sets the umask for all threads of this process. To be called only when a program starts.
 pub fn set_umask(mask: u32) {
     nix::sys::stat::umask(Mode::from_bits_truncate(mask));
 }
 
-/// The account with all its groups, as a child takes it on.
+/// Returns the identity of the account with all its groups, for a child process.
 pub fn identity_of_account(account: &Account) -> ProcessIdentity {
     let gid = Gid::from_raw(account.gid);
     let groups = CString::new(account.name.as_slice())
@@ -63,10 +62,11 @@ pub fn identity_of_account(account: &Account) -> ProcessIdentity {
     }
 }
 
-/// What a job's owner is to a child or to files; `None` where we may change to no other account.
+/// Returns the identity of a job's owner, for a child process or files, or `None` if we cannot switch
+/// accounts.
 ///
 /// # Errors
-/// The owner has no account here, or it is root's, for which `not_as_root` says why that is none.
+/// The owner has no account here, or it is root; `not_as_root` is the error message for the latter.
 pub fn identity_of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<ProcessIdentity>, String> {
     if !can_switch_account() {
         return Ok(None);
@@ -78,19 +78,20 @@ pub fn identity_of_owner(owner: &BStr, not_as_root: &str) -> Result<Option<Proce
     }
 }
 
-/// A bare pair of ids without further groups, as `CONDOR_IDS` gives it.
+/// Returns an identity with one uid and gid and no other groups, as given by `CONDOR_IDS`.
 pub fn identity_of_ids(uid: u32, gid: u32) -> ProcessIdentity {
     ProcessIdentity { uid, gid, groups: vec![gid] }
 }
 
-/// Does something in the file system with the rights of another account; `None` does it with our own.
+/// Performs an action in the file system with the rights of another account, or with our own if there is
+/// none.
 ///
-/// Only the effective ids of the calling thread change and only meanwhile: what another thread does with files, as tests
+/// Only the effective ids of the calling thread change, and only during the action. Other threads keep their
+/// rights, unlike with the functions of the C library, which change all threads.
 /// beside each other do, is done with the rights it had. (The C library's calls would change all threads.)
 ///
-/// # Errors
-/// The account cannot be taken on; then nothing was done. One that cannot be laid down again would leave us without
-/// our rights; the kernel permits it always, since the saved id stays ours.
+/// The identity cannot be assumed; the action was not performed then. A failure to restore our own identity
+/// would leave us without our rights, but the kernel always permits it, because the saved id is still ours.
 pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) -> std::io::Result<T> {
     let Some(identity) = identity.filter(|identity| identity.uid != effective_uid()) else {
         return Ok(act());
@@ -117,19 +118,19 @@ pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) ->
     Ok(done)
 }
 
-/// Our own effective user id.
+/// Returns the effective user id of this process.
 pub fn effective_uid() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
-/// Whether children may be given another account: we are root, and not root without the right to it, as in some
-/// containers.
+/// Returns true if children can run under another account: we are root and have the necessary capabilities,
+/// which root lacks in some containers.
 pub fn can_switch_account() -> bool {
     const SETGID_AND_SETUID: u64 = (1 << 6) | (1 << 7);
     effective_uid() == 0 && effective_capabilities() & SETGID_AND_SETUID == SETGID_AND_SETUID
 }
 
-/// Our effective capabilities as the kernel numbers them; all of root's where they cannot be read.
+/// Returns our effective capabilities as a bit mask. If they cannot be read, root is assumed to have all.
 pub(super) fn effective_capabilities() -> u64 {
     std::fs::read_to_string("/proc/self/status")
         .ok()

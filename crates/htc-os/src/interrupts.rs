@@ -1,4 +1,4 @@
-//! Signals that end a program, held back while it waits for a command of its own.
+//! Signals that end a program, held back while it waits for a command that it runs.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,8 +8,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::child;
 
-/// SIGINT, SIGTERM and SIGHUP of this thread, read from a descriptor instead of doing what they do. Nothing changes for
-/// those that are ignored, blocked or handled already: whoever handles them lets the command come to its end. They do again what they did when this is dropped.
+/// SIGINT, SIGTERM and SIGHUP of this thread, blocked and read from a descriptor. Signals that are ignored,
+/// blocked or handled already are not changed: a program that handles them waits until the command ends. On
+/// drop the signals are unblocked.
 pub(super) struct InterruptSignals {
     descriptor: SignalFd,
     blocked: SigSet,
@@ -27,12 +28,12 @@ impl InterruptSignals {
         Ok(InterruptSignals { descriptor, blocked: held })
     }
 
-    /// What to wait for.
+    /// Returns the descriptor to wait for.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    /// A signal that has come.
+    /// Returns a signal that has arrived, or `None`.
     pub(super) fn take_signal(&self) -> Option<Signal> {
         let came = self.descriptor.read_signal().ok().flatten()?;
         Signal::try_from(i32::try_from(came.ssi_signo).ok()?).ok()

@@ -1,4 +1,4 @@
-//! What the machine is made of: names, address, processors, memory, operating system.
+//! Properties of the machine: names, address, processors, memory, operating system.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use htc_base::world::{InterfaceAddress, MachineFacts};
 
-/// Measures the machine.
+/// Determines the properties of the machine.
 pub(super) fn measure_machine() -> MachineFacts {
     let uname = nix::sys::utsname::uname().ok();
     let part = |value: Option<&std::ffi::OsStr>| {
@@ -35,7 +35,7 @@ pub(super) fn measure_machine() -> MachineFacts {
     }
 }
 
-/// The addresses of all interfaces.
+/// Returns the addresses of all interfaces.
 pub(super) fn list_interfaces() -> Vec<InterfaceAddress> {
     let Ok(all) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
     let known = all.filter_map(|one| {
@@ -48,7 +48,7 @@ pub(super) fn list_interfaces() -> Vec<InterfaceAddress> {
     known.collect()
 }
 
-/// Host name, full host name and default address.
+/// Returns host name, full host name and default address.
 pub(super) fn host_names() -> [String; 3] {
     let node = nix::sys::utsname::uname()
         .map_or_else(|_| String::new(), |uname| uname.nodename().to_string_lossy().into_owned());
@@ -58,7 +58,7 @@ pub(super) fn host_names() -> [String; 3] {
     [host, full_host, default_ip_address()]
 }
 
-/// The first canonical name that the hosts file gives for the host, as a resolver without a network would.
+/// Returns the first canonical name of the host in the hosts file, as a resolver without a network would.
 fn full_host_name(host: &str) -> Option<String> {
     let hosts = fs::read_to_string("/etc/hosts").ok()?;
     hosts.lines().find_map(|line| {
@@ -68,7 +68,8 @@ fn full_host_name(host: &str) -> Option<String> {
     })
 }
 
-/// The address of the interface that packets to the outside would leave by; nothing is sent. Loopback without one.
+/// Returns the address of the interface that packets to the outside would use, or that of the loopback
+/// interface. Nothing is sent.
 fn default_ip_address() -> String {
     let ask = || {
         let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
@@ -78,7 +79,7 @@ fn default_ip_address() -> String {
     ask().map_or_else(|_| "127.0.0.1".to_owned(), |address| address.ip().to_string())
 }
 
-/// A line of `/proc/meminfo` in bytes.
+/// Returns the value of a line in `/proc/meminfo`, in bytes.
 fn read_meminfo_bytes(name: &str) -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = text
@@ -87,7 +88,7 @@ fn read_meminfo_bytes(name: &str) -> u64 {
     kib.unwrap_or(0).saturating_mul(1024)
 }
 
-/// Physical cores: distinct pairs of package and core.
+/// Returns the number of physical cores (distinct pairs of package and core), or `None` if it is unknown.
 fn physical_core_count() -> Option<u32> {
     let text = fs::read("/proc/cpuinfo").ok()?;
     let mut seen = FxHashSet::default();

@@ -1,4 +1,4 @@
-//! What is mounted, and whether we may mount.
+//! List of mounts, unmounting, and the right to mount.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,20 +10,20 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::mount::{MntFlags, umount2};
 
-/// One mount of our namespace.
+/// Mount in our namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of it.
+    /// Id of the mount in the kernel.
     pub id: u64,
-    /// Where it is.
+    /// Path of the mount point.
     pub target: PathBuf,
-    /// The kind of file system.
+    /// Type of the file system.
     pub filesystem_type: BString,
-    /// The device or other source.
+    /// Device or other source.
     pub source: BString,
 }
 
-/// All mounts in the order they were made; none where `/proc` is missing.
+/// Returns all mounts in the order in which they were made; empty if `/proc` is missing.
 pub fn list_mounts() -> Vec<Mount> {
     parse_mountinfo(&fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
@@ -47,7 +47,7 @@ fn parse_mountinfo(text: &[u8]) -> Vec<Mount> {
         .collect()
 }
 
-/// Blanks, tabs, newlines and backslashes stand as three octal digits.
+/// Decodes spaces, tabs, newlines and backslashes, which are written as three octal digits.
 fn unescape_octal(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -67,27 +67,29 @@ fn unescape_octal(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// How often one is looked for again that somebody moves about meanwhile.
+/// Maximum number of attempts for a mount that another process keeps moving.
 const MAX_UNMOUNT_TRIES: u32 = 3;
 
-/// Nobody has that many; who makes new ones all the time is not followed for ever.
+/// Maximum number of mounts to remove, so that a process that keeps adding mounts cannot keep us busy
+/// forever.
 const MAX_UNMOUNTS: usize = 10_000;
 
-/// What came of taking a mount away.
+/// Attempts to remove one mount, with the last result.
 struct UnmountAttempt {
     mount: Mount,
     tries: u32,
     result: nix::Result<()>,
 }
 
-/// Takes away what is mounted on a directory and below it, and says of each whether that could be done. The outermost goes first, and
-/// with it what is mounted in it, so that no file system of somebody else's is asked for a name.
+/// Unmounts everything on and below a directory, and returns the result for each mount. The outermost mount
+/// is detached first, together with the mounts in it, so that no path has to be resolved in a foreign file
+/// system.
 pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
     let mut all: Vec<UnmountAttempt> = Vec::new();
     for _ in 0..MAX_UNMOUNTS {
         let times = |id: u64| all.iter().find(|tried| tried.mount.id == id).map_or(0, |tried| tried.tries);
         let found = list_mounts().into_iter().filter(|mount| mount.target.starts_with(directory));
-        // Of several on one place the last is the one that is seen.
+        // If several mounts have the same mount point, only the last one is visible.
         let next = found
             .rev()
             .filter(|mount| times(mount.id) < MAX_UNMOUNT_TRIES)
@@ -102,8 +104,9 @@ pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
     all.into_iter().map(|tried| (tried.mount.target, tried.result)).collect()
 }
 
-/// Takes one away. It is held by a descriptor first, which no link leads to, and which has to be of this mount: a path could lead
-/// anywhere by the time that it is used, for whoever owns a directory on the way may put a link into its place.
+/// Unmounts a mount through a descriptor that is opened without following links and checked to be in this
+/// mount. A path alone could lead anywhere by the time it is used, because the owner of a directory in it can
+/// replace that by a link.
 pub fn unmount(mount: &Mount) -> nix::Result<()> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
@@ -116,13 +119,13 @@ pub fn unmount(mount: &Mount) -> nix::Result<()> {
     umount2(itself.as_str(), MntFlags::MNT_DETACH)
 }
 
-/// The mount that a descriptor is in.
+/// Returns the id of the mount that a descriptor is in.
 fn mount_id_of(held: &OwnedFd) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", held.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()
 }
 
-/// Whether `ChildSpec::mounts` can work here: it takes a mount namespace, which needs CAP_SYS_ADMIN.
+/// Returns true if `ChildSpec::mounts` works here: the required mount namespace needs CAP_SYS_ADMIN.
 pub fn can_mount() -> bool {
     const CAP_SYS_ADMIN: u64 = 1 << 21;
     super::identity::effective_capabilities() & CAP_SYS_ADMIN != 0
@@ -154,7 +157,7 @@ mod tests {
         std::os::unix::fs::symlink(&other, job.join("d")).unwrap();
         let result = unmount(&listed);
         let others = mounted(&other.join("m"));
-        // Nor where another is mounted in the very place.
+        // The same applies if another file system is mounted at this path.
         let swapped = unmount(&Mount { target: other.join("m"), ..listed });
         let both = mounted(&other.join("m"));
         let below = unmount_below(&job);

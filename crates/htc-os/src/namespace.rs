@@ -1,5 +1,5 @@
-//! Namespaces of a child: mounts, processes and network of its own. All of it runs between clone and exec, as `child` says:
-//! no allocation, no lock, nothing but thin wrappers of system calls.
+//! Namespaces of a child: private mounts, processes and network. All of this runs between clone and exec
+//! under the rules of `child`: no allocation, no lock, only thin wrappers of system calls.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use super::child_failure::{ChildFailure, check_result, failure_of_last_call};
 use super::child_plan::ChildPlan;
 use super::spawn_error::SpawnStage;
 
-/// What `clone` is told of them.
+/// Returns the flags of `clone` for the namespaces.
 pub(super) fn clone_flags(plan: &ChildPlan) -> c_int {
     let processes = if plan.namespaces.private_pids { libc::CLONE_NEWPID } else { 0 };
     let network = if plan.namespaces.no_network { libc::CLONE_NEWNET } else { 0 };
@@ -22,7 +22,8 @@ pub(super) fn clone_flags(plan: &ChildPlan) -> c_int {
     processes | network | user
 }
 
-/// Our pid as our maker knows it. In a PID namespace that is read off /proc, which is still our maker's.
+/// Returns the child's pid as the parent knows it. In a PID namespace it is read from /proc, which still
+/// belongs to the parent's namespace.
 pub(super) fn outer_pid(plan: &ChildPlan) -> c_int {
     // SAFETY: plain system calls; the buffer is a live local.
     unsafe {
@@ -38,11 +39,11 @@ pub(super) fn outer_pid(plan: &ChildPlan) -> c_int {
     }
 }
 
-/// Makes us in our user namespace who we are outside.
+/// Maps our ids in the user namespace to the same ids outside.
 pub(super) fn map_user(plan: &ChildPlan) -> Result<(), ChildFailure> {
     let Some([user, group]) = &plan.id_maps else { return Ok(()) };
     write_proc_file(c"/proc/self/uid_map", user)?;
-    // The kernel wants that before it takes the map of somebody without rights.
+    // The kernel requires this before it accepts a gid map from an unprivileged process.
     write_proc_file(c"/proc/self/setgroups", c"deny")?;
     write_proc_file(c"/proc/self/gid_map", group)
 }
@@ -59,7 +60,7 @@ fn write_proc_file(path: &CStr, text: &CStr) -> Result<(), ChildFailure> {
     }
 }
 
-/// A private mount namespace with directories bound over others, a /dev/shm of its own where that is wished, and the /proc
+/// Sets up a private mount namespace with bound directories, a private /dev/shm if requested, and the /proc
 /// of a PID namespace.
 pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
     if !plan.private_shm && plan.mounts.is_empty() && !plan.namespaces.private_pids {
@@ -69,14 +70,15 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
     // SAFETY: plain system calls on strings that live in the plan.
     unsafe {
         check_result(libc::unshare(libc::CLONE_NEWNS), SpawnStage::Mount, 0)?;
-        // Otherwise our mounts would show in the parent's namespace on machines where / is shared.
+        // Otherwise our mounts would appear in the parent's namespace on machines where / is a shared mount.
         let flags = libc::MS_REC | libc::MS_SLAVE;
         check_result(libc::mount(none, c"/".as_ptr(), none, flags, ptr::null()), SpawnStage::Mount, 0)?;
         for (index, (source, target)) in plan.mounts.iter().enumerate() {
             check_result(bind_directory(source, target, plan.identity.as_ref()), SpawnStage::Mount, index)?;
         }
         if plan.private_shm {
-            // As the reference mounts it; where there is none the child goes on without (`AddDevShmMapping`).
+            // This is the reference's mount; if it fails, the child continues without it
+            // (`AddDevShmMapping`).
             let shm = c"/dev/shm".as_ptr();
             libc::mount(shm, shm, c"tmpfs".as_ptr(), 0, ptr::null());
         }
@@ -92,12 +94,13 @@ pub(super) fn set_up_mounts(plan: &ChildPlan) -> Result<(), ChildFailure> {
     Ok(())
 }
 
-/// Binds one directory over another. It is opened with the rights of the account that is to use it: that account may have
-/// put a link in its place, which must not show it what it could not get at by itself.
+/// Binds one directory over another. The source is opened with the rights of the account that will use it,
+/// because the account may have replaced it by a link to something that it cannot access itself.
 fn bind_directory(source: &CString, target: &CString, identity: Option<&ProcessIdentity>) -> c_int {
     let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut from = source.as_ptr();
-    // SAFETY: plain system calls on strings that live in the plan or here; the last change no errno.
+    // SAFETY: plain system calls on strings that live in the plan or here; the calls after `open` do not
+    // change errno.
     unsafe {
         if let Some(identity) = identity {
             libc::syscall(libc::SYS_setgroups, identity.groups.len(), identity.groups.as_ptr());
@@ -118,7 +121,7 @@ fn bind_directory(source: &CString, target: &CString, identity: Option<&ProcessI
     }
 }
 
-/// The digits of a number that is not negative.
+/// Writes the digits of a nonnegative number to the buffer and returns them.
 pub(super) fn to_digits(number: c_int, buffer: &mut [u8; 11]) -> impl Iterator<Item = &u8> {
     let mut rest = number.unsigned_abs();
     let mut count = 0;

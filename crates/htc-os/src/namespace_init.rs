@@ -1,7 +1,7 @@
-//! The first process of a PID namespace: it starts the job, hands signals on to it, reaps what is orphaned, and writes down how the
-//! job ended, since its own end cannot tell of a signal.
+//! First process of a PID namespace: it starts the job, forwards signals to it, reaps orphans, and writes the
+//! job's exit status to a file, because its own exit status cannot represent a signal.
 //!
-//! Reference: `condor_pid_ns_init.cpp`. Nothing of the namespace outlives it.
+//! Reference: `condor_pid_ns_init.cpp`. No process of the namespace survives it.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -16,23 +16,24 @@ use nix::libc;
 use super::{Reactor, ReactorEvent, SignalScope};
 use htc_base::process::{ChildSpec, LeftoverPolicy, SessionMode, Stdio};
 
-/// The variable that names the file.
+/// Environment variable with the path of the status file.
 pub const STATUS_FILE_VARIABLE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
 
-/// Signals whose handlers would be undone by what they are about, and those that nobody can handle.
+/// Signals that are not forwarded: KILL and STOP cannot be handled, CHLD is used by the reactor, and a
+/// handler of ILL, SEGV or FPE would return to the fault.
 const SIGNALS_NOT_FORWARDED: [i32; 6] =
     [libc::SIGKILL, libc::SIGSTOP, libc::SIGCHLD, libc::SIGILL, libc::SIGSEGV, libc::SIGFPE];
 
-/// How the job in the namespace ended, as the file says it.
+/// End of the job in the namespace, according to the status file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamespaceJobStatus {
-    /// The status as `waitpid` packs it.
+    /// The job ended with this status as returned by `waitpid`.
     Exited(i32),
-    /// The program could not be executed: the number of the error.
+    /// The program could not be executed; with the error number.
     ExecFailed(i32),
 }
 
-/// Reads what the file says; nothing where it is cut or somebody else has written it.
+/// Parses the status file. Returns `None` if it is incomplete or in another format.
 pub fn parse_status_file(text: &[u8]) -> Option<NamespaceJobStatus> {
     let text = std::str::from_utf8(text).ok()?;
     let (word, number) = text.trim_end().split_once(": ")?;
@@ -44,15 +45,15 @@ pub fn parse_status_file(text: &[u8]) -> Option<NamespaceJobStatus> {
     }
 }
 
-/// Runs the words as a program and ends when it does; returns the status to end with.
+/// Runs the words as a program until it ends, and returns the exit status for this process.
 ///
 /// # Errors
-/// Nothing can be waited for.
+/// The reactor cannot be created or fails.
 pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
     let status_file = std::env::var_os(STATUS_FILE_VARIABLE);
     let say = |word: &str, number: i32| {
         if let Some(path) = &status_file {
-            // What cannot be written is seen by who reads it.
+            // If the file cannot be written, its reader notices.
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
             drop(options.open(path).and_then(|mut file| writeln!(file, "{word}: {number}")));
@@ -87,7 +88,7 @@ pub fn run_as_init(words: &[BString]) -> io::Result<u8> {
             ReactorEvent::Signal(number) => reactor.send_signal(child, number, SignalScope::Process),
             ReactorEvent::Exited { exit, .. } => {
                 say("Exited", exit.to_raw());
-                // As `WEXITSTATUS` of it: nothing of a signal.
+                // This is `WEXITSTATUS`, which does not represent a signal.
                 return Ok(u8::try_from(exit.to_raw() >> 8).unwrap_or(0));
             }
             _ => {}

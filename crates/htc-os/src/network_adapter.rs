@@ -1,4 +1,4 @@
-//! The network adapter behind an address of this machine.
+//! Network adapter with an address of this machine.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use super::wake_on_lan;
 use htc_base::world::NetworkAdapter;
 
-/// The adapter that has this address.
+/// Returns the adapter with this address, or `None`.
 pub fn find_by_address(address: IpAddr) -> Option<NetworkAdapter> {
     let all: Vec<InterfaceAddress> = getifaddrs().ok()?.collect();
     let is_it = |entry: &&InterfaceAddress| {

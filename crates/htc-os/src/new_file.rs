@@ -1,4 +1,4 @@
-//! Output to a file whose old content is there until the new one is complete.
+//! Output to a file whose old content remains until the new content is complete.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek};
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A file that is being written. Dropped without [`NewFile::commit`], it leaves what was there before.
+/// File that is being written. If it is dropped without [`NewFile::commit`], the old content remains.
 #[derive(Debug)]
 pub enum NewFile {
-    /// Written at once: there was nothing to lose, or it is a pipe or device.
+    /// Written directly: there was no content to lose, or it is a pipe or device.
     Direct(File),
-    /// Takes the place of the file when it is complete.
+    /// Temporary file that replaces the target when it is complete.
     Temporary(NamedTempFile, PathBuf),
-    /// Is copied into the file when it is complete, since the file has other names, belongs to somebody else, or stands where
-    /// no other file can be made.
+    /// Temporary file that is copied to the old one when it is complete, because the old one has several
+    /// links, belongs to another account, or is in a directory in which no file can be created.
     CopyBack {
-        /// What is written.
+        /// File that is written.
         new: File,
-        /// What it is copied into.
+        /// File that it is copied to.
         old: File,
     },
 }
 
 impl NewFile {
-    /// Begins a file.
+    /// Starts to write a file.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -34,7 +34,7 @@ impl NewFile {
         else {
             return File::create(path).map(NewFile::Direct);
         };
-        // Says now whether the file may be written at all.
+        // This reports now if the file cannot be written.
         let old = OpenOptions::new().write(true).open(path)?;
         match create_temporary_beside(path, &status) {
             Some((file, target)) => Ok(NewFile::Temporary(file, target)),
@@ -42,10 +42,10 @@ impl NewFile {
         }
     }
 
-    /// The output is complete: makes it the file.
+    /// Completes the output and replaces the old content.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The errors of the file system.
     pub fn commit(self) -> io::Result<()> {
         match self {
             NewFile::Direct(_) => Ok(()),
@@ -58,7 +58,7 @@ impl NewFile {
         }
     }
 
-    /// What is written to.
+    /// Returns the file to write to.
     pub fn file(&mut self) -> &mut File {
         match self {
             NewFile::Direct(file) | NewFile::CopyBack { new: file, .. } => file,
@@ -67,7 +67,8 @@ impl NewFile {
     }
 }
 
-/// A temporary file beside the one it is to replace, with its rights; and that one without links to it.
+/// Creates a temporary file next to the one that it will replace, with the same permissions. Returns it with
+/// the path of the target after resolving links.
 fn create_temporary_beside(path: &Path, status: &Metadata) -> Option<(NamedTempFile, PathBuf)> {
     let target = fs::canonicalize(path).ok().filter(|_| status.nlink() == 1)?;
     let file = tempfile::Builder::new().prefix(".htc-out.").tempfile_in(target.parent()?).ok()?;

@@ -1,4 +1,4 @@
-//! Output that would destroy the input before it is read.
+//! Detection of output that would overwrite an input before it is read.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The first input that is the same regular file as `out`, by whatever names the two are called; `-` is standard input.
-/// Opening such a file for writing would empty it before it is read.
+/// Returns the first input that is the same regular file as `out`, even under another name, or `None`; `-` is
+/// standard input. Opening such a file for writing would truncate it before it is read.
 pub fn find_overwritten_input<'p>(
     out: &Path,
     inputs: impl IntoIterator<Item = &'p Path>,

@@ -1,4 +1,4 @@
-//! A stream that several threads work off by portions, with the results taken in the order of the stream.
+//! Parallel processing of a stream in batches, with the results collected in the order of the stream.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,24 +7,26 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::stop_flag::StopFlag;
 
-/// Portions that are worked off before further threads are started: less is done before those would be there.
+/// Number of batches processed before further threads are started, because a short stream ends before they
+/// would be ready.
 const SINGLE_THREADED_BATCHES: u64 = 4;
 
-/// How many portions from the one that is taken next may be worked off: a thread that was quicker with a later one leaves it and
-/// goes on, so that portions of unlike length keep no processor waiting, and what is left does not grow.
+/// Maximum distance of a batch in process from the next one to be collected. A thread that finishes a later
+/// batch early stores its result and continues, so that batches of different length keep all processors busy
+/// while the number of stored results stays bounded.
 const MAX_BATCHES_AHEAD: u64 = 8;
 
-/// How many threads are used: as many as were asked for, else one for each processor that this process may use.
+/// Returns the number of threads: the requested number, or one for each processor available to this process.
 pub fn thread_count(asked: Option<NonZero<usize>>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get)
 }
 
-/// Works off a stream with so many threads, each with a hand to which portions are dealt, and a worker. What they make of portions
-/// is given to `collect` in the order of the stream, until that says that it has enough; who waits for more of the stream is told so
-/// by `enough`.
+/// Processes a stream with this number of threads. Each has a batch reader that `deal` fills, and a worker.
+/// The results are passed to `collect` in the order of the stream until it returns false; `enough` then
+/// cancels reads that wait for more of the stream.
 ///
 /// # Errors
-/// Those of the input.
+/// The errors of the input.
 pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
     threads: usize,
     deal: impl Fn(&mut H) -> io::Result<Option<u64>> + Sync,
@@ -55,7 +57,7 @@ pub fn process_in_parallel<H, T: Send, W: FnMut(&mut H) -> T>(
     line.state.into_inner().unwrap_or_else(PoisonError::into_inner).error.map_or(Ok(()), Err)
 }
 
-/// Where results wait until those before them are taken.
+/// Queue in which results wait for those before them.
 struct ResultQueue<'c, C, T> {
     state: Mutex<ResultQueueState<'c, C, T>>,
     progressed: Condvar,
@@ -63,9 +65,9 @@ struct ResultQueue<'c, C, T> {
 }
 
 struct ResultQueueState<'c, C, T> {
-    /// The portion whose result is taken next.
+    /// Number of the batch whose result is collected next.
     next_batch: u64,
-    /// Results of later ones.
+    /// Results of later batches.
     waiting_results: BTreeMap<u64, T>,
     is_running: bool,
     error: Option<io::Error>,
@@ -73,7 +75,7 @@ struct ResultQueueState<'c, C, T> {
 }
 
 impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
-    /// Works off portions up to a number; whether there may be more.
+    /// Processes batches up to a number. Returns true if there may be more.
     fn process_batches<H>(
         &self,
         deal: &impl Fn(&mut H) -> io::Result<Option<u64>>,
@@ -100,7 +102,7 @@ impl<C: FnMut(T) -> bool, T> ResultQueue<'_, C, T> {
         false
     }
 
-    /// Takes the result of a portion and those that waited for it, or leaves it until it is its turn.
+    /// Collects the result of a batch and the results waiting for it, or stores it until its turn.
     fn deliver_result(&self, number: u64, result: T) {
         let mut state = self.lock_state();
         while state.is_running && number >= state.next_batch + MAX_BATCHES_AHEAD {
@@ -135,7 +137,7 @@ impl<'c, C, T> ResultQueue<'c, C, T> {
     }
 }
 
-/// Ends the work of all where one of them panics, as nobody would take the results behind its own.
+/// Guard that stops all threads if one panics, because the results after its own would never be collected.
 struct PanicGuard<'l, 'c, C, T>(&'l ResultQueue<'c, C, T>);
 
 impl<C, T> Drop for PanicGuard<'_, '_, C, T> {

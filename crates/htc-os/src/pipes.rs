@@ -1,4 +1,4 @@
-//! The caller's ends of a child's pipes: never blocking, always bounded.
+//! Our ends of a child's pipes: always non-blocking and bounded.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use nix::unistd::pipe2;
 
 use super::reactor_event::CapturedOutput;
 
-/// A pipe whose end on our side does not block; both are closed at exec.
+/// Pipe whose end on our side is made non-blocking; both ends are closed at exec.
 pub(super) struct Pipe {
     pub(super) read: OwnedFd,
     pub(super) write: OwnedFd,
@@ -22,36 +22,36 @@ impl Pipe {
     }
 }
 
-/// Makes our end non-blocking; the child's end of the same pipe stays as it is.
+/// Makes our end non-blocking; the child's end of the pipe is not affected.
 pub(super) fn set_nonblocking(end: &OwnedFd) -> nix::Result<()> {
     nix::fcntl::fcntl(end, nix::fcntl::FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map(drop)
 }
 
-/// How much is read and dropped at most for a child that is to come to its end though nobody listens: more than any has
-/// to say that ends at all.
+/// Maximum number of bytes read and discarded from a child that is to run to its end although its further
+/// output is not needed; more than any child that ends at all prints.
 pub(super) const MAX_DISCARDED_BYTES: usize = 256 << 20;
 
-/// How the bytes of a stream are handed on.
+/// Destination of the bytes of a stream.
 pub(super) enum OutputSink {
-    /// Collected up to the limit; then this many bytes more are read and dropped before the pipe is closed.
+    /// Collects bytes up to the limit; then reads and discards this many more before the pipe is closed.
     Capture { limit: usize, captured: Vec<u8>, cut: bool, dropped: usize },
-    /// As they come.
+    /// Passes on each piece as it arrives.
     Pieces,
 }
 
-/// One output of a child.
+/// Reader of one output of a child.
 pub(super) struct OutputReader {
     end: Option<File>,
     sink: OutputSink,
 }
 
-/// What one turn of reading produced.
+/// Result of one read.
 pub(super) enum PipeReadOutcome {
-    /// How many bytes were read, and those that are handed on as they come.
+    /// Number of bytes read, and the bytes themselves if they are passed on as they arrive.
     Bytes(usize, Option<Vec<u8>>),
-    /// Nothing now.
+    /// No data available now.
     Blocked,
-    /// The stream is at its end, or closed by us at the limit.
+    /// The stream has ended, or was closed by us at the limit.
     Ended,
 }
 
@@ -60,12 +60,12 @@ impl OutputReader {
         OutputReader { end: Some(File::from(end)), sink }
     }
 
-    /// The descriptor to wait for, while it is open.
+    /// Returns the descriptor to wait for, or `None` once it is closed.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads once, at most a buffer full.
+    /// Reads once, at most one buffer.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> PipeReadOutcome {
         let Some(end) = &mut self.end else { return PipeReadOutcome::Ended };
         let room = match &self.sink {
@@ -104,7 +104,7 @@ impl OutputReader {
         }
     }
 
-    /// What was collected.
+    /// Returns the collected bytes.
     pub(super) fn into_captured(self, held: bool) -> CapturedOutput {
         match self.sink {
             OutputSink::Capture { captured, cut, .. } => {
@@ -115,33 +115,34 @@ impl OutputReader {
     }
 }
 
-/// The input of a child.
+/// Writer of a child's standard input.
 pub(super) struct InputWriter {
     end: Option<File>,
-    /// The reader's end once more: by it one sees what nobody has read.
+    /// Duplicate of the read end, which shows how many bytes are unread.
     probe: Option<OwnedFd>,
     bytes: Vec<u8>,
     written: usize,
 }
 
 impl InputWriter {
-    /// Writes `bytes` into `end`; `probe` is a duplicate of the other end.
+    /// Creates a writer of `bytes` to `end`; `probe` is a duplicate of the other end.
     pub(super) fn new(end: OwnedFd, probe: Option<OwnedFd>, bytes: Vec<u8>) -> Self {
         InputWriter { end: Some(File::from(end)), probe, bytes, written: 0 }
     }
 
-    /// How many of the bytes nobody has read so far.
+    /// Returns the number of bytes that have not been read so far.
     pub(super) fn unread_bytes(&self) -> usize {
         let waiting = self.probe.as_ref().map_or(0, |probe| super::child::pending_bytes(probe.as_fd()));
         self.bytes.len() - self.written + waiting
     }
 
-    /// The descriptor to wait for, while there is something to write.
+    /// Returns the descriptor to wait for, or `None` if nothing is left to write.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.end.as_ref().map(AsFd::as_fd)
     }
 
-    /// Writes what the pipe takes and closes it when all is written. A child that does not read is no error.
+    /// Writes as much as the pipe accepts, and closes it when all is written. It is not an error if the child
+    /// does not read.
     pub(super) fn write(&mut self) {
         while let Some(end) = &mut self.end {
             match end.write(&self.bytes[self.written..]) {
@@ -158,7 +159,7 @@ impl InputWriter {
         }
     }
 
-    /// Bytes offered and bytes the pipe took.
+    /// Returns the number of bytes to write and the number that the pipe accepted.
     pub(super) fn write_progress(&self) -> (usize, usize) {
         (self.bytes.len(), self.written)
     }

@@ -1,9 +1,10 @@
-//! Which processes belong to a child, also after they have left its session, its group and its environment.
+//! Membership of processes in a child's family, even after they have changed their session, group and
+//! environment.
 //!
-//! We are a child subreaper, so no descendant can leave our tree: what loses its parent becomes our own child. Such an
-//! orphan is known again by having been seen before below the child, by its session or group, or by HTCondor's ancestor
-//! marker in its environment. One that shed all of them belongs to the only child that can have made it, if there is
-//! only one.
+//! This process is a child subreaper, so that no descendant can leave its tree: a process that loses its
+//! parent becomes our own child. Such an orphan is identified by having been found below the child before, by
+//! its session or group, or by HTCondor's ancestor marker in its environment. An orphan without any of these
+//! belongs to the only child that can have created it, if there is only one.
 
 use std::time::Duration;
 
@@ -12,30 +13,30 @@ use rustc_hash::FxHashSet;
 use super::child;
 use super::process_table::{self, Process};
 
-/// Which processes of a child a signal is for.
+/// Set of a child's processes that a signal is sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalScope {
     /// The child alone.
     Process,
-    /// The child and all that descends from it.
+    /// The child and all its descendants.
     Family,
 }
 
-/// How long an orphan without any environment may be in the middle of an exec.
+/// Maximum time that an orphan without an environment may be in the middle of an exec.
 pub(super) const EXEC_GRACE_PERIOD: Duration = Duration::from_millis(100);
 
-/// What a child's processes are known by.
+/// Characteristics that identify a child's processes.
 #[derive(Debug)]
 pub(super) struct ProcessFamily {
-    /// The child itself.
+    /// Pid of the child itself.
     pub(super) pid: i32,
-    /// Whether it was made the leader of its own session or group.
+    /// True if the child is the leader of its own session or group.
     pub(super) is_leader: bool,
     /// Its ancestor marker.
     pub(super) marker: Option<Vec<u8>>,
-    /// A group that only its processes have.
+    /// Supplementary group that only the family's processes have.
     pub(super) tracking_group: Option<u32>,
-    /// Those seen below it so far, by pid and start time.
+    /// Processes found below the child so far, by pid and start time.
     known_processes: FxHashSet<(i32, u64)>,
 }
 
@@ -50,7 +51,7 @@ impl ProcessFamily {
         }
     }
 
-    /// Whether the orphan was made by this child or a descendant of it.
+    /// Returns true if the orphan was created by this child or its descendants.
     pub(super) fn is_member(&self, orphan: &Process) -> bool {
         self.known_processes.contains(&(orphan.pid, orphan.start_ticks))
             || (self.is_leader && (orphan.session == self.pid || orphan.group == self.pid))
@@ -63,7 +64,7 @@ impl ProcessFamily {
                 .is_some_and(|group| process_table::supplementary_groups(orphan.pid).contains(&group))
     }
 
-    /// The live processes below the child, without it, remembered for later.
+    /// Returns the live descendants of the child and remembers them.
     pub(super) fn find_descendants(&mut self) -> Vec<Process> {
         let mut found = process_table::descendants(self.pid);
         found.retain(|process| !process.is_zombie());
@@ -71,7 +72,7 @@ impl ProcessFamily {
         found
     }
 
-    /// Adds an orphan and everything below it to `found`, remembering them.
+    /// Adds an orphan and its descendants to `found` and remembers them.
     pub(super) fn adopt_orphan(&mut self, orphan: Process, found: &mut Vec<Process>) {
         let mut all = process_table::descendants(orphan.pid);
         all.push(orphan);
@@ -81,14 +82,14 @@ impl ProcessFamily {
     }
 }
 
-/// Whether an orphan carries the marker of any child that this process has ever made, whoever else has lost sight of it; `None`
-/// while that cannot be told.
+/// Returns true if an orphan has the marker of any child that this process has ever created, even if its
+/// family no longer knows it, or `None` while this cannot be determined.
 pub(super) fn has_our_marker(orphan: &Process) -> Option<bool> {
     let marker = format!("_CONDOR_ANCESTOR_{}=", std::process::id());
     process_table::has_variable_with_prefix(orphan.pid, marker.as_bytes())
 }
 
-/// Our orphans: children that nobody here made. Those that have ended are reaped on the way.
+/// Returns our orphans: children that were not created here. This also reaps orphans that have ended.
 pub(super) fn find_orphans() -> Vec<Process> {
     let own = std::process::id() as i32;
     let mut live = Vec::new();
@@ -97,7 +98,7 @@ pub(super) fn find_orphans() -> Vec<Process> {
     for pid in adopted {
         match process_table::read_process(pid) {
             Some(process) if process.is_zombie() => drop(child::reap_process(pid, false)),
-            // A program of the same process that is run by other means shows as a fork of us until it executes.
+            // A program started by other means in this process appears as a fork of ours until it executes.
             Some(process) if process.parent == own => live.push(process),
             _ => {}
         }

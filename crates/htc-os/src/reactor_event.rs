@@ -1,19 +1,19 @@
-//! What the reactor reports.
+//! Events that the reactor reports.
 
 use bstr::BString;
 
 use super::spawn_error::SpawnError;
 use htc_base::process::{Exit, ProcessUsage};
 
-/// A child, by a number that is never used twice.
+/// Child, identified by a number that is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChildId(pub(super) u64);
 
-/// A descriptor of the caller that the reactor watches.
+/// Watched descriptor of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchToken(pub(super) u64);
 
-/// One of the two outputs.
+/// Output stream of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OutputStream {
     /// Descriptor 1.
@@ -22,79 +22,80 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// One thing that happened.
+/// Event of the reactor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReactorEvent {
-    /// A child has finished: it is reaped, its pipes are drained (or their deadline has passed), and its family is
-    /// gone, or known where it may stay. Each child is reported once.
+    /// A child has finished: it is reaped, its pipes are drained or their timeout has expired, and its
+    /// leftover processes are gone or recorded. Each child is reported once.
     Exited {
-        /// Which.
+        /// The child.
         child: ChildId,
-        /// How it ended.
+        /// Exit status or signal.
         exit: Exit,
-        /// What it and the children it waited for used.
+        /// Resource usage of the child and of the processes that it waited for.
         usage: ProcessUsage,
-        /// What became of its input.
+        /// Delivery of its standard input.
         stdin: StdinDelivery,
-        /// What it wrote, where `Stdio::Capture` asked for it.
+        /// Standard output, if it was captured with `Stdio::Capture`.
         stdout: CapturedOutput,
-        /// The same of standard error.
+        /// Standard error, if it was captured.
         stderr: CapturedOutput,
-        /// The processes it left behind; killed by now if the specification said so.
+        /// Processes left behind by the child; already killed if the specification requires it.
         left_behind: Vec<LeftoverProcess>,
-        /// Why its program was not executed, when that came out only after it had waited for the other end of a FIFO.
+        /// Reason why the program was not executed, if this was discovered only after the child had waited
+        /// for the other end of a FIFO.
         not_executed: Option<Box<SpawnError>>,
     },
-    /// Bytes of a stream of `Stdio::Pieces`.
+    /// Bytes arrived on a stream of `Stdio::Stream`.
     Piece {
-        /// Which child.
+        /// The child.
         child: ChildId,
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A signal came for the program.
+    /// This process received a signal.
     Signal(i32),
-    /// A watched descriptor can be read (or written, whatever was asked for) or is at its end.
+    /// A watched descriptor is ready for the requested operation, or has ended.
     Readable(WatchToken),
     /// The deadline has passed.
     Timeout,
 }
 
-/// The collected output of a stream.
+/// Captured output of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// The bytes, at most the limit.
+    /// Captured bytes, at most up to the limit.
     pub bytes: Vec<u8>,
-    /// Whether the limit was reached: anything further was lost.
+    /// True if the limit was reached, so that further output was lost.
     pub is_truncated: bool,
-    /// Whether something else still held the pipe when the reading ended.
+    /// True if another process still had the pipe open when reading ended.
     pub is_held_open: bool,
 }
 
-/// What became of the bytes of standard input.
+/// Delivery of the bytes for standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StdinDelivery {
-    /// How many there were.
+    /// Number of bytes to deliver.
     pub offered: usize,
-    /// How many the pipe took; the child has not necessarily read them.
+    /// Number of bytes that the pipe accepted; the child has not necessarily read them.
     pub taken: usize,
-    /// How many nobody had read when the child ended.
+    /// Number of bytes not read when the child ended.
     pub unread: usize,
 }
 
-/// A process that outlived the child it descends from.
+/// Process that outlived the child it descends from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftoverProcess {
-    /// Its id.
+    /// Process id.
     pub pid: i32,
-    /// The name of its program as the kernel has it, at most 15 bytes.
+    /// Name of the program in the kernel, at most 15 bytes.
     pub command: BString,
-    /// Whether it still held the child's standard output.
+    /// True if the process still had the child's standard output open.
     pub holds_stdout: bool,
-    /// The same of standard error.
+    /// True if the process still had the child's standard error open.
     pub holds_stderr: bool,
-    /// Whether it is gone by now.
+    /// True if the process is gone by now.
     pub killed: bool,
 }

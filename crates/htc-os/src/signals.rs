@@ -1,4 +1,5 @@
-//! Signals as bytes in a pipe, so that they are read when it suits the loop: the only place that installs handlers.
+//! Delivery of signals as bytes in a pipe, so that the main loop reads them when it is ready. Only this
+//! module installs permanent handlers.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,13 +9,13 @@ use nix::sys::signal::{SigSet, Signal};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 
-/// Whether this program was started with SIGPIPE ignored, as daemons of HTCondor start their children. The runtime ignores
-/// it in any case.
+/// Returns true if this program was started with SIGPIPE ignored, as HTCondor daemons start their children.
+/// The Rust runtime always ignores it.
 pub fn sigpipe_was_ignored() -> bool {
     super::child::sigpipe_was_ignored()
 }
 
-/// What has come of some signals, each told as often as it came, up to some five between two looks.
+/// Receiver of signals. Each occurrence is reported, up to about five between two reads.
 pub(super) struct SignalReceiver {
     numbers: Vec<i32>,
     delivery: SignalDelivery<UnixStream, WithRawSiginfo>,
@@ -25,8 +26,8 @@ impl SignalReceiver {
     pub(super) fn new(numbers: &[i32]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, WithRawSiginfo, numbers)?;
-        // A caller may have blocked them, as HTCondor does in its hooks: then they would never come. Those that came before are
-        // delivered now.
+        // A caller may have blocked these signals, as HTCondor does in its hooks; they would then never
+        // arrive. Pending ones are delivered now.
         let mut mask = SigSet::empty();
         numbers
             .iter()
@@ -36,12 +37,12 @@ impl SignalReceiver {
         Ok(SignalReceiver { numbers: numbers.to_vec(), delivery })
     }
 
-    /// What to wait for.
+    /// Returns the descriptor to wait for.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.delivery.get_read().as_fd()
     }
 
-    /// The signals that have come, in the order they were asked for.
+    /// Returns the signals that have arrived, in the order in which they were requested.
     pub(super) fn take_signals(&mut self) -> Vec<i32> {
         let mut came: Vec<i32> = self.delivery.pending().map(|one| one.si_signo).collect();
         came.sort_by_key(|signal| self.numbers.iter().position(|number| number == signal));

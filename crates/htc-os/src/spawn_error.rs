@@ -1,4 +1,4 @@
-//! Why a child could not be made.
+//! Errors while a child is started.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,38 +6,39 @@ use std::path::{Path, PathBuf};
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 
-/// A child that was not made. "Could not be executed" and "exited with 127" are different facts: this is the first.
+/// Error while a child is started. It distinguishes a program that could not be executed from one that exited
+/// with 127.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnError {
-    /// What was being done.
+    /// Step that failed.
     pub stage: SpawnStage,
-    /// The file or directory concerned.
+    /// File or directory concerned.
     pub path: PathBuf,
-    /// The interpreter of the first line (`#!`), when it is that which is missing.
+    /// Interpreter in the first line (`#!`), if it does not exist.
     pub interpreter: Option<BString>,
     pub(super) errno: Errno,
 }
 
-/// The steps of making a child, in their order.
+/// Step in starting a child, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpawnStage {
-    /// An argument, variable or path holds a NUL byte.
+    /// Conversion of arguments, variables and paths, which may not contain a NUL byte.
     NulByte,
-    /// Making a pipe.
+    /// Creating a pipe.
     Pipe,
-    /// Making the process.
+    /// Creating the process.
     Process,
-    /// Making the namespaces it is to be in.
+    /// Creating the namespaces.
     Namespace,
-    /// A new session or process group.
+    /// Creating a session or process group.
     Session,
     /// Entering a control group.
     Cgroup,
     /// Binding a directory over another.
     Mount,
-    /// A resource limit.
+    /// Setting a resource limit.
     Limit,
-    /// The nice value.
+    /// Setting the nice value.
     Nice,
     /// Changing the account.
     Identity,
@@ -58,13 +59,13 @@ impl SpawnError {
         SpawnError { stage, path: path.to_owned(), interpreter: None, errno }
     }
 
-    /// The number of the system's error.
+    /// Returns the system's error number.
     pub fn errno(&self) -> i32 {
         self.errno as i32
     }
 
-    /// Whether it may be otherwise in a moment: too many processes or files just now, no memory, a program that is just being
-    /// written.
+    /// Returns true if a retry may succeed: too many processes or files at present, no memory, or a program
+    /// that is being written.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.errno,
@@ -72,13 +73,13 @@ impl SpawnError {
         )
     }
 
-    /// The system's text for the error, as `strerror` gives it.
+    /// Returns the system's text for the error, as from `strerror`.
     pub fn reason(&self) -> String {
         strerror(self.errno())
     }
 }
 
-/// The C library's text for the number of an error, as the reference's messages have it.
+/// Returns the C library's text for an error number, as the reference's messages contain it.
 pub fn strerror(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     match text.rsplit_once(" (os error ") {

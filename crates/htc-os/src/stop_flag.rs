@@ -1,5 +1,5 @@
-//! Ends reads that wait for more, once enough has been read: a thread that finds a mistake, or cannot write, would else wait for
-//! the one that waits for input.
+//! Cancellation of blocked reads once enough has been read. Without it, a thread that finds an error or
+//! cannot write would wait for the thread that waits for input.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -9,10 +9,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-/// Says that enough has been read, to all threads.
+/// Flag that cancels blocked reads in all threads.
 #[derive(Clone, Debug)]
 pub struct StopFlag {
-    /// Without a descriptor reads wait as they always do.
+    /// Event descriptor; without one, reads block as usual.
     event_fd: Option<Arc<EventFd>>,
 }
 
@@ -23,21 +23,21 @@ impl Default for StopFlag {
 }
 
 impl StopFlag {
-    /// Nothing has been said yet.
+    /// Creates a flag that is not set.
     pub fn new() -> Self {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         StopFlag { event_fd: EventFd::from_flags(flags).ok().map(Arc::new) }
     }
 
-    /// Says it, for good.
+    /// Sets the flag permanently.
     pub fn set(&self) {
         if let Some(said) = &self.event_fd {
-            // It cannot be full: nobody counts so far.
+            // The write cannot fail because of a full counter.
             let _ = said.write(1);
         }
     }
 
-    /// Waits until an input has more or has ended, or cannot be waited for; false once enough has been said.
+    /// Waits until an input has data, has ended, or cannot be polled. Returns false once the flag is set.
     pub fn wait_for_input(&self, input: &impl AsFd) -> bool {
         let Some(said) = &self.event_fd else { return true };
         let mut fds =
@@ -47,7 +47,7 @@ impl StopFlag {
     }
 }
 
-/// An input that ends where enough has been said.
+/// Reader that reports the end of its input once the flag is set.
 #[derive(Debug)]
 pub struct StoppableReader<R> {
     input: R,
@@ -55,7 +55,7 @@ pub struct StoppableReader<R> {
 }
 
 impl<R: Read + AsFd> StoppableReader<R> {
-    /// As long as nobody says it.
+    /// Creates a reader that `enough` stops.
     pub fn new(read: R, enough: &StopFlag) -> Self {
         StoppableReader { input: read, stop_flag: enough.clone() }
     }

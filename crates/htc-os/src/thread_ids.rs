@@ -1,4 +1,5 @@
-//! The ids of the calling thread alone, which only the kernel's own calls change: those of the C library change all threads.
+//! Ids of the calling thread alone. They are changed by raw system calls, because the functions of the C
+//! library change all threads.
 
 #![allow(unsafe_code)]
 
@@ -6,7 +7,7 @@ use std::io::Result;
 
 use nix::libc;
 
-/// Leaves a real or saved id as it is.
+/// Value that leaves a real or saved id unchanged.
 const UNCHANGED_ID: u32 = u32::MAX;
 
 pub(super) fn set_groups(groups: &[u32]) -> Result<()> {

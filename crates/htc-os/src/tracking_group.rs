@@ -1,7 +1,9 @@
-//! Groups of which each belongs to the processes of one job (`USE_GID_PROCESS_TRACKING`), handed out among all starters of the machine.
+//! Groups for tracking processes, one per job (`USE_GID_PROCESS_TRACKING`), shared by all starters of the
+//! machine.
 //!
-//! Reference: `gid_pool.linux.cpp` of condor_procd, where one daemon hands them out. Here each starter takes the first that nobody has:
-//! a file is locked for each, which ends with the starter, and no process may be in the group, which outlives it.
+//! Reference: `gid_pool.linux.cpp` of condor_procd, where one daemon assigns them. Here each starter takes
+//! the first free group: a lock file for each group is locked while the starter runs, and no process may be
+//! in the group, because processes may outlive the starter.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -14,20 +16,21 @@ use nix::libc;
 
 use super::process_table;
 
-/// A group that is ours until this is dropped.
+/// Group reserved until this is dropped.
 #[derive(Debug)]
 pub struct TrackingGroup {
-    /// Its id.
+    /// Id of the group.
     pub gid: u32,
     path: PathBuf,
     _lock: Flock<File>,
 }
 
 impl TrackingGroup {
-    /// Takes the first group of a range that nobody has; `None` when there is none left. `directory` is root's own.
+    /// Reserves the first free group of a range, or returns `None` if there is none. `directory` must be
+    /// writable only by root.
     ///
     /// # Errors
-    /// The directory or a file in it cannot be made.
+    /// The directory or a file in it cannot be created.
     pub fn acquire(range: RangeInclusive<u32>, directory: &Path) -> io::Result<Option<Self>> {
         match DirBuilder::new().mode(0o700).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -41,7 +44,8 @@ impl TrackingGroup {
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             let file = options.open(&path)?;
             let Ok(lock) = Flock::lock(file, FlockArg::LockExclusiveNonblock) else { continue };
-            // Its last owner may have removed it while we opened it, and another may have the one that lies there now.
+            // The previous owner may have removed the file while we opened it, and another starter may have
+            // created a new one.
             if is_same_file(&lock, &path) {
                 return Ok(Some(TrackingGroup { gid, path, _lock: lock }));
             }
@@ -50,7 +54,7 @@ impl TrackingGroup {
     }
 }
 
-/// Whether a path still leads to an open file.
+/// Returns true if a path still refers to an open file.
 fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(held), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
     (held.dev(), held.ino()) == (there.dev(), there.ino())

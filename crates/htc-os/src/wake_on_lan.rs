@@ -1,4 +1,4 @@
-//! What of the network wakes this machine: the kernel's answer to ETHTOOL_GWOL, for which there is no safe call
+//! Wake-on-LAN flags of an adapter: the kernel's reply to ETHTOOL_GWOL, for which there is no safe wrapper
 //! (`LinuxNetworkAdapter::detectWOL`).
 
 #![allow(unsafe_code)]
@@ -18,17 +18,18 @@ struct WakeInfo {
     password: [u8; 6],
 }
 
-/// ETHTOOL_GWOL.
+/// Command number of ETHTOOL_GWOL.
 const ETHTOOL_GWOL: u32 = 5;
 
-/// The bits `WAKE_*` of what an adapter knows and of what of that is switched on; none for one that does not say, or not to us.
+/// Returns the `WAKE_*` bits that an adapter supports and those that are enabled; both are 0 if they cannot
+/// be read.
 pub(super) fn wake_flags_of_adapter(name: &str) -> (u32, u32) {
     let mut info = WakeInfo { command: ETHTOOL_GWOL, ..WakeInfo::default() };
     let Ok(socket) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else {
         return (0, 0);
     };
     let mut letters = [0; libc::IFNAMSIZ];
-    // The last one stays the NUL.
+    // The last byte remains NUL.
     if name.len() >= letters.len() {
         return (0, 0);
     }

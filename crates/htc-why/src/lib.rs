@@ -1,4 +1,5 @@
-//! Reasons: ads that make each part of each condition true and not true, and whether two transforms or two routers do the same.
+//! Search for ads that make each part of each condition true and not true, and comparison of two transforms
+//! or two routers.
 
 pub mod coverage;
 pub mod router_comparison;

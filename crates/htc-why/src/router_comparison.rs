@@ -1,5 +1,5 @@
-//! Whether two routers do the same with a job: the same route, the same copy. The limits of routes are compared as they
-//! stand, since one job alone meets none.
+//! Comparison of two routers: whether they give a job the same route and the same copy. Limits of routes are
+//! compared as settings, because a single job does not reach them.
 
 mod comparison;
 mod equality;
@@ -21,39 +21,39 @@ use htc_router::explain::JobExplainer;
 use htc_router::translate::TranslateError;
 use htc_router::{Route, RouteChoice, RouteChooser, RouteState, RoutingState, SourceJob, Translator};
 
-/// What a router does with a job.
+/// Result of a router for a job.
 #[derive(Clone, Debug)]
 pub enum RouterOutcome {
-    /// It leaves the job alone.
+    /// The job is not routed.
     NotRouted,
-    /// It submits a copy.
+    /// A copy is submitted.
     Copy {
-        /// The route.
+        /// Name of the route.
         route: BString,
-        /// Whether the files go through a sandbox.
+        /// True if the files are transferred through a sandbox.
         sandboxed: bool,
-        /// The copy.
+        /// Ad of the copy.
         ad: ClassAd,
     },
-    /// It edits the job itself: the route and the ad.
+    /// The job itself is edited; with the route and the resulting ad.
     Edited(BString, ClassAd),
-    /// It chooses the route and fails: why.
+    /// The job gets the route, but the translation fails; with the reason.
     Failed(BString, TranslateError),
 }
 
-/// A job with which the two do not do the same.
+/// Job that the two routers treat differently.
 #[derive(Clone, Debug)]
 pub struct RouterDifference {
-    /// The job.
+    /// Ad of the job.
     pub ad: ClassAd,
-    /// What the first does.
+    /// Result of the first router.
     pub left: RouterOutcome,
-    /// What the second does.
+    /// Result of the second router.
     pub right: RouterOutcome,
 }
 
 impl<'a> RouterComparison<'a> {
-    /// Two routers that have done nothing yet.
+    /// Creates the comparison of two routers without observations.
     pub fn new(left: RouterSide<'a>, right: RouterSide<'a>, world: &'a dyn World, quirks: QuirkMode) -> Self {
         let renamed = route_names::find_renamed(left.table, right.table);
         let [mut left, mut right] = [left, right];
@@ -75,11 +75,11 @@ impl<'a> RouterComparison<'a> {
 }
 
 impl RouterComparison<'_> {
-    /// What one of the two does with a job, all its routes being empty.
+    /// Returns the result of one of the routers for a job, with no other jobs on its routes.
     pub fn outcome_for(&self, side: &RouterSide<'_>, job: &ClassAd) -> RouterOutcome {
         let world = &FixedModeWorld { world: side.config.world(), strict: side.parameters.strict };
         world.reseed(1);
-        // What is asked beside it has the same chance, too.
+        // The comparison's own world gets the same random numbers.
         self.world.reseed(1);
         let mut states = vec![RouteState::new(world.now().epoch()); side.table.routes.len()];
         let mut chooser = RouteChooser::new(side.table, side.parameters, None, world);
@@ -107,7 +107,7 @@ impl RouterComparison<'_> {
                 .map(|()| RouterOutcome::Edited(route.name.clone(), ad))
         } else {
             let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
-            // The copy of a claimed job.
+            // The copy is made from a claimed job.
             ad.set("Managed", "External");
             ad.set("ManagedManager", side.parameters.name.clone());
             let source = ad.clone();
@@ -130,7 +130,7 @@ impl RouterComparison<'_> {
         }
     }
 
-    /// Why a side does not route a job.
+    /// Returns why a router does not route a job.
     pub fn unrouted_reason(&self, side: &RouterSide<'_>, job: &ClassAd) -> String {
         let world = &FixedModeWorld { world: self.world, strict: side.parameters.strict };
         if !side.table.enabled {
@@ -159,7 +159,8 @@ impl RouterComparison<'_> {
         }
     }
 
-    /// What is to be said where routes have other names in the second, so that it asks them in another order.
+    /// Returns a warning if the second router evaluates its routes in another order because their names
+    /// differ, or `None`.
     pub fn order_warning(&self) -> Option<String> {
         let is_ordered = self.right.umbrella_order.is_sorted();
         (!is_ordered).then(|| {
@@ -171,7 +172,8 @@ impl RouterComparison<'_> {
         })
     }
 
-    /// The difference on this job, if there is one. Two failures of the same route for the same reason are the same.
+    /// Returns the difference between the routers for this job, or `None`. Two failures of the same route for
+    /// the same reason are equal.
     pub fn find_difference(&self, job: &ClassAd) -> Option<RouterDifference> {
         let (left, right) = (self.outcome_for(&self.left, job), self.outcome_for(&self.right, job));
         let equal = match (&left, &right) {
@@ -182,7 +184,7 @@ impl RouterComparison<'_> {
             ) => {
                 let name = right.get("RouteName");
                 let mut left = left.clone();
-                // Names that differ in characters which no knob can have count as one.
+                // Names that differ only in characters that are invalid in parameter names count as the same.
                 if let Some(name) = name.filter(|_| self.is_same_route_name(a, b)) {
                     left.insert("RouteName", name);
                 }
@@ -201,10 +203,10 @@ impl RouterComparison<'_> {
         (!equal).then(|| RouterDifference { ad: job.clone(), left, right })
     }
 
-    /// The same difference on the smallest job that can be reached.
+    /// Returns the same difference for the smallest job found.
     pub fn shrink_difference(&self, found: RouterDifference) -> RouterDifference {
         let ad = found.ad.clone();
-        // A job that cannot be routed at all says less than one that is routed in two ways.
+        // A job whose translation fails is less informative than one that is routed in two ways.
         let fails = |found: &RouterDifference| {
             matches!(
                 (&found.left, &found.right),
@@ -222,7 +224,7 @@ impl RouterComparison<'_> {
         })
     }
 
-    /// What both routers ask of a job, to make jobs of: idle ones that nobody manages.
+    /// Collects everything that both routers evaluate for a job, to generate idle, unmanaged jobs.
     pub fn build_coverage(&self) -> ConditionCoverage<'_> {
         let mut base = ClassAd::new();
         for (name, value) in [("ClusterId", 1), ("ProcId", 0), ("JobStatus", 1), ("JobUniverse", 5)] {
@@ -235,7 +237,7 @@ impl RouterComparison<'_> {
         cover
     }
 
-    /// What was evaluated meanwhile, with its macros expanded: more to make jobs of.
+    /// Adds the conditions that were evaluated meanwhile, with their macros expanded.
     pub fn add_evaluated_conditions(&self, cover: &mut ConditionCoverage<'_>) {
         for side in [&self.left, &self.right] {
             let met = side.observations.borrow();
@@ -262,7 +264,8 @@ impl RouterComparison<'_> {
         }
     }
 
-    /// What no job was found for, by name: a difference there was not looked for.
+    /// Returns descriptions of the parts for which no job was found: differences in them were not searched
+    /// for.
     pub fn unreached_parts(&self, cover: &ConditionCoverage<'_>) -> Vec<String> {
         let mut lines = cover.unreached_parts();
         let is_alike = |route: &Route| self.has_equal_effect(route);

@@ -1,25 +1,26 @@
-//! Where control groups are mounted, and where in them we are.
+//! Mounted control group hierarchies, and our own group in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A mounted hierarchy.
+/// Mounted hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hierarchy {
-    /// Whether it is of version 2.
+    /// True for version 2.
     pub(super) unified: bool,
-    /// Its controllers; none for the tree of version 2 where all stand in version 1.
+    /// Controllers of the hierarchy; empty for the version 2 tree if all controllers are in version 1.
     pub(super) controllers: Vec<String>,
-    /// Where its groups are looked for.
+    /// Mount point of the hierarchy.
     pub(super) mount_point: PathBuf,
-    /// Our own group.
+    /// Directory of our own group.
     pub(super) own_group: PathBuf,
 }
 
-/// Controllers of version 1 that are of use. The others (cpuset, ...) have rules of their own and limit nothing here.
+/// Controllers of version 1 that are used. The others (cpuset, ...) have their own rules and limit nothing
+/// here.
 const USED_CONTROLLERS: [&str; 7] = ["memory", "cpu", "cpuacct", "pids", "devices", "freezer", "blkio"];
 
-/// The hierarchies of this machine that are of use.
+/// Returns the hierarchies of this machine that can be used.
 pub(super) fn mounted_hierarchies() -> Vec<Hierarchy> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     parse_mountinfo(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mounted| {
@@ -51,7 +52,7 @@ fn parse_mountinfo(mounts: &str, own: &str, controllers: impl Fn(&Path) -> Strin
             continue;
         }
         let own = own_group(own, unified, &controllers);
-        // What is mounted may be a part of the tree.
+        // The mounted directory may be only a part of the tree.
         let inside = Path::new(own).strip_prefix(root).unwrap_or(Path::new(""));
         let own = mounted.join(inside.strip_prefix("/").unwrap_or(inside));
         found.push(Hierarchy { unified, controllers, mount_point: mounted, own_group: own });
@@ -59,7 +60,8 @@ fn parse_mountinfo(mounts: &str, own: &str, controllers: impl Fn(&Path) -> Strin
     found
 }
 
-/// Our group in the hierarchy with these controllers: a line `7:cpu,cpuacct:/path`, or `0::/path` for version 2.
+/// Returns our group in the hierarchy with these controllers, from a line `7:cpu,cpuacct:/path`, or
+/// `0::/path` for version 2.
 fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a str {
     let of_line = |line: &'a str| {
         let mut parts = line.splitn(3, ':');
@@ -73,8 +75,8 @@ fn own_group<'a>(text: &'a str, unified: bool, controllers: &[String]) -> &'a st
     text.lines().find_map(of_line).unwrap_or("/")
 }
 
-/// Whether 25.14 would use control groups here: the tree of version 2 at its place, or three hierarchies of version 1 at
-/// theirs (`hasCgroupV2`, `cgroup_v1_is_writeable`).
+/// Returns true if 25.14 would use control groups here: the version 2 tree or three hierarchies of version 1
+/// are at their standard paths (`hasCgroupV2`, `cgroup_v1_is_writeable`).
 pub fn reference_uses_cgroups() -> bool {
     let there = |path: &str| Path::new("/sys/fs/cgroup").join(path).exists();
     there("cgroup.procs") || ["memory", "cpu,cpuacct", "freezer"].into_iter().all(there)

@@ -1,19 +1,20 @@
-//! What the kernel counts of a group.
+//! Resource usage of a group as counted by the kernel.
 
 use std::time::Duration;
 
-/// Everything that is counted of a group and what is below it, as far as there are controllers for it.
+/// Resource usage of a group and its subgroups; `None` where the controller is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
-    /// Processor time in user mode.
+    /// CPU time in user mode.
     pub user: Option<Duration>,
-    /// Processor time in the kernel.
+    /// CPU time in the kernel.
     pub system: Option<Duration>,
     /// Memory that cannot be written back to a file, in bytes.
     pub memory: Option<u64>,
-    /// The largest use of memory, in bytes: caches count as well.
+    /// Peak memory usage, in bytes, including caches.
     pub peak_memory: Option<u64>,
-    /// Caches and memory that has not been used for long, in bytes: what a peak is too large by at most.
+    /// Caches and memory that has not been used recently, in bytes; the peak is too large by at most this
+    /// amount.
     pub cache: u64,
     /// Bytes read from block devices.
     pub read_bytes: Option<u64>,
@@ -23,6 +24,6 @@ pub struct GroupUsage {
     pub reads: Option<u64>,
     /// Write operations.
     pub writes: Option<u64>,
-    /// How often the limit of processes kept one from being made.
+    /// Number of forks that the limit of processes prevented.
     pub forks_refused: u64,
 }

@@ -1,4 +1,4 @@
-//! Version 1: one directory for each controller or few of them.
+//! Version 1: one hierarchy for each controller or for a few of them.
 
 use std::fs;
 use std::io;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::usage::GroupUsage;
 use super::version::{CgroupVersion, LimitedResource, parse_field, read_number, write_file, write_number};
 
-/// Version 1.
+/// Implementation of version 1.
 pub(super) struct CgroupV1;
 
-/// Clock ticks of the accounting in a second (`USER_HZ`).
+/// Clock ticks per second in the accounting files (`USER_HZ`).
 const TICKS_PER_SECOND: u64 = 100;
 
 impl CgroupVersion for CgroupV1 {
@@ -32,7 +32,7 @@ impl CgroupVersion for CgroupV1 {
             LimitedResource::Swap { .. } => "memory.memsw.limit_in_bytes",
             LimitedResource::Cpu => "cpu.shares",
             LimitedResource::Processes => "pids.max",
-            // `memory.soft_limit_in_bytes` means the opposite, and the reference leaves it alone.
+            // `memory.soft_limit_in_bytes` has the opposite meaning, and the reference does not use it.
             LimitedResource::MemoryLow => return Ok(None),
         };
         write_number(&group.join(file), value)
@@ -55,7 +55,7 @@ impl CgroupVersion for CgroupV1 {
     }
 
     fn add_usage(&self, group: &Path, controllers: &[String], counts: &mut GroupUsage) {
-        // The files of other controllers lie in other hierarchies.
+        // The files of other controllers are in other hierarchies.
         let read = |name: &str| {
             let (controller, _) = name.split_once('.')?;
             let here = controllers.is_empty() || controllers.iter().any(|one| one == controller);
@@ -93,12 +93,12 @@ impl CgroupVersion for CgroupV1 {
     }
 
     fn delegated_files(&self) -> &'static [&'static str] {
-        // The reference gives the directory away and no file in it.
+        // The reference changes the owner of the directory but of no file in it.
         &[]
     }
 }
 
-/// The sum over all devices of one kind of operation: lines `8:0 Read 4096`.
+/// Returns the sum over all devices of one kind of operation, from lines such as `8:0 Read 4096`.
 fn sum_operations(text: &str, kind: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let mut words = line.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! Version 2: one tree, whose controllers are handed down from group to group.
+//! Version 2: one tree, in which controllers are enabled from group to group.
 
 use std::fs;
 use std::io;
@@ -8,15 +8,15 @@ use std::time::Duration;
 use super::usage::GroupUsage;
 use super::version::{CgroupVersion, LimitedResource, parse_field, read_number, write_file, write_number};
 
-/// Version 2.
+/// Implementation of version 2.
 pub(super) struct CgroupV2;
 
-/// What groups below a group may have of their own (`makeCgroup`); each by itself, as some may be refused.
+/// Controllers that are enabled for subgroups (`makeCgroup`), each separately, because some may be refused.
 const DELEGATED_CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 
 impl CgroupVersion for CgroupV2 {
-    /// A group with processes in it cannot hand controllers down, so that a job that makes groups needs one around its own:
-    /// `NAME.slice/NAME.scope`.
+    /// Creates `NAME.slice/NAME.scope`. A group with processes cannot enable controllers for subgroups, so a
+    /// job that creates groups needs a parent group of its own.
     fn create(&self, parent: &Path, base: &str, name: &str) -> io::Result<Vec<PathBuf>> {
         let mut above = parent.to_owned();
         enable_subtree_controllers(&above);
@@ -33,7 +33,7 @@ impl CgroupVersion for CgroupV2 {
             drop(fs::remove_dir(&slice));
             return Err(error);
         }
-        // Where it is missing the kernel kills one process instead of all.
+        // Without this file the kernel kills one process instead of the whole group.
         drop(write_file(&slice.join("memory.oom.group"), "1"));
         Ok(vec![slice, scope])
     }
@@ -46,7 +46,7 @@ impl CgroupVersion for CgroupV2 {
         match what {
             LimitedResource::Memory => write_number(&group.join("memory.max"), value),
             LimitedResource::MemoryLow => write_number(&group.join("memory.low"), value),
-            // Swap alone here, both together in what is asked for.
+            // This limit is for swap alone; the requested limit is for swap and memory together.
             LimitedResource::Swap { memory } => {
                 let swap = write_number(&group.join("memory.swap.max"), value.saturating_sub(memory))?;
                 Ok(swap.map(|swap| swap.saturating_add(memory)))
@@ -111,7 +111,8 @@ fn create_if_missing(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets groups below have controllers. What cannot be handed down is missing there, which is found when a limit is set.
+/// Enables the controllers for subgroups. A controller that cannot be enabled is missing there, which is
+/// reported when a limit is set.
 fn enable_subtree_controllers(group: &Path) {
     let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
     let has = |list: &str, controller: &str| list.split_ascii_whitespace().any(|one| one == controller);
@@ -119,7 +120,7 @@ fn enable_subtree_controllers(group: &Path) {
     if !DELEGATED_CONTROLLERS.iter().any(|controller| has(&there, controller)) {
         return;
     }
-    // Each write holds up everybody who changes groups.
+    // Each write blocks all other changes of groups.
     let file = "cgroup.subtree_control";
     let before = read(file);
     for controller in DELEGATED_CONTROLLERS.iter().filter(|one| has(&there, one) && !has(&before, one)) {
@@ -127,7 +128,7 @@ fn enable_subtree_controllers(group: &Path) {
     }
 }
 
-/// The sum over all devices: lines `8:0 rbytes=1 wbytes=2 rios=3 wios=4 ...`.
+/// Returns the sum over all devices of a value in lines such as `8:0 rbytes=1 wbytes=2 rios=3 wios=4 ...`.
 fn sum_over_devices(text: &str, name: &str) -> u64 {
     let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     words

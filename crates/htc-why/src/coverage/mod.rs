@@ -1,12 +1,19 @@
-//! Ads made from conditions: such that each part of each condition is true in one and not in another, while the rest of the
-//! condition lets it decide, with values at, below and above what they are compared with.
+//! Generation of ads from conditions, such that each part of each condition is true in one ad and not in
+//! another while the rest of the condition lets it decide. Attributes get values equal to, below and above
+//! those they are compared with.
 //!
-//! Two rule sets that differ in a condition are told apart by such ads, where ads of chance are not: a text that a pattern
-//! matches, a time an hour ago, a number between 4000 and 4001. What could not be reached is known by name, so that "no difference"
-//! is never said of conditions that were not tried.
+//! Such ads reveal a difference between two rule sets that random ads do not: a text that matches a pattern,
+//! a time an hour ago, a number between 4000 and 4001. Parts that could not be reached are reported by name,
+//! so that "no difference" is never claimed for conditions that were not tried.
 //!
-//! `spoken` is what rules name, `seen` what was met while they ran, `goal` is what is wanted of expressions, `leaves` are their parts,
-//! `pool`, `values`, `pattern` and `joined` are what attributes are tried with, `solve` finds ads.
+//! | module | subject |
+//! |---|---|
+//! | `literal_names` | attributes that rules name |
+//! | `transform_observations` | conditions and values evaluated during a run |
+//! | `goal` | wanted outcomes of expressions |
+//! | `leaves` | parts of conditions |
+//! | `value_pool`, `trial_values`, `pattern_texts`, `joint_patterns` | values to try for attributes |
+//! | `solver` | search for ads |
 
 mod goal;
 mod joint_patterns;
@@ -35,89 +42,92 @@ use self::value_pool::{PartValues, ValuePool};
 use htc_base::world::World;
 use htc_classad::{AttrName, ClassAd, Expr, format};
 
-/// An expression that decides something, or in which something is decided.
+/// Expression that is a condition or contains conditions.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// What it is called in messages, such as `route A: REQUIREMENTS`.
+    /// Name in messages, such as `route A: REQUIREMENTS`.
     pub name: String,
-    /// The expression. It sees one ad.
+    /// Expression, which is evaluated in one ad.
     pub expr: Expr,
-    /// Whether it is a condition itself, and not a value with conditions in it.
+    /// True if the expression is a condition itself, false if it is a value that contains conditions.
     pub is_condition: bool,
-    /// What must hold for it to be asked at all.
+    /// Preconditions for the expression to be evaluated.
     pub preconditions: Vec<Goal>,
-    /// Whether both sides are known to ask the same and to go on in the same way: then it need not be reached.
+    /// True if both sides are known to evaluate the same expression with the same consequences, so that it
+    /// need not be reached.
     pub is_same_in_both: bool,
 }
 
-/// Attributes that something looks at without comparing them.
+/// Attributes that are referenced without being compared.
 #[derive(Clone, Debug)]
 pub struct ReferencedAttributes {
-    /// The attributes.
+    /// Names of the attributes.
     pub attributes: BTreeSet<AttrName>,
-    /// What must hold for it to be asked at all.
+    /// Preconditions for the attributes to be read.
     pub preconditions: Vec<Goal>,
-    /// Whether both sides are known to do the same with them.
+    /// True if both sides are known to treat the attributes in the same way.
     pub is_same_in_both: bool,
 }
 
-/// What one side asks of a job and the other does not: jobs that meet the first all, and of the second one.
+/// Requirements for jobs on which the two sides differ: all goals of the first list and at least one of the
+/// second.
 #[derive(Clone, Debug)]
 pub struct OpposedGoals {
-    /// What it is called in messages.
+    /// Name in messages.
     pub name: String,
-    /// All of these.
+    /// Goals that must all be met.
     pub all_of: Vec<Goal>,
-    /// One of these.
+    /// Goals of which one must be met.
     pub one_of: Vec<Goal>,
 }
 
-/// Conditions, and which of their parts have been true and not true so far.
+/// Conditions, with the outcomes of their parts so far.
 pub struct ConditionCoverage<'a> {
     world: &'a dyn World,
     base: ClassAd,
-    /// Which ads can be: no others are tried.
+    /// Test that an ad must pass to be tried.
     is_possible: fn(&ClassAd) -> bool,
     conditions: Vec<TrackedCondition>,
     names: Vec<ReferencedAttributes>,
     opposed: Vec<OpposedGoals>,
-    /// How many of both, and of what is opposed, have been tried.
+    /// Numbers of conditions, of attribute sets and of opposed goals that have been tried.
     tried_counts: (usize, usize, usize),
-    /// What is opposed where there were too many ways to try.
+    /// Names of opposed goals for which there were too many combinations to try.
     given_up_names: Vec<String>,
-    /// So many evaluations were spent on finding ads.
+    /// Number of evaluations spent on the search for ads.
     evaluations_spent: usize,
     value_pool: ValuePool,
-    /// Hashes of the ads, so that nothing is done twice.
+    /// Hashes of the ads and attribute sets, to avoid duplicates.
     known_hashes: FxHashSet<u64>,
-    /// Conditions by the hash of what they are.
+    /// Indexes of conditions by the hash of their text.
     condition_by_hash: FxHashMap<u64, usize>,
-    /// Some of the ads, for those made by chance.
+    /// Some of the ads, as a base for random ads.
     kept_ads: Vec<ClassAd>,
 }
 
-/// A condition with what was seen of it.
+/// Condition with its observed outcomes.
 struct TrackedCondition {
     condition: Condition,
     leaves: ConditionLeaves,
-    /// The values that each part has for its attributes.
+    /// Values of each part for its attributes.
     leaf_values: Vec<PartValues>,
-    /// Of the whole and then of each part: whether it was true, and whether it was not.
+    /// Outcomes seen for the whole condition and then for each part: true, and not true.
     outcomes_seen: Vec<[bool; 2]>,
-    /// Whether both sides ask it: then what others compare its attributes with is of no account.
+    /// True if both sides have the condition, so that values from other conditions need not be tried.
     is_shared: bool,
 }
 
-/// With so many values of other conditions the parts of one condition are tried together, for each attribute.
+/// Maximum number of values from other conditions to try for each attribute of a condition.
 const MAX_TRIALS: usize = 10_000;
-/// With so many parts of conditions in all, those that are the same on both sides are tried too: what is different may have an
-/// effect there that reading does not show. With more it would take minutes.
+/// Maximum total number of parts for which conditions that are equal on both sides are tried, too: a
+/// difference elsewhere may have an effect on them that is not visible in the text. With more parts this
+/// would take minutes.
 const MAX_PARTS_TO_TRY_SHARED: usize = 200;
-/// So many ads are kept for chance to change.
+/// Maximum number of ads kept as a base for random ads.
 const MAX_KEPT_ADS: usize = 400;
 
 impl<'a> ConditionCoverage<'a> {
-    /// Nothing yet; ads will be made of `base` and are evaluated in `world`.
+    /// Creates an empty coverage. Ads will be derived from `base` and evaluated in `world`.
     pub fn new(base: ClassAd, world: &'a dyn World) -> Self {
         ConditionCoverage {
             world,
@@ -136,14 +146,14 @@ impl<'a> ConditionCoverage<'a> {
         }
     }
 
-    /// Tries only ads that can be.
+    /// Restricts the ads to those that pass the test.
     #[must_use]
     pub fn only_possible(mut self, possible: fn(&ClassAd) -> bool) -> Self {
         self.is_possible = possible;
         self
     }
 
-    /// Takes in a condition, once.
+    /// Adds a condition, unless it is already known.
     pub fn add_condition(&mut self, condition: Condition) {
         let text = format!("{} {}", condition.expr, format_goals(&condition.preconditions));
         if let Some(at) = self.condition_by_hash.get(&hash_bytes(text.as_bytes())) {
@@ -163,7 +173,7 @@ impl<'a> ConditionCoverage<'a> {
         });
     }
 
-    /// Takes in attributes that are only looked at, once.
+    /// Adds attributes that are only referenced, unless they are already known.
     pub fn add_attributes(&mut self, names: ReferencedAttributes) {
         let text = format!("{:?} {}", names.attributes, format_goals(&names.preconditions));
         if self.known_hashes.insert(hash_bytes(text.as_bytes())) {
@@ -172,12 +182,13 @@ impl<'a> ConditionCoverage<'a> {
         }
     }
 
-    /// Takes in what one side asks and the other does not.
+    /// Adds goals on which the two sides differ.
     pub fn add_opposed(&mut self, opposed: OpposedGoals) {
         self.opposed.push(opposed);
     }
 
-    /// Hands an ad for each part of each condition taken in since the last call to `try_out`, until that says that it is enough.
+    /// Passes ads for each part of each condition added since the last call to `try_out`, until it returns
+    /// false.
     fn try_each_part(&mut self, try_out: &mut dyn FnMut(&ClassAd) -> bool) {
         while self.tried_counts.2 < self.opposed.len() {
             let ads = self.opposing_ads(self.tried_counts.2);
@@ -213,7 +224,7 @@ impl<'a> ConditionCoverage<'a> {
         }
     }
 
-    /// Whether there is so much to try that what both sides have in common is left out.
+    /// Returns true if there are so many parts that those common to both sides are skipped.
     fn skips_shared_parts(&self) -> bool {
         self.conditions.iter().map(|tested| tested.leaves.leaves.len()).sum::<usize>()
             > MAX_PARTS_TO_TRY_SHARED
@@ -240,7 +251,7 @@ impl<'a> ConditionCoverage<'a> {
         })
     }
 
-    /// Takes note of what an ad makes of the conditions.
+    /// Records the outcomes of the conditions in an ad.
     pub fn record_ad(&mut self, ad: &ClassAd) {
         for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &mut self.conditions {
             let exprs =
@@ -252,7 +263,8 @@ impl<'a> ConditionCoverage<'a> {
         }
     }
 
-    /// Ads in which one part of a condition decides: it is true and not true, and its attributes have each of their values.
+    /// Returns ads in which one part of a condition decides: it is true and not true, and its attributes have
+    /// each of their values.
     fn deciding_ads(&mut self, condition: usize, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
         let TrackedCondition { condition, leaves, leaf_values: own, is_shared, .. } =
@@ -261,7 +273,7 @@ impl<'a> ConditionCoverage<'a> {
         let around = [&condition.preconditions[..], &leaf.sibling_goals].concat();
         let with = |want| {
             let wanted = [Goal { wanted: want, ..leaf.goal.clone() }];
-            // Where the rest cannot be had, the part alone is better than nothing.
+            // If the rest of the condition cannot be met, the part is tried alone.
             [&around[..], &leaf.sibling_goals, &[]].into_iter().find_map(|beside| {
                 solver.solve(&[beside, &wanted].concat(), &self.base, (&[], SearchStrategy::Usual)).into_ad()
             })
@@ -274,7 +286,7 @@ impl<'a> ConditionCoverage<'a> {
             let trials: Vec<&TrialValue> = if *is_shared {
                 own.collect()
             } else {
-                // All conditions together may speak of very many values: each part takes its share of them.
+                // There may be very many values in all conditions together; each part tries a share of them.
                 let pool = self.value_pool.values_of(name);
                 let step = (pool.count() * leaves.leaves.len()).div_ceil(MAX_TRIALS).max(1);
                 own.chain(self.value_pool.values_of(name).skip(at % step).step_by(step)).collect()
@@ -287,7 +299,7 @@ impl<'a> ConditionCoverage<'a> {
         ads
     }
 
-    /// Ads with a value of each kind for each attribute.
+    /// Returns ads with a value of each kind for each attribute.
     fn attribute_sweep_ads(&mut self, names: usize) -> Vec<ClassAd> {
         let solver = self.solver();
         let ReferencedAttributes { attributes: names, preconditions: within, .. } = &self.names[names];
@@ -302,7 +314,7 @@ impl<'a> ConditionCoverage<'a> {
         ads
     }
 
-    /// Ads with which one side does what the other does not.
+    /// Returns ads that meet opposed goals.
     fn opposing_ads(&mut self, at: usize) -> Vec<ClassAd> {
         let solver = self.solver();
         let OpposedGoals { name, all_of: all, one_of: one } = &self.opposed[at];
@@ -325,8 +337,9 @@ impl<'a> ConditionCoverage<'a> {
         ads
     }
 
-    /// Tries the ads of all conditions, and then `chance` ads made by chance, until `try_out` says that it is enough. `evaluated` takes
-    /// in what was met meanwhile: of expressions behind a condition that is the next round.
+    /// Tries the ads of all conditions and then `chance` random ads, until `try_out` returns false.
+    /// `evaluated` adds the conditions that were observed meanwhile; each round may reach conditions behind
+    /// those of the previous one.
     pub fn search(
         &mut self,
         (seeds, chance): (&[ClassAd], usize),
@@ -356,7 +369,7 @@ impl<'a> ConditionCoverage<'a> {
         }
     }
 
-    /// An ad made by chance: one that was tried, or of `seeds`, with up to four attributes of other values.
+    /// Returns a random ad: one that was tried, or one of `seeds`, with up to four attributes changed.
     fn random_ad(&self, seeds: &[ClassAd], below: &mut dyn FnMut(usize) -> usize) -> ClassAd {
         let from = if !seeds.is_empty() && below(3) > 0 { seeds } else { &self.kept_ads };
         let mut ad = from[below(from.len())].clone();
@@ -369,7 +382,8 @@ impl<'a> ConditionCoverage<'a> {
         ad
     }
 
-    /// What was never true, or never anything but true, by name: then a difference there was not looked for.
+    /// Returns the parts that were never true, or never anything but true: differences in them were not
+    /// searched for.
     pub fn unreached_parts(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for TrackedCondition { condition, leaves, outcomes_seen: seen, .. } in &self.conditions {
@@ -403,12 +417,13 @@ impl<'a> ConditionCoverage<'a> {
         lines
     }
 
-    /// How many conditions there are that are not the same for every ad.
+    /// Returns the number of conditions that are not constant.
     pub fn condition_count(&self) -> usize {
         self.conditions.iter().filter(|tested| !tested.leaves.leaves.is_empty()).count()
     }
 
-    /// How many of them were not tried, since they are the same on both sides and there are very many.
+    /// Returns the number of conditions that were skipped because they are equal on both sides and there are
+    /// very many.
     pub fn skipped_count(&self) -> usize {
         let alike = self.conditions.iter().filter(|tested| tested.condition.is_same_in_both);
         if self.skips_shared_parts() {
@@ -419,7 +434,7 @@ impl<'a> ConditionCoverage<'a> {
     }
 }
 
-/// The ad with each value of an attribute, the goals being met where they can be.
+/// Returns the ad with each value of an attribute, adjusted to meet the goals where possible.
 fn ads_with_each_value(
     solver: &AdSolver<'_>,
     goals: &[Goal],
@@ -438,16 +453,16 @@ fn ads_with_each_value(
     trials.iter().copied().filter_map(with).collect()
 }
 
-/// Goals as a text that tells them from others.
+/// Formats goals as a text that identifies them.
 fn format_goals(goals: &[Goal]) -> String {
     goals.iter().map(|goal| format!("{:?} {}\n", goal.wanted, goal.expr)).collect()
 }
 
-/// A small generator of numbers (xorshift64*): the same seed gives the same ads.
+/// Random number generator (xorshift64*) that makes the ads reproducible.
 pub struct SeededRandom(pub u64);
 
 impl SeededRandom {
-    /// A number below `end`, 0 for an `end` of 0.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub fn number_below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

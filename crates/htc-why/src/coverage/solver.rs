@@ -1,4 +1,4 @@
-//! Looking for an ad that meets several goals at once.
+//! Search for an ad that meets several goals at once.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,32 +12,32 @@ use super::value_pool::{PartValues, ValuePool};
 use htc_base::world::World;
 use htc_classad::{AttrName, ClassAd, Expr};
 
-/// Looks for ads.
+/// Solver that searches for ads.
 pub(super) struct AdSolver<'a> {
     pub(super) world: &'a dyn World,
     pub(super) value_pool: &'a ValuePool,
-    /// The evaluations spent so far, on all ads.
+    /// Number of evaluations spent so far, on all ads.
     pub(super) evaluations_spent: Cell<usize>,
 }
 
-/// How an ad is looked for.
+/// Strategy of the search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchStrategy {
-    /// Where another ad serves as well: from what there is to what is wanted.
+    /// Only the quick order is tried, for ads that are not essential.
     Quick,
-    /// Where it is likely that there is one: in that way first.
+    /// The quick order is tried first; for goals that are likely to be met.
     Usual,
-    /// Where it is likely that there is none: until that is known.
+    /// The search continues until the result is known; for goals that are likely to be impossible.
     Thorough,
 }
 
-/// What came of looking for an ad.
+/// Result of the search for an ad.
 pub(super) enum SolveOutcome {
-    /// It meets all goals.
+    /// The ad meets all goals.
     Found(ClassAd),
-    /// With the values that are tried there is none.
+    /// No ad exists with the values that are tried.
     Impossible,
-    /// There were too many ways to try them all.
+    /// There are too many combinations to try them all.
     GaveUp,
 }
 
@@ -47,17 +47,17 @@ impl SolveOutcome {
     }
 }
 
-/// So many evaluations are spent on one ad, as long as all together took fewer than `GENEROUS`.
+/// Maximum number of evaluations for one ad while the total is below `GENEROUS_EVALUATIONS`.
 const MAX_EVALUATIONS: usize = 30_000;
 const GENEROUS_EVALUATIONS: usize = 2_000_000;
-/// The values of so many other goals are tried for an attribute.
+/// Maximum number of other goals whose values are tried for an attribute.
 const MAX_OTHER_GOALS: usize = 64;
-/// So many patterns are joined.
+/// Maximum number of patterns that are combined.
 const MAX_PATTERNS: usize = 8;
-/// So many values of one part are gone on with.
+/// Maximum number of alternatives for one part that are pursued.
 const MAX_WAYS: usize = 48;
 
-/// A search under way: attributes that were given a value keep it.
+/// State of a search; attributes that have been assigned keep their values.
 #[derive(Clone)]
 struct SearchState {
     goals: Vec<Goal>,
@@ -67,9 +67,9 @@ struct SearchState {
 }
 
 impl SearchState {
-    /// The goals with others in place of one of them; `None` where two contradict one another.
+    /// Returns the goals with one of them replaced by others, or `None` if two of them contradict each other.
     fn replace_goal(&self, at: usize, others: Vec<Goal>, left: &Cell<usize>) -> Option<Vec<Goal>> {
-        // That costs about as much as evaluating all of them.
+        // This costs about as much as evaluating all of them.
         left.set(left.get().saturating_sub(self.goals.len()));
         if left.get() == 0 {
             return None;
@@ -80,16 +80,16 @@ impl SearchState {
     }
 }
 
-/// When a goal that can be met in several ways is looked at.
+/// Time at which a goal with several alternatives is split.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GoalOrder {
-    /// When it is not met as it is.
+    /// When the goal is not met by the current ad.
     AsNeeded,
-    /// Before any attribute is given a value.
+    /// Before any attribute is assigned.
     ChoicesFirst,
 }
 
-/// Gives an attribute a value.
+/// Assigns a value to an attribute.
 pub(super) fn assign_value(ad: &mut ClassAd, name: &AttrName, trial: &TrialValue) {
     match trial {
         Some(value) => ad.insert(name.clone(), value.clone()),
@@ -100,7 +100,8 @@ pub(super) fn assign_value(ad: &mut ClassAd, name: &AttrName, trial: &TrialValue
 }
 
 impl AdSolver<'_> {
-    /// An ad that meets all goals, made of `ad` with as few other values as it takes; those of the attributes `kept` stay.
+    /// Searches for an ad that meets all goals. It is derived from `ad` with few changes; the attributes
+    /// `kept` are not changed.
     pub(super) fn solve(
         &self,
         goals: &[Goal],
@@ -142,7 +143,7 @@ impl AdSolver<'_> {
         if is_all { SolveOutcome::Impossible } else { SolveOutcome::GaveUp }
     }
 
-    /// Whether all goals are met.
+    /// Returns true if the ad meets all goals.
     pub(super) fn are_all_met(&self, goals: &[Goal], ad: &ClassAd) -> bool {
         goals.iter().all(|goal| goal.is_met_by(ad, self.world))
     }
@@ -189,7 +190,8 @@ impl AdSolver<'_> {
         }
     }
 
-    /// Goes on with each way to meet the goal that has the fewest, of those that no other goal rules out.
+    /// Pursues each alternative of the goal that has the fewest of them, without those that other goals
+    /// exclude.
     fn choose_way(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
         let mut fewest: Option<Vec<Vec<Goal>>> = None;
         for (at, goal) in search.goals.iter().enumerate().filter(|(_, goal)| goal.way_count > 0) {
@@ -218,7 +220,8 @@ impl AdSolver<'_> {
         })
     }
 
-    /// Meets the goals that have attributes in common, directly or through others, one group after the other.
+    /// Solves the goals in groups, one after the other: goals are in the same group if they share attributes,
+    /// directly or through others.
     fn solve_by_group(&self, search: SearchState, left: &Cell<usize>) -> Option<ClassAd> {
         let SearchState { goals, mut ad, fixed_attributes: given, .. } = search;
         let mut groups: Vec<(BTreeSet<AttrName>, Vec<Goal>)> = Vec::new();
@@ -244,8 +247,8 @@ impl AdSolver<'_> {
         Some(ad)
     }
 
-    /// The ads in which some of the open attributes have other values and the goal is reached, and with it all goals that speak of
-    /// nothing else.
+    /// Finds ads in which some of the open attributes have other values and the goal is met, together with
+    /// all goals that have no other attributes.
     fn find_ways(
         &self,
         goal: &Goal,
@@ -279,7 +282,8 @@ impl AdSolver<'_> {
         }
     }
 
-    /// What an attribute is tried with: what the goal itself speaks of, then what the others do, then what is known of it.
+    /// Returns the values to try for an attribute: first those of the goal itself, then those of the other
+    /// goals, then all known ones.
     fn values_to_try(
         &self,
         goal: &Goal,
@@ -316,9 +320,10 @@ impl AdSolver<'_> {
         trials
     }
 
-    /// Values at which the goal's expression changes while its other attributes are as they are.
+    /// Returns values at which the goal's expression changes while its other attributes keep their values.
     fn boundary_values(&self, goal: &Goal, name: &AttrName, ad: &ClassAd, open: usize) -> Vec<TrialValue> {
-        // Alone it has its boundaries in the pool; what it is compared with may have another value now.
+        // A goal with one attribute has its boundaries in the pool. With two, the other attribute may have a
+        // new value now.
         if goal.attributes.len() < 2 || open > 2 {
             return Vec::new();
         }

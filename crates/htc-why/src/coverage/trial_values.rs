@@ -1,4 +1,4 @@
-//! Values to try an attribute with: what the conditions that speak of it compare it with, and what lies beside.
+//! Values to try for an attribute: those that conditions compare it with, and values next to them.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use htc_base::world::World;
 use htc_classad::references::AttrNames;
 use htc_classad::{AttrName, ClassAd, Expr, ExprKind, Value};
 
-/// A value to try; `None` for an attribute that is not there.
+/// Value to try, or `None` to remove the attribute.
 pub(super) type TrialValue = Option<Expr>;
 
-/// A value of each kind.
+/// Returns a value of each kind.
 pub(super) fn one_of_each_kind() -> Vec<TrialValue> {
     let texts = ["true", "false", "0", "1", "-1", "2.5", "\"\"", "\"a\"", "{ 1,2 }"];
     let values = texts.iter().filter_map(|text| Expr::parse(text.as_bytes()).ok());
     std::iter::once(None).chain(values.map(Some)).collect()
 }
 
-/// The literals of an expression.
+/// Literals of an expression.
 #[derive(Default)]
 struct ExprLiterals {
     numbers: Vec<Value>,
     strings: BTreeSet<Vec<u8>>,
     patterns: BTreeSet<Vec<u8>>,
-    /// Whether something in it works on lists.
+    /// True if the expression contains lists or functions of lists.
     has_lists: bool,
 }
 
@@ -62,7 +62,7 @@ impl ExprLiterals {
         found
     }
 
-    /// The texts themselves, and those that the patterns are meant to match.
+    /// Returns the strings themselves, and texts that match the patterns.
     fn plain_texts(&self) -> Vec<Vec<u8>> {
         let mut texts: Vec<Vec<u8>> =
             self.patterns.iter().flat_map(|it| pattern_texts::usual_texts(it)).collect();
@@ -74,7 +74,7 @@ impl ExprLiterals {
         texts
     }
 
-    /// The numbers themselves and those beside them.
+    /// Returns the numbers themselves and those next to them.
     fn plain_numbers(&self) -> Vec<Expr> {
         let mut values = Vec::new();
         for number in &self.numbers {
@@ -93,7 +93,7 @@ impl ExprLiterals {
         values
     }
 
-    /// Texts that are nearly those, and what is composed of them.
+    /// Returns texts that nearly match, and texts composed of the strings.
     fn near_texts(&self) -> Vec<Vec<u8>> {
         let mut texts: Vec<Vec<u8>> =
             self.patterns.iter().flat_map(|it| pattern_texts::generate_texts(it)).collect();
@@ -105,9 +105,9 @@ impl ExprLiterals {
         for string in self.strings.iter().take(20) {
             texts.extend(pattern_texts::near_misses(string));
             texts.extend(adjacent_versions(string));
-            // What `substr(x, 3)` leaves over.
+            // Text of which `substr(x, 3)` returns the string.
             texts.extend(lengths.iter().map(|&length| [&b"x".repeat(length.min(300))[..], string].concat()));
-            // What `strcat(x, "@here")` and `split(x, "@")[0]` are made of.
+            // Texts that yield the string in `strcat(x, "@here")` and `split(x, "@")[0]`.
             for other in self.strings.iter().take(20).filter(|other| *other != string) {
                 texts.extend(string.strip_suffix(&other[..]).map(<[u8]>::to_vec));
                 texts.extend(string.strip_prefix(&other[..]).map(<[u8]>::to_vec));
@@ -117,7 +117,7 @@ impl ExprLiterals {
         texts
     }
 
-    /// The values as numbers of the other kind, and lists of some of them.
+    /// Returns integers as reals, and lists of some of the values.
     fn near_values(&self, plain: &[Expr]) -> Vec<Expr> {
         #[expect(clippy::cast_precision_loss, reason = "a number of the other kind, as near as there is one")]
         let mut values: Vec<Expr> = self
@@ -140,14 +140,14 @@ impl ExprLiterals {
     }
 }
 
-/// What an attribute may be tried with: first what is spoken of, then what is nearly that.
+/// Values to try for an attribute: first those that a condition contains, then values near them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TrialValues {
     pub(super) plain: Vec<TrialValue>,
     pub(super) near: Vec<TrialValue>,
 }
 
-/// The values that a part of a condition has for each of its attributes.
+/// Returns the values of a part of a condition for each of its attributes.
 pub(super) fn values_for_part(
     expr: &Expr,
     names: &AttrNames,
@@ -184,7 +184,7 @@ fn text_literal(bytes: &[u8]) -> Expr {
     Expr::literal(BString::from(bytes))
 }
 
-/// The text with its last number one higher and one lower: versions.
+/// Returns the text with its last number increased and decreased by one, for version numbers.
 fn adjacent_versions(text: &[u8]) -> Vec<Vec<u8>> {
     let Some(end) = text.iter().rposition(u8::is_ascii_digit).map(|at| at + 1) else { return Vec::new() };
     let start = text[..end].iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
@@ -198,7 +198,7 @@ fn adjacent_versions(text: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The fields that are selected from what an attribute may hold: `b` of `a.b`.
+/// Returns the fields selected from attributes: `b` of `a.b`.
 fn selected_fields(expr: &Expr) -> AttrNames {
     let mut names = AttrNames::new();
     let mut todo = vec![expr.clone()];
@@ -211,7 +211,7 @@ fn selected_fields(expr: &Expr) -> AttrNames {
     names
 }
 
-/// What is told apart of an expression's values when the number is looked for at which it changes.
+/// Class of an expression's value, used to find the numbers at which it changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueClass {
     Order(std::cmp::Ordering),
@@ -239,8 +239,9 @@ fn classify(expr: &Expr, ad: &ClassAd, world: &dyn World) -> ValueClass {
     }
 }
 
-/// The whole numbers on both sides of each place where the expression changes as the attribute grows, the other attributes
-/// being as in `ad`: the boundaries of comparisons, whatever is computed before they compare.
+/// Returns the integers on both sides of each point where the expression changes as the attribute increases,
+/// with the other attributes as in `ad`. These are the boundaries of comparisons, whatever is computed before
+/// the comparison.
 pub(super) fn boundaries(expr: &Expr, name: &AttrName, ad: &ClassAd, world: &dyn World) -> Vec<i64> {
     const MAX_CHANGES: usize = 12;
     let mut ad = ad.clone();
@@ -266,7 +267,7 @@ pub(super) fn boundaries(expr: &Expr, name: &AttrName, ad: &ClassAd, world: &dyn
     found
 }
 
-/// Numbers to begin with: powers of two and ten, and the same before and after the present.
+/// Returns the initial numbers: powers of two and ten, and the same before and after the current time.
 fn probe_numbers(now: i64) -> Vec<i64> {
     let powers = (0..53).map(|power| 1_i64 << power).chain((0..16).map(|power| 10_i64.pow(power)));
     let steps: Vec<i64> = powers.collect();

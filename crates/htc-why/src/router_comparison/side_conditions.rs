@@ -1,4 +1,5 @@
-//! What a router asks of a job, in the order in which it asks: what jobs are made of that tell two routers apart.
+//! Conditions that a router evaluates for a job, in order: the basis for jobs that reveal differences between
+//! two routers.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ use htc_router::route::RouteExpr;
 use htc_router::{Route, RouteTable, RouterParameters};
 
 impl RouterSide<'_> {
-    /// A router that has done nothing yet.
+    /// Creates the side of a comparison for a router without any observations.
     pub fn new<'a>(
         name: &'a str,
         table: &'a RouteTable,
@@ -33,7 +34,7 @@ impl RouterSide<'_> {
         }
     }
 
-    /// Whether it has a route that a job may get.
+    /// Returns true if there is a route that a job may get.
     pub fn has_usable_route(&self) -> bool {
         let can = |route: &Route| {
             route.requirements().and_then(Expr::as_literal).is_none_or(|value| value.truth() == Some(true))
@@ -51,8 +52,8 @@ impl RouterSide<'_> {
         })
     }
 
-    /// The routes in the order in which they are tried, each with what must hold for a job to get it. A route behind one
-    /// that takes every job is left out.
+    /// Returns the routes in the order in which they are tried, each with the preconditions for a job to get
+    /// it. Routes after one that takes every job are omitted.
     pub(super) fn reachable_routes(&self) -> impl Iterator<Item = (usize, &Route, Vec<Goal>)> {
         let mut around: Vec<Goal> =
             self.parse_constraint().iter().map(|expr| Goal::new(expr, WantedOutcomes::TRUE)).collect();
@@ -65,7 +66,8 @@ impl RouterSide<'_> {
             match route.requirements() {
                 Some(expr) => {
                     within.push(Goal::new(expr, WantedOutcomes::TRUE));
-                    // An error would keep the job from all of them: the router asks for their disjunction first.
+                    // An error would exclude the job from all routes, because the router first evaluates the
+                    // disjunction of all requirements.
                     around.push(Goal::new(expr, WantedOutcomes::FALSE_OR_UNDEFINED));
                     is_open = expr.as_literal().is_none_or(|value| value.truth() != Some(true));
                 }
@@ -75,7 +77,7 @@ impl RouterSide<'_> {
         })
     }
 
-    /// Hands everything that this router asks of a job to `cover`.
+    /// Adds everything that this router evaluates for a job to `cover`.
     pub(super) fn add_conditions_to(&self, both: &RouterComparison<'_>, cover: &mut ConditionCoverage<'_>) {
         let mut ask = |name: String, expr: &Expr, (is_condition, is_alike), within: &[Goal]| {
             let (expr, within) = (expr.clone(), within.to_vec());
@@ -121,7 +123,8 @@ impl RouterSide<'_> {
         for transform in around.clone() {
             if let Some(requirements) = &transform.envelope.requirements {
                 let name = format!("{}: REQUIREMENTS", self.qualified_name("transform", &transform.name));
-                // It sees the copy: whether it was applied is noted where that is made.
+                // These requirements are evaluated in the copy; whether the transform was applied is recorded
+                // when the copy is made.
                 ask(name, &requirements.expr, (false, both.is_frame_equal), &first);
             }
         }
@@ -136,8 +139,8 @@ impl RouterSide<'_> {
         }
     }
 
-    /// Routes that no job got, and transforms that were always applied or never.
-    /// What the two have in common is left out: it is no difference.
+    /// Adds messages about routes that no job got, and transforms that were always or never applied. Parts
+    /// that both routers have in common are omitted, because they are not a difference.
     pub(super) fn add_unreached(
         &self,
         (is_frame_alike, is_alike): (bool, &dyn Fn(&Route) -> bool),
@@ -193,7 +196,7 @@ impl RouterSide<'_> {
         }
     }
 
-    /// The routes that are loaded, and of those that no job can get the reason.
+    /// Describes the loaded routes, with the reason for each route that no job can get.
     pub fn describe_routes(&self) -> Vec<String> {
         let names: Vec<&[u8]> =
             self.table.routes_in_order().map(|(_, route)| route.name.as_slice()).collect();
@@ -225,7 +228,7 @@ impl RouterSide<'_> {
 }
 
 impl RouterComparison<'_> {
-    /// Looks for jobs that get a route in the one router and not in the other, or that are treated in another way there.
+    /// Adds goals for jobs that get a route in only one of the routers, or are treated differently by it.
     pub(super) fn add_opposed_goals(&self, cover: &mut ConditionCoverage<'_>) {
         let [left, right] = [&self.left, &self.right].map(|side| side.reachable_routes().collect::<Vec<_>>());
         for (_, route, within) in &left {
@@ -257,7 +260,7 @@ impl RouterComparison<'_> {
     }
 }
 
-/// The conditions that steer what becomes of a job that a route gets.
+/// Returns the conditions that control the treatment of a job that gets the route.
 fn routing_exprs(route: &Route) -> [(&'static str, &RouteExpr); 3] {
     [
         ("EditJobInPlace", &route.edit_job_in_place),
