@@ -1,5 +1,5 @@
-//! Whether two rule sets do the same: on given ads, on ads made from what the rules look at, and the smallest ad on which
-//! they differ.
+//! Comparison of two rule sets: on given ads, on ads generated from the conditions in the rules, and reduced
+//! to the smallest ad on which they differ.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use htc_transform::Transform;
 use htc_transform::TransformSession;
 use htc_transform::observer::{FailureReason, TransformFailure};
 
-/// A rule set and what it sees.
+/// Rule set with its session and observations.
 pub struct TransformSide<'a> {
     transforms: &'a [Transform],
     session: RefCell<TransformSession<'a>>,
@@ -27,8 +27,8 @@ pub struct TransformSide<'a> {
 }
 
 impl<'a> TransformSide<'a> {
-    /// Transforms in order of application, the session that they are applied in, and what the last of them iterates over.
-    /// Included files are read once.
+    /// Creates a side from transforms in order of application, the session in which they are applied, and the
+    /// iteration plan of the last transform. Included files are read only once.
     pub fn new(
         transforms: &'a [Transform],
         mut session: TransformSession<'a>,
@@ -47,7 +47,7 @@ impl<'a> TransformSide<'a> {
     /// Applies the rule set to a copy of the ad.
     ///
     /// # Errors
-    /// What it does cannot be known, since it depends on a command that is not run.
+    /// The result is unknown, because it depends on a command that is not run.
     pub fn outcome_for(&self, ad: &ClassAd) -> Result<TransformOutcome, TransformFailure> {
         let session = &mut *self.session.borrow_mut();
         let mut ads = Vec::new();
@@ -102,45 +102,45 @@ impl<'a> TransformSide<'a> {
     }
 }
 
-/// A transform that failed.
+/// Transform that failed, with the failure.
 struct FailedTransform {
     transform: BString,
     failure: TransformFailure,
 }
 
-/// Two rule sets.
+/// Comparison of two rule sets.
 pub struct TransformComparison<'a> {
-    /// The first.
+    /// First rule set.
     pub left: TransformSide<'a>,
-    /// The second.
+    /// Second rule set.
     pub right: TransformSide<'a>,
 }
 
-/// What a rule set makes of an ad.
+/// Result of a rule set for an ad.
 #[derive(Clone, Debug)]
 pub enum TransformOutcome {
-    /// An ad for each turn: one unless the rules iterate.
+    /// Resulting ads, one for each run: a single one unless the rules iterate.
     Ads(Vec<ClassAd>),
-    /// A transform failed: which, and why.
+    /// A transform failed; with its name and the reason.
     Failed(BString, String),
 }
 
-/// An ad on which the two differ.
+/// Ad on which the two rule sets differ.
 #[derive(Clone, Debug)]
 pub struct TransformDifference {
-    /// The ad.
+    /// Input ad.
     pub ad: ClassAd,
-    /// What the first makes of it.
+    /// Result of the first rule set.
     pub left: TransformOutcome,
-    /// What the second makes of it.
+    /// Result of the second rule set.
     pub right: TransformOutcome,
 }
 
-/// Of a rule set that iterates so many turns are looked at for each ad.
+/// Maximum number of runs compared for each ad if a rule set iterates.
 const MAX_TURNS: usize = 1000;
 
 impl<'a> TransformComparison<'a> {
-    /// How many turns the two make of each ad, where that is not the same number.
+    /// Returns the numbers of runs for each ad if they differ between the rule sets, else `None`.
     pub fn differing_turn_counts(&self) -> Option<(u64, u64)> {
         let turns =
             |side: &TransformSide<'_>| side.iteration_plan.as_ref().map_or(1, IterationPlan::runs_per_ad);
@@ -148,17 +148,17 @@ impl<'a> TransformComparison<'a> {
         (left != right).then_some((left, right))
     }
 
-    /// Whether the two are one, apart from where they stand and what they are called.
+    /// Returns true if the rule sets are equal apart from their locations and names.
     pub fn are_rule_sets_equal(&self) -> bool {
         let mut both = self.left.transforms.iter().zip(self.right.transforms);
         self.left.transforms.len() == self.right.transforms.len()
             && both.all(|(left, right)| left.has_same_requirements(right) && left.has_same_statements(right))
     }
 
-    /// The difference on this ad, if there is one. Two failures for the same reason are the same.
+    /// Returns the difference for this ad, or `None`. Two failures for the same reason are equal.
     ///
     /// # Errors
-    /// As with [`TransformSide::outcome_for`].
+    /// The errors of [`TransformSide::outcome_for`].
     pub fn find_difference(&self, ad: &ClassAd) -> Result<Option<TransformDifference>, TransformFailure> {
         let (left, right) = (self.left.outcome_for(ad)?, self.right.outcome_for(ad)?);
         let equal = match (&left, &right) {
@@ -172,13 +172,14 @@ impl<'a> TransformComparison<'a> {
         Ok((!equal).then(|| TransformDifference { ad: ad.clone(), left, right }))
     }
 
-    /// A difference on the smallest ad that can be reached by leaving out attributes and simplifying values.
+    /// Returns a difference for the smallest ad that is found by removing attributes and simplifying values.
     pub fn shrink_difference(&self, found: TransformDifference) -> TransformDifference {
         let ad = found.ad.clone();
         shrink_ad(&ad, found, &|ad| self.find_difference(ad).ok().flatten())
     }
 
-    /// What both rule sets ask of an ad, to make ads of. `names` are what they are called in messages.
+    /// Collects everything that both rule sets evaluate for an ad, to generate ads. `names` are the names of
+    /// the rule sets in messages.
     pub fn build_coverage(&self, names: [&str; 2], world: &'a dyn World) -> ConditionCoverage<'a> {
         let mut cover = ConditionCoverage::new(ClassAd::new(), world);
         for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
@@ -222,7 +223,7 @@ impl<'a> TransformComparison<'a> {
         cover
     }
 
-    /// What was evaluated meanwhile, with its macros expanded: more to make ads of.
+    /// Adds the expressions that were evaluated meanwhile, with their macros expanded.
     pub fn add_evaluated_conditions(&self, names: [&str; 2], cover: &mut ConditionCoverage<'_>) {
         for (side, name) in [&self.left, &self.right].into_iter().zip(names) {
             for transform in side.transforms {
@@ -239,7 +240,7 @@ impl<'a> TransformComparison<'a> {
         }
     }
 
-    /// Conditions of `if` that were never true, or never false, by name.
+    /// Returns descriptions of the `if` conditions that were never true or never false.
     pub fn unreached_conditions(&self, names: [&str; 2]) -> Vec<String> {
         let sides = [&self.left, &self.right].into_iter().zip(names);
         sides
@@ -248,8 +249,8 @@ impl<'a> TransformComparison<'a> {
     }
 }
 
-/// The smallest ad that can be reached from `ad` by leaving out attributes and simplifying values, and on which `find`
-/// still finds something; with what it found there.
+/// Reduces `ad` by removing attributes and simplifying values as long as `find` returns a result, and returns
+/// the result for the smallest ad.
 pub fn shrink_ad<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Option<D>) -> D {
     let mut ad = ad.clone();
     loop {
@@ -279,7 +280,7 @@ pub fn shrink_ad<D>(ad: &ClassAd, mut found: D, find: &dyn Fn(&ClassAd) -> Optio
     }
 }
 
-/// Whether two ads have the same attributes; the spelling of names does not count.
+/// Returns true if two ads have the same attributes, ignoring the spelling of names.
 pub fn have_same_attributes(left: &ClassAd, right: &ClassAd) -> bool {
     left.len() == right.len()
         && left.iter().all(|(name, expr)| {

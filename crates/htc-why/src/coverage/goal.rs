@@ -1,4 +1,4 @@
-//! What is wanted of an expression, and what that means for its parts.
+//! Wanted outcomes of expressions, and the resulting goals for their parts.
 
 use std::rc::Rc;
 
@@ -6,58 +6,59 @@ use htc_base::world::World;
 use htc_classad::references::AttrNames;
 use htc_classad::{ClassAd, Context, Expr, ExprKind, Truth, Value, references};
 
-/// What is wanted of an expression: one of some outcomes.
+/// Set of wanted outcomes of an expression, one of which is to occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedOutcomes(u8);
 
 const ALL_OUTCOMES: [Truth; 4] = [Truth::True, Truth::False, Truth::Undefined, Truth::Error];
 
 impl WantedOutcomes {
-    /// It counts as true.
+    /// The expression counts as true.
     pub const TRUE: WantedOutcomes = WantedOutcomes(1);
-    /// It counts as false or is undefined: what may be said of one operand of `||` for the other to decide.
+    /// The expression counts as false or is undefined, so that the other operand of `||` decides.
     pub const FALSE_OR_UNDEFINED: WantedOutcomes = WantedOutcomes(0b110);
-    /// Anything but true.
+    /// The expression is anything but true.
     pub const NOT_TRUE: WantedOutcomes = WantedOutcomes(0b1110);
-    /// It counts as false, undefined is not enough.
+    /// The expression counts as false; undefined is not accepted.
     pub(super) const FALSE: WantedOutcomes = WantedOutcomes(0b10);
     const NO_OUTCOME: WantedOutcomes = WantedOutcomes(0);
     const ANY_OUTCOME: WantedOutcomes = WantedOutcomes(0b1111);
 
-    /// Those outcomes of which `is_wanted`.
+    /// Returns the set of outcomes for which `is_wanted` returns true.
     fn from_predicate(is_wanted: impl Fn(Truth) -> bool) -> WantedOutcomes {
         let bits = ALL_OUTCOMES.iter().enumerate().filter(|(_, outcome)| is_wanted(**outcome));
         WantedOutcomes(bits.map(|(at, _)| 1 << at).sum())
     }
 
-    /// Whether this outcome is one of them.
+    /// Returns true if the set contains the outcome.
     pub(super) fn contains(self, outcome: Truth) -> bool {
         ALL_OUTCOMES.iter().position(|one| *one == outcome).is_some_and(|at| self.0 & (1 << at) != 0)
     }
 }
 
-/// An expression and what is wanted of it.
+/// Expression with its wanted outcomes.
 #[derive(Clone, Debug)]
 pub struct Goal {
     pub(super) expr: Expr,
     pub(super) wanted: WantedOutcomes,
     pub(super) attributes: Rc<AttrNames>,
-    /// In how many ways it can be met, as far as that is known; 0 for what has no parts.
+    /// Number of known alternatives to meet the goal; 0 for a goal without parts.
     pub(super) way_count: usize,
 }
 
-/// What a goal comes down to.
+/// Goals for the parts of an expression.
 pub(super) enum GoalSplit {
-    /// All of these.
+    /// All of these goals must be met.
     AllOf(Vec<Goal>),
-    /// One of these sets.
+    /// One of these sets of goals must be met.
     AnyOf(Vec<Vec<Goal>>),
-    /// It has no parts that could be wanted alone.
+    /// The goal has no parts with goals of their own.
     Leaf,
 }
 
 impl GoalSplit {
-    /// Some ways, each with what is wanted of some parts. What may be anything is no goal, and what may be nothing no way.
+    /// Creates the split from alternatives, each with wanted outcomes of parts. Parts with any outcome need
+    /// no goal, and alternatives with an impossible outcome are dropped.
     fn from_ways(ways: Vec<Vec<(&Expr, WantedOutcomes)>>) -> GoalSplit {
         let is_possible = |way: &Vec<(&Expr, WantedOutcomes)>| {
             way.iter().all(|(_, want)| *want != WantedOutcomes::NO_OUTCOME)
@@ -72,7 +73,7 @@ impl GoalSplit {
 }
 
 impl Goal {
-    /// The expression, and what is wanted of it.
+    /// Creates a goal from an expression and its wanted outcomes.
     pub fn new(expr: &Expr, want: WantedOutcomes) -> Self {
         Goal {
             expr: expr.clone(),
@@ -82,22 +83,22 @@ impl Goal {
         }
     }
 
-    /// Anything but what is wanted.
+    /// Returns the goal with all other outcomes.
     pub fn to_contrary(&self) -> Self {
         Goal { wanted: WantedOutcomes(!self.wanted.0 & WantedOutcomes::ANY_OUTCOME.0), ..self.clone() }
     }
 
-    /// Whether the same is wanted of the same.
+    /// Returns true if both goals have the same expression and wanted outcomes.
     pub fn is_same(&self, other: &Goal) -> bool {
         self.wanted == other.wanted && self.expr == other.expr
     }
 
-    /// Whether it is reached with this ad, which is the only one that the expression sees.
+    /// Returns true if the goal is met by this ad, which is the only one that the expression refers to.
     pub(super) fn is_met_by(&self, ad: &ClassAd, world: &dyn World) -> bool {
         self.wanted.contains(Truth::of_value(&evaluate(&self.expr, ad, world)))
     }
 
-    /// What the goal comes down to.
+    /// Splits the goal into goals for the parts of the expression.
     pub(super) fn split(&self) -> GoalSplit {
         let want = self.wanted;
         match self.expr.kind() {
@@ -138,8 +139,8 @@ impl Goal {
         }
     }
 
-    /// Adds the goals that all have to be reached for this one, as far as there is no choice. `false` where one of them is
-    /// the contrary of another.
+    /// Adds the goals that must all be met for this one, as far as there are no alternatives. Returns false
+    /// if two goals contradict each other.
     pub(super) fn flatten_into(mut self, out: &mut Vec<Goal>) -> bool {
         match self.split() {
             GoalSplit::AllOf(parts) => return parts.into_iter().all(|part| part.flatten_into(out)),
@@ -160,7 +161,8 @@ impl Goal {
     }
 }
 
-/// The ways to a result of two operands: of the left one outcomes that want the same of the right one go together.
+/// Returns the alternatives to get a wanted result from two operands. Outcomes of the left operand that
+/// require the same outcomes of the right one are combined.
 fn operand_ways<'e>(
     (left, right): (&'e Expr, &'e Expr),
     want: WantedOutcomes,
@@ -185,12 +187,12 @@ fn negate_truth(truth: Truth) -> Truth {
     }
 }
 
-/// The value of an expression in an ad that stands alone.
+/// Evaluates an expression in an ad without an enclosing ad.
 pub(super) fn evaluate(expr: &Expr, ad: &ClassAd, world: &dyn World) -> Value {
     Context::new(world).my(ad).without_enclosing_ad().eval(expr)
 }
 
-/// `x` and the literal of `x == true` and its like.
+/// Returns `x` and the literal of a comparison such as `x == true`, or `None`.
 pub(super) fn comparison_with_boolean(sign: &str, left: &Expr, right: &Expr) -> Option<(Expr, bool)> {
     if !matches!(sign, "==" | "=?=" | "!=" | "=!=") {
         return None;
@@ -202,7 +204,7 @@ pub(super) fn comparison_with_boolean(sign: &str, left: &Expr, right: &Expr) -> 
     }
 }
 
-/// What comes of comparing the result of a logical operator with a literal.
+/// Returns the result of comparing the outcome of a logical operator with a literal.
 fn compare_with_boolean(sign: &str, outcome: Truth, literal: bool) -> Truth {
     let truth = |is_true| if is_true { Truth::True } else { Truth::False };
     let equal = truth(outcome == truth(literal));
@@ -213,7 +215,8 @@ fn compare_with_boolean(sign: &str, outcome: Truth, literal: bool) -> Truth {
     }
 }
 
-/// Whether it is a logical operator: then its value is true, false, undefined or error and nothing else.
+/// Returns true if the expression is a logical operator, whose value is always true, false, undefined or
+/// error.
 pub(super) fn is_logical_operator(expr: &Expr) -> bool {
     matches!(expr.kind(), ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Not(_))
 }

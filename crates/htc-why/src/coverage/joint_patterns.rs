@@ -1,7 +1,8 @@
-//! Texts that several regular expressions match or do not match at once.
+//! Texts that match or do not match several regular expressions at once.
 //!
-//! Each pattern becomes a deterministic automaton (crate `regex-automata`) of the texts in which it is found; the shortest texts on
-//! which all of them end as wanted are found by walking through all at the same time.
+//! Each pattern becomes a deterministic automaton (crate `regex-automata`) that accepts the texts containing
+//! a match. A breadth-first search through all automata in parallel finds the shortest texts with the wanted
+//! result for each.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ use super::goal::Goal;
 use super::pattern_texts;
 use htc_classad::{AttrName, Expr, ExprKind, Truth, Value};
 
-/// A pattern, and whether it is to be found in a text.
+/// Pattern, with the wanted result of matching.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PatternGoal {
     pattern: Vec<u8>,
@@ -26,15 +27,15 @@ pub(super) struct PatternGoal {
     must_match: bool,
 }
 
-/// An automaton has no more bytes.
+/// Maximum size of an automaton, in bytes.
 const MAX_AUTOMATON_BYTES: usize = 1 << 20;
-/// So many combinations of states are looked at.
+/// Maximum number of combinations of states to visit.
 const MAX_STATES: usize = 20_000;
-/// So many texts are made.
+/// Maximum number of texts to generate.
 const MAX_JOINT_TEXTS: usize = 40;
 
 impl PatternGoal {
-    /// What a goal wants of an attribute as a text, where it is about a pattern.
+    /// Returns the pattern and wanted result of a goal that matches an attribute, or `None` for other goals.
     pub(super) fn from_goal(goal: &Goal, name: &AttrName) -> Option<PatternGoal> {
         let ExprKind::Call(function, parts) = goal.expr.kind() else { return None };
         let text = |at: usize| match parts.get(at).and_then(Expr::as_literal) {
@@ -77,10 +78,10 @@ impl PatternGoal {
     }
 }
 
-/// The states of all automata, and from which such combination and by which byte they were reached.
+/// States of all automata, with the index of the previous combination and the byte that leads from there.
 type ReachedStates = (Vec<StateID>, Option<(usize, u8)>);
 
-/// The shortest texts that are as wanted; none where a pattern is too large or none was found.
+/// Returns the shortest texts with the wanted results; empty if a pattern is too large or no text was found.
 pub(super) fn find_joint_texts(wanted: &[PatternGoal]) -> Vec<Vec<u8>> {
     let Some(automata) = wanted.iter().map(PatternGoal::build_automaton).collect::<Option<Vec<_>>>() else {
         return Vec::new();
@@ -123,7 +124,7 @@ pub(super) fn find_joint_texts(wanted: &[PatternGoal]) -> Vec<Vec<u8>> {
     made
 }
 
-/// The text on the way to a combination.
+/// Returns the text that leads to a combination of states.
 fn text_to_state(reached: &[ReachedStates], mut at: usize) -> Vec<u8> {
     let mut text = Vec::new();
     while let Some((before, byte)) = reached[at].1 {
@@ -134,7 +135,7 @@ fn text_to_state(reached: &[ReachedStates], mut at: usize) -> Vec<u8> {
     text
 }
 
-/// A byte of each kind that some automaton tells from others: a letter or digit where there is one.
+/// Returns a byte of each class that the automata distinguish, preferably a letter or digit.
 fn representative_bytes(automata: &[dense::DFA<Vec<u32>>]) -> Vec<u8> {
     let mut known: FxHashSet<Vec<u8>> = FxHashSet::default();
     let usual = (b'a'..=b'z').chain(b'0'..=b'9').chain(b'A'..=b'Z').chain(b' '..=b'~').chain(1..=0xff);

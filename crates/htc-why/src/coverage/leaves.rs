@@ -1,35 +1,37 @@
-//! The parts of conditions that have no logic of their own.
+//! Parts of conditions that contain no logical operators.
 
 use super::goal::{Goal, WantedOutcomes, comparison_with_boolean, is_logical_operator};
 use htc_classad::{Expr, ExprKind, explain};
 
-/// A part of a condition that has no logic of its own, and what must hold of the other parts for it to decide.
+/// Part of a condition without logical operators, with goals for the other parts so that it decides the
+/// condition.
 #[derive(Clone, Debug)]
 pub(super) struct ConditionLeaf {
-    /// It alone; what is wanted of it is another matter.
+    /// Goal for this part; its wanted outcomes are replaced when it is used.
     pub(super) goal: Goal,
     pub(super) sibling_goals: Vec<Goal>,
-    /// Whether it is written to be true or false, and no text or number that something is made of.
+    /// True if the part is meant to be true or false, false if it is a string or number used in a
+    /// computation.
     pub(super) is_condition: bool,
 }
 
-/// No more parts of one expression are looked at.
+/// Maximum number of parts of one expression.
 const MAX_LEAVES: usize = 400;
-/// Expressions are looked into so deep.
+/// Maximum nesting depth of an expression.
 const MAX_DEPTH: usize = 100;
 
-/// The parts of an expression that have no logic of their own.
+/// Parts of an expression without logical operators.
 #[derive(Default)]
 pub(super) struct ConditionLeaves {
     pub(super) leaves: Vec<ConditionLeaf>,
-    /// Whether there are more than were looked at.
+    /// True if the expression has more parts than the maximum.
     pub(super) is_truncated: bool,
     sibling_goals: Vec<Goal>,
     depth: usize,
 }
 
 impl ConditionLeaves {
-    /// Those of an expression, which may be a condition itself.
+    /// Returns the parts of an expression, which may be a condition itself.
     pub(super) fn from_expr(expr: &Expr, is_condition: bool) -> Self {
         let mut leaves = ConditionLeaves::default();
         leaves.walk(expr, is_condition);
@@ -68,7 +70,7 @@ impl ConditionLeaves {
                     self.walk_parts(&[left, right]);
                 }
             },
-            // `0 + (A > 1)`: what is computed of conditions.
+            // Conditions may be operands of a computation, as in `0 + (A > 1)`.
             ExprKind::Other(parts) | ExprKind::Call(_, parts) => {
                 self.add_leaf(expr, is_condition);
                 self.walk_parts(&parts);
@@ -80,7 +82,7 @@ impl ConditionLeaves {
         self.depth -= 1;
     }
 
-    /// Each operand, the others being such that it decides.
+    /// Visits each operand, with goals for the others so that it decides.
     fn walk_operands(&mut self, operands: &[Expr], others: WantedOutcomes) {
         let goals: Vec<Goal> = operands.iter().map(|expr| Goal::new(expr, others)).collect();
         for (at, operand) in operands.iter().enumerate() {
@@ -96,7 +98,8 @@ impl ConditionLeaves {
         self.sibling_goals.truncate(before);
     }
 
-    /// A part with logic of its own has to be true and false as a whole too: its parts one by one are not enough.
+    /// Adds a part with logical operators as a whole: it must be true and false itself, which its parts do
+    /// not guarantee.
     fn add_whole(&mut self, expr: &Expr) {
         if self.depth > 1 {
             self.add_leaf(expr, true);
@@ -115,7 +118,7 @@ impl ConditionLeaves {
     }
 }
 
-/// Whether it gives other values at other times or by chance: no ad makes it both true and false.
+/// Returns true if the value depends on time or chance, so that no ad determines it.
 fn is_volatile(expr: &Expr) -> bool {
     match expr.kind() {
         ExprKind::Call(name, parts) => {
@@ -133,7 +136,7 @@ fn is_volatile(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is written to be true or false, or has a part that is.
+/// Returns true if an expression is a condition or contains one.
 fn has_condition(expr: &Expr) -> bool {
     match expr.kind() {
         ExprKind::And(..)

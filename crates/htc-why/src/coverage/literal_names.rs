@@ -1,4 +1,4 @@
-//! The attributes that the statements of a transform speak of.
+//! Attributes that the statements of a transform refer to.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use htc_transform::TransformStatement;
 use htc_transform::attribute_pattern::is_attribute_name;
 use htc_transform::{CommandAttribute, CommandKeyword, TransformCommand};
 
-/// The attributes that a transform's statements look at or change, those that its patterns may match among them.
+/// Returns the attributes that a transform's statements read or change, including some that its patterns may
+/// match.
 pub fn attributes_mentioned_by(transform: &Transform) -> BTreeSet<AttrName> {
     let mut spoken = LiteralNames::default();
     for (line, statement) in transform.statements() {
@@ -21,7 +22,7 @@ pub fn attributes_mentioned_by(transform: &Transform) -> BTreeSet<AttrName> {
             TransformStatement::Condition => {
                 let condition = line.text.splitn(2, |byte| *byte == b' ').nth(1).unwrap_or_default();
                 spoken.add_expression(condition);
-                // `if defined MY.x`.
+                // Handles `if defined MY.x`.
                 let words = condition.split(u8::is_ascii_whitespace);
                 words
                     .filter(|word| caseless::starts_with(word, b"MY."))
@@ -55,14 +56,14 @@ impl LiteralNames {
         }
     }
 
-    /// Names in what may be an expression.
+    /// Adds the names in a text that may be an expression.
     fn add_expression(&mut self, text: &[u8]) {
         if let Ok((expr, _)) = Expr::parse_prefix(text, Dialect::new_syntax()) {
             references::mentioned_attributes(&expr).iter().for_each(|name| self.add_name(name.as_bytes()));
         }
     }
 
-    /// `$(MY.x)`.
+    /// Adds the names in references such as `$(MY.x)`.
     fn add_macros(&mut self, text: &[u8]) {
         let mut at = 0;
         while let Some(found) = next_reference(text, at, &mut None, |_, _| true) {
@@ -83,7 +84,7 @@ impl LiteralNames {
         }
     }
 
-    /// Names that a pattern may match, and some that it may not.
+    /// Adds names that a pattern may match, and some that it may not.
     fn add_pattern(&mut self, regex: &[u8]) {
         const MAX_PATTERN_NAMES: usize = 16;
         let names = pattern_texts::generate_texts(regex).into_iter().filter(|text| is_attribute_name(text));

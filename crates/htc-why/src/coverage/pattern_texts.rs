@@ -1,20 +1,19 @@
-//! Texts that a regular expression matches, and texts that it only just does not.
+//! Texts that match a regular expression, and texts that nearly match.
 //!
-//! The pattern is read with the `regex-syntax` crate, whose language is nearly PCRE's; what is PCRE's alone is written as the
-//! nearest thing. That may be wrong: whoever takes the texts evaluates the condition on each.
+//! The pattern is parsed with the `regex-syntax` crate, whose syntax is similar to PCRE's; features that only
+//! PCRE has are approximated. The result may be wrong, so callers evaluate the condition for each text.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// So many texts are made of one pattern.
+/// Maximum number of texts for one pattern.
 const MAX_TEXTS: usize = 160;
-/// They are no longer than this, in bytes: PCRE2 takes no pattern that repeats something more often.
+/// Maximum length of a text, in bytes; PCRE2 does not accept patterns with more repetitions.
 const MAX_TEXT_BYTES: usize = 1 << 16;
-/// So many bytes are written for one pattern.
+/// Maximum total size of the texts for one pattern, in bytes.
 const MAX_TOTAL_BYTES: usize = 1 << 22;
 
-/// Texts made from a pattern: first those that it is meant to match, each with one part another way, then those with something
-/// more, less or other than that.
+/// Generates texts from a pattern: first matching ones that vary one part each, then near misses.
 pub(super) fn generate_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
     let mut made = generate_varied_matches(pattern);
     let around: Vec<Vec<u8>> =
@@ -23,7 +22,7 @@ pub(super) fn generate_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
     made
 }
 
-/// A few texts that a pattern is meant to match.
+/// Generates a few matching texts.
 pub(super) fn usual_texts(pattern: &[u8]) -> Vec<Vec<u8>> {
     let mut made = generate_varied_matches(pattern);
     made.truncate(4);
@@ -36,7 +35,7 @@ fn generate_varied_matches(pattern: &[u8]) -> Vec<Vec<u8>> {
         .unwrap_or_default()
 }
 
-/// The pattern as the crate reads it, or what comes nearest; `None` where it reads nothing of the kind.
+/// Parses a pattern, or the nearest pattern that the crate accepts; returns `None` if there is none.
 pub(super) fn parse_pattern(pattern: &[u8], mut options: ParserBuilder) -> Option<Hir> {
     let pattern = std::str::from_utf8(pattern).ok()?;
     options.unicode(false).utf8(false);
@@ -44,7 +43,7 @@ pub(super) fn parse_pattern(pattern: &[u8], mut options: ParserBuilder) -> Optio
     parse(pattern).or_else(|| parse(&simplify_pattern(pattern)))
 }
 
-/// Texts of a part, bounded in number and length.
+/// Texts of a part, limited in number and length.
 #[derive(Default)]
 struct BoundedTexts {
     texts: Vec<Vec<u8>>,
@@ -60,9 +59,9 @@ impl BoundedTexts {
     }
 }
 
-/// Makes texts of a pattern.
+/// Generator of texts from a pattern.
 struct TextGenerator {
-    /// So many bytes may still be written.
+    /// Number of bytes that may still be generated.
     bytes_left: usize,
 }
 
@@ -75,14 +74,14 @@ impl TextGenerator {
         }
     }
 
-    /// A part so many times, and another one before it.
+    /// Adds a text that repeats a part, after another part.
     fn push_repeated(&mut self, made: &mut BoundedTexts, (before, part): (&[u8], &[u8]), times: usize) {
         if before.len() + part.len().saturating_mul(times) <= MAX_TEXT_BYTES {
             self.push_parts(made, &[before, &part.repeat(times)]);
         }
     }
 
-    /// The usual text of a part, and then the others with one thing changed in each.
+    /// Returns the usual text of a part and then its variants, which differ in one place each.
     fn texts_for(&mut self, hir: &Hir) -> BoundedTexts {
         let mut made = BoundedTexts::default();
         match hir.kind() {
@@ -112,7 +111,7 @@ impl TextGenerator {
                 for count in counts.into_iter().flatten() {
                     self.push_repeated(&mut made, (b"", once.first_text()), count);
                 }
-                // One of the repeated parts another way.
+                // Vary one of the repeated parts.
                 for part in once.texts.iter().skip(1) {
                     self.push_repeated(&mut made, (part, once.first_text()), usual.max(1) - 1);
                 }
@@ -139,7 +138,7 @@ impl TextGenerator {
     }
 }
 
-/// A text with one character more, less or other, and in the other case.
+/// Returns variants of a text with one character added, removed or changed, and with the case swapped.
 pub(super) fn near_misses(text: &[u8]) -> Vec<Vec<u8>> {
     let mut made = vec![
         [text, b"x"].concat(),
@@ -161,7 +160,8 @@ fn swap_case(byte: u8) -> u8 {
     if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
 }
 
-/// Of a class: a letter or digit if it has one, then the ends of its ranges and what stands beside them.
+/// Returns characters of a class: a letter or digit if it contains one, then the ends of its ranges and the
+/// characters next to them.
 fn class_characters(class: &Class) -> Vec<Vec<u8>> {
     let ranges: Vec<(u8, u8)> = match class {
         Class::Bytes(class) => class.iter().map(|range| (range.start(), range.end())).collect(),
@@ -184,11 +184,11 @@ fn class_characters(class: &Class) -> Vec<Vec<u8>> {
     bytes.into_iter().map(|byte| vec![byte]).collect()
 }
 
-/// The pattern without what the crate does not know: what is looked for ahead or behind becomes a part that may be there,
-/// references back are left out, and nothing is possessive.
+/// Rewrites a pattern without the features that the crate lacks: lookaround becomes an optional part, back
+/// references are removed, and possessive quantifiers become normal ones.
 fn simplify_pattern(pattern: &str) -> String {
     let mut out = String::new();
-    // Of each group that is open whether it is one that may be there.
+    // True for each open group that becomes optional.
     let mut groups: Vec<bool> = Vec::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {

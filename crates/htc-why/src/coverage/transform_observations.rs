@@ -1,4 +1,5 @@
-//! What was met while transforms ran: the expressions they evaluated, with macros expanded, and which way their `if` lines went.
+//! Observations from runs of transforms: evaluated expressions with macros expanded, and outcomes of `if`
+//! lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +10,28 @@ use htc_base::text::caseless;
 use htc_classad::{Dialect, Expr};
 use htc_transform::{CommandKeyword, Observer, RuleLine, TransformEvent};
 
-/// So many texts of one transform are kept.
+/// Maximum number of expressions kept for one transform.
 const MAX_TEXTS_PER_TRANSFORM: usize = 400;
 
-/// What was met, by transform.
+/// Observations by transform.
 #[derive(Clone, Debug, Default)]
 pub struct TransformObservations {
-    /// The transform that runs.
+    /// Name of the transform that is running.
     current_transform: BString,
     evaluated_texts: BTreeMap<BString, BTreeSet<(&'static str, BString, BString)>>,
-    /// By transform, number and text of the line: whether it was true, and whether it was not.
+    /// Outcomes of conditions by transform, line number and text: true, and not true.
     conditions: BTreeMap<(BString, u32, BString), [bool; 2]>,
 }
 
 impl TransformObservations {
-    /// A transform begins.
+    /// Records that a transform begins.
     pub fn begin_transform(&mut self, transform: &BString) -> &mut Self {
         self.current_transform.clone_from(transform);
         self
     }
 
-    /// Hands the expressions that a transform evaluated to `cover`. `name` is what the transform is called.
+    /// Adds the expressions that a transform evaluated to `cover`. `name` is the transform's name in
+    /// messages.
     pub fn add_conditions_to(
         &self,
         transform: &BString,
@@ -51,8 +53,8 @@ impl TransformObservations {
         }
     }
 
-    /// The `if` lines that depend on the ad and went only one way, by name.
-    /// Transforms that are `known` to do the same in both are left out.
+    /// Returns descriptions of the `if` lines that depend on the ad but had only one outcome. Transforms for
+    /// which `known` returns true, because they are equal in both rule sets, are omitted.
     pub fn unreached_conditions(&self, name: &str, known: &dyn Fn(&BString) -> bool) -> Vec<String> {
         let one_way = self.conditions.iter().filter(|((transform, _, text), seen)| {
             depends_on_ad(text) && **seen != [true; 2] && !known(transform)
@@ -68,7 +70,7 @@ impl TransformObservations {
     }
 }
 
-/// Whether a line of the `if` family asks something of the ad.
+/// Returns true if a line of the `if` family refers to the ad.
 fn depends_on_ad(text: &[u8]) -> bool {
     let word = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     let asks = [&b"if"[..], b"elif"].into_iter().any(|keyword| caseless::eq(word, keyword));

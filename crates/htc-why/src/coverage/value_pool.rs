@@ -1,4 +1,4 @@
-//! The values of all attributes that conditions speak of.
+//! Values for all attributes that conditions refer to.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,40 +13,40 @@ use super::trial_values::{self, TrialValue, TrialValues};
 use htc_base::world::World;
 use htc_classad::{AttrName, Expr};
 
-/// Values for attributes.
+/// Pool of values for attributes.
 #[derive(Debug, Default)]
 pub(super) struct ValuePool {
     trials: BTreeMap<AttrName, TrialValues>,
     known_values: BTreeSet<(AttrName, BString)>,
-    /// By what it is what a part of a condition has for its attributes.
+    /// Cached values of parts of conditions, by the text of the part.
     part_values: RefCell<FxHashMap<BString, PartValues>>,
-    /// By patterns the texts that are as wanted.
+    /// Cached texts for combinations of patterns.
     joint_texts: RefCell<FxHashMap<Vec<PatternGoal>, SharedTexts>>,
 }
 
 type SharedTexts = Rc<Vec<Vec<u8>>>;
 
-/// The values that a part of a condition has for each of its attributes.
+/// Values of a part of a condition for each of its attributes.
 pub(super) type PartValues = Rc<Vec<(AttrName, TrialValues)>>;
 
-/// No attribute is tried with more values that conditions speak of.
+/// Maximum number of values from conditions for an attribute.
 const MAX_PLAIN_VALUES: usize = 3000;
-/// Nor with more that are nearly those.
+/// Maximum number of values near those for an attribute.
 const MAX_NEAR_VALUES: usize = 600;
 
 impl ValuePool {
-    /// The values for an attribute, those that conditions speak of first.
+    /// Returns the values for an attribute, those from conditions first.
     pub(super) fn values_of(&self, name: &AttrName) -> impl Iterator<Item = &TrialValue> {
         let trials = self.trials.get(name);
         trials.into_iter().flat_map(|trials| trials.plain.iter().chain(&trials.near))
     }
 
-    /// The attributes.
+    /// Returns the attributes.
     pub(super) fn attributes(&self) -> impl Iterator<Item = &AttrName> {
         self.trials.keys()
     }
 
-    /// Takes in an attribute, with a value of each kind.
+    /// Adds an attribute with a value of each kind.
     pub(super) fn add_attribute(&mut self, name: &AttrName) {
         if !self.trials.contains_key(name) {
             trial_values::one_of_each_kind()
@@ -68,7 +68,7 @@ impl ValuePool {
         }
     }
 
-    /// Takes in what a part of a condition speaks of; returns the values that it has for each of its attributes.
+    /// Adds the values of a part of a condition, and returns them for each of its attributes.
     pub(super) fn add_part(&mut self, part: &Goal, world: &dyn World) -> PartValues {
         let own = self.part_values(part, world);
         for (name, trials) in own.iter() {
@@ -79,7 +79,7 @@ impl ValuePool {
         own
     }
 
-    /// The values that a part of a condition has for each of its attributes.
+    /// Returns the values of a part of a condition for each of its attributes.
     pub(super) fn part_values(&self, part: &Goal, world: &dyn World) -> PartValues {
         let text = part.expr.without_parentheses().unparse();
         if let Some(own) = self.part_values.borrow().get(&text) {
@@ -90,7 +90,7 @@ impl ValuePool {
         own
     }
 
-    /// Texts that are as several patterns want them.
+    /// Returns texts with the wanted results for several patterns.
     pub(super) fn joint_texts(&self, patterns: &[PatternGoal]) -> SharedTexts {
         if let Some(texts) = self.joint_texts.borrow().get(patterns) {
             return texts.clone();

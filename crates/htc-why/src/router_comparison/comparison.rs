@@ -1,4 +1,4 @@
-//! Two routers that are compared, and what each has done with all jobs together.
+//! Two routers to be compared, with their observations from all jobs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,30 +13,30 @@ use htc_router::translate::{TransformPosition, TransformProgress, TranslationWat
 use htc_router::{RouteTable, RouterParameters};
 use htc_transform::{Observer, Transform};
 
-/// A router that is compared.
+/// Router to be compared.
 pub struct RouterSide<'a> {
-    /// What it is called in messages.
+    /// Name of the router in messages.
     pub name: &'a str,
-    /// Its routes and transforms.
+    /// Routes and transforms.
     pub table: &'a RouteTable,
-    /// Its parameters.
+    /// Parameters of the router.
     pub parameters: &'a RouterParameters,
-    /// Its configuration.
+    /// Configuration of the router.
     pub config: &'a ConfigView<'a>,
-    /// The order in which its routes are asked whether a job is a candidate.
+    /// Order in which the requirements of the routes are evaluated in the umbrella constraint.
     pub(super) umbrella_order: Vec<usize>,
-    /// What it did so far.
+    /// Observations so far.
     pub observations: RefCell<RouterObservations>,
 }
 
-/// What a router did with all jobs together.
+/// Observations of a router from all jobs.
 #[derive(Debug, Default)]
 pub struct RouterObservations {
-    /// By the numbers of the routes that were chosen why they made no copy of the last job, and nothing where one was made.
+    /// Chosen routes, by index: `None` if a copy was made, else the reason of the first failure.
     pub(super) chosen_routes: BTreeMap<usize, Option<String>>,
-    /// By name whether a transform was applied, and whether it was left out.
+    /// Outcomes of transforms by name: applied, and skipped.
     pub(super) transforms: BTreeMap<BString, [bool; 2]>,
-    /// What ran meanwhile.
+    /// Observations from the runs of transforms.
     pub(super) transform_observations: TransformObservations,
 }
 
@@ -59,20 +59,20 @@ impl TranslationWatcher for RouterObservations {
     }
 }
 
-/// Two routers.
+/// Comparison of two routers.
 pub struct RouterComparison<'a> {
-    /// The first.
+    /// First router.
     pub left: RouterSide<'a>,
-    /// The second.
+    /// Second router.
     pub right: RouterSide<'a>,
-    /// What is outside.
+    /// Interface to the outside: clock, files, random numbers.
     pub world: &'a dyn World,
-    /// Deviations.
+    /// Selection of the quirks of 25.14 to reproduce.
     pub quirks: QuirkMode,
-    /// Names of routes of the first, and what they are called in the second: those that are not called the same.
+    /// Names of routes in the first router with their names in the second, where these differ.
     pub(super) renamed_routes: Vec<(BString, BString)>,
-    /// Whether both configurations set the same.
+    /// True if both configurations have the same settings.
     pub(super) is_config_equal: bool,
-    /// Whether both do the same to a job before and after its route.
+    /// True if both routers treat every job in the same way before and after its route.
     pub(super) is_frame_equal: bool,
 }

@@ -1,4 +1,5 @@
-//! What two routers have in common as they were read: it does the same in both, whether or not a job was found for it.
+//! Parts that two routers have in common according to their configuration. They are equal whether or not a
+//! job was found for them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,8 @@ use htc_router::{Route, RouterParameters};
 use htc_transform::Transform;
 
 impl RouterComparison<'_> {
-    /// Whether the two are one router: the same parameters and transforms, and the same routes in the same order.
+    /// Returns true if the routers are equal: the same parameters and transforms, and the same routes in the
+    /// same order.
     pub fn is_same_router(&self) -> bool {
         let [left, right] =
             [&self.left, &self.right].map(|side| side.table.routes_in_order().collect::<Vec<_>>());
@@ -24,7 +26,8 @@ impl RouterComparison<'_> {
             && left.iter().zip(&right).all(same)
     }
 
-    /// Whether a route does in both what it does to the jobs that it gets. Which those are is another matter.
+    /// Returns true if a route treats the jobs that it gets in the same way in both routers, whichever jobs
+    /// these are.
     pub(super) fn has_equal_effect(&self, route: &Route) -> bool {
         match self.find_by_name(route) {
             (Some(left), Some(right)) => {
@@ -36,7 +39,7 @@ impl RouterComparison<'_> {
         }
     }
 
-    /// Whether a route has the same REQUIREMENTS in both.
+    /// Returns true if a route has the same REQUIREMENTS in both routers.
     pub(super) fn has_equal_requirements(&self, route: &Route) -> bool {
         match self.find_by_name(route) {
             (Some(left), Some(right)) => left.transform.has_same_requirements(&right.transform),
@@ -44,14 +47,15 @@ impl RouterComparison<'_> {
         }
     }
 
-    /// The routes of both that have the name of this one.
+    /// Returns the routes of both routers with the name of this one.
     fn find_by_name(&self, route: &Route) -> (Option<&Route>, Option<&Route>) {
         let [left, right] = [self.left.table, self.right.table]
             .map(|table| table.routes.iter().find(|other| other.name == route.name));
         (left, right)
     }
 
-    /// What is done to every job: the transforms before and after the route, and the parameters.
+    /// Returns true if the parameters and the transforms before and after the routes are equal, which apply
+    /// to every job.
     pub(super) fn has_equal_frame(&self) -> bool {
         let [left, right] = [&self.left, &self.right];
         let tables = [
@@ -67,7 +71,7 @@ impl RouterComparison<'_> {
                         && self.is_transform_equal(left, right)
                 })
         };
-        // Which jobs are routed at all is no matter here.
+        // The constraint that selects the jobs to be routed is irrelevant here.
         let knobs = |side: &RouterSide<'_>| RouterParameters { constraint: None, ..side.parameters.clone() };
         knobs(left) == knobs(right) && tables.into_iter().all(all)
     }
@@ -77,7 +81,7 @@ impl RouterComparison<'_> {
     }
 }
 
-/// Whether two configurations set the same names to the same values.
+/// Returns true if two configurations set the same names to the same values.
 pub(super) fn is_config_equal(left: &ConfigView<'_>, right: &ConfigView<'_>) -> bool {
     let [left, right] = [left, right].map(|view| {
         let entries = view.macro_set().entries();
@@ -86,7 +90,7 @@ pub(super) fn is_config_equal(left: &ConfigView<'_>, right: &ConfigView<'_>) -> 
     left == right
 }
 
-/// Whether two routes are alike beside what they do to the ad and which jobs they get.
+/// Returns true if two routes are equal apart from their transforms and REQUIREMENTS.
 fn has_equal_settings(left: &Route, right: &Route) -> bool {
     let steers = |route: &Route| {
         [

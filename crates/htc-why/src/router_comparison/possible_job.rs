@@ -1,4 +1,4 @@
-//! Jobs that a queue can hold: the access point gives some attributes their values, always of one type.
+//! Jobs that can exist in a queue: some attributes are set by the access point and always have the same type.
 
 use htc_classad::{ClassAd, Value};
 
@@ -18,7 +18,7 @@ const STRING_ATTRIBUTES: [&str; 12] = [
     "RoutedBy",
 ];
 
-/// Attributes that are whole numbers in every job.
+/// Attributes that are integers in every job.
 const INTEGER_ATTRIBUTES: [&str; 10] = [
     "ClusterId",
     "ProcId",
@@ -32,7 +32,7 @@ const INTEGER_ATTRIBUTES: [&str; 10] = [
     "NumRestarts",
 ];
 
-/// Whether a queue can hold this job: none of these attributes has a value of another type.
+/// Returns true if the job can exist in a queue: none of these attributes has a value of another type.
 pub(super) fn is_possible_job(job: &ClassAd) -> bool {
     let has = |names: &[&str], is_right: fn(&Value) -> bool| {
         names.iter().all(|name| {

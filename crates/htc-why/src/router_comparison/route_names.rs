@@ -1,4 +1,5 @@
-//! Which route of the one router is which of the other: `convert` has to rename those whose names no parameter can have.
+//! Correspondence between the routes of two routers: `convert` renames routes whose names are not valid in
+//! parameter names.
 
 use bstr::BString;
 
@@ -7,14 +8,16 @@ use htc_base::text::caseless;
 use htc_router::{Route, RouteTable};
 
 impl RouterComparison<'_> {
-    /// Whether a route of the first and one of the second are the same, as far as names tell.
+    /// Returns true if a route of the first router and one of the second are the same according to their
+    /// names.
     pub(super) fn is_same_route_name(&self, left: &[u8], right: &[u8]) -> bool {
         are_names_equal(left, right)
             || self.renamed_routes.iter().any(|(from, to)| from == left && to == right)
     }
 }
 
-/// The routes of both in the order of their names, those of the second by the names that the first has for them.
+/// Returns the indexes of the routes of both routers in the order of their names; routes of the second are
+/// ordered by their names in the first.
 pub(super) fn routes_in_name_order(
     left: &RouteTable,
     right: &RouteTable,
@@ -30,8 +33,8 @@ pub(super) fn routes_in_name_order(
     [(0..left.routes.len()).collect(), order]
 }
 
-/// Routes that are called alike in neither, paired in order, where one of the two names is none of a parameter and the other is what
-/// `convert` makes of such a name.
+/// Pairs, in order, the routes without a counterpart of the same name, if one of the two names is not valid
+/// in a parameter name and the other is one that `convert` generates.
 pub(super) fn find_renamed(left: &RouteTable, right: &RouteTable) -> Vec<(BString, BString)> {
     let alone = |table: &RouteTable, other: &RouteTable| {
         let names = table.routes_in_order().map(|(_, route)| route.name.clone());
@@ -46,18 +49,18 @@ pub(super) fn find_renamed(left: &RouteTable, right: &RouteTable) -> Vec<(BStrin
     pairs.filter(|(left, right)| is_numbered_route_name(left) != is_numbered_route_name(right)).collect()
 }
 
-/// Whether two names are one, apart from the characters that a conversion has to replace.
+/// Returns true if two names are equal apart from the characters that the conversion has to replace.
 fn are_names_equal(left: &[u8], right: &[u8]) -> bool {
     let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { *byte } else { b'_' };
     left.len() == right.len() && left.iter().map(plain).eq(right.iter().map(plain))
 }
 
-/// Whether a name has something that stands in a parameter's.
+/// Returns true if a name contains a character that is valid in a parameter name.
 fn is_valid_parameter_name(name: &[u8]) -> bool {
     name.iter().any(u8::is_ascii_alphanumeric)
 }
 
-/// `route2`.
+/// Returns true if a name has the form `route2`.
 fn is_numbered_route_name(name: &[u8]) -> bool {
     let digits = name.get(5..).unwrap_or_default();
     caseless::starts_with(name, b"route") && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)

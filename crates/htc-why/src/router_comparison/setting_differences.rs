@@ -1,4 +1,5 @@
-//! What two routers differ in beside the choice of routes and the making of copies: no job alone shows it.
+//! Differences between two routers apart from the choice of routes and the copies, which no single job
+//! reveals.
 
 use bstr::{BString, ByteSlice};
 
@@ -9,8 +10,8 @@ use htc_hook::HookType;
 use htc_router::{Route, RouterParameters};
 
 impl RouterComparison<'_> {
-    /// What differs beside the making of copies: limits of routes of the same name, routes that only one of the two has, limits,
-    /// hooks and queues of the routers. One line each.
+    /// Describes the differences apart from the copies, one per line: limits of routes with the same name,
+    /// routes that only one router has, and limits, hooks and queues of the routers.
     pub fn describe_setting_differences(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let (left, right) = (&self.left.table.routes, &self.right.table.routes);
@@ -37,7 +38,7 @@ impl RouterComparison<'_> {
         lines
     }
 
-    /// What the two do beside choosing routes and making copies: where copies go, what hooks there are, who is given back how.
+    /// Compares the other parameters of the routers: queues, hooks, and the release of source jobs.
     fn compare_parameters(&self, lines: &mut Vec<String>) {
         let mut line = |what: &str, left: String, right: String| {
             if left != right {
