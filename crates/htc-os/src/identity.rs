@@ -88,8 +88,8 @@ pub fn identity_of_ids(uid: u32, gid: u32) -> ProcessIdentity {
 ///
 /// Only the effective ids of the calling thread change, and only during the action. Other threads keep their
 /// rights, unlike with the functions of the C library, which change all threads.
-/// beside each other do, is done with the rights it had. (The C library's calls would change all threads.)
 ///
+/// # Errors
 /// The identity cannot be assumed; the action was not performed then. A failure to restore our own identity
 /// would leave us without our rights, but the kernel always permits it, because the saved id is still ours.
 pub fn run_as<T>(identity: Option<&ProcessIdentity>, act: impl FnOnce() -> T) -> std::io::Result<T> {

@@ -32,7 +32,7 @@ pub(super) struct ProcessFamily {
     pub(super) pid: i32,
     /// True if the child is the leader of its own session or group.
     pub(super) is_leader: bool,
-    /// Its ancestor marker.
+    /// Ancestor marker in the environment of the child, or `None`.
     pub(super) marker: Option<Vec<u8>>,
     /// Supplementary group that only the family's processes have.
     pub(super) tracking_group: Option<u32>,

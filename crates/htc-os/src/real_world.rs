@@ -106,7 +106,7 @@ impl RealWorld {
         Arc::clone(&self.command_timed_out)
     }
 
-    /// Selects strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode [default: condor mode].
+    /// Selects strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode (default: condor mode).
     #[must_use]
     pub fn with_strict_mode(self, strict: bool) -> Self {
         RealWorld { strict, ..self }

@@ -123,7 +123,7 @@ impl TableLoader<'_> {
         }
     }
 
-    /// Loads JOB_ROUTER_ROUTE_<name>.
+    /// Loads `JOB_ROUTER_ROUTE_<name>`.
     fn load_route(&mut self, name: &[u8]) {
         let shown = name.as_bstr();
         let Some(text) = unexpanded_text(self.context.view, &format!("JOB_ROUTER_ROUTE_{shown}")) else {

@@ -12,7 +12,7 @@ use htc_config::ConfigView;
 pub struct TokenSpec {
     /// Name of the token in JOB_ROUTER_CREATE_IDTOKEN_NAMES.
     pub name: BString,
-    /// `sub`: the identity of the token's bearer [default: the name].
+    /// `sub`: the identity of the token's bearer (default: the name).
     pub subject: BString,
     /// `kid`: the signing key; empty for the pool's key.
     pub signing_key: BString,

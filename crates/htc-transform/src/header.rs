@@ -134,8 +134,8 @@ pub(super) fn take_header_from_file(
     Ok((envelope, kept))
 }
 
-/// Removes the header lines of a parameter, which ends at the first TRANSFORM. NAME lines do not override the
-/// parameter's own name.
+/// Removes the header lines of a parameter, which ends at the first TRANSFORM with arguments. NAME lines do
+/// not override the parameter's own name.
 pub(super) fn take_header_from_parameter(
     rules: RulesText,
     dialect: Dialect,

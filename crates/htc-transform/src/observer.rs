@@ -120,7 +120,7 @@ pub struct TransformProblem {
     pub in_line: Option<(usize, usize)>,
 }
 
-/// The kinds of [`TransformProblem`].
+/// Kind of a [`TransformProblem`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProblemKind {
     /// SET, DEFAULT: the expression does not parse.

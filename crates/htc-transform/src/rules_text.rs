@@ -95,7 +95,8 @@ pub(super) fn header_arguments<'a>(line: &'a [u8], keyword: &[u8]) -> Option<&'a
 }
 
 impl RulesText {
-    /// Reads a rules file with the line reader for configuration files, up to a TRANSFORM statement.
+    /// Reads a rules file with the line reader for configuration files, up to a TRANSFORM statement with
+    /// arguments.
     pub(super) fn from_file(name: &str, text: &[u8]) -> Self {
         RulesText::read_lines(name, text, true)
     }

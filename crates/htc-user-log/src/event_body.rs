@@ -82,17 +82,17 @@ words! {
     /// Step of a file transfer (`FileTransferEventType`) with its text in logs.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum FileTransferStep.text {
-        /// 1
+        /// 1: waiting to transfer input files.
         InputQueued = 1 => "Entered queue to transfer input files",
-        /// 2
+        /// 2: the transfer of input files has started.
         InputStarted = 2 => "Started transferring input files",
-        /// 3
+        /// 3: the transfer of input files has finished.
         InputFinished = 3 => "Finished transferring input files",
-        /// 4
+        /// 4: waiting to transfer output files.
         OutputQueued = 4 => "Entered queue to transfer output files",
-        /// 5
+        /// 5: the transfer of output files has started.
         OutputStarted = 5 => "Started transferring output files",
-        /// 6
+        /// 6: the transfer of output files has finished.
         OutputFinished = 6 => "Finished transferring output files",
     }
 }

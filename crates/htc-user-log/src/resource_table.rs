@@ -108,7 +108,7 @@ impl ResourceTable {
     }
 
     /// Builds the table of a job that has ended, with the provisioned, requested and used amounts from its ad
-    /// (`setEventUsageAd`). The resources are those of `ProvisionedResources` [default: Cpus, Disk, Memory].
+    /// (`setEventUsageAd`). The resources are those of `ProvisionedResources` (default: Cpus, Disk, Memory).
     pub fn from_job_ad(ad: &ClassAd, world: &dyn World) -> Option<Self> {
         let context = Context::new(world).my(ad);
         let listed = context.string("ProvisionedResources").unwrap_or_else(|| "Cpus, Disk, Memory".into());

@@ -23,11 +23,11 @@ pub(super) struct AdSolver<'a> {
 /// Strategy of the search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchStrategy {
-    /// Only the quick order is tried, for ads that are not essential.
+    /// Search in the order `AsNeeded` only, for ads that other ads can replace.
     Quick,
-    /// The quick order is tried first; for goals that are likely to be met.
+    /// Search in the order `AsNeeded` first, for goals that are likely to be met.
     Usual,
-    /// The search continues until the result is known; for goals that are likely to be impossible.
+    /// Search in the order `ChoicesFirst` first, for goals that are likely to be impossible.
     Thorough,
 }
 
@@ -83,9 +83,9 @@ impl SearchState {
 /// Time at which a goal with several alternatives is split.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GoalOrder {
-    /// When the goal is not met by the current ad.
+    /// Split the goal when the current ad does not meet it.
     AsNeeded,
-    /// Before any attribute is assigned.
+    /// Split the goal before any attribute is assigned.
     ChoicesFirst,
 }
 
