@@ -102,8 +102,8 @@ impl HeldDirectory {
     }
 }
 
-/// Creates a directory and its missing parents with this mode, ignoring the umask. An existing directory gets
-/// the mode, too.
+/// Creates a directory and its missing parents with this mode, ignoring the umask. If the directory itself
+/// exists, it gets the mode, too.
 ///
 /// # Errors
 /// The errors of `mkdir` and `chmod`; EEXIST if the path is not a directory.

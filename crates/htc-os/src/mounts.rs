@@ -105,8 +105,8 @@ pub fn unmount_below(directory: &Path) -> Vec<(PathBuf, nix::Result<()>)> {
 }
 
 /// Unmounts a mount through a descriptor that is opened without following links and checked to be in this
-/// mount. A path alone could lead anywhere by the time it is used, because the owner of a directory in it can
-/// replace that by a link.
+/// mount. A path alone could lead anywhere by the time it is used, because the owner of a directory on the
+/// path can replace it by a link.
 pub fn unmount(mount: &Mount) -> nix::Result<()> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)

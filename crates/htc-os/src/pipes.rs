@@ -28,7 +28,7 @@ pub(super) fn set_nonblocking(end: &OwnedFd) -> nix::Result<()> {
 }
 
 /// Maximum number of bytes read and discarded from a child that is to run to its end although its further
-/// output is not needed; more than any child that ends at all prints.
+/// output is not needed; more than any terminating child prints.
 pub(super) const MAX_DISCARDED_BYTES: usize = 256 << 20;
 
 /// Destination of the bytes of a stream.

@@ -71,9 +71,9 @@ pub struct RouteChooser<'a> {
     exprs: Vec<Expr>,
     /// Test of each route's requirements, or `None` if the route has none.
     tests: Vec<Option<usize>>,
-    /// Tests whose text is an expression by itself, but not between parentheses: a comment that runs to the
-    /// end of the text swallows what the umbrella appends, and some endings (`2.5M`) that the parser ignores
-    /// at the end of a text are errors in the middle.
+    /// Tests whose text is an expression by itself, but not one between parentheses: a comment that runs to
+    /// the end of the text swallows what the umbrella appends, and some endings (`2.5M`) that the parser
+    /// ignores at the end of a text are errors in the middle.
     open_ended: FxHashSet<usize>,
     /// Tests whose text names Requirements, which inside the umbrella refers to the umbrella itself.
     self_referencing: FxHashSet<usize>,

@@ -1,5 +1,5 @@
-//! Route table: all routes and transforms, their order, and errors in the configuration of the others
-//! (`JobRouter::config`, `SetRoutingTable`).
+//! Route table: all routes and transforms, their order, and the errors of refused ones (`JobRouter::config`,
+//! `SetRoutingTable`).
 
 use bstr::{BString, ByteSlice};
 use rustc_hash::FxHashMap;

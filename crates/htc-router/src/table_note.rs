@@ -27,7 +27,7 @@ pub enum NoteSubject {
     /// A warning.
     Warning,
     /// A parameter or macro has an invalid value, for which another value is used; the text describes it. The
-    /// reference logs it as an error at every debug level.
+    /// reference logs it as an error, regardless of the configured debug level.
     InvalidValue(String),
     /// A line that the reference logs as an error; another note describes the problem.
     Error,

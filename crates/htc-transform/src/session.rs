@@ -61,7 +61,7 @@ impl<'w> TransformSession<'w> {
     }
 
     /// Returns true if the ad meets the transform's REQUIREMENTS: they are evaluated in the ad without
-    /// TARGET, as an expression outside any ad. Only true and nonzero numbers count as met.
+    /// TARGET, as an expression outside any ad. Only `true` and nonzero numbers count as met.
     pub fn meets_requirements(&self, transform: &Transform, ad: &ClassAd) -> bool {
         let Some(requirements) = &transform.envelope.requirements else { return true };
         // An aborted evaluation counts as met (`MacroStreamXFormSource::matches`).

@@ -140,8 +140,8 @@ pub(super) fn split_statement(text: &[u8]) -> TransformStatement {
     }
 }
 
-/// Returns true if the reference reports an invalid command as a syntax error: there is an operator without a
-/// word before it, so the reference first treats the line as an assignment.
+/// Returns true if the reference reports an invalid command as a syntax error: the first word is followed by
+/// an operator or the end of the line, so that the reference first tries it as an assignment.
 pub(super) fn is_reported_as_syntax_error(text: &[u8]) -> bool {
     let Some(name_end) = text.iter().position(|&b| is_space(b) || is_operator_byte(b)) else { return false };
     let at = skip_space(text, name_end);

@@ -27,8 +27,8 @@ pub(super) const MAX_RETRY_PAUSE_SECONDS: i64 = 3600;
 
 impl Router {
     /// Requests a hook call. 25.14 keeps the keys of the jobs whose hooks run, and treats a job as busy if
-    /// its key begins with one of them: while the hook of job 1.1 runs, job 1.10 has to wait. While a job
-    /// without a routed copy is cleaned up (its key is empty), all jobs wait.
+    /// its key begins with one of them: while the hook of job 1.1 runs, job 1.10 has to wait. While a source
+    /// job without a copy is cleaned up, whose key is empty, all jobs wait.
     pub(super) fn call_hook(
         &mut self,
         job: &mut RoutedJob,
