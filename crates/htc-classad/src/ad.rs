@@ -1,4 +1,4 @@
-//! Ads: attributes by name, with the spelling of names kept and an optional chained parent.
+//! ClassAds: attributes looked up by name, with an optional chained parent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ pub use value::{List, Value};
 pub struct ClassAd {
     /// Names and string literals ([`text`]).
     text: Vec<u8>,
-    /// Hash of each name, beside the entries so that a search touches little memory.
+    /// Hash of each name, stored apart from the entries so that a search touches little memory.
     hashes: Vec<u32>,
     entries: Vec<AttributeEntry>,
-    /// From a certain size on, where to find the entry of a hash.
+    /// Index from hash to entry, built only once the ad is large.
     index: Option<Box<NameIndex>>,
-    /// Bytes of the text that belong to no entry any more.
+    /// Number of bytes of the text that no entry uses any more.
     unused_text_len: usize,
     parent: Option<Arc<ClassAd>>,
 }
@@ -64,7 +64,7 @@ struct AttributeEntry {
     value: StoredValue,
 }
 
-/// The value of an attribute: scalars stand in the ad itself, all else in a tree.
+/// Stored value of an attribute: scalars are stored in the ad itself, everything else in a tree.
 #[derive(Clone, Debug)]
 pub(crate) enum StoredValue {
     Undefined,
@@ -72,14 +72,15 @@ pub(crate) enum StoredValue {
     Bool(bool),
     Int(i64),
     Real(f64),
-    /// A string that stands somewhere in the text.
+    /// A string located anywhere in the text.
     Str(TextRange),
-    /// A string that stands behind its name in quotes and with a line's end: its line in the long form is finished.
+    /// A string stored in quotes right after its name and followed by a newline, so its line in the long form is
+    /// complete.
     QuotedLine(TextRange),
     Expr(NodeId, Arc<ExprTree>),
 }
 
-/// Flat, since a [`Scalar`] within it would make it half as large again.
+/// The variants are flat because nesting a [`Scalar`] would make this type half as large again.
 impl From<Scalar<TextRange>> for StoredValue {
     #[inline(always)]
     fn from(scalar: Scalar<TextRange>) -> Self {
@@ -95,12 +96,12 @@ impl From<Scalar<TextRange>> for StoredValue {
 }
 
 impl ClassAd {
-    /// An empty ad.
+    /// Creates an empty ad.
     pub fn new() -> Self {
         ClassAd::default()
     }
 
-    /// An empty ad with room for as much as another one holds: ads of a stream are much alike.
+    /// Creates an empty ad with capacity for the contents of another one: ads of a stream are usually similar.
     pub(crate) fn sized_as(attributes: usize, bytes: usize) -> Self {
         ClassAd {
             text: Vec::with_capacity(bytes),
@@ -110,12 +111,12 @@ impl ClassAd {
         }
     }
 
-    /// An empty ad with room for what a text of so many bytes usually holds.
+    /// Creates an empty ad with the capacity that a text of `bytes` bytes usually needs.
     pub(crate) fn sized_for_text(bytes: usize) -> Self {
         ClassAd::sized_as((bytes / 32).min(256), (bytes - bytes / 4).min(1 << 16))
     }
 
-    /// How many attributes the ad itself has, and how many bytes their names and texts take.
+    /// Returns the number of attributes of the ad itself, and the number of bytes of their names and strings.
     pub(crate) fn content_size(&self) -> (usize, usize) {
         (self.entries.len(), self.text.len())
     }
@@ -126,7 +127,7 @@ impl ClassAd {
         if let Some(index) = &self.index {
             return index.candidates(hash).find(|at| same(*at));
         }
-        // Eight at a time without an exit in between: the compiler makes two vector comparisons of it.
+        // Compares eight at a time without an early exit, which the compiler turns into two vector comparisons.
         let mut base = 0;
         let mut chunks = self.hashes.chunks_exact(8);
         for chunk in &mut chunks {
@@ -148,13 +149,13 @@ impl ClassAd {
         None
     }
 
-    /// The value of an attribute, with the hash of its name known.
+    /// Returns the value of an attribute, given the hash of its name.
     #[inline]
     pub(crate) fn stored_value(&self, wanted: &[u8], hash: u32) -> Option<&StoredValue> {
         self.find(wanted, hash).map(|at| &self.entries[at].value)
     }
 
-    /// The scalar that the value of an attribute is; none where it is an expression.
+    /// Returns the value of an attribute as a scalar, or `None` if it is an expression.
     #[inline]
     pub(crate) fn stored_scalar(&self, slot: &StoredValue) -> Option<Scalar<&[u8]>> {
         Some(match slot {
@@ -175,7 +176,7 @@ impl ClassAd {
         }
     }
 
-    /// The expression of an attribute; the chained parent is asked where the ad itself has none.
+    /// Returns the expression of an attribute, from the ad itself or else from its chained parent.
     pub fn get(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
         let hash = name::hash(name);
@@ -185,18 +186,18 @@ impl ClassAd {
         }
     }
 
-    /// The expression of an attribute of this ad itself, its chained parent left out.
+    /// Returns the expression of an attribute of this ad itself, ignoring its chained parent.
     pub fn get_own(&self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
         self.stored_value(name, name::hash(name)).map(|slot| self.stored_expr(slot))
     }
 
-    /// The value of an attribute that is written as a literal; nothing is evaluated.
+    /// Returns the value of an attribute that is written as a literal, without evaluating anything.
     pub fn literal(&self, name: impl AsRef<[u8]>) -> Option<Value> {
         self.get(name)?.as_literal()
     }
 
-    /// The text of an attribute that is a string literal; nothing is evaluated or copied.
+    /// Returns the text of an attribute that is a string literal, without evaluating or copying anything.
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<&BStr> {
         let name = name.as_ref();
         match self.stored_value(name, name::hash(name)) {
@@ -208,14 +209,14 @@ impl ClassAd {
         }
     }
 
-    /// Whether the ad or its chained parent has the attribute.
+    /// Returns true if the ad or its chained parent has the attribute.
     pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
         self.stored_value(name, name::hash(name)).is_some()
             || self.parent.as_ref().is_some_and(|parent| parent.contains(name))
     }
 
-    /// Sets an attribute. A repeated name replaces the value and keeps the old spelling.
+    /// Sets an attribute. If the name exists, its value is replaced and its spelling kept.
     pub fn insert(&mut self, name: impl AsRef<[u8]>, value: Expr) {
         match value.0 {
             ExprRepr::Scalar(scalar) => self.put_scalar(name.as_ref(), None, scalar.as_borrowed()),
@@ -242,7 +243,7 @@ impl ClassAd {
         self.put_new(wanted, hash, value);
     }
 
-    /// With a hash: the name has it and is not in the ad.
+    /// Sets an attribute. If `new` is given, it is the hash of the name, and the ad must not have the attribute yet.
     #[inline]
     pub(crate) fn put_with_optional_hash(&mut self, name: &[u8], new: Option<u32>, value: StoredValue) {
         match new {
@@ -251,9 +252,9 @@ impl ClassAd {
         }
     }
 
-    /// Adds an attribute that is not there.
+    /// Adds an attribute that the ad does not have yet.
     pub(crate) fn put_new(&mut self, wanted: &[u8], hash: u32, value: StoredValue) {
-        // Texts must not be moved where the new value points into them.
+        // Compacting would move the text that the new value refers to.
         if !matches!(value, StoredValue::Str(_)) {
             self.compact_if_needed();
         }
@@ -261,8 +262,8 @@ impl ClassAd {
         self.add_entry(AttributeEntry { start, len: wanted.len() as u32, value }, hash);
     }
 
-    /// Adds an entry whose text is in place. It is made where it will stand: handed over in memory it would be read in
-    /// wider pieces than it was written in, for which a processor waits longer than for all the rest of this.
+    /// Adds an entry whose text is already in place. The entry is built directly in its slot: copying it would read it
+    /// in wider pieces than it was written in, which stalls the processor for longer than everything else here takes.
     #[inline(always)]
     fn add_entry(&mut self, entry: AttributeEntry, hash: u32) {
         self.hashes.push(hash);
@@ -272,7 +273,7 @@ impl ClassAd {
         }
     }
 
-    /// Tells the index of the last entry, or makes one.
+    /// Adds the last entry to the index, or builds the index if it is missing.
     #[cold]
     fn add_to_index(&mut self, hash: u32) {
         let count = self.entries.len();
@@ -282,8 +283,8 @@ impl ClassAd {
         }
     }
 
-    /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent has
-    /// is then hidden by `undefined` (reference: `ClassAd::Delete`).
+    /// Removes an attribute and returns its expression. As in the reference, an attribute that the chained parent also
+    /// has is then hidden by `undefined` (`ClassAd::Delete`).
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> Option<Expr> {
         let name = name.as_ref();
         let removed = self.find(name, name::hash(name)).map(|at| {
@@ -297,7 +298,7 @@ impl ClassAd {
         removed
     }
 
-    /// Removes all attributes and the chain.
+    /// Removes all attributes and the chained parent.
     pub fn clear(&mut self) {
         self.text.clear();
         self.hashes.clear();
@@ -307,22 +308,22 @@ impl ClassAd {
         self.parent = None;
     }
 
-    /// How many attributes the ad itself has.
+    /// Returns the number of attributes of the ad itself.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the ad itself has no attribute.
+    /// Returns true if the ad itself has no attributes.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The names of the ad's own attributes, in no particular order.
+    /// Returns the names of the ad's own attributes, in no particular order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &BStr> + '_ {
         (0..self.entries.len()).map(|at| self.name_at(at).as_bstr())
     }
 
-    /// The ad's own attributes, in no particular order.
+    /// Returns the ad's own attributes, in no particular order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&BStr, Expr)> + '_ {
         (0..self.entries.len())
             .map(|at| (self.name_at(at).as_bstr(), self.stored_expr(&self.entries[at].value)))
@@ -332,31 +333,31 @@ impl ClassAd {
         (0..self.entries.len()).map(|at| self.stored_value_at(at))
     }
 
-    /// The name and the value of an attribute by its place.
+    /// Returns the name and the value of the attribute at an index.
     pub(crate) fn stored_value_at(&self, at: usize) -> (&[u8], &StoredValue) {
         (self.name_at(at), &self.entries[at].value)
     }
 
-    /// The ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".
+    /// Returns the ad's own attributes sorted bytewise by name, upper case first: the order of the "job ad print".
     pub fn sorted(&self) -> Vec<(&BStr, Expr)> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable_by(|a, b| a.0.cmp(b.0));
         all
     }
 
-    /// The ad's own attributes by length of name, then caselessly: the order of the new form.
+    /// Returns the ad's own attributes sorted by length of name, then case-insensitively: the order of the new syntax.
     pub fn in_ad_order(&self) -> Vec<(&BStr, Expr)> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable_by(|a, b| name::ad_order(a.0, b.0));
         all
     }
 
-    /// Inserts all attributes of another ad itself, its chain left out.
+    /// Copies all attributes of another ad itself, ignoring its chained parent.
     pub fn update(&mut self, other: &ClassAd) {
         self.copy_from(other, |_, _| true);
     }
 
-    /// Copies the attributes that `wanted` lets through, which is shown the ad as far as it is.
+    /// Copies the attributes that `wanted` accepts; `wanted` is called with this ad as built so far.
     fn copy_from(&mut self, other: &ClassAd, wanted: impl Fn(&ClassAd, &[u8]) -> bool) {
         for (name, slot) in other.stored_values() {
             if !wanted(self, name) {
@@ -369,19 +370,19 @@ impl ClassAd {
         }
     }
 
-    /// Chains the ad to another: what the ad does not have is looked up there. `None` ends the chain.
+    /// Sets the chained parent, where attributes that this ad lacks are looked up, or removes it if `parent` is `None`.
     pub fn chain(&mut self, parent: Option<Arc<ClassAd>>) {
         self.parent = parent;
     }
 
-    /// The ad that this one is chained to.
+    /// Returns the chained parent, or `None` if there is none.
     #[inline]
     pub fn parent(&self) -> Option<&Arc<ClassAd>> {
         self.parent.as_ref()
     }
 
-    /// A copy with the chain resolved: all attributes of the parents that the ad does not have itself. The nearest one
-    /// has its value and its spelling.
+    /// Returns a copy that also has all attributes of the chained parents that the ad itself lacks. Value and spelling
+    /// come from the nearest ad that has the attribute.
     #[must_use]
     pub fn flattened_chain(&self) -> ClassAd {
         let mut all = self.clone();
@@ -392,7 +393,7 @@ impl ClassAd {
         all
     }
 
-    /// The ad of a node of kind ad.
+    /// Creates an ad from a node of kind ad.
     pub(crate) fn from_node(tree: &Arc<ExprTree>, id: NodeId) -> ClassAd {
         match tree.node(id) {
             Node::Ad { first, count } => ClassAd::from_fields(tree, first, count),
@@ -400,7 +401,7 @@ impl ClassAd {
         }
     }
 
-    /// The ad of a range of fields.
+    /// Creates an ad from a range of fields.
     pub(crate) fn from_fields(tree: &Arc<ExprTree>, first: u32, count: u32) -> ClassAd {
         let mut ad = ClassAd::new();
         for field in tree.fields(first, count) {
@@ -410,7 +411,7 @@ impl ClassAd {
     }
 }
 
-/// The same attributes with the same expressions; names without case, the chain left out.
+/// Compares attributes and their expressions; names are case-insensitive, chained parents are ignored.
 impl PartialEq for ClassAd {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
@@ -477,7 +478,7 @@ mod tests {
             ad.set("B", "some text");
         }
         assert!(ad.text.len() < 40_000);
-        // The least that an attribute can be: mostly what stands around names and strings.
+        // The smallest possible attribute, so that most of the text is separators.
         for _ in 0..100_000 {
             ad.remove("A");
             ad.set("A", 1);

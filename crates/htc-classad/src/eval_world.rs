@@ -1,6 +1,6 @@
-//! What an evaluation may ask of the world around it, behind one trait: the clock, the local zone, chance and accounts.
+//! Inputs of an evaluation besides the ads: the clock, the local time zone, random numbers and user accounts.
 //!
-//! [`System`] is the machine this runs on. Tests, simulations and programs that let time stand still bring their own.
+//! [`System`] is the local machine. Tests and simulations, and programs that fix the time, provide their own.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,60 +9,62 @@ use bstr::{BString, ByteSlice};
 
 use crate::user_map::UserMaps;
 
-/// The world around an evaluation.
+/// Source of the clock, time zone, random numbers and accounts that an evaluation uses.
 pub trait EvalWorld {
-    /// Whole seconds since the epoch: `time()`, `CurrentTime`.
+    /// Returns the current time in whole seconds since the epoch: `time()`, `CurrentTime`.
     fn epoch(&self) -> i64;
 
-    /// The local zone at a point of time, in seconds since the epoch.
+    /// Returns the local time zone at a time given in seconds since the epoch.
     fn local_zone(&self, epoch: i64) -> Zone;
 
-    /// The next 64 random bits: `random()`.
+    /// Returns the next 64 random bits, for `random()`.
     fn random_bits(&self) -> u64;
 
-    /// The home directory of the account of that name: `userHome()`.
+    /// Returns the home directory of an account, for `userHome()`, or `None` if it is unknown.
     fn home(&self, user: &[u8]) -> Option<BString>;
 
-    /// The maps of users that `userMap()` asks; none without a configuration.
+    /// Returns the user maps for `userMap()`, or `None` if there is no configuration.
     fn user_maps(&self) -> Option<&UserMaps> {
         None
     }
 
-    /// How expressions are read and evaluated.
+    /// Returns the mode in which expressions are parsed and evaluated.
     fn mode(&self) -> LanguageMode {
         LanguageMode::default()
     }
 }
 
-/// What a configuration and the machine decide about the reading and evaluating of expressions. The reference has it as a switch of
-/// the whole process (`ClassAdReconfig`, compat_classad.cpp); here it belongs to the world that is handed on.
+/// Settings that the configuration and the machine make for parsing and evaluating expressions. In the reference they
+/// are global to the process (`ClassAdReconfig`, compat_classad.cpp); here they belong to the world that is passed
+/// along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LanguageMode {
-    /// Strict mode (`STRICT_CLASSAD_EVALUATION = true`), or condor mode, as all tools and daemons use it.
+    /// True for strict mode (`STRICT_CLASSAD_EVALUATION = true`); false for the mode that all HTCondor tools and
+    /// daemons use by default.
     pub strict: bool,
-    /// A time in a text that names no zone, `absTime("2026-07-01T12:00:00")`, is one of Greenwich; else of the machine's zone (TZ), as
-    /// it is for the reference.
+    /// True if a time without a zone, as in `absTime("2026-07-01T12:00:00")`, is UTC; false if it is in the machine's
+    /// time zone (TZ), as in the reference.
     pub utc_times: bool,
 }
 
-/// The offset of local time at some moment.
+/// Offset of local time at one point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Seconds east of Greenwich.
+    /// Seconds east of UTC.
     pub offset: i32,
     /// Abbreviation, such as `CET`.
     pub abbreviation: String,
-    /// Whether daylight saving is in force.
+    /// True if daylight saving time is in effect.
     pub daylight_saving: bool,
 }
 
 impl Zone {
-    /// That of Greenwich.
+    /// Returns UTC.
     pub fn utc() -> Self {
         Zone { offset: 0, abbreviation: "UTC".into(), daylight_saving: false }
     }
 
-    /// That of TZ, or of the machine.
+    /// Returns the local zone (from TZ or the machine's setting) at a time in seconds since the epoch.
     pub fn local(epoch: i64) -> Self {
         let Ok(timestamp) = jiff::Timestamp::from_second(epoch) else { return Zone::utc() };
         let zone = jiff::tz::TimeZone::system();
@@ -75,7 +77,7 @@ impl Zone {
     }
 }
 
-/// The machine this runs on, in condor mode.
+/// The local machine, with HTCondor's default language mode.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct System;
 
@@ -90,11 +92,11 @@ impl EvalWorld for System {
     }
 
     fn random_bits(&self) -> u64 {
-        // Each of these has other keys.
+        // Each `RandomState` has different keys.
         RandomState::new().hash_one(())
     }
 
-    /// As `/etc/passwd` has it; no other directory of accounts is asked.
+    /// Looks the account up in `/etc/passwd` only; no other account database is consulted.
     fn home(&self, user: &[u8]) -> Option<BString> {
         let accounts = std::fs::read("/etc/passwd").ok()?;
         let mut fields = accounts.lines().map(|line| line.split_str(":"));

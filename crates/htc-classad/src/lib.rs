@@ -1,7 +1,8 @@
-//! The ClassAd language: values, expressions, ads, evaluation, matching, and every form ads are written in.
+//! The ClassAd language: values, expressions, ads, evaluation, matching, and all syntaxes in which ads are written.
 //!
-//! Three floors, of which each knows those below it: [`syntax`] (what texts are), [`ad`] and [`ad_io`] (ads, and streams of them),
-//! [`eval`] (what they mean). Below them stand [`text`], [`regex`], [`UserMaps`] and [`EvalWorld`]. The names that matter are here at the top.
+//! The crate has three layers, each using only those before it: [`syntax`] (parsing), [`ad`] and [`ad_io`] (ads, and
+//! streams of ads), [`eval`] (evaluation). All of them use [`text`], [`regex`], [`UserMaps`] and [`EvalWorld`]. The
+//! most important types are re-exported here.
 
 pub mod ad;
 pub mod ad_io;
@@ -25,7 +26,7 @@ pub use syntax::{
 };
 pub use user_map::{IncludeReader, UserMap, UserMapError, UserMaps};
 
-/// The examples of the README.
+/// Compiles the examples of the README as doc tests.
 #[cfg(all(doctest, feature = "serde"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,9 +1,9 @@
 //! Regular expressions in the reference's dialect: PCRE2 on bytes, unanchored.
 //!
-//! `regexp()` and its relatives, patterns of transforms and map files all come here. The safe crate hides compile
-//! options and match options that the reference uses, therefore this file speaks to the library itself; it is one of
-//! the few files that may. No match takes more than ten million steps (the library's own limit, which the reference
-//! keeps) nor more than `MATCH_HEAP_KIB` of memory: a pattern that explodes is an error, never a hang.
+//! `regexp()` and related functions, transform patterns and map files all use this module. The safe crate hides compile
+//! and match options that the reference uses, so this file calls the library directly; it is one of the few files
+//! allowed to use unsafe code. A match takes at most ten million steps (the library's default limit, which the
+//! reference keeps) and `MATCH_HEAP_KIB` of memory: a pattern that needs more fails with an error instead of hanging.
 
 #![allow(unsafe_code)]
 
@@ -21,38 +21,38 @@ mod literal_pattern;
 
 pub(crate) use literal_pattern::LiteralPattern;
 
-/// Memory for one match, in KiB. The reference allows 20 GB, which is a hang of its own kind.
+/// Memory limit of one match, in KiB. The reference allows 20 GB, which amounts to a hang.
 const MATCH_HEAP_KIB: u32 = 512 * 1024;
 
-/// How a pattern is read.
+/// Options for compiling a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RegexOptions {
     bits: u32,
 }
 
 impl RegexOptions {
-    /// Nothing special: letters count, `^` and `$` are the ends of the text, `.` is no newline.
+    /// No options: matching is case-sensitive, `^` and `$` match at the ends of the text, `.` does not match a newline.
     pub const NONE: RegexOptions = RegexOptions { bits: 0 };
-    /// Letters match in either case.
+    /// Matching is case-insensitive.
     pub const CASELESS: RegexOptions = RegexOptions { bits: c::PCRE2_CASELESS };
-    /// `^` and `$` match at lines.
+    /// `^` and `$` also match at line boundaries.
     pub const MULTILINE: RegexOptions = RegexOptions { bits: c::PCRE2_MULTILINE };
     /// `.` matches a newline.
     const DOTALL: RegexOptions = RegexOptions { bits: c::PCRE2_DOTALL };
     /// White space and comments in the pattern are ignored.
     const EXTENDED: RegexOptions = RegexOptions { bits: c::PCRE2_EXTENDED };
-    /// Quantifiers take as little as they can.
+    /// Quantifiers match as little as possible.
     pub const UNGREEDY: RegexOptions = RegexOptions { bits: c::PCRE2_UNGREEDY };
     /// A match must begin where the search begins.
     pub const ANCHORED: RegexOptions = RegexOptions { bits: c::PCRE2_ANCHORED };
 
-    /// Both together.
+    /// Returns the options that are set in either of the two.
     #[must_use]
     pub const fn union(self, other: RegexOptions) -> RegexOptions {
         RegexOptions { bits: self.bits | other.bits }
     }
 
-    /// The options named by the letters `i m s x`, other letters ignored (fnCall.cpp, regexp_helper).
+    /// Returns the options named by the letters `i m s x`, ignoring other letters (fnCall.cpp, regexp_helper).
     pub fn from_letters(letters: &[u8]) -> RegexOptions {
         letters.iter().fold(RegexOptions::NONE, |options, letter| match letter {
             b'i' => options.union(RegexOptions::CASELESS),
@@ -64,52 +64,53 @@ impl RegexOptions {
     }
 }
 
-/// A pattern that does not compile.
+/// Error from compiling a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at byte {offset} of the pattern")]
 pub struct PatternError {
-    /// PCRE2's number, which messages of transforms quote.
+    /// PCRE2's error number, which messages of transforms quote.
     pub code: i32,
-    /// Where in the pattern, in bytes.
+    /// Byte offset of the error in the pattern.
     pub offset: usize,
-    /// PCRE2's text.
+    /// PCRE2's error message.
     pub message: String,
 }
 
-/// A match that was given up: the limits of steps or memory were reached.
+/// Error from a match that was abandoned because it reached the limit of steps or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the match was given up (PCRE2 {code}): the pattern takes too many steps on this text")]
 pub struct MatchError {
-    /// PCRE2's number.
+    /// PCRE2's error number.
     pub code: i32,
 }
 
 /// Restrictions of one search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchOptions {
-    /// Where in the subject the search begins.
+    /// Byte offset in the subject at which the search begins.
     pub start: usize,
-    /// The match must begin there and must not be empty (the step after an empty match of a global replacement).
+    /// True if the match must begin at `start` and must not be empty (the step after an empty match in a global
+    /// replacement).
     pub anchored_not_empty: bool,
-    /// An empty match does not count.
+    /// True if empty matches are skipped.
     pub not_empty: bool,
 }
 
-/// A compiled pattern. It may be used from several threads at once.
+/// Compiled pattern, which several threads may use at the same time.
 pub struct Regex {
     code: CompiledCode,
-    /// The same as machine code, made when enough use has been seen; none where the machine has no compiler for it.
+    /// The pattern compiled to machine code after enough uses, or `None` if PCRE2 has no JIT compiler for this machine.
     jit_code: OnceLock<Option<CompiledCode>>,
     groups: usize,
     uses: AtomicU32,
-    /// Where the last match worked, kept for the next one; null while one uses it.
+    /// Working memory of the last match, kept for the next one; null while a match uses it.
     scratch: AtomicPtr<MatchScratch>,
 }
 
 /// Owner of compiled code.
 struct CompiledCode(NonNull<c::pcre2_code_8>);
 
-/// What a match needs to work in.
+/// Working memory of a match.
 struct MatchScratch {
     data: NonNull<c::pcre2_match_data_8>,
     context: NonNull<c::pcre2_match_context_8>,
@@ -117,7 +118,7 @@ struct MatchScratch {
 
 impl Drop for MatchScratch {
     fn drop(&mut self) {
-        // SAFETY: both were made by `Scratch::new`, belong to this value alone and are freed once.
+        // SAFETY: both were made by `MatchScratch::new`, belong to this value alone and are freed once.
         unsafe {
             c::pcre2_match_data_free_8(self.data.as_ptr());
             c::pcre2_match_context_free_8(self.context.as_ptr());
@@ -153,41 +154,41 @@ impl fmt::Debug for Regex {
     }
 }
 
-/// The groups of a match: group 0 is the whole of it.
+/// Capture groups of a match; group 0 is the whole match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captures {
     groups: Vec<Option<Range<usize>>>,
 }
 
 impl Captures {
-    /// Where the whole match stands in the subject.
+    /// Returns the byte range of the whole match in the subject.
     pub fn whole_match(&self) -> Range<usize> {
         self.groups.first().cloned().flatten().unwrap_or(0..0)
     }
 
-    /// Groups up to the highest that took part, as PCRE2 counts its return value.
+    /// Returns the number of groups up to the highest that took part in the match, as PCRE2's return value counts.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// Whether there is no group at all; never the case for a match.
+    /// Returns true if there are no groups, which never happens for a match.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// Where a group stands; none when it took no part.
+    /// Returns the byte range of a group, or `None` if it did not take part in the match.
     pub fn group(&self, number: usize) -> Option<Range<usize>> {
         self.groups.get(number).cloned().flatten()
     }
 }
 
-/// A subject up to this length may be matched by compiled machine code; see [`Regex::find`].
+/// Maximum length of a subject, in bytes, that is matched by JIT-compiled code; see [`Regex::find`].
 const SHORT_SUBJECT: usize = 64;
-/// Uses after which compiling to machine code repays itself.
+/// Number of uses after which JIT compilation pays off.
 const USES_BEFORE_JIT: u32 = 64;
-/// What compiled machine code may spend before the interpreter, which counts as the reference does, takes over.
+/// Step limit of JIT-compiled code; beyond it the interpreter, which counts steps as the reference does, starts again.
 const JIT_STEPS: u32 = 20_000;
-/// The library's default, which the reference keeps.
+/// The library's default step limit, which the reference keeps.
 const MATCH_STEPS: u32 = 10_000_000;
 
 impl Regex {
@@ -224,17 +225,17 @@ impl Regex {
         })
     }
 
-    /// Number of groups in the pattern, the whole match not counted.
+    /// Returns the number of groups in the pattern, not counting the whole match.
     pub fn groups(&self) -> usize {
         self.groups
     }
 
-    /// Whether the pattern matches anywhere in `subject`.
+    /// Returns true if the pattern matches anywhere in `subject`.
     pub fn is_match(&self, subject: &[u8]) -> Result<bool, MatchError> {
         self.search(subject, SearchOptions::default(), |found| found.is_some())
     }
 
-    /// The first match of a search.
+    /// Returns the first match of a search, or `None` if there is none.
     pub fn captures(&self, subject: &[u8], search: SearchOptions) -> Result<Option<Captures>, MatchError> {
         self.search(subject, search, |found| {
             found.map(|offsets| Captures {
@@ -246,10 +247,10 @@ impl Regex {
         })
     }
 
-    /// Runs the search and shows the offsets of the groups to `read`.
+    /// Runs the search and passes the offsets of the groups to `read`.
     ///
-    /// Machine code counts fewer steps than the interpreter. So that the same texts fail as in the reference, which
-    /// interprets, it is used for short subjects only and only as long as few steps suffice.
+    /// JIT-compiled code counts fewer steps than the interpreter. To fail on the same texts as the reference, which
+    /// interprets, it is used only for short subjects and a small number of steps.
     fn search<T>(
         &self,
         subject: &[u8],
@@ -306,7 +307,7 @@ impl Regex {
         }
     }
 
-    /// The machine code, once there was enough use to repay compiling it.
+    /// Returns the JIT-compiled code, or `None` if it is unavailable or the pattern was not used often enough yet.
     fn jit_code(&self) -> Option<&CompiledCode> {
         if let Some(fast) = self.jit_code.get() {
             return fast.as_ref();
@@ -319,7 +320,7 @@ impl Regex {
                 // SAFETY: the code is live; a copy is a new object that belongs to us.
                 let copy = unsafe { c::pcre2_code_copy_8(self.code.0.as_ptr()) };
                 let copy = CompiledCode(NonNull::new(copy)?);
-                // SAFETY: nobody else knows of the copy yet, so writing to it disturbs no match.
+                // SAFETY: nothing else has a pointer to the copy yet, so writing to it disturbs no match.
                 let status = unsafe { c::pcre2_jit_compile_8(copy.0.as_ptr(), c::PCRE2_JIT_COMPLETE) };
                 (status == 0).then_some(copy)
             })
@@ -327,7 +328,7 @@ impl Regex {
     }
 }
 
-/// One run of the matcher, of at most so many steps.
+/// Runs the matcher once, for at most `steps` steps.
 fn run_match(
     code: &CompiledCode,
     scratch: &MatchScratch,
@@ -383,7 +384,7 @@ impl MatchScratch {
     }
 }
 
-/// PCRE2's text of an error number.
+/// Returns PCRE2's message for an error number.
 fn error_message(code: i32) -> String {
     let mut buffer = [0u8; 256];
     // SAFETY: pointer and length describe the live buffer; PCRE2 ends the text with a zero byte within it.
@@ -392,14 +393,14 @@ fn error_message(code: i32) -> String {
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }
 
-/// Compiled patterns by their text, kept with the expression that uses them, so that a constraint over many ads
-/// compiles its pattern once. Bounded: patterns that come from the ads themselves cannot fill the memory.
+/// Cache of compiled patterns by their text, kept with the expression that uses them, so that a constraint over many
+/// ads compiles its pattern once. It is bounded because patterns may come from the ads themselves.
 #[derive(Debug, Default)]
 pub struct RegexCache {
     entries: Mutex<Vec<CachedPattern>>,
 }
 
-/// A pattern and what it compiled to; none where it does not compile.
+/// Pattern with its compiled form, or `None` if it does not compile.
 #[derive(Debug)]
 struct CachedPattern {
     pattern: BString,
@@ -407,11 +408,11 @@ struct CachedPattern {
     regex: Option<Arc<Regex>>,
 }
 
-/// Patterns kept at most.
+/// Maximum number of patterns in the cache.
 const MAX_CACHED: usize = 16;
 
 impl RegexCache {
-    /// The compiled pattern; none where it does not compile, which is remembered as well.
+    /// Returns the compiled pattern, or `None` if it does not compile; failures are cached as well.
     pub fn get(&self, pattern: &[u8], options: RegexOptions) -> Option<Arc<Regex>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = entries.iter().find(|entry| entry.pattern == pattern && entry.options == options)

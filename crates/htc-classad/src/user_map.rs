@@ -1,5 +1,5 @@
-//! The maps of users that `userMap()` asks: lines of method, user and groups, as in the map files of the reference
-//! (MapFile.cpp, classad_usermap.cpp).
+//! User maps for `userMap()`: lines of method, user and groups, as in the reference's map files (MapFile.cpp,
+//! classad_usermap.cpp).
 //!
 //! ```
 //! use htc_classad::{UserMap, UserMaps};
@@ -19,42 +19,42 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::regex::{Regex, RegexOptions, SearchOptions};
 
-/// What a line beginning with `@include` asks for: the texts of the files that the path stands for, each with its name.
+/// Reader for `@include` lines: given a path, returns the names and texts of the files that it refers to.
 pub type IncludeReader<'a> = &'a mut dyn FnMut(&[u8]) -> Result<Vec<(String, Vec<u8>)>, String>;
 
-/// One map.
+/// One user map.
 #[derive(Debug, Default)]
 pub struct UserMap {
-    /// The entries of each method, in the order in which methods and entries were read.
+    /// Entries of each method, in the order in which methods and entries were read.
     methods: Vec<(BString, Vec<MapEntries>)>,
-    /// What could not be used, one sentence each.
+    /// Problems in the texts, one sentence each.
     problems: Vec<String>,
 }
 
 /// Consecutive lines of one kind.
 #[derive(Debug)]
 enum MapEntries {
-    /// Users by their whole name; the first line of a name counts.
+    /// Users by full name; the first line for a name counts.
     Exact(HashMap<BString, BString>),
-    /// Beginnings of names, the greatest first.
+    /// Prefixes of user names, in descending order.
     Beginnings(Vec<(BString, BString)>),
     /// A regular expression.
     Pattern(Regex, BString),
 }
 
-/// Problems of one map that are kept.
+/// Maximum number of problems kept for one map.
 const MAX_PROBLEMS: usize = 20;
 
 impl UserMap {
-    /// Reads a map without includes.
+    /// Parses a map without includes.
     pub fn parse(text: &[u8]) -> UserMap {
         let mut map = UserMap::default();
         map.read("map", text, false, Some(&mut |_| Err("not allowed here".to_owned())));
         map
     }
 
-    /// Reads a text called `name` into the map. With `beginnings` the users are beginnings of names
-    /// (`CLASSAD_USER_MAP_PREFIX_x`). Included files may not include others.
+    /// Parses a text called `name` into the map. If `beginnings` is true, the users are prefixes of user names
+    /// (`CLASSAD_USER_MAP_PREFIX_x`). Included files cannot include others.
     pub fn read(
         &mut self,
         name: &str,
@@ -72,7 +72,7 @@ impl UserMap {
         }
     }
 
-    /// What could not be used of the texts, one sentence each.
+    /// Returns the problems found in the texts, one sentence each.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -142,7 +142,7 @@ impl UserMap {
         match (pattern, entries.last_mut()) {
             (Some(regex), _) => entries.push(MapEntries::Pattern(regex, groups)),
             (None, Some(MapEntries::Beginnings(list))) if beginnings => {
-                // As the reference's tree orders them: the greatest first, of equal ones the first read.
+                // Sorted like the reference's tree: in descending order, and the first one read before its equals.
                 let at = list.partition_point(|(other, _)| *other >= user);
                 list.insert(at, (user, groups));
             }
@@ -158,7 +158,7 @@ impl UserMap {
         }
     }
 
-    /// The groups of a user by a method (`*` where none is asked for).
+    /// Returns the groups of a user by a method (`*` if the caller gives none), or `None` if there is no entry.
     pub fn groups(&self, method: &[u8], user: &[u8]) -> Option<BString> {
         let (_, entries) = self.methods.iter().find(|(name, _)| name.eq_ignore_ascii_case(method))?;
         entries.iter().find_map(|entry| entry.groups(user))
@@ -188,7 +188,7 @@ impl MapEntries {
     }
 }
 
-/// Puts the groups of a match in the places of `\0` to `\9`.
+/// Replaces `\0` to `\9` by the groups of a match.
 fn substitute_groups<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8]>) -> BString {
     let mut output = BString::default();
     let mut at = 0;
@@ -208,12 +208,12 @@ fn substitute_groups<'u>(pattern: &[u8], group: &dyn Fn(usize) -> Option<&'u [u8
     output
 }
 
-/// A text up to its first NUL, where the reference's ends.
+/// Returns a text up to its first NUL byte, where the reference ends it.
 fn cut_at_nul(text: &[u8]) -> &[u8] {
     &text[..text.find_byte(0).unwrap_or(text.len())]
 }
 
-/// A line and how far it has been read.
+/// One line of a map, with the current position.
 struct MapLine<'a> {
     text: &'a [u8],
     at: usize,
@@ -224,7 +224,7 @@ enum FieldKind {
     Pattern(RegexOptions),
 }
 
-/// A field ends with the line's last byte being a backslash, at which the reference aborts.
+/// Error: a field ends with a backslash as the last byte of the line, on which the reference aborts.
 struct TrailingBackslash;
 
 impl MapLine<'_> {
@@ -232,8 +232,8 @@ impl MapLine<'_> {
         self.text.get(self.at).copied()
     }
 
-    /// The next field (`MapFile::ParseField`): a word, or what stands between quotes, or between slashes where
-    /// patterns are allowed.
+    /// Reads the next field (`MapFile::ParseField`): a word, a quoted text, or a text between slashes if patterns are
+    /// allowed.
     fn next_field(&mut self, patterns: bool) -> Result<(BString, FieldKind), TrailingBackslash> {
         let is_blank = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n');
         while self.peek_byte().is_some_and(is_blank) {
@@ -276,7 +276,7 @@ impl MapLine<'_> {
         Ok((field, if end == b'/' { FieldKind::Pattern(options) } else { FieldKind::Text }))
     }
 
-    /// The letters behind a pattern: `i` for either case, `U` for quantifiers that take little.
+    /// Reads the letters after a pattern: `i` for case-insensitive, `U` for ungreedy quantifiers.
     fn pattern_options(&mut self) -> RegexOptions {
         let mut options = RegexOptions::NONE;
         loop {
@@ -293,22 +293,22 @@ impl MapLine<'_> {
 /// All maps of a configuration.
 #[derive(Debug, Default)]
 pub struct UserMaps {
-    /// The parameter that names them; empty without a configuration.
+    /// Configuration parameter that names the maps; empty if no configuration was read.
     parameter: String,
-    /// Each map, or why there is none.
+    /// Each map, or the reason why it could not be loaded.
     maps: Vec<(BString, Result<UserMap, String>)>,
 }
 
-/// Why a user has no groups.
+/// Reason why a user has no groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserMapError {
     /// No configuration was read.
     NoConfiguration,
-    /// The configuration names no such map: the parameter that would, and the map.
+    /// The configuration names no such map; has the parameter that lists the maps, and the name of the map.
     NoMap(String, BString),
-    /// The map could not be read.
+    /// The map could not be read; has its name and the reason.
     Unreadable(BString, String),
-    /// The map says nothing of the user.
+    /// The map has no entry for the user.
     NoUser(BString, BString),
 }
 
@@ -326,19 +326,19 @@ impl fmt::Display for UserMapError {
 }
 
 impl UserMaps {
-    /// No maps yet, for a configuration in which this parameter names them.
+    /// Creates an empty set for a configuration whose parameter `setting` names the maps.
     pub fn for_parameter(setting: impl Into<String>) -> UserMaps {
         UserMaps { parameter: setting.into(), maps: Vec::new() }
     }
 
-    /// Adds a map, or the reason why there is none; a map of the same name is replaced.
+    /// Adds a map, or the reason why it could not be loaded; a map of the same name is replaced.
     pub fn insert(&mut self, name: impl Into<BString>, map: Result<UserMap, String>) {
         let name = name.into();
         self.maps.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
         self.maps.push((name, map));
     }
 
-    /// What was wrong with the maps, one sentence each.
+    /// Returns the problems of all maps, one sentence each.
     pub fn problems(&self) -> Vec<String> {
         let told = |(name, map): &(BString, Result<UserMap, String>)| match map {
             Ok(map) => map.problems.iter().map(|problem| format!("user map '{name}': {problem}")).collect(),
@@ -347,10 +347,11 @@ impl UserMaps {
         self.maps.iter().flat_map(told).collect::<Vec<String>>()
     }
 
-    /// The groups of a user, as they stand in the map. `map.method` asks for another method than `*`.
+    /// Returns the groups of a user as written in the map. A `map` of the form `map.method` uses that method instead of
+    /// `*`.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Returns the reason why the user has no groups.
     pub fn look_up(&self, map: &[u8], user: &[u8]) -> Result<BString, UserMapError> {
         let (map, user) = (cut_at_nul(map), cut_at_nul(user));
         let (name, method) = map.split_once_str(".").unwrap_or((map, b"*"));

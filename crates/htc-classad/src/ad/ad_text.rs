@@ -1,26 +1,26 @@
 //! The text of an ad: its names and strings.
 //!
-//! A name is followed by ` = `. A string that came together with its name stands right behind that in quotes and with a
-//! line's end, so that what a long ad shows of it is one piece of the text: that is a [`StoredValue::QuotedLine`]. Every other string is
-//! a [`StoredValue::Str`], wherever it happens to stand.
+//! A name is followed by ` = `. A string that was added together with its name follows the separator in quotes and with
+//! a newline, so that its line of a long ad is one piece of the text: that is a [`StoredValue::QuotedLine`]. Every
+//! other string is a [`StoredValue::Str`], anywhere in the text.
 
 use super::{AttributeEntry, ClassAd, StoredValue};
 use crate::syntax::scalar::TextRange;
 
-/// What follows a name.
+/// Separator between a name and its value.
 const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
-/// Bytes of a finished line around its string: the quotation marks and the line's end.
+/// Number of bytes of a finished line around its string: the quotation marks and the newline.
 const QUOTES_AND_NEWLINE: usize = 3;
 
 impl AttributeEntry {
-    /// Bytes of the ad's text that are the entry's.
+    /// Returns the number of bytes of the ad's text that belong to the entry.
     fn text_len(&self) -> usize {
         self.len as usize + NAME_VALUE_SEPARATOR.len() + self.value.text_len()
     }
 }
 
 impl StoredValue {
-    /// Bytes of the ad's text that the value takes.
+    /// Returns the number of bytes of the ad's text that the value uses.
     pub(super) fn text_len(&self) -> usize {
         match self {
             StoredValue::Str(text) => text.len as usize,
@@ -42,7 +42,8 @@ impl ClassAd {
         &self.text[entry.start as usize..entry.start as usize + entry.len as usize]
     }
 
-    /// The beginning of an attribute's line in the long form, `Name = `, and its value; no value where the line is complete.
+    /// Returns the beginning of an attribute's line in the long form, `Name = `, and its value, or `None` if the line
+    /// is complete.
     #[inline]
     pub(crate) fn line_at(&self, at: usize) -> (&[u8], Option<&StoredValue>) {
         let entry = &self.entries[at];
@@ -55,14 +56,14 @@ impl ClassAd {
         }
     }
 
-    /// Replaces the value of an entry; the text of the old one is given up.
+    /// Replaces the value of an entry and marks the text of the old value as unused.
     #[inline]
     pub(super) fn replace_value(&mut self, at: usize, value: StoredValue) {
         let old = std::mem::replace(&mut self.entries[at].value, value);
         self.unused_text_len += old.text_len();
     }
 
-    /// Makes a string of its own of one that is a finished line, since another name is about to stand before it.
+    /// Converts a finished line to a plain string because its entry is about to be renamed.
     pub(super) fn split_off_name(&mut self, at: usize) {
         if let StoredValue::QuotedLine(text) = self.entries[at].value {
             self.entries[at].value = StoredValue::Str(text);
@@ -70,12 +71,12 @@ impl ClassAd {
         }
     }
 
-    /// Gives up the text of an entry that is about to go.
+    /// Marks the text of an entry as unused before the entry is removed.
     pub(super) fn discard_entry_text(&mut self, at: usize) {
         self.unused_text_len += self.entries[at].text_len();
     }
 
-    /// Gives an entry another name.
+    /// Renames an entry.
     pub(super) fn rename_entry(&mut self, at: usize, name: &[u8]) {
         self.split_off_name(at);
         self.compact_if_needed();
@@ -92,7 +93,7 @@ impl ClassAd {
         TextRange { start, len: bytes.len() as u32 }
     }
 
-    /// Gives text up that nothing uses any more, once that is most of it.
+    /// Compacts the text if most of it is unused.
     #[inline]
     pub(super) fn compact_if_needed(&mut self) {
         if self.unused_text_len > 4096 && self.unused_text_len * 2 > self.text.len() {
@@ -108,7 +109,7 @@ impl ClassAd {
         start
     }
 
-    /// Adds an attribute that is not there and holds a string.
+    /// Adds an attribute that the ad does not have yet, with a string value.
     #[inline]
     pub(super) fn put_new_string(&mut self, name: &[u8], hash: u32, string: &[u8]) {
         if memchr::memchr(b'"', string).is_some() {
@@ -125,8 +126,8 @@ impl ClassAd {
         self.add_entry(AttributeEntry { start, len: name.len() as u32, value }, hash);
     }
 
-    /// Adds an attribute that is not there and holds a string without quotation marks, given as its line in the long form;
-    /// `beginning` is the length of `Name = ` in it.
+    /// Adds an attribute that the ad does not have yet, given as its line in the long form with a string value that has
+    /// no quotation marks; `beginning` is the length of `Name = ` in it.
     #[inline]
     pub(crate) fn put_new_line(&mut self, beginning: usize, hash: u32, line: &[u8]) {
         self.compact_if_needed();
@@ -143,7 +144,7 @@ impl ClassAd {
         );
     }
 
-    /// Adds an attribute that is not there with the string that the one at a place holds.
+    /// Adds the attribute `to`, which the ad does not have yet, with a copy of the string of the entry at `at`.
     pub(super) fn copy_string(&mut self, at: usize, to: &[u8], hash: u32) {
         self.compact_if_needed();
         let range = |text: TextRange| text.start as usize..text.start as usize + text.len as usize;
@@ -170,7 +171,7 @@ impl ClassAd {
         }
     }
 
-    /// Copies the text that is still used together.
+    /// Moves the text that is still used to the front of a new buffer.
     fn compact_text(&mut self) {
         let old = std::mem::take(&mut self.text);
         let mut text = Vec::with_capacity(old.len().saturating_sub(self.unused_text_len));
@@ -243,7 +244,7 @@ mod tests {
             ad.insert_line(format!("{name} = {value}").as_bytes()).unwrap();
         }
         assert_eq!(long::print(&ad), (lines.join("\n") + "\n").as_bytes());
-        // Replaced, with all texts moved together on the way, and put back.
+        // Replaced, with the text compacted meanwhile, and put back.
         ad.set("C", "a string now");
         for turn in 0..3000 {
             ad.set("A", format!("long enough to fill the text {turn}"));

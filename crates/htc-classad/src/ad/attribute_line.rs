@@ -1,4 +1,4 @@
-//! Attributes from lines of long ads.
+//! Attributes parsed from lines of long ads.
 
 use super::ClassAd;
 use crate::syntax::simple_literals::parse_plain_literal;
@@ -6,38 +6,39 @@ use crate::syntax::{AttrName, Dialect, Expr, ParseError};
 use crate::text::Span;
 use crate::text::space::is_space;
 
-/// Why a line of a long ad cannot be used.
+/// Error in a line of a long ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// There is no `=`.
     #[error("no `=` in the line; write `Name = value`")]
     NoEquals,
-    /// There is nothing before the `=`.
+    /// There is no name before the `=`.
     #[error("no name before the `=`")]
     NoName,
     /// The value does not begin with an expression. Spans count from the start of the line.
     #[error("bad value: {0}")]
     Value(ParseError),
-    /// The name is none that an attribute can be asked for by. Only exact reading minds ([`AdReader::exact`](crate::stream::AdReader::exact)).
+    /// The name is not a valid attribute name. Reported only by exact reading
+    /// ([`AdReader::exact`](crate::stream::AdReader::exact)).
     #[error("the name is no identifier; it has letters, digits and `_`")]
     Name(Span),
-    /// Something stands behind the value. Only exact reading minds ([`AdReader::exact`](crate::stream::AdReader::exact)).
+    /// Text follows the value. Reported only by exact reading ([`AdReader::exact`](crate::stream::AdReader::exact)).
     #[error("the value ends before this")]
     TrailingText(Span),
 }
 
-/// A line of a long ad taken apart.
+/// Parts of one line of a long ad.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineParts<'l> {
     /// The name, without the white space around it.
     pub(crate) name: &'l [u8],
-    /// Where the value begins: behind the `=` and the blanks that follow it.
+    /// Offset of the value: after the `=` and the blanks that follow it.
     pub(crate) value_at: usize,
-    /// The value, as far as the line goes for the reference, which ends it at a NUL byte.
+    /// The value, up to the first NUL byte, where the reference ends it.
     pub(crate) value: &'l [u8],
 }
 
-/// A line as far as it goes for the reference: a NUL byte ends it.
+/// Returns the line up to the first NUL byte, where the reference ends it.
 pub(crate) fn cut_at_nul(line: &[u8]) -> &[u8] {
     match memchr::memchr(0, line) {
         Some(end) => &line[..end],
@@ -45,8 +46,8 @@ pub(crate) fn cut_at_nul(line: &[u8]) -> &[u8] {
     }
 }
 
-/// Takes a line apart (reference: `InsertLongFormAttrValue`, compat_classad.cpp): white space in front is skipped, the name
-/// ends at the first `=`, blanks before and behind that belong to nothing.
+/// Splits a line (reference: `InsertLongFormAttrValue`, compat_classad.cpp): leading white space is skipped, the name
+/// ends at the first `=`, and blanks around the `=` are dropped.
 pub(crate) fn split_line(line: &[u8]) -> Result<LineParts<'_>, LineError> {
     let line = cut_at_nul(line);
     let start = line.iter().take_while(|b| is_space(**b)).count();
@@ -60,8 +61,8 @@ pub(crate) fn split_line(line: &[u8]) -> Result<LineParts<'_>, LineError> {
     Ok(LineParts { name, value_at, value: &line[value_at..] })
 }
 
-/// Whether a line is an attribute and nothing else: its name an identifier, its value one expression to the end. The reference
-/// takes more.
+/// Checks that a line is exactly one attribute: its name is an identifier and its value one complete expression. The
+/// reference accepts more.
 pub(crate) fn check_exact_line(line: &[u8], dialect: Dialect) -> Result<(), LineError> {
     let LineParts { name, value_at, value } = split_line(line)?;
     let is_identifier =
@@ -74,7 +75,7 @@ pub(crate) fn check_exact_line(line: &[u8], dialect: Dialect) -> Result<(), Line
         Ok(end) => value_at + end,
         Err(error) => return Err(LineError::Value(shift_error(error, value_at))),
     };
-    // Also what a NUL byte hides.
+    // This also rejects text after a NUL byte.
     let rest = line[end..].iter().take_while(|b| is_space(**b)).count();
     if end + rest < line.len() {
         return Err(LineError::TrailingText(Span::new(end + rest, line.len())));
@@ -82,7 +83,7 @@ pub(crate) fn check_exact_line(line: &[u8], dialect: Dialect) -> Result<(), Line
     Ok(())
 }
 
-/// Where the expression ends that a value begins with.
+/// Returns the length of the expression that a value begins with.
 fn value_end(value: &[u8], dialect: Dialect) -> Result<usize, ParseError> {
     if parse_plain_literal(value).is_some() {
         return Ok(value.len());
@@ -90,7 +91,7 @@ fn value_end(value: &[u8], dialect: Dialect) -> Result<usize, ParseError> {
     Expr::parse_prefix(value, dialect.old()).map(|(_, used)| used)
 }
 
-/// An error of a part of a line, as one of the line.
+/// Shifts the span of an error in a part of a line to count from the start of the line.
 pub(crate) fn shift_error(mut error: ParseError, by: usize) -> ParseError {
     let by = u32::try_from(by).unwrap_or(u32::MAX);
     error.span.start = error.span.start.saturating_add(by);
@@ -99,7 +100,7 @@ pub(crate) fn shift_error(mut error: ParseError, by: usize) -> ParseError {
 }
 
 impl LineError {
-    /// The error with the line and a caret where there is a place to point at.
+    /// Renders the error with the line and a caret, if the error has a position.
     pub fn render(&self, line: &[u8]) -> String {
         match self {
             LineError::Value(error) => error.render(line),
@@ -109,19 +110,20 @@ impl LineError {
 }
 
 impl ClassAd {
-    /// Takes one line `Name = value` of a long ad (`ClassAd::Insert`, classad.cpp): leading white space is skipped, the name ends at the
-    /// first `=`, any name is taken, text behind a complete expression is ignored.
+    /// Inserts one line `Name = value` of a long ad (`ClassAd::Insert`, classad.cpp): leading white space is skipped,
+    /// the name ends at the first `=`, any name is accepted, and text after a complete expression is ignored.
     ///
     /// # Errors
-    /// Says what is wrong; the ad is left as it was.
+    /// Fails if the line has no `=`, no name or no valid value; the ad is then unchanged.
     pub fn insert_line(&mut self, line: &[u8]) -> Result<AttrName, LineError> {
         self.insert_line_with(line, Dialect::old_syntax())
     }
 
-    /// As [`ClassAd::insert_line`], in the mode of a dialect; strings are those of long ads.
+    /// Inserts a line as [`ClassAd::insert_line`] does, in the mode of a dialect; strings follow the syntax of long
+    /// ads.
     ///
     /// # Errors
-    /// As [`ClassAd::insert_line`].
+    /// Same as [`ClassAd::insert_line`].
     pub fn insert_line_with(&mut self, line: &[u8], dialect: Dialect) -> Result<AttrName, LineError> {
         let LineParts { name, value_at, value } = split_line(line)?;
         self.insert_old_syntax(name, value, dialect)
@@ -129,11 +131,11 @@ impl ClassAd {
         Ok(AttrName::from(name))
     }
 
-    /// Sets an attribute to the expression that a text of the old syntax begins with, in the mode of a dialect; tells whether it is
-    /// plain to see that it is a literal.
+    /// Sets an attribute to the expression at the beginning of a text in old syntax, in the mode of a dialect. Returns
+    /// true if the value is recognized as a plain literal.
     ///
     /// # Errors
-    /// Says where the text stops being an expression; the ad is left as it was.
+    /// Fails with the position of the syntax error; the ad is then unchanged.
     pub fn insert_old_syntax(
         &mut self,
         name: &[u8],

@@ -1,12 +1,12 @@
-//! Attributes copied, renamed and dropped within an ad: their values stay in the ad and no expression is made of them.
+//! Copying, renaming and removing attributes within an ad without building expressions from their values.
 
 use super::{ClassAd, NameIndex, StoredValue};
 use crate::syntax::name;
 use crate::syntax::scalar::TextRange;
 
 impl ClassAd {
-    /// Gives the attribute `to` the value of `from`, which may be the chained parent's; whether there was one. As with
-    /// [`ClassAd::insert`], the spelling of an attribute that is there already is kept.
+    /// Gives the attribute `to` the value of `from`, which may come from the chained parent; returns false if `from`
+    /// does not exist. As with [`ClassAd::insert`], an existing attribute keeps its spelling.
     pub fn copy_within(&mut self, from: &[u8], to: &[u8]) -> bool {
         let Some(at) = self.find(from, name::hash(from)) else {
             let Some(expr) = self.get(from) else { return false };
@@ -41,8 +41,8 @@ impl ClassAd {
         true
     }
 
-    /// Moves the value of the attribute `from` to `to`; whether there was one. What the chained parent has under the old
-    /// name is hidden as with [`ClassAd::remove`].
+    /// Moves the value of the attribute `from` to `to`; returns false if `from` does not exist. As with
+    /// [`ClassAd::remove`], an attribute `from` of the chained parent is hidden.
     pub fn rename(&mut self, from: &[u8], to: &[u8]) -> bool {
         if self.parent.is_some() {
             let Some(expr) = self.remove(from) else { return false };
@@ -73,7 +73,8 @@ impl ClassAd {
         true
     }
 
-    /// As [`ClassAd::remove`], for those who have no use for the value; whether there was one.
+    /// Removes an attribute as [`ClassAd::remove`] does, without returning the value; returns false if it does not
+    /// exist.
     pub fn discard(&mut self, name: &[u8]) -> bool {
         if self.parent.is_some() {
             return self.remove(name).is_some();
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use crate::ad_io::format::long;
 
-    /// Does the same with expressions taken out and put in again.
+    /// Does the same by taking expressions out and inserting them again.
     fn slowly(ad: &mut ClassAd, what: &str, from: &str, to: &str) -> bool {
         let found = if what == "copy" { ad.get(from) } else { ad.remove(from) };
         match (what, found) {

@@ -1,4 +1,4 @@
-//! What an expression is made of, one level deep: for those who work on the logic of a condition and not on its value.
+//! Structure of an expression, one level deep, for code that works on the logic of a condition and not on its value.
 
 use bstr::BString;
 
@@ -7,14 +7,14 @@ use crate::syntax::Expr;
 use crate::syntax::expr::ExprRepr;
 use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, NO_BASE, Node, NodeId, UnaryOp};
 
-/// The outermost operation of an expression, parentheses around it left out of account.
+/// Outermost operation of an expression, ignoring parentheses around it.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
-    /// A literal that is no list and no ad.
+    /// A literal other than a list or an ad.
     Literal(Value),
     /// A name, with or without scope.
     Reference,
-    /// `base.name` where the base is more than a scope.
+    /// `base.name` where the base is not just a scope.
     Select(Expr, BString),
     /// `left && right`.
     And(Expr, Expr),
@@ -22,7 +22,7 @@ pub enum ExprKind {
     Or(Expr, Expr),
     /// `! operand`.
     Not(Expr),
-    /// `condition ? first : second`, or `ifThenElse()` of them.
+    /// `condition ? first : second`, or the equivalent `ifThenElse()`.
     Conditional(Expr, Expr, Expr),
     /// A comparison: its operator (`==`, `!=`, `<`, `<=`, `>`, `>=`, `=?=`, `=!=`) and the operands.
     Compare(&'static str, Expr, Expr),
@@ -33,7 +33,7 @@ pub enum ExprKind {
 }
 
 impl Expr {
-    /// What the expression is made of.
+    /// Returns the outermost operation of the expression with its parts.
     ///
     /// ```
     /// use htc_classad::{Expr, ExprKind};
@@ -77,7 +77,7 @@ impl Expr {
         }
     }
 
-    /// The parts of the expression, one level deep.
+    /// Returns the parts of the expression, one level deep.
     pub fn parts(&self) -> Vec<Expr> {
         match self.kind() {
             ExprKind::Literal(_) | ExprKind::Reference => Vec::new(),

@@ -1,6 +1,7 @@
-//! Ads against a plain map: whatever is done to an ad, it holds, prints and reads back what such a map would.
+//! Tests of ads against a plain map: after any operations, an ad holds, prints and reads back the same as the map.
 //!
-//! A small run is part of the tests; `PROPTEST_CASES=25000 cargo test -p htc-classad --lib ad::model` does a million things to ads.
+//! The regular tests include a short run; `PROPTEST_CASES=25000 cargo test -p htc-classad --lib ad::model` runs a
+//! million operations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use super::ClassAd;
 use crate::ad_io::format::{json, long, xml};
 use crate::syntax::{Dialect, Expr};
 
-/// Things that are done in each case: 40 where none fails.
+/// Number of operations in each case: 40 on average.
 const STEP_COUNT: std::ops::Range<usize> = 1..80;
 
-/// Few names, so that they meet; the spellings of one are different ones.
+/// Few names, so that operations collide; some differ only in spelling.
 const ATTRIBUTE_NAMES: [&str; 9] = ["A", "a", "B", "b", "C", "Name", "NAME", "Long_Name_1", "D"];
 
-/// Values as long ads have them: what needs a parser and what does not, texts that are shorter, longer and as long.
+/// Values as in long ads: some need the parser and some do not; strings are shorter, longer and of equal length.
 const VALUE_TEXTS: [&str; 21] = [
     "1",
     "-7",
@@ -42,7 +43,7 @@ const VALUE_TEXTS: [&str; 21] = [
     "strcat(Name,\"hello\")",
 ];
 
-/// Something that is done to the first ad; the second is there to be taken from.
+/// An operation on the first ad; the second is only a source of attributes.
 #[derive(Clone, Debug)]
 enum AdOperation {
     Insert(&'static str, String),
@@ -64,7 +65,7 @@ fn any_name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&ATTRIBUTE_NAMES[..])
 }
 
-/// The value as a text; some are long, so that texts are moved together soon.
+/// Returns the text of a value; some are long, so that texts are compacted soon.
 fn any_value() -> impl Strategy<Value = String> {
     let known = prop::sample::select(&VALUE_TEXTS[..]).prop_map(str::to_owned);
     prop_oneof![9 => known, 1 => (0_usize..1500).prop_map(|length| format!("\"{}\"", "t".repeat(length)))]
@@ -88,10 +89,10 @@ fn any_operation() -> impl Strategy<Value = AdOperation> {
     ]
 }
 
-/// The spelling and the value of each attribute by its name in small letters.
+/// Spelling and value of each attribute by its lower-case name.
 type AttributeMap = BTreeMap<String, (String, String)>;
 
-/// What an ad is to be.
+/// Expected contents of an ad.
 #[derive(Clone, Debug, Default)]
 struct AdModel {
     own: AttributeMap,
@@ -110,7 +111,7 @@ impl AdModel {
         found.map(|(_, value)| value.clone())
     }
 
-    /// The value, if the ad itself has one; what the parents have is hidden.
+    /// Removes the attribute and returns the ad's own value; an attribute of the parents is hidden.
     fn remove(&mut self, name: &str) -> Option<String> {
         let key = name.to_ascii_lowercase();
         let removed = self.own.remove(&key).map(|(_, value)| value);
@@ -140,7 +141,7 @@ impl AdModel {
         AdModel { own, parents: Vec::new() }
     }
 
-    /// The ad with nothing behind it.
+    /// Converts the model to an ad without a chained parent.
     fn to_ad(&self) -> ClassAd {
         let mut ad = ClassAd::new();
         for (spelling, value) in self.own.values() {
@@ -160,7 +161,7 @@ fn parse_expr(value: &str) -> Expr {
     Expr::parse_with(value.as_bytes(), Dialect::old_syntax()).expect("a value of the list")
 }
 
-/// Does a step to the ad and to what it is to be.
+/// Applies an operation to the ads and to their models.
 fn apply_operation(step: &AdOperation, ads: &mut [(ClassAd, AdModel); 2]) {
     let [(ad, model), (other, other_model)] = ads;
     match step {
@@ -223,7 +224,7 @@ fn apply_operation(step: &AdOperation, ads: &mut [(ClassAd, AdModel); 2]) {
     }
 }
 
-/// Holds an ad against what it is to be: each attribute, and all of it in every form, printed and read again.
+/// Compares an ad with its model: each attribute, and the whole ad printed in every syntax and read back.
 fn check_ad(ad: &ClassAd, model: &AdModel) {
     assert_eq!((ad.len(), ad.iter().len()), (model.own.len(), model.own.len()));
     for name in ATTRIBUTE_NAMES {
@@ -285,7 +286,7 @@ proptest! {
     #[test]
     fn a_large_ad_is_what_a_plain_map_is(steps in prop::collection::vec(any_operation(), STEP_COUNT)) {
         let mut ads = <[(ClassAd, AdModel); 2]>::default();
-        // So many that an index finds them.
+        // Enough attributes for an index.
         for number in 0..90 {
             apply_operation(&AdOperation::InsertLine("Name", String::from("\"text\"")), &mut ads);
             let name = format!("Name{number}");

@@ -1,17 +1,17 @@
-//! A hash table over the names of a large ad.
+//! Hash table over the names of a large ad.
 
-/// Open addressing by hash, at most half full.
+/// Hash table with open addressing, at most half full.
 #[derive(Clone, Debug)]
 pub(super) struct NameIndex {
     pub(super) slots: Vec<u32>,
-    /// How many slots are [`REMOVED`].
+    /// Number of slots that are [`REMOVED`].
     removed: usize,
 }
 
 const EMPTY: u32 = u32::MAX;
-/// What stood here was removed; what was placed behind it is still found.
+/// Marks a removed entry; entries placed after it are still found.
 const REMOVED: u32 = u32::MAX - 1;
-/// Up to this many attributes a look at all hashes is faster than an index.
+/// Up to this number of attributes, scanning all hashes is faster than using an index.
 pub(super) const INDEX_THRESHOLD: usize = 64;
 
 impl NameIndex {
@@ -32,19 +32,19 @@ impl NameIndex {
         self.slots[at] = entry;
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(super) fn remove(&mut self, hash: u32, entry: u32) {
         if self.replace_entry(hash, entry, REMOVED) {
             self.removed += 1;
         }
     }
 
-    /// An entry has got another number.
+    /// Changes the number of an entry.
     pub(super) fn renumber(&mut self, hash: u32, entry: u32, now: u32) {
         self.replace_entry(hash, entry, now);
     }
 
-    /// Whether so much was removed that a new index is due: searches step over what is gone.
+    /// Returns true if so many entries were removed that the index should be rebuilt: searches step over removed slots.
     pub(super) fn needs_rebuild(&self) -> bool {
         self.removed * 4 > self.slots.len()
     }
@@ -62,7 +62,7 @@ impl NameIndex {
         false
     }
 
-    /// The entries that may have this hash.
+    /// Returns the entries that may have this hash.
     pub(super) fn candidates(&self, hash: u32) -> impl Iterator<Item = usize> + '_ {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_after_any_number_of_removals() {
-        // Few different hashes, so that searches run through what is gone.
+        // Few different hashes, so that searches cross removed slots.
         let hash = |n: u32| n % 50;
         let mut hashes: Vec<u32> = (0..400).map(hash).collect();
         let mut index = NameIndex::build(&hashes);

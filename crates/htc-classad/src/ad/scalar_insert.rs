@@ -1,11 +1,12 @@
-//! Scalars put into an ad.
+//! Insertion of scalars into an ad.
 
 use super::ClassAd;
 use crate::syntax::name;
 use crate::syntax::scalar::Scalar;
 
 impl ClassAd {
-    /// Sets an attribute. With a hash: the name has it and is not in the ad.
+    /// Sets an attribute to a scalar. If `new` is given, it is the hash of the name, and the ad must not have the
+    /// attribute yet.
     #[inline]
     pub(crate) fn put_scalar(&mut self, name: &[u8], new: Option<u32>, value: Scalar<&[u8]>) {
         if let Scalar::Str(text) = value {

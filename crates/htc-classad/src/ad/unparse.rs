@@ -1,6 +1,6 @@
-//! Expressions and values into text: new, old and pretty forms (reference: sink.cpp).
+//! Conversion of expressions and values to text in new, old and pretty syntax (reference: sink.cpp).
 //!
-//! Nothing here recurses, so that an expression of a million terms prints as well as a small one.
+//! Nothing here recurses, so an expression of a million terms can be printed.
 
 use std::fmt;
 
@@ -16,27 +16,27 @@ use crate::syntax::tree::{
     ABSOLUTE_BASE, BinaryOp, CachedForm, ExprTree, FormPrinter, Node, NodeId, UnaryOp,
 };
 
-/// The forms an expression is written in.
+/// Syntax in which an expression is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnparseForm {
     /// The default: `classad_eval`, Python's `repr`.
     New,
-    /// Values of long ads.
+    /// Old syntax: values of long ads.
     Old,
-    /// New, with an attribute or element of nested ads and lists on each line.
+    /// New syntax, with each attribute or element of nested ads and lists on a line of its own.
     Pretty,
-    /// New, with parentheses around each operation.
+    /// New syntax, with parentheses around each operation.
     Parenthesised,
 }
 
-/// What is still to be written.
+/// Piece of output that is still to be written.
 enum UnparseTask<'t> {
     Node(&'t ExprTree, NodeId),
     Text(&'static str),
     Name(&'t [u8]),
-    /// A name that is printed as it is.
+    /// A name that is printed without quoting.
     Raw(&'t [u8]),
-    /// A line break and so many blanks.
+    /// A line break and this number of blanks.
     Line(usize),
     Indent(isize),
 }
@@ -78,7 +78,7 @@ pub(crate) fn push_value(value: &Value, form: UnparseForm, out: &mut Vec<u8>) {
     }
 }
 
-/// An ad in one line: `[ a = 1; b = 2 ]`, its own attributes in the order of ads.
+/// Writes an ad on one line: `[ a = 1; b = 2 ]`, with its own attributes sorted by length of name.
 pub(crate) fn push_ad(ad: &ClassAd, form: UnparseForm, out: &mut Vec<u8>) {
     out.extend_from_slice(b"[ ");
     for (at, (name, value)) in ad.in_ad_order().into_iter().enumerate() {
@@ -92,7 +92,7 @@ pub(crate) fn push_ad(ad: &ClassAd, form: UnparseForm, out: &mut Vec<u8>) {
     out.extend_from_slice(b" ]");
 }
 
-/// The pretty form of an expression.
+/// Returns the pretty form of an expression.
 pub(crate) fn unparse_pretty_expr(expr: &Expr) -> BString {
     let mut out = Vec::new();
     self::push_expr(expr, UnparseForm::Pretty, &mut out);
@@ -122,7 +122,7 @@ fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\")");
 }
 
-/// A real: `%1.15E` in the new form, `%.16G` in the old.
+/// Writes a real: `%1.15E` in new syntax, `%.16G` in old syntax.
 pub(crate) fn push_real(value: f64, form: UnparseForm, out: &mut Vec<u8>) {
     if value == 0.0 {
         out.extend_from_slice(if value.is_sign_negative() { b"-0.0" } else { b"0.0" });
@@ -137,7 +137,7 @@ pub(crate) fn push_real(value: f64, form: UnparseForm, out: &mut Vec<u8>) {
     }
 }
 
-/// A string with its quotes.
+/// Writes a string with its quotes.
 pub(crate) fn push_string(text: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     out.push(b'"');
     if form == UnparseForm::Old {
@@ -148,7 +148,7 @@ pub(crate) fn push_string(text: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Writes text with the one escape of the old syntax.
+/// Writes text with the only escape of the old syntax: a backslash before a quote.
 fn escape_quote(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(quote, rest) {
@@ -159,7 +159,7 @@ fn escape_quote(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Writes text with the escapes of the new syntax; of the two quotes only `quote` is escaped.
+/// Writes text with the escapes of the new syntax; only the quote character `quote` is escaped.
 pub fn escape(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     for byte in text {
         let letter = match byte {
@@ -190,7 +190,7 @@ pub fn escape(text: &[u8], quote: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// The name of an attribute, quoted where it has to be. The old form escapes nothing but the quote, as in strings.
+/// Writes the name of an attribute, quoted if necessary. As in strings, the old syntax escapes only the quote.
 pub(crate) fn push_name(name: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     const RESERVED_WORDS: [&[u8]; 7] = [b"error", b"false", b"is", b"isnt", b"parent", b"true", b"undefined"];
     let identifier = name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')
@@ -207,7 +207,7 @@ pub(crate) fn push_name(name: &[u8], form: UnparseForm, out: &mut Vec<u8>) {
     }
 }
 
-/// The sign of a binary operator with the blanks around it.
+/// Returns the text of a binary operator with the blanks around it.
 pub(crate) fn operator_text(op: BinaryOp, form: UnparseForm) -> &'static str {
     match op {
         BinaryOp::Or => " || ",
@@ -238,7 +238,7 @@ pub(crate) fn operator_text(op: BinaryOp, form: UnparseForm) -> &'static str {
     }
 }
 
-/// What gets parentheses of its own in the form that has them everywhere.
+/// Returns true if the node gets its own parentheses in the parenthesised form.
 fn is_operation(node: Node) -> bool {
     match node {
         Node::Unary(op, _) => op != UnaryOp::Parentheses,
@@ -248,7 +248,7 @@ fn is_operation(node: Node) -> bool {
     }
 }
 
-/// Writes a node and all below it.
+/// Writes a node and everything below it.
 pub(crate) fn push_node(tree: &ExprTree, root: NodeId, form: UnparseForm, out: &mut Vec<u8>) {
     let mut todo = vec![UnparseTask::Node(tree, root)];
     let mut indent: usize = 0;
@@ -281,7 +281,7 @@ pub(crate) fn push_node(tree: &ExprTree, root: NodeId, form: UnparseForm, out: &
     }
 }
 
-/// Writes what a node begins with, and lists the rest of it.
+/// Writes the beginning of a node and queues the rest of it.
 #[inline(always)]
 fn push_node_start<'t>(
     (tree, id): (&'t ExprTree, NodeId),
@@ -309,7 +309,7 @@ fn push_node_start<'t>(
             out.push(b'.');
             push_name(tree.name_bytes(text), form, out);
         }
-        // The name behind a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
+        // The name after a base is printed raw (`ClassAdUnParser::Unparse`, sink.cpp).
         Node::Attr { base, name: text } => {
             todo.extend([
                 UnparseTask::Node(tree, base),
@@ -394,11 +394,11 @@ fn push_node_start<'t>(
     if wrap {
         todo.push(UnparseTask::Text(")"));
     }
-    // The parts were listed in reading order; the last one pushed is the first one taken.
+    // The parts were queued in reading order, but the last one is popped first.
     todo[at..].reverse();
 }
 
-/// Nodes with commas between them.
+/// Queues nodes with commas between them.
 fn queue_separated<'t>(tree: &'t ExprTree, items: &[NodeId], todo: &mut Vec<UnparseTask<'t>>) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
@@ -461,7 +461,7 @@ fn queue_pretty_ad<'t>(
     ]);
 }
 
-/// Prints values of long ads.
+/// Printer for values of long ads.
 struct OldFormPrinter;
 
 impl FormPrinter for OldFormPrinter {
@@ -476,7 +476,7 @@ impl FormPrinter for OldFormPrinter {
     }
 }
 
-/// The value of an attribute as it stands in its ad.
+/// Writes the stored value of an attribute of an ad.
 pub(crate) fn push_stored_value(ad: &ClassAd, slot: &StoredValue, form: UnparseForm, out: &mut Vec<u8>) {
     match slot {
         StoredValue::Expr(root, tree) if form == UnparseForm::Old => {
@@ -492,26 +492,27 @@ pub(crate) fn push_stored_value(ad: &ClassAd, slot: &StoredValue, form: UnparseF
 }
 
 impl Expr {
-    /// The new form of the expression.
+    /// Returns the expression in new syntax.
     pub fn unparse(&self) -> BString {
         let mut out = Vec::new();
         push_expr(self, UnparseForm::New, &mut out);
         out.into()
     }
 
-    /// The old form, as it stands behind `=` in a long ad.
+    /// Returns the expression in old syntax, as it appears after `=` in a long ad.
     pub fn unparse_old(&self) -> BString {
         let mut out = Vec::new();
         push_expr(self, UnparseForm::Old, &mut out);
         out.into()
     }
 
-    /// The new form with a line for each attribute and element of nested ads and lists (`PrettyPrint`, sink.cpp).
+    /// Returns the expression in new syntax with each attribute and element of nested ads and lists on its own line
+    /// (`PrettyPrint`, sink.cpp).
     pub fn unparse_pretty(&self) -> BString {
         unparse_pretty_expr(self)
     }
 
-    /// The new form with parentheses around every operation, so that precedence can be seen.
+    /// Returns the expression in new syntax with parentheses around every operation, to make precedence visible.
     pub fn unparse_parenthesised(&self) -> BString {
         let mut out = Vec::new();
         push_expr(self, UnparseForm::Parenthesised, &mut out);
@@ -532,12 +533,12 @@ impl fmt::Debug for Expr {
 }
 
 impl Value {
-    /// The new form: what `classad_eval` prints.
+    /// Returns the value in new syntax, as `classad_eval` prints it.
     pub fn unparse(&self) -> BString {
         unparse_value(self, UnparseForm::New)
     }
 
-    /// The old form: what stands behind `=` in a long ad.
+    /// Returns the value in old syntax, as it appears after `=` in a long ad.
     pub fn unparse_old(&self) -> BString {
         unparse_value(self, UnparseForm::Old)
     }
@@ -550,7 +551,7 @@ impl fmt::Display for Value {
 }
 
 impl ClassAd {
-    /// The new form on one line.
+    /// Returns the ad in new syntax on one line.
     pub fn unparse(&self) -> BString {
         let mut out = Vec::new();
         push_ad(self, UnparseForm::New, &mut out);

@@ -1,4 +1,4 @@
-//! What an evaluation yields.
+//! Values: the results of evaluation.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::syntax::{AbsTime, Expr, numbers};
 /// A list holds unevaluated expressions and an ad unevaluated attributes, as they do in the reference.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
-    /// Nothing is known: an attribute is missing.
+    /// The value is unknown, for example because an attribute is missing.
     #[default]
     Undefined,
-    /// An operation met operands it is not made for.
+    /// An operation was given operands of the wrong type.
     Error,
     /// A truth value.
     Bool(bool),
@@ -28,13 +28,13 @@ pub enum Value {
     Real(f64),
     /// Text.
     Str(BString),
-    /// A point of time.
+    /// A point in time, with its zone.
     AbsTime(AbsTime),
-    /// A span of time in seconds.
+    /// A duration in seconds.
     RelTime(f64),
     /// A list.
     List(List),
-    /// A nested ad, detached from the ads around it.
+    /// A nested ad, detached from the ads that enclosed it.
     Ad(Arc<ClassAd>),
 }
 
@@ -46,18 +46,18 @@ pub struct List {
 }
 
 impl List {
-    /// A list of these expressions.
+    /// Creates a list of the expressions.
     pub fn new(items: impl Into<Arc<[Expr]>>) -> Self {
         List { items: items.into(), shared: false }
     }
 
-    /// The same list with the hidden flavour that functions such as `split` give theirs. It shows in `=?=` alone.
+    /// Returns the list marked as made by a function such as `split`. The mark affects only `=?=`.
     pub(crate) fn with_flavour(mut self, shared: bool) -> Self {
         self.shared = shared;
         self
     }
 
-    /// The elements.
+    /// Returns the elements.
     pub fn items(&self) -> &[Expr] {
         &self.items
     }
@@ -70,7 +70,7 @@ impl<T: Into<Value>> FromIterator<T> for List {
 }
 
 impl Value {
-    /// The truth value of a boolean or number; `None` for everything else ("boolean-equivalent").
+    /// Returns the truth value of a boolean or number, or `None` for any other value ("boolean-equivalent").
     pub fn truth(&self) -> Option<bool> {
         match *self {
             Value::Bool(b) => Some(b),
@@ -80,7 +80,7 @@ impl Value {
         }
     }
 
-    /// The number as an integer the way `EvalInteger` sees it: reals are cut off, booleans are 0 and 1.
+    /// Returns the number as an integer, as `EvalInteger` does: reals are truncated, booleans are 0 and 1.
     pub fn as_int(&self) -> Option<i64> {
         match *self {
             Value::Bool(b) => Some(i64::from(b)),
@@ -90,7 +90,7 @@ impl Value {
         }
     }
 
-    /// The number as a real the way `EvalFloat` sees it.
+    /// Returns the number as a real, as `EvalFloat` does.
     pub fn as_real(&self) -> Option<f64> {
         match *self {
             Value::Bool(b) => Some(f64::from(u8::from(b))),
@@ -100,7 +100,7 @@ impl Value {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string, or `None` for any other value.
     pub fn as_str(&self) -> Option<&BStr> {
         match self {
             Value::Str(text) => Some(text.as_bstr()),
@@ -108,7 +108,7 @@ impl Value {
         }
     }
 
-    /// The elements of a list.
+    /// Returns the elements of a list, or `None` for any other value.
     pub fn as_list(&self) -> Option<&[Expr]> {
         match self {
             Value::List(list) => Some(list.items()),
@@ -116,7 +116,7 @@ impl Value {
         }
     }
 
-    /// The ad.
+    /// Returns the ad, or `None` for any other value.
     pub fn as_ad(&self) -> Option<&Arc<ClassAd>> {
         match self {
             Value::Ad(ad) => Some(ad),
@@ -124,17 +124,17 @@ impl Value {
         }
     }
 
-    /// Whether nothing is known.
+    /// Returns true if the value is `undefined`.
     pub fn is_undefined(&self) -> bool {
         matches!(self, Value::Undefined)
     }
 
-    /// Whether it is the error value.
+    /// Returns true if the value is `error`.
     pub fn is_error(&self) -> bool {
         matches!(self, Value::Error)
     }
 
-    /// The name of the type, as messages give it.
+    /// Returns the name of the type, as used in messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Undefined => "undefined",
@@ -152,7 +152,7 @@ impl Value {
 }
 
 impl Scalar<&[u8]> {
-    /// The scalar that a value is; none where it is a time, a list or an ad.
+    /// Returns the value as a scalar, or `None` if it is a time, a list or an ad.
     #[inline]
     pub(crate) fn from_value(value: &Value) -> Option<Scalar<&[u8]>> {
         Some(match value {
@@ -182,7 +182,7 @@ impl<S: Into<BString>> From<Scalar<S>> for Value {
 }
 
 impl Expr {
-    /// The expression that is this value and nothing else.
+    /// Creates a literal expression from a value.
     pub fn literal(value: impl Into<Value>) -> Expr {
         let value = value.into();
         if let Some(scalar) = Scalar::from_value(&value) {
@@ -193,7 +193,8 @@ impl Expr {
         Expr::from_builder(&builder, root)
     }
 
-    /// The value of a literal. A list is a literal when its elements are; `None` when anything would have to be evaluated.
+    /// Returns the value of a literal, or `None` if anything would have to be evaluated. A list is a literal if all its
+    /// elements are.
     pub fn as_literal(&self) -> Option<Value> {
         match &self.0 {
             ExprRepr::Scalar(value) => Some(value.as_borrowed().into()),
@@ -202,11 +203,11 @@ impl Expr {
     }
 }
 
-/// Adds a value as literal.
+/// Adds a value as a literal.
 pub(crate) fn push_literal(builder: &mut TreeBuilder, value: &Value) -> NodeId {
     match value {
         Value::AbsTime(time) => builder.push_time(*time),
-        // Turning a value into a literal cuts a relative time to whole seconds (literals.cpp).
+        // The reference truncates relative times to whole seconds when a value becomes a literal (literals.cpp).
         Value::RelTime(seconds) => {
             let seconds = f64::from(numbers::truncate32(*seconds));
             builder.push_node(Node::RelTime(seconds))
@@ -243,7 +244,8 @@ fn literal_value(tree: &Arc<ExprTree>, id: NodeId) -> Option<Value> {
     }
 }
 
-/// Equal in type and content, as `=?=` sees scalars (strings with case, NaN unlike itself); lists and ads by structure.
+/// Compares type and content as `=?=` compares scalars (strings case-sensitively, NaN unequal to itself); lists and ads
+/// are compared by structure.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

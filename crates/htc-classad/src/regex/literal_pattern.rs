@@ -1,20 +1,20 @@
-//! Patterns that are a text and nothing else, the commonest of all (`^ana`, `gpu`): they are looked for without being
-//! compiled, which would take longer than all the rest of a constraint.
+//! Patterns that are plain text, the most common kind (`^ana`, `gpu`). They are searched for without PCRE2, because
+//! compiling them would take longer than evaluating the rest of a constraint.
 
 use super::RegexOptions;
 
-/// A text that is looked for anywhere, or with `^` in front of it at the beginning.
+/// Text that is searched for anywhere in the subject or, after `^`, only at the beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LiteralPattern<'p> {
     anchored: bool,
     text: &'p [u8],
 }
 
-/// Longer texts are left to PCRE2, which refuses those that are far too long.
+/// Maximum length of a plain text in bytes; longer patterns are left to PCRE2, which rejects those that are too long.
 const MAX_LENGTH: usize = 255;
 
 impl<'p> LiteralPattern<'p> {
-    /// The text that a pattern is; none where a byte of it or an option means more than itself.
+    /// Returns the plain text of a pattern, or `None` if a byte of it or an option has a special meaning.
     pub(crate) fn from_pattern(pattern: &'p [u8], options: RegexOptions) -> Option<Self> {
         let special = |byte: &u8| br"\^$.[|()?*+{".contains(byte);
         let (anchored, text) = match pattern.strip_prefix(b"^") {
@@ -25,7 +25,7 @@ impl<'p> LiteralPattern<'p> {
         (is_plain && !text.iter().any(special)).then_some(LiteralPattern { anchored, text })
     }
 
-    /// Whether the pattern matches anywhere in `subject`.
+    /// Returns true if the pattern matches anywhere in `subject`.
     pub(crate) fn is_match(self, subject: &[u8]) -> bool {
         match self.anchored {
             true => subject.starts_with(self.text),
@@ -39,7 +39,7 @@ mod tests {
     use super::super::Regex;
     use super::*;
 
-    /// Every text of up to so many of these bytes.
+    /// Returns every text of up to `most` of these bytes.
     fn texts(bytes: &[u8], most: usize) -> Vec<Vec<u8>> {
         let mut all = vec![Vec::new()];
         let mut from = 0;

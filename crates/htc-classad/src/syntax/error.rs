@@ -1,46 +1,46 @@
-//! Why a text is not an expression, and how that is shown.
+//! Parse errors and their display.
 
 use std::fmt;
 
 use crate::syntax::lexer::BadToken;
 use crate::text::Span;
 
-/// Why a text is not an expression.
+/// Error from parsing an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Where it stops being one.
+    /// Place where the text stops being an expression.
     pub span: Span,
     /// What went wrong.
     pub kind: ParseErrorKind,
     /// What would have been accepted at that place.
     pub expected: &'static str,
-    /// What stands there: a few bytes of the text, empty at its end.
+    /// The text at that place: a few bytes, empty at the end of the text.
     pub found: String,
 }
 
-/// The ways in which parsing fails.
+/// Kinds of parse errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseErrorKind {
     /// Another token was expected.
     Unexpected,
-    /// No token begins like that.
+    /// The text there is not a valid token.
     BadToken(BadToken),
-    /// `=` where a comparison was wanted.
+    /// `=` was used instead of a comparison.
     Assignment,
-    /// The expression nests deeper than the reference admits.
+    /// The expression nests deeper than the reference allows.
     TooDeep,
-    /// Arrays and objects of JSON nest deeper than can be kept.
+    /// JSON arrays and objects are nested too deeply.
     TooDeepJson,
     /// The text is larger than 2 GiB.
     TooLong,
-    /// The text of an `absTime` or `relTime` literal is no time.
+    /// The text of an `absTime` or `relTime` literal is not a valid time.
     BadTime,
     /// An attribute of an ad has an empty name.
     EmptyName,
 }
 
 impl ParseError {
-    /// Advice on how to mend it, where there is some.
+    /// Returns advice on how to correct the error, or `None` if there is none.
     pub fn help(&self) -> Option<&'static str> {
         match self.kind {
             ParseErrorKind::Assignment => Some("`==` compares, `=?=` compares and is never undefined"),
@@ -59,13 +59,13 @@ impl ParseError {
         }
     }
 
-    /// The error as the user should see it: the message, the line of the text, and a caret under the place.
+    /// Renders the error for the user: the message, the line of the text, and a caret below the place.
     pub fn render(&self, source: &[u8]) -> String {
         let start = (self.span.start as usize).min(source.len());
         let line_start = memchr::memrchr(b'\n', &source[..start]).map_or(0, |newline| newline + 1);
         let line_end =
             memchr::memchr(b'\n', &source[start..]).map_or(source.len(), |newline| start + newline);
-        // A very long line is shown around the place only.
+        // Of a very long line, only the surroundings of the place are shown.
         let from = if start - line_start > 100 { start - 60 } else { line_start };
         let to = line_end.min(start + 60);
         let width = (self.span.end as usize).clamp(start + 1, to.max(start + 1)) - start;

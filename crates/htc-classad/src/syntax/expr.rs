@@ -1,4 +1,4 @@
-//! Expressions: parsed once, shared freely, printed and compared by structure.
+//! Expressions: parsed once, cheap to share, printed and compared by structure.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::parse_plain_literal;
 use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, TreeBuilder, UnaryOp, is_same_scalar};
 
-/// An expression. Cloning is cheap, and an expression may be used from several threads.
+/// ClassAd expression. Cloning is cheap, and an expression may be used from several threads.
 ///
 /// ```
 /// use htc_classad::Expr;
@@ -20,7 +20,7 @@ use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, TreeBuilder, UnaryOp
 #[derive(Clone)]
 pub struct Expr(pub(crate) ExprRepr);
 
-/// Either a scalar or a node of a tree.
+/// Representation of an expression: either a scalar or a node of a tree.
 #[derive(Clone)]
 pub(crate) enum ExprRepr {
     Scalar(Scalar<BString>),
@@ -28,7 +28,7 @@ pub(crate) enum ExprRepr {
 }
 
 impl Expr {
-    /// The literal of the old syntax that all of a text is, where that is plain to see.
+    /// Returns the expression if the whole text is a literal of the old syntax that needs no parser, or else `None`.
     pub fn from_plain_old_text(text: &[u8]) -> Option<Expr> {
         if text.iter().any(|b| matches!(b, b'\n' | 0)) {
             return None;
@@ -38,12 +38,12 @@ impl Expr {
             .map(|plain| Expr::from_scalar(plain.map(|quoted| quoted.resolve(&mut buffer))))
     }
 
-    /// The expression that is this scalar and nothing else.
+    /// Creates an expression from a scalar.
     pub(crate) fn from_scalar(scalar: Scalar<&[u8]>) -> Expr {
         Expr(ExprRepr::Scalar(scalar.to_owned()))
     }
 
-    /// A reference to an attribute: `name`.
+    /// Creates a reference to an attribute: `name`.
     pub fn attribute(name: &[u8]) -> Expr {
         let mut builder = TreeBuilder::default();
         let root = builder.push_name(name);
@@ -54,7 +54,7 @@ impl Expr {
         Expr::from_tree(&Arc::new(builder.finish()), root)
     }
 
-    /// The expression at a node. Scalars are taken out, so that they need not keep a tree alive.
+    /// Returns the expression at a node. Scalars are copied out, so that they do not keep the tree alive.
     pub(crate) fn from_tree(tree: &Arc<ExprTree>, root: NodeId) -> Expr {
         match tree.scalar(root) {
             Some(scalar) => Expr::from_scalar(scalar),
@@ -62,7 +62,7 @@ impl Expr {
         }
     }
 
-    /// The elements of what is written as a list, `{ a, b }`, be they literals or not.
+    /// Returns the elements of a list `{ a, b }`, literals or not, or `None` if the expression is not a list.
     pub fn as_list(&self) -> Option<Vec<Expr>> {
         match &self.0 {
             ExprRepr::Node(tree, root) => match tree.node(*root) {
@@ -75,7 +75,7 @@ impl Expr {
         }
     }
 
-    /// The expression without parentheses around all of it.
+    /// Returns the expression without the parentheses around the whole of it.
     #[must_use]
     pub fn without_parentheses(&self) -> Expr {
         match &self.0 {
@@ -84,7 +84,7 @@ impl Expr {
         }
     }
 
-    /// The two operands if the expression is `left && right`, parentheses around it left out of account.
+    /// Returns the two operands if the expression is `left && right`, ignoring parentheses around it.
     pub fn as_conjunction(&self) -> Option<(Expr, Expr)> {
         let ExprRepr::Node(tree, root) = &self.0 else { return None };
         match tree.node(tree.strip_parentheses(*root)) {
@@ -95,12 +95,12 @@ impl Expr {
         }
     }
 
-    /// Whether the expression is nothing but a reference, with or without something before the name.
+    /// Returns true if the expression is only a reference, with or without a scope or base.
     pub fn is_reference(&self) -> bool {
         matches!(&self.0, ExprRepr::Node(tree, root) if tree.as_reference(*root).is_some())
     }
 
-    /// The name, if the expression is nothing but a reference to an unscoped attribute.
+    /// Returns the name if the expression is only a reference to an unscoped attribute.
     pub fn as_attribute(&self) -> Option<AttrName> {
         match &self.0 {
             ExprRepr::Node(tree, root) => match tree.node(*root) {
@@ -111,7 +111,7 @@ impl Expr {
         }
     }
 
-    /// `(self) op (other)` for the logical connectives: what the tools do when they join constraints.
+    /// Returns `(self) && (other)`, as the HTCondor tools join constraints.
     pub fn and(&self, other: &Expr) -> Expr {
         let mut builder = TreeBuilder::default();
         let left = builder.copy_expr(self);
@@ -133,7 +133,7 @@ impl TreeBuilder {
     }
 }
 
-/// Equal by structure, node by node, names with their case (`SameAs`).
+/// Compares structure, node by node, with the case of names (`SameAs`).
 impl PartialEq for Expr {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

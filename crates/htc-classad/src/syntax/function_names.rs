@@ -1,10 +1,10 @@
-//! The names of the functions, as data: parsing and printing know which names are functions, and nothing of what they do.
+//! Names of the ClassAd functions, for parsing and printing, which do not need their implementations.
 
 use std::sync::LazyLock;
 
 use crate::syntax::name;
 
-/// In the spelling of the manual, sorted by bytes. The number of a function is its place.
+/// Function names as spelled in the manual, sorted bytewise. The number of a function is its index.
 const FUNCTION_NAMES: &[&str] = &[
     "absTime",
     "allCompare",
@@ -102,13 +102,13 @@ const FUNCTION_NAMES: &[&str] = &[
     "versioncmp",
 ];
 
-/// The number of names that no function has.
+/// Number for names that are not functions.
 pub(crate) const UNKNOWN_FUNCTION: u16 = u16::MAX;
 
-/// How many functions there are.
+/// Number of functions.
 pub(crate) const FUNCTION_COUNT: usize = FUNCTION_NAMES.len();
 
-/// Where the numbers stand: open addressing by the hash of the name, at most a quarter full.
+/// Hash table of function numbers: open addressing by the hash of the name, at most a quarter full.
 static HASH_TABLE: LazyLock<Vec<u16>> = LazyLock::new(|| {
     let mut places = vec![UNKNOWN_FUNCTION; (FUNCTION_NAMES.len() * 4).next_power_of_two()];
     let mask = places.len() - 1;
@@ -122,12 +122,12 @@ static HASH_TABLE: LazyLock<Vec<u16>> = LazyLock::new(|| {
     places
 });
 
-/// The number of the function of that name, [`UNKNOWN_FUNCTION`] where there is none; case does not matter.
+/// Returns the number of the function with a name, ignoring case, or [`UNKNOWN_FUNCTION`] if there is none.
 pub(crate) fn function_number(name: &[u8]) -> u16 {
     function_number_hashed(name, name::hash(name))
 }
 
-/// As [`number`], with the hash of the name known.
+/// Same as `function_number`, given the hash of the name.
 pub(crate) fn function_number_hashed(name: &[u8], hash: u32) -> u16 {
     let places = &*HASH_TABLE;
     let mask = places.len() - 1;
@@ -141,7 +141,7 @@ pub(crate) fn function_number_hashed(name: &[u8], hash: u32) -> u16 {
     }
 }
 
-/// The names of all functions, in the spelling of the manual, sorted.
+/// Returns the names of all functions as spelled in the manual, sorted.
 pub fn function_names() -> Vec<&'static str> {
     FUNCTION_NAMES.to_vec()
 }

@@ -1,4 +1,4 @@
-//! Bytes into tokens (reference: lexer.cpp).
+//! Lexer: splits a text into tokens (reference: lexer.cpp).
 
 use crate::syntax::Dialect;
 use crate::syntax::numbers::strtod;
@@ -13,23 +13,23 @@ pub(crate) use escapes::{unescape, unescape_json};
 pub use token::BadToken;
 pub(crate) use token::{Token, TokenKind};
 
-/// What a byte begins.
+/// Kind of token that a byte begins.
 #[derive(Clone, Copy)]
 enum FirstByte {
     Blank,
-    /// A name.
+    /// Start of a name.
     Letter,
-    /// A name or a reserved word.
+    /// Start of a name or a reserved word.
     Reserved,
     Digit,
     Quote,
-    /// A token of its own, whatever follows.
+    /// A complete token, regardless of the next byte.
     SingleByteToken(TokenKind),
-    /// Twice it is this operator.
+    /// An operator if the byte is doubled.
     DoubledOperator(TokenKind),
-    /// An operator that others begin with.
+    /// The first byte of several operators.
     Operator,
-    /// Numbers and selections, signs and comments, and what begins no token.
+    /// Numbers, selections, signs and comments, and bytes that begin no token.
     Other,
 }
 
@@ -69,7 +69,7 @@ const FIRST_BYTES: [FirstByte; 256] = {
     table
 };
 
-/// The bytes that names and words are made of.
+/// True for the bytes of which names and words consist.
 const WORD_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -80,17 +80,17 @@ const WORD_BYTES: [bool; 256] = {
     table
 };
 
-/// The lengths of the reserved words, a bit for each.
+/// Lengths of the reserved words, as a bit mask.
 const RESERVED_WORD_LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 5 | 1 << 9;
 
-/// The cursor over one text.
+/// Lexer of one text, positioned at a token.
 #[derive(Debug)]
 pub(crate) struct Lexer<'s> {
     source: &'s [u8],
     at: usize,
     dialect: Dialect,
     pub(crate) token: Token,
-    /// Texts that differ from how they were written (escapes, joined strings); they stand behind the source.
+    /// Texts that differ from the source (escapes, joined strings); their offsets continue after the source.
     pub(crate) extra: Vec<u8>,
 }
 
@@ -101,7 +101,7 @@ impl<'s> Lexer<'s> {
             Some(end) => &source[..end],
             None => source,
         };
-        // What is left in place when the text begins with a comment that never ends.
+        // This token remains if the text begins with a comment that is not closed.
         let token = Token {
             kind: TokenKind::Bad,
             start: 0,
@@ -122,7 +122,7 @@ impl<'s> Lexer<'s> {
         self.source
     }
 
-    /// The text of an identifier or string.
+    /// Returns the text of an identifier or string.
     #[inline]
     pub(crate) fn token_text(&self, text: TextRange) -> &[u8] {
         let (start, len) = (text.start as usize, text.len as usize);
@@ -133,14 +133,14 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The text of an identifier or string, where it stands in the source as it is meant.
+    /// Returns the text of an identifier or string if it is in the source unchanged, or else `None`.
     #[inline]
     pub(crate) fn source_text(&self, text: TextRange) -> Option<&'s [u8]> {
         let start = text.start as usize;
         self.source.get(start..start + text.len as usize)
     }
 
-    /// Where the token ends.
+    /// Returns the offset at which the token ends.
     #[inline]
     pub(crate) fn token_end(&self) -> usize {
         self.at
@@ -151,8 +151,8 @@ impl<'s> Lexer<'s> {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    /// Moves to the next token. It calls nothing but what the token's first byte chooses, and that last, so that the commonest
-    /// tokens cost little.
+    /// Moves to the next token. The only call, in tail position, is chosen by the token's first byte, so that the most
+    /// common tokens are fast.
     pub(crate) fn advance(&mut self) {
         let mut at = self.at;
         loop {
@@ -184,7 +184,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Sets the token to so many bytes.
+    /// Sets the token to `length` bytes at `at`.
     #[inline(always)]
     fn set_token(&mut self, at: usize, length: usize, kind: TokenKind) {
         self.at = at + length;
@@ -192,7 +192,7 @@ impl<'s> Lexer<'s> {
         self.token.kind = kind;
     }
 
-    /// Numbers with a dot or a sign in front, selections, signs, division and comments.
+    /// Reads numbers that begin with a dot or sign, selections, signs, division and comments.
     #[inline(never)]
     fn lex_other(&mut self, at: usize) {
         match self.source[at] {
@@ -211,7 +211,7 @@ impl<'s> Lexer<'s> {
         matches!(self.source.get(at..at + 2), Some(b"//" | b"/*"))
     }
 
-    /// Moves to the token behind comments; one that never ends is a bad token.
+    /// Moves to the token after comments; an unclosed comment is a bad token.
     #[cold]
     #[inline(never)]
     fn skip_comments(&mut self, mut at: usize) {
@@ -222,8 +222,8 @@ impl<'s> Lexer<'s> {
                 _ => match memchr::memmem::find(&rest[2..], b"*/") {
                     Some(length) => length + 4,
                     None => {
-                        // The reference marks the error but leaves the token before in place (lexer.cpp LoadToken), so
-                        // that a repeated closing parenthesis may even complete a call.
+                        // The reference marks the error but leaves the previous token in place (lexer.cpp LoadToken),
+                        // so that a repeated closing parenthesis may even complete a call.
                         self.at = self.source.len();
                         self.token.start = at;
                         self.token.bad = BadToken::Comment;
@@ -246,7 +246,7 @@ impl<'s> Lexer<'s> {
         TokenKind::Bad
     }
 
-    /// Takes a word as a name.
+    /// Reads a word as a name.
     #[inline(never)]
     fn lex_word(&mut self, start: usize) {
         let length = word_length(&self.source[start..]);
@@ -263,7 +263,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The kind of a word as long as one that is reserved.
+    /// Returns the kind of a word that has the length of a reserved word.
     fn reserved_kind(&mut self, start: usize, length: usize) -> TokenKind {
         let word = &self.source[start..start + length];
         let is = |reserved: &[u8]| word.eq_ignore_ascii_case(reserved);
@@ -285,7 +285,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// A number that begins with a digit. The commonest are decimal integers that fit.
+    /// Reads a number that begins with a digit. Decimal integers that fit are the most common.
     #[inline(never)]
     fn lex_digits(&mut self, start: usize) {
         let (mut value, mut at) = (0i64, start);
@@ -323,7 +323,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Numbers, and the dot of a selection (reference: tokenizeNumber).
+    /// Reads numbers, and the dot of a selection (reference: tokenizeNumber).
     #[inline(never)]
     fn lex_number(&mut self, start: usize) -> TokenKind {
         let mut first = self.peek(0);
@@ -394,7 +394,7 @@ impl<'s> Lexer<'s> {
         TokenKind::Integer
     }
 
-    /// Operators that others begin with.
+    /// Reads operators that share their first byte with others.
     #[inline(never)]
     fn lex_operator(&mut self, at: usize) {
         let byte = |ahead: usize| self.source.get(at + ahead).copied().unwrap_or(0);
@@ -428,7 +428,8 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// How many bytes of a word a text begins with. Sixteen are looked at without a test for the end in between.
+/// Returns the number of bytes of the word that a text begins with. Sixteen bytes at a time are read without testing
+/// for the end.
 #[inline]
 fn word_length(text: &[u8]) -> usize {
     let mut length = 0;
@@ -445,7 +446,7 @@ fn word_length(text: &[u8]) -> usize {
     length + rest.iter().position(|byte| !WORD_BYTES[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
-/// The decimal digits that a text begins with, as `std::from_chars` reads them: 0 where they do not fit.
+/// Returns the decimal integer that a text begins with, as `std::from_chars` reads it: 0 if it does not fit.
 pub(crate) fn parse_integer_prefix(text: &[u8]) -> i64 {
     let (negative, digits) = match text.first() {
         Some(b'-') => (true, &text[1..]),
@@ -469,7 +470,7 @@ pub(crate) fn parse_integer_prefix(text: &[u8]) -> i64 {
 mod tests {
     use super::*;
 
-    /// The kinds of all tokens with their places.
+    /// Returns the kinds of all tokens with their places.
     fn tokens(text: &[u8]) -> Vec<(TokenKind, usize, usize)> {
         let mut lexer = Lexer::new(text, Dialect::new_syntax());
         let mut tokens = Vec::new();
@@ -505,7 +506,7 @@ mod tests {
             expected.push((at, at + word.len()));
             at += word.len() + 1;
         }
-        // A question mark and a colon are one operator, whatever stands between them.
+        // A question mark and a colon form one operator, regardless of the white space between them.
         let lonely = words.iter().rposition(|word| *word == b"?").unwrap();
         expected[lonely].1 = expected.remove(lonely + 1).1;
         let found: Vec<_> = tokens(text).into_iter().map(|(_, start, end)| (start, end)).collect();

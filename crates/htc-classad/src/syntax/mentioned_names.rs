@@ -1,4 +1,4 @@
-//! The names and literals that stand in an expression, whatever ads it is evaluated in.
+//! Names and literals in an expression, independent of the ads in which it is evaluated.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use crate::syntax::AttrName;
 use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId, SpecialName};
 
-/// Names of attributes: without case, sorted.
+/// Sorted set of attribute names, compared case-insensitively.
 pub type AttrNames = BTreeSet<AttrName>;
 
-/// Meets the parts of an expression until one of them is what is looked for, and tells whether one was. `is` also says which
-/// parts are met behind the one that it is shown.
+/// Visits the nodes of an expression until `is` returns true, and returns true if it did. `is` also appends the nodes
+/// to visit after the one it is called with.
 pub(crate) fn any_node(expr: &Expr, mut is: impl FnMut(&ExprTree, NodeId, &mut Vec<NodeId>) -> bool) -> bool {
     let ExprRepr::Node(tree, root) = &expr.0 else { return false };
     let mut todo = vec![*root];
@@ -22,7 +22,7 @@ pub(crate) fn any_node(expr: &Expr, mut is: impl FnMut(&ExprTree, NodeId, &mut V
     false
 }
 
-/// Collects what the parts of an expression give.
+/// Collects names from the nodes of an expression.
 fn collect_names(
     expr: &Expr,
     mut part: impl FnMut(&ExprTree, NodeId, &mut Vec<NodeId>, &mut AttrNames),
@@ -35,14 +35,14 @@ fn collect_names(
     names
 }
 
-/// Whether a base says in which ad a name is looked up: `MY`, `TARGET`, `self`.
+/// Returns true if a base is only a scope: `MY`, `TARGET`, `self`.
 fn is_scope(tree: &ExprTree, base: NodeId) -> bool {
     let scopes = [SpecialName::My, SpecialName::Target, SpecialName::SelfAd];
     matches!(tree.as_reference(base), Some((NO_BASE, name)) if scopes.contains(&tree.name_info(name).special))
 }
 
-/// The attributes that an expression mentions, whatever ad they would be found in. `MY.x`, `TARGET.x` and `x` all
-/// mention `x`; of any other `a.x` it is `a` that counts.
+/// Returns the attributes that an expression mentions, regardless of the ad in which they would be found. `MY.x`,
+/// `TARGET.x` and `x` all mention `x`; any other `a.x` mentions `a`.
 ///
 /// ```
 /// use htc_classad::{Expr, references};
@@ -65,7 +65,7 @@ pub fn mentioned_attributes(expr: &Expr) -> AttrNames {
     })
 }
 
-/// Every name in an expression, wherever it stands: a selection from an ad may find its name in the ads around.
+/// Returns every name in an expression: a selection from an ad may find its name in the enclosing ads.
 pub fn all_names(expr: &Expr) -> AttrNames {
     collect_names(expr, |tree, id, todo, names| {
         if let Some((_, name)) = tree.as_reference(id) {
@@ -75,8 +75,8 @@ pub fn all_names(expr: &Expr) -> AttrNames {
     })
 }
 
-/// Whether an expression may look at attributes that it does not name: through `eval()`, or through an ad as a whole, as
-/// in `MY["x"]` and `size(self)`.
+/// Returns true if an expression may read attributes that it does not name: through `eval()`, or through an ad as a
+/// whole, as in `MY["x"]` and `size(self)`.
 pub fn can_read_any_attribute(expr: &Expr) -> bool {
     any_node(expr, |tree, id, todo| {
         match (tree.as_reference(id), tree.node(id)) {
@@ -95,8 +95,8 @@ pub fn can_read_any_attribute(expr: &Expr) -> bool {
     })
 }
 
-/// The attributes that the condor tools fetch for an expression (reference: `GetAttrsAndScopes`): of `a.x` both names, of
-/// longer selections those of their base.
+/// Returns the attributes that the HTCondor tools fetch for an expression (reference: `GetAttrsAndScopes`): for `a.x`
+/// both names, for longer selections those of their base.
 pub fn projection(expr: &Expr) -> AttrNames {
     collect_names(expr, |tree, id, todo, names| match tree.as_reference(id) {
         Some((NO_BASE | ABSOLUTE_BASE, name)) => {

@@ -1,4 +1,4 @@
-//! What texts are: names, numbers, times, scalars, tokens, expressions as trees.
+//! Syntax: names, numbers, times, scalars, tokens, and expressions as trees.
 
 pub(crate) mod dialect;
 pub(crate) mod error;

@@ -1,4 +1,4 @@
-//! Attribute names: compared without regard to ASCII case, kept with their spelling.
+//! Attribute names, compared case-insensitively and kept with their spelling.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::text::caseless;
 
-/// The name of an attribute. Two names are equal when they differ in ASCII case only; the spelling is kept.
+/// Name of an attribute. Two names are equal if they differ only in ASCII case; the spelling is kept.
 ///
 /// ```
 /// use htc_classad::AttrName;
@@ -19,12 +19,12 @@ use crate::text::caseless;
 pub struct AttrName(BString);
 
 impl AttrName {
-    /// The bytes as they were spelled.
+    /// Returns the bytes of the original spelling.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The name as a byte string, for printing.
+    /// Returns the name as a byte string, for printing.
     pub fn as_bstr(&self) -> &BStr {
         self.0.as_bstr()
     }
@@ -129,13 +129,14 @@ impl fmt::Debug for AttrName {
     }
 }
 
-/// The order in which the reference keeps and prints the attributes of an ad: by length, then caselessly.
+/// Compares names in the order in which the reference keeps and prints the attributes of an ad: by length, then
+/// case-insensitively.
 #[inline]
 pub(crate) fn ad_order(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| caseless::cmp(a, b))
 }
 
-/// A hash of a name that does not depend on its case, eight bytes at a time.
+/// Returns a case-insensitive hash of a name, computed from eight bytes at a time.
 #[inline]
 pub fn hash(name: &[u8]) -> u32 {
     const FOLD: u64 = 0x2020_2020_2020_2020;
@@ -152,7 +153,7 @@ pub fn hash(name: &[u8]) -> u32 {
                 mix(u64::from_le_bytes(*last));
             }
         }
-        // The two halves may overlap; the length has been mixed in.
+        // The two halves may overlap; the length was mixed in before.
         None => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
             (Some(first), Some(last)) => {
                 mix(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32);
@@ -163,8 +164,8 @@ pub fn hash(name: &[u8]) -> u32 {
     (state ^ state >> 32) as u32
 }
 
-/// Whether an attribute holds a secret that is neither printed nor handed to jobs and hooks
-/// (reference: `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
+/// Returns true if an attribute holds a secret that is neither printed nor passed to jobs and hooks (reference:
+/// `ClassAdAttributeIsPrivateAny`, compat_classad.cpp).
 #[inline]
 pub fn is_private(name: impl AsRef<[u8]>) -> bool {
     const PRIVATE_ATTRIBUTES: [&[u8]; 6] =

@@ -1,8 +1,8 @@
-//! Numbers as the C library reads and prints them: `strtod`, `%.15E`, `%.16G`, and casts that never trap.
+//! Numbers as the C library parses and prints them: `strtod`, `%.15E`, `%.16G`, and casts that never trap.
 
 use crate::text::space::is_space;
 
-/// A double cut off to an integer as an x86-64 does: what does not fit becomes the smallest integer.
+/// Truncates a double to an integer as an x86-64 does: a value out of range becomes the smallest integer.
 pub(crate) fn truncate(real: f64) -> i64 {
     // 2^63 as a double; NaN fails both comparisons.
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&real) {
@@ -12,13 +12,13 @@ pub(crate) fn truncate(real: f64) -> i64 {
     }
 }
 
-/// A double cut off to 32 bits as an x86-64 does.
+/// Truncates a double to 32 bits as an x86-64 does.
 pub(crate) fn truncate32(real: f64) -> i32 {
     if real > -2_147_483_649.0 && real < 2_147_483_648.0 { real as i32 } else { i32::MIN }
 }
 
-/// C's `strtod` in the C locale: leading blanks, sign, decimal or hexadecimal digits, `inf`, `infinity`, `nan`,
-/// `nan(...)`. Returns the number and how many bytes were used; none used means that there was no number.
+/// Parses a number as C's `strtod` does in the C locale: leading blanks, sign, decimal or hexadecimal digits, `inf`,
+/// `infinity`, `nan`, `nan(...)`. Returns the number and the number of bytes used, which is 0 if there is no number.
 pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
     let blanks = text.iter().take_while(|b| is_space(**b)).count();
     let negative = text.get(blanks) == Some(&b'-');
@@ -71,7 +71,7 @@ pub(crate) fn strtod(text: &[u8]) -> (f64, usize) {
 
 const QUIET_NAN: u64 = 0x7ff8_0000_0000_0000;
 
-/// What glibc makes of the text in `nan(...)`: a number as `strtoull` reads it becomes the lower bits.
+/// Returns glibc's payload for the text in `nan(...)`: a number as parsed by `strtoull` becomes the lower bits.
 fn nan_payload(text: &[u8]) -> u64 {
     let (digits, base) = match text {
         [b'0', b'x' | b'X', digits @ ..] if !digits.is_empty() => (digits, 16),
@@ -85,7 +85,7 @@ fn nan_payload(text: &[u8]) -> u64 {
     number.unwrap_or(0) & 0x0007_ffff_ffff_ffff
 }
 
-/// Hexadecimal digits behind `0x`, with an optional point and binary exponent, rounded to nearest even.
+/// Parses hexadecimal digits after `0x`, with an optional point and binary exponent, rounded to nearest even.
 fn parse_hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     let mut mantissa: u64 = 0;
     let mut sticky = false;
@@ -129,7 +129,7 @@ fn parse_hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     Some((scale_by_power_of_two(mantissa, exponent, sticky), at))
 }
 
-/// `mantissa * 2^exponent`, correctly rounded; `sticky` says that lower bits were lost.
+/// Returns `mantissa * 2^exponent`, correctly rounded; `sticky` is true if lower bits were lost.
 fn scale_by_power_of_two(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
     if mantissa == 0 {
         return 0.0;
@@ -169,7 +169,7 @@ fn scale_by_power_of_two(mantissa: u64, exponent: i64, sticky: bool) -> f64 {
     value
 }
 
-/// C's `%1.15E`: the new form of a finite real that is not zero.
+/// Writes a finite real other than zero like C's `%1.15E`: the new syntax.
 pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
     let Some(millionths) = as_millionths(real) else {
         push_exponent_form(&format!("{real:.15E}"), out);
@@ -189,22 +189,23 @@ pub(crate) fn push_e15(real: f64, out: &mut Vec<u8>) {
     push_int(i64::from(power.abs()), out);
 }
 
-/// Digits that a real is written with.
+/// Number of significant digits of a printed real.
 const SIGNIFICANT_DIGITS: usize = 16;
 
-/// The millionths that a real is of, where these say all of its first sixteen digits. Times and usages have six places behind the
-/// point at most, and dividing by ten takes a tenth of the time that finding the digits of any real takes.
+/// Returns the absolute value in millionths, or `None` if these do not determine all of its first sixteen digits. Times
+/// and usages have at most six decimal places, and dividing by ten takes a tenth of the time of finding the digits of
+/// an arbitrary real.
 fn as_millionths(real: f64) -> Option<u64> {
     const MILLION: f64 = 1e6;
     let whole = (real.abs() * MILLION).round();
-    // Smaller ones are written with an exponent, of larger ones there are seventeen digits.
+    // Smaller numbers are printed with an exponent; larger ones have more than sixteen digits.
     if !(100.0..1e15).contains(&whole) {
         return None;
     }
-    // What the product lost by rounding, which is exact, as it cancels.
+    // The rounding error of the product; it is exact because the leading bits cancel.
     let rest = real.abs().mul_add(MILLION, -whole);
     let digits = (whole as u64).ilog10() as i32 + 1;
-    // Of what lies below a power of ten the sixteenth digit is worth less.
+    // Just below a power of ten, the sixteenth digit has a smaller weight.
     let is_below = rest < 0.0 && whole as u64 == 10u64.pow(digits as u32 - 1);
     (!is_below && rest.abs() < 0.499 * 10f64.powi(digits - SIGNIFICANT_DIGITS as i32)).then_some(whole as u64)
 }
@@ -225,7 +226,7 @@ fn push_exponent_form(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(exponent.as_bytes());
 }
 
-/// C's `%.16G` of a finite real, with `.0` where the text has no point and no exponent: the old form.
+/// Writes a finite real like C's `%.16G`, followed by `.0` if the text has neither point nor exponent: the old syntax.
 pub(crate) fn push_g16(real: f64, out: &mut Vec<u8>) {
     let before = out.len();
     push_general(real, 16, out);
@@ -234,7 +235,7 @@ pub(crate) fn push_g16(real: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// C's `%.<precision>G` of a finite real: the shorter of fixed and exponent form, without trailing zeros.
+/// Writes a real like C's `%.<precision>G`: the shorter of fixed and exponent form, without trailing zeros.
 pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
     if !real.is_finite() {
         let text: &[u8] = if real.is_nan() {
@@ -247,7 +248,7 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(text);
         return;
     }
-    // Whole numbers of moderate size are what ads hold; they need no digits generated.
+    // Whole numbers of moderate size are the most common in ads; they need no generation of digits.
     if real == real.trunc()
         && real.abs() < 1e15
         && precision >= 16
@@ -276,7 +277,7 @@ pub(crate) fn push_general(real: f64, precision: usize, out: &mut Vec<u8>) {
     push_general_finite(real, precision, out);
 }
 
-/// [`push_general`] of any finite real.
+/// Writes any finite real as [`push_general`] does.
 fn push_general_finite(real: f64, precision: usize, out: &mut Vec<u8>) {
     let scientific = format!("{real:.*E}", precision.max(1) - 1);
     let (digits, exponent) = scientific.split_once('E').unwrap_or((&scientific, "0"));
@@ -309,7 +310,7 @@ fn push_general_finite(real: f64, precision: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&fixed.as_bytes()[..trim(&fixed)]);
 }
 
-/// An integer in decimal.
+/// Writes an integer in decimal.
 pub(crate) fn push_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
@@ -346,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Decimals, and the reals next to them.
+    /// Returns decimals, and the reals next to them.
     #[test]
     fn decimals_that_end_soon_are_what_all_others_are() {
         let parts = [1.0, 3.0, 7.0, 10.0, 64.0, 1024.0, 1e4, 1e5, 1e6, 1e7, 1e9];

@@ -1,4 +1,4 @@
-//! Tokens into expressions (reference: source.cpp).
+//! Parser: builds expressions from tokens (reference: source.cpp).
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -12,43 +12,43 @@ use crate::syntax::tree::{ABSOLUTE_BASE, AdField, BinaryOp, ExprTree, Node, Node
 use crate::syntax::{Dialect, function_names, times};
 use crate::text::Span;
 
-/// Levels of nesting the reference's parser admits, counted at each entry into expression, unary and postfix.
+/// Maximum nesting depth of the reference's parser, counted at each entry into expression, unary and postfix.
 const MAX_DEPTH: u32 = 500;
 
 const OPERAND: &str = "an operand: a name, a literal, `(`, `{`, `[` or a sign";
 
 impl Expr {
-    /// Reads a whole expression in the new syntax and condor mode: what `eval()` and the tools read.
+    /// Parses a whole expression in new syntax without strict mode, as `eval()` and the tools do.
     ///
     /// # Errors
-    /// Says where the text stops being an expression and what would have been accepted there.
+    /// Fails with the place where the text stops being an expression and what is expected there.
     pub fn parse(text: &[u8]) -> Result<Expr, ParseError> {
         parse_whole_text(text, Dialect::new_syntax())
     }
 
-    /// Reads a whole expression in a given dialect.
+    /// Parses a whole expression in a given dialect.
     ///
     /// # Errors
-    /// As [`Expr::parse`].
+    /// Same as [`Expr::parse`].
     pub fn parse_with(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
         parse_whole_text(text, dialect)
     }
 
-    /// Reads the expression that a text begins with and ignores the rest; returns the number of bytes it used too.
+    /// Parses the expression that a text begins with and ignores the rest; also returns the number of bytes used.
     ///
     /// # Errors
-    /// As [`Expr::parse`].
+    /// Same as [`Expr::parse`].
     pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize), ParseError> {
         parse_prefix(text, dialect)
     }
 }
 
-/// Reads a whole text.
+/// Parses a whole text as one expression.
 fn parse_whole_text(text: &[u8], dialect: Dialect) -> Result<Expr, ParseError> {
     with_parser(text, dialect, |parser| parser.parse_whole())
 }
 
-/// Reads what a text begins with; also tells where the token behind it begins.
+/// Parses the expression that a text begins with; also returns the offset of the token after it.
 pub(crate) fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize), ParseError> {
     with_parser(text, dialect, |parser| {
         let root = parser.parse_expression()?;
@@ -56,7 +56,7 @@ pub(crate) fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(Expr, usize
     })
 }
 
-/// Lends a parser for a text.
+/// Calls `run` with a parser for a text.
 pub(crate) fn with_parser<'s, T>(
     text: &'s [u8],
     dialect: Dialect,
@@ -76,23 +76,23 @@ pub(crate) fn with_parser<'s, T>(
     result.map_err(|error| *error)
 }
 
-/// The cursor of a recursive descent that makes nodes.
+/// Recursive-descent parser that builds nodes.
 pub(crate) struct Parser<'s, 'w> {
     pub(crate) lexer: Lexer<'s>,
     workbench: &'w mut ParserBuffers,
     depth: u32,
     dialect: Dialect,
-    /// Whether the expression that was read last is a conditional.
+    /// True if the last expression parsed was a conditional.
     conditional: bool,
-    /// Where the ad that was read last ended.
+    /// Offset at which the last ad parsed ended.
     ad_end: usize,
 }
 
-/// What the parser builds with. A thread keeps one, so that a short text costs no allocation but those of its tree.
+/// Buffers of the parser. Each thread reuses one set, so that a short text causes no allocations except for its tree.
 #[derive(Default)]
 struct ParserBuffers {
     builder: TreeBuilder,
-    /// Elements of the lists and calls that are not complete yet.
+    /// Elements of lists and calls that are not complete yet.
     items: Vec<NodeId>,
 }
 
@@ -107,11 +107,11 @@ thread_local! {
     static SPARE_BUFFERS: Cell<Option<Box<ParserBuffers>>> = const { Cell::new(None) };
 }
 
-/// Nodes that a spare workbench may have room for.
+/// Maximum capacity, in nodes, of buffers kept for reuse.
 const SPARE_NODES: usize = 4096;
 
-/// The one guard of depth: reads a part so many levels further down. After a failure nothing more is read. A macro, since a closure
-/// would not be inlined where it is read at each operand.
+/// Checks the nesting depth while parsing a part that is `$levels` levels deeper. After a failure, parsing stops. This
+/// is a macro because a closure would not be inlined for each operand.
 macro_rules! deeper {
     ($parser:ident, $levels:literal, $part:expr) => {{
         $parser.depth += $levels;
@@ -124,7 +124,7 @@ macro_rules! deeper {
     }};
 }
 
-/// What goes through the descent is small, so the error is boxed.
+/// The success values of the parsing functions are small, so the error is boxed.
 pub(crate) type ParseResult<T> = Result<T, Box<ParseError>>;
 
 impl<'s, 'w> Parser<'s, 'w> {
@@ -133,17 +133,17 @@ impl<'s, 'w> Parser<'s, 'w> {
         Parser { lexer, workbench, depth: 0, dialect, conditional: false, ad_end: 0 }
     }
 
-    /// The expression that is the whole text.
+    /// Parses the whole text as one expression.
     fn parse_whole(&mut self) -> ParseResult<Expr> {
         let root = self.parse_expression()?;
-        // The reference forgets to look for the end of the text behind a conditional (source.cpp parseExpression).
+        // The reference does not check for the end of the text after a conditional (source.cpp parseExpression).
         if !self.conditional && self.token_kind() != TokenKind::End {
             return Err(self.unexpected_token("an operator or the end of the text"));
         }
         Ok(self.finish_expr(root))
     }
 
-    /// Reads the expression that a part of the present string's text is. Nothing of the text around may be under way.
+    /// Parses part of the current string's text as an expression. No part of the surrounding text may be incomplete.
     pub(crate) fn parse_embedded(&mut self, part: Range<usize>, dialect: Dialect) -> ParseResult<Expr> {
         let text = &self.lexer.token_text(self.lexer.token.text)[part];
         let result = Parser::new(text, dialect, self.workbench).parse_whole();
@@ -151,16 +151,16 @@ impl<'s, 'w> Parser<'s, 'w> {
         result
     }
 
-    /// Makes the tree of what was read and the expression at `root` of it.
+    /// Builds the tree and returns the expression at its node `root`.
     pub(crate) fn finish_expr(&self, root: NodeId) -> Expr {
         match self.workbench.builder.nodes[root as usize].as_scalar() {
-            // A scalar keeps no tree.
+            // A scalar needs no tree.
             Some(scalar) => Expr::from_scalar(scalar.map(|text| self.lexer.token_text(text))),
             None => Expr(ExprRepr::Node(self.finish_tree(), root)),
         }
     }
 
-    /// Makes the tree of all that was read: names and strings stand in the source and the texts made from it.
+    /// Builds the tree of everything parsed: names and strings are in the source and in the texts made from it.
     pub(crate) fn finish_tree(&self) -> Arc<ExprTree> {
         let (source, extra) = (self.lexer.source(), &self.lexer.extra);
         let mut text = Vec::with_capacity(source.len() + extra.len());
@@ -169,7 +169,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Arc::new(self.workbench.builder.finish_with(text.into_boxed_slice()))
     }
 
-    /// Where the ad that was read last ended.
+    /// Returns the offset at which the last ad parsed ended.
     pub(crate) fn ad_end(&self) -> usize {
         self.ad_end
     }
@@ -194,7 +194,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Box::new(ParseError { span: Span::new(token.start, self.lexer.token_end()), kind, expected, found })
     }
 
-    /// The error for a token that is not what was expected.
+    /// Creates the error for a token that was not expected.
     #[cold]
     pub(crate) fn unexpected_token(&self, expected: &'static str) -> Box<ParseError> {
         let kind = match self.token_kind() {
@@ -219,7 +219,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(())
     }
 
-    /// An expression.
+    /// Parses an expression.
     pub(crate) fn parse_expression(&mut self) -> ParseResult<NodeId> {
         Ok(deeper!(self, 1, {
             let left = self.parse_unary()?;
@@ -229,7 +229,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }))
     }
 
-    /// The two branches of a conditional.
+    /// Parses the two branches of a conditional.
     fn parse_branches(&mut self, condition: NodeId) -> ParseResult<NodeId> {
         self.lexer.advance();
         let yes = self.parse_expression()?;
@@ -240,7 +240,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(self.push_node(Node::Ternary { condition, branches }))
     }
 
-    /// What follows an operand by operators of at least a precedence, all of them left associative.
+    /// Parses the operators of at least a precedence, and their operands, that follow an operand; all are left
+    /// associative.
     fn parse_binary(&mut self, mut left: NodeId, least: u8) -> ParseResult<NodeId> {
         loop {
             let (precedence, op) = BINARY_OPERATORS[self.token_kind() as usize];
@@ -256,7 +257,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
     }
 
-    /// An operand with the signs in front of it.
+    /// Parses an operand with its leading signs.
     #[inline(always)]
     fn parse_unary(&mut self) -> ParseResult<NodeId> {
         if matches!(
@@ -268,7 +269,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         self.parse_unsigned()
     }
 
-    /// An operand without signs: a level for the sign that is not there, and one for the operand.
+    /// Parses an operand without signs: one level for the missing sign, and one for the operand.
     #[inline(always)]
     fn parse_unsigned(&mut self) -> ParseResult<NodeId> {
         Ok(deeper!(self, 2, self.parse_operand()))
@@ -290,7 +291,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(self.push_node(Node::Unary(op, operand)))
     }
 
-    /// An operand with what may stand behind it: selections, subscripts, `?:`.
+    /// Parses an operand with its suffixes: selections, subscripts, `?:`.
     #[inline(always)]
     fn parse_operand(&mut self) -> ParseResult<NodeId> {
         let operand = self.parse_primary()?;
@@ -324,7 +325,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
     }
 
-    /// Takes an identifier as name.
+    /// Parses an identifier as a name.
     #[inline(always)]
     fn take_identifier(&mut self, expected: &'static str) -> ParseResult<NodeId> {
         if self.token_kind() != TokenKind::Identifier {
@@ -336,7 +337,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(name)
     }
 
-    /// What an operand begins with. Names and the commonest literals are made here, all else below.
+    /// Parses the beginning of an operand: names and the most common literals here, everything else below.
     #[inline(always)]
     fn parse_primary(&mut self) -> ParseResult<NodeId> {
         let token = &self.lexer.token;
@@ -391,8 +392,8 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(self.push_node(scalar.into()))
     }
 
-    /// Expressions separated by commas up to `close`, which is consumed. They are the last of the workbench's items from
-    /// the returned number on.
+    /// Parses expressions separated by commas up to `close`, which is consumed. Their nodes are the last items of the
+    /// buffers, from the returned index on.
     fn parse_items(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<usize> {
         let first = self.workbench.items.len();
         self.lexer.advance();
@@ -438,7 +439,7 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(call)
     }
 
-    /// `absTime("...")` and `relTime("...")` of a string literal are literals themselves.
+    /// Parses `absTime("...")` and `relTime("...")` of a string literal, which are literals themselves.
     fn parse_time_literal(
         &mut self,
         open: usize,
@@ -470,11 +471,11 @@ impl<'s, 'w> Parser<'s, 'w> {
         }
     }
 
-    /// The attributes of an ad, its brackets included.
+    /// Parses the attributes of an ad, including its brackets.
     pub(crate) fn parse_fields(&mut self) -> ParseResult<Vec<AdField>> {
         self.lexer.advance();
         let mut fields = Vec::new();
-        // An ad of nothing but semicolons is refused by the reference, since it wants a name behind the first ones.
+        // The reference rejects an ad that has only semicolons, because it expects a name after the first ones.
         let mut first = true;
         while !(self.token_kind() == TokenKind::CloseBox && (first || !fields.is_empty())) {
             first = false;
@@ -506,14 +507,14 @@ impl<'s, 'w> Parser<'s, 'w> {
         Ok(fields)
     }
 
-    /// Adds an ad node. The names stand in the source still, so the order is found here.
+    /// Adds an ad node. Its fields are sorted here, while the names are still in the source.
     fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let lexer = &self.lexer;
         self.workbench.builder.push_ad_with(fields, |text: TextRange| lexer.token_text(text))
     }
 }
 
-/// Precedence and operator of each kind of token; 0 for those that stand between no operands.
+/// Precedence and operator of each kind of token; precedence 0 for tokens that are not binary operators.
 const BINARY_OPERATORS: [(u8, BinaryOp); TokenKind::COUNT] = {
     let mut table = [(0, BinaryOp::Or); TokenKind::COUNT];
     let mut at = 0;

@@ -1,22 +1,22 @@
-//! What users write and do not mean: texts that are good expressions but rarely what their author wanted.
+//! Checks for valid expressions that probably do not mean what their author intended.
 
 use crate::syntax::Dialect;
 use crate::syntax::function_names;
 use crate::syntax::lexer::{Lexer, TokenKind};
 use crate::text::{Span, similar_names};
 
-/// A part of an expression that probably says something else than it was meant to.
+/// Part of an expression that probably does not mean what its author intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pitfall {
     /// The part.
     pub span: Span,
-    /// What it really says.
+    /// The actual meaning.
     pub message: String,
-    /// What was probably meant.
+    /// The meaning that was probably intended.
     pub hint: String,
 }
 
-/// Looks through the text of an expression.
+/// Finds the pitfalls in the text of an expression.
 ///
 /// ```
 /// use htc_classad::{Dialect, pitfalls};
@@ -163,11 +163,11 @@ impl PitfallFinder<'_> {
         }
     }
 
-    /// `a ?: 1 + 1` is `(a ?: 1) + 1`.
+    /// Reports `a ?: 1 + 1`, which means `(a ?: 1) + 1`.
     fn check_elvis(&mut self, at: usize) {
         let mut next = at + 1;
         let mut depth = 0usize;
-        // Over the operand behind it: a name or literal with what hangs on it.
+        // Skips the operand after it: a name or literal with its suffixes.
         while let Some(token) = self.tokens.get(next) {
             match token.kind {
                 TokenKind::OpenParenthesis | TokenKind::OpenBox | TokenKind::OpenBrace => depth += 1,

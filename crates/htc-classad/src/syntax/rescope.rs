@@ -1,12 +1,12 @@
-//! Changing the scope of references, as conversions of old routes do (reference: `RewriteAttrRefs` of
+//! Changing the scope of references, as the conversion of old routes requires (reference: `RewriteAttrRefs` of
 //! `compat_classad_util.cpp`).
 
 use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::tree::{NO_BASE, Node, TreeBuilder};
 
 impl Expr {
-    /// The expression with `from.x` turned into `to.x`, or into `x` where `to` is `None`. A reference to `from` itself is
-    /// renamed too, but not dropped.
+    /// Returns the expression with `from.x` replaced by `to.x`, or by `x` if `to` is `None`. A reference to `from`
+    /// itself is also renamed, but never dropped.
     ///
     /// ```
     /// use htc_classad::Expr;

@@ -1,9 +1,9 @@
-//! The one scalar: a value that has no parts, in the tree of an expression, in an ad, in an expression by itself, or looked at.
+//! Scalars: the values without parts, used in trees, ads and expressions.
 
 use bstr::BString;
 
-/// A value that has no parts. What holds its text if it is a string is `S`: a range of the text beside it ([`TextRange`]), the bytes
-/// themselves, or a look at them.
+/// Value without parts. `S` is the type of a string's text: a range of a separate text ([`TextRange`]), owned bytes, or
+/// a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Scalar<S> {
     #[default]
@@ -15,7 +15,7 @@ pub(crate) enum Scalar<S> {
     Str(S),
 }
 
-/// A range of the text that a tree or an ad has beside its nodes or attributes.
+/// Range of the text that a tree or an ad keeps apart from its nodes or attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextRange {
     pub(crate) start: u32,
@@ -23,7 +23,7 @@ pub(crate) struct TextRange {
 }
 
 impl TextRange {
-    /// The bytes that are meant.
+    /// Returns the bytes of the range.
     #[inline]
     pub(crate) fn slice(self, text: &[u8]) -> &[u8] {
         &text[self.start as usize..self.start as usize + self.len as usize]
@@ -31,7 +31,7 @@ impl TextRange {
 }
 
 impl<S> Scalar<S> {
-    /// The same scalar with its text held in another way.
+    /// Converts the text of a string, keeping any other scalar unchanged.
     #[inline(always)]
     pub(crate) fn map<T>(self, text: impl FnOnce(S) -> T) -> Scalar<T> {
         match self {
@@ -44,7 +44,8 @@ impl<S> Scalar<S> {
         }
     }
 
-    /// The truth value of a boolean or number ("boolean-equivalent": `IsBooleanValueEquiv`, value.h).
+    /// Returns the truth value of a boolean or number, or `None` for any other scalar ("boolean-equivalent":
+    /// `IsBooleanValueEquiv`, value.h).
     #[inline]
     pub(crate) fn truth(&self) -> Option<bool> {
         match *self {
@@ -57,14 +58,14 @@ impl<S> Scalar<S> {
 }
 
 impl Scalar<&[u8]> {
-    /// The scalar with a text of its own.
+    /// Returns the scalar with an owned text.
     pub(crate) fn to_owned(self) -> Scalar<BString> {
         self.map(BString::from)
     }
 }
 
 impl Scalar<BString> {
-    /// A look at it.
+    /// Returns the scalar with a borrowed text.
     #[inline]
     pub(crate) fn as_borrowed(&self) -> Scalar<&[u8]> {
         match *self {

@@ -1,23 +1,23 @@
-//! Literals that need no parser: plain numbers, strings of the old syntax, the words for true, false and undefined.
+//! Literals that need no parser: plain numbers, strings in old syntax, and the words for true, false and undefined.
 
 use crate::syntax::scalar::Scalar;
 
-/// What stands between quotation marks in a text of the old syntax.
+/// Text between quotation marks in old syntax.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QuotedText<'t> {
     text: &'t [u8],
-    /// Quotation marks are in it, behind backslashes.
+    /// True if the text has quotation marks escaped by backslashes.
     has_quotes: bool,
 }
 
 impl<'t> QuotedText<'t> {
-    /// The string that is meant, if it stands there as it is.
+    /// Returns the string if it has no escapes, or else `None`.
     #[inline]
     pub(crate) fn as_plain(self) -> Option<&'t [u8]> {
         (!self.has_quotes).then_some(self.text)
     }
 
-    /// The string that is meant; where it is another one than stands in the text, it is put into a buffer.
+    /// Returns the string; if it has escapes, they are resolved into the buffer.
     #[inline]
     pub(crate) fn resolve<'b>(self, buffer: &'b mut Vec<u8>) -> &'b [u8]
     where
@@ -31,7 +31,7 @@ impl<'t> QuotedText<'t> {
     }
 }
 
-/// Writes a string of the old syntax without the backslashes before its quotation marks.
+/// Writes a string in old syntax without the backslashes before its quotation marks.
 fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.clear();
     out.reserve(text.len());
@@ -43,12 +43,12 @@ fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&text[from..]);
 }
 
-/// Reads the commonest values of long ads without the parser; `None` means that the parser has to look.
+/// Parses the most common values of long ads; `None` means that the parser is needed.
 pub(crate) fn parse_plain_literal(text: &[u8]) -> Option<Scalar<QuotedText<'_>>> {
     parse_literal_line(text).filter(|(_, used)| *used == text.len()).map(|(plain, _)| plain)
 }
 
-/// The literal that a text begins with if its line ends there, and its length.
+/// Returns the literal that a text begins with, and its length, or `None` if the line does not end after it.
 #[inline(always)]
 pub(crate) fn parse_literal_line(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
     match *text.first()? {
@@ -61,7 +61,7 @@ pub(crate) fn parse_literal_line(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>,
     }
 }
 
-/// Whether a line ends at a place of a text, perhaps with a carriage return.
+/// Returns true if a line ends at an offset of a text, optionally with a carriage return.
 #[inline]
 fn is_line_end(text: &[u8], at: usize) -> bool {
     match text.get(at) {
@@ -70,8 +70,8 @@ fn is_line_end(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// A string of the old syntax: a backslash is special only before a quotation mark that does not end the line, and not between
-/// two of them (reference: `Lexer::tokenizeString`, lexer.cpp).
+/// Parses a string in old syntax: a backslash is special only before a quotation mark that does not end the line, and
+/// not between two of them (reference: `Lexer::tokenizeString`, lexer.cpp).
 #[inline(always)]
 fn parse_string(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
     let mut fresh = 1;
@@ -100,7 +100,7 @@ fn parse_word<'t>(
     is.then_some((meant, word.len()))
 }
 
-/// A number: up to 18 digits, none of them in front for nothing, as such are octal; or digits around a point.
+/// Parses a number: up to 18 digits without a leading zero, which would make it octal; or digits around a point.
 #[inline(always)]
 fn parse_number(text: &[u8]) -> Option<(Scalar<QuotedText<'_>>, usize)> {
     let sign = usize::from(text[0] == b'-');

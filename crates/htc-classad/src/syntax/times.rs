@@ -1,20 +1,21 @@
-//! Times as text, and the calendar (reference: literals.cpp, util.cpp).
+//! Times in text form (reference: literals.cpp, util.cpp).
 
 use crate::syntax::numbers;
 use crate::text::calendar::CivilTime;
 use crate::text::space::is_space;
 
-/// A point of time with the offset of the zone it is written in.
+/// Point in time with the offset of the zone in which it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsTime {
     /// Seconds since the Unix epoch.
     pub seconds: i64,
-    /// Seconds east of Greenwich.
+    /// Seconds east of UTC.
     pub offset: i32,
 }
 
-/// What C's `mktime` makes of civil time that is said to be standard time (`tm_isdst` 0). `civil` is that time in
-/// seconds, as if it were that of Greenwich. In summer the offset of the nearest winter counts; glibc looks as far.
+/// Returns the time that C's `mktime` computes from a civil time marked as standard time (`tm_isdst` 0). `civil` is
+/// that time in seconds, as if it were UTC. During daylight saving time the offset of the nearest standard time is
+/// used, searched for as far as glibc does.
 pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -> i64 {
     const STRIDE: i64 = 601_200;
     const FARTHEST: i64 = 536_454_000 / 2 + STRIDE;
@@ -37,7 +38,8 @@ pub(crate) fn standard_seconds(civil: i64, local: impl Fn(i64) -> (i32, bool)) -
     less(offset).saturating_add(3600)
 }
 
-/// Reads the text of an `absTime`. `local` tells local time, for texts without a zone.
+/// Parses the text of an `absTime`. `local` returns the local offset and true for daylight saving time, for texts
+/// without a zone.
 pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) -> Option<AbsTime> {
     let mut text = text.to_vec();
     let mut zone: Option<i32> = None;
@@ -84,7 +86,7 @@ pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) ->
     }
     let [month, day, hour, minute, second] = parts;
     let seconds = CivilTime { year, month, day, hour, minute, second }.to_seconds();
-    // The reference goes through `mktime`, takes the offset found there, and corrects what it has by standard time.
+    // The reference calls `mktime`, uses the offset found there, and corrects its result by standard time.
     let instant = standard_seconds(seconds, &local);
     if instant == -1 {
         return None;
@@ -98,7 +100,7 @@ pub(crate) fn parse_abs_time(text: &[u8], local: impl Fn(i64) -> (i32, bool)) ->
     Some(AbsTime { seconds: instant + standard - i64::from(offset), offset })
 }
 
-/// Cuts `±hhmm` off the end; nothing where it is not four digits.
+/// Removes `±hhmm` from the end; returns `None` if the last five bytes are not a sign and four digits.
 fn strip_zone(text: &mut Vec<u8>) -> Option<i32> {
     let start = text.len().checked_sub(5)?;
     if !matches!(text[start], b'+' | b'-') || !text[start + 1..].iter().all(u8::is_ascii_digit) {
@@ -109,7 +111,7 @@ fn strip_zone(text: &mut Vec<u8>) -> Option<i32> {
     Some(if zone[0] == b'-' { -seconds } else { seconds })
 }
 
-/// C's `atoi` of a few bytes.
+/// Parses a few bytes like C's `atoi`.
 fn atoi(text: &[u8]) -> i64 {
     let start = text.iter().take_while(|b| is_space(**b)).count();
     let (negative, start) = match text.get(start) {
@@ -124,7 +126,7 @@ fn atoi(text: &[u8]) -> i64 {
     if negative { -value } else { value }
 }
 
-/// Reads the text of a `relTime` from its end: `[-] [[[days(d|+)] hours(h|:)] minutes(m|:)] seconds[s]`.
+/// Parses the text of a `relTime` from its end: `[-] [[[days(d|+)] hours(h|:)] minutes(m|:)] seconds[s]`.
 pub(crate) fn parse_rel_time(text: &[u8]) -> Option<f64> {
     let mut end = text.len();
     let blanks = |end: &mut usize| {
@@ -183,7 +185,7 @@ pub(crate) fn parse_rel_time(text: &[u8]) -> Option<f64> {
     Some(if negative { -total } else { total })
 }
 
-/// Writes a point of time without the call around it: `2020-01-02T03:04:05-00:00`.
+/// Writes a point in time without the function call around it: `2020-01-02T03:04:05-00:00`.
 pub(crate) fn push_abs_time(time: AbsTime, out: &mut Vec<u8>) {
     let local = CivilTime::from_seconds(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let offset = time.offset.unsigned_abs();
@@ -202,7 +204,7 @@ pub(crate) fn push_abs_time(time: AbsTime, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Writes a span of time without the call around it: `1+02:03:04`.
+/// Writes a duration without the function call around it: `1+02:03:04`.
 pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
     let mut rest = seconds;
     if rest < 0.0 {
@@ -210,7 +212,7 @@ pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
         rest = -rest;
     }
     let fraction = rest - rest.floor();
-    // The reference casts to int; what does not fit prints as an x86-64 makes it (sink.cpp).
+    // The reference casts to int; values out of range print as on an x86-64 (sink.cpp).
     let whole = numbers::truncate32(rest);
     let (days, of_day) = (whole / 86_400, whole % 86_400);
     let (hours, of_hour) = (of_day / 3600, of_day % 3600);
@@ -244,7 +246,7 @@ pub(crate) fn push_rel_time(seconds: f64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Two hours east in the summer half of each year (from its 90th to its 300th day), one hour else.
+    /// Returns an offset of two hours in the summer half of each year (from its 90th to its 300th day), else one hour.
     fn summer_time(seconds: i64) -> (i32, bool) {
         let summer = (90..300).contains(&CivilTime::from_seconds(seconds, 0).day_of_year());
         (if summer { 7200 } else { 3600 }, summer)
@@ -271,7 +273,7 @@ mod tests {
         // 1593659045 is 2020-07-02T03:04:05Z.
         assert_eq!(standard_seconds(1_593_659_045, summer_time), 1_593_659_045 - 3600);
         assert_eq!(standard_seconds(1_577_934_245, summer_time), 1_577_934_245 - 3600);
-        // Where it is always summer an hour is assumed.
+        // If daylight saving time never ends, an offset of one hour is assumed.
         assert_eq!(standard_seconds(1_000_000_000, |_| (7200, true)), 1_000_000_000 - 3600);
     }
 

@@ -1,7 +1,7 @@
-//! The flat table that an expression is: nodes that name one another by number, one text for names and strings.
+//! Expression trees as flat tables: nodes that refer to one another by number, and one text for names and strings.
 //!
-//! A table is parsed without an allocation per node, dropped without recursion, and shared by all expressions that
-//! were read together. It is never changed once made.
+//! A tree is parsed without an allocation per node, dropped without recursion, and shared by all expressions that were
+//! parsed together. It is immutable.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +22,7 @@ pub(crate) use node::{
 pub(crate) use print_template::{FormPrinter, PrintTemplates};
 pub(crate) use tree_equality::is_same_scalar;
 
-/// The forms of which a tree keeps the text.
+/// Syntaxes in which a tree caches its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CachedForm {
     /// The value in a long ad.
@@ -31,7 +31,7 @@ pub(crate) enum CachedForm {
     Json,
 }
 
-/// The name at a node; one without text where the node is none.
+/// Returns the name at a node, or one without text if the node is not a name.
 #[inline]
 fn name_info_at(nodes: &[Node], id: NodeId) -> NameInfo {
     match nodes[id as usize] {
@@ -45,7 +45,7 @@ fn name_info_at(nodes: &[Node], id: NodeId) -> NameInfo {
     }
 }
 
-/// An immutable table of nodes.
+/// Immutable tree of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct ExprTree {
     pub(crate) nodes: Box<[Node]>,
@@ -53,17 +53,17 @@ pub(crate) struct ExprTree {
     pub(crate) fields: Box<[AdField]>,
     pub(crate) times: Box<[AbsTime]>,
     pub(crate) text: Box<[u8]>,
-    /// Whether lists or ads are written in it: only those remember the ad they were written in.
+    /// True if the tree has lists or ads: only those remember the ad in which they were written.
     pub(crate) has_scopes: bool,
     regexes: OnceLock<Box<regex::RegexCache>>,
-    /// Forms of the last node, for trees that several ads share.
+    /// Cached text of the last node, for trees that several ads share.
     cached_forms: [OnceLock<Box<[u8]>>; 2],
-    /// How it is printed, if it was made of another one.
+    /// Print templates, if the tree was made from another one.
     print_templates: Option<Arc<PrintTemplates>>,
 }
 
 impl ExprTree {
-    /// The same tree with other scalars and another text.
+    /// Returns a copy of the tree with other scalars and another text.
     pub(crate) fn with_scalars(&self, nodes: Box<[Node]>, text: Box<[u8]>) -> ExprTree {
         ExprTree {
             nodes,
@@ -78,7 +78,7 @@ impl ExprTree {
         }
     }
 
-    /// The same tree as one of those that these patterns are of.
+    /// Returns the tree with the print templates that apply to it.
     pub(crate) fn with_templates(self, patterns: &Arc<PrintTemplates>) -> ExprTree {
         ExprTree { print_templates: Some(Arc::clone(patterns)), ..self }
     }
@@ -93,13 +93,13 @@ impl ExprTree {
         text.slice(&self.text)
     }
 
-    /// The scalar that a node is.
+    /// Returns the scalar at a node, or `None` if the node is not a scalar.
     #[inline]
     pub(crate) fn scalar(&self, id: NodeId) -> Option<Scalar<&[u8]>> {
         self.node(id).as_scalar().map(|scalar| scalar.map(|text| self.text_bytes(text)))
     }
 
-    /// The name at a node that is one.
+    /// Returns the name at a node that is a name.
     #[inline]
     pub(crate) fn name_info(&self, id: NodeId) -> NameInfo {
         name_info_at(&self.nodes, id)
@@ -110,7 +110,7 @@ impl ExprTree {
         self.text_bytes(self.name_info(id).text)
     }
 
-    /// The node within all parentheses around one.
+    /// Returns the node inside all parentheses around it.
     pub(crate) fn strip_parentheses(&self, id: NodeId) -> NodeId {
         let mut at = id;
         while let Node::Unary(UnaryOp::Parentheses, inner) = self.node(at) {
@@ -119,7 +119,7 @@ impl ExprTree {
         at
     }
 
-    /// The base and the name of a reference, [`NO_BASE`] and [`ABSOLUTE_BASE`] among the bases.
+    /// Returns the base and the name of a reference; the base may be [`NO_BASE`] or [`ABSOLUTE_BASE`].
     pub(crate) fn as_reference(&self, id: NodeId) -> Option<(NodeId, NodeId)> {
         match self.node(id) {
             Node::Name { .. } => Some((NO_BASE, id)),
@@ -128,7 +128,7 @@ impl ExprTree {
         }
     }
 
-    /// Appends a form of an expression. That of the whole tree is kept for the next time where that pays: several ads share it.
+    /// Appends an expression in a syntax. The text of the whole tree is cached if several ads share the tree.
     pub(crate) fn push_form<P: FormPrinter>(self: &Arc<Self>, root: NodeId, out: &mut Vec<u8>) {
         let print = |out: &mut Vec<u8>| {
             let patterns = self.print_templates.as_ref();
@@ -157,12 +157,12 @@ impl ExprTree {
         &self.fields[first as usize..first as usize + count as usize]
     }
 
-    /// The regular expressions that calls of this tree have used, compiled.
+    /// Returns the cache of compiled regular expressions used by calls in this tree.
     pub(crate) fn regexes(&self) -> &regex::RegexCache {
         self.regexes.get_or_init(Box::default)
     }
 
-    /// The field of that name within an ad of this tree: where it stands among the fields, and its node.
+    /// Finds a field of an ad of this tree by name: returns its index among the fields, and its node.
     #[inline]
     pub(crate) fn find_field(
         &self,

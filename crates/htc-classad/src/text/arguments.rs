@@ -1,11 +1,11 @@
-//! The two languages in which a job's arguments are written, `V1` and `V2`, and joining them again.
+//! Parsing and joining of the two syntaxes of job arguments, `V1` and `V2`.
 //!
-//! * V1 raw: words between white space; nothing quotes (attribute `Args`).
+//! * V1 raw: words separated by white space, without quoting (attribute `Args`).
 //! * V2 raw: `'...'` groups and `''` inside a group is one `'`; double quotes and backslashes are themselves
 //!   (attribute `Arguments`).
 //! * V2 quoted: V2 raw between double quotes, `""` for one of them (configuration and submit files).
 //!
-//! Reference: `condor_arglist.cpp`; recordings c01 and c13. Errors print the reference's own words.
+//! Reference: `condor_arglist.cpp`. Error messages are those of the reference.
 
 use bstr::{BString, ByteSlice};
 use thiserror::Error;
@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::Span;
 use super::space::is_space;
 
-/// Why a text is no list of arguments. The printed form is the reference's.
+/// Error in a text of arguments. The message is the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArgumentError {
     /// A single quote is never closed.
@@ -41,10 +41,10 @@ pub enum ArgumentError {
         /// The text of the span.
         rest: BString,
     },
-    /// A V2 quoted text was wanted and there is no double quote.
+    /// V2 quoted text is required, but there is no double quote.
     #[error("Expecting double-quoted input string (V2 format).")]
     NotQuoted,
-    /// A word that V1 cannot express, since it holds white space.
+    /// A word cannot be written in V1 because it has white space.
     #[error("Cannot represent '{word}' in V1 arguments syntax.")]
     NotInV1 {
         /// The word.
@@ -53,7 +53,7 @@ pub enum ArgumentError {
 }
 
 impl ArgumentError {
-    /// Where in the text the mistake is; `None` where the whole text is meant.
+    /// Returns the place of the error in the text, or `None` if the whole text is meant.
     pub fn span(&self) -> Option<Span> {
         match self {
             ArgumentError::UnbalancedQuote { span, .. }
@@ -64,12 +64,12 @@ impl ArgumentError {
     }
 }
 
-/// Whether the byte separates arguments in both languages.
+/// Returns true if the byte separates arguments in both syntaxes.
 fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Splits a V1 raw text; it cannot fail.
+/// Splits V1 raw text; it cannot fail.
 ///
 /// ```
 /// use htc_classad::text::arguments;
@@ -79,10 +79,10 @@ pub fn parse_v1_raw(text: &[u8]) -> Vec<BString> {
     text.split(|&byte| is_separator(byte)).filter(|word| !word.is_empty()).map(BString::from).collect()
 }
 
-/// Splits a V2 raw text.
+/// Splits V2 raw text.
 ///
 /// # Errors
-/// An unbalanced single quote.
+/// Fails if a single quote is not closed.
 ///
 /// ```
 /// use htc_classad::text::arguments;
@@ -108,7 +108,7 @@ pub fn parse_v2_raw(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     Ok(words)
 }
 
-/// Reads the group whose opening quote stands at `open` into `word` and returns the offset after it.
+/// Reads the group whose opening quote is at `open` into `word` and returns the offset after it.
 fn read_quoted_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usize, ArgumentError> {
     let mut at = open + 1;
     loop {
@@ -126,15 +126,16 @@ fn read_quoted_group(text: &[u8], open: usize, word: &mut Vec<u8>) -> Result<usi
     }
 }
 
-/// Whether a text in a place that takes both is V2 quoted: its first byte that is no blank is a double quote.
+/// Returns true if a text in a place that accepts both syntaxes is V2 quoted: its first byte that is not white space is
+/// a double quote.
 pub fn is_v2_quoted(text: &[u8]) -> bool {
     text.iter().find(|&&byte| !is_space(byte)) == Some(&b'"')
 }
 
-/// Takes the double quotes off a V2 quoted text.
+/// Removes the double quotes from V2 quoted text.
 ///
 /// # Errors
-/// No opening quote, no closing quote, or text after it.
+/// Fails if there is no opening quote, no closing quote, or text after the closing quote.
 fn v2_quoted_to_raw(text: &[u8]) -> Result<BString, ArgumentError> {
     let open = text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len());
     if text.get(open) != Some(&b'"') {
@@ -161,7 +162,7 @@ fn v2_quoted_to_raw(text: &[u8]) -> Result<BString, ArgumentError> {
     }
 }
 
-/// Where the byte at `offset` of the raw text stands in the V2 quoted text it was made from.
+/// Returns the offset in V2 quoted text that corresponds to `offset` in the raw text made from it.
 fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
     let open = quoted.iter().position(|&byte| byte == b'"').unwrap_or(0);
     let mut at = open + 1;
@@ -171,7 +172,7 @@ fn raw_to_quoted_offset(quoted: &[u8], offset: usize) -> usize {
     at.min(quoted.len())
 }
 
-/// Moves the span of an error within raw text into the quoted text it came from.
+/// Moves the span of an error from raw text to the V2 quoted text it was made from.
 fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
     match error {
         ArgumentError::UnbalancedQuote { span, rest } => {
@@ -183,24 +184,24 @@ fn error_in_quoted(error: ArgumentError, quoted: &[u8]) -> ArgumentError {
     }
 }
 
-/// Splits a V2 quoted text.
+/// Splits V2 quoted text.
 ///
 /// # Errors
-/// Those of `v2_quoted_to_raw` and [`parse_v2_raw`]; spans are those of the quoted text.
+/// Same as `v2_quoted_to_raw` and [`parse_v2_raw`]; spans refer to the quoted text.
 pub fn parse_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     parse_v2_raw(&v2_quoted_to_raw(text)?).map_err(|error| error_in_quoted(error, text))
 }
 
-/// Splits a text that is V2 quoted if it begins with a double quote, else V1 raw: `STARTER_JOB_ENVIRONMENT`,
-/// `<KEYWORD>_HOOK_PREPARE_JOB_ARGS` and their like.
+/// Splits a text that is V2 quoted if it begins with a double quote, else V1 raw, as in `STARTER_JOB_ENVIRONMENT` and
+/// `<KEYWORD>_HOOK_PREPARE_JOB_ARGS`.
 ///
 /// # Errors
-/// Those of [`parse_v2_quoted`].
+/// Same as [`parse_v2_quoted`].
 pub fn parse_v1_raw_or_v2_quoted(text: &[u8]) -> Result<Vec<BString>, ArgumentError> {
     if is_v2_quoted(text) { parse_v2_quoted(text) } else { Ok(parse_v1_raw(text)) }
 }
 
-/// Joins words to V2 raw. Only the bytes that need it are quoted, as in the reference: `it's` becomes `it''''s`.
+/// Joins words to V2 raw text. Only the bytes that need it are quoted, as in the reference: `it's` becomes `it''''s`.
 ///
 /// ```
 /// use htc_classad::text::arguments;
@@ -221,7 +222,7 @@ pub fn join_v2_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BStrin
                 text.push(byte);
                 continue;
             }
-            // Two groups side by side would read as an escaped quote: the one before is opened again.
+            // Two adjacent groups would read as an escaped quote, so the previous group is reopened.
             if text.last() == Some(&b'\'') {
                 text.pop();
             } else {
@@ -236,10 +237,10 @@ pub fn join_v2_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> BStrin
     text.into()
 }
 
-/// Joins words to V1 raw.
+/// Joins words to V1 raw text.
 ///
 /// # Errors
-/// A word that holds white space.
+/// Fails if a word has white space.
 pub fn join_v1_raw<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Result<BString, ArgumentError> {
     let mut text = Vec::new();
     for word in words {

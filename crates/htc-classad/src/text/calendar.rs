@@ -1,11 +1,11 @@
 //! The proleptic Gregorian calendar and C's broken-down time, without the system's zone tables.
 //!
-//! Years go beyond what any clock shows, since ads hold any 64-bit number of seconds.
+//! Years exceed the range of any clock, because ads may have any 64-bit number of seconds.
 
-/// A broken-down time, like C's `struct tm` without its zone.
+/// Broken-down time, like C's `struct tm` without its zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CivilTime {
-    /// The year as written (not less 1900).
+    /// The full year, not reduced by 1900.
     pub year: i64,
     /// Month from 1.
     pub month: i64,
@@ -19,11 +19,11 @@ pub struct CivilTime {
     pub second: i64,
 }
 
-/// Seconds of a day.
+/// Number of seconds in a day.
 pub const SECONDS_PER_DAY: i64 = 86_400;
 
 impl CivilTime {
-    /// The civil time of `seconds` since the epoch in a zone `offset` seconds east of Greenwich.
+    /// Returns the civil time at `seconds` since the epoch in a zone `offset` seconds east of UTC.
     pub fn from_seconds(seconds: i64, offset: i64) -> CivilTime {
         let local = i128::from(seconds) + i128::from(offset);
         let day = i64::try_from(local.div_euclid(i128::from(SECONDS_PER_DAY))).unwrap_or(0);
@@ -32,7 +32,7 @@ impl CivilTime {
         CivilTime { year, month, day: date, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
     }
 
-    /// Seconds since the epoch of this time read as UTC; parts out of range carry over as in `timegm`.
+    /// Returns the seconds since the epoch of this time as UTC; fields out of range carry over as in `timegm`.
     pub fn to_seconds(&self) -> i64 {
         let month = self.month - 1;
         let year = self.year + month.div_euclid(12);
@@ -41,23 +41,23 @@ impl CivilTime {
         parts.iter().fold(0i64, |sum, (count, unit)| sum.wrapping_add(count.wrapping_mul(*unit)))
     }
 
-    /// Days since Sunday.
+    /// Returns the number of days since Sunday.
     pub fn weekday(&self) -> i64 {
         (days_to_month_start(self.year, self.month) + self.day - 1 + 4).rem_euclid(7)
     }
 
-    /// Days since the first of January.
+    /// Returns the number of days since January 1.
     pub fn day_of_year(&self) -> i64 {
         days_to_month_start(self.year, self.month) + self.day - 1 - days_to_month_start(self.year, 1)
     }
 }
 
-/// Whether a year has 366 days.
+/// Returns true if a year has 366 days.
 pub fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days from the epoch to the first of a month (1 to 12).
+/// Returns the number of days from the epoch to the first of a month (1 to 12).
 pub fn days_to_month_start(year: i64, month: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let era = shifted.div_euclid(400);
@@ -67,7 +67,7 @@ pub fn days_to_month_start(year: i64, month: i64) -> i64 {
     era.wrapping_mul(146_097).wrapping_add(day_of_era - 719_468)
 }
 
-/// Year, month and day of the month of a day since the epoch.
+/// Returns year, month and day of the month, given the number of days since the epoch.
 pub fn date_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

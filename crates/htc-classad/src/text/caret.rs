@@ -1,4 +1,4 @@
-//! A place in a source text as people read it: `file:line:column`, the line, and a caret under it.
+//! Places in a source text as shown in messages: `file:line:column`, the line, and a caret below it.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use bstr::ByteSlice;
 
 use super::Span;
 
-/// Columns of a line that are shown at most; a longer line is cut around the caret.
+/// Maximum number of columns shown of a line; a longer line is cut around the caret.
 const MAX_COLUMNS: usize = 100;
 
-/// A source text with a name and a place in it.
+/// Place in a named source text.
 #[derive(Clone, Copy, Debug)]
 pub struct Caret<'a> {
     /// The file's name as the user knows it, or a word such as `expression`.
@@ -20,7 +20,7 @@ pub struct Caret<'a> {
     pub span: Span,
 }
 
-/// Where a place stands, apart from its text: for rooms that keep lines rather than whole files.
+/// Place in one line of a source text, for callers that keep lines instead of whole files.
 #[derive(Clone, Copy, Debug)]
 pub struct LineCaret<'a> {
     /// The file's name as the user knows it.
@@ -31,17 +31,18 @@ pub struct LineCaret<'a> {
     pub text: &'a [u8],
     /// The place within the text.
     pub span: Span,
-    /// Bytes of the line in front of the text, where that is only a part of it.
+    /// Number of bytes of the line before `text`, if `text` is only part of the line.
     pub cut: usize,
 }
 
 impl<'a> Caret<'a> {
-    /// The line on which the place begins.
+    /// Returns the line on which the place begins.
     pub fn line(&self) -> LineCaret<'a> {
         self.numbered_line(self.span.position(self.text).line)
     }
 
-    /// The same for who knows the line's number already: to count it takes time where a large text has many places.
+    /// Returns the line on which the place begins, given its number: counting lines for many places in a large text is
+    /// slow.
     pub fn numbered_line(&self, line: u32) -> LineCaret<'a> {
         let start = (self.span.start as usize).min(self.text.len());
         let first = memchr::memrchr(b'\n', &self.text[..start]).map_or(0, |newline| newline + 1);
@@ -58,14 +59,14 @@ impl<'a> Caret<'a> {
     }
 }
 
-/// `file:line:column` and nothing else.
+/// Writes only `file:line:column`.
 impl fmt::Display for Caret<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.line(), f)
     }
 }
 
-/// `file:line:column` and nothing else.
+/// Writes only `file:line:column`.
 impl fmt::Display for LineCaret<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.source, self.line, self.cut + self.span.start as usize + 1)
@@ -73,17 +74,17 @@ impl fmt::Display for LineCaret<'_> {
 }
 
 impl LineCaret<'_> {
-    /// The message behind its place, then the line and the caret under it, each indented by four blanks. No newline
-    /// at the end.
+    /// Returns the place and the message, then the line and the caret below it, each indented by four blanks, without a
+    /// newline at the end.
     ///
-    /// Control characters are shown as `?` or a blank, so that the caret stands right and nothing odd reaches a
-    /// terminal; bytes that are no UTF-8 are shown as the replacement character.
+    /// Control characters are shown as `?` or a blank, so that the caret is aligned and no escape sequences reach a
+    /// terminal; bytes that are not valid UTF-8 are shown as the replacement character.
     pub fn render(&self, message: &str) -> String {
         let (line, marks) = self.excerpt();
         format!("{self}: {message}\n    {line}\n    {marks}")
     }
 
-    /// The two lines of the excerpt.
+    /// Returns the line and the line with the caret.
     fn excerpt(&self) -> (String, String) {
         let start = (self.span.start as usize).min(self.text.len());
         let end = (self.span.end as usize).clamp(start, self.text.len());
@@ -111,7 +112,7 @@ impl LineCaret<'_> {
 }
 
 impl Caret<'_> {
-    /// See [`LineCaret::render`].
+    /// Renders the message as [`LineCaret::render`] does.
     pub fn render(&self, message: &str) -> String {
         self.line().render(message)
     }

@@ -1,17 +1,18 @@
-//! Comparison of names without regard to ASCII case: the one place where it is written.
+//! Comparison of names that ignores ASCII case.
 //!
 //! Attribute names, configuration names and keywords all compare like C's `strcasecmp` in the C locale.
 
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
-/// Whether two names are the same. Most that are the same are spelled alike, which is seen at once.
+/// Returns true if two names are equal. Most equal names have the same spelling, so that is compared first.
 #[inline]
 pub fn eq(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (is_same_spelling(a, b) || a.eq_ignore_ascii_case(b))
 }
 
-/// Whether two texts of one length are the same bytes. Names are short: two words that may overlap are all of most.
+/// Returns true if two texts of the same length are identical. Most names are short enough to be compared as two words
+/// that may overlap.
 #[inline]
 fn is_same_spelling(a: &[u8], b: &[u8]) -> bool {
     if a.len() > 16 {
@@ -36,27 +37,27 @@ pub fn cmp(a: &[u8], b: &[u8]) -> Ordering {
         .unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// Whether `text` begins with `prefix`.
+/// Returns true if `text` begins with `prefix`.
 pub fn starts_with(text: &[u8], prefix: &[u8]) -> bool {
     text.len() >= prefix.len() && eq(&text[..prefix.len()], prefix)
 }
 
-/// What stands behind a prefix, if the text begins with it.
+/// Returns the text after a prefix, or `None` if the text does not begin with it.
 pub fn strip_prefix<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
     starts_with(text, prefix).then(|| &text[prefix.len()..])
 }
 
-/// Whether `text` ends with `suffix`.
+/// Returns true if `text` ends with `suffix`.
 pub fn ends_with(text: &[u8], suffix: &[u8]) -> bool {
     text.len() >= suffix.len() && eq(&text[text.len() - suffix.len()..], suffix)
 }
 
-/// Whether `part` stands anywhere in `text`.
+/// Returns true if `part` occurs anywhere in `text`.
 pub fn contains(text: &[u8], part: &[u8]) -> bool {
     part.is_empty() || text.windows(part.len()).any(|window| eq(window, part))
 }
 
-/// Feeds a name to a hasher so that equal names hash alike.
+/// Feeds a name to a hasher so that equal names have equal hashes.
 pub fn hash_name(name: &[u8], state: &mut impl Hasher) {
     for byte in name {
         state.write_u8(byte.to_ascii_lowercase());

@@ -1,9 +1,9 @@
-//! The two languages in which a job's environment is written, and the table they fill.
+//! Parsing of the two syntaxes of a job's environment, and the table of variables.
 //!
 //! * V2 raw: words as in [`super::arguments`], each `NAME=value` (attribute `Environment`).
-//! * V1: entries between `;`, or whatever `EnvDelim` or the first character says (attribute `Env`).
+//! * V1: entries separated by `;`, or by the delimiter that `EnvDelim` or the first character sets (attribute `Env`).
 //!
-//! Reference: `env.cpp`; recordings c02, c03 and c13. Errors print the reference's own words.
+//! Reference: `env.cpp`. Error messages are those of the reference.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use thiserror::Error;
 use super::arguments::{self, ArgumentError};
 use super::list;
 
-/// The delimiter of V1 where nothing says otherwise.
+/// Delimiter of V1 [default].
 const DEFAULT_V1_DELIMITER: u8 = b';';
 
-/// Why a text is no environment. The printed form is the reference's, except where it says nothing.
+/// Error in the text of an environment. The message is the reference's, unless the reference prints none.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EnvironmentError {
-    /// The words cannot be read.
+    /// The text cannot be split into words.
     #[error(transparent)]
     Words(#[from] ArgumentError),
     /// An entry has no `=`.
@@ -34,16 +34,16 @@ pub enum EnvironmentError {
         /// The entry.
         entry: BString,
     },
-    /// The word `''` stands for no variable. The reference refuses it without a text (recording c02 012).
+    /// The word `''` is not a valid variable. The reference rejects it without a message.
     #[error("an empty word ('') is no environment entry")]
     EmptyWord,
-    /// A V2 quoted text was wanted and there is no double quote.
+    /// V2 quoted text is required, but there is no double quote.
     #[error("Expecting a double-quoted environment string (V2 format).")]
     NotQuoted,
 }
 
 impl EnvironmentError {
-    /// The reference's own text, which is empty for [`EnvironmentError::EmptyWord`].
+    /// Returns the reference's own message, which is empty for [`EnvironmentError::EmptyWord`].
     pub fn reference_text(&self) -> String {
         match self {
             EnvironmentError::EmptyWord => String::new(),
@@ -52,15 +52,15 @@ impl EnvironmentError {
     }
 }
 
-/// Environment variables in byte order of their names, which differ by case. A later setting wins.
+/// Environment variables in byte order of their names, which are case-sensitive. A later setting wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// `None` is an unexpanded `$$()` entry, kept as it is and without `=`.
+    /// Values by name; `None` for an unexpanded `$$()` entry, which is kept unchanged and has no `=`.
     table: BTreeMap<BString, Option<BString>>,
 }
 
 impl Environment {
-    /// An empty environment.
+    /// Creates an empty environment.
     pub fn new() -> Self {
         Self::default()
     }
@@ -73,37 +73,37 @@ impl Environment {
         }
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable, or `None` if it is not set.
     pub fn get(&self, name: impl AsRef<[u8]>) -> Option<&BString> {
         self.table.get(name.as_ref().as_bstr())?.as_ref()
     }
 
-    /// Whether there is such a variable.
+    /// Returns true if the variable exists.
     pub fn contains(&self, name: impl AsRef<[u8]>) -> bool {
         self.table.contains_key(name.as_ref().as_bstr())
     }
 
-    /// Removes a variable and says whether it was there.
+    /// Removes a variable; returns true if it existed.
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.table.remove(name.as_ref().as_bstr()).is_some()
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// Names and values in byte order of names; entries kept verbatim have an empty value.
+    /// Returns names and values in byte order of names; unexpanded entries have an empty value.
     pub fn iter(&self) -> impl Iterator<Item = (&BString, &[u8])> {
         self.table.iter().map(|(name, value)| (name, value.as_ref().map_or(&b""[..], |value| value)))
     }
 
-    /// Replaces each value by what `change` makes of it; `None` keeps it.
+    /// Replaces each value by the result of `change`, or keeps it if that is `None`.
     pub fn change_values(&mut self, mut change: impl FnMut(&[u8], &[u8]) -> Option<BString>) {
         for (name, value) in &mut self.table {
             if let Some(value) = value
@@ -114,7 +114,7 @@ impl Environment {
         }
     }
 
-    /// The entries as `exec` takes them, `NAME=value` in byte order of names.
+    /// Returns the entries in the form that `exec` takes: `NAME=value`, in byte order of names.
     pub fn entries(&self) -> Vec<BString> {
         let entry = |(name, value): (&BString, &Option<BString>)| match value {
             Some(value) => BString::from([name.as_slice(), b"=", value].concat()),
@@ -123,7 +123,7 @@ impl Environment {
         self.table.iter().map(entry).collect()
     }
 
-    /// Takes over all variables of another environment; its values win.
+    /// Copies all variables of another environment, replacing existing values.
     pub fn merge(&mut self, other: &Environment) {
         self.table.extend(other.table.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
@@ -131,7 +131,7 @@ impl Environment {
     /// Adds one entry `NAME=value`, split at the first `=`.
     ///
     /// # Errors
-    /// No name, or no `=` in an entry that has no `$$` either.
+    /// Fails if an entry is empty or has no name, or has neither `=` nor `$$`.
     fn merge_entry(&mut self, entry: &[u8]) -> Result<(), EnvironmentError> {
         match entry.find_byte(b'=') {
             _ if entry.is_empty() => Err(EnvironmentError::EmptyWord),
@@ -148,19 +148,19 @@ impl Environment {
         }
     }
 
-    /// Adds the entries of a V2 raw text. What stands before a mistake stays added, as in the reference.
+    /// Adds the entries of V2 raw text. Entries before an invalid one stay added, as in the reference.
     ///
     /// # Errors
-    /// An unbalanced quote (then nothing is added), or an entry that is none.
+    /// Fails if a quote is not closed (then nothing is added) or an entry is invalid.
     pub fn merge_v2_raw(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         let words = arguments::parse_v2_raw(text)?;
         words.iter().try_for_each(|word| self.merge_entry(word))
     }
 
-    /// Adds the entries of a V2 quoted text.
+    /// Adds the entries of V2 quoted text.
     ///
     /// # Errors
-    /// Missing quotes, or those of [`Environment::merge_v2_raw`].
+    /// Fails if the double quotes are missing, or as [`Environment::merge_v2_raw`] does.
     fn merge_v2_quoted(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         if !arguments::is_v2_quoted(text) {
             return Err(EnvironmentError::NotQuoted);
@@ -169,11 +169,11 @@ impl Environment {
         words.iter().try_for_each(|word| self.merge_entry(word))
     }
 
-    /// Adds the entries of a V1 text. `delimiter` is the first character of `EnvDelim`, if there is one; a
-    /// permitted delimiter as first character of the text overrides it.
+    /// Adds the entries of V1 text. `delimiter` is the first character of `EnvDelim`, if set; a permitted delimiter as
+    /// first character of the text overrides it.
     ///
     /// # Errors
-    /// An entry that is none.
+    /// Fails if an entry is invalid.
     pub fn merge_v1(&mut self, text: &[u8], delimiter: Option<u8>) -> Result<(), EnvironmentError> {
         const PERMITTED: &[u8] = b"!#$%&*+,-/:;<>?@^`|~\x1f";
         let mut delimiter = delimiter.unwrap_or(DEFAULT_V1_DELIMITER);
@@ -201,22 +201,24 @@ impl Environment {
         Ok(())
     }
 
-    /// Adds a text that is V2 quoted if it begins with a double quote, else V1: `STARTER_JOB_ENVIRONMENT`.
+    /// Adds the entries of a text that is V2 quoted if it begins with a double quote, else V1, as in
+    /// `STARTER_JOB_ENVIRONMENT`.
     ///
     /// # Errors
-    /// Those of `Environment::merge_v2_quoted` and [`Environment::merge_v1`].
+    /// Same as `Environment::merge_v2_quoted` and [`Environment::merge_v1`].
     pub fn merge_v1_raw_or_v2_quoted(&mut self, text: &[u8]) -> Result<(), EnvironmentError> {
         if arguments::is_v2_quoted(text) { self.merge_v2_quoted(text) } else { self.merge_v1(text, None) }
     }
 
-    /// The whole as V2 raw text.
+    /// Returns all entries as V2 raw text.
     pub fn to_v2_raw(&self) -> BString {
         arguments::join_v2_raw(self.entries())
     }
 }
 
-/// Which variables of its own environment a starter hands to a job (`JOB_INHERITS_STARTER_ENVIRONMENT` as a list) or
-/// a submit takes (`getenv`): names with `*`, in any case; `!` in front denies wherever it stands.
+/// Filter for the variables that a starter passes to a job from its own environment (`JOB_INHERITS_STARTER_ENVIRONMENT`
+/// as a list) or that a submit takes over (`getenv`). Names are case-insensitive and may contain `*`; an item with a
+/// leading `!` denies the variable regardless of its position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvironmentFilter {
     denied: Vec<BString>,
@@ -224,7 +226,7 @@ pub struct EnvironmentFilter {
 }
 
 impl EnvironmentFilter {
-    /// Reads the list; commas, semicolons and white space separate.
+    /// Parses the list; commas, semicolons and white space separate items.
     pub fn parse(text: &[u8]) -> Self {
         let mut filter = EnvironmentFilter::default();
         for item in list::split_by(text, b",; \t\r\n") {
@@ -237,7 +239,8 @@ impl EnvironmentFilter {
         filter
     }
 
-    /// Whether a variable passes. A value with a newline never does, since old versions could not handle it.
+    /// Returns true if the variable passes. A value with a newline never passes, since old versions could not handle
+    /// it.
     pub fn passes(&self, name: &[u8], value: &[u8]) -> bool {
         let any = |patterns: &[BString]| {
             patterns.iter().any(|pattern| list::matches_wildcard_caseless(pattern, name))

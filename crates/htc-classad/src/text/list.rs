@@ -6,10 +6,10 @@ use bstr::ByteSlice;
 
 use super::caseless;
 
-/// Blanks and commas: the separators of nearly every list.
+/// Separators of nearly every list: white space and commas.
 const SEPARATORS: &[u8] = b", \t\r\n";
 
-/// The items of a list separated by blanks and commas; empty items do not exist.
+/// Returns the items of a list separated by white space and commas, skipping empty items.
 ///
 /// ```
 /// use htc_classad::text::list;
@@ -19,22 +19,22 @@ pub fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     split_by(text, SEPARATORS)
 }
 
-/// The items of a list with separators of its own. White space around items is cut in any case, white space within
-/// them only if it is no separator stays.
+/// Returns the items of a list separated by any of `separators`. White space around items is always removed; white
+/// space within an item is kept unless it is a separator.
 pub fn split_by<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     text.split(|byte| separators.contains(byte))
         .map(|item| item.trim_with(|c| c.is_ascii_whitespace() || c == '\x0b'))
         .filter(|item| !item.is_empty())
 }
 
-/// Whether `pattern` matches all of `name`; case counts.
+/// Returns true if `pattern` matches all of `name`, case-sensitively.
 pub fn matches_wildcard(pattern: &[u8], name: &[u8]) -> bool {
     match_wildcard(pattern, name, |a, b| a == b)
 }
 
-/// Whether `pattern` matches all of `name`, in any case.
+/// Returns true if `pattern` matches all of `name`, ignoring case.
 ///
-/// The reference knows one `*` anywhere and one more at the end. A further `*` stands for itself, and `?` always does.
+/// The reference supports one `*` anywhere and one more at the end. Any other `*`, and every `?`, is literal.
 ///
 /// ```
 /// use htc_classad::text::list::matches_wildcard_caseless;
@@ -58,7 +58,7 @@ fn match_wildcard(pattern: &[u8], name: &[u8], eq: fn(&[u8], &[u8]) -> bool) -> 
     }
     let tail = &name[start.len()..];
     match after.strip_suffix(b"*") {
-        // A second star at the very end: the middle may stand anywhere.
+        // A second star at the very end: the middle part may occur anywhere.
         Some(middle) => middle.is_empty() || tail.windows(middle.len()).any(|window| eq(window, middle)),
         None => tail.len() >= after.len() && eq(after, &tail[tail.len() - after.len()..]),
     }

@@ -1,7 +1,7 @@
-//! Small text tools that ads need and that their users need with them: spans into sources, carets, caseless comparison, list
-//! wildcards, and the two quoting languages of job arguments and environments.
+//! Text utilities for ads and their users: spans in sources, carets, case-insensitive comparison, list wildcards, and
+//! the two syntaxes of job arguments and environments.
 //!
-//! Text is bytes here. HTCondor never looks at encodings, so nothing is ever re-encoded.
+//! Text is bytes: HTCondor ignores encodings, so nothing is ever re-encoded.
 
 pub mod arguments;
 pub mod calendar;

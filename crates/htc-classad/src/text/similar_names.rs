@@ -1,7 +1,7 @@
-//! Names that differ by little: for messages that guess what was meant.
+//! Search for similar names, for hints in messages.
 
-/// How many changes of one byte, or swaps of neighbours, lead from one name to the other, without case; `None` if
-/// more than `limit`.
+/// Returns the number of changes of one byte, or swaps of neighbours, that turn one name into the other, ignoring case,
+/// or `None` if there are more than `limit`.
 pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
@@ -27,7 +27,7 @@ pub fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     last.last().copied().filter(|&distance| distance <= limit)
 }
 
-/// The nearest of several names, at most two changes away (one for short names), the first of equals.
+/// Returns the nearest of several names, at most two changes away (one for short names); the first one wins a tie.
 ///
 /// ```
 /// use htc_classad::text::similar_names::nearest;
@@ -50,16 +50,16 @@ where
         .map(|(_, candidate)| candidate)
 }
 
-/// Many names that are asked often for the nearest to another.
+/// Set of names that is searched often for the name nearest to a given one.
 #[derive(Clone, Debug)]
 pub struct SimilarNames<Name> {
     names: Vec<Name>,
-    /// For each length the names of it, with what their letters are.
+    /// Names grouped by length, each with its letter mask.
     by_length: Vec<Vec<(LetterMask, u32)>>,
 }
 
-/// How often each letter of a name occurs, up to three times, and which digits and signs do: one bit for each. A change of
-/// one byte changes at most two of these bits, a swap none.
+/// Bit mask of how often each letter occurs in a name, up to three times, and which digits and signs occur. A change of
+/// one byte changes at most two bits, a swap none.
 type LetterMask = u128;
 
 fn letter_mask(name: &[u8]) -> LetterMask {
@@ -79,7 +79,7 @@ fn letter_mask(name: &[u8]) -> LetterMask {
 }
 
 impl<Name: AsRef<[u8]>> SimilarNames<Name> {
-    /// Collects names; the first of equals is preferred.
+    /// Collects names; of equally near names, the first is preferred.
     pub fn new(names: impl IntoIterator<Item = Name>) -> Self {
         let names: Vec<Name> = names.into_iter().collect();
         let mut by_length: Vec<Vec<(LetterMask, u32)>> = Vec::new();
@@ -93,7 +93,7 @@ impl<Name: AsRef<[u8]>> SimilarNames<Name> {
         SimilarNames { names, by_length }
     }
 
-    /// As [`nearest`] among the names that `accept` takes.
+    /// Returns the nearest of the names that `accept` accepts, as [`nearest`] does.
     pub fn nearest(&self, name: &[u8], accept: impl Fn(&[u8]) -> bool) -> Option<&Name> {
         let limit = if name.len() < 6 { 1 } else { 2 };
         let wanted = letter_mask(name);

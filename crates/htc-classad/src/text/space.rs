@@ -1,24 +1,24 @@
 //! White space as C's `isspace` has it in the C locale.
 
-/// Whether a byte is white space.
+/// Returns true if a byte is white space.
 #[inline]
 pub fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// `text` without leading white space.
+/// Returns `text` without leading white space.
 #[inline]
 pub fn trim_start(text: &[u8]) -> &[u8] {
     &text[text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len())..]
 }
 
-/// `text` without trailing white space.
+/// Returns `text` without trailing white space.
 #[inline]
 pub fn trim_end(text: &[u8]) -> &[u8] {
     &text[..text.iter().rposition(|&byte| !is_space(byte)).map_or(0, |last| last + 1)]
 }
 
-/// `text` without white space at its ends.
+/// Returns `text` without white space at its ends.
 #[inline]
 pub fn trim(text: &[u8]) -> &[u8] {
     trim_start(trim_end(text))

@@ -1,4 +1,4 @@
-//! Where a piece of text stands in its source.
+//! Places in a source text: spans, lines and columns.
 
 /// A half-open range of byte offsets into one source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,7 +9,7 @@ pub struct Span {
     pub end: u32,
 }
 
-/// A line and column, both counted from 1; columns count bytes, as editors in the C locale do.
+/// Line and column, both counted from 1; columns count bytes, as editors do in the C locale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line number from 1.
@@ -19,28 +19,28 @@ pub struct Position {
 }
 
 impl Span {
-    /// Makes the span from `start` up to but not including `end`.
+    /// Creates the span from `start` up to but not including `end`.
     pub fn new(start: usize, end: usize) -> Self {
         let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Span { start: clamp(start), end: clamp(end.max(start)) }
     }
 
-    /// The empty span at `offset`: a place between two bytes.
+    /// Returns the empty span at `offset`, a position between two bytes.
     pub fn at(offset: usize) -> Self {
         Span::new(offset, offset)
     }
 
-    /// The smallest span that covers both.
+    /// Returns the smallest span that covers both.
     pub fn join(self, other: Span) -> Self {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The bytes of `source` that the span covers; empty where the span lies outside.
+    /// Returns the bytes of `source` that the span covers, or none if the span is out of range.
     pub fn slice(self, source: &[u8]) -> &[u8] {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// Line and column of the start of the span within `source`.
+    /// Returns the line and column of the start of the span within `source`.
     pub fn position(self, source: &[u8]) -> Position {
         let before = &source[..source.len().min(self.start as usize)];
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
@@ -50,7 +50,7 @@ impl Span {
     }
 }
 
-/// The numbers of lines of one text, for places that come mostly in order: each byte is then looked at once.
+/// Line counter of one text, for offsets that mostly increase: each byte is then read once.
 #[derive(Clone, Debug)]
 pub struct LineCounter<'a> {
     text: &'a [u8],
@@ -59,12 +59,12 @@ pub struct LineCounter<'a> {
 }
 
 impl<'a> LineCounter<'a> {
-    /// For a text from its beginning.
+    /// Creates a counter at the beginning of a text.
     pub fn new(text: &'a [u8]) -> Self {
         LineCounter { text, at: 0, line: 1 }
     }
 
-    /// The number, from 1, of the line that holds an offset.
+    /// Returns the number, from 1, of the line that contains an offset.
     pub fn line(&mut self, offset: u32) -> u32 {
         let offset = self.text.len().min(offset as usize);
         if offset < self.at {

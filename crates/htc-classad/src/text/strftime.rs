@@ -1,6 +1,6 @@
 //! C's `strftime` in the C locale, as glibc writes it: flags, widths and the GNU letters included.
 //!
-//! `formatTime()` hands users' formats to it, with broken-down times that need not be real dates.
+//! `formatTime()` passes users' formats to it, with broken-down times that need not be valid dates.
 
 /// C's `struct tm`: fields as C counts them (month from 0, year from 1900), in any range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,17 +15,17 @@ pub struct BrokenDownTime {
     pub mday: i32,
     /// Month from 0.
     pub mon: i32,
-    /// Year less 1900.
+    /// Year minus 1900.
     pub year: i32,
     /// Day of the week, Sunday is 0.
     pub wday: i32,
     /// Day of the year from 0.
     pub yday: i32,
-    /// What `%Z` writes.
+    /// Zone abbreviation that `%Z` writes.
     pub zone: String,
-    /// Seconds east of Greenwich, for `%z`.
+    /// Seconds east of UTC, for `%z`.
     pub gmtoff: i32,
-    /// What `%s` writes: this time as `mktime` reads it.
+    /// Number that `%s` writes: this time as converted by `mktime`.
     pub epoch: i64,
 }
 
@@ -54,7 +54,7 @@ struct ConversionFlags {
     width: usize,
 }
 
-/// Writes `time` by `format`.
+/// Formats `time` according to `format`.
 pub fn strftime(format: &[u8], time: &BrokenDownTime) -> Vec<u8> {
     let mut out = Vec::with_capacity(format.len() + 16);
     let mut at = 0;
@@ -69,7 +69,7 @@ pub fn strftime(format: &[u8], time: &BrokenDownTime) -> Vec<u8> {
     out
 }
 
-/// Writes the conversion that begins at `start`; gives the place behind it.
+/// Writes the conversion that begins at `start` and returns the offset after it.
 fn write_conversion(format: &[u8], start: usize, time: &BrokenDownTime, out: &mut Vec<u8>) -> usize {
     let mut flags = ConversionFlags::default();
     let mut at = start + 1;
@@ -96,13 +96,13 @@ fn write_conversion(format: &[u8], start: usize, time: &BrokenDownTime, out: &mu
     let written = format.get(at).is_some_and(|letter| write_specifier(*letter, modifier, flags, time, out));
     let end = (at + 1).min(format.len());
     if !written {
-        // Not a conversion: glibc copies it as it stands, with blanks in front up to the width.
+        // Not a valid conversion: glibc copies it unchanged, padded with blanks to the width.
         write_text(&format[start..end], ConversionFlags { upper: false, change_case: false, ..flags }, out);
     }
     end
 }
 
-/// Writes one conversion; false where the letter does not exist or does not take the modifier.
+/// Writes one conversion; returns false if the letter does not exist or does not accept the modifier.
 fn write_specifier(
     letter: u8,
     modifier: u8,
@@ -177,7 +177,7 @@ fn write_specifier(
                 (false, false) => "am",
                 (true, false) => "pm",
             };
-            // A change of case asked by `#` or `P` beats `^`.
+            // A change of case requested by `#` or `P` overrides `^`.
             write_text(
                 half.as_bytes(),
                 ConversionFlags { upper: flags.upper && letter == b'p' && !flags.change_case, ..flags },
@@ -202,7 +202,7 @@ fn write_specifier(
     true
 }
 
-/// Pads with blanks unless a flag says otherwise.
+/// Returns the flags with padding by blanks, unless a flag asks for something else.
 fn write_space_padded(flags: ConversionFlags) -> ConversionFlags {
     ConversionFlags { pad: if matches!(flags.pad, b'0' | b'-') { flags.pad } else { b'_' }, ..flags }
 }
@@ -239,9 +239,9 @@ fn write_number(value: i64, digits: usize, flags: ConversionFlags, out: &mut Vec
     out.extend_from_slice(written.as_bytes());
 }
 
-/// Year and week by ISO 8601.
+/// Returns year and week according to ISO 8601.
 fn iso_week(year: i64, yday: i64, wday: i64) -> (i64, i64) {
-    // Days since the Monday of the week that holds the first Thursday (glibc's iso_week_days).
+    // Days since the Monday of the week with the first Thursday (glibc's iso_week_days).
     let week_days = |yday: i64| {
         let big = 3 * 7;
         yday - (yday - wday + 4 + big) % 7 + 4 - 1

@@ -1,8 +1,8 @@
-//! The escapes of strings in the new syntax and in JSON.
+//! Escapes of strings in new syntax and in JSON.
 
-/// Resolves escapes. `escape` is given the byte behind a backslash and what follows it; it writes what they stand for and
-/// tells how much of what follows belongs to them, or none where that is not allowed. A backslash at the very end stands
-/// for itself.
+/// Resolves escapes. `escape` is called with the byte after a backslash and the rest of the text; it writes the
+/// characters and returns how many bytes of the rest it used, or `None` if the escape is not allowed. A backslash at
+/// the very end is literal.
 fn resolve_escapes(
     raw: &[u8],
     out: &mut Vec<u8>,
@@ -22,7 +22,8 @@ fn resolve_escapes(
     true
 }
 
-/// The control character that a letter stands for in both syntaxes; every other byte stands for itself.
+/// Returns the control character for a letter that has the same meaning in both syntaxes; any other byte is returned
+/// unchanged.
 fn control_character(letter: u8) -> u8 {
     match letter {
         b'b' => 8,
@@ -34,7 +35,7 @@ fn control_character(letter: u8) -> u8 {
     }
 }
 
-/// Resolves the escapes of the new syntax. `false` when one of them makes a NUL byte.
+/// Resolves the escapes of new syntax. Returns false if one of them produces a NUL byte.
 pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
     resolve_escapes(raw, out, |letter, rest, out| {
         let mut used = 0;
@@ -42,7 +43,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
             b'a' => 7,
             b'v' => 11,
             b'0'..=b'7' => {
-                // Three digits where the first is at most 3, else two.
+                // Three digits if the first is at most 3, else two.
                 let mut value = u32::from(letter - b'0');
                 while let Some(digit @ b'0'..=b'7') = rest.get(used)
                     && (used == 0 || used == 1 && value < 0o40)
@@ -61,7 +62,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> bool {
     })
 }
 
-/// Resolves the escapes of JSON strings, with the reference's own idea of `\u` (jsonSource.cpp).
+/// Resolves the escapes of JSON strings, with the reference's own interpretation of `\u` (jsonSource.cpp).
 pub(crate) fn unescape_json(raw: &[u8], out: &mut Vec<u8>) -> bool {
     resolve_escapes(raw, out, |letter, rest, out| {
         if letter != b'u' {

@@ -1,12 +1,13 @@
-//! String literals and quoted names: in the new syntax and JSON escapes are read and neighbours joined, in the old syntax a
-//! backslash is an ordinary byte unless a quote follows. A text that stands in the source as it is meant is not copied.
+//! String literals and quoted names. In new syntax and JSON, escapes are resolved and adjacent literals joined; in old
+//! syntax a backslash is an ordinary byte unless a quote follows. A text that needs no change is not copied from the
+//! source.
 
 use super::{BadToken, Lexer, TokenKind, unescape, unescape_json};
 use crate::syntax::scalar::TextRange;
 use crate::text::space::is_space;
 
 impl Lexer<'_> {
-    /// A string or a quoted name, whose first quote is under the cursor.
+    /// Reads a string or quoted name whose opening quote is at the current position.
     pub(super) fn lex_string(&mut self, quote: u8) -> TokenKind {
         self.at += 1;
         let complete =
@@ -18,7 +19,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// A string of the new syntax: escapes, and adjacent literals joined.
+    /// Reads a string in new syntax: resolves escapes and joins adjacent literals.
     fn lex_new_string(&mut self, quote: u8) -> Option<()> {
         let start = self.at;
         let mut raw: Option<Vec<u8>> = None;
@@ -80,12 +81,12 @@ impl Lexer<'_> {
         }
     }
 
-    /// A string of the old syntax: a backslash is special only before a quote that does not end the line.
+    /// Reads a string in old syntax: a backslash is special only before a quote that does not end the line.
     fn lex_old_string(&mut self, quote: u8) -> Option<()> {
         let start = self.at;
         let mut piece = start;
         let mut own: Option<usize> = None;
-        // A quote directly behind an escaped quote closes the string even if a backslash came before.
+        // A quote directly after an escaped quote closes the string even if a backslash precedes it.
         let mut fresh = start;
         loop {
             let Some(stop) = memchr::memchr(quote, &self.source[self.at..]) else {

@@ -1,4 +1,4 @@
-//! The kinds of token, and what is known of the one under the cursor.
+//! Tokens and their kinds.
 
 use crate::syntax::scalar::TextRange;
 
@@ -56,7 +56,7 @@ pub(crate) enum TokenKind {
 impl TokenKind {
     pub(crate) const COUNT: usize = TokenKind::CloseBrace as usize + 1;
 
-    /// Whether a value may end with it, so that a minus sign behind it subtracts.
+    /// Returns true if the token may end an operand, so that a following minus sign subtracts.
     #[inline]
     pub(super) fn ends_operand(self) -> bool {
         matches!(
@@ -76,7 +76,7 @@ impl TokenKind {
     }
 }
 
-/// What is wrong with a token of kind `Kind::Bad`.
+/// Error in a token of kind `TokenKind::Bad`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadToken {
     /// A byte that begins no token.
@@ -85,26 +85,26 @@ pub enum BadToken {
     Unterminated,
     /// A comment without its end.
     Comment,
-    /// An escape that would put a NUL byte into a string.
+    /// An escape that would produce a NUL byte in a string.
     Nul,
-    /// A number with a leading zero, or one that ends too soon (`1.`, `1e`).
+    /// A number with a leading zero, or an incomplete one (`1.`, `1e`).
     Number,
     /// `=?` without `=`.
     Operator,
 }
 
-/// The token under the cursor. Which fields mean something depends on the kind.
+/// Current token. Which fields are valid depends on the kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
-    /// Where it begins in the source.
+    /// Offset of the token in the source.
     pub(crate) start: usize,
     /// Text of identifiers and strings: offset into source followed by `extra`.
     pub(crate) text: TextRange,
     pub(crate) integer: i64,
     pub(crate) real: f64,
     pub(crate) boolean: bool,
-    /// A JSON string that was written between escaped slashes.
+    /// True for a JSON string that was written between escaped slashes.
     pub(crate) quoted_expression: bool,
     pub(crate) bad: BadToken,
 }

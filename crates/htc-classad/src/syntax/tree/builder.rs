@@ -1,4 +1,4 @@
-//! Makes trees, and copies parts of one into another.
+//! Building trees, and copying parts of one tree into another.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use crate::syntax::AbsTime;
 use crate::syntax::scalar::{Scalar, TextRange};
 use crate::syntax::{function_names, name};
 
-/// Makes a tree. The parser and everything that rewrites expressions builds through it.
+/// Builder of a tree, used by the parser and by everything that rewrites expressions.
 #[derive(Debug, Default)]
 pub(crate) struct TreeBuilder {
     pub(crate) nodes: Vec<Node>,
@@ -75,7 +75,7 @@ impl TreeBuilder {
         self.push_numbered_call(name, function, arguments)
     }
 
-    /// Adds a call of the function of that number, whose name is in place.
+    /// Adds a call of the function with a number, whose name is in place.
     pub(crate) fn push_numbered_call(&mut self, name: NodeId, number: u16, arguments: &[NodeId]) -> NodeId {
         if let Node::Name { function, .. } = &mut self.nodes[name as usize] {
             *function = number;
@@ -95,7 +95,7 @@ impl TreeBuilder {
         self.push_node(Node::AbsTime(self.times.len() as u32 - 1))
     }
 
-    /// Adds an ad of these fields, whose names stand in this builder's own text.
+    /// Adds an ad with these fields, whose names are in this builder's own text.
     pub(crate) fn push_ad(&mut self, fields: &mut [AdField]) -> NodeId {
         let own = std::mem::take(&mut self.text);
         let id =
@@ -104,8 +104,8 @@ impl TreeBuilder {
         id
     }
 
-    /// Adds an ad of these fields: the last value of a name counts, under its first spelling. `bytes` gives the text
-    /// of a name, since a parser's names stand in its source until the tree is finished.
+    /// Adds an ad with these fields: of a repeated name, the last value counts, under its first spelling. `bytes`
+    /// returns the text of a name, since a parser's names remain in its source until the tree is finished.
     pub(crate) fn push_ad_with<'t>(
         &mut self,
         fields: &mut [AdField],
@@ -127,12 +127,12 @@ impl TreeBuilder {
         self.push_node(Node::Ad { first, count })
     }
 
-    /// The finished tree. The builder is left as it was, so that its memory can be used again.
+    /// Returns the finished tree. The builder is unchanged, so that its memory can be reused.
     pub(crate) fn finish(&self) -> ExprTree {
         self.finish_with(self.text.as_slice().into())
     }
 
-    /// The finished tree with a text that names and strings stand in, in place of the builder's own.
+    /// Returns the finished tree with `text` as the text of names and strings, in place of the builder's own.
     pub(crate) fn finish_with(&self, text: Box<[u8]>) -> ExprTree {
         ExprTree {
             nodes: self.nodes.as_slice().into(),
@@ -152,7 +152,7 @@ impl TreeBuilder {
         self.copy_replacing(tree, root, &mut |_, _| None)
     }
 
-    /// A copy of one node whose parts, copied, are the last that are done.
+    /// Copies one node whose parts are already copied and are the last elements of `done`.
     fn copy_with_children(&mut self, tree: &ExprTree, id: NodeId, done: &mut Vec<NodeId>) -> NodeId {
         let mut take = |count: usize| done.split_off(done.len() - count);
         match tree.node(id) {
@@ -189,7 +189,7 @@ impl TreeBuilder {
         }
     }
 
-    /// Copies an expression; `replace` may put another node of this builder in place of any.
+    /// Copies an expression; `replace` may substitute another node of this builder for any node.
     pub(crate) fn copy_replacing(
         &mut self,
         tree: &Arc<ExprTree>,

@@ -1,16 +1,16 @@
-//! The nodes of a tree, and what names mean by themselves.
+//! Nodes of a tree, and the special meanings of names.
 
 use crate::syntax::scalar::{Scalar, TextRange};
 
 /// The number of a node within its tree.
 pub(crate) type NodeId = u32;
 
-/// In place of a base in [`ExprTree::reference`]: a plain name, looked up from the current ad.
+/// Stands for the base of a plain name, looked up from the current ad (see [`ExprTree::reference`]).
 pub(crate) const NO_BASE: NodeId = u32::MAX;
-/// In place of a base: `.name`, looked up from the root ad.
+/// Stands for the base of `.name`, looked up from the root ad.
 pub(crate) const ABSOLUTE_BASE: NodeId = u32::MAX - 1;
 
-/// One node.
+/// Node of an expression tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
     Undefined,
@@ -19,15 +19,16 @@ pub(crate) enum Node {
     Int(i64),
     Real(f64),
     Str(TextRange),
-    /// Index into the times.
+    /// Index into the times of the tree.
     AbsTime(u32),
     /// A `relTime("...")` literal. It evaluates to a real (literals.cpp).
     RelTime(f64),
-    /// A name, looked up from the current ad. It is also what nodes with a name of their own mean by its number.
+    /// A name, looked up from the current ad. Other nodes that have a name refer to such a node by its number.
     Name {
         text: TextRange,
         hash: u32,
-        /// Number of the function of that name, [`function_names::UNKNOWN_FUNCTION`] for names that are not called or not known.
+        /// Number of the function with that name, or [`function_names::UNKNOWN_FUNCTION`] if the name is not called or
+        /// is not a function.
         function: u16,
         special: SpecialName,
     },
@@ -39,33 +40,33 @@ pub(crate) enum Node {
     /// An operator before its operand, or parentheses around it.
     Unary(UnaryOp, NodeId),
     Binary(BinaryOp, NodeId, NodeId),
-    /// The branches stand at `branches` and `branches + 1` of the links.
+    /// The branches are at `branches` and `branches + 1` of the links.
     Ternary {
         condition: NodeId,
         branches: u32,
     },
-    /// Arguments are `count` links from `first` on.
+    /// The arguments are `count` links from `first` on.
     Call {
         name: NodeId,
         first: u32,
         count: u32,
     },
-    /// Elements are `count` links from `first` on.
+    /// The elements are `count` links from `first` on.
     List {
         first: u32,
         count: u32,
     },
-    /// Attributes are `count` fields from `first` on, in the order of ads.
+    /// The attributes are `count` fields from `first` on, sorted by length of name.
     Ad {
         first: u32,
         count: u32,
     },
 }
 
-// A name fills it but for the byte that tells the kinds of node apart.
+// A name fills the node except for the byte of the enum's tag.
 const _: () = assert!(size_of::<Node>() == 16);
 
-/// Flat, since a [`Scalar`] within it would make it half as large again.
+/// The variants are flat because nesting a [`Scalar`] would make this type half as large again.
 impl From<Scalar<TextRange>> for Node {
     #[inline(always)]
     fn from(scalar: Scalar<TextRange>) -> Self {
@@ -81,7 +82,7 @@ impl From<Scalar<TextRange>> for Node {
 }
 
 impl Node {
-    /// The scalar that it is.
+    /// Returns the node as a scalar, or `None` if it is not one.
     #[inline(always)]
     pub(crate) fn as_scalar(self) -> Option<Scalar<TextRange>> {
         Some(match self {
@@ -135,7 +136,7 @@ pub(crate) enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Whether it is a connective or a comparison of values.
+    /// Returns true if the operator is a logical connective or a comparison of values.
     #[inline(always)]
     pub(crate) fn is_truth_valued(self) -> bool {
         use BinaryOp::{And, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Or};
@@ -143,22 +144,23 @@ impl BinaryOp {
     }
 }
 
-/// Names that mean something where no attribute of that name is in the ad (`AttributeReference::_Evaluate`, attrrefs.cpp).
+/// Names with a special meaning if the ad has no attribute of that name (`AttributeReference::_Evaluate`,
+/// attrrefs.cpp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpecialName {
     None,
     SelfAd,
     Parent,
     Root,
-    /// Special in condor mode only.
+    /// Not special in strict mode.
     My,
-    /// Special in condor mode only.
+    /// Not special in strict mode.
     CurrentTime,
     /// Not special to the language; known so that `TARGET.x` can be answered without a match ad.
     Target,
 }
 
-/// What is known of the name at a node.
+/// Name at a node, with its hash and meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameInfo {
     pub(crate) text: TextRange,
@@ -174,10 +176,10 @@ pub(crate) struct AdField {
     pub(crate) node: NodeId,
 }
 
-/// What a name means where no attribute has it.
+/// Returns the special meaning of a name if no attribute has it.
 #[inline]
 pub(crate) fn special_name(name: &[u8]) -> SpecialName {
-    // The lengths of the names below, a bit for each.
+    // Lengths of the names below, as a bit mask.
     const SPECIAL_NAME_LENGTHS: u32 = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11;
     if SPECIAL_NAME_LENGTHS >> name.len().min(31) & 1 == 0 {
         SpecialName::None

@@ -1,4 +1,4 @@
-//! How trees are printed that differ in some scalars only: what stands between those is printed once for all of them.
+//! Print templates for trees that differ only in some scalars: the text between those is printed once for all of them.
 
 use std::sync::OnceLock;
 
@@ -7,45 +7,45 @@ use memchr::memmem;
 use super::{CachedForm, ExprTree, Node, NodeId};
 use crate::syntax::scalar::{Scalar, TextRange};
 
-/// What no expression holds by chance.
+/// Number that does not occur in real expressions.
 const MARKER: i64 = 770_077_007_700_770_000;
 
-/// Prints in one of the forms of which texts are kept.
+/// Printer for one of the cached syntaxes.
 pub(crate) trait FormPrinter {
-    /// Which one.
+    /// Syntax that it prints.
     const FORM: CachedForm;
     /// Appends an expression.
     fn push_tree(tree: &ExprTree, root: NodeId, out: &mut Vec<u8>);
-    /// Appends a scalar as it stands within an expression.
+    /// Appends a scalar as printed within an expression.
     fn push_scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>);
 }
 
-/// The patterns of trees that are made of one another.
+/// Print templates of trees that were made from one another.
 #[derive(Debug)]
 pub(crate) struct PrintTemplates {
     root: NodeId,
-    /// The nodes in which they differ.
+    /// Nodes in which the trees differ.
     differing: Box<[NodeId]>,
     forms: [OnceLock<Option<PrintTemplate>>; 2],
 }
 
-/// What they have in common of a printed form.
+/// Common part of a printed form.
 #[derive(Debug)]
 struct PrintTemplate {
     text: Box<[u8]>,
-    /// Where in the text the scalar of which node stands, in that order.
+    /// Offsets in the text at which scalars are inserted, in ascending order, with the node of each.
     scalars: Box<[(usize, NodeId)]>,
 }
 
 impl PrintTemplates {
-    /// Those of trees that differ in these nodes.
+    /// Creates the templates for trees that differ in the given nodes.
     pub(crate) fn new(root: NodeId, mut differing: Vec<NodeId>) -> Self {
         differing.sort_unstable();
         differing.dedup();
         PrintTemplates { root, differing: differing.into(), forms: Default::default() }
     }
 
-    /// Appends one of the trees; `false` where that has to be done in another way.
+    /// Appends one of the trees; returns false if the template cannot be used.
     pub(super) fn push_printed<P: FormPrinter>(
         &self,
         tree: &ExprTree,
@@ -67,9 +67,9 @@ impl PrintTemplates {
         true
     }
 
-    /// Finds out where the scalars stand: values that nothing else is printed as take their places.
+    /// Finds the positions of the scalars by printing the tree with unique values in their places.
     fn build_template<P: FormPrinter>(&self, tree: &ExprTree) -> Option<PrintTemplate> {
-        // By itself a scalar may be printed in another way than within an expression.
+        // A scalar alone may be printed differently than within an expression.
         if self.differing.contains(&self.root) {
             return None;
         }

@@ -1,10 +1,10 @@
-//! Whether two expressions are the same.
+//! Structural comparison of expressions.
 
 use super::{ABSOLUTE_BASE, ExprTree, Node, NodeId};
 use crate::syntax::scalar::Scalar;
 
 impl ExprTree {
-    /// Whether two expressions are the same node by node: names with their case, parentheses counted
+    /// Returns true if two expressions are equal node by node, with the case of names and including parentheses
     /// (reference: `SameAs`).
     pub(crate) fn is_same_as(&self, id: NodeId, other: &ExprTree, other_id: NodeId) -> bool {
         let links = |x, count, y, other_count| {
@@ -66,7 +66,7 @@ impl ExprTree {
                 (Node::Ad { first: x, count }, Node::Ad { first: y, count: other_count }) => {
                     let fields = self.fields(x, count);
                     let others = other.fields(y, other_count);
-                    // Both are in the order of ads, so that equal ads have equal names place by place.
+                    // Both are sorted by length of name, so equal ads have equal names at equal positions.
                     let names = fields
                         .iter()
                         .zip(others)
@@ -84,7 +84,7 @@ impl ExprTree {
     }
 }
 
-/// Whether two scalar literals are the same.
+/// Returns true if two scalar literals are equal.
 pub(crate) fn is_same_scalar(left: Scalar<&[u8]>, right: Scalar<&[u8]>) -> bool {
     match (left, right) {
         (Scalar::Real(left), Scalar::Real(right)) => is_same_real(left, right),
@@ -92,8 +92,8 @@ pub(crate) fn is_same_scalar(left: Scalar<&[u8]>, right: Scalar<&[u8]>) -> bool 
     }
 }
 
-/// Whether two real literals are the same: the reference allows a difference of the machine's epsilon, however small the
-/// numbers are, so that what was printed with 16 digits is the same when it is read again.
+/// Returns true if two real literals are equal: the reference allows a difference of the machine's epsilon, however
+/// small the numbers are, so that a number printed with 16 digits equals itself when it is read again.
 fn is_same_real(left: f64, right: f64) -> bool {
     (left - right).abs() <= f64::EPSILON
 }
