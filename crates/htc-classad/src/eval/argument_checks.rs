@@ -1,9 +1,9 @@
-//! Why a function gave an error: too few or too many arguments, or a pattern that cannot be used.
+//! Reasons why a function call is an error: a wrong number of arguments, or an invalid pattern.
 
 use crate::ad::Value;
 use crate::regex::{Regex, RegexOptions};
 
-/// How many arguments functions take, in small letters; those that take any number are left out.
+/// Minimum and maximum number of arguments of functions, in lower case; functions that accept any number are omitted.
 const ARGUMENT_COUNTS: &[(&[&str], usize, usize)] = &[
     (&["currenttime", "daytime", "time", "timezoneoffset"], 0, 0),
     (&["abstime", "formattime"], 0, 2),
@@ -111,11 +111,12 @@ const ARGUMENT_COUNTS: &[(&[&str], usize, usize)] = &[
     (&["regexps", "replace", "replaceall"], 3, 4),
 ];
 
-/// Functions whose first argument is a regular expression, in small letters.
+/// Functions whose first argument is a regular expression, in lower case.
 const PATTERN_FUNCTIONS: &[&str] =
     &["regexp", "regexpmember", "regexps", "replace", "replaceall", "stringlist_regexpmember"];
 
-/// What the function does not accept of so many arguments, the first of which has this value.
+/// Returns what is wrong with a call of `count` arguments, the first of which has the value `first`, or `None` if
+/// nothing is.
 pub(crate) fn argument_error(name: &[u8], count: usize, first: Option<&Value>) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let is = |known: &&str| known.as_bytes() == lower;

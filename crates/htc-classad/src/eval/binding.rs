@@ -1,4 +1,4 @@
-//! What names are bound to in the ads where they are looked up (attrrefs.cpp).
+//! Bindings of names in the ads where they are looked up (attrrefs.cpp).
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::eval::scope::{AdRef, AdScope, MatchSide};
 use crate::syntax::name;
 use crate::syntax::tree::{self, ExprTree, NodeId, SpecialName};
 
-/// A name to look up, with what is known of it.
+/// Name to look up, with its hash and special meaning.
 #[derive(Clone, Copy)]
 pub(crate) struct NameLookup<'n> {
     pub(crate) bytes: &'n [u8],
@@ -28,12 +28,12 @@ impl<'n> NameLookup<'n> {
     }
 }
 
-/// What a name is bound to.
+/// Binding of a name.
 #[derive(Clone, Copy)]
 pub(crate) enum Binding<'a> {
     /// An attribute of an ad; `owner` is the ad or the chained parent that has it.
     Attribute { owner: &'a ClassAd, slot: &'a StoredValue },
-    /// An attribute of an ad within an expression. The key tells it from all others.
+    /// An attribute of an ad within an expression. `key` identifies it.
     NestedAttribute { tree: &'a Arc<ExprTree>, id: NodeId, key: usize },
     /// An ad: `self`, `parent`, `LEFT` ...
     Ad(&'a AdScope<'a>),
@@ -43,12 +43,12 @@ pub(crate) enum Binding<'a> {
     MatchExpression(usize),
     /// `CurrentTime`.
     CurrentTime,
-    /// No attribute but a value: what was selected from the elements of a list.
+    /// Not an attribute but a value: the result of selecting from the elements of a list.
     Value(ComputedValue<'a>),
 }
 
 impl<'a> AdRef<'a> {
-    /// The attribute of that name; the ads around are not asked, chained parents are.
+    /// Finds an attribute in the ad and its chained parents, but not in the enclosing ads.
     #[inline]
     pub(crate) fn find(self, wanted: NameLookup<'_>) -> Option<Binding<'a>> {
         match self {
@@ -75,7 +75,7 @@ impl<'a> AdRef<'a> {
                     _ => None,
                 }
             }
-            // The match ad itself is answered for by the evaluator, which knows both sides.
+            // The evaluator, which knows both sides, handles the match ad itself.
             AdRef::Match => None,
         }
     }

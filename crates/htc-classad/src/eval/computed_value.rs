@@ -1,4 +1,4 @@
-//! Values while an evaluation is under way: they borrow from ads, trees and the evaluation's arena.
+//! Values during an evaluation, which borrow from ads, trees and the evaluation's arena.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{ExprTree, NodeId};
 use crate::syntax::{AbsTime, Expr, numbers};
 
-/// A value under evaluation. Copying it costs nothing.
+/// Value during an evaluation. Copying it is cheap.
 #[derive(Clone, Copy)]
 pub(crate) enum ComputedValue<'a> {
     Undefined,
@@ -23,36 +23,37 @@ pub(crate) enum ComputedValue<'a> {
     AbsTime(AbsTime),
     RelTime(f64),
     List(&'a ComputedList<'a>),
-    /// An ad is the scope that names within it are looked up from.
+    /// An ad; names in it are looked up from this scope.
     Ad(&'a AdScope<'a>),
 }
 
-/// A list with the ad it was written in.
+/// List with the ad in which it was written.
 #[derive(Clone, Copy)]
 pub(crate) struct ComputedList<'a> {
     pub(crate) items: ListItems<'a>,
-    /// The ad in whose expression the list stands; its elements are evaluated there.
+    /// The ad whose expression contains the list; the elements are evaluated there.
     pub(crate) scope: Option<&'a AdScope<'a>>,
-    /// Made by one of the functions whose lists are of the hidden flavour (value.h).
+    /// True if the list was made by one of the functions that set this flag (value.h).
     pub(crate) shared: bool,
-    /// Taken out of an ad by a string subscript, as [`AdScope::detached`].
+    /// True if the list was taken out of an ad by a string subscript; see [`AdScope::detached`].
     pub(crate) detached: bool,
 }
 
-/// The elements of a list.
+/// Elements of a list.
 #[derive(Clone, Copy)]
 pub(crate) enum ListItems<'a> {
-    /// As they were written.
+    /// Elements written in an expression.
     Nodes(&'a Arc<ExprTree>, &'a [NodeId]),
-    /// As a function made them.
+    /// Elements computed by a function.
     Values(&'a [ComputedValue<'a>]),
 }
 
-/// An evaluation that came to no value (`ExprTree::Evaluate`, exprTree.cpp): a limit was reached, or a function refused.
+/// Failure of an evaluation to yield a value (`ExprTree::Evaluate`, exprTree.cpp): a limit was reached, or a function
+/// failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EvalFailure;
 
-/// What evaluating gives.
+/// Result of an evaluation.
 pub(crate) type EvalResult<'a> = Result<ComputedValue<'a>, EvalFailure>;
 
 impl<'a> ComputedList<'a> {
@@ -74,7 +75,7 @@ impl<'a> ComputedList<'a> {
 }
 
 impl<'a> ComputedValue<'a> {
-    /// The value detached from the evaluation.
+    /// Converts to a value that does not borrow from the evaluation.
     pub(crate) fn to_value(self) -> Value {
         match self {
             ComputedValue::Undefined => Value::Undefined,
@@ -90,7 +91,8 @@ impl<'a> ComputedValue<'a> {
         }
     }
 
-    /// The truth of a boolean or number ("boolean-equivalent": `IsBooleanValueEquiv`, value.h).
+    /// Returns the truth value of a boolean or number, or `None` for any other value ("boolean-equivalent":
+    /// `IsBooleanValueEquiv`, value.h).
     #[inline]
     pub(crate) fn truth(self) -> Option<bool> {
         match self {
@@ -111,7 +113,7 @@ impl<'a> ComputedValue<'a> {
         matches!(self, ComputedValue::Error)
     }
 
-    /// A value as it becomes when it is made a literal again: a relative time loses its fraction (literals.cpp).
+    /// Returns the value that results if it becomes a literal again: a relative time loses its fraction (literals.cpp).
     pub(crate) fn as_literal(self) -> Self {
         match self {
             ComputedValue::RelTime(seconds) => {
@@ -121,7 +123,7 @@ impl<'a> ComputedValue<'a> {
         }
     }
 
-    /// Appends the new form.
+    /// Appends the value in new syntax.
     fn push_unparsed(self, out: &mut Vec<u8>) {
         match self {
             ComputedValue::List(ComputedList { items: ListItems::Nodes(tree, nodes), .. }) => {
@@ -142,7 +144,8 @@ impl<'a> ComputedValue<'a> {
         }
     }
 
-    /// The text that functions turn a value into (`convertValueToStringValue`, value.cpp); `None` for undefined and error.
+    /// Returns the text to which functions convert the value (`convertValueToStringValue`, value.cpp), or `None` for
+    /// undefined and error.
     pub(crate) fn to_text(self) -> Option<std::borrow::Cow<'a, [u8]>> {
         let mut out = Vec::new();
         match self {
@@ -161,7 +164,7 @@ impl<'a> ComputedValue<'a> {
 }
 
 impl AdScope<'_> {
-    /// A copy of the ad by itself.
+    /// Returns a copy of the ad without its enclosing ads.
     pub(crate) fn to_ad(&self) -> ClassAd {
         match self.ad {
             AdRef::Own(ad) => ad.clone(),
@@ -195,8 +198,8 @@ impl<'a> From<Scalar<&'a [u8]>> for ComputedValue<'a> {
 }
 
 impl ClassAd {
-    /// The value of an attribute of this ad itself if it is a scalar literal: `None` where there is no such attribute,
-    /// `Some(None)` where it has to be evaluated.
+    /// Returns an attribute of this ad itself: `None` if there is no such attribute, `Some(None)` if it must be
+    /// evaluated, or else its scalar literal.
     pub(crate) fn scalar_literal(&self, name: &[u8], hash: u32) -> Option<Option<ComputedValue<'_>>> {
         self.stored_value(name, hash).map(|slot| self.stored_scalar(slot).map(ComputedValue::from))
     }

@@ -1,4 +1,4 @@
-//! What an evaluation sees, and the ways to ask for a value.
+//! Evaluation context, and methods to evaluate expressions and attributes in it.
 
 use bstr::BString;
 
@@ -16,10 +16,11 @@ use crate::syntax::Dialect;
 use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::name;
 
-/// The surroundings of an evaluation: the ad it is made for (MY), the other ad of a match (TARGET), and the world.
+/// Context of an evaluation: the ad whose expressions are evaluated (MY), the other ad of a match (TARGET), and the
+/// world.
 ///
-/// Evaluation never panics and always ends. Where the reference fails to find a value at all (`ExprTree::Evaluate`, exprTree.cpp), the
-/// value is `error`, as its tools print it; [`Context::try_eval`] tells the difference.
+/// Evaluation never panics and always ends. If evaluation fails in the reference (`ExprTree::Evaluate`, exprTree.cpp),
+/// the value is `error`, as its tools print it; [`Context::try_eval`] distinguishes the two.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, Value};
@@ -47,7 +48,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// A context without ads, in the [mode](EvalWorld::mode) of the world.
+    /// Creates a context without ads, in the [mode](EvalWorld::mode) of the world.
     pub fn new(world: &'a dyn EvalWorld) -> Self {
         Context {
             world,
@@ -59,69 +60,69 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The ad that names are looked up in.
+    /// Sets the ad in which names are looked up.
     #[must_use]
     pub fn my(mut self, ad: &'a ClassAd) -> Self {
         self.my = Some(ad);
         self
     }
 
-    /// The other ad of a match.
+    /// Sets the other ad of a match.
     #[must_use]
     pub fn target(mut self, ad: &'a ClassAd) -> Self {
         self.target = Some(ad);
         self
     }
 
-    /// Strict mode (`STRICT_CLASSAD_EVALUATION`) or condor mode, whatever the mode of the world is.
+    /// Turns strict mode (`STRICT_CLASSAD_EVALUATION`) on or off, overriding the mode of the world.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.mode.strict = strict;
         self
     }
 
-    /// Expressions are evaluated as texts of their own that stand in no ad, as `ClassAd::EvaluateExpr` does in transforms and
-    /// routes: names in them are found in the ad, but not from within an ad or list that is written in them.
+    /// Evaluates expressions as texts that are not part of an ad, as `ClassAd::EvaluateExpr` does in transforms and
+    /// routes: names in them are found in the ad, except inside an ad or list written in the expression.
     #[must_use]
     pub fn without_enclosing_ad(mut self) -> Self {
         self.without_enclosing_ad = true;
         self
     }
 
-    /// Who is told about each step.
+    /// Sets the observer of each step.
     #[must_use]
     pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// The world that evaluation sees.
+    /// Returns the world that evaluation uses.
     pub fn world(&self) -> &'a dyn EvalWorld {
         self.world
     }
 
-    /// Whether it is strict mode.
+    /// Returns true in strict mode.
     pub fn is_strict(&self) -> bool {
         self.mode.strict
     }
 
-    /// How texts are read here, in the new syntax: in the mode of this context.
+    /// Returns new syntax in the mode of this context.
     pub fn dialect(&self) -> Dialect {
         Dialect::new_syntax().mode(self.mode)
     }
 
-    /// The ad that names are looked up in, where there is one.
+    /// Returns the ad in which names are looked up, or `None` if there is none.
     pub fn my_ad(&self) -> Option<&'a ClassAd> {
         self.my
     }
 
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub fn eval(&self, expr: &Expr) -> Value {
         self.try_eval(expr).unwrap_or(Value::Error)
     }
 
-    /// The value of an expression; `None` when the evaluation failed: a limit was reached or a function refused
-    /// (`ExprTree::Evaluate`, exprTree.cpp).
+    /// Evaluates an expression, or returns `None` if the evaluation fails because a limit was reached or a function
+    /// failed (`ExprTree::Evaluate`, exprTree.cpp).
     pub fn try_eval(&self, expr: &Expr) -> Option<Value> {
         // Literals need no evaluator.
         if let (ExprRepr::Scalar(scalar), None) = (&expr.0, self.observer) {
@@ -130,13 +131,13 @@ impl<'a> Context<'a> {
         self.evaluate(EvalRequest::Expr(expr), |value| value.to_value()).flatten()
     }
 
-    /// Whether a constraint holds: the expression is true or a number other than zero.
+    /// Returns true if the value of a constraint is true or a number other than zero.
     pub fn holds(&self, expr: &Expr) -> bool {
         self.evaluate(EvalRequest::Constraint(expr), |value| value.truth()).flatten().flatten() == Some(true)
     }
 
-    /// The value of an attribute: MY's if it has it, else TARGET's, evaluated there (reference: `EvalAttr`). Undefined
-    /// where neither has it.
+    /// Evaluates an attribute of MY, or of TARGET if MY lacks it, in the ad that has it (reference: `EvalAttr`). The
+    /// value is undefined if neither has it.
     pub fn eval_attr(&self, name: impl AsRef<[u8]>) -> Value {
         match self.eval_attribute_with(name.as_ref(), |value| value.to_value()) {
             None => Value::Undefined,
@@ -144,12 +145,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// As [`Context::eval_attr`]; `None` where neither ad has the attribute, `Some(None)` where its evaluation failed.
+    /// Evaluates an attribute as [`Context::eval_attr`] does; `None` if neither ad has the attribute, `Some(None)` if
+    /// its evaluation fails.
     pub fn try_eval_attr(&self, name: impl AsRef<[u8]>) -> Option<Option<Value>> {
         self.eval_attribute_with(name.as_ref(), |value| value.to_value())
     }
 
-    /// An integer as `EvalInteger` sees it: reals are cut off, booleans are 0 and 1, all else is none.
+    /// Evaluates an integer as `EvalInteger` does: reals are truncated, booleans are 0 and 1, any other value is
+    /// `None`.
     pub fn int(&self, name: impl AsRef<[u8]>) -> Option<i64> {
         self.eval_converted(name.as_ref(), |value| match value {
             ComputedValue::Int(i) => Some(i),
@@ -159,12 +162,12 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A truth value as `EvalBool` sees it: numbers other than zero are true.
+    /// Evaluates a truth value as `EvalBool` does: numbers other than zero are true.
     pub fn boolean(&self, name: impl AsRef<[u8]>) -> Option<bool> {
         self.eval_converted(name.as_ref(), |value| value.truth())
     }
 
-    /// A number as `EvalFloat` sees it: booleans are 0 and 1.
+    /// Evaluates a number as `EvalFloat` does: booleans are 0 and 1.
     pub fn real(&self, name: impl AsRef<[u8]>) -> Option<f64> {
         self.eval_converted(name.as_ref(), |value| match value {
             ComputedValue::Int(i) => Some(i as f64),
@@ -174,7 +177,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A string as `EvalString` sees it; nothing is converted.
+    /// Evaluates a string as `EvalString` does, without converting other values.
     pub fn string(&self, name: impl AsRef<[u8]>) -> Option<BString> {
         self.eval_converted(name.as_ref(), |value| match value {
             ComputedValue::Str(text) => Some(BString::from(text)),
@@ -182,7 +185,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The value as it is taken, where there is one that can be.
+    /// Returns the converted value, or `None` if there is none or it cannot be converted.
     fn eval_converted<T>(
         &self,
         name: &[u8],
@@ -191,7 +194,7 @@ impl<'a> Context<'a> {
         self.eval_attribute_with(name, convert).flatten().flatten()
     }
 
-    /// What is plain to see needs no evaluator: an attribute that is a literal, or that neither ad has.
+    /// Answers without an evaluator if the attribute is a literal or neither ad has it.
     fn eval_attribute_with<T>(
         &self,
         name: &[u8],
@@ -207,7 +210,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What an evaluator needs that works on no match and that nobody observes.
+    /// Returns the setup of an evaluator without a match and without an observer.
     pub(crate) fn evaluator_setup<'s>(&self, arena: &'s EvalArena<'s>) -> EvaluatorSetup<'s>
     where
         'a: 's,
@@ -216,8 +219,8 @@ impl<'a> Context<'a> {
         EvaluatorSetup { world, arena, mode, functions, left: None, right: None, observer: None }
     }
 
-    /// Runs an evaluation. `None` where the question is about something that is not there; `Some(None)` where the
-    /// evaluation failed.
+    /// Runs an evaluation. Returns `None` if the requested attribute does not exist, and `Some(None)` if the evaluation
+    /// fails.
     pub(crate) fn evaluate<T>(
         &self,
         question: EvalRequest<'_>,
@@ -260,12 +263,12 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What can be asked of a context.
+/// Request to a context.
 #[derive(Clone, Copy)]
 pub(crate) enum EvalRequest<'q> {
     /// The value of an expression.
     Expr(&'q Expr),
-    /// Whether an expression is true.
+    /// The truth of an expression.
     Constraint(&'q Expr),
     /// The value of an attribute.
     Attribute(&'q [u8]),

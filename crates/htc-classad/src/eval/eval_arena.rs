@@ -1,7 +1,7 @@
-//! Where an evaluation keeps what it makes on its way: texts, lists, ads and trees live until it ends.
+//! Arena of an evaluation: texts, lists, ads and trees made during an evaluation live until it ends.
 //!
-//! Nothing is moved once it is here, so that values can be copied about as plain references. An evaluation that makes
-//! nothing allocates nothing.
+//! Nothing in the arena is moved, so values can be copied as plain references. An evaluation that makes nothing
+//! allocates nothing.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::eval::computed_value::{ComputedList, ComputedValue};
 use crate::eval::scope::AdScope;
 use crate::syntax::tree::ExprTree;
 
-/// A sequence that only grows and never moves its elements: chunks of doubling size.
+/// Sequence that only grows and never moves its elements: chunks of doubling size.
 struct ChunkedStore<T> {
     chunks: OnceCell<Box<[OnceCell<Chunk<T>>; MAX_CHUNKS]>>,
     len: Cell<usize>,
 }
 
-/// Room for some elements, each filled once.
+/// Space for some elements, each filled once.
 type Chunk<T> = Box<[OnceCell<T>]>;
 
 const MAX_CHUNKS: usize = 28;
@@ -30,7 +30,7 @@ impl<T> Default for ChunkedStore<T> {
 }
 
 impl<T> ChunkedStore<T> {
-    /// Adds an element; `None` when there is no room left (more than a billion elements).
+    /// Adds an element; `None` if there is no space left (more than a billion elements).
     fn add(&self, value: T) -> Option<&T> {
         let at = self.len.get() + FIRST_CHUNK_LEN;
         let chunk = (at / FIRST_CHUNK_LEN).ilog2() as usize;
@@ -43,7 +43,7 @@ impl<T> ChunkedStore<T> {
     }
 }
 
-/// What one evaluation has made.
+/// Everything that one evaluation has made.
 #[derive(Default)]
 pub(crate) struct EvalArena<'a> {
     texts: ChunkedStore<Vec<u8>>,
@@ -55,12 +55,12 @@ pub(crate) struct EvalArena<'a> {
     bytes: Cell<usize>,
 }
 
-/// Bytes that the texts made by one evaluation may take together. The reference has no such limit and grows until it is
-/// killed; ours fails.
+/// Maximum total size, in bytes, of the texts made by one evaluation. The reference has no such limit and grows until
+/// it is killed; here the evaluation fails.
 const MAX_BYTES: usize = 1 << 30;
 
 impl<'a> EvalArena<'a> {
-    /// Counts memory; `false` when there has been too much.
+    /// Counts memory; returns false if the limit is exceeded.
     #[inline]
     fn charge_bytes(&self, bytes: usize) -> bool {
         let total = self.bytes.get().saturating_add(bytes);

@@ -1,7 +1,6 @@
 //! Evaluation of expressions (reference: exprTree.cpp, attrrefs.cpp, operators.cpp, exprList.cpp).
 //!
-//! It always ends: what it may still do is counted by a [`EvalBudget`], and what it may use of the stack is bounded
-//! ([`MAX_STACK`]).
+//! Evaluation always ends: an [`EvalBudget`] limits its steps and depth, and [`MAX_STACK`] its use of the stack.
 
 mod active_attributes;
 mod budget;
@@ -31,17 +30,17 @@ use active_attributes::ActiveAttributes;
 use budget::EvalBudget;
 pub(crate) use function_call::{BuiltinFunction, FunctionCall, FunctionTable, NamedFunction};
 
-/// Bytes of the machine's stack that one evaluation may use, half of what threads usually have. The reference does not
-/// count calls of functions and overflows its stack instead.
+/// Maximum number of bytes of stack that one evaluation may use, half of the usual size for threads. The reference does
+/// not count function calls and overflows its stack instead.
 const MAX_STACK: usize = 1 << 20;
 
-/// Where an expression is evaluated.
+/// Ads relative to which an expression is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalScopes<'a> {
     /// The ad that plain names are looked up from.
     pub(crate) current: Option<&'a AdScope<'a>>,
-    /// The ad that the expression is written in; it differs where a function evaluates an argument in another ad, and
-    /// for attributes of a chained parent.
+    /// The ad in which the expression is written; it differs from `current` if a function evaluates an argument in
+    /// another ad, and for attributes of a chained parent.
     pub(crate) written_in: Option<&'a AdScope<'a>>,
 }
 
@@ -51,7 +50,7 @@ impl<'a> EvalScopes<'a> {
     }
 }
 
-/// One evaluation under way.
+/// State of one evaluation.
 pub(crate) struct Evaluator<'a> {
     pub(crate) world: &'a dyn EvalWorld,
     pub(crate) arena: &'a EvalArena<'a>,
@@ -60,20 +59,21 @@ pub(crate) struct Evaluator<'a> {
     /// The two sides of a match.
     left: Option<&'a AdScope<'a>>,
     right: Option<&'a AdScope<'a>>,
-    /// The ad that `evalInEachContext()` evaluates in, and the side that unscoped names of it fall back to.
+    /// The ad in which `evalInEachContext()` evaluates, and the side to which its unscoped names fall back.
     each_context: Option<(&'a AdScope<'a>, Option<&'a AdScope<'a>>)>,
     root: Option<&'a AdScope<'a>>,
     budget: EvalBudget,
-    /// Attributes whose expressions are under way.
+    /// Attributes whose expressions are being evaluated.
     active_attributes: ActiveAttributes,
     observer: Option<&'a dyn Observer>,
-    /// Where plain names are looked up instead of the current ad, after a function that has left the reference elsewhere.
+    /// Ad in which plain names are looked up instead of the current ad, after a function that in the reference does not
+    /// restore it.
     redirected_scope: Option<&'a AdScope<'a>>,
-    /// Whether the left and the right ad lack an attribute named `target`, once that is known.
+    /// True for the left and the right ad if it lacks an attribute named `target`; `None` until checked.
     implicit_targets: [Option<bool>; 2],
 }
 
-/// What an evaluator needs to know at its start.
+/// Initial settings of an evaluator.
 pub(crate) struct EvaluatorSetup<'a> {
     pub(crate) world: &'a dyn EvalWorld,
     pub(crate) arena: &'a EvalArena<'a>,
@@ -84,12 +84,12 @@ pub(crate) struct EvaluatorSetup<'a> {
     pub(crate) observer: Option<&'a dyn Observer>,
 }
 
-/// The ad that both context ads of a match stand in.
+/// The match ad, which contains both context ads.
 pub(crate) static MATCH_SCOPE: AdScope<'static> = AdScope { ad: AdRef::Match, parent: None, detached: false };
-/// The ad that the left ad of a match stands in.
+/// The context ad that contains the left ad of a match.
 pub(crate) static LEFT_CONTEXT: AdScope<'static> =
     AdScope { ad: AdRef::Context(MatchSide::Left), parent: Some(&MATCH_SCOPE), detached: false };
-/// The ad that the right ad of a match stands in.
+/// The context ad that contains the right ad of a match.
 pub(crate) static RIGHT_CONTEXT: AdScope<'static> =
     AdScope { ad: AdRef::Context(MatchSide::Right), parent: Some(&MATCH_SCOPE), detached: false };
 
@@ -122,7 +122,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates an expression from an ad, with budgets of its own.
+    /// Evaluates an expression in an ad, with a fresh budget.
     pub(crate) fn eval_top(&mut self, expr: &'a Expr, at: EvalScopes<'a>) -> EvalResult<'a> {
         self.with_fresh_budget(at.current, |this| match &expr.0 {
             ExprRepr::Scalar(scalar) => Ok(scalar.as_borrowed().into()),
@@ -130,7 +130,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// A result as it leaves the evaluation: the ad of both sides of a match, which is only answered for, is made.
+    /// Prepares a result for leaving the evaluation: the match ad, which exists only virtually until then, is built.
     pub(crate) fn finish_value(&self, value: ComputedValue<'a>) -> ComputedValue<'a> {
         let ComputedValue::Ad(AdScope { ad: AdRef::Match, .. }) = value else { return value };
         let mut ad = crate::eval::scope::match_ad();
@@ -144,14 +144,14 @@ impl<'a> Evaluator<'a> {
         made.and_then(|scope| self.arena.add_scope(scope)).map_or(value, ComputedValue::Ad)
     }
 
-    /// Evaluates an attribute that `scope` itself has, with budgets of its own; `None` where it has not.
+    /// Evaluates an attribute that `scope` itself has, with a fresh budget; `None` if it does not have it.
     pub(crate) fn eval_attribute(&mut self, scope: &'a AdScope<'a>, name: &[u8]) -> Option<EvalResult<'a>> {
         let bound = self.find_in_scope(scope, NameLookup::new(name))?;
         Some(self.with_fresh_budget(Some(scope), |this| this.eval_binding_fresh(bound, scope)))
     }
 
-    /// Runs an evaluation with fresh budgets within this one, as the reference does for `ad["name"]`,
-    /// `evalInEachContext()` and `countMatches()`.
+    /// Runs a nested evaluation with a fresh budget, as the reference does for `ad["name"]`, `evalInEachContext()` and
+    /// `countMatches()`.
     pub(crate) fn with_fresh_budget<T>(
         &mut self,
         scope: Option<&'a AdScope<'a>>,
@@ -169,7 +169,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// The ad that absolute names are looked up from.
+    /// Returns the ad from which absolute names are looked up.
     pub(crate) fn root_scope(&self) -> Option<&'a AdScope<'a>> {
         self.root
     }
@@ -182,7 +182,7 @@ impl<'a> Evaluator<'a> {
         scope
     }
 
-    /// Goes on if there is stack enough.
+    /// Continues if there is enough stack left.
     #[inline]
     pub(crate) fn with_stack_check<T>(
         &mut self,
@@ -192,7 +192,8 @@ impl<'a> Evaluator<'a> {
         run(self)
     }
 
-    /// Looks whether there is stack enough. The evaluator stands on the stack itself, where the evaluation began.
+    /// Fails if there is not enough stack left. The evaluator itself is on the stack, at the place where the evaluation
+    /// began.
     #[inline]
     pub(crate) fn check_stack(&self) -> Result<(), EvalFailure> {
         let here = 0u8;
@@ -200,12 +201,12 @@ impl<'a> Evaluator<'a> {
         if used > MAX_STACK { Err(EvalFailure) } else { Ok(()) }
     }
 
-    /// Whether the reference would go no deeper.
+    /// Returns true if the reference would not go any deeper.
     pub(crate) fn is_deepest(&self) -> bool {
         !self.budget.has_levels(1)
     }
 
-    /// Counts a level of the reference's depth around an evaluation.
+    /// Counts one level of the reference's depth while `run` runs.
     #[inline]
     pub(crate) fn with_deeper_level<T>(
         &mut self,
@@ -218,13 +219,13 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Counts a step of work that is no evaluation of a node.
+    /// Counts a step of work that is not the evaluation of a node.
     #[inline]
     pub(crate) fn count_step(&mut self) -> Result<(), EvalFailure> {
         self.budget.spend_steps(1)
     }
 
-    /// Evaluates a node. Scalars and names are answered here, all else below.
+    /// Evaluates a node: scalars and names here, everything else below.
     #[inline]
     pub(crate) fn eval(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> EvalResult<'a> {
         self.count_step()?;
@@ -316,7 +317,7 @@ impl<'a> Evaluator<'a> {
                 Some(truth) => this.eval(tree, branches[usize::from(!truth)], at),
                 None if condition.is_undefined() => Ok(ComputedValue::Undefined),
                 None if condition.is_error() => Ok(ComputedValue::Error),
-                // The reference evaluates both branches here before it finds the condition unusable.
+                // The reference evaluates both branches before it finds that the condition cannot be used.
                 None => {
                     this.eval(tree, branches[0], at)?;
                     this.eval(tree, branches[1], at)?;
@@ -335,7 +336,7 @@ impl<'a> Evaluator<'a> {
                 && self.budget.has_levels(2)
                 && let Some(target) = self.implicit_target(current)
             {
-                // As below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
+                // Same as below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
                 return self.budget.spend_steps(2).map(|()| ComputedValue::Ad(target));
             }
             if let AdRef::Own(ad) = current.ad
@@ -354,7 +355,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value of an attribute that an ad itself has.
+    /// Evaluates the stored value of an attribute that an ad itself has.
     #[inline]
     fn eval_stored_value(
         &mut self,
@@ -373,7 +374,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates what a name is bound to, in the ad where it was found.
+    /// Evaluates a binding in the ad where it was found.
     #[inline]
     pub(crate) fn eval_binding(&mut self, bound: Binding<'a>, scope: &'a AdScope<'a>) -> EvalResult<'a> {
         if let Binding::Attribute { owner, slot } = bound {
@@ -384,7 +385,7 @@ impl<'a> Evaluator<'a> {
         match bound {
             Binding::Attribute { .. } => Err(EvalFailure),
             Binding::NestedAttribute { tree, id, key } => {
-                // Ads that share a tree, as copies do, are told apart by the outermost ad.
+                // Ads that share a tree, as copies do, are distinguished by the outermost ad.
                 let key = key ^ std::ptr::from_ref(Self::outermost_scope(scope)).addr().rotate_left(17);
                 self.eval_unless_active(key, tree, id, EvalScopes::from_scope(Some(scope)))
             }
@@ -404,7 +405,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates what a name is bound to as the start of an evaluation: it is not yet counted as under way.
+    /// Evaluates a binding at the start of an evaluation, when its attribute is not yet marked as active.
     pub(crate) fn eval_binding_fresh(
         &mut self,
         bound: Binding<'a>,
@@ -422,7 +423,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Lists and ads in an attribute of a chained parent are written in that parent.
+    /// Returns the scopes for an attribute's expression: lists and ads in an attribute of a chained parent are written
+    /// in that parent.
     fn scopes_of_owner(
         &mut self,
         owner: &'a ClassAd,
@@ -440,7 +442,8 @@ impl<'a> Evaluator<'a> {
         Ok(EvalScopes { current: Some(scope), written_in: Some(written) })
     }
 
-    /// Evaluates an attribute's expression unless it is being evaluated already, which is undefined (`ExprTree::Evaluate`, exprTree.cpp).
+    /// Evaluates an attribute's expression; the result is undefined if it is already being evaluated
+    /// (`ExprTree::Evaluate`, exprTree.cpp).
     fn eval_unless_active(
         &mut self,
         key: usize,
@@ -456,7 +459,7 @@ impl<'a> Evaluator<'a> {
         }
         self.active_attributes.push(key);
         self.budget.enter_level();
-        // The step has been counted.
+        // The step was counted already.
         self.budget.refund_step();
         let strayed = self.redirected_scope.take();
         let result = self.eval(tree, id, at);
@@ -475,7 +478,7 @@ impl<'a> Evaluator<'a> {
         self.eval_unless_active(key, tree, root, EvalScopes::from_scope(Some(&MATCH_SCOPE)))
     }
 
-    /// The dialect of texts that are parsed on the way.
+    /// Returns the dialect of texts that are parsed during the evaluation.
     pub(crate) fn dialect(&self) -> Dialect {
         Dialect::new_syntax().mode(self.mode)
     }

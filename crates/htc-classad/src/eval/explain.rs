@@ -1,4 +1,4 @@
-//! Why an expression has the value it has: its steps, its clauses, and the first thing that went wrong.
+//! Explanations of the value of an expression: its steps, its clauses, and the first cause.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,8 +15,8 @@ use crate::syntax::expr::ExprRepr;
 use crate::syntax::tree::{ABSOLUTE_BASE, BinaryOp, Node, UnaryOp};
 use crate::user_map::UserMaps;
 
-/// The clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
-/// conjunctions are not.
+/// Returns the clauses of a conjunction: `a && (b && c)` has three. Parentheses around clauses are kept, those around
+/// conjunctions are dropped.
 ///
 /// ```
 /// use htc_classad::{Expr, explain};
@@ -28,7 +28,7 @@ pub fn conjuncts(expr: &Expr) -> Vec<Expr> {
     operands(expr, BinaryOp::And)
 }
 
-/// The clauses of a disjunction.
+/// Returns the clauses of a disjunction.
 pub fn disjuncts(expr: &Expr) -> Vec<Expr> {
     operands(expr, BinaryOp::Or)
 }
@@ -50,14 +50,14 @@ fn operands(expr: &Expr, wanted: BinaryOp) -> Vec<Expr> {
     clauses
 }
 
-/// A name that an evaluation looked up.
+/// Name that was looked up during an evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LookedUpName {
-    /// The reference as it was written: `TARGET.Memory`.
+    /// The reference as written: `TARGET.Memory`.
     pub text: BString,
-    /// Where it was found.
+    /// Location where it was found.
     pub place: NameLocation,
-    /// Its value; `None` when its evaluation failed.
+    /// Its value, or `None` if its evaluation failed.
     pub value: Option<Value>,
 }
 
@@ -71,7 +71,8 @@ impl fmt::Display for LookedUpName {
     }
 }
 
-/// A value in a sentence: a real with as many digits as it needs, of a long list or ad how much is in it.
+/// Formats a value for a sentence: a real with as many digits as it needs, a long list or ad as the number of its
+/// elements.
 fn display_value(value: &Value) -> String {
     const MAX_LENGTH: usize = 200;
     if let Value::Real(real) = value
@@ -89,18 +90,18 @@ fn display_value(value: &Value) -> String {
     }
 }
 
-/// A clause of a conjunction with its value.
+/// Clause of a conjunction with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
     /// The clause.
     pub expr: Expr,
-    /// Its value; `None` when its evaluation failed.
+    /// Its value, or `None` if its evaluation failed.
     pub value: Option<Value>,
     /// The names in it, each once, in the order in which they were looked up.
     pub references: Vec<LookedUpName>,
-    /// What made it undefined or an error, where it is.
+    /// Reason why it is undefined or an error, or `None` if it is neither.
     pub reason: Option<String>,
-    /// Whether it is a name alone.
+    /// True if it is only a name.
     pub is_name: bool,
 }
 
@@ -117,13 +118,13 @@ impl fmt::Display for Clause {
     }
 }
 
-/// The clauses of a conjunction, each evaluated by itself.
+/// Returns the clauses of a conjunction, each evaluated separately.
 pub fn clauses(context: &Context<'_>, expr: &Expr) -> Vec<Clause> {
     conjuncts(expr).into_iter().map(|expr| evaluate_clause(context, expr)).collect()
 }
 
-/// The first clause of a conjunction that is not true: what a false (or undefined) Requirements is due to. Where that is
-/// a name alone, the clause of its definition. `None` when all are true.
+/// Returns the first clause of a conjunction that is not true, that is, the reason for false or undefined Requirements,
+/// or `None` if all are true. If that clause is only a name, the clause of its definition is returned.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, explain};
@@ -164,24 +165,24 @@ impl Clause {
     }
 }
 
-/// A step of an evaluation: a part of an expression, its value, and the steps that led to it.
+/// Step of an evaluation: a part of an expression, its value, and the steps that led to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceStep {
     /// The part of the expression.
     pub expr: Expr,
-    /// Its value; `None` when its evaluation failed.
+    /// Its value, or `None` if its evaluation failed.
     pub value: Option<Value>,
-    /// Where the name was found, if it is a reference.
+    /// Location where the name was found, or `None` if the part is not a reference.
     pub place: Option<NameLocation>,
     /// The steps below it, in the order in which they were made: operands, arguments, and the expression that a name is
-    /// bound to where that is no literal. What was not evaluated has no step.
+    /// bound to, unless that is a literal. Unevaluated parts have no step.
     pub steps: Vec<TraceStep>,
-    /// What cannot be seen from values: that a name refers to itself, why `userMap()` knows no groups.
+    /// Explanation that the values do not show: that a name refers to itself, or why `userMap()` found no groups.
     pub note: Option<String>,
 }
 
-/// What the value of an expression is due to, whose steps are given: the first conjunct that is not true, the first disjunct that is,
-/// the reference that is undefined, the types that clash.
+/// Returns the cause of the value of an expression, given its steps: the first conjunct that is not true, the first
+/// disjunct that is, the undefined reference, or the mismatched types.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, System, explain};
@@ -210,10 +211,10 @@ pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> O
     if conjuncts(expr).len() > 1
         && let Some(clause) = first_not_true(context, expr)
     {
-        // A clause that is undefined or an error is told by its own culprit.
+        // The message of an undefined or erroneous clause names its own cause.
         let told = shorten(&clause.to_string(), 400);
         return Some(match clause.reason {
-            // A name alone needs no clause around it.
+            // A clause that is only a name need not be repeated.
             Some(inner) if clause.is_name => inner,
             Some(inner) if !told.contains(&inner) => format!("{told}; {inner}"),
             _ => told,
@@ -229,7 +230,7 @@ pub fn cause_of_value(context: &Context<'_>, expr: &Expr, step: &TraceStep) -> O
     }
 }
 
-/// A text on one line, of at most so many characters.
+/// Returns a text on one line, shortened to `most` characters.
 fn shorten(text: &str, most: usize) -> String {
     let line = text.replace(|c: char| c.is_control(), " ");
     match line.char_indices().nth(most) {
@@ -238,10 +239,10 @@ fn shorten(text: &str, most: usize) -> String {
     }
 }
 
-/// Steps that are kept of one evaluation; what comes later is evaluated but not kept.
+/// Maximum number of steps kept of one evaluation; later ones are evaluated but not kept.
 const MAX_STEPS: usize = 20_000;
 
-/// Evaluates an expression and tells each step.
+/// Evaluates an expression and returns its steps.
 pub fn trace(context: &Context<'_>, expr: &Expr) -> TraceStep {
     let recorder = TraceRecorder { recorded: RefCell::default(), world: context.world() };
     let value = context.observer(&recorder).try_eval(expr);
@@ -262,7 +263,7 @@ struct TraceState {
     open_steps: Vec<TraceStep>,
     finished_steps: Vec<TraceStep>,
     count: usize,
-    /// Levels that are not kept.
+    /// Number of nested levels that are not kept.
     skipped_levels: usize,
 }
 
@@ -320,12 +321,12 @@ impl Observer for TraceRecorder<'_> {
 }
 
 impl TraceStep {
-    /// Whether the part is a literal, the value of which is plain to see.
+    /// Returns true if the part is a literal, which needs no explanation.
     pub fn is_literal(&self) -> bool {
         matches!(self.expr.0, ExprRepr::Scalar(_))
     }
 
-    /// Where this is a name, the part of its definition that has its value.
+    /// Returns the part of a name's definition that determines its value, or this step if it is not a name.
     fn deciding_step(&self) -> &TraceStep {
         match (self.place, self.definition()) {
             (Some(_), Some(definition)) => definition.deciding_part(),
@@ -333,7 +334,8 @@ impl TraceStep {
         }
     }
 
-    /// What a name is bound to, where that was evaluated and is no literal. The first step of `base.name` is the base.
+    /// Returns the step of the expression that a name is bound to, or `None` if that is a literal or was not evaluated.
+    /// The first step of `base.name` is the base.
     fn definition(&self) -> Option<&TraceStep> {
         match self.has_base() {
             true => self.steps.get(1),
@@ -341,13 +343,13 @@ impl TraceStep {
         }
     }
 
-    /// Whether this is `base.name`.
+    /// Returns true if this is `base.name`.
     fn has_base(&self) -> bool {
         let ExprRepr::Node(tree, root) = &self.expr.0 else { return false };
         matches!(tree.node(*root), Node::Attr { base, .. } if base != ABSOLUTE_BASE)
     }
 
-    /// The part of a conjunction that decides.
+    /// Returns the part of a conjunction that determines its value.
     fn deciding_part(&self) -> &TraceStep {
         let conjunction = match &self.expr.0 {
             ExprRepr::Node(tree, root) => match tree.node(*root) {
@@ -365,13 +367,14 @@ impl TraceStep {
     fn collect_references(&self, references: &mut Vec<LookedUpName>) {
         if let Some(place) = self.place {
             let text = self.expr.unparse();
-            // An ad is where something was looked for, and says nothing by itself.
+            // An ad is only the place of a lookup and says nothing by itself.
             let is_ad = matches!(self.value, Some(Value::Ad(_)));
             if !is_ad && !references.iter().any(|other| other.text == text) {
                 references.push(LookedUpName { text, place, value: self.value.clone() });
             }
         }
-        // What a name is bound to is the business of that attribute, except that a base is evaluated on the way.
+        // The names in an attribute's definition belong to that attribute; only the base of a selection is evaluated
+        // here.
         if self.place.is_none() {
             for step in &self.steps {
                 step.collect_references(references);
@@ -379,14 +382,14 @@ impl TraceStep {
         }
     }
 
-    /// The innermost step that made the value undefined or an error: the last word on why.
+    /// Returns the innermost step that made the value undefined or an error.
     pub fn culprit(&self) -> &TraceStep {
         let same = |step: &&TraceStep| match (&self.value, &step.value) {
             (Some(Value::Undefined), Some(Value::Undefined)) | (Some(Value::Error), Some(Value::Error)) => {
                 true
             }
             (None, None) => true,
-            // An undefined operand makes an error too where truth is wanted.
+            // An undefined operand also makes an error if a truth value is required.
             _ => false,
         };
         match self.value {
@@ -397,7 +400,7 @@ impl TraceStep {
         }
     }
 
-    /// One sentence about an undefined value, an error or a failure; `None` for other values.
+    /// Returns one sentence about an undefined value, an error or a failure, or `None` for any other value.
     pub fn reason(&self) -> Option<String> {
         let culprit = self.culprit();
         let text = &culprit.expr;
@@ -418,7 +421,7 @@ impl TraceStep {
         })
     }
 
-    /// Why `userMap()` knows no groups of the user.
+    /// Returns the reason why `userMap()` has no groups for the user.
     fn user_map_reason(&self, world: &dyn EvalWorld) -> Option<String> {
         let ExprRepr::Node(tree, root) = &self.expr.0 else { return None };
         let Node::Call { name, .. } = tree.node(*root) else { return None };
@@ -434,7 +437,7 @@ impl TraceStep {
         world.user_maps().unwrap_or(&none).look_up(map, user).err().map(|why| why.to_string())
     }
 
-    /// The types that did not go together.
+    /// Describes the types that do not fit together.
     fn type_mismatch(&self) -> String {
         let types: Vec<&str> =
             self.steps.iter().filter_map(|step| step.value.as_ref()).map(Value::type_name).collect();
@@ -459,7 +462,7 @@ impl TraceStep {
     }
 }
 
-/// Why an expression is undefined or an error in an ad, in a few words; empty where it is neither.
+/// Returns a short reason why an expression is undefined or an error in an ad, or an empty text if it is neither.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Expr, explain};
@@ -550,7 +553,7 @@ mod tests {
         assert!(!told.contains("MY is"), "{told}");
     }
 
-    /// An ad that a string subscript gave has no attributes any more, as in 25.14; a further subscript finds them.
+    /// An ad returned by a string subscript has no attributes any more, as in 25.14; a further subscript finds them.
     #[test]
     fn an_attribute_of_a_subscripted_ad_is_undefined() {
         let my = ad("[at = [g = [start = 1900; h = [k = 3]]; l = {[s = 1]}]; z = at[\"g\"]]");

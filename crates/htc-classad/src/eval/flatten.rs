@@ -1,4 +1,4 @@
-//! Partial evaluation: what is known of an expression worked in (reference: `_Flatten` of
+//! Partial evaluation: replaces the known parts of an expression by their values (reference: `_Flatten` of
 //! operators.cpp, attrrefs.cpp, fnCall.cpp).
 
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::syntax::tree::{
     ABSOLUTE_BASE, AdField, BinaryOp, ExprTree, NO_BASE, Node, NodeId, TreeBuilder, UnaryOp,
 };
 
-/// What partial evaluation comes to.
+/// Result of partial evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlattenResult {
-    /// All of it was known.
+    /// The value, if everything was known.
     Value(Value),
-    /// What is left.
+    /// The remaining expression.
     Expr(Expr),
 }
 
-/// Works in what the context's MY knows; attributes whose expressions are not known wholly stay references. `None` where the
-/// reference fails.
+/// Replaces everything that is known from the context's MY; attributes whose expressions are not fully known remain
+/// references. Returns `None` if the reference fails.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, flatten::{self, FlattenResult}};
@@ -42,7 +42,7 @@ pub fn flatten(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
     flatten_with(expr, context, false)
 }
 
-/// As [`flatten`], but attributes are replaced by what is left of their expressions.
+/// Flattens like [`flatten`], but replaces attributes by the remainder of their expressions.
 pub fn inline(expr: &Expr, context: Context<'_>) -> Option<FlattenResult> {
     flatten_with(expr, context, true)
 }
@@ -70,14 +70,14 @@ fn flatten_with(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flatt
     }
 }
 
-/// What a part comes to.
+/// Result of flattening a part.
 #[derive(Clone, Copy)]
 enum FlatPart<'a> {
     Value(ComputedValue<'a>),
     Tree(NodeId),
 }
 
-/// What an operand of an associative operator comes to: constants and the rest may still be apart.
+/// Result of flattening an operand of an associative operator: its constant and the rest may still be separate.
 #[derive(Clone, Copy)]
 enum FlatOperand<'a> {
     Whole(FlatPart<'a>),
@@ -91,7 +91,7 @@ struct Flattener<'e, 'a> {
 }
 
 impl<'a> Flattener<'_, 'a> {
-    /// A value as a literal. The reference has none for lists and ads that functions made, and fails.
+    /// Adds a value as a literal. The reference cannot do this for lists and ads made by functions, and fails.
     fn push_literal(&mut self, value: ComputedValue<'a>) -> Result<NodeId, EvalFailure> {
         match value {
             ComputedValue::List(_) | ComputedValue::Ad(_) => Err(EvalFailure),
@@ -110,7 +110,7 @@ impl<'a> Flattener<'_, 'a> {
         FlatPart::Tree(self.builder.push_node(Node::Binary(op, left, right)))
     }
 
-    /// An expression of which constants and rest are joined.
+    /// Flattens an expression and joins its constant with the rest.
     fn flatten_whole(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -137,8 +137,8 @@ impl<'a> Flattener<'_, 'a> {
         self.flatten_node(tree, id, at)
     }
 
-    /// One node. What each kind needs stands in a function of its own that is not taken in here: the reference goes as deep as
-    /// its depth allows, and the frames of all these levels must fit into the stack that an evaluation may use.
+    /// Flattens one node. The code for each kind is in a function that is not inlined: the nesting depth is that of the
+    /// reference, and the frames of all these levels must fit into the stack of an evaluation.
     fn flatten_node(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -170,7 +170,7 @@ impl<'a> Flattener<'_, 'a> {
         part.map(FlatOperand::Whole)
     }
 
-    /// A binary operator whose constants stay where they are.
+    /// Flattens a binary operator whose constants cannot be collected.
     #[inline(never)]
     fn flatten_other_binary(
         &mut self,
@@ -197,7 +197,7 @@ impl<'a> Flattener<'_, 'a> {
             }
             (left, right) => match (self.part_to_node(left), self.part_to_node(right)) {
                 (Ok(left), Ok(right)) => self.push_binary(op, left, right),
-                // Where there is no literal the reference forgets to fail.
+                // If there is no literal, the reference forgets to fail.
                 _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
                     FlatPart::Value(ComputedValue::Undefined)
                 }
@@ -282,7 +282,7 @@ impl<'a> Flattener<'_, 'a> {
         Ok(FlatPart::Tree(self.builder.push_ad(&mut fields)))
     }
 
-    /// A binary operator on two values.
+    /// Applies a binary operator to two values.
     fn apply_binary(
         &mut self,
         op: BinaryOp,
@@ -301,7 +301,7 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// Operators whose constants may be collected from both operands.
+    /// Flattens operators whose constants may be collected from both operands.
     #[inline(never)]
     fn flatten_associative(
         &mut self,
@@ -315,7 +315,7 @@ impl<'a> Flattener<'_, 'a> {
         self.combine_operands(op, left, right)
     }
 
-    /// Joins what two operands came to (reference: `Operation::combine`).
+    /// Combines the results of two operands (reference: `Operation::combine`).
     #[inline(never)]
     fn combine_operands(
         &mut self,
@@ -364,8 +364,8 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// What an operand comes to beside its constant. The reference loses the constant here: `1 + a + 2 * b` becomes
-    /// `1 + a + b` (operators.cpp, combine).
+    /// Returns the rest of an operand without its constant. The reference loses the constant here: `1 + a + 2 * b`
+    /// becomes `1 + a + b` (operators.cpp, combine).
     fn rest_without_constant(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
         match operand {
             FlatOperand::Whole(part) => self.part_to_node(part),
@@ -383,7 +383,7 @@ impl<'a> Flattener<'_, 'a> {
         }
     }
 
-    /// `&&` and `||` with exactly one operand known: it may decide, or may be left out.
+    /// Flattens `&&` and `||` with exactly one known operand, which may decide the result or be dropped.
     fn decide_logical(
         &mut self,
         op: BinaryOp,
@@ -410,7 +410,7 @@ impl<'a> Flattener<'_, 'a> {
             return Ok(Some(FlatOperand::Whole(FlatPart::Value(result))));
         }
         if op == BinaryOp::And && known.truth() == Some(true) {
-            // Whatever was apart in it is taken together; the constant goes unnoticed in the reference.
+            // Only the rest is used: the reference drops the separate constant here.
             return Ok(Some(match rest {
                 FlatOperand::Split(_, _, rest) => FlatOperand::Whole(FlatPart::Tree(rest)),
                 whole => whole,
@@ -442,8 +442,8 @@ impl<'a> Flattener<'_, 'a> {
         let no = self.flatten_whole(tree, branches[1], at)?;
         let no = self.part_to_node(no)?;
         let condition = selector.unwrap_or_else(|| self.builder.copy_node(tree, condition));
-        // Where there is no literal the reference forgets to fail, and its `MakeOperation` takes a conditional without a first
-        // branch for `?:`.
+        // If there is no literal, the reference forgets to fail, and its `MakeOperation` treats a conditional without a
+        // first branch as `?:`.
         let Ok(yes) = self.part_to_node(yes) else {
             return Ok(self.push_binary(BinaryOp::Elvis, condition, no));
         };
@@ -476,7 +476,7 @@ impl<'a> Flattener<'_, 'a> {
                     ComputedValue::Undefined => None,
                     ComputedValue::List(_) if !self.inline => None,
                     ComputedValue::List(_) => {
-                        // What is selected from a list is a list of values, flattened as any other.
+                        // The result of selecting from a list is a list of values, flattened like any other.
                         let list = self.evaluator.select_attribute(value, wanted, at)?;
                         return Ok(FlatPart::Tree(if self.inline {
                             push_literal(self.builder, &list.to_value())
@@ -489,7 +489,7 @@ impl<'a> Flattener<'_, 'a> {
             }
         };
         let Some((bound, scope)) = found else {
-            // A base that leads to nothing is inlined by itself.
+            // A base in which the name is not found is inlined by itself.
             if self.inline
                 && !matches!(base, NO_BASE | ABSOLUTE_BASE)
                 && let Ok(FlatPart::Tree(base)) = self.flatten_deeper(tree, base, at)
@@ -520,7 +520,7 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// Flattens one level of the reference's depth further down.
+    /// Flattens one level deeper in the reference's depth.
     fn flatten_deeper(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -534,8 +534,8 @@ impl<'a> Flattener<'_, 'a> {
     }
 }
 
-/// A logical operator on two values. Unlike in an evaluation, where the left operand may settle it, a right operand without truth
-/// is an error (reference: `doLogical`).
+/// Applies a logical operator to two values. Unlike in an evaluation, where the left operand may decide, a right
+/// operand that is not a truth value is an error (reference: `doLogical`).
 fn apply_logical<'a>(
     left: ComputedValue<'a>,
     right: ComputedValue<'a>,
@@ -549,7 +549,7 @@ fn apply_logical<'a>(
     result.into_computed().unwrap_or(ComputedValue::Error)
 }
 
-/// A known operand of a logical operator beside one that is not known becomes a truth value.
+/// Converts a known operand of a logical operator to a truth value if the other operand is unknown.
 fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> FlatOperand<'a> {
     match (operand, other) {
         (
@@ -560,7 +560,7 @@ fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> Flat
     }
 }
 
-/// A number as the truth value that it stands for.
+/// Converts a number to a truth value.
 fn to_truth_value(value: ComputedValue<'_>) -> ComputedValue<'_> {
     value.truth().map_or(value, ComputedValue::Bool)
 }
@@ -571,7 +571,7 @@ mod tests {
     use crate::eval_world::System;
     use crate::syntax::Dialect;
 
-    /// What is left of an expression beside an ad, as it prints.
+    /// Returns the remainder of an expression after flattening in an ad, as text.
     fn left_of(my: &str, text: &str) -> Option<String> {
         let my = ClassAd::parse_new(my.as_bytes(), Dialect::default()).unwrap();
         let context = Context::new(&System).my(&my);

@@ -1,18 +1,18 @@
-//! The truth of values, and the one table of `&&` and `||` (reference: `doLogical`, operators.cpp).
+//! Truth values, and the truth table of `&&` and `||` (reference: `doLogical`, operators.cpp).
 
 use crate::ad::Value;
 use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
 
-/// What `&&`, `||` and constraints see of a value.
+/// Value as seen by `&&`, `||` and constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogicValue {
     False,
     True,
     Undefined,
     Error,
-    /// A value without truth: text, a time, a list, an ad.
+    /// A value that is not a truth value: text, a time, a list, an ad.
     Other,
-    /// There is no value.
+    /// The evaluation failed.
     Failed,
 }
 
@@ -38,7 +38,7 @@ impl LogicValue {
         }
     }
 
-    /// The value of a logical operator.
+    /// Converts to the value of a logical operator.
     #[inline]
     pub(crate) fn into_computed<'a>(self) -> EvalResult<'a> {
         match self {
@@ -51,7 +51,7 @@ impl LogicValue {
     }
 }
 
-/// `&&` or `||`.
+/// Logical connective: `&&` or `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connective {
     And,
@@ -59,7 +59,7 @@ pub(crate) enum Connective {
 }
 
 impl Connective {
-    /// The truth of one operand that makes the other one irrelevant.
+    /// Returns the truth value of one operand that makes the other one irrelevant.
     #[inline]
     fn decisive_operand(self) -> LogicValue {
         match self {
@@ -68,13 +68,13 @@ impl Connective {
         }
     }
 
-    /// Whether the left operand is the result already, so that the right one is not asked for.
+    /// Returns true if the left operand decides the result, so that the right one is not evaluated.
     #[inline]
     pub(crate) fn is_settled_by(self, left: LogicValue) -> bool {
         left == self.decisive_operand() || matches!(left, LogicValue::Error | LogicValue::Failed)
     }
 
-    /// The result where the left operand has not settled it: the table.
+    /// Returns the result if the left operand does not decide it: the truth table.
     #[inline]
     pub(crate) fn combine(self, left: LogicValue, right: LogicValue) -> LogicValue {
         match (left, right) {
@@ -86,13 +86,13 @@ impl Connective {
         }
     }
 
-    /// The result, where the right operand is only asked for when it matters.
+    /// Returns the result, evaluating the right operand only if it matters.
     pub(crate) fn evaluate(self, left: LogicValue, right: impl FnOnce() -> LogicValue) -> LogicValue {
         if self.is_settled_by(left) { left } else { self.combine(left, right()) }
     }
 }
 
-/// What an expression's value is to `&&`, `||` and a test.
+/// Truth of a value as seen by `&&`, `||` and a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// True, or a number other than zero.
@@ -101,12 +101,12 @@ pub enum Truth {
     False,
     /// Undefined.
     Undefined,
-    /// Error, or a value that is no truth value.
+    /// Error, or a value that is not a truth value.
     Error,
 }
 
 impl Truth {
-    /// What a value is.
+    /// Returns the truth of a value.
     pub fn of_value(value: &Value) -> Truth {
         match value.truth() {
             Some(true) => Truth::True,
@@ -116,12 +116,12 @@ impl Truth {
         }
     }
 
-    /// `self && right`, where `right` is only asked for when it matters.
+    /// Returns `self && right`, calling `right` only if it matters.
     pub fn and(self, right: impl FnOnce() -> Truth) -> Truth {
         Truth::from(Connective::And.evaluate(self.into(), || right().into()))
     }
 
-    /// `self || right`, where `right` is only asked for when it matters.
+    /// Returns `self || right`, calling `right` only if it matters.
     pub fn or(self, right: impl FnOnce() -> Truth) -> Truth {
         Truth::from(Connective::Or.evaluate(self.into(), || right().into()))
     }

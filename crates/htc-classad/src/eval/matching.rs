@@ -4,7 +4,7 @@ use crate::ad::{ClassAd, Value};
 use crate::eval::context::{Context, EvalRequest};
 use crate::eval_world::EvalWorld;
 
-/// Two ads side by side: the left one is MY where it speaks for itself, and TARGET for the right one. Nothing is copied.
+/// Pair of ads: each is MY in its own expressions and TARGET for the other. Nothing is copied.
 ///
 /// ```
 /// use htc_classad::{ClassAd, MatchAd};
@@ -28,7 +28,7 @@ pub struct MatchAd<'a> {
 }
 
 impl<'a> MatchAd<'a> {
-    /// Puts two ads side by side.
+    /// Creates a pair of two ads.
     pub fn new(world: &'a dyn EvalWorld, left: &'a ClassAd, right: &'a ClassAd) -> Self {
         let context = Context::new(world);
         MatchAd {
@@ -37,7 +37,7 @@ impl<'a> MatchAd<'a> {
         }
     }
 
-    /// The same in strict mode.
+    /// Turns strict mode on or off.
     #[must_use]
     pub fn strict(self, strict: bool) -> Self {
         MatchAd {
@@ -46,43 +46,43 @@ impl<'a> MatchAd<'a> {
         }
     }
 
-    /// The context of the left ad, in which expressions see it as MY.
+    /// Returns the context in which the left ad is MY.
     pub fn left(&self) -> Context<'a> {
         self.left_context
     }
 
-    /// The context of the right ad.
+    /// Returns the context in which the right ad is MY.
     pub fn right(&self) -> Context<'a> {
         self.right_context
     }
 
-    /// Whether the Requirements of both ads hold (`symmetricMatch`).
+    /// Returns true if the Requirements of both ads are true (`symmetricMatch`).
     pub fn symmetric(&self) -> bool {
         self.has_true_attribute(b"symmetricMatch")
     }
 
-    /// Whether the Requirements of the right ad hold (`leftMatchesRight`).
+    /// Returns true if the Requirements of the right ad are true (`leftMatchesRight`).
     pub fn left_matches_right(&self) -> bool {
         self.has_true_attribute(b"leftMatchesRight")
     }
 
-    /// Whether the Requirements of the left ad hold (`rightMatchesLeft`).
+    /// Returns true if the Requirements of the left ad are true (`rightMatchesLeft`).
     pub fn right_matches_left(&self) -> bool {
         self.has_true_attribute(b"rightMatchesLeft")
     }
 
-    /// The value of the left ad's Requirements.
+    /// Evaluates the left ad's Requirements.
     pub fn left_requirements(&self) -> Value {
         self.eval_match_attribute(b"rightMatchesLeft")
     }
 
-    /// What the left ad thinks of the right one; `None` where there is no Rank or it is no number. Callers take 0.0 then.
-    /// As in the reference, an ad without Rank answers with the other one's.
+    /// Returns the left ad's Rank of the right one, or `None` if there is no Rank or it is not a number; callers then
+    /// use 0.0. As in the reference, an ad without Rank uses the other ad's.
     pub fn left_rank(&self) -> Option<f64> {
         self.left_context.real("Rank")
     }
 
-    /// What the right ad thinks of the left one.
+    /// Returns the right ad's Rank of the left one, as [`MatchAd::left_rank`] does.
     pub fn right_rank(&self) -> Option<f64> {
         self.right_context.real("Rank")
     }

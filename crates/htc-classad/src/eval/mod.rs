@@ -1,4 +1,4 @@
-//! What expressions mean: evaluation, the functions, matching, and what can be told of an expression in its ads.
+//! Evaluation: the evaluator, functions, matching, explanations and references of expressions.
 
 mod argument_checks;
 pub(crate) mod binding;

@@ -1,4 +1,4 @@
-//! Watching an evaluation: what explanations, references and traces are made from.
+//! Observers of an evaluation, on which explanations, references and traces are built.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::ad::unparse::{self, UnparseForm};
 use crate::syntax::expr::Expr;
 use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 
-/// Is told what an evaluation does, while it does it. The evaluation itself is the same with and without.
+/// Observer of the steps of an evaluation. It does not change the evaluation.
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -34,59 +34,59 @@ use crate::syntax::tree::{ExprTree, Node, NodeId, UnaryOp};
 /// assert_eq!(names.0.into_inner(), ["Cpus My", "Owner Nowhere"]);
 /// ```
 pub trait Observer {
-    /// The evaluation of a part of an expression begins.
+    /// Called when the evaluation of a part of an expression begins.
     fn enter(&self, _part: &ExprPart<'_>) {}
 
-    /// A name was looked up.
+    /// Called when a name was looked up.
     fn name_found(&self, _name: &BStr, _place: NameLocation) {}
 
-    /// What the name that was looked up last is bound to is being evaluated already: the name refers to itself.
+    /// Called when the last name looked up is already being evaluated: the name refers to itself.
     fn circular_reference(&self) {}
 
-    /// The evaluation of a part has ended with this value; `None` when it failed (a limit was reached).
+    /// Called when the evaluation of a part has ended; the value is `None` if it failed because a limit was reached.
     fn leave(&self, _part: &ExprPart<'_>, _value: Option<&Value>) {}
 }
 
-/// Where a name was found.
+/// Location where a name was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameLocation {
-    /// In the ad that the expression is evaluated for.
+    /// The ad for which the expression is evaluated.
     My,
-    /// In the other ad.
+    /// The other ad.
     Target,
-    /// In an ad written within one of them, or within the expression.
+    /// An ad written within one of them, or within the expression.
     Nested,
-    /// It is one of the names that a match itself has: `other`, `LEFT` ...
+    /// The match itself, which defines names such as `other` and `LEFT`.
     Match,
-    /// Nowhere: the reference is undefined.
+    /// Not found: the reference is undefined.
     Nowhere,
 }
 
-/// A part of an expression: an operator with its operands, a call, a reference, a literal.
+/// Part of an expression: an operator with its operands, a call, a reference, or a literal.
 pub struct ExprPart<'a> {
     pub(crate) tree: &'a Arc<ExprTree>,
     pub(crate) id: NodeId,
 }
 
 impl ExprPart<'_> {
-    /// The part as an expression of its own.
+    /// Returns the part as an expression.
     pub fn expr(&self) -> Expr {
         Expr::from_tree(self.tree, self.id)
     }
 
-    /// Its text in the new form.
+    /// Returns its text in new syntax.
     pub fn text(&self) -> BString {
         let mut out = Vec::new();
         unparse::push_node(self.tree, self.id, UnparseForm::New, &mut out);
         out.into()
     }
 
-    /// Whether it is a literal, the value of which is plain to see.
+    /// Returns true if the part is a literal.
     pub fn is_literal(&self) -> bool {
         self.tree.scalar(self.id).is_some()
     }
 
-    /// Whether it is a call of a function, parentheses aside; known without taking the part out of its expression.
+    /// Returns true if the part is a function call, ignoring parentheses; cheaper than extracting the expression.
     pub fn is_call(&self) -> bool {
         let mut at = self.id;
         while let Node::Unary(UnaryOp::Parentheses, inner) = self.tree.node(at) {

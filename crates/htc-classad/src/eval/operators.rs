@@ -1,4 +1,4 @@
-//! What the operators make of values (reference: operators.cpp). Nothing here can fail or evaluate.
+//! Operators applied to values (reference: operators.cpp). Nothing here fails or evaluates expressions.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use crate::syntax::numbers;
 use crate::syntax::tree::{BinaryOp, UnaryOp};
 use crate::text::caseless;
 
-/// An operator before its operand.
+/// Applies a unary operator.
 #[inline]
 pub(crate) fn apply_unary(op: UnaryOp, operand: ComputedValue<'_>) -> ComputedValue<'_> {
     use ComputedValue::{Bool, Error, Int, Real, RelTime, Undefined};
@@ -26,7 +26,7 @@ pub(crate) fn apply_unary(op: UnaryOp, operand: ComputedValue<'_>) -> ComputedVa
     }
 }
 
-/// A strict operator between two operands: all but `&& || =?= =!= ?:` and subscripts.
+/// Applies a strict binary operator: any except `&& || =?= =!= ?:` and subscripts.
 #[inline]
 pub(crate) fn apply_binary<'a>(
     op: BinaryOp,
@@ -56,7 +56,7 @@ pub(crate) fn apply_binary<'a>(
     }
 }
 
-/// A comparison of two values that are neither undefined nor error.
+/// Compares two values that are neither undefined nor error.
 pub(crate) fn compare_values<'a>(
     op: BinaryOp,
     left: ComputedValue<'a>,
@@ -69,7 +69,7 @@ pub(crate) fn compare_values<'a>(
     }
 }
 
-/// A comparison of any two values.
+/// Compares any two values.
 #[inline]
 pub(crate) fn comparison_logic(
     op: BinaryOp,
@@ -104,8 +104,8 @@ pub(crate) fn comparison_logic(
     })
 }
 
-/// `=?=`, which is never undefined: no promotion, strings with their case. Two lists or two ads are an error, unless
-/// one list is of the hidden flavour and the other is not.
+/// Evaluates `=?=`, which is never undefined: no promotion, and strings are compared case-sensitively. Two lists or two
+/// ads are an error, unless exactly one of two lists has the reference's flag for shared lists.
 #[inline]
 pub(crate) fn identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
     use ComputedValue::{Bool, Int, Real, RelTime, Str};
@@ -125,7 +125,7 @@ pub(crate) fn identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a>) -
     })
 }
 
-/// `=!=`.
+/// Evaluates `=!=`.
 pub(crate) fn not_identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
     match identical(left, right) {
         ComputedValue::Bool(same) => ComputedValue::Bool(!same),
@@ -133,7 +133,7 @@ pub(crate) fn not_identical<'a>(left: ComputedValue<'a>, right: ComputedValue<'a
     }
 }
 
-/// An integer or boolean as integer.
+/// Converts an integer or boolean to an integer.
 fn to_integer(value: ComputedValue<'_>) -> i64 {
     match value {
         ComputedValue::Int(i) => i,
@@ -142,7 +142,7 @@ fn to_integer(value: ComputedValue<'_>) -> i64 {
     }
 }
 
-/// A number as real.
+/// Converts a number to a real.
 fn to_real(value: ComputedValue<'_>) -> f64 {
     match value {
         ComputedValue::Real(r) => r,
@@ -150,7 +150,7 @@ fn to_real(value: ComputedValue<'_>) -> f64 {
     }
 }
 
-/// `+ - * / %` of two values that are neither undefined nor error.
+/// Evaluates `+ - * / %` for two values that are neither undefined nor error.
 fn arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedValue<'a>) -> ComputedValue<'a> {
     use ComputedValue::{Bool, Error, Int, Real};
     match (left, right) {
@@ -164,7 +164,7 @@ fn arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedValue<'a
                 BinaryOp::Divide => a / b,
                 _ => return Error,
             };
-            // The reference compares with HUGE_VAL only, so that minus infinity passes.
+            // The reference compares with HUGE_VAL only, so minus infinity is accepted.
             if result == f64::INFINITY { Error } else { Real(result) }
         }
         _ => time_arithmetic(op, left, right),
@@ -205,7 +205,8 @@ fn time_arithmetic<'a>(op: BinaryOp, left: ComputedValue<'a>, right: ComputedVal
     }
 }
 
-/// Bits and shifts. The reference does not check shift counts; this is what its code does on an x86-64.
+/// Evaluates bit operators and shifts. The reference does not check shift counts; this is the behavior of its code on
+/// an x86-64.
 fn bitwise<'a>(op: BinaryOp, a: i64, b: i64) -> ComputedValue<'a> {
     let modulo = (b & 63) as u32;
     ComputedValue::Int(match op {

@@ -1,7 +1,8 @@
-//! Many constraints against many ads: comparisons of attributes with literals are decided without the evaluator.
+//! Prefilter for many constraints and many ads: comparisons of attributes with literals are decided without the
+//! evaluator.
 //!
 //! Constraints of routes, slots and queries are mostly comparisons joined by `&&` and `||`. A [`Prefilter`] looks each
-//! attribute up once per ad and decides such constraints from the values; what needs more is left to the evaluator.
+//! attribute up once per ad and decides such constraints from the values; all others are left to the evaluator.
 
 use bstr::BString;
 use rustc_hash::FxHashMap;
@@ -16,10 +17,10 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{BinaryOp, ExprTree, NO_BASE, Node, NodeId, SpecialName, UnaryOp};
 use crate::syntax::{AttrName, Expr};
 
-/// How deeply nested a constraint may be that is still decided here.
+/// Maximum nesting depth of a constraint that is decided here.
 const MAX_DEPTH: usize = 32;
 
-/// Where a name of a constraint is looked up.
+/// Scope of a name in a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameScope {
     Unscoped,
@@ -27,7 +28,7 @@ enum NameScope {
     Target,
 }
 
-/// Which ad the loaded one is to the constraints.
+/// Role of the loaded ad in the constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdRole {
     /// MY; there is no TARGET.
@@ -36,7 +37,7 @@ pub enum AdRole {
     Target,
 }
 
-/// A constraint or a part of one.
+/// Constraint or part of one.
 #[derive(Clone, Debug)]
 enum CompiledConstraint {
     Literal(Scalar<BString>),
@@ -61,7 +62,7 @@ struct AttributeColumn {
     scope: NameScope,
 }
 
-/// Constraints made ready for many ads.
+/// Constraints prepared for many ads.
 #[derive(Clone, Debug, Default)]
 pub struct Prefilter {
     columns: Vec<AttributeColumn>,
@@ -70,19 +71,20 @@ pub struct Prefilter {
     strict: bool,
 }
 
-/// What many constraints begin with: `Attribute == "text"` for one and the same attribute. All of them that name another text
-/// than an ad has are false, however they go on.
+/// Common beginning of many constraints: `Attribute == "text"` for the same attribute. Each constraint whose text
+/// differs from the ad's value is false, regardless of the rest of it.
 #[derive(Clone, Debug)]
 pub struct EqualityGuards {
     column: u32,
-    /// The number of the text of each constraint; 0 where it begins with something else.
+    /// Number of the text of each constraint, or 0 if it begins differently.
     groups: Vec<u32>,
-    /// The numbers of texts in lower case, from 1.
+    /// Numbers of the texts in lower case, starting at 1.
     texts: FxHashMap<Box<[u8]>, u32>,
 }
 
 impl EqualityGuards {
-    /// The number of an ad's text, for [`EqualityGuards::excludes`]; `None` where its attribute is no string.
+    /// Returns the number of an ad's text, for [`EqualityGuards::excludes`], or `None` if its attribute is not a
+    /// string.
     pub fn group_of(&self, loaded: &LoadedValues<'_>) -> Option<u32> {
         match loaded.0.get(self.column as usize)? {
             Some(ComputedValue::Str(text)) => {
@@ -92,33 +94,33 @@ impl EqualityGuards {
         }
     }
 
-    /// Whether a constraint is false for all ads of a group.
+    /// Returns true if a constraint is false for all ads of a group.
     pub fn excludes(&self, test: usize, group: u32) -> bool {
         let own = self.groups[test];
         own != 0 && own != group
     }
 }
 
-/// The values of one ad that the constraints of a screen look at.
+/// Values of the attributes of one ad that the constraints use.
 pub struct LoadedValues<'a>(Vec<Option<ComputedValue<'a>>>);
 
 impl Prefilter {
-    /// An empty screen for constraints in condor mode.
+    /// Creates an empty prefilter for constraints that are not in strict mode.
     pub fn new() -> Self {
         Prefilter::default()
     }
 
-    /// For constraints in this mode.
+    /// Turns strict mode for the constraints on or off.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Adds a constraint; returns its number.
+    /// Adds a constraint and returns its number.
     pub fn add(&mut self, expr: &Expr) -> usize {
         let columns = self.columns.len();
-        // In strict mode MY is a name like any other, and plain names are not looked up in the other ad.
+        // In strict mode MY is an ordinary name, and plain names are not looked up in the other ad.
         let strict = self.strict;
         let mut scoped = strict;
         let test = match &expr.0 {
@@ -134,12 +136,12 @@ impl Prefilter {
         self.tests.len() - 1
     }
 
-    /// Whether a constraint names MY or TARGET, so that it may differ with the ad's role.
+    /// Returns true if a constraint names MY or TARGET, so that its value may depend on the ad's role.
     pub fn is_scoped(&self, test: usize) -> bool {
         self.is_scoped[test]
     }
 
-    /// What most of the constraints begin with, if more than a few begin with the same attribute.
+    /// Returns the common beginning of the constraints, or `None` unless more than a few begin with the same attribute.
     pub fn equality_guards(&self) -> Option<EqualityGuards> {
         let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
         for (column, _) in self.tests.iter().filter_map(leading_equality) {
@@ -163,12 +165,12 @@ impl Prefilter {
         Some(EqualityGuards { column, groups, texts })
     }
 
-    /// Looks up what the constraints need.
+    /// Looks up the attributes that the constraints use.
     pub fn load<'a>(&self, ad: &'a ClassAd, role: AdRole) -> LoadedValues<'a> {
         LoadedValues(self.columns.iter().map(|column| attribute_value(ad, column, role)).collect())
     }
 
-    /// Appends what tells ads apart for these constraints; false when an attribute's value has to be evaluated.
+    /// Appends a key by which these constraints distinguish ads; returns false if an attribute must be evaluated.
     pub fn push_key(&self, loaded: &LoadedValues<'_>, out: &mut Vec<u8>) -> bool {
         for value in &loaded.0 {
             match value {
@@ -194,7 +196,7 @@ impl Prefilter {
         true
     }
 
-    /// The outcome of a constraint; `None` when only the evaluator can tell.
+    /// Returns the result of a constraint, or `None` if the evaluator is needed.
     pub fn truth(&self, test: usize, loaded: &LoadedValues<'_>) -> Option<Truth> {
         decide_constraint(&self.tests[test], loaded)
             .map(|value| Truth::from(LogicValue::from_result(&Ok(value))))
@@ -212,7 +214,7 @@ impl Prefilter {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// An attribute: `name`, `MY.name` or `TARGET.name`.
+    /// Returns the column of an attribute: `name`, `MY.name` or `TARGET.name`.
     fn attribute_column(&mut self, tree: &ExprTree, id: NodeId, scoped: &mut bool) -> Option<u32> {
         let (base, name) = tree.as_reference(id)?;
         let scope = match base {
@@ -292,7 +294,7 @@ impl Prefilter {
     }
 }
 
-/// The `Attribute == "text"` that a constraint begins with.
+/// Returns the `Attribute == "text"` with which a constraint begins.
 fn leading_equality(test: &CompiledConstraint) -> Option<(u32, &[u8])> {
     match test {
         CompiledConstraint::And(left, _) => leading_equality(left),
@@ -303,7 +305,7 @@ fn leading_equality(test: &CompiledConstraint) -> Option<(u32, &[u8])> {
     }
 }
 
-/// What is compared without the evaluator.
+/// Returns a literal that can be compared without the evaluator.
 fn literal_scalar(tree: &ExprTree, id: NodeId) -> Option<Scalar<BString>> {
     tree.scalar(id).map(Scalar::to_owned)
 }
@@ -455,7 +457,7 @@ mod tests {
                 }
             }
         }
-        // Few of a kind are not worth it.
+        // A few constraints of a kind are not worth a guard.
         let mut few = Prefilter::new();
         few.add(&Expr::parse(b"Owner == \"a\"").unwrap());
         assert!(few.equality_guards().is_none());

@@ -1,4 +1,5 @@
-//! The walk from an expression to all that it leads to (reference: `_GetExternalReferences` and `_GetInternalReferences`, attrrefs.cpp).
+//! Walk over all references of an expression (reference: `_GetExternalReferences` and `_GetInternalReferences`,
+//! attrrefs.cpp).
 
 use std::sync::Arc;
 
@@ -11,16 +12,16 @@ use crate::eval::scope::{AdRef, AdScope};
 use crate::syntax::mentioned_names::AttrNames;
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, NO_BASE, Node, NodeId};
 
-/// How names behind a base that is undefined are given.
+/// Spelling of references whose base is undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSpelling {
-    /// The names that the base refers to: `TARGET` for `TARGET.Memory`.
+    /// The name of the base: `TARGET` for `TARGET.Memory`.
     Base,
     /// The whole reference: `TARGET.Memory`.
     Full,
 }
 
-/// The external references of what a name is bound to, in full, within an evaluation under way (`unresolved()`).
+/// Returns the external references of a binding, spelled in full, during an evaluation (`unresolved()`).
 pub(crate) fn external_references_of<'a>(
     evaluator: &mut Evaluator<'a>,
     bound: Binding<'a>,
@@ -31,11 +32,11 @@ pub(crate) fn external_references_of<'a>(
     Ok(walk.names)
 }
 
-/// A walk, and the names that it has met.
+/// State of a walk, and the names found.
 pub(crate) struct ReferenceWalk {
     is_internal: bool,
     spelling: ReferenceSpelling,
-    /// Within the base of a selection, where the attributes of an ad do not count by themselves.
+    /// True within the base of a selection, where the attributes of an ad are not counted themselves.
     in_base: bool,
     pub(crate) names: AttrNames,
 }
@@ -88,7 +89,7 @@ impl ReferenceWalk {
         }
     }
 
-    /// Parts that are each one level of the reference's depth further down.
+    /// Walks parts that are each one level deeper in the reference's depth.
     fn walk_deeper<'a>(
         &mut self,
         evaluator: &mut Evaluator<'a>,
@@ -141,7 +142,7 @@ impl ReferenceWalk {
             if !self.is_internal {
                 self.names.insert(wanted.bytes.into());
             } else if let Some(start) = start {
-                // The reference does not come back from where it has looked in vain (_GetInternalReferences).
+                // The reference does not return from the ad where its search failed (_GetInternalReferences).
                 let end = evaluator.last_searched_scope(start);
                 evaluator.redirect_lookups(end);
             }
@@ -158,7 +159,7 @@ impl ReferenceWalk {
         })
     }
 
-    /// A selection from something undefined: the name that matters is its base, or the whole of it.
+    /// Adds a selection from an undefined base: the name of the base, or the whole reference.
     fn add_undefined_selection<'a>(
         &mut self,
         evaluator: &mut Evaluator<'a>,

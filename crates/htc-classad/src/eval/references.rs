@@ -1,5 +1,4 @@
-//! The names that expressions refer to (reference: classad.cpp, GetExternalReferences and
-//! GetInternalReferences).
+//! References of expressions to attributes (reference: classad.cpp, GetExternalReferences and GetInternalReferences).
 
 use crate::ad::{ClassAd, Value};
 use crate::eval::Context;
@@ -15,8 +14,8 @@ pub use crate::syntax::mentioned_names::{
     AttrNames, all_names, can_read_any_attribute, mentioned_attributes, projection,
 };
 
-/// The names that an expression needs from elsewhere: those which are not in the context's MY, those of the ad's attributes that
-/// it leads to included. `None` where the reference finds no answer either (cycles, selections from what is no ad).
+/// Returns the names that an expression needs but the context's MY lacks, including those needed by the ad's attributes
+/// that it refers to. Returns `None` if the reference fails (cycles, selections from a value that is not an ad).
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, references::{self, ReferenceSpelling}};
@@ -32,8 +31,8 @@ pub fn external(expr: &Expr, context: Context<'_>, spelling: ReferenceSpelling) 
     collect_references(expr, context, ReferenceWalk::new(false, spelling))
 }
 
-/// The attributes of the context's MY that the value of an expression depends on, directly or through others. `None` where the
-/// reference finds no answer either.
+/// Returns the attributes of the context's MY on which the value of an expression depends, directly or indirectly.
+/// Returns `None` if the reference fails.
 pub fn internal(expr: &Expr, context: Context<'_>) -> Option<AttrNames> {
     collect_references(expr, context, ReferenceWalk::new(true, ReferenceSpelling::Base))
 }
@@ -44,13 +43,13 @@ fn collect_references(expr: &Expr, context: Context<'_>, mut walk: ReferenceWalk
     let none = ClassAd::new();
     let scope = AdScope { ad: AdRef::Own(context.my_ad().unwrap_or(&none)), parent: None, detached: false };
     let mut evaluator = Evaluator::new(context.evaluator_setup(&arena));
-    // The reference does not put the expression into the ad: what is written in it stands by itself.
+    // The reference does not insert the expression into the ad, so lists and ads in it have no enclosing ad.
     let at = EvalScopes { current: Some(&scope), written_in: None };
     evaluator.with_fresh_budget(Some(&scope), |evaluator| walk.walk_node(evaluator, tree, *root, at)).ok()?;
     Some(walk.names)
 }
 
-/// The literals that an expression holds, lists and ads left out, in the order in which they are written.
+/// Returns the literals in an expression, except lists and ads, in the order in which they are written.
 pub fn literals(expr: &Expr) -> Vec<Value> {
     if let ExprRepr::Scalar(scalar) = &expr.0 {
         return vec![scalar.as_borrowed().into()];

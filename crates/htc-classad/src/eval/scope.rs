@@ -1,4 +1,4 @@
-//! Ads as places where names are looked up: an ad, and the ads it stands in (attrrefs.cpp).
+//! Scopes for the lookup of names: an ad with its enclosing ads (attrrefs.cpp).
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use crate::ad::ClassAd;
 use crate::syntax::Dialect;
 use crate::syntax::tree::ExprTree;
 
-/// An ad together with the ads around it.
+/// Ad with its enclosing ads.
 pub(crate) struct AdScope<'a> {
     pub(crate) ad: AdRef<'a>,
-    /// The ad that this one is written in.
+    /// The enclosing ad.
     pub(crate) parent: Option<&'a AdScope<'a>>,
-    /// Taken out of another ad by a string subscript: in the reference no attribute of it is found any more
-    /// (`a["b"].c`, attrrefs.cpp, `FindExpr`), while `a["b"]["c"]` is.
+    /// True if the ad was taken out of another ad by a string subscript: in the reference its attributes are no longer
+    /// found (`a["b"].c`, attrrefs.cpp, `FindExpr`), while `a["b"]["c"]` is.
     pub(crate) detached: bool,
 }
 
-/// The ads that names can be found in.
+/// Kinds of ads in which names are looked up.
 #[derive(Clone, Copy)]
 pub(crate) enum AdRef<'a> {
-    /// An ad of its own.
+    /// A separate ad.
     Own(&'a ClassAd),
     /// An ad written within an expression.
     Literal { tree: &'a Arc<ExprTree>, first: u32, count: u32 },
-    /// The ad that the left or the right ad of a match stands in; it is answered for, never made.
+    /// The context ad that contains the left or the right ad of a match; it exists only virtually.
     Context(MatchSide),
     /// The ad that holds both sides of a match.
     Match,
@@ -44,7 +44,7 @@ impl MatchSide {
         }
     }
 
-    /// The context ad as the reference makes it (matchClassad.cpp, InitMatchClassAd).
+    /// Creates the context ad of the reference (matchClassad.cpp, InitMatchClassAd).
     pub(crate) fn context_ad(self) -> ClassAd {
         let text: &[u8] = match self {
             MatchSide::Left => b"[other=.RIGHT;target=.RIGHT;my=.LEFT;ad=.LEFT]",
@@ -54,7 +54,7 @@ impl MatchSide {
     }
 }
 
-/// The attributes of the match ad that are expressions.
+/// Attributes of the match ad that are expressions.
 pub(crate) const MATCH_EXPRESSIONS: [(&str, &str); 5] = [
     ("symmetricMatch", "RIGHT.requirements && LEFT.requirements"),
     ("leftMatchesRight", "RIGHT.requirements"),
@@ -63,7 +63,7 @@ pub(crate) const MATCH_EXPRESSIONS: [(&str, &str); 5] = [
     ("rightRankValue", "RIGHT.rank"),
 ];
 
-/// The match ad as it prints, the two sides left out.
+/// Returns the match ad for printing, without its two sides.
 pub(crate) fn match_ad() -> ClassAd {
     let mut ad = ClassAd::new();
     for (name, text) in MATCH_EXPRESSIONS {
@@ -77,7 +77,7 @@ pub(crate) fn match_ad() -> ClassAd {
 }
 
 impl AdRef<'_> {
-    /// How many attributes the ad itself has.
+    /// Returns the number of attributes of the ad itself.
     pub(crate) fn len(self) -> usize {
         match self {
             AdRef::Own(ad) => ad.len(),

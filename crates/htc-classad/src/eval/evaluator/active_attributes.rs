@@ -1,15 +1,15 @@
-//! The attributes whose expressions are under way, so that one that needs itself is found out.
+//! Attributes whose expressions are being evaluated, to detect those that depend on themselves.
 
-/// So many fit without an allocation; few expressions nest deeper.
+/// Number of keys that fit without an allocation; few expressions nest deeper.
 const INLINE_CAPACITY: usize = 8;
 
-/// A stack of keys. An evaluation that is started afresh within another sees its own part of it only.
+/// Stack of keys. A nested evaluation sees only its own part of it.
 #[derive(Default)]
 pub(super) struct ActiveAttributes {
     inline: [usize; INLINE_CAPACITY],
     overflow: Vec<usize>,
     len: usize,
-    /// Where the part of the present evaluation begins.
+    /// Index at which the part of the current evaluation begins.
     start: usize,
 }
 
@@ -40,7 +40,7 @@ impl ActiveAttributes {
         self.overflow.truncate(self.len.saturating_sub(INLINE_CAPACITY));
     }
 
-    /// Begins the part of another evaluation; gives what [`ActiveAttributes::end_evaluation`] wants.
+    /// Begins the part of a nested evaluation; returns the argument for [`ActiveAttributes::end_evaluation`].
     pub(super) fn begin_evaluation(&mut self) -> usize {
         std::mem::replace(&mut self.start, self.len)
     }

@@ -1,18 +1,18 @@
-//! The one guard of an evaluation's depth and steps: operators and references nest as deep as the reference lets them, an
-//! evaluation takes so many steps, and where the reference starts afresh without any bound ours has one of its own.
+//! Limits on the depth and steps of an evaluation: operators and references nest as deep as in the reference, the
+//! number of steps is limited, and nested evaluations, which the reference does not limit, have a limit of their own.
 
 use crate::eval::computed_value::EvalFailure;
 
-/// Operators and references that may be under way at once.
+/// Maximum nesting of operators and references.
 const MAX_DEPTH: i32 = 400;
-/// Nodes that one evaluation may visit.
+/// Maximum number of nodes that one evaluation visits.
 const MAX_STEPS: i64 = 10_000_000;
-/// Nodes that an evaluation and those that it starts afresh may visit together.
+/// Maximum number of nodes that an evaluation and its nested evaluations visit together.
 const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
-/// Evaluations that may be started afresh within one another.
+/// Maximum nesting of evaluations with fresh budgets.
 const MAX_FRESH_NESTING: u32 = 100;
 
-/// What an evaluation may still do.
+/// Remaining depth and steps of an evaluation.
 #[derive(Debug)]
 pub(super) struct EvalBudget {
     depth: i32,
@@ -21,7 +21,7 @@ pub(super) struct EvalBudget {
     fresh_nesting: u32,
 }
 
-/// What the evaluation around one that was started afresh had left.
+/// Saved budget of the outer evaluation during a nested one.
 #[derive(Debug)]
 pub(super) struct OuterBudget {
     depth: i32,
@@ -34,44 +34,44 @@ impl EvalBudget {
         EvalBudget { depth: MAX_DEPTH, steps: MAX_STEPS, total_steps: MAX_TOTAL_STEPS, fresh_nesting: 0 }
     }
 
-    /// Counts steps of work.
+    /// Spends steps of work; fails if none are left.
     #[inline]
     pub(super) fn spend_steps(&mut self, count: i64) -> Result<(), EvalFailure> {
         self.steps -= count;
         if self.steps < 0 { Err(EvalFailure) } else { Ok(()) }
     }
 
-    /// Takes a step back that was counted twice.
+    /// Refunds a step that was counted twice.
     #[inline]
     pub(super) fn refund_step(&mut self) {
         self.steps += 1;
     }
 
-    /// Whether so many levels may be entered below this one.
+    /// Returns true if `count` more levels may be entered.
     #[inline]
     pub(super) fn has_levels(&self, count: i32) -> bool {
         self.depth >= count
     }
 
-    /// Fails where the reference would go no deeper.
+    /// Fails if the reference would not go any deeper.
     #[inline]
     pub(super) fn check_level(&self) -> Result<(), EvalFailure> {
         if self.has_levels(1) { Ok(()) } else { Err(EvalFailure) }
     }
 
-    /// Goes a level down. Whoever calls it has seen that there is one, and comes back by [`EvalBudget::leave_level`].
+    /// Enters a level. The caller has checked that one is left and calls [`EvalBudget::leave_level`] afterwards.
     #[inline]
     pub(super) fn enter_level(&mut self) {
         self.depth -= 1;
     }
 
-    /// Comes back from a level.
+    /// Leaves a level.
     #[inline]
     pub(super) fn leave_level(&mut self) {
         self.depth += 1;
     }
 
-    /// Begins an evaluation with depth and steps of its own within this one.
+    /// Begins a nested evaluation with fresh depth and steps.
     pub(super) fn begin_nested_evaluation(&mut self) -> Result<OuterBudget, EvalFailure> {
         if self.fresh_nesting >= MAX_FRESH_NESTING {
             return Err(EvalFailure);
@@ -83,7 +83,7 @@ impl EvalBudget {
         Ok(outer)
     }
 
-    /// Goes on with the evaluation around.
+    /// Continues the outer evaluation.
     pub(super) fn end_nested_evaluation(&mut self, outer: &OuterBudget) {
         self.total_steps -= outer.granted - self.steps.max(0);
         self.depth = outer.depth;

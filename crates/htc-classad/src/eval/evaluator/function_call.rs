@@ -1,4 +1,4 @@
-//! Calls: what a function is, and what it is handed.
+//! Function calls: the type of a built-in function, and its arguments.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use crate::eval_world::EvalWorld;
 use crate::regex;
 use crate::syntax::tree::{ExprTree, NodeId};
 
-/// What a function is.
+/// Implementation of a built-in function.
 pub(crate) type BuiltinFunction = for<'e, 'a> fn(&mut FunctionCall<'e, 'a>) -> EvalResult<'a>;
 
-/// A function under its name; case does not matter. Aliases are entries of their own.
+/// Function with its name, which is case-insensitive. Aliases are separate entries.
 pub(crate) type NamedFunction = (&'static str, BuiltinFunction);
 
-/// The functions by their numbers. The evaluator is given them, as they stand above it.
+/// Functions by number. They are passed to the evaluator because they belong to a higher layer.
 pub(crate) type FunctionTable = &'static [Option<BuiltinFunction>];
 
-/// A call under way.
+/// Call of a function.
 pub(crate) struct FunctionCall<'e, 'a> {
-    /// The evaluation that the call is part of.
+    /// The evaluation to which the call belongs.
     pub(crate) evaluator: &'e mut Evaluator<'a>,
-    /// Where the arguments' nodes stand.
+    /// The tree with the nodes of the arguments.
     pub(crate) tree: &'a Arc<ExprTree>,
-    /// The arguments, not evaluated.
+    /// The unevaluated arguments.
     pub(crate) arguments: &'a [NodeId],
-    /// The ad that names in the arguments are looked up from.
+    /// The ad from which names in the arguments are looked up.
     pub(crate) at: EvalScopes<'a>,
 }
 
 impl<'a> FunctionCall<'_, 'a> {
-    /// How many arguments there are.
+    /// Returns the number of arguments.
     #[inline]
     pub(crate) fn argument_count(&self) -> usize {
         self.arguments.len()
     }
 
-    /// Evaluates an argument; one that is not there is undefined.
+    /// Evaluates an argument; a missing one is undefined.
     #[inline]
     pub(crate) fn eval_argument(&mut self, argument: usize) -> EvalResult<'a> {
         match self.arguments.get(argument) {
@@ -47,14 +47,14 @@ impl<'a> FunctionCall<'_, 'a> {
         }
     }
 
-    /// Evaluates an argument one level of the reference's depth further down (`strcat`, `join`, `eval`).
+    /// Evaluates an argument one level deeper in the reference's depth (`strcat`, `join`, `eval`).
     pub(crate) fn eval_argument_deeper(&mut self, argument: usize) -> EvalResult<'a> {
         let Some(id) = self.arguments.get(argument) else { return Ok(ComputedValue::Undefined) };
         let (tree, at) = (self.tree, self.at);
         self.evaluator.with_deeper_level(|evaluator| evaluator.eval(tree, *id, at))
     }
 
-    /// All arguments, if there are as many as this; `Ok(None)` for another number of them, nothing being evaluated.
+    /// Evaluates all arguments if there are exactly `N`; otherwise returns `Ok(None)` and evaluates nothing.
     pub(crate) fn eval_arguments<const N: usize>(
         &mut self,
     ) -> Result<Option<[ComputedValue<'a>; N]>, EvalFailure> {
@@ -68,30 +68,30 @@ impl<'a> FunctionCall<'_, 'a> {
         Ok(Some(values))
     }
 
-    /// The base and the name of an argument that is a reference.
+    /// Returns the base and the name of an argument that is a reference, or `None` if it is not one.
     pub(crate) fn argument_reference(&self, argument: usize) -> Option<(NodeId, NodeId)> {
         self.tree.as_reference(*self.arguments.get(argument)?)
     }
 
-    /// Evaluates an element of a list where the function is called, as most functions do it, whatever ad the list was
-    /// written in.
+    /// Evaluates an element of a list in the scope of the call, as most functions do, regardless of the ad in which the
+    /// list was written.
     pub(crate) fn eval_element(&mut self, list: &ComputedList<'a>, element: usize) -> EvalResult<'a> {
         self.evaluator.eval_item_at_call(list, element, self.at)
     }
 
-    /// The same one level of the reference's depth further down (`join`).
+    /// Evaluates an element one level deeper in the reference's depth (`join`).
     pub(crate) fn eval_element_deeper(&mut self, list: &ComputedList<'a>, element: usize) -> EvalResult<'a> {
         let at = self.at;
         self.evaluator.with_deeper_level(|evaluator| evaluator.eval_item_at_call(list, element, at))
     }
 
-    /// A string made by the function.
+    /// Creates a string result.
     pub(crate) fn make_string(&self, text: impl Into<Vec<u8>>) -> EvalResult<'a> {
         self.evaluator.arena.add_text(text.into()).map(ComputedValue::Str).ok_or(EvalFailure)
     }
 
-    /// A list made by the function. `shared` is the hidden flavour (value.h): true for `split`, `splitUserName`,
-    /// `splitSlotName`, `argsToList`, `evalInEachContext`.
+    /// Creates a list result. `shared` is the flag of the reference's shared lists (value.h): true for `split`,
+    /// `splitUserName`, `splitSlotName`, `argsToList`, `evalInEachContext`.
     pub(crate) fn make_list(&self, values: Vec<ComputedValue<'a>>, shared: bool) -> EvalResult<'a> {
         let arena = self.evaluator.arena;
         let values = values.into_iter().map(ComputedValue::as_literal).collect();
@@ -102,7 +102,7 @@ impl<'a> FunctionCall<'_, 'a> {
             .ok_or(EvalFailure)
     }
 
-    /// An ad made by the function. It stands in no other ad.
+    /// Creates an ad result without an enclosing ad.
     pub(crate) fn make_ad(&self, ad: ClassAd) -> EvalResult<'a> {
         let arena = self.evaluator.arena;
         let ad = AdRef::Own(arena.add_ad(ad).ok_or(EvalFailure)?);
@@ -112,7 +112,7 @@ impl<'a> FunctionCall<'_, 'a> {
             .ok_or(EvalFailure)
     }
 
-    /// The value of an attribute of an ad that a function was given, evaluated in that ad. `Ok(None)` where the ad itself
+    /// Evaluates an attribute of an ad that was passed to the function, in that ad. Returns `Ok(None)` if the ad itself
     /// has no such attribute.
     pub(crate) fn eval_attribute_of(
         &mut self,
@@ -122,17 +122,17 @@ impl<'a> FunctionCall<'_, 'a> {
         self.evaluator.eval_attribute(ad, name).transpose()
     }
 
-    /// The world outside: clock, zone, randomness, accounts.
+    /// Returns the world: clock, time zone, random numbers, accounts.
     pub(crate) fn world(&self) -> &'a dyn EvalWorld {
         self.evaluator.world
     }
 
-    /// The regular expressions that calls of this expression have used, compiled.
+    /// Returns the cache of compiled regular expressions used by calls in this expression.
     pub(crate) fn regexes(&self) -> &'a regex::RegexCache {
         self.tree.regexes()
     }
 
-    /// A test of the one argument's value; another number of arguments is an error.
+    /// Tests the value of the only argument; any other number of arguments is an error.
     pub(crate) fn test_argument(&mut self, test: impl FnOnce(ComputedValue<'a>) -> bool) -> EvalResult<'a> {
         Ok(match self.eval_arguments()? {
             Some([value]) => ComputedValue::Bool(test(value)),
@@ -153,7 +153,7 @@ impl<'a> Evaluator<'a> {
         self.with_stack_check(|evaluator| function(&mut FunctionCall { evaluator, tree, arguments, at }))
     }
 
-    /// The function that the name of a call means, if there is one.
+    /// Returns the function with the name of a call, or `None` if there is none.
     #[inline]
     pub(crate) fn find_function(&self, tree: &ExprTree, name: NodeId) -> Option<BuiltinFunction> {
         self.functions.get(tree.name_info(name).function as usize).copied().flatten()

@@ -1,4 +1,4 @@
-//! Operators with two operands, and truth that is decided without moving values about (operators.cpp).
+//! Binary operators, and the evaluation of truth values without copying values (operators.cpp).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::eval::scope::AdScope;
 use crate::syntax::expr::{Expr, ExprRepr};
 use crate::syntax::tree::{BinaryOp, ExprTree, Node, NodeId, UnaryOp};
 
-/// The operands of an operator with two.
+/// Operands of a binary operator.
 pub(super) type OperandPair = (NodeId, NodeId);
 
 impl<'a> Evaluator<'a> {
@@ -27,7 +27,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// What an operator that gives truth values comes to: a connective or a comparison; none for the others.
+    /// Evaluates a logical connective or comparison; returns `None` for any other operator.
     #[inline(always)]
     fn eval_truth_operator(
         &mut self,
@@ -49,7 +49,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The operators whose result may be anything.
+    /// Evaluates the operators whose result may be of any type.
     pub(super) fn eval_value_operator(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -76,7 +76,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A comparison. Values stay where they are: moving them costs more than comparing.
+    /// Evaluates a comparison. The values are not moved, which would cost more than comparing them.
     #[inline]
     fn eval_comparison(
         &mut self,
@@ -92,7 +92,7 @@ impl<'a> Evaluator<'a> {
         operators::comparison_logic(op, left, right)
     }
 
-    /// `&&` and `||` (`Operation::doLogical`, operators.cpp).
+    /// Evaluates `&&` and `||` (`Operation::doLogical`, operators.cpp).
     fn eval_connective(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -108,7 +108,7 @@ impl<'a> Evaluator<'a> {
         connective.combine(left, right)
     }
 
-    /// The truth of an expression, without its value where only the truth matters.
+    /// Evaluates the truth of an expression, without its value if only the truth matters.
     fn eval_logic(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> LogicValue {
         if self.observer.is_some() {
             return LogicValue::from_result(&self.eval(tree, id, at));
@@ -128,7 +128,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Whether an expression is true, from an ad, with budgets of its own: what a constraint is asked for.
+    /// Returns true if a constraint is true in an ad, evaluated with a fresh budget.
     pub(crate) fn holds(&mut self, expr: &'a Expr, scope: Option<&'a AdScope<'a>>) -> bool {
         let ExprRepr::Node(tree, root) = &expr.0 else {
             return matches!(&expr.0, ExprRepr::Scalar(scalar) if scalar.truth() == Some(true));

@@ -1,4 +1,4 @@
-//! Where names are found: in the current ad, the ads around it, and the other side of a match (attrrefs.cpp).
+//! Lookup of names: in the current ad, its enclosing ads, and the other side of a match (attrrefs.cpp).
 
 use super::{Evaluator, LEFT_CONTEXT, RIGHT_CONTEXT, is_same_scope};
 use crate::eval::binding::{Binding, NameLookup};
@@ -9,7 +9,7 @@ use crate::eval::scope::{AdRef, AdScope, MATCH_EXPRESSIONS, MatchSide};
 use crate::syntax::tree::SpecialName;
 
 impl<'a> Evaluator<'a> {
-    /// The binding of a name in an ad itself, the ad of both sides of a match included.
+    /// Finds a name in an ad itself, which may be the match ad.
     #[inline]
     pub(crate) fn find_in_scope(
         &self,
@@ -39,7 +39,7 @@ impl<'a> Evaluator<'a> {
         MATCH_EXPRESSIONS.iter().position(|(name, _)| is(name)).map(Binding::MatchExpression)
     }
 
-    /// Looks a name up from an ad outwards. `Ok(None)` where nothing is bound to it.
+    /// Looks a name up from an ad outwards. Returns `Ok(None)` if it is not found.
     #[inline]
     pub(crate) fn look_up(
         &mut self,
@@ -71,7 +71,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The other side of a match, if `scope` is one.
+    /// Returns the other side of a match, or `None` if `scope` is not a side of a match.
     #[inline]
     fn opposite_side(&self, scope: &AdScope<'a>) -> Option<&'a AdScope<'a>> {
         if self.mode.strict {
@@ -89,7 +89,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What a plain name is bound to, seen from the current ad.
+    /// Resolves a plain name from the current ad.
     #[inline]
     pub(crate) fn resolve_name(
         &mut self,
@@ -120,7 +120,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What `TARGET` is where one side of a match says it and has no attribute of that name.
+    /// Returns the ad that `TARGET` refers to in a side of a match that has no attribute of that name.
     #[inline]
     pub(super) fn implicit_target(&mut self, current: &'a AdScope<'a>) -> Option<&'a AdScope<'a>> {
         let side = if is_same_scope(self.left, current) {
@@ -143,7 +143,7 @@ impl<'a> Evaluator<'a> {
         if plain { other } else { None }
     }
 
-    /// The ad at which a search for a name ends that is nowhere.
+    /// Returns the ad at which a failed search for a name ends.
     pub(crate) fn last_searched_scope(&self, start: &'a AdScope<'a>) -> &'a AdScope<'a> {
         let mut scope = start;
         while !is_same_scope(self.root, scope)
@@ -154,20 +154,20 @@ impl<'a> Evaluator<'a> {
         scope
     }
 
-    /// The ad that plain names are looked up from.
+    /// Returns the ad from which plain names are looked up.
     #[inline]
     pub(crate) fn current_scope(&self, at: EvalScopes<'a>) -> Option<&'a AdScope<'a>> {
         if self.redirected_scope.is_some() { self.redirected_scope } else { at.current }
     }
 
-    /// Some functions of the reference find an attribute and never go back to the ad they came from: what is evaluated
-    /// after them, up to the end of the attribute's expression, sees names from there (fnCall.cpp, hasRefs;
-    /// compat_classad.cpp, evalInEachContext_func).
+    /// Redirects lookups of plain names to an ad. Some functions of the reference find an attribute and never restore
+    /// the ad they started from: whatever is evaluated after them, up to the end of the attribute's expression, sees
+    /// names from there (fnCall.cpp, hasRefs; compat_classad.cpp, evalInEachContext_func).
     pub(crate) fn redirect_lookups(&mut self, scope: &'a AdScope<'a>) {
         self.redirected_scope = Some(scope);
     }
 
-    /// Evaluates in another ad and comes back.
+    /// Evaluates without the redirection, and restores it afterwards.
     pub(crate) fn without_redirect<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let strayed = self.redirected_scope.take();
         let result = run(self);
@@ -175,8 +175,8 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Evaluates in a nested ad as `evalInEachContext()` does: afresh, and within a match with the fallback of the side
-    /// that the ad stands in.
+    /// Evaluates in a nested ad as `evalInEachContext()` does: with a fresh budget, and in a match with the fallback of
+    /// the side that contains the ad.
     pub(crate) fn eval_in_nested_ad(
         &mut self,
         scope: &'a AdScope<'a>,
@@ -187,7 +187,7 @@ impl<'a> Evaluator<'a> {
             if is_same_scope(Some(side), parent) {
                 return true;
             }
-            // A nested ad of a chained parent stands in that parent.
+            // A nested ad of a chained parent is contained in that parent.
             let (AdRef::Own(ad), AdRef::Own(wanted)) = (side.ad, parent.ad) else { return false };
             std::iter::successors(Some(ad), |ad| ad.parent().map(|parent| &**parent))
                 .any(|ad| std::ptr::eq(ad, wanted))

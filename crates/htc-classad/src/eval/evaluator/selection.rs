@@ -12,7 +12,8 @@ use crate::eval::scope::{AdRef, AdScope};
 use crate::syntax::tree::{ABSOLUTE_BASE, ExprTree, Node, NodeId, SpecialName};
 
 impl<'a> Evaluator<'a> {
-    /// Evaluates with the steps and cycles of this evaluation but the root of another ad (the reference's projection).
+    /// Evaluates with the steps and cycle detection of this evaluation but with the root of another ad (the reference's
+    /// projection).
     pub(super) fn with_projection_root(
         &mut self,
         scope: Option<&'a AdScope<'a>>,
@@ -27,7 +28,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// `base[index]`.
+    /// Evaluates `base[index]`.
     pub(crate) fn eval_subscript(
         &mut self,
         base: ComputedValue<'a>,
@@ -37,7 +38,7 @@ impl<'a> Evaluator<'a> {
             (ComputedValue::Error, _) | (_, ComputedValue::Error) => Ok(ComputedValue::Error),
             (ComputedValue::Undefined, _) | (_, ComputedValue::Undefined) => Ok(ComputedValue::Undefined),
             (ComputedValue::List(list), ComputedValue::Int(index)) => {
-                // The reference cuts the index to 32 bits.
+                // The reference truncates the index to 32 bits.
                 match usize::try_from(index as i32) {
                     Ok(at) if at < list.len() => {
                         let item = self.with_deeper_level(|this| {
@@ -63,7 +64,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A value that was taken out of an ad by a string subscript.
+    /// Marks a value as taken out of an ad by a string subscript.
     fn detach_value(&mut self, value: ComputedValue<'a>) -> EvalResult<'a> {
         Ok(match value {
             ComputedValue::Ad(scope) => {
@@ -78,7 +79,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The value of an element, evaluated in the ad that the list was written in.
+    /// Evaluates an element in the ad in which the list was written.
     pub(crate) fn eval_item(&mut self, list: &ComputedList<'a>, at: usize) -> EvalResult<'a> {
         match list.items {
             ListItems::Values(values) => Ok(values[at]),
@@ -88,8 +89,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value of an element, evaluated where a function is called: most functions do it so, whatever ad the list was
-    /// written in (reference: fnCall.cpp, `tree->Evaluate(state, ...)`).
+    /// Evaluates an element in the scope of a function call: most functions do this, regardless of the ad in which the
+    /// list was written (reference: fnCall.cpp, `tree->Evaluate(state, ...)`).
     pub(crate) fn eval_item_at_call(
         &mut self,
         list: &ComputedList<'a>,
@@ -105,7 +106,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// `.name` and `base.name`.
+    /// Evaluates `.name` and `base.name`.
     pub(super) fn eval_selection(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -125,8 +126,8 @@ impl<'a> Evaluator<'a> {
                 None => Ok(ComputedValue::Undefined),
             };
         }
-        // `TARGET.name` of a match in one go: the steps are those of the reference, one for the base and two for what
-        // TARGET is.
+        // Shortcut for `TARGET.name` in a match. The steps are counted as in the reference, one for the base and two
+        // for the binding of TARGET.
         if let Node::Name { special: SpecialName::Target, .. } = tree.node(base)
             && self.observer.is_none()
             && self.budget.has_levels(3)
@@ -143,7 +144,7 @@ impl<'a> Evaluator<'a> {
         self.select_attribute(base, wanted, at)
     }
 
-    /// The attribute of a value: of an ad, or of each ad in a list.
+    /// Selects an attribute from a value: from an ad, or from each ad in a list.
     pub(crate) fn select_attribute(
         &mut self,
         base: ComputedValue<'a>,
@@ -182,7 +183,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// `list.name`: the list of what `name` is in each element (`AttributeReference::_Evaluate`, attrrefs.cpp).
+    /// Evaluates `list.name`: the list of the values of `name` in each element (`AttributeReference::_Evaluate`,
+    /// attrrefs.cpp).
     pub(super) fn project_list(
         &mut self,
         list: &ComputedList<'a>,
@@ -206,12 +208,12 @@ impl<'a> Evaluator<'a> {
         }
         let items = ListItems::Values(self.arena.add_items(values).ok_or(EvalFailure)?);
         let list = ComputedList { items, scope: None, shared: false, detached: false };
-        // The list is then evaluated as if it were an attribute's expression.
+        // The list is then evaluated like an attribute's expression.
         self.budget.check_level()?;
         self.arena.add_list(list).map(ComputedValue::List).ok_or(EvalFailure)
     }
 
-    /// A value as element of a projected list: a literal, or an ad or list that has lost the ad it was written in.
+    /// Returns a value as an element of a projected list: a literal, or an ad or list without its enclosing ad.
     fn strip_scope(&mut self, value: ComputedValue<'a>) -> EvalResult<'a> {
         Ok(match value {
             ComputedValue::Ad(scope) => ComputedValue::Ad(

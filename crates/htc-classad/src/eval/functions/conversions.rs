@@ -8,14 +8,15 @@ use crate::text::caseless;
 pub(super) const FUNCTIONS: &[NamedFunction] =
     &[("int", int), ("real", real), ("string", string), ("bool", boolean), ("interval", interval)];
 
-/// The value as an integer; undefined and error stand for themselves, and what cannot be converted is an error.
+/// Converts to an integer; undefined and error are returned unchanged, and a value that cannot be converted is an
+/// error.
 fn to_int(value: ComputedValue<'_>) -> ComputedValue<'_> {
     ComputedValue::Int(match value {
         ComputedValue::Undefined => return ComputedValue::Undefined,
         ComputedValue::Bool(truth) => i64::from(truth),
         ComputedValue::Int(integer) => integer,
         ComputedValue::Real(real) => numbers::truncate(real),
-        // Through a real: a large integer in a string loses its last digits.
+        // Converted via a real: a large integer in a string loses its last digits.
         ComputedValue::Str(text) => match numbers::strtod(text) {
             (_, 0) => return ComputedValue::Error,
             (real, _) => numbers::truncate(real),
@@ -26,7 +27,7 @@ fn to_int(value: ComputedValue<'_>) -> ComputedValue<'_> {
     })
 }
 
-/// The value as a real, with the same exceptions.
+/// Converts to a real, with the same exceptions.
 pub(super) fn to_real(value: ComputedValue<'_>) -> ComputedValue<'_> {
     ComputedValue::Real(match value {
         ComputedValue::Undefined => return ComputedValue::Undefined,
@@ -43,7 +44,7 @@ pub(super) fn to_real(value: ComputedValue<'_>) -> ComputedValue<'_> {
     })
 }
 
-/// The real itself, where the value can be converted.
+/// Returns the value as a real, or `None` if it cannot be converted.
 pub(super) fn convert_to_real(value: ComputedValue<'_>) -> Option<f64> {
     match to_real(value) {
         ComputedValue::Real(real) => Some(real),
@@ -51,7 +52,7 @@ pub(super) fn convert_to_real(value: ComputedValue<'_>) -> Option<f64> {
     }
 }
 
-/// An integer as the reference hands it to a C `int`.
+/// Truncates an integer to a C `int` as the reference does, or returns `None` for any other value.
 pub(super) fn truncate_to_int32(value: ComputedValue<'_>) -> Option<i32> {
     match value {
         ComputedValue::Int(integer) => Some(integer as i32),
@@ -96,7 +97,7 @@ fn boolean<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Seconds as `days+hh:mm:ss`; of a negative span only the first part has the sign.
+/// Formats seconds as `days+hh:mm:ss`; in a negative duration only the first part has the sign.
 fn interval<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     let Some(total) = truncate_to_int32(to_int(value)) else { return Ok(ComputedValue::Error) };

@@ -42,7 +42,7 @@ fn eval<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// The pretty form of the expression that a name of the current ad is bound to; the name is looked up as text.
+/// Returns the pretty form of the expression that a name of the current ad is bound to; the name is looked up as text.
 fn unparse<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if call.argument_count() != 1 || call.argument_reference(0).is_none() {
         return Ok(ComputedValue::Error);
@@ -66,8 +66,8 @@ fn unparse<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(text)
 }
 
-/// The names that what an attribute is bound to needs from elsewhere, or whether a pattern matches one of them
-/// (reference: `hasRefs`).
+/// Returns the external references of the expression that an attribute is bound to or, with a pattern, true if one of
+/// them matches (reference: `hasRefs`).
 fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if !matches!(call.argument_count(), 1 | 2) || call.argument_reference(0).is_none() {
         return Ok(ComputedValue::Error);
@@ -83,7 +83,7 @@ fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
             _ => return Err(EvalFailure),
         },
     };
-    // References that cannot be told are none.
+    // If the references cannot be determined, there are none.
     let names = reference_walk::external_references_of(call.evaluator, bound, scope).unwrap_or_default();
     let names = names.iter().map(|name| {
         let name = name.as_bytes();
@@ -99,15 +99,15 @@ fn unresolved<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// What is evaluated in each ad: the argument as it stands, or what it is bound to.
+/// Operand evaluated in each ad: the argument as written, or the binding of a reference.
 #[derive(Clone, Copy)]
 enum ContextOperand<'a> {
     Argument,
     Bound(Binding<'a>),
 }
 
-/// What a reference is bound to, seen from where it stands; none where nothing is. The evaluation goes on from the ad
-/// where the search ended.
+/// Returns the binding of a reference, or `None` if it has none. The evaluation then continues from the ad where the
+/// search ended.
 fn dereference<'a>(
     call: &mut FunctionCall<'_, 'a>,
     argument: usize,
@@ -119,7 +119,7 @@ fn dereference<'a>(
         ABSOLUTE_BASE => call.evaluator.root_scope(),
         base => match call.evaluator.eval(call.tree, base, call.at)? {
             ComputedValue::Ad(scope) => Some(scope),
-            // What is selected from a list is found already, and in no other ad.
+            // A selection from a list yields its value at once, and involves no other ad.
             list @ ComputedValue::List(_) => {
                 let value = call.evaluator.select_attribute(list, wanted, call.at)?;
                 return Ok(call.at.current.map(|current| (Binding::Value(value), current)));
@@ -137,7 +137,7 @@ fn dereference<'a>(
     Ok(found)
 }
 
-/// The list of ads; or the answer where there is none.
+/// Returns the list of ads or, if the argument is not a list, the result of the function.
 fn context_list<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<&'a ComputedList<'a>, ComputedValue<'a>> {
     match call.eval_argument(1) {
         Ok(ComputedValue::List(list)) => Ok(list),
@@ -153,7 +153,7 @@ fn context_operand<'a>(call: &mut FunctionCall<'_, 'a>) -> ContextOperand<'a> {
     }
 }
 
-/// Evaluates the operand in one element of the list, with budgets of its own. A failure is an error.
+/// Evaluates the operand in one element of the list, with a fresh budget. A failure becomes an error.
 fn eval_in_context<'a>(
     call: &mut FunctionCall<'_, 'a>,
     operand: ContextOperand<'a>,
@@ -188,7 +188,7 @@ fn eval_in_each_context<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let mut values = Vec::with_capacity(list.len());
     for element in 0..list.len() {
         let value = eval_in_context(call, operand, list, element);
-        // Lists and ads are copied out of the ad they stand in.
+        // Lists and ads are copied out of their enclosing ads.
         values.push(match value {
             ComputedValue::Ad(scope) => call
                 .evaluator

@@ -1,4 +1,4 @@
-//! Arguments, environments and accounts (reference: compat_classad.cpp).
+//! Functions on arguments, environments and accounts (reference: compat_classad.cpp).
 
 use bstr::ByteSlice;
 
@@ -16,12 +16,12 @@ pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("userMap", user_map),
 ];
 
-/// The quoting language, 1 or 2, that the second argument names. `Ok(None)`: an error.
+/// Returns the quoting syntax, 1 or 2, from the second argument. `Ok(None)` is an error.
 fn quoting_version(call: &mut FunctionCall<'_, '_>) -> Result<Option<i64>, EvalFailure> {
     Ok(match call.argument_count() {
         1 => Some(2),
         2 => match call.eval_argument(1)? {
-            // Cut to 32 bits, as the reference takes it.
+            // Truncated to 32 bits, as in the reference.
             ComputedValue::Int(version) if matches!(version as i32, 1 | 2) => Some(i64::from(version as i32)),
             _ => None,
         },
@@ -89,12 +89,12 @@ fn merge_environment<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(environment.to_v2_raw())
 }
 
-/// The home directory of an account.
+/// Returns the home directory of an account.
 fn user_home<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if call.argument_count() != 1 && call.argument_count() != 2 {
         return Err(EvalFailure);
     }
-    // Failures of the arguments are passed over, as in the reference.
+    // Failures of the arguments are ignored, as in the reference.
     let default: &'a [u8] = match call.eval_argument(1) {
         Ok(ComputedValue::Str(default)) if call.argument_count() == 2 => default,
         _ => b"",
@@ -111,7 +111,8 @@ fn user_home<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// The groups of a user by a map of the configuration: all of them, or with a third argument the one that is preferred.
+/// Returns the groups of a user from a map of the configuration: all of them or, with a third argument, the preferred
+/// one.
 fn user_map<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     if !(2..=4).contains(&count) {
@@ -140,7 +141,7 @@ fn user_map<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// Without the white space of C at either end.
+/// Removes C's white space at both ends.
 fn trim_space(text: &[u8]) -> &[u8] {
     text.trim_with(|letter| matches!(letter, ' ' | '\t'..='\r'))
 }

@@ -2,23 +2,24 @@
 
 use crate::text::space::{is_space, trim};
 
-/// Separators of the summarising functions and of sizes.
+/// Separators of the summarizing functions and of sizes.
 pub(crate) const BLANK_COMMA: &[u8] = b", ";
 /// Separators of the membership functions.
 pub(crate) const WHITE_COMMA: &[u8] = b", \t\r\n";
 
-/// The items of a list: white space around them is trimmed whatever the separators are, empty items do not count.
+/// Returns the items of a list; white space around them is trimmed regardless of the separators, empty items are
+/// skipped.
 pub(crate) fn trimmed_items<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     list.split(|byte| separators.contains(byte)).map(trim).filter(|item| !item.is_empty())
 }
 
-/// The items of a list without any trimming, as the library's own `stringListsIntersect` sees them.
+/// Returns the items of a list without trimming, as the library's own `stringListsIntersect` splits it.
 pub(crate) fn raw_items<'a>(list: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     list.split(|byte| separators.contains(byte)).filter(|item| !item.is_empty())
 }
 
-/// `split()`: an empty piece counts only between two equal separators that are no white space, so `a, b` has two
-/// pieces and `a,,b` three (compat_classad.cpp, splitArb_func).
+/// Splits as `split()` does: an empty piece counts only between two equal separators that are not white space, so `a,
+/// b` has two pieces and `a,,b` three (compat_classad.cpp, splitArb_func).
 pub(crate) fn split_items<'a>(text: &'a [u8], separators: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -52,7 +52,7 @@ fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(ComputedValue::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-/// The list that the only argument is, or the answer if it is none.
+/// Returns the list passed as the only argument or, if it is not a list, the result of the function.
 fn single_list_argument<'a>(
     call: &mut FunctionCall<'_, 'a>,
 ) -> Result<Result<&'a ComputedList<'a>, ComputedValue<'a>>, EvalFailure> {
@@ -63,7 +63,7 @@ fn single_list_argument<'a>(
     })
 }
 
-/// The next element that is a number; undefined ones are passed over, all else is an error.
+/// Next element of a list of numbers; undefined elements are skipped, anything else is invalid.
 enum NumericElement<'a> {
     Number(ComputedValue<'a>),
     Undefined,
@@ -113,7 +113,7 @@ fn sum<'a>(call: &mut FunctionCall<'_, 'a>, average: bool) -> EvalResult<'a> {
     })
 }
 
-/// The least or greatest element. Comparing promotes both sides, and the promoted value is kept.
+/// Returns the smallest or greatest element. A comparison promotes both sides, and the promoted value is kept.
 fn extreme_element<'a>(call: &mut FunctionCall<'_, 'a>, better: BinaryOp) -> EvalResult<'a> {
     let list = match single_list_argument(call)? {
         Ok(list) => list,

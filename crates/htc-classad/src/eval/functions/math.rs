@@ -1,4 +1,4 @@
-//! Rounding, powers, steps and chance (reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
+//! Rounding, powers, steps and random numbers (reference: `doRound`, `doMath2`, `random`, fnCall.cpp).
 
 use super::conversions::convert_to_real;
 use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
@@ -26,7 +26,7 @@ fn round<'a>(call: &mut FunctionCall<'_, 'a>, how: fn(f64) -> f64) -> EvalResult
 
 fn pow<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(match call.eval_arguments()? {
-        // Rounded by adding a half and cutting, which is wrong below zero; so is the reference.
+        // Rounded by adding one half and truncating, which is wrong below zero, as in the reference.
         Some([ComputedValue::Int(base), ComputedValue::Int(exponent @ 0..)]) => {
             ComputedValue::Int(numbers::truncate((base as f64).powf(exponent as f64) + 0.5))
         }
@@ -38,7 +38,7 @@ fn pow<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// The next multiple of a step, or the first of a list of steps that is large enough.
+/// Returns the next multiple of a step, or the first of a list of steps that is large enough.
 fn quantize<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let Some([value, step]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     let Some(real) = convert_to_real(value) else { return Ok(ComputedValue::Error) };
@@ -80,7 +80,7 @@ fn random<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     };
     let bits = call.world().random_bits();
     match limit {
-        // The reference takes the limit as a C `int`.
+        // The reference truncates the limit to a C `int`.
         ComputedValue::Int(limit) => match u64::try_from(limit as i32) {
             Ok(limit @ 1..) => Ok(ComputedValue::Int(((bits >> 33) % limit) as i64)),
             _ => Err(EvalFailure),

@@ -1,4 +1,4 @@
-//! The functions of the language (fnCall.cpp).
+//! Built-in functions of the ClassAd language (fnCall.cpp).
 //!
 //! A function is a Rust function that is handed a [`Call`](crate::eval::evaluator::Call): its arguments not yet evaluated, the place they stand in,
 //! and the evaluator. It evaluates what it needs, in the order it wants, and gives a value; `Err(Failure)` means that
@@ -29,7 +29,7 @@ use std::sync::LazyLock;
 use crate::eval::evaluator::{BuiltinFunction, FunctionTable, NamedFunction};
 use crate::syntax::function_names;
 
-/// All functions by subject.
+/// All functions, grouped by subject.
 const FUNCTIONS_BY_SUBJECT: &[&[NamedFunction]] = &[
     conversions::FUNCTIONS,
     expressions::FUNCTIONS,
@@ -53,7 +53,7 @@ static FUNCTIONS_BY_NUMBER: LazyLock<Vec<Option<BuiltinFunction>>> = LazyLock::n
     functions
 });
 
-/// What each function does, by its number: what an evaluator is given.
+/// Returns the implementations of all functions by number, for an evaluator.
 #[inline]
 pub(crate) fn function_table() -> FunctionTable {
     &FUNCTIONS_BY_NUMBER

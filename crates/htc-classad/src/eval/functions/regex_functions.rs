@@ -1,4 +1,4 @@
-//! Regular expressions (reference: `regexp_helper`, fnCall.cpp).
+//! Functions on regular expressions (reference: `regexp_helper`, fnCall.cpp).
 
 use super::list_items;
 use super::substitute::{SubstitutionMode, substitute};
@@ -15,7 +15,8 @@ pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("stringList_regexpMember", string_list_regexp_member),
 ];
 
-/// So many arguments that must be strings or, the last, of another type, and options where there is one more.
+/// The first `N` arguments, which must be strings except that the last may be of another type, and the options from one
+/// more argument.
 enum PatternArguments<'a, const N: usize> {
     Valid([ComputedValue<'a>; N], &'a [u8]),
     EarlyResult(ComputedValue<'a>),
@@ -80,7 +81,7 @@ fn regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     };
     let mut undefined = false;
     for at in 0..list.len() {
-        // An element that fails to evaluate is an error here, not a failure of the whole.
+        // An element that fails to evaluate is an error here and does not fail the whole evaluation.
         match call.eval_element(list, at) {
             Ok(ComputedValue::Undefined) => undefined = true,
             Ok(ComputedValue::Str(subject)) => {
@@ -94,7 +95,7 @@ fn regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(if undefined { ComputedValue::Undefined } else { ComputedValue::Bool(false) })
 }
 
-/// Substitution; `more` are options that the function's name stands for.
+/// Substitutes matches of a pattern; `more` are the options implied by the function's name.
 fn regexps<'a>(call: &mut FunctionCall<'_, 'a>, more: &[u8]) -> EvalResult<'a> {
     let (pattern, subject, template, options) = match pattern_arguments(call)? {
         PatternArguments::EarlyResult(answer) => return Ok(answer),
@@ -127,7 +128,7 @@ fn string_list_regexp_member<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<
         }
     }
     let [pattern, list, separators, options] = texts;
-    // Unlike regexp(), it knows the letters in both cases.
+    // Unlike regexp(), this function accepts the letters in both cases.
     let options = RegexOptions::from_letters(&options.to_ascii_lowercase());
     let regex = if good { call.regexes().get(pattern, options) } else { None };
     let Some(regex) = regex else { return Ok(ComputedValue::Error) };

@@ -1,4 +1,4 @@
-//! Lists within strings (reference: compat_classad.cpp, fnCall.cpp).
+//! Functions on string lists (reference: compat_classad.cpp, fnCall.cpp).
 
 use super::list_items;
 use crate::eval::computed_value::{ComputedValue, EvalFailure, EvalResult};
@@ -27,7 +27,7 @@ enum ListSummary {
     Greatest,
 }
 
-/// A list and its separators, both of which must be strings.
+/// Evaluates a list and its separators, both of which must be strings.
 fn list_arguments<'a>(call: &mut FunctionCall<'_, 'a>) -> Result<Option<[&'a [u8]; 2]>, EvalFailure> {
     if !(1..=2).contains(&call.argument_count()) {
         return Ok(None);
@@ -54,8 +54,9 @@ fn size<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// Numbers are read by their beginnings; the result is an integer if no item has anything but digits and signs. The
-/// starting values are those of C's `float`, as in the reference, so that the greatest of negative numbers is zero.
+/// Summarizes a list of numbers. Each item is parsed as far as it is a number; the result is an integer if all items
+/// consist of digits and signs only. The initial values are those of C's `float`, as in the reference, so that the
+/// maximum of negative numbers is zero.
 fn summarize<'a>(call: &mut FunctionCall<'_, 'a>, what: ListSummary) -> EvalResult<'a> {
     let Some([list, separators]) = list_arguments(call)? else { return Ok(ComputedValue::Error) };
     let mut result = match what {
@@ -88,7 +89,8 @@ fn summarize<'a>(call: &mut FunctionCall<'_, 'a>, what: ListSummary) -> EvalResu
     })
 }
 
-/// `sscanf("%lf")`: as `strtod`, but a number that breaks off after its exponent letter or `0x` is no match.
+/// Parses like `sscanf("%lf")`: as `strtod`, except that a number that ends after its exponent letter or `0x` does not
+/// match.
 fn scan_number(item: &[u8]) -> Option<f64> {
     let (number, used) = numbers::strtod(item);
     if used == 0 {
@@ -96,7 +98,7 @@ fn scan_number(item: &[u8]) -> Option<f64> {
     }
     let rest = &item[used..];
     match rest.first() {
-        // The scanner has taken the letter already when it finds no digits behind it.
+        // The scanner has already consumed the letter when it finds no digits after it.
         Some(b'e' | b'E') if has_digits(&item[..used]) => None,
         Some(b'x' | b'X')
             if item[..used].ends_with(b"0")
@@ -112,7 +114,7 @@ fn has_digits(text: &[u8]) -> bool {
     text.iter().any(u8::is_ascii_digit) && !text.iter().any(|byte| matches!(byte, b'e' | b'E' | b'x' | b'X'))
 }
 
-/// Item, list and separators: a single undefined one stands for an empty string or the default.
+/// Item, list and separators: a single undefined argument counts as an empty string or the default separators.
 enum ItemAndList<'a> {
     Valid(&'a [u8], &'a [u8], &'a [u8]),
     EarlyResult(ComputedValue<'a>),
@@ -165,7 +167,8 @@ fn subset<'a>(call: &mut FunctionCall<'_, 'a>, same: fn(&[u8], &[u8]) -> bool) -
     })
 }
 
-/// The only one of these functions that is the library's own: items are not trimmed, and a failure is an error.
+/// Tests two lists for a common item. This is the library's own function: items are not trimmed, and a failure is an
+/// error.
 fn intersect<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     if count != 2 && count != 3 {

@@ -1,4 +1,4 @@
-//! Strings and versions (reference: fnCall.cpp, compat_classad.cpp).
+//! Functions on strings and versions (reference: fnCall.cpp, compat_classad.cpp).
 
 use super::conversions::truncate_to_int32;
 use super::list_items;
@@ -46,7 +46,7 @@ fn strcat<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(out)
 }
 
-/// `join(separator, items...)`, `join(separator, list)` or `join(list)`.
+/// Evaluates `join(separator, items...)`, `join(separator, list)` or `join(list)`.
 fn join<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     let mut list = None;
@@ -103,7 +103,7 @@ struct JoinBuffer {
 }
 
 impl JoinBuffer {
-    /// Adds an item; `false` for an error.
+    /// Adds an item; returns false for an error.
     fn add(&mut self, item: ComputedValue<'_>) -> bool {
         if item.is_undefined() {
             self.has_undefined = true;
@@ -134,7 +134,7 @@ fn change_text<'a>(call: &mut FunctionCall<'_, 'a>, change: impl FnOnce(&mut Vec
     }
 }
 
-/// Offsets and lengths below zero count from the end; numbers are cut to 32 bits.
+/// Returns part of a string. Negative offsets and lengths count from the end; numbers are truncated to 32 bits.
 fn substr<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let count = call.argument_count();
     if count != 2 && count != 3 {
@@ -161,7 +161,7 @@ fn substr<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     Ok(ComputedValue::Str(&text[start..start + length]))
 }
 
-/// Two values turned into texts and compared.
+/// Converts two values to text and compares them.
 fn compare_texts<'a>(
     call: &mut FunctionCall<'_, 'a>,
     compare: impl FnOnce(&[u8], &[u8]) -> ComputedValue<'a>,
@@ -205,7 +205,7 @@ fn split<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     )
 }
 
-/// `before@after`; without the sign a user has no domain, and a slot is all machine.
+/// Splits `before@after`; without `@`, a user has no domain, and a slot name is only a machine name.
 fn split_at<'a>(call: &mut FunctionCall<'_, 'a>, is_user: bool) -> EvalResult<'a> {
     let Some([value]) = call.eval_arguments()? else { return Ok(ComputedValue::Error) };
     let ComputedValue::Str(text) = value else { return Ok(ComputedValue::Error) };

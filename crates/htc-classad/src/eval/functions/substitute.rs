@@ -4,16 +4,16 @@ use bstr::BString;
 
 use crate::regex::{Captures, Regex, SearchOptions};
 
-/// What the result of a substitution consists of.
+/// Options of a substitution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SubstitutionMode {
-    /// The whole subject with replacements in place (`f`), not the replacements alone.
+    /// True to return the whole subject with replacements (`f`), false to return only the replacements.
     pub(crate) whole_subject: bool,
-    /// All matches that do not overlap (`g`), not the first alone.
+    /// True to replace all non-overlapping matches (`g`), false to replace only the first.
     pub(crate) all_matches: bool,
 }
 
-/// The result of a substitution; `None` is the error value.
+/// Returns the result of a substitution, or `None` for the error value.
 pub(crate) fn substitute(
     regex: &Regex,
     subject: &[u8],
@@ -27,8 +27,8 @@ pub(crate) fn substitute(
         let search = SearchOptions { start: at, anchored_not_empty: after_empty, not_empty: false };
         match regex.captures(subject, search).ok()? {
             None if after_empty => {
-                // An empty match is stepped over byte by byte. Stepping beyond the end fails in the next round, so
-                // that replaceAll("x*", ...) is an error in the reference as well.
+                // An empty match advances by one byte. Advancing beyond the end fails in the next round, so that
+                // replaceAll("x*", ...) is an error as in the reference.
                 output.extend(subject.get(at));
                 at += 1;
                 after_empty = false;
@@ -44,7 +44,7 @@ pub(crate) fn substitute(
                 }
                 fill_template(template, subject, &found, &mut output)?;
                 at = whole.end;
-                // The reference never takes this back before the step above, even after a match that is not empty.
+                // The reference resets this only in the step above, so it stays set after a match that is not empty.
                 after_empty |= whole.is_empty();
                 if !extent.all_matches {
                     break;
@@ -58,7 +58,7 @@ pub(crate) fn substitute(
     Some(output.into())
 }
 
-/// Writes the template with `\0` to `\9` replaced; `None` where it names a group beyond the last that took part.
+/// Writes the template with `\0` to `\9` replaced; `None` if it names a group beyond the last that took part.
 fn fill_template(template: &[u8], subject: &[u8], found: &Captures, output: &mut Vec<u8>) -> Option<()> {
     let mut bytes = template.iter().peekable();
     while let Some(byte) = bytes.next() {

@@ -1,4 +1,4 @@
-//! Times and dates (reference: fnCall.cpp, util.cpp).
+//! Functions on times and dates (reference: fnCall.cpp, util.cpp).
 
 use super::conversions::truncate_to_int32;
 use crate::ad::ClassAd;
@@ -41,12 +41,12 @@ fn current_time(call: &FunctionCall<'_, '_>) -> i64 {
     call.world().epoch()
 }
 
-/// Seconds east of Greenwich at a moment.
+/// Returns the local offset in seconds east of UTC at a time.
 fn zone_offset(call: &FunctionCall<'_, '_>, seconds: i64) -> i32 {
     call.world().local_zone(seconds).offset
 }
 
-/// A moment by the local clock: broken down, and as seconds.
+/// Returns the local time: broken down, and in seconds.
 fn local_time(call: &FunctionCall<'_, '_>, seconds: i64) -> (CivilTime, i64) {
     let shifted = seconds.saturating_add(i64::from(zone_offset(call, seconds)));
     (CivilTime::from_seconds(shifted, 0), shifted)
@@ -63,7 +63,8 @@ fn eval_without_arguments<'a>(
     Ok(if call.argument_count() == 0 { answer(call) } else { ComputedValue::Error })
 }
 
-/// Strings that are no literals stay strings, as in the reference; literals became times when they were parsed.
+/// Evaluates `absTime()`. A string that is not a literal remains a string, as in the reference; literals became times
+/// when they were parsed.
 fn abs_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     let given = match call.argument_count() {
         0 => return Ok(abs_time_at(call, current_time(call))),
@@ -111,7 +112,7 @@ fn rel_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     })
 }
 
-/// A part of a moment by the local clock, or of a span.
+/// Returns one field of a local time, or of a duration.
 fn time_field<'a>(
     call: &mut FunctionCall<'_, 'a>,
     of_moment: impl FnOnce(&CivilTime) -> Option<i64>,
@@ -126,7 +127,7 @@ fn time_field<'a>(
     Ok(number.map_or(ComputedValue::Error, ComputedValue::Int))
 }
 
-/// The parts of a moment in its own zone, or of a span.
+/// Returns an ad with the fields of a time in its own zone, or of a duration.
 fn time_parts_ad(call: &FunctionCall<'_, '_>, value: ComputedValue<'_>) -> Option<ClassAd> {
     let moment = |seconds: i64| AbsTime { seconds, offset: zone_offset(call, seconds) };
     Some(match value {
@@ -142,7 +143,7 @@ fn abs_time_ad(time: AbsTime) -> ClassAd {
     let civil = CivilTime::from_seconds(time.seconds.saturating_add(i64::from(time.offset)), 0);
     let mut ad = ClassAd::new();
     ad.set("Type", "AbsoluteTime");
-    // The reference's years are C's `int`.
+    // The reference's years are C `int`s.
     ad.set("Year", civil.year as i32);
     ad.set("Month", civil.month);
     ad.set("Day", civil.day);
@@ -153,7 +154,7 @@ fn abs_time_ad(time: AbsTime) -> ClassAd {
     ad
 }
 
-/// The sign of a negative span stands at its largest part only.
+/// Returns an ad with the fields of a duration. If it is negative, only the largest field has the sign.
 fn rel_time_ad(seconds: f64) -> ClassAd {
     let size = if seconds < 0.0 { -seconds } else { seconds };
     let whole = numbers::truncate32(size);
@@ -192,7 +193,7 @@ fn split_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     }
 }
 
-/// What C's `strftime` writes at most in the reference's buffer.
+/// Maximum number of bytes that `strftime` writes to the reference's buffer.
 const MAX_LENGTH: usize = 1022;
 
 fn format_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
@@ -230,7 +231,7 @@ fn format_time<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     call.make_string(if text.len() > MAX_LENGTH { Vec::new() } else { text })
 }
 
-/// The parts of a moment, or of an ad such as `splitTime()` makes, as C's `struct tm`.
+/// Converts a time, or an ad as returned by `splitTime()`, to C's `struct tm`.
 fn to_broken_down_time<'a>(
     call: &mut FunctionCall<'_, 'a>,
     value: ComputedValue<'a>,
@@ -276,7 +277,7 @@ fn to_broken_down_time<'a>(
     Ok(Some(BrokenDownTime { sec, min, hour, mday, mon, year, wday, yday, zone, gmtoff: 0, epoch }))
 }
 
-/// The abbreviation of the local zone when no daylight saving is in force, C's `tzname[0]`.
+/// Returns the abbreviation of the local zone outside daylight saving time, C's `tzname[0]`.
 fn standard_zone_name(call: &FunctionCall<'_, '_>) -> String {
     let seconds = current_time(call);
     let zone = call.world().local_zone(seconds);
@@ -284,7 +285,7 @@ fn standard_zone_name(call: &FunctionCall<'_, '_>) -> String {
     other.abbreviation
 }
 
-/// Day of the week and of the year of a date that need not exist, with the reference's own arithmetic (util.cpp).
+/// Returns the day of the week and of the year of a date that need not exist, computed as in the reference (util.cpp).
 fn weekday_and_day_of_year(year: i32, month: i32, day: i32) -> (i32, i32) {
     let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
     let is_leap = year % 4 == 0 && !matches!(year % 400, 100 | 200 | 300);

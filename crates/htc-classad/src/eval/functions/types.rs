@@ -1,4 +1,4 @@
-//! Tests of types, and the choice between two values (reference: fnCall.cpp).
+//! Type tests, and the choice between two values (reference: fnCall.cpp).
 
 use crate::eval::computed_value::{ComputedValue, EvalResult};
 use crate::eval::evaluator::{FunctionCall, NamedFunction};
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[NamedFunction] = &[
     ("ifThenElse", if_then_else),
 ];
 
-/// Evaluates the branch that the condition chooses, and only that.
+/// Evaluates only the branch that the condition selects.
 fn if_then_else<'a>(call: &mut FunctionCall<'_, 'a>) -> EvalResult<'a> {
     if call.argument_count() != 3 {
         return Ok(ComputedValue::Error);

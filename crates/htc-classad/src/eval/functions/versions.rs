@@ -1,7 +1,7 @@
 //! Natural comparison of version texts (reference: natural_cmp.cpp).
 
-/// Compares two texts as `versioncmp()` does: numbers within them by value. The sign is the order; the amount is what
-/// the reference returns.
+/// Compares two texts as `versioncmp()` does: numbers within them by value. The sign is the order; the amount is that
+/// of the reference.
 pub(crate) fn natural_cmp(left: &[u8], right: &[u8]) -> i64 {
     let byte = |text: &[u8], at: usize| text.get(at).copied().unwrap_or(0);
     let is_digit = |text: &[u8], at: usize| byte(text, at).is_ascii_digit();
@@ -22,7 +22,7 @@ pub(crate) fn natural_cmp(left: &[u8], right: &[u8]) -> i64 {
     if first == at && (!is_digit(left, at) || !is_digit(right, at)) {
         return difference(at);
     }
-    // A zero that ends its run is a number, not a leading zero.
+    // A zero at the end of a run of zeros is a number, not a leading zero.
     let zeros = |text: &[u8]| {
         let count = text[first..].iter().take_while(|byte| **byte == b'0').count();
         if count > 0 && !is_digit(text, first + count) { count - 1 } else { count }

@@ -1,4 +1,4 @@
-//! Structures from ads.
+//! Deserialization of structures from ads.
 
 use bstr::ByteSlice;
 use serde::de::value::StringDeserializer;
@@ -14,19 +14,20 @@ use crate::eval::Context;
 use crate::eval_world::System;
 use crate::syntax::Expr;
 
-/// A structure from the attributes of an ad, which are evaluated on the machine this runs on; see [`Context::read`].
+/// Deserializes a structure from the attributes of an ad, which are evaluated on the local machine; see
+/// [`Context::read`].
 ///
 /// # Errors
-/// Names the attribute that does not fit.
+/// Fails if an attribute does not fit; the error names it.
 pub fn from_ad<T: DeserializeOwned>(ad: &ClassAd) -> Result<T, FieldError> {
     Context::new(&System).my(ad).read()
 }
 
 impl Context<'_> {
-    /// A structure from the attributes of MY, evaluated in this context.
+    /// Deserializes a structure from the attributes of MY, evaluated in this context.
     ///
     /// # Errors
-    /// Names the attribute that does not fit.
+    /// Fails if an attribute does not fit; the error names it.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let empty = ClassAd::new();
         let ad = self.my_ad().unwrap_or(&empty);
@@ -34,7 +35,7 @@ impl Context<'_> {
     }
 }
 
-/// The attributes of an ad.
+/// Deserializer of the attributes of an ad.
 #[derive(Clone, Copy)]
 struct AdDeserializer<'a> {
     ad: &'a ClassAd,
@@ -57,7 +58,7 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
         visitor.visit_map(FieldAccess { attributes: self, names: names.into_iter(), current_name: None })
     }
 
-    /// The names that the structure asks for, as it spells them.
+    /// Uses the field names of the structure in its own spelling.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -87,11 +88,11 @@ impl<'de> Deserializer<'de> for AdDeserializer<'_> {
     }
 }
 
-/// Attribute after attribute.
+/// Access to one attribute after another.
 struct FieldAccess<'a> {
     attributes: AdDeserializer<'a>,
     names: std::vec::IntoIter<String>,
-    /// The one whose value comes next.
+    /// The attribute whose value is read next.
     current_name: Option<String>,
 }
 
@@ -113,14 +114,14 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     }
 }
 
-/// A value.
+/// Deserializer of a value.
 struct ValueDeserializer<'a> {
     value: Value,
     context: Context<'a>,
 }
 
 impl ValueDeserializer<'_> {
-    /// The attributes of an ad that it is or holds: an ad by itself.
+    /// Returns the attributes of an ad that is the value or an element of it, evaluated in that ad alone.
     fn nested_attributes<'n>(&'n self, ad: &'n ClassAd) -> AdDeserializer<'n> {
         AdDeserializer {
             ad,
@@ -178,7 +179,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
         }
     }
 
-    /// A variant is named by a string; one with content is an ad of one attribute.
+    /// A variant is a string with its name, or an ad of one attribute if it has content.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -204,7 +205,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_> {
     }
 }
 
-/// The elements of a list.
+/// Access to the elements of a list.
 struct ListAccess<'l, 'a> {
     items: &'l [Expr],
     next: usize,
@@ -232,7 +233,7 @@ impl<'de> SeqAccess<'de> for ListAccess<'_, '_> {
     }
 }
 
-/// A variant of an enum.
+/// Variant of an enum.
 struct VariantName<'a> {
     name: String,
     content: Option<ValueDeserializer<'a>>,
@@ -251,7 +252,7 @@ impl<'de, 'a> EnumAccess<'de> for VariantName<'a> {
     }
 }
 
-/// What a variant holds.
+/// Content of a variant.
 struct VariantContent<'a> {
     name: String,
     content: Option<ValueDeserializer<'a>>,

@@ -1,17 +1,17 @@
-//! Why an ad and a structure do not go together.
+//! Errors of the conversion between ads and structures.
 
 use std::fmt::{self, Display};
 
-/// What does not fit, and the attribute that it is about.
+/// Conversion error, with the attribute that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The way to the attribute, the innermost part first: names, and places in lists as `[2]`.
+    /// Path of the attribute, innermost part first: names, and list indexes such as `[2]`.
     path: Vec<String>,
     message: String,
 }
 
 impl FieldError {
-    /// The attribute: `Name`, `Outer.Inner`, `List[2]`; none where the whole ad is meant.
+    /// Returns the attribute (`Name`, `Outer.Inner`, `List[2]`), or `None` if the whole ad is meant.
     pub fn attribute(&self) -> Option<String> {
         let mut name = String::new();
         for part in self.path.iter().rev() {
@@ -23,12 +23,12 @@ impl FieldError {
         (!name.is_empty()).then_some(name)
     }
 
-    /// What is wrong, without the attribute.
+    /// Returns the message without the attribute.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The same error seen from further out.
+    /// Adds an outer part to the path of the attribute.
     pub(super) fn nested_in(mut self, part: impl Into<String>) -> Self {
         self.path.push(part.into());
         self

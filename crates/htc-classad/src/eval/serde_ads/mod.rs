@@ -1,8 +1,8 @@
-//! Ads to and from a program's own structures, by serde (feature `serde`).
+//! Conversion between ads and Rust structures with serde (feature `serde`).
 //!
-//! Names of fields are those of attributes, without regard to case; `#[serde(rename_all = "PascalCase")]` spells them as ads do.
-//! Values are evaluated in their ad, so that `Memory = Cpus * 1024` is a number. An attribute that is undefined or not there is
-//! `None` for an `Option`, and an error for everything else; every error names its attribute.
+//! Field names are attribute names, compared case-insensitively; `#[serde(rename_all = "PascalCase")]` spells them as
+//! ads do. Values are evaluated in their ad, so `Memory = Cpus * 1024` is a number. An undefined or missing attribute
+//! is `None` for an `Option` and an error for any other type; every error names its attribute.
 //!
 //! ```
 //! # #[cfg(feature = "serde")] {

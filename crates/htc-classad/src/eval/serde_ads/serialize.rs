@@ -1,4 +1,4 @@
-//! Ads from structures.
+//! Serialization of structures to ads.
 
 use serde::Serialize;
 use serde::ser::{
@@ -10,11 +10,11 @@ use super::FieldError;
 use crate::ad::{ClassAd, List, Value};
 use crate::syntax::Expr;
 
-/// An ad of the fields of a structure or the entries of a map. What is `None` or `()` gets no attribute; a structure or map
-/// within is a nested ad, a variant without content a string.
+/// Serializes the fields of a structure or the entries of a map to an ad. `None` and `()` produce no attribute; a
+/// nested structure or map becomes a nested ad, and a variant without content a string.
 ///
 /// # Errors
-/// Names the attribute whose value ads cannot hold; or the whole is no structure.
+/// Fails if an attribute has a value that ads cannot hold, or if the value is not a structure or map.
 pub fn to_ad<T: Serialize + ?Sized>(value: &T) -> Result<ClassAd, FieldError> {
     match value.serialize(ValueSerializer)? {
         Value::Ad(ad) => Ok(ClassAd::clone(&ad)),
@@ -25,7 +25,7 @@ pub fn to_ad<T: Serialize + ?Sized>(value: &T) -> Result<ClassAd, FieldError> {
     }
 }
 
-/// Makes a value of anything.
+/// Serializer of any value.
 struct ValueSerializer;
 
 impl Serializer for ValueSerializer {
@@ -158,14 +158,14 @@ impl Serializer for ValueSerializer {
     }
 }
 
-/// An ad of one attribute.
+/// Creates an ad of one attribute.
 fn single_attribute_ad(name: &str, value: Value) -> Value {
     let mut ad = ClassAd::new();
     ad.set(name, value);
     ad.into()
 }
 
-/// A list under way.
+/// List being built.
 #[derive(Default)]
 struct ListSerializer {
     items: Vec<Expr>,
@@ -190,7 +190,7 @@ impl ListSerializer {
     }
 }
 
-/// An ad under way.
+/// Ad being built.
 #[derive(Default)]
 struct AdSerializer {
     ad: ClassAd,
@@ -215,7 +215,7 @@ impl AdSerializer {
     }
 }
 
-/// The traits of serde that lists, and those that ads are made through: all the same to us.
+/// Implements several serde traits that build a list or an ad in the same way.
 macro_rules! made_through {
     ($maker:ty: $($name:ident $method:ident),*) => { $(
         impl $name for $maker {
