@@ -1,4 +1,4 @@
-//! The ads of a file for which a constraint holds: `cargo run --example filter jobs.ads 'RequestCpus > 1'`.
+//! Prints the ads of a file for which a constraint is true: `cargo run --example filter jobs.ads 'RequestCpus > 1'`.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

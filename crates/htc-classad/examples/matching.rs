@@ -1,4 +1,4 @@
-//! A job and two slots: which of them match, and of the other what clause is to blame.
+//! Matches a job with two slots, and explains which clause rejects the one that does not match.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 

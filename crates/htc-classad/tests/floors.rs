@@ -1,4 +1,4 @@
-//! The floors of the house, read off the sources: each knows those below it, and modules go round in no circle.
+//! Tests of the crate's layers: each module uses only layers below it, and there are no cycles between modules.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Floors from below.
+/// Layers, lowest first.
 const LAYERS: [(&str, u32); 8] = [
     ("text", 0),
     ("regex", 0),
@@ -18,14 +18,14 @@ const LAYERS: [(&str, u32); 8] = [
     ("eval", 4),
 ];
 
-/// Floors whose modules are told apart.
+/// Layers whose modules are checked separately.
 const LAYERS_WITH_MODULES: [&str; 3] = ["syntax", "ad_io", "eval"];
 
 fn layer_number(floor: &str) -> Option<u32> {
     LAYERS.iter().find(|(name, _)| *name == floor).map(|(_, height)| *height)
 }
 
-/// The module that a path below the root stands in: `syntax/tree`, or a floor as a whole.
+/// Returns the module of a path below the root: `syntax/tree`, or a layer as a whole.
 fn module_of_path(path: &[&str]) -> Option<String> {
     let first = path.first()?;
     match path.get(1) {
@@ -35,13 +35,13 @@ fn module_of_path(path: &[&str]) -> Option<String> {
     }
 }
 
-/// The code of a source without comments and without its tests, which stand last.
+/// Returns the code of a source without comments and without its tests, which come last.
 fn code_without_comments(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// All paths that begin with `crate::`, those of lists one by one.
+/// Returns all paths that begin with `crate::`, with lists expanded.
 fn crate_paths(code: &str) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for (at, start) in code.match_indices("crate::") {
@@ -53,7 +53,7 @@ fn crate_paths(code: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// The offset behind the brace that closes the one at an offset.
+/// Returns the offset after the brace that closes the one at an offset.
 fn closing_brace(text: &str, open: usize) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {
@@ -69,7 +69,7 @@ fn closing_brace(text: &str, open: usize) -> usize {
     text.len()
 }
 
-/// The paths of one import, which may hold lists.
+/// Adds the paths of one import, which may have lists.
 fn collect_import_paths(base: &[String], text: &str, paths: &mut Vec<Vec<String>>) {
     let parts = |text: &str| -> Vec<String> {
         text.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -106,7 +106,7 @@ fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names that the `mod.rs` of a floor hands on, and the module that each comes from.
+/// Returns the names that the `mod.rs` of a layer re-exports, and the module that each comes from.
 fn reexports(root: &Path) -> BTreeMap<(String, String), String> {
     let mut names = BTreeMap::new();
     for floor in LAYERS_WITH_MODULES {
@@ -125,7 +125,7 @@ fn reexports(root: &Path) -> BTreeMap<(String, String), String> {
     names
 }
 
-/// Which module names which, and what is wrong with that.
+/// Returns the dependencies between modules, and the violations found.
 fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
@@ -136,7 +136,7 @@ fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     for file in files {
         let inside = file.strip_prefix(&root).expect("below the root").to_string_lossy().into_owned();
         let parts: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
-        // Tests in files of their own may name everything.
+        // Test modules in separate files may use everything.
         if matches!(parts.last(), Some(&"lib" | &"model" | &"reader_agreement")) {
             continue;
         }
@@ -160,7 +160,7 @@ fn module_dependencies() -> (BTreeMap<String, BTreeSet<String>>, Vec<String>) {
     (graph, wrong)
 }
 
-/// All that can be reached from a module.
+/// Returns all modules that can be reached from a module.
 fn reachable_modules<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'g str> {
     let mut seen = BTreeSet::new();
     let mut todo = vec![from];

@@ -1,4 +1,4 @@
-//! Condor mode and strict mode side by side: what is read and evaluated in one is never disturbed by the other.
+//! Tests of strict and default mode side by side: parsing and evaluation in one mode never affect the other.
 
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ use htc_classad::{
     Zone,
 };
 
-/// A world in one of the modes.
+/// World in a given mode.
 struct WorldInMode(LanguageMode);
 
 impl EvalWorld for WorldInMode {
@@ -34,7 +34,7 @@ fn modes() -> [WorldInMode; 2] {
     [false, true].map(|strict| WorldInMode(LanguageMode { strict, utc_times: true }))
 }
 
-/// All that differs between the modes, and some that does not.
+/// Returns results that depend on the mode, and some that do not.
 fn mode_dependent_results(world: &WorldInMode) -> Vec<String> {
     let dialect = Dialect::new_syntax().mode(world.mode());
     let mut left = ClassAd::new();
@@ -113,7 +113,7 @@ fn a_time_without_a_zone_is_read_in_that_of_the_dialect() {
         seconds(Dialect::new_syntax().mode(LanguageMode { utc_times: true, ..LanguageMode::default() })),
         greenwich
     );
-    // What stands in the text is the civil time wherever the machine is.
+    // The text is civil time, regardless of the machine's zone.
     let (here, zone) = (seconds(Dialect::of_world(&System)), Zone::local(greenwich));
     let hour = if zone.daylight_saving { 3600 } else { 0 };
     assert!((here - greenwich).abs() <= 2 * i64::from(zone.offset).abs() + hour, "{here}");

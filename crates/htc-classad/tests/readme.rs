@@ -1,4 +1,4 @@
-//! The README's table of calls: each call that its last column names is made here, and none is made that it does not name.
+//! Tests of the README's table of calls: each call in its last column is made here, and no other call.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,14 +18,14 @@ use htc_classad::{
 
 const README: &str = include_str!("../README.md");
 
-/// A call as the table has it, the code that makes it, and that code as text.
+/// Call named in the table, the code that makes it, and that code as text.
 struct ReadmeCall {
     name: &'static str,
     make: fn(),
     code: &'static str,
 }
 
-/// Calls by their names in the table, each with code that makes it and asserts what comes of it.
+/// Declares calls by their names in the table, each with code that makes it and checks the result.
 macro_rules! calls {
     ($($name:literal => $code:block)*) => {
         &[$(ReadmeCall { name: $name, make: || $code, code: stringify!($code) }),*]
@@ -40,17 +40,17 @@ fn expr(text: &str) -> Expr {
     Expr::parse(text.as_bytes()).unwrap()
 }
 
-/// `A = 7`, `B = A + 1`, `S = "ana"`.
+/// Returns an ad with `A = 7`, `B = A + 1`, `S = "ana"`.
 fn ad() -> ClassAd {
     new("[ A = 7; B = A + 1; S = \"ana\" ]")
 }
 
-/// What an ad of [`ad`] is asked.
+/// Calls `ask` with a context for [`ad`].
 fn query_results<T>(ask: impl FnOnce(Context<'_>) -> T) -> T {
     ask(Context::new(&System).my(&ad()))
 }
 
-/// A job and a slot that suits it.
+/// Returns a job and a slot that match.
 fn job_and_slot() -> [ClassAd; 2] {
     [
         new("[ RequestCpus = 2; Rank = TARGET.Cpus; Requirements = TARGET.Cpus >= MY.RequestCpus ]"),
@@ -82,7 +82,7 @@ const CALLS: &[ReadmeCall] = calls! {
         assert!(ads.next_ad().unwrap().is_none());
     }
     "Expr::parse_with(text, Dialect::old_syntax())" => {
-        // A backslash is one in the old syntax.
+        // A backslash is literal in old syntax.
         let path = Expr::parse_with(br#""C:\new""#, Dialect::old_syntax()).unwrap();
         assert_eq!(path.as_literal(), Some(Value::from(r"C:\new")));
     }
@@ -237,7 +237,7 @@ const CALLS: &[ReadmeCall] = calls! {
     "flatten::flatten(&expr, context)" => {
         let wanted = FlattenResult::Expr(expr("8 + C"));
         let expr = expr("B + C");
-        // B is known wholly.
+        // B is fully known.
         query_results(|context| assert_eq!(flatten::flatten(&expr, context), Some(wanted)));
     }
     "flatten::inline(&expr, context)" => {
@@ -315,7 +315,7 @@ const CALLS: &[ReadmeCall] = calls! {
         assert_eq!(out, b"{\"A\": 1}\n");
     }
     ".strict(true)" => {
-        // A name without scope is MY's alone.
+        // A name without scope is looked up in MY only.
         let [job, slot] = job_and_slot();
         let context = Context::new(&System).my(&job).target(&slot).strict(true);
         assert_eq!(context.eval(&expr("Cpus")), Value::Undefined);
@@ -331,7 +331,7 @@ const CALLS: &[ReadmeCall] = calls! {
         assert_eq!((matches(true), matches(false)), (false, true));
     }
     "Dialect" => {
-        // Arguments may be parted by semicolons in condor mode alone.
+        // Arguments may be separated by semicolons except in strict mode.
         let parsed = |strict: bool| Expr::parse_with(b"strcat(1; 2)", Dialect::new_syntax().strict(strict)).is_ok();
         assert_eq!((parsed(true), parsed(false)), (false, true));
     }
@@ -357,7 +357,7 @@ const CALLS: &[ReadmeCall] = calls! {
     "is_private(name)" => { assert!(is_private("claimid") && !is_private("Owner")); }
 };
 
-/// What stands in backticks in the last column of the table.
+/// Returns the texts in backticks in the last column of the table.
 fn calls_in_table() -> Vec<&'static str> {
     let (_, rest) = README.split_once("## Coming from C++ or Python").unwrap();
     let rows = rest.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
@@ -365,7 +365,7 @@ fn calls_in_table() -> Vec<&'static str> {
     cells.flat_map(|line| line.rsplit('|').next().unwrap().split('`').skip(1).step_by(2)).collect()
 }
 
-/// The words of a call, without its arguments: `ad.insert(name, expr)` has `ad` and `insert`.
+/// Returns the words of a call without its arguments: `ad.insert(name, expr)` has `ad` and `insert`.
 fn call_words(call: &str) -> Vec<&str> {
     let mut depth = 0;
     let outside = |c: char| {

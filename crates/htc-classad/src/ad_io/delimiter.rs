@@ -1,26 +1,26 @@
-//! What the lines of a stream of long ads are: attributes, what ends an ad, and what counts for nothing.
+//! Delimiters of long ads, and the classification of lines as attributes, delimiters or ignored lines.
 
 use crate::text::space::is_space;
 
-/// Which lines end a long ad.
+/// Lines that end a long ad.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Delimiter {
     /// Blank lines.
     #[default]
     Blank,
-    /// Lines that begin with this; blank lines are skipped.
+    /// Lines with this prefix; blank lines are skipped.
     Prefix(Vec<u8>),
     /// Blank lines, and banners: lines that begin with `***` (history files) or `--` (queue tools).
     BlankOrBanner,
-    /// What `condor_q -jobads` takes: empty lines, `...`, `***`, and `-- ` where something stands before it. A bad line
-    /// costs the rest of its ad there.
+    /// The delimiters of `condor_q -jobads`: empty lines, `...`, `***`, and `-- ` if the ad has attributes. After a bad
+    /// line, the rest of its ad is skipped.
     Queue,
 }
 
-/// What a line is to the reader of long ads.
+/// Kind of a line for the reader of long ads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// It ends the ad.
+    /// The end of the ad.
     EndOfAd,
     /// A comment, or blank.
     Ignored,
@@ -29,7 +29,7 @@ pub(crate) enum LineKind {
 }
 
 impl Delimiter {
-    /// What a line without its end is; `started` tells whether the ad has attributes already.
+    /// Classifies a line without its line end; `started` is true if the ad has attributes already.
     pub(crate) fn classify_line(&self, line: &[u8], started: bool) -> LineKind {
         match self {
             Delimiter::Queue if line.starts_with(b"-- ") => {
@@ -47,7 +47,7 @@ impl Delimiter {
         }
     }
 
-    /// Whether a line without its end is one.
+    /// Returns true if a line without its line end is a delimiter.
     pub(crate) fn is_delimiter(&self, line: &[u8]) -> bool {
         let blank = || line.iter().all(|byte| is_space(*byte));
         match (self, line.first()) {
@@ -62,12 +62,12 @@ impl Delimiter {
     }
 }
 
-/// A line without the carriage return at its end.
+/// Returns a line without the carriage return at its end.
 pub(crate) fn strip_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// A delimiter line, if it is a banner.
+/// Returns a delimiter line if it is a banner, or else `None`.
 pub(crate) fn as_banner(line: &[u8]) -> Option<&[u8]> {
     line.first().is_some_and(|byte| !is_space(*byte)).then_some(line)
 }

@@ -1,36 +1,36 @@
-//! Texts of expressions that differ in numbers and strings only: where one is an expression, so are the others, and their trees
-//! differ in these alone.
+//! Templates for expressions whose texts differ only in numbers and strings: if one text is a valid expression, so are
+//! the others, and their trees differ only in these values.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::syntax::tree::{ExprTree, Node, NodeId, PrintTemplates};
 
-/// Longer numbers are left to the parser.
+/// Maximum number of digits; longer numbers are left to the parser.
 const MAX_DIGITS: usize = 18;
 
-/// What may differ.
+/// Kind of a part that may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HoleKind {
-    /// A decimal number, or what stands before its point.
+    /// A decimal number, or its digits before the point.
     Number,
-    /// Digits behind a point.
+    /// The digits after a point.
     Fraction,
-    /// What stands between quotation marks, without backslashes.
+    /// The text between quotation marks, without backslashes.
     String,
 }
 
-/// A text that is an expression, and the places at which another one may differ from it.
+/// Text of a valid expression, and the places at which another text may differ.
 #[derive(Clone, Debug, Default)]
 struct ExprSkeleton {
     text: Vec<u8>,
     holes: Vec<(u32, u32, HoleKind)>,
-    /// There are numbers besides those of the places: in another form, or too long.
+    /// True if the text has other numbers: in another form, or too long.
     has_other_numbers: bool,
 }
 
 impl ExprSkeleton {
-    /// The skeleton of a text from now on.
+    /// Replaces the text of the skeleton.
     fn set_text(&mut self, text: &[u8]) {
         self.text.clear();
         self.text.extend_from_slice(text);
@@ -41,9 +41,9 @@ impl ExprSkeleton {
             let (start, kind) = match byte {
                 b'"' => (at + 1, Some(HoleKind::String)),
                 b'0'..=b'9' => (at, kind_of_digits(text, at)),
-                // What quoted names hold stays as it is, and what follows them.
+                // Quoted names must be equal, and so must everything after them.
                 b'\'' => return,
-                // A comment holds no tokens: where one is, nothing may differ.
+                // A comment contains no tokens: if there is one, nothing may differ.
                 b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => {
                     self.holes.clear();
                     return;
@@ -62,19 +62,20 @@ impl ExprSkeleton {
             };
             match kind {
                 Some(kind) => self.holes.push((start as u32, end as u32, kind)),
-                // Digits of a name are no number.
+                // The digits of a name are not a number.
                 None => self.has_other_numbers |= start == 0 || !is_word_byte(&text[start - 1]),
             }
             at = end + usize::from(kind == Some(HoleKind::String));
         }
     }
 
-    /// Whether a text is an expression because this one is.
+    /// Returns true if a text is a valid expression because this one is.
     fn matches_text(&self, text: &[u8]) -> bool {
         self.text == text || self.match_holes(text, |_, _| ())
     }
 
-    /// As [`ExprSkeleton::fits`]; `hole` is told what stands in each place, until something is met that must not differ.
+    /// Compares a text like `matches_text`; `hole` is called with the range at each place, until a difference elsewhere
+    /// is found.
     fn match_holes(&self, text: &[u8], mut hole: impl FnMut(usize, Range<usize>)) -> bool {
         let (mut rest, mut from) = (text, 0);
         for (number, &(start, end, kind)) in self.holes.iter().enumerate() {
@@ -97,25 +98,25 @@ impl ExprSkeleton {
     }
 }
 
-/// Places at which a text may differ, at most, for its tree to be made into others.
+/// Maximum number of places at which a text may differ for its tree to serve as a template.
 const MAX_HOLES: usize = 32;
 
-/// An expression from whose tree those of others with the same skeleton are made, without reading them token by token.
+/// Template: an expression from whose tree those of texts with the same skeleton are built without tokenizing them.
 #[derive(Debug)]
 pub(crate) struct ExprTemplate {
     skeleton: ExprSkeleton,
     root: NodeId,
     tree: Arc<ExprTree>,
-    /// For each place the node that it decides; none where that is not certain.
+    /// The node that each place determines, or `None` if that is uncertain.
     hole_nodes: Option<Box<[NodeId]>>,
-    /// How what is made is printed.
+    /// Print templates of the trees built from this one.
     print_templates: Arc<PrintTemplates>,
-    /// Nodes with a part of the text: how many places stand before each.
+    /// Nodes that refer to the text, with the number of places before each.
     text_nodes: Box<[(NodeId, u32)]>,
 }
 
 impl ExprTemplate {
-    /// A text and what it was parsed into.
+    /// Creates a template from a text and its parsed expression.
     pub(crate) fn new(text: &[u8], root: NodeId, tree: &Arc<ExprTree>) -> Self {
         let mut skeleton = ExprSkeleton::default();
         skeleton.set_text(text);
@@ -138,18 +139,19 @@ impl ExprTemplate {
         }
     }
 
-    /// What the text itself was parsed into, if it is this one.
+    /// Returns the parsed expression if the text is the same, or else `None`.
     #[inline]
     pub(crate) fn parsed_if_same(&self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         (self.skeleton.text == text).then(|| (self.root, Arc::clone(&self.tree)))
     }
 
-    /// Whether a text is an expression because this one is.
+    /// Returns true if a text is a valid expression because the template's is.
     pub(crate) fn matches_text(&self, text: &[u8]) -> bool {
         self.skeleton.matches_text(text)
     }
 
-    /// What the parser would make of a text that differs in the known places only.
+    /// Builds the tree that the parser would return for a text that differs only at the known places, or returns `None`
+    /// if that is not possible.
     pub(crate) fn build_tree(&self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         let decided = self.hole_nodes.as_deref()?;
         let mut places = [(0, 0); MAX_HOLES];
@@ -160,14 +162,14 @@ impl ExprTemplate {
         let places = &places[..decided.len()];
         let (old, extra) = self.tree.text.split_at(self.skeleton.text.len());
         let mut nodes = self.tree.nodes.clone();
-        // How much further behind what follows so many places stands now.
+        // The offset change of the text that follows the first `holes` places.
         let moved = |holes: u32| match holes.checked_sub(1) {
             None => 0,
             Some(last) => places[last as usize].1 as i64 - i64::from(self.skeleton.holes[last as usize].1),
         };
         for &(id, holes) in &self.text_nodes {
             if let Node::Name { text: part, .. } | Node::Str(part) = &mut nodes[id as usize] {
-                // What stands behind the source moves as its end does.
+                // Texts after the source move with its end.
                 let by = match (part.start as usize) < old.len() {
                     true => moved(holes),
                     false => text.len() as i64 - old.len() as i64,
@@ -202,14 +204,14 @@ impl ExprTemplate {
     }
 }
 
-/// The node that each place of a text decides. None where a number or string of the text is no such node as it stands there: it has
-/// an exponent or a unit, or is a point of time.
+/// Returns the node that each place of a text determines, or `None` if a number or string of the text does not match
+/// such a node: it has an exponent or a unit, or is part of a time.
 fn hole_nodes(skeleton: &ExprSkeleton, tree: &ExprTree) -> Option<Box<[NodeId]>> {
     let text = &skeleton.text;
     if skeleton.has_other_numbers || skeleton.holes.len() > MAX_HOLES || !tree.text.starts_with(text) {
         return None;
     }
-    // Numbers become nodes in the order in which they stand.
+    // Numbers become nodes in the order in which they are written.
     let is_number =
         |node: &Node| matches!(node, Node::Int(_) | Node::Real(_) | Node::AbsTime(_) | Node::RelTime(_));
     let mut numbers = tree.nodes.iter().zip(0..).filter(|(node, _)| is_number(node));
@@ -242,7 +244,8 @@ fn hole_nodes(skeleton: &ExprSkeleton, tree: &ExprTree) -> Option<Box<[NodeId]>>
     numbers.next().is_none().then(|| decided.into())
 }
 
-/// Whether a number is that of its digits, or with the sign before them: of a zero behind a sign it is not known.
+/// Returns true if a number has the value of its digits, or its negative if a sign precedes them; a zero after a sign
+/// is ambiguous.
 fn is_value_of_digits(value: i64, digits: &[u8], before: &[u8]) -> bool {
     let signed = before.trim_ascii_end().last() == Some(&b'-');
     match parse_integer(digits) {
@@ -252,12 +255,12 @@ fn is_value_of_digits(value: i64, digits: &[u8], before: &[u8]) -> bool {
     }
 }
 
-/// The value of the digits of a whole number.
+/// Returns the value of the digits of an integer.
 fn parse_integer(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The value of digits, a point and digits.
+/// Returns the value of digits, a point and digits.
 fn parse_real(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
@@ -266,12 +269,12 @@ fn digits_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// How long a string is that a text stands in, if no backslash is met before its end.
+/// Returns the length of the string that a text begins inside, or `None` if there is a backslash before its end.
 fn string_length(text: &[u8]) -> Option<usize> {
     memchr::memchr2(b'"', b'\\', text).filter(|end| text[*end] == b'"')
 }
 
-/// Whether digits are a decimal number, and not an octal one.
+/// Returns true if digits are a decimal number, not an octal one.
 fn is_decimal_integer(digits: &[u8]) -> bool {
     (1..=MAX_DIGITS).contains(&digits.len()) && (digits[0] != b'0' || digits.len() == 1)
 }
@@ -280,7 +283,7 @@ fn is_word_byte(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
-/// What the digits at a place are, unless they are part of a name, or of a number in another form.
+/// Returns the kind of the digits at an offset, or `None` if they are part of a name or of a number in another form.
 fn kind_of_digits(text: &[u8], at: usize) -> Option<HoleKind> {
     let length = digits_length(&text[at..]);
     let before = |count: usize| at.checked_sub(count).and_then(|at| text.get(at));
@@ -288,7 +291,7 @@ fn kind_of_digits(text: &[u8], at: usize) -> Option<HoleKind> {
         return None;
     }
     match before(1) {
-        // The point of a number, not that of a selection.
+        // The point of a number, not of a selection.
         Some(b'.') if before(2).is_some_and(u8::is_ascii_digit) => {
             (length <= MAX_DIGITS).then_some(HoleKind::Fraction)
         }
@@ -352,7 +355,7 @@ mod tests {
             ("a > 5K + 1", "a > 5K + 2", false),
             ("absTime(\"2026-07-01T12:00:00Z\") + 1", "absTime(\"2027-07-01T12:00:00Z\") + 1", false),
             ("a > 5 && b", "a > 5 || b", false),
-            // Numbers that the parser does not read, behind others that have no place.
+            // Numbers that the parser does not read, after others that are not places.
             ("b + .5 // 0.5", "b + .5 // 0.7", false),
             ("b + 1e1 /* 10.0 */", "b + 1e1 /* 6.0 */", false),
             ("b + 5K 5", "b + 5K 6", false),
@@ -374,7 +377,7 @@ mod tests {
         }
     }
 
-    /// What ads print of an expression: alone, and shared.
+    /// Returns an expression as printed by ads: alone, and shared.
     fn printed(expr: Expr) -> Vec<String> {
         let print = |ad: &ClassAd| {
             let mut out = crate::ad_io::format::long::print(ad);
@@ -387,7 +390,7 @@ mod tests {
         vec![alone, print(&ad.clone())]
     }
 
-    /// Tokens, most of them with what makes a difference between one text and the next.
+    /// Generates tokens, most of them with a variant that may differ from one text to the next.
     fn texts() -> impl Strategy<Value = Vec<(usize, String, String)>> {
         let pieces = "[a-e_+*/<>&|=.,:?(){}\\[\\] '-]{0,3}|\"|\\\\|[0-9]{1,20}|0|[.][0-9]{1,3}|[eExXK]";
         prop::collection::vec((0..3usize, pieces, "[0-9]{0,20}|[ -~]{0,3}"), 0..12)

@@ -1,5 +1,5 @@
-//! What the reader of a stream remembers: how lines begin and which follow one another, what stands behind each name, and texts
-//! that were parsed already. The ads of a queue repeat most of theirs.
+//! Memo of a stream reader: how lines begin and follow one another, expressions by attribute, and texts already parsed.
+//! The ads of a queue repeat most of these.
 
 use std::sync::Arc;
 
@@ -10,77 +10,78 @@ use crate::ad_io::expr_template::ExprTemplate;
 use crate::syntax::tree::{ExprTree, NodeId};
 use crate::syntax::{Dialect, name};
 
-/// Texts kept at most.
+/// Maximum number of texts kept.
 const MAX_TEXTS: usize = 1024;
-/// Texts longer than this are parsed each time.
+/// Maximum length of a text kept, in bytes; longer texts are parsed each time.
 const MAX_TEXT_LENGTH: usize = 4096;
-/// So many texts are looked up before their hits are counted; where fewer than one in eight is found, nothing more is kept.
+/// Number of lookups after which hits are counted; if fewer than one in eight is found, nothing more is kept.
 const TRIAL_LOOKUPS: u32 = 4096;
-/// Beginnings of lines, and names behind which examples are kept, at most: ads of a stranger must not fill the memory.
+/// Maximum number of line beginnings, and of attributes with a template, so that untrusted ads cannot fill the memory.
 const MAX_LINES: usize = 4096;
 const MAX_TEMPLATES: usize = 1024;
-/// From so many misses on a new example is taken at one of as many only: learning costs, and of two that take turns one is to stay.
+/// Number of misses after which a new template is learned only at one miss of as many: learning is expensive, and of
+/// two alternating expressions one should be kept.
 const MISSES_BEFORE_SAMPLING: u32 = 8;
-/// Of an ad that is larger the memory is not kept.
+/// Maximum size of an ad, in bytes, whose memory is kept for reuse.
 const MAX_SPARE_SIZE: usize = 1 << 20;
-/// Room for what is added to an ad after it has been read: attributes and bytes.
+/// Extra capacity for attributes added to an ad after reading: attributes and bytes.
 const EXTRA_CAPACITY: (usize, usize) = (16, 512);
-/// What stands between a name and its value, as a rule.
+/// Usual separator between a name and its value.
 pub(crate) const NAME_VALUE_SEPARATOR: &[u8] = b" = ";
 
-/// No line.
+/// Number that stands for no line.
 pub(crate) const NO_LINE: u32 = u32::MAX;
 
-/// A bounded memory of lines and texts. It belongs to the reader of a stream.
+/// Bounded memo of lines and texts, owned by the reader of a stream.
 #[derive(Debug)]
 pub(crate) struct LineMemo {
-    /// In which all texts are read: values of long ads, in the mode of the reader.
+    /// Dialect of all texts: that of the values of long ads, in the mode of the reader.
     pub(crate) dialect: Dialect,
-    /// Whether values end with their line.
+    /// True if values must extend to the end of their line.
     pub(crate) exact: bool,
-    /// Whether lines may hold NUL bytes, each of which ends its line.
+    /// True if lines may contain NUL bytes, each of which ends its line.
     pub(crate) may_have_nul: bool,
     lines: Vec<KnownLine>,
     by_beginning: FxHashMap<Box<[u8]>, u32>,
     by_hash: FxHashMap<u32, u32>,
     texts: ParsedTexts,
     template_count: usize,
-    /// The line before in the present ad.
+    /// The previous line in the current ad.
     last_line: u32,
-    /// The number of the present ad.
+    /// Number of the current ad.
     ad_number: u64,
-    /// Whether all names of the present ad so far are known: then what has not been met in its turn is not there.
+    /// True if all names of the current ad so far are known: then a line that was not seen in this ad is not in it.
     all_names_known: bool,
-    /// How many attributes and how much text the ad before held.
+    /// Number of attributes and bytes of text of the previous ad.
     last_ad_size: (usize, usize),
-    /// An ad nobody needs any more, for its memory.
+    /// A discarded ad whose memory is reused.
     spare_ad: Option<ClassAd>,
 }
 
-/// Lines that begin alike.
+/// Lines with the same beginning.
 #[derive(Debug)]
 pub(crate) struct KnownLine {
     /// The line up to its value, usually `Name = `.
     pub(crate) beginning: Box<[u8]>,
-    /// Where the name stands in it.
+    /// Offset and length of the name within the beginning.
     name: (u32, u32),
     hash: u32,
-    /// What whoever reads has the name under.
+    /// Index of the name among those wanted by the reader.
     pub(crate) wanted_index: u32,
     /// The line that followed the last time.
     next_line: u32,
-    /// The ad in which it stood last.
+    /// Number of the last ad that had the line.
     last_ad_number: u64,
-    /// Whether it begins in the form that ads are printed in.
+    /// True if it begins in the form in which ads are printed.
     pub(crate) is_usual: bool,
-    /// Whether the name is perhaps known with another beginning too.
+    /// True if the name may also be known with another beginning.
     has_other_beginning: bool,
-    /// An expression that stood here, and how often no other could be made of it.
+    /// Template from an expression on this line, and the number of texts that did not match it.
     template: Option<Box<ExprTemplate>>,
     misses: u32,
 }
 
-/// Texts and what they were parsed into.
+/// Texts and their parsed expressions.
 #[derive(Debug, Default)]
 struct ParsedTexts {
     by_text: FxHashMap<Box<[u8]>, (NodeId, Arc<ExprTree>)>,
@@ -95,7 +96,8 @@ impl Default for LineMemo {
 }
 
 impl LineMemo {
-    /// An empty memory of values of long ads in the mode of a dialect, which end with their line if reading is exact.
+    /// Creates an empty memo for values of long ads in the mode of a dialect; if `exact` is true, values must extend to
+    /// the end of their line.
     pub(crate) fn new(dialect: Dialect, exact: bool) -> Self {
         LineMemo {
             dialect: dialect.old(),
@@ -114,7 +116,7 @@ impl LineMemo {
         }
     }
 
-    /// An empty ad with room for as much as the one before, which is the present one from now on.
+    /// Begins a new ad, with the capacity of the previous one.
     pub(crate) fn begin_ad(&mut self) -> ClassAd {
         self.begin_caller_ad();
         self.spare_ad.take().unwrap_or_else(|| {
@@ -123,14 +125,14 @@ impl LineMemo {
         })
     }
 
-    /// An ad that is empty is the present one from now on.
+    /// Begins a new ad that the caller provides empty.
     pub(crate) fn begin_caller_ad(&mut self) {
         self.ad_number += 1;
         self.all_names_known = true;
         self.last_line = NO_LINE;
     }
 
-    /// Takes back an ad that is done with: its memory becomes that of the next.
+    /// Takes back a discarded ad to reuse its memory.
     pub(crate) fn reuse(&mut self, mut ad: ClassAd) {
         if ad.content_size().1 <= MAX_SPARE_SIZE {
             ad.clear();
@@ -138,13 +140,13 @@ impl LineMemo {
         }
     }
 
-    /// The ad is complete.
+    /// Records the size of a complete ad.
     pub(crate) fn end_ad(&mut self, ad: &ClassAd) {
         self.all_names_known = false;
         self.last_ad_size = ad.content_size();
     }
 
-    /// The line that is expected now, if any is.
+    /// Returns the number of the line expected next, which is 0 if none is.
     #[inline]
     pub(crate) fn expected_line(&self) -> u32 {
         self.lines.get(self.last_line as usize).map_or(0, |line| line.next_line)
@@ -155,12 +157,13 @@ impl LineMemo {
         self.lines.get(number as usize)
     }
 
-    /// The line that begins so.
+    /// Returns the number of the line with a beginning, or `None` if it is unknown.
     pub(crate) fn find_line(&self, beginning: &[u8]) -> Option<u32> {
         self.by_beginning.get(beginning).copied()
     }
 
-    /// Remembers how a line begins, unless there are too many already or its name is no identifier; the name's place is within.
+    /// Remembers the beginning of a line, unless there are too many or its name is not an identifier; `at` is the
+    /// offset of the name.
     pub(crate) fn add_line(&mut self, beginning: &[u8], at: usize, name: &[u8], wanted: u32) -> u32 {
         let is_identifier = !name[0].is_ascii_digit()
             && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -190,7 +193,7 @@ impl LineMemo {
         number
     }
 
-    /// The line that was expected has come: the line, and as with [`LineMemo::enter_line`] the hash of its name.
+    /// Accepts the expected line; returns it and, as [`LineMemo::enter_line`] does, the hash of its name.
     #[inline]
     pub(crate) fn accept_expected(&mut self, number: u32) -> Option<(&KnownLine, Option<u32>)> {
         let line = self.lines.get_mut(number as usize)?;
@@ -202,7 +205,7 @@ impl LineMemo {
         Some((line, new))
     }
 
-    /// The name comes next in the present ad. Its hash, if it cannot be in the ad already.
+    /// Records that a name comes next in the current ad; returns its hash if the ad cannot have it yet, or else `None`.
     #[inline]
     pub(crate) fn enter_line(&mut self, number: u32) -> Option<u32> {
         if let Some(last) = self.lines.get_mut(self.last_line as usize) {
@@ -217,7 +220,7 @@ impl LineMemo {
         }
     }
 
-    /// As [`LineMemo::enter_line`] for a name that comes without a line, and its number.
+    /// Records a name without a line as [`LineMemo::enter_line`] does; also returns its number.
     pub(crate) fn enter_name(&mut self, name: &[u8]) -> (u32, Option<u32>) {
         let expected = self.expected_line();
         if self.known_line(expected).is_some_and(|line| line.is_usual && line.name() == name) {
@@ -232,7 +235,7 @@ impl LineMemo {
         (number, self.enter_line(number))
     }
 
-    /// Which of the names is wanted has changed.
+    /// Changes the index of a name among the wanted names.
     pub(crate) fn set_wanted(&mut self, name: &[u8], wanted: u32) {
         for line in &mut self.lines {
             if line.name().eq_ignore_ascii_case(name) {
@@ -241,14 +244,14 @@ impl LineMemo {
         }
     }
 
-    /// Whether a text is an expression, as far as is known.
+    /// Returns true if a text is known to be an expression.
     pub(crate) fn is_known_expression(&mut self, number: u32, text: &[u8]) -> bool {
         let example = self.known_line(number).and_then(|line| line.template.as_ref());
         example.is_some_and(|example| example.matches_text(text)) || self.texts.get(text).is_some()
     }
 
-    /// The expression that a text is, if it was met before, or can be made of the example of a line. What is
-    /// met again keeps its tree, and with it the text that was printed of it: making one comes last.
+    /// Returns the expression for a text that was seen before or matches the template of a line, or `None`. A repeated
+    /// text keeps its tree, and with it the cached printed form, so the template is tried last.
     pub(crate) fn recall_expression(&mut self, number: u32, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         let example = self.lines.get(number as usize).and_then(|line| line.template.as_ref());
         if let Some(known) =
@@ -261,7 +264,7 @@ impl LineMemo {
         Some((root, tree))
     }
 
-    /// An expression of that text stands in a line.
+    /// Learns an expression found on a line.
     pub(crate) fn learn_expression(&mut self, number: u32, text: &[u8], root: NodeId, tree: &Arc<ExprTree>) {
         if text.len() > MAX_TEXT_LENGTH {
             return;
@@ -290,7 +293,7 @@ impl KnownLine {
 }
 
 impl ParsedTexts {
-    /// What a text was parsed into before.
+    /// Returns the parsed expression of a text, or `None` if it is not in the memo.
     fn get(&mut self, text: &[u8]) -> Option<(NodeId, Arc<ExprTree>)> {
         if text.len() > MAX_TEXT_LENGTH || self.are_useless() {
             return None;
@@ -301,7 +304,7 @@ impl ParsedTexts {
         Some((*root, Arc::clone(tree)))
     }
 
-    /// Remembers a text.
+    /// Adds a text to the memo.
     fn remember(&mut self, text: &[u8], root: NodeId, tree: &Arc<ExprTree>) {
         if text.len() > MAX_TEXT_LENGTH || self.are_useless() {
             return;
@@ -331,7 +334,7 @@ mod tests {
     fn repeated_texts_share_their_tree_and_unique_ones_are_given_up() {
         let mut memo = LineMemo::default();
         let mut ad = ClassAd::new();
-        // By turns, so that each is behind its name only every other time.
+        // The texts alternate, so that each follows its name only every other time.
         for round in 0..4 {
             let text = if round % 2 == 0 { "B + C" } else { "B - C" };
             take(&mut memo, &mut ad, &format!("A = {text}"));
@@ -353,7 +356,7 @@ mod tests {
             take(&mut memo, &mut ad, &format!("A = B + {unique}"));
             assert_eq!(ad.get("a").unwrap().unparse(), format!("B + {unique}"));
         }
-        // Each that was parsed would have been learnt.
+        // Each text that was parsed would have been learned.
         assert!(memo.lines[0].misses == 0 && memo.template_count == 1);
     }
 

@@ -1,9 +1,9 @@
-//! The one reader of lines of long ads.
+//! Reader of the lines of long ads.
 //!
-//! Ads of a queue resemble one another: a line most often begins like the line that followed the same line in the ad
-//! before, so that one comparison tells its name and where its value begins. Numbers and plain strings are read where they
-//! stand, other expressions come from a memory of those that stood there before, and only the rest goes to the parser.
-//! [`KeptAttributes`] says of which lines the values are kept; the others are checked as the reference checks them.
+//! Ads of a queue are similar: a line usually begins like the line that followed the same line in the previous ad, so
+//! one comparison yields its name and the offset of its value. Numbers and plain strings are read in place, other
+//! expressions come from the memo, and only the rest is parsed. [`KeptAttributes`] selects the lines whose values are
+//! kept; the others are checked as the reference checks them.
 
 use std::ops::Range;
 
@@ -17,46 +17,46 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::simple_literals::{parse_literal_line, parse_plain_literal};
 use crate::syntax::{AttrName, Expr};
 
-/// Which attributes are kept.
+/// Attributes that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeptAttributes<'k> {
     /// All.
     All,
-    /// Those of these names, under these spellings. All lines that a memory knows belong to the same names.
+    /// The attributes with these names, with these spellings. All lines known to a memo belong to the same names.
     Names(&'k [AttrName]),
 }
 
-/// How lines are to be taken.
+/// Options for reading lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineOptions<'a> {
     pub(crate) delimiter: &'a Delimiter,
-    /// There may be NUL bytes.
+    /// True if there may be NUL bytes.
     pub(crate) may_have_nul: bool,
-    /// Stop at each delimiter, also where no attribute stands before it, and at a bad line, as the reference does.
+    /// True to stop at each delimiter, even before the first attribute, and at a bad line, as the reference does.
     pub(crate) stop_early: bool,
 }
 
-/// What was found in the lines of one ad.
+/// Result of reading the lines of one ad.
 #[derive(Debug, Default)]
 pub(crate) struct LinesRead {
-    /// Bytes read, the delimiter included.
+    /// Number of bytes read, including the delimiter.
     pub(crate) bytes_used: usize,
-    /// Lines read.
+    /// Number of lines read.
     pub(crate) lines: u64,
-    /// How many of them were attributes.
+    /// Number of lines that were attributes.
     pub(crate) attribute_count: i32,
-    /// The first attribute, good or bad: its line, counted from the start of the text, and its offset.
+    /// The first attribute, valid or not: its line, counted from the start of the text, and its offset.
     pub(crate) first_attribute: Option<(u64, usize)>,
-    /// Whether a delimiter ended the ad.
+    /// True if a delimiter ended the ad.
     pub(crate) ended_by_delimiter: bool,
-    /// Lines that could not be read: number, place and reason.
+    /// Lines that could not be read: number, range and error.
     pub(crate) errors: Vec<(u64, Range<usize>, LineError)>,
-    /// The last delimiter line, if it stands before the first attribute or behind the last.
+    /// The last delimiter line, if it precedes the first attribute or follows the last.
     pub(crate) delimiter: Option<Range<usize>>,
 }
 
 impl LinesRead {
-    /// A line of the ad begins at an offset.
+    /// Records that a line of the ad begins at an offset.
     #[inline]
     fn note_attribute(&mut self, start: usize) {
         if self.first_attribute.is_none() {
@@ -67,7 +67,7 @@ impl LinesRead {
 }
 
 impl LineMemo {
-    /// Reads the lines of one ad from a text that ends with a line, and puts what is kept into the ad.
+    /// Reads the lines of one ad from a text that ends with a line end, and adds the kept attributes to the ad.
     pub(crate) fn read_lines(
         &mut self,
         text: &[u8],
@@ -82,7 +82,7 @@ impl LineMemo {
         while found.bytes_used < text.len() {
             let start = found.bytes_used;
             let expected = self.expected_line();
-            // Such a delimiter may begin as an attribute does; no other can.
+            // A prefix delimiter may begin like an attribute; the others cannot.
             let begins =
                 |known: &&KnownLine| !by_prefix && starts_with_short(&text[start..], &known.beginning);
             let known = self.known_line(expected).filter(begins).map(|known| known.beginning.len());
@@ -127,8 +127,8 @@ impl LineMemo {
         found
     }
 
-    /// Takes the line that a text begins with, which begins as expected, if its value is plain to see; the length of the line with
-    /// its end.
+    /// Reads the line that a text begins with, which begins as expected, if its value is a plain literal; returns the
+    /// length of the line with its end, or `None` otherwise.
     #[inline]
     fn try_expected_line(
         &mut self,
@@ -144,7 +144,7 @@ impl LineMemo {
         let mut buffer = Vec::new();
         let (known, new) = self.accept_expected(number)?;
         match (keep, plain, new) {
-            // The line is what the ad prints.
+            // The line is exactly what the ad prints.
             (KeptAttributes::All, Scalar::Str(quoted), Some(hash))
                 if is_usual && known.is_usual && quoted.as_plain().is_some() =>
             {
@@ -162,7 +162,7 @@ impl LineMemo {
         Some(length)
     }
 
-    /// Takes a line that is an attribute or none at all. What it begins like, and how long that is, may be known already.
+    /// Reads a line that is either an attribute or invalid. `known` is the known beginning of the line, and its length.
     pub(crate) fn read_line(
         &mut self,
         line: &[u8],
@@ -179,9 +179,9 @@ impl LineMemo {
         };
         let new = self.enter_line(number);
         let value = if self.may_have_nul { cut_at_nul(&line[from..]) } else { &line[from..] };
-        // Of a line that is known the name is an identifier; what a NUL byte hides counts as well.
+        // The name of a known line is an identifier; text hidden by a NUL byte is checked as well.
         let is_whole = !self.exact || number != NO_LINE && from + value.len() == line.len();
-        // What is plain to see of a line that came as expected has been seen, unless NUL bytes stood before it.
+        // A line that began as expected was checked for a plain literal already, unless it may have NUL bytes.
         let plain = if is_whole && (known.is_none() || self.may_have_nul) {
             parse_plain_literal(value)
         } else {
@@ -223,7 +223,7 @@ impl LineMemo {
         Ok(())
     }
 
-    /// The number of lines that begin so.
+    /// Returns the number of the lines with a beginning, adding it if it is unknown.
     fn find_or_add_line(&mut self, beginning: &[u8], name: &[u8], keep: KeptAttributes<'_>) -> u32 {
         if let Some(number) = self.find_line(beginning) {
             return number;
@@ -233,7 +233,7 @@ impl LineMemo {
         self.add_line(beginning, at, name, wanted)
     }
 
-    /// The name under which a line is kept, if it is: that of a line that is known, or this one.
+    /// Returns the name under which a line is kept, or `None` if it is not kept.
     #[inline]
     fn kept_name<'n>(&'n self, number: u32, name: &'n [u8], keep: KeptAttributes<'n>) -> Option<&'n [u8]> {
         match (self.known_line(number), keep) {
@@ -245,7 +245,7 @@ impl LineMemo {
         }
     }
 
-    /// All attributes of the lines of one ad, what is bad left out.
+    /// Reads all attributes of the lines of one ad, without invalid lines.
     pub(crate) fn read_whole_ad(&mut self, text: &[u8], options: LineOptions<'_>) -> ClassAd {
         let mut ad = self.begin_ad();
         self.read_lines(text, options, KeptAttributes::All, &mut ad);
@@ -255,7 +255,7 @@ impl LineMemo {
 }
 
 impl KnownLine {
-    /// The name under which it is kept, if it is.
+    /// Returns the name under which the line is kept, or `None` if it is not kept.
     #[inline]
     fn kept_name<'n>(&'n self, keep: KeptAttributes<'n>) -> Option<&'n [u8]> {
         match keep {
@@ -265,7 +265,8 @@ impl KnownLine {
     }
 }
 
-/// Whether a text begins so. What is compared here is short: a call of the C library would take longer than the comparison.
+/// Returns true if a text begins with `beginning`. The beginnings are short, so calling the C library would take longer
+/// than the comparison.
 #[inline]
 fn starts_with_short(text: &[u8], beginning: &[u8]) -> bool {
     let Some(text) = text.get(..beginning.len()) else { return false };
@@ -281,7 +282,7 @@ fn starts_with_short(text: &[u8], beginning: &[u8]) -> bool {
     }
 }
 
-/// The place of a name among those that are wanted.
+/// Returns the index of a name among the wanted names, or `None` if it is not wanted.
 fn wanted_index(name: &[u8], keep: KeptAttributes<'_>) -> Option<usize> {
     match keep {
         KeptAttributes::All => None,

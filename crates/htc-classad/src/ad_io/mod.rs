@@ -1,4 +1,4 @@
-//! Ads read and written: every form, streams of them, and the memory of what was read before.
+//! Reading and writing of ads: all syntaxes, streams of ads, and the memo of what was read before.
 
 pub(crate) mod delimiter;
 mod expr_template;

@@ -1,5 +1,5 @@
-//! Lists of ads as the condor tools print them: brackets around, separators between, in any of the forms
-//! (reference: `CondorClassAdListWriter`, compat_classad.cpp).
+//! Writer of lists of ads as the HTCondor tools print them: brackets around the list and separators between ads, in any
+//! syntax (reference: `CondorClassAdListWriter`, compat_classad.cpp).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,35 +9,35 @@ use crate::ad::unparse;
 use crate::ad::{ClassAd, StoredValue};
 use crate::syntax::AttrName;
 
-/// The forms a list is written in.
+/// Syntax of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListForm {
-    /// `Name = value` lines and a blank line behind each ad.
+    /// `Name = value` lines and a blank line after each ad.
     #[default]
     Long,
     /// A JSON array of objects.
     Json,
-    /// A JSON object a line.
+    /// One JSON object per line.
     JsonLines,
-    /// A list in the new syntax: `{`, ads with commas between, `}`.
+    /// A list in new syntax: `{`, ads separated by commas, `}`.
     New,
-    /// An ad in the new syntax a line.
+    /// One ad in new syntax per line.
     NewLines,
-    /// XML with header and footer, which are there even without any ad.
+    /// XML with header and footer, which are printed even if there are no ads.
     Xml,
 }
 
-/// The order of attributes.
+/// Order of attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttributeOrder {
-    /// By name without regard to case, secrets left out.
+    /// By name, ignoring case; secrets are omitted.
     #[default]
     Sorted,
-    /// As the ad itself has them, secrets included; the long form is sorted by bytes then, without secrets.
+    /// The internal order of the ad, including secrets; in the long form, sorted by bytes without secrets.
     Internal,
 }
 
-/// Writes ads as one list.
+/// Writer of ads as one list.
 #[derive(Clone, Debug)]
 pub struct ListWriter {
     form: ListForm,
@@ -52,7 +52,7 @@ pub struct ListWriter {
 }
 
 impl ListWriter {
-    /// A list with nothing in it yet.
+    /// Creates an empty list.
     pub fn new(form: ListForm, order: AttributeOrder) -> Self {
         ListWriter {
             form,
@@ -67,54 +67,55 @@ impl ListWriter {
         }
     }
 
-    /// Only these attributes, where an ad has them. They are sorted whatever the order.
+    /// Restricts the output to these attributes. They are always sorted.
     #[must_use]
     pub fn only(mut self, names: impl IntoIterator<Item = AttrName>) -> Self {
         self.only = Some(names.into_iter().collect());
         self
     }
 
-    /// The brackets of a JSON or new list are printed even if no ad is. The condor tools print nothing then.
+    /// Prints the brackets of a JSON or new-syntax list even if there are no ads. The HTCondor tools print nothing
+    /// then.
     #[must_use]
     pub fn brackets_when_empty(mut self, always: bool) -> Self {
         self.brackets_when_empty = always;
         self
     }
 
-    /// Long ads are looked through for attributes that read back as something else; see [`ListWriter::first_misread`].
+    /// Checks long ads for attributes that would be read back with another value; see [`ListWriter::first_misread`].
     #[must_use]
     pub fn detect_misread(mut self, notes: bool) -> Self {
         self.detect_misread = notes && self.form == ListForm::Long;
         self
     }
 
-    /// The first attribute that reads back as something else, as the long form has no way to write its value, and the number of
-    /// its ad, from 1.
+    /// Returns the first attribute that would be read back with another value, because the long form cannot represent
+    /// it, and the number of its ad, starting at 1; or `None` if there is none.
     pub fn first_misread(&self) -> Option<&(u64, AttrName)> {
         self.first_misread.as_ref()
     }
 
-    /// The form.
+    /// Returns the syntax.
     pub fn form(&self) -> ListForm {
         self.form
     }
 
-    /// How many ads were printed.
+    /// Returns the number of ads printed.
     pub fn ads_written(&self) -> u64 {
         self.ads_written
     }
 
-    /// Writes an ad; tells whether anything was printed, which is not so for empty ads.
+    /// Writes an ad; returns true if anything was printed, which is not the case for empty ads.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if writing fails.
     pub fn write(&mut self, ad: &ClassAd, out: &mut dyn Write) -> io::Result<bool> {
         let text = self.render_next(ad);
         out.write_all(text)?;
         Ok(!text.is_empty())
     }
 
-    /// What [`ListWriter::write`] would write for the next ad, which counts as written.
+    /// Returns the text that [`ListWriter::write`] would write for the next ad, which counts as written.
     pub fn render_next(&mut self, ad: &ClassAd) -> &[u8] {
         self.buffer.clear();
         if !ad.is_empty() {
@@ -165,7 +166,7 @@ impl ListWriter {
             }
             ListForm::JsonLines => {
                 json::push_attributes(&ad, slots, json::JsonLayout::OneLine, out);
-                // An ad without attributes is `{}` here, which the reference takes for nothing.
+                // An ad without attributes is `{}` here, which the reference treats as nothing.
                 if out.len() > 2 { out.push(b'\n') } else { out.clear() }
             }
             ListForm::New | ListForm::NewLines => {
@@ -187,7 +188,7 @@ impl ListWriter {
     /// Ends the list.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if writing fails.
     pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let empty = self.ads_written == 0;
         let text = match self.form {
@@ -203,7 +204,7 @@ impl ListWriter {
     }
 }
 
-/// Appends an ad of these attributes in one line.
+/// Appends an ad with the given attributes on one line.
 fn push_new_form<'s>(
     ad: &ClassAd,
     slots: impl Iterator<Item = (&'s [u8], &'s StoredValue)>,

@@ -1,4 +1,4 @@
-//! Ads in the long form: a line `Name = value` for each attribute (`sPrintAd`, compat_classad.cpp).
+//! Long form of ads: one line `Name = value` for each attribute (`sPrintAd`, compat_classad.cpp).
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,35 +11,35 @@ use crate::syntax::name::ad_order;
 use crate::syntax::{AttrName, Dialect, is_private};
 use crate::text::caseless;
 
-/// In which order attributes are printed.
+/// Order in which attributes are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrintOrder {
-    /// By the bytes of their names, upper case first: `-long` of the tools, the "job ad print" of hooks.
+    /// By the bytes of their names, upper case first: `-long` of the tools, and the "job ad print" of hooks.
     #[default]
     Bytes,
-    /// Without regard to case: the writer of many ads.
+    /// Case-insensitive: the writer of many ads.
     Caseless,
-    /// By length of name, then caselessly: the order ads themselves have (Python's `printOld`).
+    /// By length of name, then case-insensitively: the internal order of ads (Python's `printOld`).
     Ad,
 }
 
-/// What a long ad looks like. The default is the "job ad print".
+/// Options for printing a long ad. The default is the "job ad print".
 #[derive(Clone, Debug, Default)]
 pub struct PrintOptions {
     /// The order of attributes.
     pub order: PrintOrder,
-    /// Print secrets such as `ClaimId` as well.
+    /// True to print secrets such as `ClaimId` as well.
     pub private: bool,
-    /// Leave the chained parent out.
+    /// True to omit the chained parent.
     pub own_only: bool,
-    /// Quote names that are no identifiers, as Python's `printOld` does.
+    /// True to quote names that are not identifiers, as Python's `printOld` does.
     pub quote_names: bool,
-    /// Print these attributes only, spelled as the ad spells them.
+    /// Print only these attributes, spelled as in the ad, or all if `None`.
     pub only: Option<Vec<AttrName>>,
 }
 
-/// The "job ad print": sorted by bytes, secrets left out, the chained parent merged in
-/// (reference: `sPrintAd`, compat_classad.cpp).
+/// Prints the "job ad print": sorted by bytes, without secrets, with the chained parent merged in (reference:
+/// `sPrintAd`, compat_classad.cpp).
 ///
 /// ```
 /// use htc_classad::{ClassAd, format::long};
@@ -51,28 +51,28 @@ pub fn print(ad: &ClassAd) -> Vec<u8> {
     print_with(ad, &PrintOptions::default())
 }
 
-/// The long form with a choice of order and attributes.
+/// Prints the long form with a choice of order and attributes.
 pub fn print_with(ad: &ClassAd, options: &PrintOptions) -> Vec<u8> {
     let (attributes, bytes) = ad.content_size();
-    // Room for the names and texts, and some for each value that is no text.
+    // Capacity for the names and texts, and some for each value that is not a text.
     let mut out = Vec::with_capacity(bytes + 32 * attributes);
     push(ad, options, &mut out);
     out
 }
 
-/// The order in which the attributes of the last ad of a list were printed. Most ads of a list have the same attributes, so
-/// that nothing is left to find out.
+/// Order in which the attributes of the last ad of a list were printed. Most ads of a list have the same attributes, so
+/// the order can be reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PrintArrangement {
-    /// The names of the ad as it has them, one behind the other, and where each ends.
+    /// The names of the ad in their internal order, concatenated, and the end of each.
     names: Vec<u8>,
     ends: Vec<u32>,
-    /// Which of them are printed, in that order.
+    /// The attributes that are printed, in order.
     order: Vec<SortKey>,
 }
 
 impl PrintArrangement {
-    /// Which attributes of an ad are printed, by their places in it, in their order.
+    /// Returns the indexes of the attributes of an ad that are printed, in order.
     pub(crate) fn order_for(&mut self, ad: &ClassAd, options: &PrintOptions) -> impl Iterator<Item = u32> {
         if !self.matches_ad(ad) {
             self.arrange_attributes(ad, options);
@@ -80,7 +80,7 @@ impl PrintArrangement {
         self.order.iter().map(SortKey::index)
     }
 
-    /// Whether an ad has the same attributes, spelled and placed alike.
+    /// Returns true if an ad has the same attributes with the same spelling and positions.
     fn matches_ad(&self, ad: &ClassAd) -> bool {
         let mut start = 0;
         self.ends.len() == ad.len()
@@ -91,7 +91,7 @@ impl PrintArrangement {
             })
     }
 
-    /// Arranges the attributes of an ad.
+    /// Computes the order of the attributes of an ad.
     fn arrange_attributes(&mut self, ad: &ClassAd, options: &PrintOptions) {
         self.names.clear();
         self.ends.clear();
@@ -104,11 +104,11 @@ impl PrintArrangement {
 }
 
 thread_local! {
-    /// How the attributes of the ad stood that was printed last by itself: callers print one after the other.
+    /// Order of the attributes of the last ad printed alone: callers often print one ad after another.
     static LAST_ORDER: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
-/// Attributes whose order is remembered at most.
+/// Maximum number of attributes whose order is kept.
 const MAX_REMEMBERED: usize = 1024;
 
 /// Appends the long form of an ad.
@@ -125,7 +125,7 @@ pub fn push(ad: &ClassAd, options: &PrintOptions, out: &mut Vec<u8>) {
     }
 }
 
-/// As [`push`], for an ad of many that are printed with the same options.
+/// Appends like [`push`], for one ad of many that are printed with the same options.
 pub(crate) fn push_arranged(
     ad: &ClassAd,
     options: &PrintOptions,
@@ -136,7 +136,7 @@ pub(crate) fn push_arranged(
     push_lines(&ad, options, last.order_for(&ad, options), out);
 }
 
-/// The ad with its chained parent merged in, where that is to be printed.
+/// Returns the ad with its chained parent merged in, if that is to be printed.
 fn with_parent<'a>(ad: &'a ClassAd, options: &PrintOptions) -> Cow<'a, ClassAd> {
     match ad.parent() {
         Some(_) if !options.own_only => Cow::Owned(ad.flattened_chain()),
@@ -144,14 +144,14 @@ fn with_parent<'a>(ad: &'a ClassAd, options: &PrintOptions) -> Cow<'a, ClassAd> 
     }
 }
 
-/// Whether an attribute is printed.
+/// Returns true if an attribute is printed.
 fn is_printed(name: &[u8], options: &PrintOptions) -> bool {
     (options.private || !is_private(name))
         && options.only.as_ref().is_none_or(|only| only.iter().any(|wanted| *wanted == AttrName::from(name)))
 }
 
-/// The first attribute of an ad whose line reads back as something else: the long form has no escapes but that of a quotation
-/// mark, so that a newline ends the line within a string, and a backslash may be taken for part of an escape.
+/// Returns the first attribute of an ad whose line would be read back with another value: the long form escapes only
+/// quotation marks, so a newline in a string ends the line, and a backslash may be read as part of an escape.
 pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> Option<AttrName> {
     let ad = with_parent(ad, options);
     let mut text = Vec::new();
@@ -187,8 +187,8 @@ pub(crate) fn first_misread_attribute(ad: &ClassAd, options: &PrintOptions) -> O
     at.map(|at| AttrName::from(ad.name_at(at)))
 }
 
-/// The number of each attribute that is printed, behind what orders it nearly always; in order. Where all attributes of an
-/// ad with as many stood in some order before, they are looked at in that one, which is mostly right.
+/// Computes the printed attributes in order, each with the beginning of its name as sort key. If all attributes of an
+/// ad of the same size had some order before, sorting starts from that order, which is usually right.
 fn sort_attributes(ad: &ClassAd, options: &PrintOptions, before: &[u32], order: &mut Vec<SortKey>) {
     order.clear();
     let add = |at: u32| {
@@ -233,7 +233,8 @@ fn push_lines(ad: &ClassAd, options: &PrintOptions, order: impl Iterator<Item = 
     }
 }
 
-/// Where an attribute stands, below the first eight bytes of its name: one number, which sorts without a branch.
+/// Index of an attribute in the low bits and the first eight bytes of its name in the high bits: one number, which
+/// sorts without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey(u128);
 
@@ -254,7 +255,7 @@ impl SortKey {
     }
 }
 
-/// Sorts attributes by their names: the first eight bytes decide nearly always, and cost one comparison.
+/// Sorts attributes by name: the first eight bytes nearly always decide, and cost one comparison.
 fn sort_by_name_prefix(order: &mut [SortKey], names: impl Fn(u32, u32) -> Ordering) {
     let less =
         |a: &SortKey, b: &SortKey| a.prefix().cmp(&b.prefix()).then_with(|| names(a.index(), b.index()));
@@ -269,19 +270,19 @@ fn sort_by_name_prefix(order: &mut [SortKey], names: impl Fn(u32, u32) -> Orderi
     }
 }
 
-/// Eight bytes in lower case.
+/// Converts eight bytes to lower case.
 fn lowercase_bytes(bytes: u64) -> u64 {
     u64::from_ne_bytes(bytes.to_ne_bytes().map(|byte| byte.to_ascii_lowercase()))
 }
 
-/// The first eight bytes of a name as a number that orders as they do.
+/// Returns the first eight bytes of a name as a number that sorts in the same order.
 #[inline]
 fn name_prefix(name: &[u8]) -> u64 {
     if let Some(eight) = name.first_chunk::<8>() {
         return u64::from_be_bytes(*eight);
     }
     match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
-        // They overlap where there are fewer than eight.
+        // They overlap if there are fewer than eight.
         (Some(first), Some(last)) => {
             u64::from(u32::from_be_bytes(*first)) << 32
                 | u64::from(u32::from_be_bytes(*last)) << (64 - 8 * name.len())
@@ -290,13 +291,13 @@ fn name_prefix(name: &[u8]) -> u64 {
     }
 }
 
-/// Reads the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is no attribute
-/// is reported and the lines behind it are read all the same.
+/// Parses the lines of one long ad. Blank lines and lines that begin with `#` are skipped; a line that is not a valid
+/// attribute is reported, and the lines after it are still read.
 pub fn parse(text: &[u8]) -> (ClassAd, Vec<LineError>) {
     parse_with(text, Dialect::old_syntax())
 }
 
-/// As [`parse`], in the mode of a dialect.
+/// Parses like [`parse`], in the mode of a dialect.
 pub fn parse_with(text: &[u8], dialect: Dialect) -> (ClassAd, Vec<LineError>) {
     let mut ad = ClassAd::new();
     let mut errors = Vec::new();

@@ -1,4 +1,4 @@
-//! The forms ads are written in: long, new, JSON, XML, and lists of ads in any of them.
+//! Syntaxes of ads: long, new, JSON, XML, and lists of ads in any of them.
 
 pub mod json;
 pub mod list;

@@ -1,4 +1,4 @@
-//! Ads in the new form: `[ a = 1; b = 2 ]`.
+//! Ads in new syntax: `[ a = 1; b = 2 ]`.
 
 use crate::ad::ClassAd;
 use crate::syntax::Dialect;
@@ -7,10 +7,10 @@ use crate::syntax::ParseError;
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::parser::with_parser;
 
-/// Reads the ad that a text begins with; also tells how many bytes it took.
+/// Parses the ad that a text begins with; also returns the number of bytes used.
 ///
 /// # Errors
-/// Says where the text stops being an ad.
+/// Fails with the place where the text stops being an ad.
 pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
     with_parser(text, dialect, |parser| {
         if parser.token_kind() != TokenKind::OpenBox {
@@ -26,10 +26,10 @@ pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), P
     })
 }
 
-/// Makes sure that nothing but blanks and comments stands behind an ad.
+/// Checks that only white space and comments follow an ad.
 ///
 /// # Errors
-/// Names what stands there.
+/// Fails with the text that follows.
 pub fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(), ParseError> {
     let rest = &text[used..];
     with_parser(rest, dialect, |parser| match parser.token_kind() {
@@ -45,10 +45,10 @@ pub fn expect_end(text: &[u8], used: usize, dialect: Dialect) -> Result<(), Pars
 }
 
 impl ClassAd {
-    /// Reads an ad of the new form: `[ a = 1; b = 2 ]`. Text behind it is an error.
+    /// Parses an ad in new syntax: `[ a = 1; b = 2 ]`. Text after it is an error.
     ///
     /// # Errors
-    /// Says where the text stops being an ad.
+    /// Fails with the place where the text stops being an ad.
     pub fn parse_new(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
         let (ad, used) = parse_prefix(text, dialect)?;
         expect_end(text, used, dialect)?;

@@ -1,4 +1,4 @@
-//! One stream of long ads for several readers at once, each of which is dealt portions of whole ads.
+//! Distribution of a stream of long ads to several readers, each of which receives batches of whole ads.
 
 use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use super::Delimiter;
 use super::input_window::InputWindow;
 
-/// A stream that is dealt out. Portions are numbered in the order in which they stand in the stream, so that results can be put
-/// together again.
+/// Stream that is distributed in batches. Batches are numbered in stream order, so that results can be put together
+/// again.
 ///
 /// ```
 /// use htc_classad::stream::{AdReader, AdForm};
@@ -35,7 +35,7 @@ struct BatcherState<R> {
     batch_count: u64,
 }
 
-/// A reader that can be dealt portions of a stream.
+/// Reader that accepts batches of a stream.
 pub trait BatchReader {
     /// Takes the first bytes of a window, which are whole ads.
     #[doc(hidden)]
@@ -47,11 +47,11 @@ impl<R: Read> AdBatcher<R> {
         AdBatcher { state: Mutex::new(BatcherState { window, delimiter, batch_count: 0 }) }
     }
 
-    /// Deals whole ads, as many as are there without waiting for more, to a reader that has read all it had; their number, or
-    /// none at the end of the stream.
+    /// Gives a batch of whole ads, as many as are available without waiting, to a reader that has read its previous
+    /// batch; returns the number of the batch, or `None` at the end of the stream.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub fn next_batch(&self, hand: &mut impl BatchReader) -> io::Result<Option<u64>> {
         let mut table = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let BatcherState { window, delimiter, batch_count: dealt } = &mut *table;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::stream::{AdForm, AdReader, AdRecord};
 
-    /// Gives a few bytes at a time, as a slow pipe does.
+    /// Input that returns a few bytes at a time, like a slow pipe.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

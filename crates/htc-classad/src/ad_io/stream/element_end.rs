@@ -1,7 +1,7 @@
-//! Where an ad in brackets ends, found without parsing it, so that a parser gets neither more nor less than one ad.
+//! Search for the end of an ad in brackets without parsing it, so that a parser is given exactly one ad.
 
-/// Looks for the bracket that closes the first one of a text. It is fed the same text again with more behind it, and
-/// goes on where it stopped.
+/// Scanner for the bracket that closes the first one of a text. It is called with the same text again, extended at the
+/// end, and continues from where it stopped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BracketScanner {
     at: usize,
@@ -19,7 +19,7 @@ enum LexicalState {
 }
 
 impl BracketScanner {
-    /// The offset behind the closing bracket, once it is there.
+    /// Returns the offset after the closing bracket, or `None` if it is not there yet.
     pub(crate) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         while let Some(&byte) = text.get(self.at) {
             match self.state {
@@ -52,7 +52,7 @@ impl BracketScanner {
                     if text[self.at] == quote {
                         self.state = LexicalState::Code;
                     } else {
-                        // The escaped byte must be there, so that it is not taken for a quote the next time.
+                        // The escaped byte must be present, or it would be treated as a quote the next time.
                         text.get(self.at + 1)?;
                         self.at += 1;
                     }
@@ -78,7 +78,7 @@ impl BracketScanner {
     }
 }
 
-/// Looks for the `</c>` that closes the first `<c>` of a text, in the same manner.
+/// Scanner for the `</c>` that closes the first `<c>` of a text; works like [`BracketScanner`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct XmlAdScanner {
     at: usize,
@@ -86,7 +86,7 @@ pub(crate) struct XmlAdScanner {
 }
 
 impl XmlAdScanner {
-    /// The offset behind the closing tag, once it is there.
+    /// Returns the offset after the closing tag, or `None` if it is not there yet.
     pub(crate) fn find_end(&mut self, text: &[u8]) -> Option<usize> {
         loop {
             let length = memchr::memchr(b'<', text.get(self.at..)?);

@@ -1,4 +1,4 @@
-//! What a stream holds that is no ad, and where it stands.
+//! Errors in a stream of ads, with their places.
 
 use std::io::Read;
 
@@ -12,38 +12,38 @@ use crate::text::Span;
 use crate::text::caret::LineCaret;
 use crate::text::space::is_space;
 
-/// A part of a stream that could not be read.
+/// Part of a stream that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdError {
     /// The line, from 1.
     pub line: u64,
-    /// Its text, or what stands around the place where the line is long.
+    /// Text of the line, or of the surroundings of the place if the line is long.
     pub text: BString,
-    /// Bytes of the line that are left out in front of the text.
+    /// Number of bytes of the line omitted before the text.
     pub cut: usize,
     /// The place within the text.
     pub span: Span,
     /// What is wrong there.
     pub message: String,
-    /// Advice, where there is some.
+    /// Advice, or `None` if there is none.
     pub help: Option<&'static str>,
 }
 
-/// What stands around a text, so that its first and last line can be shown as a whole.
+/// Surroundings of a text, so that its first and last line can be shown completely.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SurroundingText<'a> {
     /// Number of the line that the text begins on, from 1.
     line: u64,
-    /// Bytes of that line in front of the text.
+    /// Number of bytes of that line before the text.
     column: usize,
-    /// The last of them.
+    /// The last of these bytes.
     before: &'a [u8],
-    /// What is known of what follows.
+    /// The known bytes after the text.
     after: &'a [u8],
 }
 
 impl<'a> SurroundingText<'a> {
-    /// The text is so many bytes of a window.
+    /// Returns the surroundings of the first `length` bytes of a window.
     pub(super) fn from_window<R: Read>(window: &'a InputWindow<R>, length: usize) -> Self {
         let (before, column) = window.skipped_line_start();
         SurroundingText { line: window.line, column, before, after: &window.unread()[length..] }
@@ -51,18 +51,18 @@ impl<'a> SurroundingText<'a> {
 }
 
 impl AdError {
-    /// The place for a message about it; `source` is the file's name.
+    /// Returns the place for a message; `source` is the file's name.
     pub fn caret<'a>(&'a self, source: &'a str) -> LineCaret<'a> {
         let line = u32::try_from(self.line).unwrap_or(u32::MAX);
         LineCaret { source, line, text: &self.text, span: self.span, cut: self.cut }
     }
 
-    /// The column of the place, from 1.
+    /// Returns the column of the place, starting at 1.
     pub fn column(&self) -> usize {
         self.cut + self.span.start as usize + 1
     }
 
-    /// The error at an offset of a text.
+    /// Creates the error at a span of a text.
     pub(super) fn at_span(
         text: &[u8],
         around: SurroundingText<'_>,
@@ -74,7 +74,7 @@ impl AdError {
         let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1);
         let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length);
         let line = around.line + memchr::memchr_iter(b'\n', &text[..start]).count() as u64;
-        // A line of many megabytes would make a message of that size: keep what is around the place.
+        // A line of many megabytes would make a huge message, so only the surroundings of the place are kept.
         let from = start.max(at.saturating_sub(CONTEXT_SIZE));
         let to = end.min(at + CONTEXT_SIZE);
         let last = (span.end as usize).clamp(at, to);

@@ -1,20 +1,20 @@
-//! A window over the input: blocks are read into one buffer, whose used part is given up again.
+//! Window over the input: blocks are read into one buffer, whose consumed part is reused.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
 use super::{Delimiter, strip_cr};
 
-/// Bytes asked for at once. Smaller blocks are slower on pipes, larger ones gain nothing.
+/// Number of bytes requested at once. Smaller blocks are slower on pipes, larger ones gain nothing.
 const BLOCK_SIZE: usize = 256 * 1024;
 
-/// An ad or line beyond this is refused instead of filling the memory.
+/// Maximum size of an ad or line, in bytes; larger ones are an error instead of filling the memory.
 const MAX_AD_SIZE: usize = 256 << 20;
 
-/// Bytes that stay there in front of what is not used yet, so that a message can show the line around its place.
+/// Number of consumed bytes kept before the unread part, so that a message can show the line around its place.
 pub(crate) const CONTEXT_SIZE: usize = 400;
 
-/// The window. Everything from `at` to `filled` is read and not used yet.
+/// Window over the input. Everything from `start` to `end` is read but not consumed.
 #[derive(Debug)]
 pub struct InputWindow<R> {
     input: R,
@@ -22,16 +22,16 @@ pub struct InputWindow<R> {
     start: usize,
     end: usize,
     input_ended: bool,
-    /// A NUL byte has been read.
+    /// True if a NUL byte has been read.
     has_nul: bool,
-    /// Number of the line that `at` stands in, from 1. Kept by whoever moves `at` over lines.
+    /// Number of the line at `start`, starting at 1. Maintained by the callers that consume lines.
     pub(crate) line: u64,
-    /// Bytes of that line before `at`, as [`InputWindow::skip_and_count_lines`] has counted them.
+    /// Number of bytes of that line before `start`, as counted by [`InputWindow::skip_and_count_lines`].
     pub(crate) column: usize,
 }
 
 impl<R> InputWindow<R> {
-    /// Gives the first bytes to another window, which has used all of its own and ends with them.
+    /// Moves the first bytes to another window, which has consumed all of its own.
     pub(crate) fn give_prefix_to<O>(&mut self, bytes: usize, to: &mut InputWindow<O>) {
         std::mem::swap(&mut self.buffer, &mut to.buffer);
         let (end, filled) = (self.start + bytes, self.end);
@@ -59,32 +59,32 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// What is read and not used yet.
+    /// Returns the bytes that were read but not consumed.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// A part of what [`InputWindow::rest`] gave.
+    /// Returns a part of [`InputWindow::unread`].
     pub(crate) fn unread_range(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[self.start + range.start..self.start + range.end]
     }
 
-    /// The end of what has been given up of the present line, and the length of all of that.
+    /// Returns the end of the consumed part of the current line, and the length of that part.
     pub(crate) fn skipped_line_start(&self) -> (&[u8], usize) {
         (self.last_skipped(self.column.min(CONTEXT_SIZE)), self.column)
     }
 
-    /// The last bytes that were given up. They are there until the next block is read.
+    /// Returns the last consumed bytes. They are available until the next block is read.
     pub(crate) fn last_skipped(&self, bytes: usize) -> &[u8] {
         &self.buffer[self.start.saturating_sub(bytes)..self.start]
     }
 
-    /// Whether any NUL byte has been read so far. It ends a line for the reference.
+    /// Returns true if any NUL byte has been read so far. In the reference, a NUL byte ends a line.
     pub(crate) fn has_nul(&self) -> bool {
         self.has_nul
     }
 
-    /// Whether there is nothing left, as far as is known without reading.
+    /// Returns true if there is no more input.
     pub(crate) fn is_at_end(&mut self) -> io::Result<bool> {
         while self.start == self.end {
             if !self.read_more()? {
@@ -94,12 +94,12 @@ impl<R: Read> InputWindow<R> {
         Ok(false)
     }
 
-    /// Gives up the first bytes.
+    /// Consumes the first bytes.
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.start = (self.start + bytes).min(self.end);
     }
 
-    /// Gives up the first bytes and counts their lines.
+    /// Consumes the first bytes and counts their lines.
     pub(crate) fn skip_and_count_lines(&mut self, bytes: usize) {
         let bytes = bytes.min(self.end - self.start);
         let part = &self.buffer[self.start..self.start + bytes];
@@ -113,10 +113,10 @@ impl<R: Read> InputWindow<R> {
         self.start += bytes;
     }
 
-    /// Reads on until `end` finds an end in what stands here; its offset, or none where the input ends before.
+    /// Reads until `end` finds an end in the unread part; returns its offset, or `None` if the input ends before.
     ///
     /// # Errors
-    /// As [`InputWindow::more`].
+    /// Same as [`InputWindow::read_more`].
     pub(crate) fn find_end(
         &mut self,
         mut end: impl FnMut(&[u8]) -> Option<usize>,
@@ -129,10 +129,10 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// Reads another block behind the rest; `false` at the end of the input.
+    /// Reads another block after the unread part; returns false at the end of the input.
     ///
     /// # Errors
-    /// Those of the input, and a rest that is too large already.
+    /// Fails if reading fails, or if the unread part is too large already.
     pub(crate) fn read_more(&mut self) -> io::Result<bool> {
         if self.input_ended {
             return Ok(false);
@@ -147,9 +147,9 @@ impl<R: Read> InputWindow<R> {
                 let message = "a line or an ad is larger than 256 MiB; is this a file of ads?";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
-            // Behind the largest ad there is room for one more block, which tells that it is too large.
+            // After the largest ad there is room for one more block, which shows that it is too large.
             let length = (self.buffer.len() * 2).clamp(BLOCK_SIZE, MAX_AD_SIZE + BLOCK_SIZE);
-            // An error, where the standard library's own way to grow would abort the program.
+            // Returns an error; growing the vector in the usual way would abort the program.
             if self.buffer.try_reserve_exact(length - self.buffer.len()).is_err() {
                 let message = format!("no memory is left for an ad of more than {} MiB", self.end >> 20);
                 return Err(io::Error::new(io::ErrorKind::OutOfMemory, message));
@@ -174,16 +174,16 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// How many bytes of the rest are whole long ads, which it begins with or is read until it does; all that is left at the
-    /// end of the input.
+    /// Returns the number of unread bytes that are whole long ads, reading until there is at least one; at the end of
+    /// the input, everything that is left.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub(crate) fn whole_ads_length(&mut self, delimiter: &Delimiter) -> io::Result<usize> {
         let mut searched = 0;
         loop {
             let rest = self.unread();
-            // The last delimiter line that is complete.
+            // The last complete delimiter line.
             let last = memchr::memrchr(b'\n', rest).map_or(0, |newline| newline + 1);
             let mut end = last;
             while end > searched {
@@ -200,11 +200,11 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// How many bytes of the rest are whole lines, which it begins with or is read until it does; all that is left at the end
-    /// of the input.
+    /// Returns the number of unread bytes that are whole lines, reading until there is at least one; at the end of the
+    /// input, everything that is left.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub(crate) fn whole_lines_length(&mut self) -> io::Result<usize> {
         let mut searched = 0;
         loop {
@@ -219,7 +219,8 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// The next line, which stays where it is: its length without its end, and with it. None at the end of the input.
+    /// Returns the length of the next line without and with its end, without consuming it, or `None` at the end of the
+    /// input.
     pub(crate) fn peek_line(&mut self) -> io::Result<Option<(usize, usize)>> {
         let mut searched = 0;
         loop {
@@ -234,7 +235,7 @@ impl<R: Read> InputWindow<R> {
         }
     }
 
-    /// The byte so far ahead, if the input is that long.
+    /// Returns the byte at an offset, or `None` if the input is shorter.
     pub(crate) fn peek_byte(&mut self, ahead: usize) -> io::Result<Option<u8>> {
         while self.end - self.start <= ahead {
             if !self.read_more()? {

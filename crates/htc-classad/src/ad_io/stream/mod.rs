@@ -1,8 +1,8 @@
-//! Streams of ads from anything that can be read, in constant memory, in any of the forms (`CondorClassAdFileIterator`, compat_classad.cpp).
+//! Streams of ads from any reader, in constant memory and in any syntax (`CondorClassAdFileIterator`,
+//! compat_classad.cpp).
 //!
-//! [`AdReader`] is for people: it finds out the form by itself, takes banners and history trailers for what they are,
-//! and reports what it cannot read without losing the rest. [`ReferenceReader`] does to the letter what the condor
-//! tools do, whatever that is.
+//! [`AdReader`] is for general use: it detects the syntax, recognizes banners and history trailers, and reports errors
+//! without losing the rest. [`ReferenceReader`] behaves exactly like the HTCondor tools.
 
 mod batches;
 mod element_end;
@@ -23,7 +23,7 @@ pub use reference_reader::{ReadOutcome, ReferenceReader};
 pub use crate::ad_io::delimiter::Delimiter;
 pub(crate) use crate::ad_io::delimiter::{LineKind, strip_cr};
 
-/// The forms in which streams of ads are written.
+/// Syntaxes of streams of ads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdForm {
     /// `Name = value` lines; a delimiter line ends an ad.
@@ -34,14 +34,14 @@ pub enum AdForm {
     Json,
     /// Ads in brackets, in a list or one after the other.
     New,
-    /// A JSON object a line.
+    /// One JSON object per line.
     JsonLines,
-    /// An ad in brackets a line.
+    /// One ad in brackets per line.
     NewLines,
 }
 
 impl AdForm {
-    /// The word for it, as options of the condor tools have it.
+    /// Returns the name of the syntax, as in options of the HTCondor tools.
     pub fn name(self) -> &'static str {
         match self {
             AdForm::Long => "long",
@@ -53,7 +53,7 @@ impl AdForm {
         }
     }
 
-    /// The form of that name.
+    /// Returns the syntax with a name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<AdForm> {
         [AdForm::Long, AdForm::Xml, AdForm::Json, AdForm::New, AdForm::JsonLines, AdForm::NewLines]
             .into_iter()

@@ -1,12 +1,13 @@
-//! Long ads read for a few of their attributes: all values are checked as the reference checks them, but only those
-//! that were asked for are kept.
+//! Projection of long ads to some of their attributes: all values are checked as the reference checks them, but only
+//! the wanted ones are kept.
 
 use crate::ad::{ClassAd, StoredValue};
 use crate::ad_io::line_memo::LineMemo;
 use crate::ad_io::line_reader::{KeptAttributes, LineOptions, LinesRead};
 use crate::syntax::{AttrName, Dialect, Expr, mentioned_names};
 
-/// Which attributes of long ads are wanted, and what is remembered of lines seen: for [`AdReader::next_projected`](super::AdReader::next_projected).
+/// Wanted attributes of long ads, and the memo of lines seen, for
+/// [`AdReader::next_projected`](super::AdReader::next_projected).
 ///
 /// ```
 /// use htc_classad::stream::{AdReader, AdRecord, Projection};
@@ -28,7 +29,8 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Wants what these expressions refer to; none where they may look at anything.
+    /// Creates a projection to the attributes that the expressions refer to, or returns `None` if they may read any
+    /// attribute.
     pub fn for_exprs<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Self> {
         let mut skim = Projection::default();
         for expr in exprs {
@@ -37,7 +39,7 @@ impl Projection {
         (!skim.needs_all).then_some(skim)
     }
 
-    /// Wants one more.
+    /// Adds a wanted attribute.
     pub fn add(&mut self, name: AttrName) {
         if !self.contains(&name) {
             self.memo.set_wanted(name.as_bytes(), self.wanted.len() as u32);
@@ -45,12 +47,12 @@ impl Projection {
         }
     }
 
-    /// Whether the attribute is wanted.
+    /// Returns true if the attribute is wanted.
     pub fn contains(&self, name: &AttrName) -> bool {
         self.wanted.contains(name)
     }
 
-    /// Wants all that an expression refers to; whether that was wanted already.
+    /// Adds all attributes that an expression refers to; returns true if all were wanted already.
     fn add_references_of(&mut self, expr: &Expr) -> bool {
         let mut known = !self.needs_all;
         if mentioned_names::can_read_any_attribute(expr) {
@@ -66,13 +68,13 @@ impl Projection {
         known
     }
 
-    /// Whether an expression was met that may look at any attribute at all.
+    /// Returns true if an expression was seen that may read any attribute.
     pub fn needs_all_attributes(&self) -> bool {
         self.needs_all
     }
 
-    /// Reads one ad from a text that holds whole ads only, and puts what is wanted of it into an empty one. Tells whether that is all
-    /// that is wanted: values may refer to more, which is known from then on.
+    /// Reads one ad from a text of whole ads, and adds the wanted attributes to an empty ad. Returns true if that was
+    /// complete: values may refer to further attributes, which are wanted from then on.
     pub(super) fn read_ad(
         &mut self,
         text: &[u8],
@@ -81,7 +83,7 @@ impl Projection {
         ad: &mut ClassAd,
     ) -> (LinesRead, bool) {
         if (self.memo.dialect, self.memo.exact) != (dialect.old(), exact) {
-            // What was good for another reader need not be so for this one.
+            // The memo of another reader is not valid for this one.
             self.memo = LineMemo::new(dialect, exact);
         }
         self.memo.begin_caller_ad();

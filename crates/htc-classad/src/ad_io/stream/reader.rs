@@ -1,4 +1,4 @@
-//! Reading a stream for people: nothing is lost without a word, and one bad line costs no more than itself.
+//! Reader of a stream for general use: everything unreadable is reported, and a bad line affects nothing else.
 
 use std::io::{self, Empty, Read};
 
@@ -17,7 +17,7 @@ use crate::text::space::is_space;
 
 mod bracketed_and_xml;
 
-/// A stream of ads.
+/// Reader of a stream of ads.
 ///
 /// ```
 /// use htc_classad::stream::AdReader;
@@ -37,29 +37,29 @@ pub struct AdReader<R> {
     delimiter: Delimiter,
     dialect: Dialect,
     memo: LineMemo,
-    /// Bytes of the window that hold whole long ads only.
+    /// Number of bytes of the window that are whole long ads.
     whole_ads_len: usize,
-    /// An XML ad was read or refused already.
+    /// True if an XML ad was read or rejected already.
     xml_started: bool,
-    /// Bytes before the window's start in which the ad stands that [`AdReader::next_projected`] read.
+    /// Length of the ad last read by [`AdReader::next_projected`], which precedes the window's start.
     last_ad_len: usize,
 }
 
 /// One ad of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct AdRecord {
-    /// The ad, without what could not be read of it.
+    /// The ad, without the parts that could not be read.
     pub ad: ClassAd,
     /// The line on which it begins, from 1.
     pub line: u64,
-    /// The banner or trailer line that ended it.
+    /// The banner or trailer line that ended it, or `None` if there was none.
     pub banner: Option<BString>,
-    /// What could not be read.
+    /// Errors in the ad.
     pub errors: Vec<AdError>,
 }
 
 impl<R: Read> AdReader<R> {
-    /// Reads ads of a form, or finds the form out. Long ads end at blank lines and at banners.
+    /// Creates a reader of ads in a syntax, which is detected if `None`. Long ads end at blank lines and at banners.
     pub fn new(read: R, form: Option<AdForm>) -> Self {
         AdReader {
             window: InputWindow::new(read),
@@ -73,22 +73,22 @@ impl<R: Read> AdReader<R> {
         }
     }
 
-    /// Other delimiters of long ads.
+    /// Sets the delimiter of long ads.
     #[must_use]
     pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
         self.delimiter = delimiter;
         self
     }
 
-    /// Long ads are read exactly: a line whose name is no identifier, or that goes on behind its value, is an error. The
-    /// reference takes both.
+    /// Turns exact reading of long ads on or off: a line whose name is not an identifier, or that has text after its
+    /// value, is then an error. The reference accepts both.
     #[must_use]
     pub fn exact(mut self, exact: bool) -> Self {
         self.memo.exact = exact;
         self
     }
 
-    /// Another dialect of the expressions, such as strict mode.
+    /// Sets the dialect of the expressions, such as strict mode.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -96,31 +96,31 @@ impl<R: Read> AdReader<R> {
         self
     }
 
-    /// A reader of the same kind with nothing to read yet, for portions of a [`AdBatcher`].
+    /// Creates a reader with the same settings and no input, for batches of an [`AdBatcher`].
     pub fn batch_reader(&self) -> AdReader<Empty> {
         let hand = AdReader::new(io::empty(), Some(AdForm::Long)).dialect(self.dialect);
         hand.exact(self.memo.exact).delimiter(self.delimiter.clone())
     }
 
-    /// Deals out what is left of a stream of long ads.
+    /// Distributes the rest of a stream of long ads in batches.
     pub fn into_batcher(self) -> AdBatcher<R> {
         AdBatcher::new(self.window, self.delimiter)
     }
 
-    /// How many lines have been read; of a reader that is dealt portions those of the present one.
+    /// Returns the number of lines read; for a reader of batches, those of the current batch.
     pub fn lines_read(&self) -> u64 {
         self.window.line - 1
     }
 
-    /// The form; long as long as nothing is known.
+    /// Returns the syntax, or the long form if it was not detected yet.
     pub fn form(&self) -> AdForm {
         self.form.unwrap_or(AdForm::Long)
     }
 
-    /// Finds the form out, if that has not been done, by looking at the first bytes.
+    /// Detects the syntax from the first bytes, unless it is known already.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub fn detect(&mut self) -> io::Result<AdForm> {
         if let Some(form) = self.form {
             return Ok(form);
@@ -130,10 +130,10 @@ impl<R: Read> AdReader<R> {
         Ok(form)
     }
 
-    /// The next ad; none at the end. Ads without any attribute are passed over.
+    /// Reads the next ad; returns `None` at the end. Ads without attributes are skipped.
     ///
     /// # Errors
-    /// Those of the input. What cannot be read of the ads stands in [`AdRecord::errors`].
+    /// Fails if reading fails. Errors in the ads are in [`AdRecord::errors`].
     pub fn next_ad(&mut self) -> io::Result<Option<AdRecord>> {
         match self.detect()? {
             AdForm::Long => self.next_long_ad(),
@@ -149,7 +149,7 @@ impl<R: Read> AdReader<R> {
             match self.window.peek_byte(at)? {
                 None => return Ok(AdForm::Long),
                 Some(byte) if is_space(byte) => at += 1,
-                // A byte order mark, as some editors leave it.
+                // A byte order mark, as some editors write it.
                 Some(0xef) if at == 0 && self.window.peek_byte(2)? == Some(0xbf) => self.window.skip(3),
                 Some(b'#') => at = self.line_end_offset(at)?,
                 Some(b'/') if self.window.peek_byte(at + 1)? == Some(b'/') => {
@@ -182,7 +182,7 @@ impl<R: Read> AdReader<R> {
         })
     }
 
-    /// The offset behind the line that stands at an offset.
+    /// Returns the offset after the line at an offset.
     fn line_end_offset(&mut self, at: usize) -> io::Result<usize> {
         let mut searched = at;
         loop {
@@ -197,12 +197,12 @@ impl<R: Read> AdReader<R> {
         }
     }
 
-    /// The next long ad with none but the attributes that are wanted; those that their values refer to become wanted
-    /// as well. Everything else is as with [`AdReader::next_ad`], except that an ad may be empty. It is read into a record, whose
-    /// memory is used again; whether there was one.
+    /// Reads the next long ad with only the wanted attributes; those that their values refer to become wanted as well.
+    /// Otherwise it works like [`AdReader::next_ad`], except that an ad may be empty. The memory of the record is
+    /// reused. Returns false at the end.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub fn next_projected(&mut self, skim: &mut Projection, record: &mut AdRecord) -> io::Result<bool> {
         record.ad.clear();
         record.line = 0;
@@ -211,12 +211,12 @@ impl<R: Read> AdReader<R> {
         self.read_long_ad(Some(skim), record)
     }
 
-    /// Takes back an ad that is done with: its memory becomes that of the next.
+    /// Takes back a discarded ad to reuse its memory.
     pub fn reuse(&mut self, ad: ClassAd) {
         self.memo.reuse(ad);
     }
 
-    /// The whole of the ad that [`AdReader::next_projected`] read last.
+    /// Returns the whole ad that [`AdReader::next_projected`] read last.
     pub fn whole_ad(&mut self) -> ClassAd {
         let options = LineOptions {
             delimiter: &self.delimiter,
@@ -231,7 +231,7 @@ impl<R: Read> AdReader<R> {
         Ok(self.read_long_ad(None, &mut record)?.then_some(record))
     }
 
-    /// Reads the next long ad into an empty record: all of it, or what is wanted. Whether there was one.
+    /// Reads the next long ad into an empty record: all of it, or the wanted attributes. Returns false at the end.
     fn read_long_ad(&mut self, mut skim: Option<&mut Projection>, record: &mut AdRecord) -> io::Result<bool> {
         loop {
             if self.whole_ads_len == 0 {
@@ -256,7 +256,7 @@ impl<R: Read> AdReader<R> {
                 record.line = self.window.line + number;
                 record.banner = delimiter.and_then(|range| as_banner(&text[range])).map(BString::from);
                 if !complete {
-                    // What is wanted has just become more: this ad is read as a whole.
+                    // More attributes have just become wanted, so this ad is read as a whole.
                     record.ad = self.memo.read_whole_ad(&text[start..used], options);
                 }
                 for (number, range, error) in bad {
@@ -293,7 +293,7 @@ mod tests {
     use super::super::input_window::CONTEXT_SIZE;
     use super::*;
 
-    /// Gives a byte at a time, as a slow pipe does.
+    /// Input that returns one byte at a time, like a slow pipe.
     struct Slow<'a>(&'a [u8]);
 
     impl Read for Slow<'_> {

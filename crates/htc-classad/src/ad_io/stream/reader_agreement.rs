@@ -1,6 +1,7 @@
-//! All ways to read long ads agree: filtered, whole, streamed in pieces, across the ends of the buffer.
+//! Tests that all ways to read long ads agree: projected, whole, streamed in pieces, across the ends of the buffer.
 //!
-//! A small run is part of the tests; `PROPTEST_CASES=100000 cargo test -p htc-classad --lib stream::agreement` does more.
+//! The regular tests include a short run; `PROPTEST_CASES=100000 cargo test -p htc-classad --lib stream::agreement`
+//! runs more cases.
 
 use std::io::{self, Read};
 
@@ -12,10 +13,10 @@ use crate::ad_io::delimiter::as_banner;
 use crate::ad_io::format::long;
 use crate::syntax::Dialect;
 
-/// Names that are asked for.
+/// Wanted attributes.
 const WANTED_NAMES: [&str; 3] = ["A", "B", "Name"];
 
-/// Gives so many bytes at a time, as a pipe does.
+/// Input that returns a limited number of bytes at a time, like a pipe.
 struct PiecewiseInput<'a>(&'a [u8], usize);
 
 impl Read for PiecewiseInput<'_> {
@@ -25,7 +26,7 @@ impl Read for PiecewiseInput<'_> {
     }
 }
 
-/// What is seen of an ad: its long form, line, banner and errors.
+/// Comparable contents of an ad: its long form, line, banner and errors.
 type AdSummary = (String, u64, Option<String>, Vec<AdError>);
 
 fn summarize(record: &AdRecord, ad: &ClassAd) -> AdSummary {
@@ -44,7 +45,7 @@ fn read_whole(read: impl Read, exact: bool) -> Vec<AdSummary> {
     all
 }
 
-/// What is seen of the ads of a text that is read line by line, with no memory and nothing taken at a glance.
+/// Reads the ads of a text line by line, without a memo and without shortcuts.
 fn read_line_by_line(text: &[u8], exact: bool) -> Vec<AdSummary> {
     let (delimiter, dialect) = (Delimiter::BlankOrBanner, Dialect::old_syntax());
     let (mut all, mut record) = (Vec::new(), AdRecord::default());
@@ -72,7 +73,7 @@ fn read_line_by_line(text: &[u8], exact: bool) -> Vec<AdSummary> {
     all
 }
 
-/// The whole ads of a reader that is asked for some attributes, and those attributes.
+/// Returns the whole ads of a projecting reader, and the wanted attributes.
 fn read_projected(read: impl Read, exact: bool) -> (Vec<AdSummary>, Vec<String>) {
     let mut skim = Projection::default();
     WANTED_NAMES.into_iter().for_each(|name| skim.add(name.into()));
@@ -87,8 +88,7 @@ fn read_projected(read: impl Read, exact: bool) -> (Vec<AdSummary>, Vec<String>)
     (all, parts)
 }
 
-/// What the ads of a reader with the habits of the reference have of the names that are asked for, and whether it has failed: read whole, or for
-/// those names.
+/// Returns the wanted attributes of the ads of a reference reader, read whole or projected, and whether it has failed.
 fn read_projected_by_reference(
     mut reader: ReferenceReader<PiecewiseInput<'_>>,
     mut skim: Option<Projection>,
@@ -110,7 +110,7 @@ fn read_projected_by_reference(
     }
 }
 
-/// What an ad has of the names that are asked for.
+/// Returns the wanted attributes of an ad.
 fn wanted_attributes(ad: &ClassAd) -> String {
     let value =
         |name: &str| ad.get(name).map_or_else(|| String::from("-"), |expr| expr.unparse().to_string());
@@ -135,7 +135,7 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
         let steps = |read: &mut dyn Read| {
             let mut reader = ReferenceReader::new(read, None, delimiter.clone());
             let mut steps = Vec::new();
-            // An error at the very end is told for ever.
+            // An error at the very end is repeated forever.
             for _ in 0..text.len() + 2 {
                 let step = reader.next_outcome().expect("memory");
                 steps.push((step.ad.unparse(), step.status, step.failed, step.banner, step.end));
@@ -164,7 +164,7 @@ fn check_agreement(text: &[u8], piece: usize, exact: bool) {
     }
 }
 
-/// A line, good or bad, or what ends an ad.
+/// Generates a valid or invalid line, or a delimiter.
 fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let name = prop::sample::select(vec![
         "A",
@@ -268,7 +268,7 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![5 => attribute, 2 => other.prop_map(|text| text.as_bytes().to_vec())]
 }
 
-/// Lines with one of the ends that lines have.
+/// Generates lines with various line ends.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let end = prop::sample::select(vec!["\n", "\n", "\n", "\n", "\r\n", "\r\r\n", " \n"]);
     let last = prop::sample::select(vec!["", "\n", "\r"]);
@@ -276,13 +276,13 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
         |(lines, times, line, last)| {
             let lines: Vec<Vec<u8>> =
                 lines.into_iter().map(|(line, end)| [&line, end.as_bytes()].concat()).collect();
-            // Ads that repeat are those that memories are made for.
+            // Memos are made for ads that repeat.
             [lines.concat().repeat(times), line, last.into()].concat()
         },
     )
 }
 
-/// A few bytes of a text replaced, removed or doubled.
+/// Generates a text with a few bytes replaced, removed or doubled.
 fn mutated_text() -> impl Strategy<Value = Vec<u8>> {
     let bytes = prop::sample::select(b"\n\n\r\0= \"\\#*-A1(\x0b\t.".to_vec());
     let change = (any::<prop::sample::Index>(), 0..3, bytes);
@@ -317,7 +317,7 @@ proptest! {
 }
 
 proptest! {
-    // A buffer is large: fewer cases.
+    // The buffer is large, so there are fewer cases.
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 24, ..ProptestConfig::default() })]
 
     #[test]

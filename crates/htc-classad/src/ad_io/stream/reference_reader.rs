@@ -1,5 +1,6 @@
-//! Reading a stream exactly as the condor tools do (reference: `InsertFromStream`, `CondorClassAdFileParseHelper` and
-//! `CondorClassAdFileIterator`, compat_classad.cpp; `Parser` of the Python bindings).
+//! Reader of a stream that behaves exactly like the HTCondor tools (reference: `InsertFromStream`,
+//! `CondorClassAdFileParseHelper` and `CondorClassAdFileIterator`, compat_classad.cpp; `Parser` of the Python
+//! bindings).
 
 use std::io::{self, Empty, Read};
 
@@ -16,22 +17,22 @@ use crate::ad_io::line_reader::{KeptAttributes, LineOptions};
 use crate::syntax::{Dialect, ParseError};
 use crate::text::space::is_space;
 
-/// What one call of the reference's reader yields.
+/// Result of one call of the reference's reader.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOutcome {
-    /// The ad, or what was read of it.
+    /// The ad, or the part of it that was read.
     pub ad: ClassAd,
-    /// Number of attribute lines or attributes read; 0 for an empty ad or the end; negative for an error.
+    /// Number of attribute lines or attributes read; 0 for an empty ad or at the end; negative for an error.
     pub status: i32,
-    /// Whether something could not be read; the ad may have attributes all the same.
+    /// True if something could not be read; the ad may still have attributes.
     pub failed: bool,
-    /// The delimiter line that ended it, with delimiters other than blank lines.
+    /// The delimiter line that ended the ad, unless blank lines are the delimiters.
     pub banner: BString,
-    /// Whether the input is at its end.
+    /// True at the end of the input.
     pub end: bool,
 }
 
-/// A reader with all the habits of the reference's.
+/// Reader with all the peculiarities of the reference's reader.
 #[derive(Debug)]
 pub struct ReferenceReader<R> {
     window: InputWindow<R>,
@@ -44,23 +45,23 @@ pub struct ReferenceReader<R> {
     has_failed: bool,
     dialect: Dialect,
     memo: LineMemo,
-    /// Bytes of the window that hold whole long ads only, as far as [`ReferenceReader::next_projected`] knows.
+    /// Number of bytes of the window that are whole long ads, as far as [`ReferenceReader::next_projected`] knows.
     whole_ads_len: usize,
 }
 
-/// What a parser of another form than the long one says.
+/// Result of the parser of a syntax other than the long form.
 enum InsertOutcome {
-    /// So many attributes.
+    /// The number of attributes read.
     Attributes(usize),
     /// The input has ended.
     End,
     Error,
-    /// It is the long form; this is its first line, if one was read already.
+    /// The input is in the long form; has its first line, if one was read already.
     Long(Option<Vec<u8>>),
 }
 
 impl<R: Read> ReferenceReader<R> {
-    /// Reads ads of a form, or finds the form out.
+    /// Creates a reader of ads in a syntax, which is detected if `None`.
     pub fn new(read: R, form: Option<AdForm>, delimiter: Delimiter) -> Self {
         ReferenceReader {
             window: InputWindow::new(read),
@@ -77,7 +78,7 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Another dialect of the expressions, such as strict mode.
+    /// Sets the dialect of the expressions, such as strict mode.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -85,20 +86,20 @@ impl<R: Read> ReferenceReader<R> {
         self
     }
 
-    /// The form, once it is known.
+    /// Returns the syntax, or `None` if it is not known yet.
     pub fn form(&self) -> Option<AdForm> {
         self.form
     }
 
-    /// What was taken from the input and belongs to no ad yet.
+    /// Returns the bytes that were read from the input but belong to no ad yet.
     pub fn unread(&self) -> &[u8] {
         self.window.unread()
     }
 
-    /// The next ad, in the words of `CondorClassAdFileIterator::next`.
+    /// Reads the next ad; the result has the terms of `CondorClassAdFileIterator::next`.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub fn next_outcome(&mut self) -> io::Result<ReadOutcome> {
         if self.end {
             return Ok(ReadOutcome { end: true, banner: self.banner.clone(), ..ReadOutcome::default() });
@@ -118,10 +119,10 @@ impl<R: Read> ReferenceReader<R> {
         Ok(ReadOutcome { ad, status, failed: error < 0, banner: self.banner.clone(), end: self.end })
     }
 
-    /// The next ad that has attributes and was read without an error; none at the end or behind an error.
+    /// Reads the next ad that has attributes and no error; returns `None` at the end or after an error.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub fn next_ad(&mut self) -> io::Result<Option<ClassAd>> {
         while !self.end {
             let mut ad = self.memo.begin_ad();
@@ -138,12 +139,13 @@ impl<R: Read> ReferenceReader<R> {
         Ok(None)
     }
 
-    /// As [`ReferenceReader::next_ad`], but of long ads with none but the attributes that are wanted, and those that their values
-    /// refer to. An ad that cannot be read so, and those of other forms, are whole; so are all where the reader turns out
-    /// to [have to know everything](Projection::needs_all_attributes). It is read into an ad, whose memory is used again; whether there was one.
+    /// Reads the next long ad with only the wanted attributes and those that their values refer to; otherwise it works
+    /// like [`ReferenceReader::next_ad`]. An ad that cannot be projected, or is in another syntax, is read whole; so
+    /// are all ads once the reader must [know all attributes](Projection::needs_all_attributes). The memory of the ad
+    /// is reused. Returns false at the end.
     ///
     /// # Errors
-    /// Those of the input.
+    /// Fails if reading fails.
     pub fn next_projected(&mut self, skim: &mut Projection, ad: &mut ClassAd) -> io::Result<bool> {
         ad.clear();
         let by_lines = self.form == Some(AdForm::Long) && !matches!(self.delimiter, Delimiter::Prefix(_));
@@ -159,7 +161,7 @@ impl<R: Read> ReferenceReader<R> {
             let text = self.window.unread_range(0..self.whole_ads_len);
             let (found, complete) = skim.read_ad(text, options, (self.dialect, false), ad);
             if !complete || !found.errors.is_empty() {
-                // From where it begins, so that habits are those of the whole.
+                // Read from its beginning, so that the result is the same as for whole ads.
                 break;
             }
             self.window.skip(found.bytes_used);
@@ -173,33 +175,34 @@ impl<R: Read> ReferenceReader<R> {
         Ok(self.next_ad()?.map(|whole| *ad = whole).is_some())
     }
 
-    /// Takes back an ad that is done with: its memory becomes that of the next.
+    /// Takes back a discarded ad to reuse its memory.
     pub fn reuse(&mut self, ad: ClassAd) {
         self.memo.reuse(ad);
     }
 
-    /// A reader of the same kind with nothing to read yet, for portions of a [`AdBatcher`].
+    /// Creates a reader with the same settings and no input, for batches of an [`AdBatcher`].
     pub fn batch_reader(&self) -> ReferenceReader<Empty> {
         ReferenceReader::new(io::empty(), Some(AdForm::Long), self.delimiter.clone()).dialect(self.dialect)
     }
 
-    /// Deals out what is left of a stream that has turned out to be [long ads](ReferenceReader::form).
+    /// Distributes the rest of a stream in batches, after its syntax was found to be [the long
+    /// form](ReferenceReader::form).
     pub fn into_batcher(self) -> AdBatcher<R> {
         AdBatcher::new(self.window, self.delimiter)
     }
 
-    /// Whether [`ReferenceReader::next_ad`] met something that it could not read.
+    /// Returns true if [`ReferenceReader::next_ad`] found something that it could not read.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Whether the reference ends with a failed assertion when it is done with this input: its first line looked like a whole
-    /// ad in JSON or the new form and was none.
+    /// Returns true if the reference would abort with a failed assertion after this input: its first line looked like a
+    /// complete ad in JSON or new syntax but was not.
     pub fn would_abort(&self) -> bool {
         self.would_abort
     }
 
-    /// `InsertFromStream`: number of attributes and error.
+    /// Reads an ad like `InsertFromStream`; returns the number of attributes, and the error.
     fn insert_from_stream(&mut self, ad: &mut ClassAd) -> io::Result<(i32, i32)> {
         let mut line = match self.parse_other_form(ad)? {
             InsertOutcome::Attributes(0) => None,
@@ -253,7 +256,8 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Takes the next lines as long as they are good: how many attributes, whether the ad has ended, and the bad line behind them.
+    /// Reads the next lines until a bad one; returns the number of attributes, true if the ad has ended, and the bad
+    /// line.
     fn read_good_lines(&mut self, ad: &mut ClassAd) -> io::Result<(i32, bool, Option<Vec<u8>>)> {
         let length = self.window.whole_lines_length()?;
         if length == 0 {
@@ -275,7 +279,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok((found.attribute_count, found.ended_by_delimiter, bad))
     }
 
-    /// The next line without its end.
+    /// Reads the next line without its end.
     fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some((length, whole)) = self.window.peek_line()? else { return Ok(None) };
         let text = strip_cr(self.window.unread_range(0..length)).to_vec();
@@ -291,8 +295,8 @@ impl<R: Read> ReferenceReader<R> {
         kind
     }
 
-    /// What `condor_q` does behind a bad line: it skips attributes until something else is met, and goes on if that is
-    /// no delimiter. Tells whether the ad has ended.
+    /// Recovers from a bad line as `condor_q` does: skips attributes until another kind of line, and continues if that
+    /// is not a delimiter. Returns true if the ad has ended.
     fn recover_from_bad_line(&mut self, line: &[u8], started: bool) -> io::Result<bool> {
         let mut kind = self.classify_line(line, started);
         while kind == LineKind::Attribute {
@@ -302,7 +306,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(kind == LineKind::EndOfAd)
     }
 
-    /// `NewParser`: the forms that are not line by line.
+    /// Parses the syntaxes that are not line-based, like `NewParser`.
     fn parse_other_form(&mut self, ad: &mut ClassAd) -> io::Result<InsertOutcome> {
         match self.form {
             Some(AdForm::Long) => Ok(InsertOutcome::Long(None)),
@@ -350,8 +354,8 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Ads in brackets, in a list or not. The brackets of the list and the commas between are seen only when an ad was
-    /// expected.
+    /// Parses ads in brackets, in a list or not. The brackets of the list and the commas are recognized only where an
+    /// ad is expected.
     fn parse_bracketed(&mut self, ad: &mut ClassAd, is_json: bool) -> io::Result<InsertOutcome> {
         let (own, list_open, list_close) = if is_json { (b'{', b'[', b']') } else { (b'[', b'{', b'}') };
         for attempt in 0..2 {
@@ -379,7 +383,7 @@ impl<R: Read> ReferenceReader<R> {
         Ok(if self.window.is_at_end()? { InsertOutcome::End } else { InsertOutcome::Error })
     }
 
-    /// The first byte of the next token; blanks and comments are skipped. None at the end of the input.
+    /// Returns the first byte of the next token, skipping white space and comments, or `None` at the end of the input.
     fn peek_token(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.window.peek_byte(0)? {
@@ -409,7 +413,7 @@ impl<R: Read> ReferenceReader<R> {
         }
     }
 
-    /// Steps over a token that was of no use: a word or number, or else one byte.
+    /// Skips an unusable token: a word or number, or else one byte.
     fn skip_token(&mut self, first: u8) -> io::Result<()> {
         self.window.skip(1);
         if first.is_ascii_alphanumeric() || first == b'_' {
@@ -469,7 +473,7 @@ impl<R: Read> ReferenceReader<R> {
                         return self.parse_bracketed(ad, true);
                     }
                     _ => {
-                        // The byte that was looked at is lost.
+                        // The byte that was peeked at is lost.
                         self.window.skip(1);
                         line.extend(self.next_line()?.unwrap_or_default());
                     }
@@ -503,7 +507,7 @@ impl BatchReader for ReferenceReader<Empty> {
     }
 }
 
-/// Where the reference's cursor stands after an error: behind the token that was wrong.
+/// Returns the offset at which the reference's cursor is after an error: after the wrong token.
 fn error_stop_offset(error: &ParseError, length: usize) -> usize {
     (error.span.end as usize).clamp(1, length.max(1))
 }

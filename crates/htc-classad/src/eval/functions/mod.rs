@@ -1,10 +1,11 @@
 //! Built-in functions of the ClassAd language (fnCall.cpp).
 //!
-//! A function is a Rust function that is handed a [`Call`](crate::eval::evaluator::Call): its arguments not yet evaluated, the place they stand in,
-//! and the evaluator. It evaluates what it needs, in the order it wants, and gives a value; `Err(Failure)` means that
-//! the whole evaluation fails (`ExprTree::Evaluate`, exprTree.cpp), which few functions do. An argument's failure is passed on with `?`.
-//! Texts, lists and ads that a function makes are given to the evaluation's arena: `Call::text`, `Call::list`,
-//! `Call::ad`. Each file of this room has one subject and a table of its own, which [`FUNCTIONS_BY_SUBJECT`] collects:
+//! A built-in function is a Rust function that is called with a [`Call`](crate::eval::evaluator::Call): its unevaluated
+//! arguments, the scopes of the call, and the evaluator. It evaluates the arguments it needs, in any order, and returns
+//! a value; `Err(Failure)` means that the whole evaluation fails (`ExprTree::Evaluate`, exprTree.cpp), which few
+//! functions do. The failure of an argument is passed on with `?`. Texts, lists and ads made by a function are stored
+//! in the evaluation's arena: `Call::text`, `Call::list`, `Call::ad`. Each file of this module has one subject and its
+//! own table; [`FUNCTIONS_BY_SUBJECT`] collects the tables:
 //!
 //! ```text
 //! pub(super) const TABLE: &[Entry] = &[("isUndefined", |call| call.test(|value| value.is_undefined()))];

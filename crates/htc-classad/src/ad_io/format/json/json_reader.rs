@@ -1,4 +1,4 @@
-//! Reads JSON objects as ads (reference: jsonSource.cpp).
+//! Reader of ads as JSON objects (reference: jsonSource.cpp).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{AdField, NodeId, TreeBuilder};
 use crate::syntax::{Dialect, Expr, ParseError, ParseErrorKind};
 
-/// Reads an ad that is the whole text.
+/// Parses a text that consists of one ad.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::json};
@@ -22,22 +22,22 @@ use crate::syntax::{Dialect, Expr, ParseError, ParseErrorKind};
 /// ```
 ///
 /// # Errors
-/// Says where the text stops being an ad and what would have been accepted there.
+/// Fails with the place where the text stops being an ad and what is expected there.
 pub fn parse(text: &[u8], dialect: Dialect) -> Result<ClassAd, ParseError> {
     let (ad, used) = parse_prefix(text, dialect)?;
     new_syntax::expect_end(text, used, Dialect { json: true, ..dialect })?;
     Ok(ad)
 }
 
-/// Reads the ad that a text begins with; also tells how many bytes it took.
+/// Parses the ad that a text begins with; also returns the number of bytes used.
 ///
 /// # Errors
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<(ClassAd, usize), ParseError> {
     parse_with_memo(text, dialect, None)
 }
 
-/// As [`parse_prefix`], for an ad of many: names and expressions are looked up in what is remembered of those before.
+/// Parses like [`parse_prefix`], for one ad of many: names and expressions are looked up in the memo of earlier ads.
 pub(crate) fn parse_next(
     text: &[u8],
     dialect: Dialect,
@@ -58,21 +58,21 @@ fn parse_with_memo(
 }
 
 struct JsonReader<'p, 's, 'w, 'm> {
-    /// For its cursor and its messages; expressions are not read with it.
+    /// Used for its lexer and its errors; expressions are not parsed with it.
     parser: &'p mut Parser<'s, 'w>,
     dialect: Dialect,
     builder: TreeBuilder,
     memo: Option<&'m mut LineMemo>,
 }
 
-/// An array or object that is not complete yet.
+/// Incomplete array or object.
 enum OpenContainer {
     Array(Vec<NodeId>),
     Object(Vec<AdField>, u32),
 }
 
-/// Arrays and objects that may stand within one another. The reference has no limit and overflows its stack some way
-/// beyond; what is indented by its depth must stay of a size.
+/// Maximum nesting depth of arrays and objects. The reference has no limit and overflows its stack somewhat above this
+/// depth; the limit also bounds the size of indented output.
 pub(crate) const MAX_DEPTH: usize = 5000;
 
 const EXPECTED_NAME: &str = "the name of an attribute in quotes or `}`";
@@ -114,7 +114,8 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok((ad, self.parser.lexer.token_end()))
     }
 
-    /// Sets an attribute to the value that comes next. Its number in the memory, and the hash of the name if it is not in the ad.
+    /// Sets an attribute to the value that follows, given its number in the memo, and the hash of the name if the ad
+    /// lacks it.
     fn read_attribute(
         &mut self,
         ad: &mut ClassAd,
@@ -166,7 +167,8 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok(())
     }
 
-    /// The name of the next attribute with its colon; none at the end of the object, whose brace is left standing.
+    /// Reads the name of the next attribute and its colon; returns `None` at the end of the object, without consuming
+    /// the brace.
     fn read_name(&mut self) -> ParseResult<Option<Cow<'s, [u8]>>> {
         while self.token_kind() == TokenKind::Comma {
             self.lexer().advance();
@@ -191,7 +193,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok(Some(name))
     }
 
-    /// Whatever must stand behind an element: a comma, which is taken, or the closing bracket, which is not.
+    /// Reads the separator after an element: a comma, which is consumed, or the closing bracket, which is not.
     fn read_separator(&mut self, close: TokenKind, expected: &'static str) -> ParseResult<()> {
         match self.token_kind() {
             TokenKind::Comma => self.lexer().advance(),
@@ -201,18 +203,18 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
         Ok(())
     }
 
-    /// The expression that a part of the present token's text is, which is a string.
+    /// Parses part of the text of the current string token as an expression.
     fn parse_expression(&mut self, part: Range<usize>) -> ParseResult<Expr> {
         let dialect = Dialect { json: false, ..self.dialect };
         self.parser.parse_embedded(part, dialect).map_err(|mut error| {
-            // The place within the decoded text means nothing to the user: point at the string.
+            // An offset in the decoded text would not help the user, so the error points at the string.
             let lexer = &self.parser.lexer;
             error.span = crate::text::Span::new(lexer.token.start, lexer.token_end());
             error
         })
     }
 
-    /// A scalar, or none where an array or object begins.
+    /// Reads a scalar; returns `None` if an array or object begins.
     fn read_scalar(&mut self) -> ParseResult<Option<Expr>> {
         let token = &self.parser.lexer.token;
         let expr = match token.kind {
@@ -270,7 +272,7 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
                     self.builder.push_list(&[])
                 }
             };
-            // A value ended here: it goes into what is open, which may end with it.
+            // A value ended here: it is added to the innermost open container, which may end with it.
             loop {
                 match open.pop() {
                     None => return Ok(Expr::from_builder(&self.builder, node)),
@@ -300,15 +302,16 @@ impl<'s> JsonReader<'_, 's, '_, '_> {
     }
 }
 
-/// What an expression begins with in a string.
+/// Prefix of an expression in a string.
 const EXPR_PREFIX: &[u8] = b"/Expr(";
 
-/// The text within `/Expr(` and `)/`, right behind the former.
+/// Returns the text between `/Expr(` and `)/`, or `None` if the string is not an expression.
 fn strip_expr_wrapper(text: &[u8]) -> Option<&[u8]> {
     let (start, rest) = text.split_at_checked(EXPR_PREFIX.len())?;
     if !start.eq_ignore_ascii_case(EXPR_PREFIX) {
         return None;
     }
-    // `/Expr()/` has room for both ends; the shorter `/Expr(/` has not, but the reference looks at its ends only.
+    // `/Expr()/` has both markers; the shorter `/Expr(/` does not, but the reference checks only how it begins and
+    // ends.
     if text.ends_with(b")/") { Some(rest.strip_suffix(b")/").unwrap_or_default()) } else { None }
 }

@@ -1,4 +1,4 @@
-//! Prints ads as JSON objects (reference: jsonSink.cpp).
+//! Writer of ads as JSON objects (reference: jsonSink.cpp).
 
 use crate::ad::unparse;
 use crate::ad::{ClassAd, StoredValue, Value};
@@ -7,17 +7,17 @@ use crate::syntax::numbers;
 use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{CachedForm, ExprTree, FormPrinter, Node, NodeId};
 
-/// How an ad is laid out.
+/// Layout of an ad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonLayout {
-    /// A line for each attribute and element, indented by two.
+    /// Each attribute and element on a line of its own, indented by two.
     #[default]
     Indented,
-    /// All in one line, which is not ended.
+    /// Everything on one line, without a newline.
     OneLine,
 }
 
-/// What is still to be written.
+/// Piece of output that is still to be written.
 enum JsonWriteTask<'t> {
     Node(&'t ExprTree, NodeId),
     Key(&'t [u8]),
@@ -70,7 +70,7 @@ impl JsonWriter<'_> {
     fn write_stored_value(&mut self, ad: &ClassAd, slot: &StoredValue) {
         match slot {
             StoredValue::Expr(root, tree) => match tree.node(*root) {
-                // What JSON has a form for is laid out as the whole is.
+                // Values with a JSON form follow the layout of the ad.
                 Node::List { .. } | Node::Ad { .. } | Node::RelTime(_) => self.write_node(tree, *root),
                 _ => tree.push_form::<JsonFormPrinter>(*root, self.out),
             },
@@ -112,7 +112,7 @@ impl JsonWriter<'_> {
             return self.write_scalar(value);
         }
         match tree.node(id) {
-            // A relative time that was written as a literal is but a number (literals.cpp).
+            // A relative time written as a literal is just a number (literals.cpp).
             Node::RelTime(real) => self.write_real(real),
             Node::List { first, count } => {
                 self.out.push(b'[');
@@ -146,7 +146,7 @@ impl JsonWriter<'_> {
     }
 }
 
-/// Prints expressions that JSON has no form for.
+/// Printer of expressions without a JSON form.
 struct JsonFormPrinter;
 
 impl FormPrinter for JsonFormPrinter {
@@ -159,7 +159,7 @@ impl FormPrinter for JsonFormPrinter {
     fn push_scalar(scalar: Scalar<&[u8]>, out: &mut Vec<u8>) {
         match scalar {
             Scalar::Int(integer) => numbers::push_int(integer, out),
-            // Nothing of it has an escape in either form.
+            // Nothing in it is escaped in either syntax.
             Scalar::Str(text)
                 if plain_length(text) == text.len() && text.is_ascii() && !text.contains(&127) =>
             {
@@ -172,7 +172,7 @@ impl FormPrinter for JsonFormPrinter {
     }
 }
 
-/// Appends an ad of these attributes in this order.
+/// Appends an ad with the given attributes in the given order.
 pub(crate) fn push_attributes<'a>(
     ad: &ClassAd,
     attributes: impl Iterator<Item = (&'a [u8], &'a StoredValue)>,
@@ -194,14 +194,14 @@ pub(crate) fn push_attributes<'a>(
     writer.out.push(b'}');
 }
 
-/// Appends an ad's own attributes, secrets included, in the order of ads.
+/// Appends an ad's own attributes, including secrets, sorted by length of name.
 pub fn push(ad: &ClassAd, layout: JsonLayout, out: &mut Vec<u8>) {
     let mut slots: Vec<_> = ad.stored_values().collect();
     slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));
     push_attributes(ad, slots.into_iter(), layout, out);
 }
 
-/// Appends a value: what the attribute would be if it were a literal.
+/// Appends a value as the literal value of an attribute would be written.
 pub fn push_value(value: &Value, layout: JsonLayout, out: &mut Vec<u8>) {
     let mut ad = ClassAd::new();
     if let Value::RelTime(_) = value {
@@ -216,7 +216,7 @@ pub fn push_value(value: &Value, layout: JsonLayout, out: &mut Vec<u8>) {
     }
 }
 
-/// Escapes of JSON strings; bytes from 0x7f on stand as they are.
+/// Escapes the text of a JSON string; bytes from 0x7f on are unchanged.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
@@ -242,7 +242,7 @@ fn escape(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text with the escapes of JSON strings; what needs none stays where it was written.
+/// Appends a text with the escapes of JSON strings; text that needs no escapes is not copied.
 fn push_escaped(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     let start = out.len();
     write(out);
@@ -252,10 +252,10 @@ fn push_escaped(write: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     }
 }
 
-/// How much of a text stands before the first byte that JSON escapes.
+/// Returns the length of the text before the first byte that JSON escapes.
 fn plain_length(text: &[u8]) -> usize {
     let is_escaped = |byte: &u8| (*byte < 32) | (*byte == b'"') | (*byte == b'\\');
-    // Many at a time without an exit in between: the compiler makes vector comparisons of it.
+    // Tests many bytes at a time without an early exit, which the compiler turns into vector comparisons.
     let is_plain = |chunk: &&[u8]| !chunk.iter().fold(false, |any, byte| any | is_escaped(byte));
     let many = 32 * text.chunks_exact(32).take_while(is_plain).count();
     let some = many + 8 * text[many..].chunks_exact(8).take_while(is_plain).count();

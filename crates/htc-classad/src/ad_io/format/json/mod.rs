@@ -1,7 +1,7 @@
 //! Ads as JSON objects (reference: jsonSink.cpp, jsonSource.cpp).
 //!
-//! What JSON has no word for is written as `"\/Expr(...)\/"`. The reader is the language's own lexer with other
-//! escapes, so it also takes comments, joined strings and stray commas. Neither side recurses.
+//! Values without a JSON form are written as `"\/Expr(...)\/"`. The reader is the ClassAd lexer with other escapes, so
+//! it also accepts comments, adjacent strings and extra commas. Neither side recurses.
 
 mod json_reader;
 mod json_writer;

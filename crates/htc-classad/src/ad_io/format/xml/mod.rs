@@ -1,7 +1,8 @@
 //! Ads as XML (reference: xmlSink.cpp, xmlSource.cpp, xmlLexer.cpp).
 //!
-//! The reader takes what the reference takes, which is not quite XML: text outside of values is skipped, tags need not
-//! be closed. Where the reference loops for ever ours skips what it cannot use. Neither side recurses.
+//! The reader accepts the same texts as the reference, which is not quite XML: text outside of values is skipped, and
+//! tags need not be closed. Where the reference loops forever, this reader skips the unusable part. Neither side
+//! recurses.
 
 mod xml_reader;
 mod xml_writer;

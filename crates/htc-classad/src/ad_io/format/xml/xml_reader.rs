@@ -1,4 +1,4 @@
-//! Reading ads from XML (reference: xmlSource.cpp, xmlLexer.cpp).
+//! Reader of ads as XML (reference: xmlSource.cpp, xmlLexer.cpp).
 
 use crate::ad::{ClassAd, Value};
 use crate::ad_io::format::json;
@@ -7,18 +7,18 @@ use crate::syntax::tree::{AdField, Node, NodeId, TreeBuilder};
 use crate::syntax::{Expr, lexer, numbers, times};
 use crate::text::space::is_space;
 
-/// Why a text is no ad.
+/// Error from reading an XML ad.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct XmlError {
     /// Offset of the tag or text that cannot be used.
     pub at: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: &'static str,
 }
 
-/// Reads the first ad of a text; also tells how many bytes were read. There need not be one: then the ad is empty and
-/// `found` is false, as at the end of a file.
+/// Reads the first ad of a text; also returns the number of bytes read. If there is no ad, as at the end of a file, the
+/// ad is empty and `found_ad` is false.
 ///
 /// ```
 /// use htc_classad::{Dialect, format::xml};
@@ -27,21 +27,21 @@ pub struct XmlError {
 /// ```
 ///
 /// # Errors
-/// An attribute without a name, without a value, or with one that cannot be read.
+/// Fails on an attribute without a name or a value, or with an invalid value.
 pub fn parse_prefix(text: &[u8], dialect: Dialect) -> Result<XmlPrefix, XmlError> {
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
     let mut reader = XmlReader { text, at: 0, peeked: None, in_string: false, dialect };
     reader.read_ad()
 }
 
-/// What [`parse_prefix`] read.
+/// Result of [`parse_prefix`].
 #[derive(Clone, Debug)]
 pub struct XmlPrefix {
     /// The ad.
     pub ad: ClassAd,
-    /// Whether a `<c>` was met.
+    /// True if there was a `<c>`.
     pub found_ad: bool,
-    /// Bytes read.
+    /// Number of bytes read.
     pub used: usize,
 }
 
@@ -69,7 +69,7 @@ enum TagShape {
     Start,
     End,
     Empty,
-    /// A name or value in it has an escape for a NUL byte; or the tag is not closed.
+    /// A tag that is not closed, or whose name or value has an escape for a NUL byte.
     Invalid,
 }
 
@@ -83,12 +83,12 @@ struct XmlReader<'s> {
     text: &'s [u8],
     at: usize,
     peeked: Option<XmlToken>,
-    /// White space counts directly behind `<s>`.
+    /// True directly after `<s>`, where white space is significant.
     in_string: bool,
     dialect: Dialect,
 }
 
-/// What is open around the value that is read.
+/// Incomplete container around the current value.
 enum OpenElement {
     List(Vec<NodeId>),
     Ad(Vec<AdField>, u32),
@@ -111,7 +111,7 @@ impl XmlReader<'_> {
         self.peeked.take()
     }
 
-    /// Bytes that were used up, a token that was only looked at not counted.
+    /// Returns the number of bytes consumed, without a token that was only peeked at.
     fn bytes_used(&self) -> usize {
         match &self.peeked {
             Some(XmlToken::Tag { start, .. } | XmlToken::Text { start, .. }) => *start,
@@ -184,7 +184,7 @@ impl XmlReader<'_> {
 
     fn read_ad(&mut self) -> Result<XmlPrefix, XmlError> {
         let mut ad = ClassAd::new();
-        // Up to the tag that begins an ad. An end tag of ads ends the search, as does `<c/>`.
+        // Skips to the tag that begins an ad. An end tag for an ad, or `<c/>`, ends the search.
         loop {
             match self.next_token() {
                 None => return Ok(XmlPrefix { ad, found_ad: false, used: self.bytes_used() }),
@@ -203,7 +203,7 @@ impl XmlReader<'_> {
         Ok(XmlPrefix { ad, found_ad: true, used: self.bytes_used() })
     }
 
-    /// The name of the next attribute of an ad and where its tag stands; none at the end of the ad.
+    /// Reads the name of the next attribute of an ad and the offset of its tag; returns `None` at the end of the ad.
     fn read_attribute_name(&mut self) -> Result<Option<(Vec<u8>, usize)>, XmlError> {
         loop {
             match self.next_token() {
@@ -229,7 +229,7 @@ impl XmlReader<'_> {
                         return Ok(None);
                     }
                 }
-                // The reference never gets past these two within an ad.
+                // The reference hangs on these two tags within an ad.
                 Some(XmlToken::Tag { tag: XmlTag::Ads | XmlTag::Prolog, .. }) => {}
                 Some(XmlToken::Tag { .. }) => return Ok(None),
             }
@@ -242,7 +242,7 @@ impl XmlReader<'_> {
         }
     }
 
-    /// The value of an attribute.
+    /// Reads the value of an attribute.
     fn read_value(&mut self, attribute: usize) -> Result<Expr, XmlError> {
         if let Some(scalar) = self.read_scalar()? {
             return Ok(scalar);
@@ -277,7 +277,8 @@ impl XmlReader<'_> {
         }
     }
 
-    /// Takes what stands where a value is to begin, within a list also its end; the value that is whole with it.
+    /// Reads the beginning of a value or, in a list, also the end of the list; returns a value that is complete with
+    /// it.
     fn begin_value(
         &mut self,
         attribute: usize,
@@ -313,7 +314,7 @@ impl XmlReader<'_> {
                 open.push(OpenElement::Ad(Vec::new(), name));
                 Ok(None)
             }
-            // Text and tags that begin no value: the reference would not get past them within a list.
+            // Text and tags that begin no value: in a list, the reference would hang on them.
             Some(_) if in_list => {
                 self.next_token();
                 Ok(None)
@@ -323,7 +324,7 @@ impl XmlReader<'_> {
         }
     }
 
-    /// A scalar value with its end tag; none where something else begins.
+    /// Reads a scalar value and its end tag; returns `None` if anything else begins.
     fn read_scalar(&mut self) -> Result<Option<Expr>, XmlError> {
         let (tag, shape, truth, start) = match self.peek() {
             Some(XmlToken::Tag { tag, shape, truth, start, .. }) => (*tag, *shape, truth.clone(), *start),
@@ -395,7 +396,8 @@ impl XmlReader<'_> {
     }
 }
 
-/// `std::from_chars`: the digits a text begins with; error where there are none or they do not fit.
+/// Parses digits at the beginning of a text like `std::from_chars`; the value is error if there are none or they do not
+/// fit.
 fn parse_integer(text: &[u8]) -> Value {
     let negative = text.first() == Some(&b'-');
     let digits = text[usize::from(negative)..].iter().take_while(|byte| byte.is_ascii_digit());
@@ -414,9 +416,9 @@ fn parse_integer(text: &[u8]) -> Value {
 
 const ENTITIES: [(&[u8], u8); 3] = [(b"&amp;", b'&'), (b"&lt;", b'<'), (b"&gt;", b'>')];
 
-/// The text up to the next tag with its entities replaced, and how long it was (reference: `XMLLexer::GrabText`). An
-/// ampersand takes all up to a blank, a semicolon or the next ampersand with it, tags too; at the end of the input it is
-/// lost with what follows it.
+/// Returns the text up to the next tag with its entities replaced, and the length it was read from (reference:
+/// `XMLLexer::GrabText`). An ampersand extends the text up to a blank, a semicolon or the next ampersand, even across
+/// tags; at the end of the input it is lost with everything after it.
 fn grab_text(text: &[u8]) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     let mut at = 0;
@@ -438,7 +440,7 @@ fn grab_text(text: &[u8]) -> (Vec<u8>, usize) {
     (out, text.len())
 }
 
-/// Replaces the three entities of a text. Others stand for themselves.
+/// Replaces the three known entities in a text. Other entities are kept unchanged.
 fn replace_entities(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -450,7 +452,7 @@ fn replace_entities(text: &[u8]) -> Vec<u8> {
                 out.push(*byte);
                 rest = &rest[name.len()..];
             }
-            // What a blank, a semicolon or the next `&` ends is copied as it is, so one byte at a time will do.
+            // An unknown entity is copied unchanged, so copying one byte at a time is enough.
             None => {
                 out.push(b'&');
                 rest = &rest[1..];
@@ -461,7 +463,7 @@ fn replace_entities(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The attributes of a tag; a value of none has an escape for a NUL byte.
+/// Calls `found` for each attribute of a tag, with `None` as value if it has an escape for a NUL byte.
 fn for_each_attribute(mut text: &[u8], mut found: impl FnMut(&[u8], Option<Vec<u8>>)) {
     let skip = |text: &mut &[u8], what: &dyn Fn(u8) -> bool| {
         let length = text.iter().take_while(|byte| what(**byte)).count();
@@ -473,7 +475,7 @@ fn for_each_attribute(mut text: &[u8], mut found: impl FnMut(&[u8], Option<Vec<u
         skip(&mut text, &is_space);
         let key = skip(&mut text, &|byte| !is_space(byte) && byte != b'=');
         skip(&mut text, &|byte| is_space(byte) || byte == b'=');
-        // The quote, whatever it is.
+        // Skips the opening quote, whichever character it is.
         text = text.get(1..).unwrap_or_default();
         let mut length = 0;
         while length < text.len() && (text[length] != b'"' || (length > 0 && text[length - 1] == b'\\')) {

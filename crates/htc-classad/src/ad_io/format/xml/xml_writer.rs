@@ -1,4 +1,4 @@
-//! Printing ads as XML (reference: xmlSink.cpp).
+//! Writer of ads as XML (reference: xmlSink.cpp).
 
 use crate::ad::StoredValue;
 use crate::ad::{ClassAd, unparse};
@@ -7,19 +7,19 @@ use crate::syntax::scalar::Scalar;
 use crate::syntax::tree::{ExprTree, Node, NodeId};
 use crate::syntax::{AbsTime, numbers, times};
 
-/// How an ad is laid out.
+/// Layout of an ad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XmlLayout {
-    /// A line for each attribute, indented by four, and one for the end.
+    /// Each attribute on a line of its own, indented by four, and the end tag on another line.
     #[default]
     Spaced,
-    /// All in one line, which is not ended.
+    /// Everything on one line, without a newline.
     Compact,
 }
 
-/// What stands before the first ad of a file.
+/// Text before the first ad of a file.
 pub const HEADER: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE classads SYSTEM \"classads.dtd\">\n<classads>\n";
-/// What stands behind the last ad of a file.
+/// Text after the last ad of a file.
 pub const FOOTER: &str = "</classads>\n";
 
 enum XmlWriteTask<'t> {
@@ -87,7 +87,7 @@ impl XmlWriter<'_> {
     fn write_string(&mut self, text: &[u8]) {
         self.write_text("<s>");
         let mut escaped = Vec::new();
-        // No byte is the quote here: `"` stands bare.
+        // No quote character is passed, because `"` is not escaped here.
         unparse::escape(text, 0, &mut escaped);
         push_with_entities(&escaped, self.out);
         self.write_text("</s>");
@@ -192,7 +192,7 @@ fn push_with_entities(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends an ad of these attributes in this order.
+/// Appends an ad with the given attributes in the given order.
 pub(crate) fn push_attributes<'a>(
     ad: &ClassAd,
     attributes: impl Iterator<Item = (&'a [u8], &'a StoredValue)>,
@@ -211,7 +211,7 @@ pub(crate) fn push_attributes<'a>(
     writer.write_line_break();
 }
 
-/// Appends an ad's own attributes, secrets included, in the order of ads.
+/// Appends an ad's own attributes, including secrets, sorted by length of name.
 pub fn push(ad: &ClassAd, layout: XmlLayout, out: &mut Vec<u8>) {
     let mut slots: Vec<_> = ad.stored_values().collect();
     slots.sort_unstable_by(|a, b| ad_order(a.0, b.0));

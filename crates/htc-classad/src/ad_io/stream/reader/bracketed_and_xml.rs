@@ -1,4 +1,4 @@
-//! Ads that begin and end with a bracket or a tag: JSON, the new form, XML.
+//! Reading of ads that begin and end with a bracket or a tag: JSON, new syntax, XML.
 
 use std::io::{self, Read};
 
@@ -13,7 +13,7 @@ use crate::text::Span;
 use crate::text::space::is_space;
 
 impl<R: Read> AdReader<R> {
-    /// The next ad in brackets: JSON, or the new form.
+    /// Reads the next ad in brackets: JSON or new syntax.
     pub(super) fn next_bracketed_ad(&mut self, is_json: bool) -> io::Result<Option<AdRecord>> {
         let (own, list): (u8, &[u8]) = if is_json { (b'{', b"[],") } else { (b'[', b"{},") };
         loop {
@@ -39,7 +39,7 @@ impl<R: Read> AdReader<R> {
                 char::from(own)
             );
             let error = AdError::at_span(text, around, Span::new(0, text.len().min(40)), message, None);
-            // One message for all that follows until an ad can begin.
+            // One message covers everything up to the next possible beginning of an ad.
             loop {
                 let (_, whole) = self.window.peek_line()?.unwrap_or_default();
                 self.window.skip_and_count_lines(whole);
@@ -76,8 +76,8 @@ impl<R: Read> AdReader<R> {
                     &error,
                 ));
                 let own = if is_json { b"\n{" } else { b"\n[" };
-                // The next ad may begin within what was taken for one because a bracket or quote is missing. JSON and
-                // new ads in lists begin in the first column, nested ones do not.
+                // If a bracket or quote is missing, the next ad may begin within this text. JSON and new-syntax ads in
+                // lists begin in the first column, nested ones do not.
                 let next = text.find(own).map(|at| at + 1);
                 next.unwrap_or(length)
             }
@@ -86,7 +86,7 @@ impl<R: Read> AdReader<R> {
         Ok(record)
     }
 
-    /// The next byte that is neither blank nor in a comment.
+    /// Returns the next byte that is neither white space nor in a comment, or `None` at the end.
     fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
         loop {
             match self.window.peek_byte(0)? {
@@ -123,7 +123,7 @@ impl<R: Read> AdReader<R> {
         Ok(())
     }
 
-    /// The next element of an XML list.
+    /// Reads the next element of an XML list.
     pub(super) fn next_xml_ad(&mut self) -> io::Result<Option<AdRecord>> {
         loop {
             let mut extent = XmlAdScanner::default();
@@ -156,7 +156,7 @@ impl<R: Read> AdReader<R> {
                     match (read.found_ad, complete) {
                         (true, None) => fail(begin, "the ad is not closed; its end tag </c> is missing"),
                         (true, Some(_)) => used = read.used.max(1),
-                        // A list of no ads is one.
+                        // A list without ads is valid.
                         (false, _) if !self.xml_started && text.find("<classads>").is_none() => {
                             fail(0, "no ad in here; an ad begins with <c>")
                         }
