@@ -1,7 +1,7 @@
-//! Carries out what a cron manager asks for: starts the jobs' programs, reads their blocks as they come, signals them.
+//! Executes the actions of a cron manager: starts the jobs' programs, reads their output blocks, sends signals.
 //!
-//! The owner of the loop hands each event of its reactor to [`CronRunner::take_reactor_event`], and lets time pass at
-//! [`CronRunner::next_wake`]. What time it is the owner says: the clock may be a simulated one.
+//! The owner of the event loop passes each event of its reactor to [`CronRunner::take_reactor_event`] and calls again
+//! at [`CronRunner::next_wake`]. It also supplies the current time, because the clock may be simulated.
 //!
 //! Reference: `cron_job.cpp` (StartJobProcess, StdoutHandler, Reaper), `startd_cron_job_mgr.cpp`, `classad_cron_job.cpp`.
 
@@ -25,37 +25,37 @@ use htc_os::{ChildId, LeftoverProcess, OutputStream, Reactor, ReactorEvent, Sign
 use htc_slot::cron_ads::{CronAds, CronPublication};
 use htc_slot::cron_schedule::{CronAction, CronEvent, CronNote, CronRunId, CronSchedule, StartCondition};
 
-/// How much of a run's standard error is kept, in bytes.
+/// Maximum number of bytes kept of the standard error of one run.
 const MAX_STDERR_KEPT: usize = 64 * 1024;
 
-/// What the jobs' programs get of the daemon.
+/// Properties of the daemon that the jobs' programs inherit.
 #[derive(Clone, Debug)]
 pub struct CronContext {
-    /// Whose jobs they are.
+    /// Manager of the jobs.
     pub manager: CronManager,
     /// The daemon's environment, without private keys.
     pub environment: HookEnvironment,
     /// LOG: the working directory of jobs without CWD.
     pub directory: PathBuf,
-    /// The account they run as; `None`: that of the program.
+    /// The account the jobs run as, or `None` for that of the program.
     pub identity: Option<ProcessIdentity>,
-    /// Which quirks.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
 }
 
-/// What a runner works with just now.
+/// Inputs of one step of a runner.
 pub struct CronStepInputs<'a> {
-    /// Who starts and signals programs.
+    /// Reactor that starts and signals programs.
     pub reactor: &'a mut Reactor,
-    /// What time it is.
+    /// Current time.
     pub now: ClockReading,
-    /// Whether a job may start.
+    /// Decides whether a job may start.
     pub may_start: &'a StartCondition<'a>,
-    /// What is outside.
+    /// The outside world.
     pub world: &'a dyn World,
 }
 
-/// What there is to tell.
+/// Events to report.
 #[derive(Clone, Debug)]
 pub enum CronNotice {
     /// A run has begun.
@@ -69,31 +69,31 @@ pub enum CronNotice {
     NotStarted {
         /// The job.
         name: BString,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A block was taken in.
+    /// A block was processed.
     Published {
         /// The job.
         job: BString,
-        /// What it did.
+        /// Effect of the block.
         block: CronPublication,
     },
-    /// A last line without newline waits for the next run.
+    /// An incomplete last line remains for the next run.
     UnterminatedLine {
         /// The line.
         line: BString,
-        /// By which quirk.
+        /// Quirk that causes this.
         leaks: Quirk,
     },
-    /// A block has grown too large: further lines of it are dropped.
+    /// A block grew too large: further lines of it are dropped.
     TooLarge {
         /// The job.
         name: BString,
     },
     /// A signal was sent.
     Signalled {
-        /// The job; empty when it is dropped.
+        /// The job; empty if it is being dropped.
         name: BString,
         /// The signal.
         signal: i32,
@@ -102,16 +102,16 @@ pub enum CronNotice {
     Ended {
         /// The job.
         name: BString,
-        /// How.
+        /// Exit status.
         exit: Exit,
-        /// How long it took.
+        /// Duration of the run.
         took: Duration,
         /// Its standard error.
         stderr: Vec<u8>,
-        /// What it left behind; nobody kills that.
+        /// Processes that it left behind, which are not killed.
         left_behind: Vec<LeftoverProcess>,
     },
-    /// The job is gone from the list, with its ads.
+    /// The job and its ads were removed from the list.
     Dropped {
         /// The job.
         name: BString,
@@ -127,7 +127,7 @@ struct RunningCronJob {
     stderr: Vec<u8>,
 }
 
-/// The live side of one cron manager.
+/// Runner of the jobs of one cron manager.
 pub struct CronRunner {
     context: CronContext,
     schedule: CronSchedule,
@@ -139,7 +139,7 @@ pub struct CronRunner {
 }
 
 impl CronRunner {
-    /// A manager without jobs.
+    /// Creates a runner without jobs.
     pub fn new(surroundings: CronContext) -> Self {
         let quirks = surroundings.quirks;
         CronRunner {
@@ -153,44 +153,44 @@ impl CronRunner {
         }
     }
 
-    /// The jobs and when they run.
+    /// Returns the jobs and their schedule.
     pub fn schedule(&self) -> &CronSchedule {
         &self.schedule
     }
 
-    /// What they have published.
+    /// Returns the ads that the jobs have published.
     pub fn ads(&self) -> &CronAds {
         &self.ads
     }
 
-    /// The same, to tell monitors that a job of the slot begins or ends.
+    /// Returns the published ads, to notify monitors when a job of the slot begins or ends.
     pub fn ads_mut(&mut self) -> &mut CronAds {
         &mut self.ads
     }
 
-    /// How many programs run, those of dropped jobs included.
+    /// Returns the number of running programs, including those of dropped jobs.
     pub fn running_count(&self) -> usize {
         self.running.len()
     }
 
-    /// The jobs whose programs run, in the order of their names.
+    /// Returns the jobs whose programs are running, sorted by name.
     pub fn running_jobs(&self) -> Vec<BString> {
         let mut names: Vec<_> = self.running.values().map(|running| running.name.clone()).collect();
         names.sort();
         names
     }
 
-    /// When [`CronEvent::Tick`] is due.
+    /// Returns the time at which [`CronEvent::Tick`] is due, or `None`.
     pub fn next_wake(&self) -> Option<htc_base::time::MonotonicTime> {
         self.schedule.next_wake()
     }
 
-    /// What has happened since this was asked last.
+    /// Returns the events since the last call.
     pub fn take_notices(&mut self) -> impl Iterator<Item = CronNotice> {
         std::mem::take(&mut self.notices).into_iter()
     }
 
-    /// The configuration was read, for the first time or again.
+    /// Applies the configuration, read for the first time or again.
     pub fn configure(
         &mut self,
         jobs: Vec<CronJob>,
@@ -211,7 +211,7 @@ impl CronRunner {
         self.ads.configure(&before);
     }
 
-    /// Lets the machine know of something that is no event of the reactor.
+    /// Handles an event that does not come from the reactor.
     pub fn handle_event(&mut self, event: CronEvent, at: &mut CronStepInputs<'_>) {
         let mut actions: VecDeque<CronAction> = self.schedule.step(at.now, event, at.may_start).into();
         while let Some(action) = actions.pop_front() {
@@ -258,8 +258,8 @@ impl CronRunner {
         Ok(())
     }
 
-    /// The program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, the session is the
-    /// daemon's own.
+    /// Describes the program as the daemon starts it: `argv[0]` is the job's name, there is no standard input, and the
+    /// session is the daemon's own.
     pub fn child(&self, job: &CronJob, now: ClockReading, world: &dyn World) -> ChildSpec {
         let CronContext { manager, environment, directory, identity, quirks } = &self.context;
         let mut environment = environment.clone();
@@ -296,7 +296,7 @@ impl CronRunner {
         }
     }
 
-    /// Takes an event of the reactor; those of other children are given back.
+    /// Handles an event of the reactor; returns events of other children.
     pub fn take_reactor_event(
         &mut self,
         event: ReactorEvent,
@@ -327,17 +327,17 @@ impl CronRunner {
         }
     }
 
-    /// Takes output in, or its end, and publishes the blocks that it completes.
+    /// Processes output, or its end if `bytes` is `None`, and publishes the blocks that it completes.
     fn handle_output(&mut self, child: ChildId, bytes: Option<&[u8]>, at: &CronStepInputs<'_>) {
         let Some(running) = self.running.get(&child) else { return };
-        // What the processes of dropped jobs print is lost.
+        // Output of dropped jobs is discarded.
         let Some(job) = self.schedule.job_of(running.run).cloned() else { return };
         let Some(output) = self.outputs.get_mut(&running.name) else { return };
         let mut blocks = output.push_output(bytes.unwrap_or_default());
         if output.has_overflowed() {
             self.notices.push_back(CronNotice::TooLarge { name: job.name.clone() });
         }
-        // One that was ended by KILL is started again before its unfinished block would count (p80).
+        // If the program was ended by KILL, it is restarted before its unfinished block would count.
         if bytes.is_none() && !self.schedule.will_restart(running.run) {
             blocks.extend(output.finish_run());
             if let Some((line, leaks)) = output.leaked_line() {
@@ -352,7 +352,7 @@ impl CronRunner {
                 CronManager::Schedd => self.ads.publish_untagged(&job, &block, at.now),
             };
             self.notices.push_back(CronNotice::Published { job: job.name.clone(), block: published });
-            // Nothing is started by a block.
+            // A block starts nothing.
             self.schedule.step(at.now, CronEvent::Published(running.run), &|_| true);
         }
     }

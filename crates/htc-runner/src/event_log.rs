@@ -1,4 +1,5 @@
-//! The log of all jobs (EVENT_LOG), which schedd, shadow and starter write beside the jobs' own: its head, its rotation, its locks.
+//! Event log of all jobs (EVENT_LOG), which schedd, shadow and starter write in addition to the jobs' own logs: its
+//! header, rotation and locks.
 //!
 //! Reference: `write_user_log.cpp` (`openGlobalLog`, `checkGlobalLogRotation`, `doRotation`), `WriteUserLogHeader::GenerateEvent`.
 
@@ -20,27 +21,28 @@ use htc_os::file_lock::{self, FileLock};
 use htc_os::identity::run_as;
 use htc_user_log::{EventBody, EventTime, FormatOptions, JobEvent};
 
-/// How wide the text of a head is: it is written again in place when the file is rotated.
+/// Width of the header in bytes, fixed because the header is rewritten in place when the file is rotated.
 const HEADER_WIDTH: usize = 256;
 
-/// What the configuration says of the log of all jobs.
+/// Parameters of the event log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLogParameters {
     /// EVENT_LOG.
     pub path: PathBuf,
-    /// EVENT_LOG_ROTATION_LOCK, which the table of defaults has; else the log's name with `.lock`.
+    /// EVENT_LOG_ROTATION_LOCK [default: the log's name with `.lock`].
     pub rotation_lock: PathBuf,
     /// EVENT_LOG_FORMAT_OPTIONS and EVENT_LOG_USE_XML.
     pub options: FormatOptions,
-    /// EVENT_LOG_MAX_SIZE, else MAX_EVENT_LOG, in bytes.
+    /// EVENT_LOG_MAX_SIZE [default: MAX_EVENT_LOG], in bytes.
     pub max_size: u64,
-    /// EVENT_LOG_MAX_ROTATIONS; 0: never rotated.
+    /// EVENT_LOG_MAX_ROTATIONS; 0 to never rotate.
     pub rotations: u32,
     /// EVENT_LOG_FSYNC.
     pub fsync: bool,
     /// EVENT_LOG_LOCKING.
     pub locking: bool,
-    /// Where files stand that are locked for others (CREATE_LOCKS_ON_LOCAL_DISK, LOCAL_DISK_LOCK_DIR); `None`: the log itself is.
+    /// Directory of lock files on the local disk (CREATE_LOCKS_ON_LOCAL_DISK, LOCAL_DISK_LOCK_DIR), or `None` to lock
+    /// the log itself.
     pub lock_directory: Option<PathBuf>,
     /// EVENT_LOG_COUNT_EVENTS.
     pub count_events: bool,
@@ -51,10 +53,10 @@ pub struct EventLogParameters {
 }
 
 impl EventLogParameters {
-    /// Reads them; `None` without an EVENT_LOG.
+    /// Reads the parameters; returns `None` if EVENT_LOG is not set.
     ///
     /// # Errors
-    /// A value that is none.
+    /// Fails if a value is invalid.
     pub fn read(view: &ConfigView<'_>) -> Result<Option<Self>, ValueError> {
         let text = |name: &str| -> Result<Option<BString>, ValueError> {
             Ok(view.string(name)?.map(|setting| setting.value).filter(|value| !value.is_empty()))
@@ -94,10 +96,10 @@ impl EventLogParameters {
     }
 }
 
-/// Where locks on this machine's own disk stand, if they do (`FileLock::getTempPath`).
+/// Returns the directory of locks on the local disk, or `None` if they are not used (`FileLock::getTempPath`).
 ///
 /// # Errors
-/// A value that is none.
+/// Fails if a value is invalid.
 pub fn lock_directory(view: &ConfigView<'_>) -> Result<Option<PathBuf>, ValueError> {
     if !view.boolean("CREATE_LOCKS_ON_LOCAL_DISK")?.is_none_or(|setting| setting.value) {
         return Ok(None);
@@ -113,7 +115,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// What the head of a file says.
+/// Header of an event log file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct EventLogHeader {
     created: i64,
@@ -127,7 +129,7 @@ struct EventLogHeader {
 }
 
 impl EventLogHeader {
-    /// Its text, as wide as all.
+    /// Formats the header with its fixed width.
     fn to_text(&self) -> BString {
         let EventLogHeader { created, id, sequence, size, events, offset, event_offset, rotations } = self;
         let text = format!(
@@ -136,7 +138,7 @@ impl EventLogHeader {
         format!("{text:HEADER_WIDTH$}").into()
     }
 
-    /// Finds one at the beginning of a file, whatever its form.
+    /// Finds a header at the beginning of a file, in any format.
     fn find(bytes: &[u8]) -> Option<EventLogHeader> {
         let words = bytes[bytes.find(b"Global JobLog:")?..].to_str_lossy().into_owned();
         let word = |name: &str| {
@@ -158,7 +160,7 @@ impl EventLogHeader {
         })
     }
 
-    /// That of the file which comes after one of this head.
+    /// Returns the header of the file that follows one with this header.
     fn next_file_header(&self, now: ClockReading, id: &str, rotations: u32) -> EventLogHeader {
         let sequence = self.sequence + 1;
         EventLogHeader {
@@ -174,13 +176,13 @@ impl EventLogHeader {
     }
 }
 
-/// The log, opened when the first event comes.
+/// Event log, opened when the first event is written.
 #[derive(Debug)]
 pub struct EventLog {
     parameters: EventLogParameters,
-    /// The account of daemons, where we are root.
+    /// The account of the daemons, or `None` if not running as root.
     identity: Option<ProcessIdentity>,
-    /// What the ids of its files begin with.
+    /// Prefix of the ids of its files.
     id: String,
     open_file: Option<OpenLogFile>,
 }
@@ -193,7 +195,7 @@ struct OpenLogFile {
 }
 
 impl EventLog {
-    /// The log of these knobs, written by that account.
+    /// Creates an event log with the given parameters, written by the given account.
     pub fn new(knobs: EventLogParameters, identity: Option<ProcessIdentity>, now: ClockReading) -> Self {
         let uid = identity.as_ref().map_or_else(|| nix::unistd::getuid().as_raw(), |identity| identity.uid);
         let (seconds, micros) = (now.epoch(), now.wall_us.rem_euclid(1_000_000));
@@ -201,15 +203,15 @@ impl EventLog {
         EventLog { parameters: knobs, identity, id, open_file: None }
     }
 
-    /// Where it is.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.parameters.path
     }
 
-    /// Writes an event, and what of the job's ad is told beside it; rotates the file first where it has grown too large.
+    /// Writes an event and the selected attributes of the job ad; first rotates the file if it has grown too large.
     ///
     /// # Errors
-    /// Those of the file system, or somebody holds its lock for too long. Nothing of the event stands there then.
+    /// Fails on errors of the file system, or if another process holds the lock for too long. Nothing is then written.
     pub fn write(
         &mut self,
         event: &JobEvent,
@@ -260,11 +262,11 @@ impl EventLog {
         }
     }
 
-    /// Opens the file, and writes a head into one that is empty; `last` is the head of the file before it.
+    /// Opens the file, and writes a header if it is empty; `last` is the header of the previous file.
     fn open(&mut self, last: &EventLogHeader, now: ClockReading, world: &dyn World) -> io::Result<()> {
         let options = || {
             let mut options = OpenOptions::new();
-            // A FIFO without a reader holds nobody up.
+            // Keeps a FIFO without a reader from blocking.
             options.append(true).create(true).mode(0o664).custom_flags(libc::O_NONBLOCK);
             options
         };
@@ -296,7 +298,7 @@ impl EventLog {
         self.format_event(&event)
     }
 
-    /// The lock of the log itself, if it has one, until it is dropped.
+    /// Takes the lock of the log itself, if locking is on; it is held until dropped.
     fn lock(&self) -> io::Result<Option<FileLock>> {
         match &self.open_file {
             Some(open) if self.parameters.locking => FileLock::acquire(
@@ -309,18 +311,19 @@ impl EventLog {
         }
     }
 
-    /// Moves a file that has grown too large out of the way, or goes on with that of somebody who has done so; true in both cases.
+    /// Rotates a file that has grown too large, or opens the new one if another process has rotated it; returns true in
+    /// both cases.
     fn rotate(&mut self, now: ClockReading, world: &dyn World) -> io::Result<bool> {
         if self.parameters.rotations == 0 || !self.is_too_large(now, world)?.unwrap_or(false) {
             return Ok(false);
         }
-        // Somebody else may be just as far: who has the lock looks once more.
+        // Another process may be rotating at the same time, so the size is checked again under the lock.
         let lock = match file_lock::open_lock_file(&self.parameters.rotation_lock) {
             Ok(file) => FileLock::wait_for_lock(file, &self.parameters.path).map(Some),
-            // As 25.14 goes on where the file cannot be made (`FakeFileLock`).
+            // 25.14 also continues if the lock file cannot be created (`FakeFileLock`).
             Err(_) => Ok(None),
         };
-        // Who does not get it writes into the large file.
+        // If the lock cannot be taken, the event is written to the large file.
         let Ok(_lock) = lock else { return Ok(false) };
         match self.is_too_large(now, world)? {
             Some(true) => {}
@@ -334,7 +337,8 @@ impl EventLog {
         Ok(true)
     }
 
-    /// Whether the file is larger than it may be; `None`: another one stands in its place by now, and is open.
+    /// Returns true if the file exceeds its maximum size, or `None` if another file has replaced it, which is then
+    /// open.
     fn is_too_large(&mut self, now: ClockReading, world: &dyn World) -> io::Result<Option<bool>> {
         let status = match fs::metadata(&self.parameters.path) {
             Ok(status) => status,
@@ -353,7 +357,7 @@ impl EventLog {
         Ok(Some(status.len() > self.parameters.max_size))
     }
 
-    /// Writes into the head of a file what it comes to, before it is moved; a file without one stays as it is.
+    /// Updates the header of a file before rotation; a file without a header is not changed.
     fn finalize_header(&self, now: ClockReading, world: &dyn World) -> io::Result<EventLogHeader> {
         let bytes = fs::read(&self.parameters.path)?;
         let Some(mut head) = bytes.get(..bytes.len().min(2 * HEADER_WIDTH)).and_then(EventLogHeader::find)
@@ -368,7 +372,7 @@ impl EventLog {
                 FormatOptions { json: true, .. } => b"}",
                 _ => b"...",
             };
-            // The head itself is none.
+            // The header itself is not counted.
             head.events = (bytes.lines().filter(|line| *line == end).count() as u64).saturating_sub(1);
         }
         let bytes = self.format_header(&head, now, world);
@@ -376,7 +380,7 @@ impl EventLog {
         Ok(head)
     }
 
-    /// `LOG` becomes `LOG.old`, or `LOG.1` and what was that `LOG.2`.
+    /// Renames `LOG` to `LOG.old`, or `LOG` to `LOG.1`, `LOG.1` to `LOG.2` and so on.
     fn shift_rotated_files(&self) -> io::Result<()> {
         let numbered = |number: u32| with_suffix(&self.parameters.path, &format!(".{number}"));
         let first = match self.parameters.rotations {
@@ -395,5 +399,5 @@ impl EventLog {
     }
 }
 
-/// More files than that are not looked for at each rotation.
+/// Maximum number of files that are searched for at each rotation.
 const MAX_ROTATIONS: u32 = 10_000;

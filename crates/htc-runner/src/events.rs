@@ -1,9 +1,9 @@
-//! The event stream of the runners: one record for everything worth telling, as a readable line or as a JSON line.
+//! Event stream of the runners: one record for each event, printed as a readable line or as a JSON line.
 //!
 //! Schema of a JSON line: an object with `time` (seconds since the epoch, a number with microseconds), `event` (a word
-//! of [`RunnerEventKind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`, `exit`,
-//! `cron` (name of a cron job), `reason` that apply; absent keys do not. New keys may come; those here keep their meaning: else
-//! `schema` of `start` grows (`docs/schemas/event.json`).
+//! of [`RunnerEventKind`]) and those of `slot`, `state`, `activity`, `hook`, `pid`, `job` (`cluster.proc`), `verdict`,
+//! `exit`, `cron` (name of a cron job), `reason` that apply; the other keys are absent. New keys may be added; if a key
+//! changes its meaning, `schema` of `start` is incremented (`docs/schemas/event.json`).
 //!
 //! | event | keys | meaning |
 //! |---|---|---|
@@ -39,7 +39,7 @@ use htc_base::time::{ClockReading, MonotonicTime};
 use htc_os::LineOutput;
 
 words! {
-    /// What kind of thing happened.
+    /// Kind of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum RunnerEventKind.word {
@@ -55,9 +55,9 @@ words! {
         HookEnd => "hook ended",
         /// A hook could not be started or ran too long.
         HookFailed => "hook failed",
-        /// What a hook wrote to its standard error.
+        /// A hook wrote to its standard error.
         HookStderr => "hook stderr",
-        /// What a hook's answer was taken for.
+        /// The output of a hook was classified.
         Verdict => "verdict",
         /// A claim begins or is given up.
         Claim => "claim",
@@ -65,52 +65,52 @@ words! {
         CronStart => "cron job started",
         /// A cron job ended.
         CronEnd => "cron job ended",
-        /// A cron job could not be started, or printed what cannot be used.
+        /// A cron job could not be started, or its output cannot be used.
         CronFailed => "cron job failed",
-        /// What a cron job wrote to its standard error.
+        /// A cron job wrote to its standard error.
         CronStderr => "cron job stderr",
-        /// What a cron job printed has changed what the slots publish.
+        /// The output of a cron job changed the attributes that the slots publish.
         CronPublished => "cron job published",
         /// A starter was spawned or ended.
         Starter => "starter",
-        /// A job is over.
+        /// A job was started, has ended or could not be started.
         Job => "job",
         /// A line that a job router logs.
         Log => "log",
-        /// Something that was done, and went well.
+        /// An action was completed successfully.
         Note => "note",
-        /// Something a user should look at.
+        /// Something needs the user's attention.
         Warning => "warning",
     }
 }
 
 impl RunnerEventKind {}
 
-/// What an event means to who watches.
+/// Tone of an event for the viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventTone {
-    /// Things go their way.
+    /// Normal progress.
     Plain,
-    /// What was wanted has come true.
+    /// A goal was reached.
     Success,
     /// Something failed.
     Failure,
-    /// Something to look at.
+    /// Something needs attention.
     Warning,
 }
 
-/// The number of this schema: it grows when a key that is there changes its meaning.
+/// Version of this schema, incremented when an existing key changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
-/// One event. Make it with [`RunnerEvent::new`] and the setters that apply.
+/// Event. Create it with [`RunnerEvent::new`] and the setters that apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunnerEvent {
     /// Seconds since the epoch.
     pub time: f64,
-    /// What kind of thing happened.
+    /// Kind of the event.
     #[serde(rename = "event")]
     pub kind: RunnerEventKind,
-    /// The number of the schema, in the first event of a runner.
+    /// Version of the schema, in the first event of a runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<u32>,
     /// Slot id, such as `slot1` or `slot1_2`.
@@ -134,19 +134,19 @@ pub struct RunnerEvent {
     /// The job as `cluster.proc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// What was decided.
+    /// The decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// How a process ended: `exited N` or `signalled N`.
+    /// Exit status of a process: `exited N` or `signalled N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<String>,
-    /// Why, in words.
+    /// Reason, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl RunnerEvent {
-    /// An event of this kind at this time, with nothing else known.
+    /// Creates an event of a kind at a time, without any other data.
     pub fn new(now: ClockReading, kind: RunnerEventKind) -> Self {
         RunnerEvent {
             time: now.epoch_seconds_f64(),
@@ -207,7 +207,7 @@ impl RunnerEvent {
         self
     }
 
-    /// Sets how a process ended.
+    /// Sets the exit status of a process.
     pub fn exit(mut self, exit: impl Into<String>) -> Self {
         self.exit = Some(exit.into());
         self
@@ -219,7 +219,7 @@ impl RunnerEvent {
         self
     }
 
-    /// What it means to who watches.
+    /// Returns the tone of the event.
     pub fn tone(&self) -> EventTone {
         let said = |words: &[&str]| self.verdict.as_deref().is_some_and(|verdict| words.contains(&verdict));
         match self.kind {
@@ -237,8 +237,8 @@ impl RunnerEvent {
         }
     }
 
-    /// The readable line, without its newline: `slot1: state: Claimed/Busy: reason`. Control characters are escaped, so
-    /// that an event is one line whatever a hook wrote.
+    /// Returns the readable line without a newline: `slot1: state: Claimed/Busy: reason`. Control characters are
+    /// escaped, so that the event is one line regardless of a hook's output.
     pub fn to_readable_line(&self) -> String {
         let mut line = String::new();
         if let Some(slot) = &self.slot {
@@ -264,44 +264,45 @@ impl RunnerEvent {
     }
 }
 
-/// While a reader does not keep up, it is looked again so often whether there is room.
+/// Interval between attempts to write to a reader that is too slow.
 const FLUSH_RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the end waits for a reader who still reads.
+/// Maximum time to wait at the end for a reader that still reads.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where events go: readable lines to one place, JSON lines to another. Writing never stops a runner: a reader that does not
-/// keep up loses lines, which is told at their place once it reads again; a place that cannot be written to is given up,
-/// which is told once at the other, or where [complaints](EventStream::with_loss_reports) go.
+/// Output of events: readable lines to one destination, JSON lines to another. Writing never blocks a runner: if a
+/// reader is too slow, lines are lost, which is reported in their place once it reads again. A destination that cannot
+/// be written to is given up, which is reported once at the other one, or at the destination for [loss
+/// reports](EventStream::with_loss_reports).
 pub struct EventStream {
     readable: Option<LineOutput>,
-    /// Where it is told that events are lost when there are no readable lines.
+    /// Destination for reports of lost events if there are no readable lines.
     complaints: Option<LineOutput>,
     json: Option<LineOutput>,
     prefix: String,
-    /// Whether it was told that JSON lines are held back.
+    /// True if it was reported that JSON lines are delayed.
     reported_slow_reader: bool,
-    /// Whether it was told that their disk is full.
+    /// True if it was reported that the disk is full.
     reported_full_disk: bool,
-    /// Whether JSON lines could not be written though somebody would read them.
+    /// True if JSON lines could not be written although their reader still exists.
     failed: bool,
     ended: bool,
     style: LineStyle,
 }
 
-/// Puts a text into the colour of a tone.
+/// Function that colours a text according to a tone.
 pub type LinePainter = Box<dyn Fn(EventTone, &str) -> String>;
 
-/// How readable lines look.
+/// Style of readable lines.
 #[derive(Default)]
 pub struct LineStyle {
-    /// What makes the time of a line out of seconds since the epoch, where lines have one.
+    /// Formats the time of a line, given in seconds since the epoch, or `None` if lines have no time.
     pub time: Option<Box<dyn Fn(f64) -> String>>,
-    /// What paints a line, where it is painted.
+    /// Colours a line, or `None` if lines are not coloured.
     pub paint: Option<LinePainter>,
 }
 
 impl EventStream {
-    /// A stream to these places. `prefix` stands before each readable line (`htc-slot-run: `).
+    /// Creates a stream to the given destinations. `prefix` begins each readable line (`htc-slot-run: `).
     pub fn new(prefix: &str, readable: Option<LineOutput>, json: Option<LineOutput>) -> Self {
         EventStream {
             readable,
@@ -316,25 +317,26 @@ impl EventStream {
         }
     }
 
-    /// The same, telling here that events are lost when there are no readable lines.
+    /// Sets the destination for reports of lost events, used if there are no readable lines.
     pub fn with_loss_reports(mut self, complaints: Option<LineOutput>) -> Self {
         self.complaints = complaints;
         self
     }
 
-    /// Writes what is held and ends. Whether all events are written, as far as anybody is there to read them.
+    /// Writes all pending lines and ends. Returns true if every event was written, except to readers that have gone
+    /// away.
     pub fn finish(mut self) -> bool {
         self.flush_and_close();
         !self.failed
     }
 
-    /// The same with lines that look so.
+    /// Sets the style of readable lines.
     pub fn with_style(mut self, look: LineStyle) -> Self {
         self.style = look;
         self
     }
 
-    /// Tells one event.
+    /// Writes an event to both destinations.
     pub fn report(&mut self, event: &RunnerEvent) {
         self.flush();
         self.write_json_event(event);
@@ -344,18 +346,18 @@ impl EventStream {
         self.write_readable(format!("{time}{line}\n").into_bytes());
     }
 
-    /// Tells one event to programs only: what a person need not read each time.
+    /// Writes an event as JSON only, if a person need not see it each time.
     pub fn report_as_json(&mut self, event: &RunnerEvent) {
         self.flush();
         self.write_json_event(event);
     }
 
-    /// Passes on lines of JSON that another program has written; they are not told in readable form.
+    /// Passes on JSON lines written by another program; they are not written as readable lines.
     pub fn relay_json_lines(&mut self, lines: Vec<u8>) {
         self.write_json_line(lines);
     }
 
-    /// Writes what had no room before.
+    /// Writes pending lines.
     pub fn flush(&mut self) {
         self.write_json_line(Vec::new());
         let lost = self.json.as_mut().map_or(0, LineOutput::take_lost_line_count);
@@ -381,7 +383,7 @@ impl EventStream {
         }
     }
 
-    /// When [`EventStream::flush`] is to be called next, while something is held.
+    /// Returns the time of the next call of [`EventStream::flush`], or `None` if nothing is pending.
     pub fn next_flush(&self, now: MonotonicTime) -> Option<MonotonicTime> {
         let stalled = [&self.readable, &self.json].into_iter().flatten().any(LineOutput::has_pending_lines);
         stalled.then(|| now.plus(FLUSH_RETRY_INTERVAL))
@@ -411,7 +413,7 @@ impl EventStream {
         {
             self.json = None;
             let text = format!("warning: events are no longer written: {error}");
-            // A reader that has had enough misses nothing.
+            // A reader that has closed the pipe misses nothing.
             if error.kind() == io::ErrorKind::BrokenPipe {
                 self.write_text_line(&text);
             } else {
@@ -421,11 +423,11 @@ impl EventStream {
         }
     }
 
-    /// Tells what nobody should miss: with the readable lines, else where complaints go.
+    /// Reports a loss with the readable lines, or else at the destination for loss reports.
     fn report_loss(&mut self, text: &str) {
         match &mut self.complaints {
             Some(outlet) if self.readable.is_none() => {
-                // Who cannot be told cannot be told.
+                // If this fails too, there is nowhere left to report it.
                 let _ = outlet.write_line(format!("{}{text}\n", self.prefix).into_bytes());
             }
             _ => self.write_text_line(text),
@@ -445,7 +447,7 @@ impl EventStream {
     }
 }
 
-/// Why events are missing.
+/// Reason for missing events.
 const SLOW_READER_REASON: &str = "nobody read them in time";
 const DISK_FULL_REASON: &str = "the disk was full";
 
@@ -474,7 +476,7 @@ impl Drop for EventStream {
     }
 }
 
-/// `exited 3`, `signalled 9`: how a process ended, in the words of the schema.
+/// Formats an exit status as in the schema: `exited 3`, `signalled 9`.
 pub fn describe_exit(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exited {code}"),
@@ -482,7 +484,7 @@ pub fn describe_exit(exit: Exit) -> String {
     }
 }
 
-/// An error with its causes, as reasons tell it.
+/// Formats an error with its causes, for use as a reason.
 pub fn error_with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,6 +1,7 @@
-//! One call of a hook, described as its caller makes it: from here on it is a child like any other.
+//! Description of one call of a hook, from which its child process is created.
 //!
-//! Reference: `HookClientMgr.cpp` (spawn) and Create_Process of `daemon_core.cpp`; what cannot be read there was recorded.
+//! Reference: `HookClientMgr.cpp` (spawn) and Create_Process of `daemon_core.cpp`; details that are not in the source
+//! were observed in 25.14.
 
 use std::path::PathBuf;
 
@@ -16,62 +17,62 @@ use htc_base::quirks::QuirkMode;
 use htc_base::time::ClockReading;
 use htc_hook::{HookCaller, HookType};
 
-/// How much of an output is kept where PIPE_BUFFER_MAX does not say otherwise, in bytes.
+/// Number of bytes kept of a hook's output [default of PIPE_BUFFER_MAX].
 pub const DEFAULT_PIPE_BUFFER_MAX: usize = 10_240;
 
-/// Signals that are not blocked in the hooks of 25.14: those that a fault raises, KILL, STOP, and the C library's own.
+/// Signals that are not blocked in the hooks of 25.14: those raised by faults, KILL, STOP, and the C library's own.
 const UNBLOCKED_SIGNALS: [i32; 10] = [4, 5, 6, 7, 8, 9, 11, 19, 32, 33];
 /// SIGPROF: blocked by the starter until its job has run.
 const PROFILING_SIGNAL: i32 = 27;
 
-/// Where a hook's standard error goes.
+/// Handling of a hook's standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StderrHandling {
-    /// Collected, at most as much as of its output.
+    /// Collected, up to the same limit as its output.
     #[default]
     Collected,
-    /// Handed over piece by piece while it runs.
+    /// Passed on in pieces while the hook runs.
     Streamed,
 }
 
-/// One call of a hook.
+/// Call of a hook.
 #[derive(Clone, Debug)]
 pub struct HookCall {
-    /// Its type.
+    /// Type of the hook.
     pub hook: HookType,
     /// The path as configured.
     pub path: BString,
     /// Arguments after the path.
     pub arguments: Vec<BString>,
-    /// All that it reads.
+    /// Complete standard input.
     pub stdin: Vec<u8>,
     /// Its environment.
     pub environment: HookEnvironment,
-    /// The caller's working directory, in which the hook starts and relative paths lie: LOG of the startd and the router,
-    /// the scratch directory of the starter. `None`: that of the program.
+    /// The caller's working directory, in which the hook starts and relative paths are resolved: LOG of the startd and
+    /// the router, the scratch directory of the starter; `None` for that of the program.
     pub directory: Option<PathBuf>,
-    /// The account it runs as; `None` is that of the program.
+    /// The account that the hook runs as, or `None` for that of the program.
     pub identity: Option<ProcessIdentity>,
     /// Resource limits that the caller has set for itself.
     pub limits: Vec<ResourceLimit>,
-    /// How much of stdout and stderr is kept, in bytes (PIPE_BUFFER_MAX). What exceeds it is dropped; with quirk
+    /// Maximum number of bytes kept of stdout and of stderr (PIPE_BUFFER_MAX). Excess output is dropped; with quirk
     /// `hooks-spawned-as-daemons` the pipe is closed at that length.
     pub output_limit: usize,
-    /// What becomes of stderr.
+    /// Handling of stderr.
     pub stderr_handling: StderrHandling,
-    /// Makes the mark of the process family.
+    /// Family marker of the process, or `None`.
     pub ancestor: Option<AncestorStamp>,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
 }
 
-/// A hook is never run as root: the reference refuses such a call (`Create_Process` with a final privilege state).
+/// Error: the hook would run as root, which the reference refuses (`Create_Process` with a final privilege state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a hook must not run as root; name another account")]
 pub struct RootHookError;
 
 impl HookCall {
-    /// A call with nothing given but what is always needed.
+    /// Creates a call with the required properties only.
     pub fn new(
         hook: HookType,
         path: impl Into<BString>,
@@ -94,15 +95,15 @@ impl HookCall {
         }
     }
 
-    /// A family mark for a child made now.
+    /// Creates a family marker for a child started now.
     pub fn new_family_marker(now: ClockReading, random: u64) -> AncestorStamp {
         AncestorStamp { time: now.epoch(), random: random as u32 }
     }
 
-    /// The child.
+    /// Describes the child process.
     ///
     /// # Errors
-    /// The account is root's.
+    /// Fails if the account is root.
     pub fn child_spec(self) -> Result<ChildSpec, RootHookError> {
         if self.identity.as_ref().is_some_and(|identity| identity.uid == 0) {
             return Err(RootHookError);
@@ -130,7 +131,7 @@ impl HookCall {
             blocked_signals: if as_daemon { blocked_signals(caller) } else { Vec::new() },
             ancestor_stamp: self.ancestor,
             leftover_policy: if family { LeftoverPolicy::Kill } else { LeftoverPolicy::Keep },
-            // 25.14 closes the pipe, which a hook survives since it has SIGPIPE ignored; ours has it at its default.
+            // 25.14 closes the pipe, which its hooks survive because they ignore SIGPIPE; ours have the default action.
             discards_excess_output: !as_daemon,
             ..ChildSpec::new(program)
         })

@@ -1,14 +1,15 @@
-//! What the daemon that a program stands for hands to whatever it starts: hooks, cron jobs, starters, jobs.
+//! Environment that a daemon passes to the programs it starts: hooks, cron jobs, starters, jobs.
 //!
-//! A daemon's own variables are decided here, and here alone: those of the program, or, for a test of a single hook, those that
-//! an ordinary system gives its daemons; and with either the way to the configuration that the program itself has read, so that
-//! a `condor_config_val` in a hook answers what its caller has read. A daemon's `-config FILE` sets CONDOR_CONFIG
-//! (`daemon_core_main.cpp`, dc_main), as `--config-file` does here; `_CONDOR_NAME` stands above all files, as `--set-knob`.
+//! This is the only place that determines a daemon's own variables: those of the program or, for a test of a single
+//! hook, those that an ordinary system gives its daemons; in both cases with the location of the configuration that the
+//! program itself has read, so that `condor_config_val` in a hook prints the same values as its caller uses. A daemon's
+//! `-config FILE` sets CONDOR_CONFIG (`daemon_core_main.cpp`, dc_main), as `--config-file` does here; `_CONDOR_NAME`
+//! overrides all files, like `--param`.
 //!
 //! Reference: `daemon_core.cpp` (Create_Process), `HookClientMgr.cpp`. Variables with addresses and keys of daemons
-//! (`CONDOR_INHERIT`, `CONDOR_PARENT_ID`, `CONDOR_PROCD_ADDRESS`, `CONDOR_PRIVATE_*`) are not made up here: there are no
-//! daemons to speak to. What the program itself was given is handed on like everything else, save the private ones
-//! (quirk `hooks-spawned-as-daemons`).
+//! (`CONDOR_INHERIT`, `CONDOR_PARENT_ID`, `CONDOR_PROCD_ADDRESS`, `CONDOR_PRIVATE_*`) are not invented here, because
+//! there are no daemons to talk to. If the program itself has them, they are passed on like any other variable, except
+//! the private ones (quirk `hooks-spawned-as-daemons`).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,34 +24,34 @@ use htc_base::text::environment::Environment;
 use htc_base::world::{Account, World};
 use htc_config::{CommandPolicy, LoadOptions};
 
-/// Marks of the process families that a process belongs to; they come first, oldest first.
+/// Prefix of the markers of the process families that a process belongs to; they come first, oldest first.
 const FAMILY_MARKER_PREFIX: &[u8] = b"_CONDOR_ANCESTOR_";
-/// What our own programs tell one another; never handed on.
+/// Prefix of variables between our own programs, which are never passed on.
 const INTERNAL_PREFIX: &[u8] = b"_HTC_";
-/// Keys of daemons.
+/// Prefix of private keys of daemons.
 const PRIVATE_KEY_PREFIX: &[u8] = b"CONDOR_PRIVATE_";
-/// Where the configuration begins.
+/// Variable with the path of the configuration file.
 const CONFIG_FILE_VARIABLE: &[u8] = b"CONDOR_CONFIG";
-/// Variables that are knobs.
+/// Prefix of variables that set parameters.
 const PARAMETER_PREFIX: &[u8] = b"_CONDOR_";
-/// The zone file, named so that the C library does not look for it at every call; daemons set it where it is unset.
+/// The zone file, set so that the C library need not find it at every call; daemons set it if it is unset.
 const DEFAULT_ZONE: (&[u8], &[u8]) = (b"TZ", b":/etc/localtime");
-/// The search path of a daemon that an ordinary system has started.
+/// Search path of a daemon started by an ordinary system.
 const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Which configuration a program was told to read.
+/// Configuration that a program was told to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigSelection {
-    /// `--config-file`; else what CONDOR_CONFIG names.
+    /// Path from `--config-file`, or `None` to use CONDOR_CONFIG.
     pub file: Option<PathBuf>,
-    /// `--set-knob`: knobs above all files.
+    /// Parameters from `--param`, which override all files.
     pub parameters: Vec<(BString, BString)>,
-    /// `--no-env`: `_CONDOR_*` variables are ignored.
+    /// True with `--no-env`: `_CONDOR_*` variables are ignored.
     pub no_env: bool,
 }
 
 impl ConfigSelection {
-    /// How it is loaded: the choice's share, all else as usual. `commands` says whether commands that it names are run.
+    /// Returns the options for loading the configuration. `commands` decides whether commands in it are run.
     pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {
         let overlay = self.parameters.iter().map(|(name, value)| (name.to_vec(), value.to_vec()));
         LoadOptions {
@@ -64,12 +65,12 @@ impl ConfigSelection {
     }
 }
 
-/// The variables that a daemon was itself started with, in their order.
+/// Variables with which a daemon was started, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DaemonEnvironment(Vec<(BString, BString)>);
 
 impl DaemonEnvironment {
-    /// Those of this program.
+    /// Returns the variables of this program.
     pub fn from_program(world: &dyn World, choice: &ConfigSelection) -> Self {
         let mut made = DaemonEnvironment(own_variables(world).collect());
         if choice.no_env {
@@ -78,8 +79,8 @@ impl DaemonEnvironment {
         made.with_configuration(world, choice)
     }
 
-    /// Those of a daemon whose master an ordinary system has started: nothing of the user's shell but what it says of the
-    /// configuration. `account` is that of the daemons.
+    /// Returns the variables of a daemon started by an ordinary system's master: of the user's shell, only the location
+    /// of the configuration is kept. `account` is that of the daemons.
     pub fn from_system(account: Option<&Account>, world: &dyn World, choice: &ConfigSelection) -> Self {
         let name: &[u8] = account.map_or(b"root", |account| &account.name);
         let home: &[u8] = account.map_or(b"/root", |account| &account.home);
@@ -92,8 +93,8 @@ impl DaemonEnvironment {
         made.with_configuration(world, choice)
     }
 
-    /// With what the command line says of the configuration. The file is named so that it is found from everywhere: hooks begin
-    /// in other directories than their caller was started in.
+    /// Adds the configuration options of the command line. The path of the file is made absolute because hooks start in
+    /// other directories than their caller.
     fn with_configuration(mut self, world: &dyn World, choice: &ConfigSelection) -> Self {
         if let Some(file) = &choice.file {
             self.set(CONFIG_FILE_VARIABLE.into(), file.as_os_str().as_bytes().into());
@@ -118,39 +119,40 @@ impl DaemonEnvironment {
         self.0.push((name, value));
     }
 
-    /// Names and values.
+    /// Returns names and values.
     pub fn variables(&self) -> &[(BString, BString)] {
         &self.0
     }
 
-    /// What every hook of the daemon gets.
+    /// Returns the environment of every hook of the daemon.
     pub fn for_hooks(&self, quirks: QuirkMode) -> HookEnvironment {
         HookEnvironment::from_daemon(self.0.iter().cloned(), quirks)
     }
 }
 
-/// Our own variables, without what our programs tell one another.
+/// Returns our own variables, without those for communication between our programs.
 fn own_variables(world: &dyn World) -> impl Iterator<Item = (BString, BString)> {
     let bytes = |text: OsString| BString::from(text.into_vec());
     let all = world.environment().into_iter().map(move |(name, value)| (bytes(name), bytes(value)));
     all.filter(|(name, _)| !name.starts_with(INTERNAL_PREFIX))
 }
 
-/// Whether a variable is read as a knob: names of `_CONDOR_` variables have no case (`condor_config.cpp`, real_config).
+/// Returns true if a variable sets a parameter: `_CONDOR_` names are case-insensitive (`condor_config.cpp`,
+/// real_config).
 fn is_parameter_variable(name: &[u8]) -> bool {
     caseless::starts_with(name, PARAMETER_PREFIX) && !name.starts_with(FAMILY_MARKER_PREFIX)
 }
 
-/// An environment in the making.
+/// Environment of a process to be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookEnvironment {
     markers: Vec<BString>,
-    /// Everything but the marks of process families.
+    /// All variables except the family markers.
     pub variables: Environment,
 }
 
 impl HookEnvironment {
-    /// What every hook of a daemon gets that was itself started with `own`.
+    /// Returns the environment of every hook of a daemon that was started with `own`.
     pub fn from_daemon(own: impl IntoIterator<Item = (BString, BString)>, quirks: QuirkMode) -> Self {
         let mut made = HookEnvironment::default();
         made.variables.set(DEFAULT_ZONE.0, DEFAULT_ZONE.1);
@@ -166,8 +168,8 @@ impl HookEnvironment {
         made
     }
 
-    /// Sets variables over those that are there: what the starter publishes of its job, `_CONDOR_CREDS` of the shadow, a
-    /// cron job's ENV.
+    /// Sets variables, replacing existing ones: those that the starter publishes for its job, `_CONDOR_CREDS` of the
+    /// shadow, a cron job's ENV.
     #[must_use]
     pub fn with_variables(mut self, additions: impl IntoIterator<Item = (BString, BString)>) -> Self {
         for (name, value) in additions {
@@ -176,7 +178,7 @@ impl HookEnvironment {
         self
     }
 
-    /// All entries `NAME=value` in the order the daemons pass them: marks, then by name.
+    /// Returns all entries `NAME=value` in the order in which the daemons pass them: family markers, then by name.
     pub fn entries(&self) -> Vec<BString> {
         self.markers.iter().cloned().chain(self.variables.entries()).collect()
     }

@@ -1,4 +1,4 @@
-//! The resource limits of daemons, which their hooks inherit.
+//! Resource limits of daemons, which their hooks inherit.
 
 use std::path::Path;
 
@@ -7,24 +7,26 @@ use nix::sys::statvfs::statvfs;
 use htc_base::process::{ResourceLimit, ResourceLimitKind};
 use htc_hook::ParameterSource;
 
-/// What a core file leaves free, in blocks of 1 KiB (`SLOP` of `resource_limits.cpp`).
+/// Space that a core file leaves free, in blocks of 1 KiB (`SLOP` of `resource_limits.cpp`).
 const SLOP: u64 = 50;
 
-/// What every daemon sets when it begins: cores as large as they may be, none where CREATE_CORE_FILES is false
-/// (`check_core_files` of `daemon_core_main.cpp`), which its first letter says, or a number (`param_boolean_crufty`).
+/// Returns the limits that every daemon sets when it starts: core files of unlimited size, or none if CREATE_CORE_FILES
+/// is false (`check_core_files` of `daemon_core_main.cpp`), for which only its first letter or digit matters
+/// (`param_boolean_crufty`).
 pub fn daemon_limits(knobs: &dyn ParameterSource) -> Vec<ResourceLimit> {
     let text = knobs.get(b"CREATE_CORE_FILES").unwrap_or_default();
     let none = matches!(text.first(), Some(b'f' | b'F' | b'0'));
     vec![core_limit(none.then_some(0))]
 }
 
-/// What it sets where nothing is configured.
+/// Returns the limits of a daemon without configuration.
 pub fn default_daemon_limits() -> Vec<ResourceLimit> {
     vec![core_limit(None)]
 }
 
-/// What the starter sets for itself once its job's log is open, so that all hooks after the first update have it: cores as
-/// large as the disk lets them be, at most 2 GiB, the stack that the job wants or any (`sysapi_set_resource_limits`).
+/// Returns the limits that the starter sets for itself once its job's log is open, so that all hooks after the first
+/// update inherit them: core files as large as the disk permits, at most 2 GiB, and the stack that the job requests or
+/// an unlimited one (`sysapi_set_resource_limits`).
 pub fn starter_limits(scratch: &Path, stack: Option<u64>) -> Vec<ResourceLimit> {
     let free = statvfs(scratch)
         .map_or(u64::MAX, |status| (status.blocks_available()).saturating_mul(status.fragment_size()) / 1024);

@@ -1,10 +1,10 @@
-//! Journals on disk: one file, one writer, each record whole or not at all.
+//! Journals on disk: one file with one writer, in which each record is complete or absent.
 //!
-//! A record is with the kernel when [`JournalFile::append`] returns, so it outlives the process; a power loss may take the last
-//! ones, which is told on reading. The file is 0600, never reached through a link, never in a directory where others
-//! could put another in its place, and keeps room for further records ahead, so that a disk that is full later can
-//! still be told to. The room is zeros behind the last record, which readers pass over: a file system that gives blocks late has
-//! promised them then, and need not take them for a file that is gone soon.
+//! A record has been passed to the kernel when [`JournalFile::append`] returns, so it outlives the process; a power
+//! failure may lose the last records, which is reported on reading. The file has mode 0600, is never opened through a
+//! link, and never in a directory where others could replace it. It reserves space for further records, so that they
+//! can still be written when the disk is full. The reserved space is zeros after the last record, which readers skip:
+//! this makes file systems with delayed allocation allocate the blocks now.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -23,33 +23,33 @@ use serde::de::DeserializeOwned;
 use htc_hook::journal::{Journal, JournalEncodeError, encode_record, read_journal};
 use htc_os::process_table;
 
-/// Room on the disk that is kept for what comes, in bytes.
+/// Space reserved on the disk for further records, in bytes.
 const RESERVED_BYTES: usize = 64 << 10;
-/// Behind the journal's name: the file whose lock says that somebody writes, and who.
+/// Suffix of the file whose lock marks the journal as in use, and which has the writer's process id.
 const LOCK_SUFFIX: &str = ".lock";
-/// How long a lock is waited for whose holder has ended: a child that has not executed its program yet has it still.
+/// Time to wait for a lock whose holder has ended: a child that has not yet executed its program still holds it.
 const INHERITED_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it is waited for otherwise: a holder that was killed may need a moment to end.
+/// Time to wait otherwise: a holder that was killed may need a moment to end.
 const HELD_LOCK_TIMEOUT: Duration = Duration::from_millis(200);
-/// Behind the journal's name: a compacted one before it takes the other's place.
+/// Suffix of a compacted journal before it replaces the original.
 const COMPACTED_SUFFIX: &str = ".new";
-/// The bits of a mode that let others write.
+/// Mode bits that let others write.
 const OTHERS_WRITE_MASK: u32 = 0o022;
-/// The bit of a directory in which nobody may replace what another owns.
+/// Mode bit of a directory in which nobody may replace the files of others.
 const STICKY_BIT: u32 = 0o1000;
 
-/// A journal that cannot be used, or a record that was not written.
+/// Error from opening, reading or writing a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another process writes it.
+    /// Another process is writing it.
     #[error("'{}' is in use by {}", path.display(), holder(*pid))]
     InUse {
         /// The journal.
         path: PathBuf,
-        /// Who holds it, if that could be read.
+        /// Process id of the writer, or `None` if it could not be read.
         pid: Option<i32>,
     },
-    /// Somebody else could write it or put another in its place.
+    /// Others could write the journal or replace it.
     #[error("'{}' is not safe: {why}", path.display())]
     Unsafe {
         /// The file or directory.
@@ -57,18 +57,18 @@ pub enum JournalError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {verb} '{}'", path.display())]
     System {
-        /// What was tried.
+        /// The operation.
         verb: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The record is none.
+    /// The record cannot be encoded.
     #[error(transparent)]
     Record(#[from] JournalEncodeError),
 }
@@ -77,23 +77,23 @@ fn holder(pid: Option<i32>) -> String {
     pid.map_or_else(|| "another process".into(), |pid| format!("process {pid}"))
 }
 
-/// The journal of this process, as long as it lives.
+/// Journal that this process writes.
 #[derive(Debug)]
 pub struct JournalFile {
     path: PathBuf,
     file: File,
-    /// Where the next record goes.
+    /// Offset of the next record.
     end: u64,
-    /// How far there is room on the disk.
+    /// Offset at which the reserved space ends.
     reserved: u64,
     _lock: Flock<File>,
 }
 
 impl JournalFile {
-    /// Opens a journal, or begins one, and reads what stands in it. New records come behind the last whole line.
+    /// Opens or creates a journal and reads its contents. New records are added after the last complete line.
     ///
     /// # Errors
-    /// Another process writes it; others could change it; the system refuses.
+    /// Fails if another process is writing it, if others could change it, or on errors of the system.
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<(Self, Journal<T>), JournalError> {
         check_directory(path)?;
         let lock = lock(path)?;
@@ -108,10 +108,11 @@ impl JournalFile {
         Ok((opened, read_journal(&bytes)))
     }
 
-    /// What stands in a journal whose writer is gone, though a child of his that has executed nothing yet still holds the lock.
+    /// Reads a journal whose writer has ended, even if a child of the writer that has not executed a program yet still
+    /// holds the lock.
     ///
     /// # Errors
-    /// Others could change it; the system refuses.
+    /// Fails if others could change it, or on errors of the system.
     pub fn peek<T: DeserializeOwned>(path: &Path) -> Result<Journal<T>, JournalError> {
         check_directory(path)?;
         let mut file = open_owned_file(path, OpenOptions::new().read(true).write(true))?;
@@ -119,14 +120,14 @@ impl JournalFile {
         Ok(read_journal(&bytes))
     }
 
-    /// Adds a record. After an error the journal is as it was before, and may be tried again.
+    /// Adds a record. After an error the journal is unchanged, and the call may be repeated.
     ///
     /// # Errors
-    /// The disk is full or broken; the record has no form in JSON.
+    /// Fails if the disk is full or broken, or if the record cannot be encoded as JSON.
     pub fn append<T: Serialize>(&mut self, record: &T) -> Result<(), JournalError> {
         let line = encode_record(record)?;
         if let Err(error) = self.file.write_all_at(&line, self.end) {
-            // Half a line would be told as damage; the next record goes over it even if it cannot be cut off now.
+            // Half a line would be reported as damage; if it cannot be cut off now, the next record overwrites it.
             let _ = self.file.set_len(self.end);
             return Err(system_error("write to", &self.path)(error));
         }
@@ -137,10 +138,10 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Leaves only these records in it. After an error it is as it was before.
+    /// Replaces the contents by the given records. After an error the journal is unchanged.
     ///
     /// # Errors
-    /// The disk is full or broken; a record has no form in JSON.
+    /// Fails if the disk is full or broken, or if a record cannot be encoded as JSON.
     pub fn compact<'a, T: Serialize + 'a>(
         &mut self,
         records: impl IntoIterator<Item = &'a T>,
@@ -151,7 +152,7 @@ impl JournalFile {
             bytes.extend(encode_record(record)?);
         }
         let mut options = OpenOptions::new();
-        // Truncated only once it is known to be ours.
+        // Truncated only after checking that it is ours.
         let mut file = open_owned_file(&path, options.read(true).write(true).create(true).truncate(false))?;
         let put = |file: &mut File| {
             file.set_len(0)?;
@@ -170,17 +171,18 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Its length in bytes: whoever writes much compacts when it has grown to a multiple of what is still needed.
+    /// Returns the length in bytes; a frequent writer compacts the journal when it is several times larger than its
+    /// needed records.
     pub fn len(&self) -> u64 {
         self.end
     }
 
-    /// Whether nothing stands in it.
+    /// Returns true if the journal is empty.
     pub fn is_empty(&self) -> bool {
         self.end == 0
     }
 
-    /// Takes room on the disk ahead, where there is some; where there is none, a full disk is an error of `append`.
+    /// Reserves space on the disk, if there is any; otherwise a full disk becomes an error of `append`.
     fn reserve(&mut self) {
         if self.file.write_all_at(&[0; RESERVED_BYTES], self.end).is_ok() {
             self.reserved = self.end + RESERVED_BYTES as u64;
@@ -189,13 +191,13 @@ impl JournalFile {
 }
 
 impl Drop for JournalFile {
-    /// What was kept for further records is given back.
+    /// Releases the reserved space.
     fn drop(&mut self) {
         let _ = self.file.set_len(self.end);
     }
 }
 
-/// What was written into a journal, without the room behind it.
+/// Reads the records of a journal without the reserved space.
 fn read_content(file: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -215,7 +217,7 @@ fn path_with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Nobody but us and root may put another file in place of ours.
+/// Checks that only this user and root can replace the file.
 fn check_directory(path: &Path) -> Result<(), JournalError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let status = std::fs::metadata(directory).map_err(system_error("look at", directory))?;
@@ -229,7 +231,7 @@ fn check_directory(path: &Path) -> Result<(), JournalError> {
     Ok(())
 }
 
-/// Opens a regular file that is ours alone, and makes it 0600.
+/// Opens a regular file that belongs to this user alone, and sets its mode to 0600.
 fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, JournalError> {
     let file = options.mode(0o600).custom_flags(O_NOFOLLOW).open(path).map_err(|error| {
         match error.raw_os_error().map(Errno::from_raw) {
@@ -239,7 +241,7 @@ fn open_owned_file(path: &Path, options: &mut OpenOptions) -> Result<File, Journ
     })?;
     let status = file.metadata().map_err(system_error("look at", path))?;
     if status.nlink() == 0 {
-        // Whoever it was of has removed it just now.
+        // The file was removed by its owner just now.
         return Err(system_error("open", path)(io::ErrorKind::NotFound.into()));
     }
     if let Some(why) = why_not_ours(&status) {
@@ -259,15 +261,15 @@ fn why_not_ours(status: &Metadata) -> Option<&'static str> {
     (status.nlink() != 1).then_some("it has a second name")
 }
 
-/// Takes the lock. It is a file of its own, since compacting puts another journal in place of the first.
+/// Takes the lock, which is a separate file because compacting replaces the journal.
 ///
-/// A child that the holder has forked keeps the lock until it executes its program, also when the holder was killed meanwhile:
-/// a lock whose holder is gone is free in a moment, and is waited for.
+/// A child that the holder has forked keeps the lock until it executes its program, even if the holder was killed
+/// meanwhile: a lock whose holder has ended will be free in a moment, so it is waited for.
 fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
     let place = path_with_suffix(path, LOCK_SUFFIX);
     let begun = Instant::now();
     loop {
-        // Truncated only once it is ours: until then it says who holds it.
+        // Truncated only once it is locked: until then it has the holder's process id.
         let file =
             open_owned_file(&place, OpenOptions::new().read(true).write(true).create(true).truncate(false))?;
         let (mut file, errno) = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -291,18 +293,18 @@ fn lock(path: &Path) -> Result<Flock<File>, JournalError> {
     }
 }
 
-/// Writes our process id into the file of the lock.
+/// Writes our process id into the lock file.
 fn write_holder(lock: &Flock<File>) {
     let note = format!("{}\n", getpid());
-    // An empty one is not cut: some file systems write at once what is put into a file that was.
+    // An empty file is not truncated: some file systems flush a file immediately if it is written after truncation.
     let is_empty = lock.metadata().is_ok_and(|status| status.len() == 0);
     let cut = if is_empty { Ok(()) } else { lock.set_len(0) };
     let written = cut.and_then(|()| lock.write_all_at(note.as_bytes(), 0));
-    // Without the note the second one only cannot say by whom it is held.
+    // If this fails, another process just cannot report who holds the lock.
     drop(written);
 }
 
-/// True if the process has ended, reaped or not.
+/// Returns true if the process has ended, reaped or not.
 fn has_process_ended(pid: i32) -> bool {
     process_table::read_process(pid).is_none_or(|process| process.is_zombie())
 }
@@ -362,7 +364,7 @@ mod tests {
         journal.append(&1).unwrap();
         let size = || path.metadata().unwrap().len();
         assert!(size() > journal.len() + RESERVED_BYTES as u64 / 2);
-        // As somebody finds it whose writer was killed.
+        // Opens the journal like a process that finds it after its writer was killed.
         let found = JournalFile::peek::<u32>(&path).unwrap();
         assert_eq!((found.records, found.damage), (vec![1], vec![]));
         let other = path.with_file_name("killed");
@@ -418,7 +420,7 @@ mod tests {
         assert_eq!(records(&path), [98, 99, 100]);
     }
 
-    /// The test runs itself again where no file may grow past 8 or 16 KiB (shells differ in the unit).
+    /// The test runs itself again with a file size limit of 8 or 16 KiB (shells differ in the unit).
     #[test]
     fn after_a_full_disk_the_journal_goes_on_with_the_next_record() {
         const INNER: &str = "HTC_TEST_FULL_DISK";

@@ -1,4 +1,4 @@
-//! Carries out what the machines ask for: slots, starters, routers and single hooks, live or simulated.
+//! Runners for slots, starters, routers and single hooks, live or simulated.
 
 mod configured_world;
 pub mod control;

@@ -1,4 +1,4 @@
-//! Whether whoever started us still lives (facts of the reference: every daemon checks its parent).
+//! Detection of the end of the parent process (in the reference, every daemon checks its parent).
 
 use std::time::Duration;
 
@@ -7,25 +7,25 @@ use nix::unistd::{Pid, getppid};
 use htc_base::time::MonotonicTime;
 use htc_os::clock;
 
-/// How often the parent is looked for while nothing else happens.
+/// Interval between checks of the parent while nothing else happens.
 ///
-/// 25.14 looks every 120 s (PARENT_CHECK_INTERVAL); what really ends its starters within 2.5 s is the lost connection to
-/// the startd, of which we have none.
+/// 25.14 checks every 120 s (PARENT_CHECK_INTERVAL), but its starters end within 2.5 s because they lose the connection
+/// to the startd, which does not exist here.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The process that started us.
+/// Watch over the parent process.
 #[derive(Debug)]
 pub struct ParentWatch {
     pid: Pid,
     next_check: MonotonicTime,
-    /// How long the job may go on without it.
+    /// Time that the job may continue without its parent.
     grace: Duration,
-    /// When that is over.
+    /// End of that time, or `None` while the parent is alive.
     deadline: Option<MonotonicTime>,
 }
 
 impl ParentWatch {
-    /// Remembers the present parent, which our job does not outlive by more than this.
+    /// Starts watching the current parent, which our job outlives by at most `grace`.
     pub fn new(grace: Duration) -> Self {
         ParentWatch {
             pid: getppid(),
@@ -35,12 +35,13 @@ impl ParentWatch {
         }
     }
 
-    /// When to look again at the latest.
+    /// Returns the time by which to check again.
     pub fn check_at(&self) -> MonotonicTime {
         self.next_check
     }
 
-    /// Whether it has gone, for longer than it may: the kernel has given us another parent.
+    /// Returns true if the parent has been gone for longer than the grace period: the kernel has then assigned another
+    /// parent.
     pub fn is_gone(&mut self, now: MonotonicTime) -> bool {
         self.next_check = now.plus(CHECK_INTERVAL);
         if getppid() == self.pid {

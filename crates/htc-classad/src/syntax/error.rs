@@ -10,9 +10,9 @@ use crate::text::Span;
 pub struct ParseError {
     /// Place where the text stops being an expression.
     pub span: Span,
-    /// What went wrong.
+    /// Kind of the error.
     pub kind: ParseErrorKind,
-    /// What would have been accepted at that place.
+    /// Tokens that would have been accepted at that place.
     pub expected: &'static str,
     /// The text at that place: a few bytes, empty at the end of the text.
     pub found: String,

@@ -1,4 +1,4 @@
-//! One call of a router hook, run to its end within a time limit (`JobRouterHookMgr.cpp`).
+//! Calls of a router hook, each run to its end within a time limit (`JobRouterHookMgr.cpp`).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,54 +18,54 @@ use htc_os as os;
 use htc_os::{Reactor, clock};
 use htc_router::{RouterHookResult, decide_skipping_refused_hook};
 
-/// How long a hook has between the two.
+/// Time between SIGTERM and SIGKILL for a hook.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// Runs router hooks one at a time.
+/// Runner that calls router hooks one at a time.
 pub struct HookRunner<'a> {
-    /// Where keywords and paths are configured.
+    /// Parameters with keywords and paths.
     pub knobs: &'a dyn ParameterSource,
-    /// What is outside.
+    /// The outside world.
     pub world: &'a dyn World,
-    /// What hooks inherit.
+    /// Environment that hooks inherit.
     pub environment: HookEnvironment,
-    /// How long a hook may take; the reference waits for ever.
+    /// Maximum run time of a hook, or `None` to wait forever, as the reference does.
     pub limit: Option<Duration>,
-    /// The daemon's log directory, in which hooks start; `None` is that of the program.
+    /// The daemon's log directory, in which hooks start, or `None` for that of the program.
     pub directory: Option<PathBuf>,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
 }
 
-/// A hook that was called and has ended.
+/// Hook that was called and has ended.
 #[derive(Clone, Debug)]
 pub struct CompletedHook {
     /// The path as configured.
     pub path: BString,
-    /// How it ended.
+    /// Exit status.
     pub exit: Exit,
-    /// What it printed.
+    /// Standard output.
     pub stdout: Vec<u8>,
-    /// What it complained of.
+    /// Standard error.
     pub stderr: Vec<u8>,
-    /// Whether its output was cut at its limit.
+    /// True if its output was cut at the limit.
     pub is_truncated: bool,
-    /// Whether it was killed because it took too long.
+    /// True if it was killed because it took too long.
     pub timed_out: bool,
 }
 
-/// Why there was no call.
+/// Reason why a hook was not called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoHookReason {
-    /// None is configured for the job.
+    /// No hook is configured for the job.
     NotConfigured,
-    /// The path was refused: a failure, unless the quirk says that it counts as not configured.
+    /// The path was rejected, which is a failure unless a quirk treats it as not configured.
     Refused(String),
-    /// It cannot be started: the job stays as it is and the hook is tried again.
+    /// The hook cannot be started: the job is unchanged and the hook is called again later.
     Failed(String),
 }
 
-/// What the machine is told of it.
+/// Converts to the result for the router.
 impl From<NoHookReason> for RouterHookResult {
     fn from(none: NoHookReason) -> Self {
         match none {
@@ -76,10 +76,10 @@ impl From<NoHookReason> for RouterHookResult {
 }
 
 impl HookRunner<'_> {
-    /// The path of the hook for a source job.
+    /// Returns the path of the hook for a source job.
     ///
     /// # Errors
-    /// There is none, or it is refused.
+    /// Fails if there is no hook, or its path is rejected.
     pub fn path(&self, hook: HookType, source: &ClassAd) -> Result<BString, NoHookReason> {
         let keyword = keyword::router_keyword(source, self.knobs, self.world).keyword;
         let Some(keyword) = keyword.filter(|keyword| !keyword.is_empty()) else {
@@ -95,7 +95,7 @@ impl HookRunner<'_> {
         }
     }
 
-    /// What a hook reads.
+    /// Returns the standard input of a hook.
     pub fn stdin(hook: HookType, route: &[u8], source: &ClassAd, routed: &ClassAd) -> Vec<u8> {
         match hook {
             HookType::TranslateJob => hook_input::translate_job_input(route, source),
@@ -104,10 +104,10 @@ impl HookRunner<'_> {
         }
     }
 
-    /// The specification of a call.
+    /// Prepares a call.
     ///
     /// # Errors
-    /// There is no hook, or it may not be run.
+    /// Fails if there is no hook, or it is not allowed to run.
     pub fn prepare_call(
         &self,
         hook: HookType,
@@ -129,7 +129,7 @@ impl HookRunner<'_> {
     /// Calls a hook and waits for its end.
     ///
     /// # Errors
-    /// There is no hook, or it cannot be started.
+    /// Fails if there is no hook, or it cannot be started.
     pub fn run(
         &self,
         reactor: &mut Reactor,

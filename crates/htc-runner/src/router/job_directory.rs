@@ -1,7 +1,8 @@
-//! A directory of job ads as a queue: one file a job, each change one rename.
+//! Directory of job ads used as a queue: one file per job, and one rename per change.
 //!
-//! A file is `CLUSTER.PROC.ad`, in the long form. What leaves the queue is appended to `history` there. Whatever is killed
-//! at whatever moment leaves whole files: a claim, a submission, a release each stand in one file.
+//! A file is named `CLUSTER.PROC.ad` and is in the long form. Jobs that leave the queue are appended to `history` in
+//! the directory. Files are complete even if a program is killed at any moment, because a claim, a submission or a
+//! release changes only one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -22,19 +23,19 @@ use htc_os::files::open_regular_file;
 use htc_router::lifecycle::set_submission_attributes;
 use htc_router::{QueueView, RouterParameters, YieldError};
 
-/// The job's file ends in this.
+/// Suffix of a job's file.
 const JOB_FILE_SUFFIX: &str = ".ad";
-/// Where jobs go that leave.
+/// File for jobs that have left the queue.
 const HISTORY_FILE: &str = "history";
 
-/// The number of the next cluster.
+/// File with the number of the next cluster.
 const CLUSTER_COUNTER_FILE: &str = ".next_cluster";
-/// The largest ad of a job, in bytes.
+/// Maximum size of a job's ad, in bytes.
 const MAX_AD_SIZE: u64 = 64 << 20;
-/// How much of the history is searched for a record that may be there already, in bytes.
+/// Number of bytes at the end of the history that are searched for an existing record.
 const HISTORY_TAIL_LENGTH: u64 = 1 << 20;
 
-/// Attributes that a schedd lets nobody take from a job (recording r12).
+/// Attributes that a schedd does not allow to be deleted from a job.
 const PROTECTED_ATTRIBUTES: [&str; 8] =
     ["ClusterId", "ProcId", "MyType", "TargetType", "Owner", "User", "JobUniverse", "TotalSubmitProcs"];
 
@@ -45,17 +46,17 @@ struct JobEntry {
     entered: u64,
 }
 
-/// The jobs of a directory as last read.
+/// Jobs of a directory as last read.
 pub struct JobDirectory {
     path: PathBuf,
-    /// How the jobs' files are read.
+    /// Dialect in which the jobs' files are parsed.
     dialect: Dialect,
     jobs: BTreeMap<JobId, JobEntry>,
     entered: u64,
     next_cluster: i32,
-    /// What was said of files that cannot be used, so that it is said once.
+    /// Last error reported for each unusable file, so that it is reported once.
     reported_errors: BTreeMap<JobId, String>,
-    /// Sources that may have been submitted elsewhere: not listed as long as the note of the attempt is there.
+    /// Sources that may have been submitted elsewhere: not listed while the note of the attempt exists.
     withheld: BTreeSet<JobId>,
 }
 
@@ -72,12 +73,12 @@ impl QueueView for JobDirectory {
     }
 }
 
-/// The id that a file's name says.
+/// Returns the job id in a file's name, or `None` if it has none.
 fn job_id_of_file(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_suffix(JOB_FILE_SUFFIX)?.as_bytes()).filter(|id| id.is_job())
 }
 
-/// Whether a file is one that is renamed once it is whole: `.CLUSTER.PROC.PID`, or the counter's.
+/// Returns true for a file that is renamed once it is complete: `.CLUSTER.PROC.PID`, or the counter's.
 fn is_temporary(name: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let Some((whole, pid)) = name.rsplit_once('.') else { return false };
@@ -85,7 +86,7 @@ fn is_temporary(name: &str) -> bool {
     is_number(pid) && (whole == CLUSTER_COUNTER_FILE || of_job.is_some_and(|id| id.is_job()))
 }
 
-/// Reads a job's file. What is no file is not even opened, and no open ever waits for somebody else.
+/// Reads a job's file. Anything but a regular file is not opened, so opening never blocks.
 fn read(path: &Path, dialect: Dialect) -> io::Result<ClassAd> {
     let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
     let mut text = Vec::new();
@@ -101,8 +102,8 @@ fn read(path: &Path, dialect: Dialect) -> io::Result<ClassAd> {
     }
 }
 
-/// What a schedd notes when an attribute is set: the former state, and how often and why a job was held (`SetAttribute`,
-/// qmgmt.cpp).
+/// Records the consequences of setting an attribute, as a schedd does: the former state, and the number and reasons of
+/// holds (`SetAttribute`, qmgmt.cpp).
 fn record_attribute_change(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, world: &dyn World) {
     let value = expr.and_then(|expr| expr.as_literal()?.as_int());
     if caseless::eq(name, b"JobStatus") {
@@ -111,7 +112,7 @@ fn record_attribute_change(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, w
             ad.set("LastJobStatus", former);
         }
     }
-    // Files that are still to be spooled are not counted.
+    // Holds for spooling input files are not counted.
     let counts = |code: &i64| *code != HoldCode::SpoolingInput.number();
     let Some(code) = value.filter(|code| caseless::eq(name, b"HoldReasonCode") && counts(code)) else {
         return;
@@ -129,11 +130,11 @@ fn record_attribute_change(ad: &mut ClassAd, name: &[u8], expr: Option<&Expr>, w
     ad.set("NumHoldsByReason", Value::Ad(Arc::new(reasons)));
 }
 
-/// A job's file as the router sees it.
+/// Completes a job's ad for the router.
 fn add_job_id(id: JobId, mut ad: ClassAd) -> ClassAd {
     ad.set("ClusterId", i64::from(id.cluster));
     ad.set("ProcId", i64::from(id.proc));
-    // A schedd notes when the hooks of a finished job are done; whoever writes files need not know that.
+    // A schedd records when the hooks of a finished job are done; other writers of job files need not.
     let done = ad.literal("JobStatus").and_then(|status| status.as_int()) == Some(JobStatus::COMPLETED);
     if done && !ad.contains("JobFinishedHookDone") {
         ad.set("JobFinishedHookDone", 1);
@@ -142,7 +143,7 @@ fn add_job_id(id: JobId, mut ad: ClassAd) -> ClassAd {
 }
 
 impl JobDirectory {
-    /// A directory, not yet read.
+    /// Creates a directory that has not been read yet.
     pub fn new(path: &Path, dialect: Dialect) -> Self {
         JobDirectory {
             path: path.to_owned(),
@@ -159,10 +160,10 @@ impl JobDirectory {
         self.path.join(format!("{id}{JOB_FILE_SUFFIX}"))
     }
 
-    /// Reads what has changed; tells what cannot be read. `copies` is the queue of the copies if it is another one.
+    /// Reads changed files and reports unreadable ones. `copies` is the queue of the copies if it is a different one.
     ///
     /// # Errors
-    /// The directory itself cannot be read.
+    /// Fails if the directory itself cannot be read.
     pub fn refresh(&mut self, copies: Option<&JobDirectory>, note: &mut dyn FnMut(String)) -> io::Result<()> {
         let (mut seen, mut fresh) = (Vec::new(), Vec::new());
         let mut noted = BTreeSet::new();
@@ -196,7 +197,7 @@ impl JobDirectory {
         self.jobs.retain(|id, _| seen.binary_search(id).is_ok());
         self.reported_errors.retain(|id, _| seen.binary_search(id).is_ok());
         self.withhold_noted_sources(noted, copies, note);
-        // New jobs of one look entered in the order of their numbers.
+        // New jobs found in one pass are ordered by number.
         fresh.sort_unstable();
         for id in fresh {
             if let Some(entry) = self.jobs.get_mut(&id) {
@@ -207,9 +208,9 @@ impl JobDirectory {
         Ok(())
     }
 
-    /// Notes once that a job cannot be read.
+    /// Reports once that a job cannot be read.
     fn unreadable(&mut self, id: JobId, path: &Path, error: &io::Error, note: &mut dyn FnMut(String)) {
-        // What is known of it stays where it cannot be read just now.
+        // If the file is only temporarily unreadable, the known ad is kept.
         if error.kind() == io::ErrorKind::InvalidData {
             self.jobs.remove(&id);
         }
@@ -220,7 +221,7 @@ impl JobDirectory {
         }
     }
 
-    /// Withholds the sources that may have been submitted; says so once of each.
+    /// Withholds the sources that may have been submitted, and reports each once.
     fn withhold_noted_sources(
         &mut self,
         mut noted: BTreeSet<JobId>,
@@ -228,7 +229,7 @@ impl JobDirectory {
         note: &mut dyn FnMut(String),
     ) {
         if !noted.is_empty() {
-            // An attempt whose copy is here has succeeded: the router was killed before it took the note away.
+            // If the copy is here, the attempt has succeeded: the router was killed before it removed the note.
             let of = |entry: &JobEntry| JobId::parse_key(entry.ad.string("RoutedFromJobId")?);
             let copies = copies.map_or(&self.jobs, |copies| &copies.jobs).values();
             for source in copies.filter_map(of).filter(|id| self.jobs.contains_key(id)) {
@@ -248,37 +249,37 @@ impl JobDirectory {
         self.withheld = noted;
     }
 
-    /// Lists a source no more: it is being submitted elsewhere.
+    /// Removes a source from the listing while it is being submitted elsewhere.
     pub(super) fn withhold(&mut self, source: JobId) {
         self.withheld.insert(source);
     }
 
-    /// Lists a source again: it is clear what came of its submission.
+    /// Lists a source again once the outcome of its submission is known.
     pub(super) fn release_source(&mut self, source: JobId) {
         self.withheld.remove(&source);
     }
 
-    /// Removes what a killed router was still writing. Nobody else writes here: the directory is locked.
+    /// Removes temporary files of a killed router. The directory is locked, so no other router writes here.
     pub(super) fn remove_unfinished_files(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_some_and(is_temporary) {
-                // One that cannot be removed is in nobody's way.
+                // A file that cannot be removed does no harm.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Whether there is a file of the job, readable or not.
+    /// Returns true if the job has a file, readable or not.
     pub(super) fn has_file(&self, id: JobId) -> bool {
         self.file(id).symlink_metadata().is_ok()
     }
 
-    /// The job as it stands in its file now.
+    /// Reads the job's file as it is now.
     fn read_current_job(&self, id: JobId) -> io::Result<ClassAd> {
         read(&self.file(id), self.dialect)
     }
 
-    /// Writes a job's file in one go.
+    /// Writes a job's file atomically.
     fn write_job(&mut self, id: JobId, ad: &ClassAd) -> io::Result<()> {
         let path = self.file(id);
         let text = long::print_with(ad, &PrintOptions { private: true, ..PrintOptions::default() });
@@ -304,7 +305,7 @@ impl JobDirectory {
     /// Sets Managed and ManagedManager of a job that is idle and not managed (`claim_job`).
     ///
     /// # Errors
-    /// Why it is not ours now.
+    /// Fails with the reason why the job cannot be claimed.
     pub fn claim(&mut self, id: JobId, manager: &[u8], world: &dyn World) -> Result<(), String> {
         let mut ad = self.read_current_job(id).map_err(|error| error.to_string())?;
         let context = Context::new(world).my(&ad);
@@ -322,24 +323,24 @@ impl JobDirectory {
     /// Adds a copy as a new cluster.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn submit(&mut self, copy: &ClassAd, now: i64) -> io::Result<JobId> {
         let id = self.allocate_job_id()?;
         self.submit_with_id(id, copy, now).map(|()| id)
     }
 
-    /// The id of the next copy, which nobody else gets.
+    /// Reserves the id of the next copy.
     ///
     /// # Errors
-    /// The number cannot be noted.
+    /// Fails if the number cannot be stored.
     pub(super) fn allocate_job_id(&mut self) -> io::Result<JobId> {
         self.allocate_cluster().map(|cluster| JobId::new(cluster, 0))
     }
 
-    /// Adds a copy under an id of [`JobDirectory::allocate_job_id`].
+    /// Adds a copy under an id reserved by [`JobDirectory::allocate_job_id`].
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn submit_with_id(&mut self, id: JobId, copy: &ClassAd, now: i64) -> io::Result<()> {
         let mut ad = copy.clone();
         for name in htc_router::translate::NEVER_SENT_ATTRIBUTES {
@@ -351,10 +352,10 @@ impl JobDirectory {
         self.write_job(id, &ad)
     }
 
-    /// Notes a copy of `source` that was submitted elsewhere, so that its state can be written here.
+    /// Records a copy of `source` that was submitted elsewhere, so that its state can be written here.
     ///
     /// # Errors
-    /// The file cannot be written, or there is another job of that id.
+    /// Fails if the file cannot be written, or if another job has that id.
     pub fn adopt_copy(&mut self, id: JobId, source: JobId, copy: &ClassAd, now: i64) -> io::Result<()> {
         if self.file(id).exists() {
             let there = self.read_current_job(id)?;
@@ -367,10 +368,10 @@ impl JobDirectory {
         self.write_job(id, &ad)
     }
 
-    /// Sets and deletes attributes. JobStatus stays where the job is removed or completed.
+    /// Sets and deletes attributes. JobStatus is unchanged if the job is removed or completed.
     ///
     /// # Errors
-    /// The job is gone or cannot be written.
+    /// Fails if the job is gone or cannot be written.
     pub fn update(
         &mut self,
         id: JobId,
@@ -396,10 +397,11 @@ impl JobDirectory {
         self.write_job(id, &ad)
     }
 
-    /// Edits a source in place. What a schedd keeps of every job cannot be deleted; that it is asked for is no failure.
+    /// Edits a source in place. Attributes that a schedd keeps in every job cannot be deleted; trying to is not an
+    /// error.
     ///
     /// # Errors
-    /// The job is gone or cannot be written, or is to get another id or owner.
+    /// Fails if the job is gone or cannot be written, or if its id or owner would change.
     pub fn edit_in_place(
         &mut self,
         id: JobId,
@@ -413,7 +415,7 @@ impl JobDirectory {
         }
         let allowed: Vec<_> = changes.iter().filter(|(name, _)| !kept(name)).cloned().collect();
         self.update(id, &allowed, world)?;
-        // 25.14 puts an edited job behind all others, so that they are looked at first (`FinishSubmitJob`).
+        // 25.14 moves an edited job to the end of its list (`FinishSubmitJob`).
         self.entered += 1;
         if let Some(entry) = self.jobs.get_mut(&id) {
             entry.entered = self.entered;
@@ -421,10 +423,10 @@ impl JobDirectory {
         Ok(())
     }
 
-    /// Lets a job leave the queue: its record goes to the history first.
+    /// Removes a job from the queue after writing its record to the history.
     ///
     /// # Errors
-    /// The history cannot be written or the file not removed.
+    /// Fails if the history cannot be written or the file cannot be removed.
     pub fn move_to_history(&mut self, id: JobId, changes: &[(&str, Expr)], now: i64) -> io::Result<()> {
         let mut ad = match self.read_current_job(id) {
             Ok(ad) => ad,
@@ -445,7 +447,7 @@ impl JobDirectory {
             id.cluster, id.proc
         );
         record.extend_from_slice(trailer.as_bytes());
-        // A router that was killed here has written the record already.
+        // A router that was killed at this point has written the record already.
         if !self.is_in_history(id)? {
             let path = self.path.join(HISTORY_FILE);
             let mut history = open_regular_file(&path, OpenOptions::new().create(true).append(true))?;
@@ -457,7 +459,7 @@ impl JobDirectory {
         Ok(())
     }
 
-    /// Whether the end of the history has a record of the job.
+    /// Returns true if the end of the history has a record of the job.
     fn is_in_history(&self, id: JobId) -> io::Result<bool> {
         let mut file = match open_regular_file(&self.path.join(HISTORY_FILE), OpenOptions::new().read(true)) {
             Ok(file) => file,
@@ -473,12 +475,12 @@ impl JobDirectory {
             .any(|line| line.starts_with(b"***") && line.contains_str(&trailer)))
     }
 
-    /// The number of the next cluster: never one that was in use before.
+    /// Returns the number of the next cluster, which was never used before.
     fn allocate_cluster(&mut self) -> io::Result<i32> {
         let path = self.path.join(CLUSTER_COUNTER_FILE);
         let mut text = String::new();
         match open_regular_file(&path, OpenOptions::new().read(true)) {
-            // A number has few digits; what is none counts as the first.
+            // A number has few digits; an invalid one counts as 1.
             Ok(file) => file.take(64).read_to_string(&mut text).map(drop).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -495,10 +497,10 @@ impl JobDirectory {
         Ok(cluster)
     }
 
-    /// Gives a source back (`yield_job`; 8.7). `Err(false)`: it is not ours any more.
+    /// Gives a source back (`yield_job`; 8.7).
     ///
     /// # Errors
-    /// Whether it is worth trying again.
+    /// Returns the kind of error, which decides whether the router tries again.
     pub fn yield_job(
         &mut self,
         id: JobId,
@@ -523,7 +525,8 @@ impl JobDirectory {
         };
         let copied = context.boolean("HoldCopiedFromTargetJob").unwrap_or(false);
         let managed = if done { "ScheddDone" } else { "Schedd" };
-        // What is removed or completed leaves at once, in one go: killed in between, it is found managed as before.
+        // A removed or completed job leaves the queue in one step: if the router is killed meanwhile, the job is still
+        // managed.
         if matches!(status, Some(JobStatus::REMOVED | JobStatus::COMPLETED)) {
             let mark = [("Managed", Expr::literal(managed)), ("ManagedManager", Expr::literal(""))];
             return self.move_to_history(id, &mark, world.now().epoch()).map_err(|_| YieldError::WriteFailed);

@@ -1,4 +1,4 @@
-//! The router over a directory of job ads: carries the machine's actions out, calls hooks, waits.
+//! Router over a directory of job ads: executes the router's actions, calls hooks, and waits.
 
 mod files;
 mod submissions;
@@ -38,28 +38,28 @@ use htc_router::{
     RouterHookCall, RouterHookResult, judge_hook_call,
 };
 
-/// What ends the run.
+/// Signals that end the run.
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-/// How long a submit command has between the two.
+/// Time between SIGTERM and SIGKILL for a submit command.
 const SUBMIT_KILL_GRACE: Duration = Duration::from_secs(5);
-/// How often jobs are settled at the end of a run of one poll.
+/// Maximum number of rounds of settling jobs at the end of a run with one poll.
 const MAX_SETTLE_ROUNDS: u32 = 4;
 
-/// Why the run failed.
+/// Reason why the run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterRunError {
     /// The directory cannot be used.
     #[error("cannot use '{path}'")]
     Directory {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Another router works in it.
+    /// Another router is using the directory.
     #[error("another router works in '{0}'")]
     Locked(PathBuf),
-    /// No job can be looked for.
+    /// Jobs cannot be selected.
     #[error("25.14 would abort: {0}")]
     Umbrella(#[from] UmbrellaError),
     /// Waiting failed.
@@ -67,19 +67,19 @@ pub enum RouterRunError {
     Reactor(#[from] io::Error),
 }
 
-/// A hook under way.
+/// Router hook that is running.
 struct RunningRouterHook {
     call: RouterHookCall,
     deadline: Option<MonotonicTime>,
     killed: bool,
 }
 
-/// What of a hook is still to be started: one at a time for a job.
+/// State of a running router.
 struct LiveRouter<'a> {
     options: &'a RouterOptions<'a>,
     router: Router,
     directory: JobDirectory,
-    /// The queue of the copies, if it is another one.
+    /// The queue of the copies, or `None` if it is the same directory.
     copies_directory: Option<JobDirectory>,
     reactor: Reactor,
     running_hooks: FxHashMap<ChildId, RunningRouterHook>,
@@ -87,13 +87,13 @@ struct LiveRouter<'a> {
     copying: FxHashMap<ChildId, SpoolCopy>,
     tokens: RouterTokens,
     path: PathBuf,
-    /// The same directory, for those who work elsewhere.
+    /// Absolute path of the directory, for children that work elsewhere.
     absolute: PathBuf,
-    /// Likewise that of the copies.
+    /// Absolute path of the directory of the copies.
     copies_absolute: PathBuf,
 }
 
-/// The absolute path of a directory.
+/// Returns the absolute path of a directory.
 fn absolute_path(path: &Path) -> Result<PathBuf, RouterRunError> {
     let refuse = |source| RouterRunError::Directory { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(refuse)?.is_dir() {
@@ -102,7 +102,7 @@ fn absolute_path(path: &Path) -> Result<PathBuf, RouterRunError> {
     path.canonicalize().map_err(refuse)
 }
 
-/// Keeps other routers out of a directory.
+/// Locks a directory against other routers.
 fn lock(path: &Path) -> Result<Flock<File>, RouterRunError> {
     let mut options = OpenOptions::new();
     let file = open_regular_file(&path.join(".lock"), options.create(true).truncate(false).write(true))
@@ -110,28 +110,28 @@ fn lock(path: &Path) -> Result<Flock<File>, RouterRunError> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| RouterRunError::Locked(path.to_owned()))
 }
 
-/// Something that could not be done with a job of the queue.
+/// Action on a job of the queue that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingFailure {
     /// The source.
     pub source: JobId,
-    /// What and why.
+    /// The action and the reason.
     pub reason: String,
 }
 
-/// How a run has ended.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouterRunOutcome {
-    /// What could not be done.
+    /// Actions that failed.
     pub failures: Vec<RoutingFailure>,
-    /// DAEMON_SHUTDOWN or DAEMON_SHUTDOWN_FAST, if one of them has ended it.
+    /// DAEMON_SHUTDOWN or DAEMON_SHUTDOWN_FAST if that ended the run, or else `None`.
     pub shutdown: Option<&'static str>,
 }
 
-/// Runs a router over a directory until it is told to stop.
+/// Runs a router over a directory until it is stopped.
 ///
 /// # Errors
-/// A directory cannot be used, or the reference would abort.
+/// Fails if a directory cannot be used, or if the reference would abort.
 pub fn run(
     path: &Path,
     router: Router,
@@ -163,7 +163,7 @@ pub fn run(
 }
 
 impl LiveRouter<'_> {
-    /// Polls until the run is over; the condition that ended it, if one did.
+    /// Polls until the run ends; returns the condition that ended it, or `None`.
     fn run_polls(&mut self) -> Result<Option<&'static str>, RouterRunError> {
         let RouterOptions { view, world, log, .. } = *self.options;
         let mut shutdown = ShutdownConditions::new(view, &self.router.parameters().name, world, log);
@@ -194,19 +194,19 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// What could not be done; sources that have left the queue unrouted need no route.
+    /// Returns the actions that failed; sources that have left the queue unrouted are ignored.
     fn failures(&self) -> Vec<RoutingFailure> {
         let matters = |source, hook| hook != HookType::TranslateJob || self.directory.job(source).is_some();
         let failures = self.router.failures().filter(|(source, hook, _)| matters(*source, *hook));
         failures.map(|(source, _, reason)| RoutingFailure { source, reason: reason.to_owned() }).collect()
     }
 
-    /// Takes in what happens until the next poll is due, or the run is over.
+    /// Handles events until the next poll is due or the run ends.
     fn wait(&mut self, next_poll: MonotonicTime) -> Result<ControlFlow<()>, RouterRunError> {
         let until = self.options.stop_conditions;
         let mut settled = 0;
         loop {
-            // A hook that fails each time would keep it going.
+            // The limit keeps a hook that always fails from continuing the run forever.
             let resting =
                 self.running_hooks.is_empty() && self.submissions.is_empty() && self.copying.is_empty();
             if until.once && resting && self.router.has_due_job() && settled < MAX_SETTLE_ROUNDS {
@@ -247,7 +247,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// What the end of a child is to the machine.
+    /// Converts the end of a child to an event for the router.
     fn handle_child_exit(
         &mut self,
         child: ChildId,
@@ -298,7 +298,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Reads the queues again: that of the copies first, so that the copy of each source that has one is seen.
+    /// Reads the queues again: that of the copies first, so that every copy of a listed source is seen.
     fn refresh(&mut self) -> Result<(), RouterRunError> {
         let log = self.options.log;
         let unreadable = |path: &Path, source| RouterRunError::Directory { path: path.to_owned(), source };
@@ -312,17 +312,17 @@ impl LiveRouter<'_> {
             .map_err(|source| unreadable(&self.path, source))
     }
 
-    /// The queue of the copies.
+    /// Returns the queue of the copies.
     fn copies_queue(&self) -> &JobDirectory {
         self.copies_directory.as_ref().unwrap_or(&self.directory)
     }
 
-    /// The same, to be changed.
+    /// Returns the queue of the copies for changes.
     fn copies_queue_mut(&mut self) -> &mut JobDirectory {
         self.copies_directory.as_mut().unwrap_or(&mut self.directory)
     }
 
-    /// Hands an event over and carries out what comes of it, to the end.
+    /// Handles an event and executes the resulting actions until none are left.
     fn handle_event(&mut self, event: RouterEvent) -> Result<(), RouterRunError> {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -406,7 +406,7 @@ impl LiveRouter<'_> {
         })
     }
 
-    /// Removes a copy; what is to be tried again is an answer.
+    /// Removes a copy; returns an event if it must be tried again.
     fn remove_copy(&mut self, copy: JobId, reason: &str, now: i64) -> Option<RouterEvent> {
         let changes = [
             ("JobStatus", Expr::literal(JobStatus::REMOVED)),
@@ -436,7 +436,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Starts a hook; an answer at once where there is none.
+    /// Starts a hook; returns the result at once if there is none.
     fn start_hook(&mut self, call: RouterHookCall) -> Option<RouterEvent> {
         let stdin = HookRunner::stdin(call.hook, &call.route, &call.source_ad, &call.copy_ad);
         let spec = self

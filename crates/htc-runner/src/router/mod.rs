@@ -1,4 +1,4 @@
-//! Carries out what the router asks for.
+//! Runners of the job router.
 //!
 //! | file | subject |
 //! |---|---|

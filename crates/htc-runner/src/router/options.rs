@@ -1,4 +1,4 @@
-//! What the run of a router is given.
+//! Options of a router run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,34 +10,34 @@ use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_config::ConfigView;
 
-/// When the run ends by itself.
+/// Conditions under which the run ends by itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StopConditions {
-    /// After one poll, once its hooks have ended.
+    /// True to end after one poll, once its hooks have ended.
     pub once: bool,
-    /// When a poll finds nothing to manage.
+    /// True to end when a poll finds no job to manage.
     pub when_idle: bool,
 }
 
-/// How the run is done.
+/// Options of a router run.
 pub struct RouterOptions<'a> {
     /// The configuration.
     pub view: &'a ConfigView<'a>,
-    /// What is outside.
+    /// The outside world.
     pub world: &'a dyn World,
-    /// What hooks and submit commands inherit.
+    /// Environment that hooks and submit commands inherit.
     pub environment: DaemonEnvironment,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
-    /// How long a hook or a submit command may take.
+    /// Maximum run time of a hook or a submit command, or `None` for no limit.
     pub hook_limit: Option<Duration>,
-    /// The directory of the queue that copies go to (SCHEDD2); that of the sources without.
+    /// The directory of the queue for the copies (SCHEDD2), or `None` for that of the sources.
     pub copies_directory: Option<&'a Path>,
-    /// The command that copies are submitted through in place of the directory; it reads the ad and prints the id, or what
-    /// condor_submit prints. `argv[0]` is a path.
+    /// Command that submits copies instead of writing to the directory; it reads the ad and prints the id, or the
+    /// output of condor_submit. `argv[0]` is a path.
     pub submit_command: Option<Vec<BString>>,
-    /// When it ends.
+    /// Conditions that end the run.
     pub stop_conditions: StopConditions,
-    /// Told what happens.
+    /// Log function.
     pub log: &'a dyn Fn(&str),
 }

@@ -1,5 +1,5 @@
-//! DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST: conditions on the router's own ad that end it, looked at as often as a daemon sends that
-//! ad to its collector (`DaemonCore::sendUpdates`).
+//! DAEMON_SHUTDOWN and DAEMON_SHUTDOWN_FAST: conditions on the router's own ad that end the router. They are checked as
+//! often as a daemon sends that ad to its collector (`DaemonCore::sendUpdates`).
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use htc_classad::{ClassAd, Context, Dialect, Expr};
 use htc_config::ConfigView;
 use htc_os::clock;
 
-/// The status of a daemon that one of the two has ended.
+/// Exit status of a daemon ended by one of the two.
 pub const EXIT_STATUS: u8 = 99;
 
-/// The two conditions, and when they are looked at.
+/// The two conditions and their schedule.
 pub(super) struct ShutdownConditions {
     conditions: Vec<(&'static str, Expr)>,
     ad: ClassAd,
@@ -21,7 +21,7 @@ pub(super) struct ShutdownConditions {
 }
 
 impl ShutdownConditions {
-    /// Those of the configuration; what is no expression is told.
+    /// Reads the conditions from the configuration; logs a condition that is not a valid expression.
     pub(super) fn new(view: &ConfigView<'_>, name: &[u8], world: &dyn World, log: &dyn Fn(&str)) -> Self {
         let mut conditions = Vec::new();
         for knob in ["DAEMON_SHUTDOWN_FAST", "DAEMON_SHUTDOWN"] {
@@ -40,7 +40,7 @@ impl ShutdownConditions {
         ShutdownConditions { conditions, ad, interval: every, next_check: clock::monotonic_now() }
     }
 
-    /// The condition that holds now, if it is time to look.
+    /// Returns the condition that is true now, or `None` if there is none or the check is not due.
     pub(super) fn check_if_due(&mut self, world: &dyn World) -> Option<&'static str> {
         if clock::monotonic_now() < self.next_check {
             return None;

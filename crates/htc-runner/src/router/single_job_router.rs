@@ -1,4 +1,5 @@
-//! Jobs routed one by one, as a router would that submits nothing: claimed, translated by their hooks, made into copies or edited.
+//! Routing of single jobs, like a router that submits nothing: jobs are claimed, translated by their hooks, and copied
+//! or edited.
 
 use std::io;
 
@@ -14,60 +15,60 @@ use htc_router::{
 };
 use htc_transform::TransformFailure;
 
-/// What a router does with a job whose translate hook gave nothing.
+/// Action of a router on a job whose translate hook printed nothing.
 const STUCK_OUTCOME: &str = "stays claimed, and the hook is called again";
-/// What a router does with a job that has no JobUniverse.
+/// Action of a router on a job without JobUniverse.
 const ABORT_OUTCOME: &str = "the router aborts here";
 
-/// What became of a job.
+/// Outcome of routing a job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoutingOutcome {
-    /// It was routed: the source as it is left, and the copy.
+    /// It was routed: the resulting source, and the copy.
     Routed(Box<(ClassAd, ClassAd)>),
     /// It was edited in place: the edited ad.
     Edited(Box<ClassAd>),
-    /// It was given back, and why.
+    /// It was given back, with the reason.
     GivenBack(String),
-    /// It was neither routed nor given back: what became of it, and why.
+    /// It was neither routed nor given back: its new state, and the reason.
     Stuck(&'static str, String),
 }
 
-/// What happens meanwhile.
+/// Events during routing.
 pub enum RoutingNotice<'t> {
-    /// A hook is left out that the router would call.
+    /// A hook that the router would call was skipped.
     WouldCall(&'t BStr),
-    /// The hook complains.
+    /// A hook wrote to its standard error.
     HookStderr(&'t BStr),
-    /// A transform fails.
+    /// A transform failed.
     TransformFailure(&'t TransformFailure),
-    /// A job is edited in place: before and after.
+    /// A job was edited in place: ads before and after.
     Edited(&'t ClassAd, &'t ClassAd),
 }
 
-/// Routes them.
+/// Router for single jobs.
 pub struct SingleJobRouter<'a> {
-    /// What makes copies.
+    /// Translator that makes the copies.
     pub translator: Translator<'a>,
-    /// What calls hooks.
+    /// Runner of the hooks.
     pub hooks: HookRunner<'a>,
-    /// Whether hooks are called.
+    /// True if hooks are called.
     pub calls_hooks: bool,
     reactor: Option<Reactor>,
 }
 
-/// A job with its id.
+/// Job with its id.
 type JobWithId<'j> = (&'j str, &'j ClassAd);
 
 impl<'a> SingleJobRouter<'a> {
-    /// None has come yet.
+    /// Creates a router that has not routed any job yet.
     pub fn new(translator: Translator<'a>, hooks: HookRunner<'a>, calls: bool) -> Self {
         SingleJobRouter { translator, hooks, calls_hooks: calls, reactor: None }
     }
 
-    /// Claims, translates and edits one job as the router would.
+    /// Claims, translates and edits one job as the router does.
     ///
     /// # Errors
-    /// Children cannot be waited for.
+    /// Fails if waiting for children fails.
     pub fn route(
         &mut self,
         route: &Route,
@@ -78,7 +79,7 @@ impl<'a> SingleJobRouter<'a> {
         let world = self.translator.world;
         let in_place = route.edit_job_in_place.is_true(job, world);
         let sandboxed = route.job_should_be_sandboxed.is_true(job, world);
-        // The mark of the claim stands in the queue alone: hook and copy see the job as it was (recordings r01, r02).
+        // The claim is recorded only in the queue: hook and copy see the job without it.
         let mut ad = match self.call_translate_hook(route, job, in_place, tell)? {
             Ok(Some(answer)) => answer,
             Ok(None) => job.clone(),
@@ -112,7 +113,8 @@ impl<'a> SingleJobRouter<'a> {
         Ok(RoutingOutcome::Routed(Box::new((source, ad))))
     }
 
-    /// The answer of the job's translate hook, if it has one; the inner error is what becomes of the job without one.
+    /// Returns the ad from the job's translate hook, or `None` if it has no hook; the inner error is the outcome of a
+    /// job whose hook gave none.
     fn call_translate_hook(
         &mut self,
         route: &Route,
@@ -144,7 +146,7 @@ impl<'a> SingleJobRouter<'a> {
         })
     }
 
-    /// What the answer of the translate hook means.
+    /// Interprets the output of the translate hook.
     fn judge_hook_output(
         &self,
         called: &CompletedHook,
@@ -196,7 +198,7 @@ mod tests {
     use htc_router::{RouteLoadContext, RouteTable, RouterParameters};
     use htc_testing::config_of;
 
-    /// What becomes of a job whose hook is only told of, and that it was told.
+    /// Returns the outcome for a job whose hook is only reported, and the reports.
     fn routed(statements: &str, job: &str) -> (RoutingOutcome, Vec<String>) {
         let text = format!(
             "JOB_ROUTER_ROUTE_NAMES = R\nJOB_ROUTER_ROUTE_R @=r\nREQUIREMENTS true\nUNIVERSE vanilla\n{statements}@r\n\

@@ -1,5 +1,5 @@
-//! Files of sandboxed jobs: copied into the queue's spool when the copy is submitted, and to where the source wants them when
-//! it has ended. The queue does with the ad what a schedd does (`rewriteSpooledJobAd`, qmgmt.cpp; recording r13).
+//! Spooling of job files: they are copied into the queue's spool when the copy is submitted, and to the source's
+//! destination when it has ended. The ad is rewritten as a schedd does (`rewriteSpooledJobAd`, qmgmt.cpp).
 
 use std::path::{Path, PathBuf};
 
@@ -13,44 +13,44 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 use htc_router::translate::remap_file_name;
 
-/// How much of what goes wrong is kept, in bytes.
+/// Maximum number of bytes kept of error messages.
 const MAX_STDERR: usize = 4 << 10;
-/// Below the queue's directory.
+/// Name of the spool below the queue's directory.
 const SPOOL: &str = "spool";
-/// A schedd spreads its directories over so many.
+/// Number of directories over which a schedd distributes its jobs.
 const DIRECTORY_BUCKETS: i32 = 10_000;
-/// What no file stands for.
+/// Path that stands for no file.
 const NULL_DEVICE: &[u8] = b"/dev/null";
-/// Copies pairs of paths, and nothing but files and directories: what is something else is not waited for.
+/// Script that copies pairs of paths, and only files and directories: reading from anything else could block.
 const COPY_SCRIPT: &str = r#"while [ "$#" -gt 1 ]; do
   if [ ! -f "$1" ] && [ ! -d "$1" ]; then echo "'$1' is no file" >&2; exit 1; fi
   cp -RL -- "$1" "$2" || exit 1
   shift 2
 done"#;
 
-/// Files on their way.
+/// Copy of files in progress.
 pub(super) struct SpoolCopy {
-    /// Of which source.
+    /// The source job.
     pub source: JobId,
-    /// The job whose spool it is.
+    /// The job that owns the spool directory.
     pub copy: JobId,
-    /// The way.
+    /// Direction of the copy.
     pub direction: CopyDirection,
-    /// When it is given up.
+    /// Time at which it is abandoned, or `None` for no limit.
     pub deadline: Option<MonotonicTime>,
-    /// Whether it was.
+    /// True if it was abandoned.
     pub timed_out: bool,
 }
 
-/// Which way files go.
+/// Direction of a copy.
 pub(super) enum CopyDirection {
     /// Into the spool; then the job with this ad is submitted, and the proxy that was copied for it is removed.
     IntoSpool(Box<ClassAd>, Option<PathBuf>),
-    /// Out of it, begun in this second; then the copy is done with.
+    /// Out of the spool, begun at this time; then the copy is complete.
     OutOfSpool(i64),
 }
 
-/// The directory of a job's files.
+/// Returns the spool directory of a job.
 pub(super) fn job_spool_directory(queue: &Path, id: JobId) -> PathBuf {
     let JobId { cluster, proc } = id;
     let place = queue
@@ -60,7 +60,7 @@ pub(super) fn job_spool_directory(queue: &Path, id: JobId) -> PathBuf {
     place.join(format!("cluster{cluster}.proc{proc}.subproc0"))
 }
 
-/// All such directories of a queue, with the jobs whose they are.
+/// Returns all spool directories of a queue, with their jobs.
 pub(super) fn job_spool_directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     let below = |path: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
@@ -71,7 +71,7 @@ pub(super) fn job_spool_directories(queue: &Path) -> Vec<(PathBuf, JobId)> {
     };
     let jobs = below(&queue.join(SPOOL)).into_iter().flat_map(|place| below(&place));
     let found = jobs.flat_map(|place| below(&place)).filter_map(|path| id_of(&path).map(|id| (path, id)));
-    // Only what stands where it belongs.
+    // Only directories in their proper place.
     found.filter(|(path, id)| *path == job_spool_directory(queue, *id)).collect()
 }
 
@@ -83,7 +83,7 @@ fn is_url(file: &[u8]) -> bool {
     file.contains_str("://")
 }
 
-/// The last part of a path; a directory of which the content is meant keeps its slash.
+/// Returns the last component of a path; a trailing slash, which means the contents of a directory, is kept.
 fn last_path_component(path: &[u8]) -> &[u8] {
     let trimmed = path.strip_suffix(b"/").unwrap_or(path);
     let start = trimmed.rfind_byte(b'/').map_or(0, |slash| slash + 1);
@@ -94,12 +94,12 @@ fn split_file_list(list_of: &[u8]) -> impl Iterator<Item = &[u8]> {
     list_of.split(|byte| *byte == b',').map(|file| file.trim()).filter(|file| !file.is_empty())
 }
 
-/// Whether an attribute that says that a file is to be transferred does not say no.
+/// Returns true unless an attribute for the transfer of a file is false.
 fn is_transfer_wanted(ad: &ClassAd, name: &str, world: &dyn World) -> bool {
     Context::new(world).my(ad).boolean(name).unwrap_or(true)
 }
 
-/// What goes into the spool: from (as in the ad, relative to Iwd), and to.
+/// Returns the copies into the spool: source (as in the ad, relative to Iwd) and destination.
 pub(super) fn input_copies(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
     let mut names: Vec<BString> = Vec::new();
     names.extend(
@@ -119,7 +119,7 @@ pub(super) fn input_copies(ad: &ClassAd, spool: &Path, world: &dyn World) -> Vec
     pairs.collect()
 }
 
-/// Makes the ad that of a job whose files have been spooled.
+/// Rewrites an ad to that of a job whose files have been spooled.
 pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, world: &dyn World) {
     use std::os::unix::ffi::OsStrExt;
     let undefined = || Expr::parse(b"undefined").ok();
@@ -137,7 +137,7 @@ pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, wor
     if rules.is_some() {
         ad.set("SUBMIT_TransferOutputRemaps", part(false));
     }
-    // Files come back into the spool under their own names.
+    // Output files return to the spool under their own names.
     match (part(true), undefined()) {
         (none, Some(undefined)) if none.is_empty() => ad.insert("TransferOutputRemaps", undefined),
         (urls, _) => ad.set("TransferOutputRemaps", urls),
@@ -171,7 +171,7 @@ pub(super) fn rewrite_ad_for_spool(ad: &mut ClassAd, spool: &Path, now: i64, wor
     ad.set("ReleaseReason", "Data files spooled");
 }
 
-/// What goes back: from the spool, and to where the source wants it.
+/// Returns the copies out of the spool: path in the spool, and destination of the source.
 pub(super) fn output_copies(copy: &ClassAd, spool: &Path, world: &dyn World) -> Vec<(PathBuf, PathBuf)> {
     let home = file_attribute(copy, "SUBMIT_Iwd", world).unwrap_or_default();
     let rules = file_attribute(copy, "SUBMIT_TransferOutputRemaps", world).unwrap_or_default();
@@ -186,11 +186,11 @@ pub(super) fn output_copies(copy: &ClassAd, spool: &Path, world: &dyn World) -> 
         let name = there.strip_suffix(b"/").unwrap_or(there);
         (spool.join(name.to_path_lossy()), home.to_path_lossy().join(mapped.to_path_lossy()))
     });
-    // What the job did not make is not there; nobody gets a directory into a directory of its name.
+    // Files that the job did not create are skipped; a directory is not copied into an existing one of the same name.
     pairs.filter(|(from, _)| from.exists()).collect()
 }
 
-/// The child that copies, as the owner where one is given.
+/// Describes the child process that copies, as the owner if one is given.
 pub(super) fn copy_child_spec(
     pairs: &[(PathBuf, PathBuf)],
     directory: &Path,

@@ -1,7 +1,7 @@
-//! Copies that are submitted through a command: the ad on its standard input, the id of the new job on its output.
+//! Submission of copies through a command: it reads the ad from standard input and prints the id of the new job.
 //!
-//! A file notes each attempt while its outcome is not known, so that nobody submits a second time what may have been
-//! submitted: neither this router nor one that is started after a crash.
+//! A file records each attempt while its outcome is unknown, so that neither this router nor one started after a crash
+//! submits a second time what may have been submitted.
 
 use std::path::{Path, PathBuf};
 
@@ -15,47 +15,47 @@ use htc_base::time::MonotonicTime;
 use htc_classad::ClassAd;
 use htc_classad::format::long;
 
-/// How much of the command's output is kept, in bytes.
+/// Maximum number of bytes kept of the command's output.
 const MAX_OUTPUT: usize = 64 << 10;
-/// What condor_submit says between two numbers.
+/// Text between the two numbers in the output of condor_submit.
 const SUBMITTED_PHRASE: &str = " job(s) submitted to cluster ";
-/// What the names of notes begin with; the id of the source follows.
+/// Prefix of the names of notes, followed by the id of the source.
 const NOTE_PREFIX: &str = ".submitting.";
 
-/// A submit command under way.
+/// Submit command that is running.
 pub(super) struct Submission {
-    /// Of which job the copy is.
+    /// Source of the copy.
     pub source: JobId,
-    /// The copy.
+    /// Ad of the copy.
     pub ad: ClassAd,
-    /// When it is told to end, or killed if it has been told.
+    /// Time at which the command is asked to end, or killed if it was asked already.
     pub deadline: Option<MonotonicTime>,
-    /// Whether it was told to end: then a failure says nothing of what it did before.
+    /// True if the command was asked to end: a failure then does not show whether it submitted the job.
     pub asked_to_end: bool,
-    /// The proxy that was copied for it.
+    /// The proxy that was copied for it, or `None`.
     pub proxy: Option<PathBuf>,
 }
 
-/// Why there is no id of a copy.
+/// Reason why there is no id of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SubmissionError {
     /// Nothing was submitted.
     Failed(String),
-    /// It may have been submitted.
+    /// The outcome is unknown: the copy may have been submitted.
     Unclear(String),
 }
 
-/// The note of an attempt for a source.
+/// Returns the path of the note for an attempt.
 pub(super) fn note_path(directory: &Path, source: JobId) -> PathBuf {
     directory.join(format!("{NOTE_PREFIX}{source}"))
 }
 
-/// The source that a note is of, by the name of its file.
+/// Returns the source of a note, given its file name, or `None` if the file is not a note.
 pub(super) fn source_of_note(name: &str) -> Option<JobId> {
     JobId::parse_key(name.strip_prefix(NOTE_PREFIX)?.as_bytes()).filter(|id| id.is_job())
 }
 
-/// The child that a command is.
+/// Describes the child process for a command.
 pub(super) fn submit_child_spec(argv: &[BString], ad: &ClassAd, options: &RouterOptions<'_>) -> ChildSpec {
     let world = options.world;
     let mut spec =
@@ -67,19 +67,19 @@ pub(super) fn submit_child_spec(argv: &[BString], ad: &ClassAd, options: &Router
     spec.stdio = [Stdio::Bytes(long::print(ad)), captured.clone(), captured];
     spec.session = SessionMode::NewSession;
     spec.ancestor_stamp = Some(HookCall::new_family_marker(world.now(), world.random()));
-    // A command may leave a process behind that carries the job on.
+    // The command may leave a process behind that continues the job.
     spec.leftover_policy = LeftoverPolicy::Keep;
     spec
 }
 
-/// What came of a command that has ended.
+/// Interprets the end of a command.
 pub(super) fn parse_outcome(exit: Exit, stdout: &[u8], told: bool) -> Result<JobId, SubmissionError> {
     match exit {
         Exit::Code(0) => {}
         _ if told => {
             return Err(SubmissionError::Unclear("the submit command took too long and was ended".into()));
         }
-        // A shell reports in this way that a signal ended its command.
+        // A shell reports a signal that ended its command in this way.
         Exit::Signal { .. } | Exit::Code(129..) => {
             return Err(SubmissionError::Unclear(format!("the submit command {exit}")));
         }
@@ -94,7 +94,8 @@ pub(super) fn parse_outcome(exit: Exit, stdout: &[u8], told: bool) -> Result<Job
     })
 }
 
-/// The id that a submit command prints: `CLUSTER.PROC`, or as condor_submit does the cluster alone, whose first job it is.
+/// Returns the id printed by a submit command: `CLUSTER.PROC` or, like condor_submit, only the cluster, for its first
+/// job.
 fn parse_submitted_id(stdout: &[u8]) -> Option<JobId> {
     if let Some(id) = JobId::parse(stdout.trim()).filter(|id| id.is_job()) {
         return Some(id);
@@ -107,7 +108,7 @@ fn parse_submitted_id(stdout: &[u8]) -> Option<JobId> {
         number(cluster)
     });
     let cluster = clusters.next()?;
-    // Which of several clusters is the copy nobody knows.
+    // If there are several clusters, it is unknown which one has the copy.
     clusters.all(|other| other == cluster).then(|| JobId::new(cluster, 0))
 }
 
@@ -136,7 +137,7 @@ mod tests {
         assert!(is_failure(Exit::Code(1), false) && is_failure(Exit::Code(127), false));
         assert!(!is_failure(Exit::Code(1), true) && !is_failure(Exit::Code(143), false));
         assert!(!is_failure(Exit::Signal { number: 9, core_dumped: false }, false));
-        // Told to end it may still say what it did.
+        // A command that was asked to end may still print its result.
         assert_eq!(parse_outcome(Exit::Code(0), b"7.0", true), Ok(JobId::new(7, 0)));
     }
 }

@@ -1,4 +1,4 @@
-//! The token files of a router: made when it starts, and anew every JOB_ROUTER_IDTOKEN_REFRESH seconds
+//! Token files of a router, created when it starts and again every JOB_ROUTER_IDTOKEN_REFRESH seconds
 //! (`JobRouter::refreshIDTokens`).
 
 use std::fs::OpenOptions;
@@ -17,20 +17,20 @@ use htc_os::files::open_regular_file;
 use htc_os::identity;
 use htc_router::token_spec::TokenSpec;
 
-/// The largest signing key, in bytes.
+/// Maximum size of a signing key, in bytes.
 const MAX_KEY_SIZE: u64 = 1 << 20;
 
-/// The tokens of a running router.
+/// Tokens of a running router.
 pub(super) struct RouterTokens {
     orders: Vec<TokenSpec>,
-    /// How often they are made; none of them is without.
+    /// Interval at which they are renewed, or `None` to create them only once.
     interval: Option<Duration>,
-    /// Those that were made, and where they stand.
+    /// Names and paths of the tokens created.
     written: Vec<(BString, PathBuf)>,
 }
 
 impl RouterTokens {
-    /// Those of a configuration; none is made yet.
+    /// Reads the tokens of a configuration without creating any.
     pub(super) fn new(view: &ConfigView<'_>, log: &dyn Fn(&str)) -> Self {
         let seconds = view.number("JOB_ROUTER_IDTOKEN_REFRESH", 0);
         let every = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0).map(Duration::from_secs);
@@ -41,13 +41,13 @@ impl RouterTokens {
         }
     }
 
-    /// How often [`RouterTokens::refresh`] is to be called; never, if nothing is to be made.
+    /// Returns the interval for calling [`RouterTokens::refresh`], or `None` if it need not be called.
     pub(super) fn refresh_interval(&self) -> Option<Duration> {
         self.interval.filter(|_| !self.orders.is_empty())
     }
 
-    /// Makes all tokens, and deletes those made before that cannot be made now. Returns the files that can be sent, by name: also
-    /// one that is there without us.
+    /// Creates all tokens, and deletes those created before that cannot be created now. Returns the files that can be
+    /// sent, by name, including one that exists already.
     pub(super) fn refresh(
         &mut self,
         view: &ConfigView<'_>,
@@ -92,7 +92,7 @@ impl RouterTokens {
     }
 }
 
-/// Makes one token and writes it down, in the words of the reference where that fails.
+/// Creates one token and writes its file; errors have the reference's wording.
 fn write_token(
     order: &TokenSpec,
     path: &Path,
@@ -111,7 +111,7 @@ fn write_token(
     text.push('\n');
     let owner = owner(order)?;
     let written = identity::run_as(owner.as_ref(), || -> io::Result<()> {
-        // One that is there keeps its owner and its mode.
+        // An existing file keeps its owner and its mode.
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         let mut file = open_regular_file(path, &mut options)?;
@@ -126,7 +126,7 @@ fn write_token(
     })
 }
 
-/// The account that the file is to belong to, where we may change to it.
+/// Returns the account that will own the file, or `None` if we cannot change accounts.
 fn owner(order: &TokenSpec) -> Result<Option<ProcessIdentity>, String> {
     if order.owner.is_empty() || !identity::can_switch_account() {
         return Ok(None);

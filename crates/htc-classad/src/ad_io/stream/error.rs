@@ -23,7 +23,7 @@ pub struct AdError {
     pub cut: usize,
     /// The place within the text.
     pub span: Span,
-    /// What is wrong there.
+    /// Error message.
     pub message: String,
     /// Advice, or `None` if there is none.
     pub help: Option<&'static str>,
