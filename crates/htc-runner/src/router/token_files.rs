@@ -137,7 +137,7 @@ fn owner(order: &TokenSpec) -> Result<Option<ProcessIdentity>, String> {
     }
 }
 
-/// Reads a signing key, from a file that is ours alone (`getTokenSigningKey`).
+/// Reads a signing key from a file that only this user can access (`getTokenSigningKey`).
 fn read_signing_key(name: &[u8], view: &ConfigView<'_>) -> Result<Vec<u8>, String> {
     let is_pool = name.is_empty() || name == POOL_KEY_NAME;
     let path = match is_pool {

@@ -1,7 +1,8 @@
-//! IDTOKENs that a router makes for its copies (`JobRouter::CreateIDTokenFile`, `Condor_Auth_Passwd::generate_token`).
+//! IDTOKENs that a router creates for its copies (`JobRouter::CreateIDTokenFile`,
+//! `Condor_Auth_Passwd::generate_token`).
 //!
-//! A token is a JWT that HMAC-SHA-256 signs. Its key is derived with HKDF from a signing key, which stands scrambled in a file;
-//! that of the pool counts twice over.
+//! A token is a JWT signed with HMAC-SHA-256. Its key is derived with HKDF from a signing key, which is stored
+//! scrambled in a file; the key of the pool is used twice in a row.
 
 use bstr::ByteSlice;
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,13 +10,13 @@ use sha2::Sha256;
 
 use htc_router::token_spec::TokenSpec;
 
-/// How signing keys are scrambled in their files.
+/// Mask with which signing keys are scrambled in their files.
 const SCRAMBLE_KEY: [u8; 4] = [0xde, 0xad, 0xbe, 0xef];
-/// The name of the pool's key.
+/// Name of the pool's key.
 pub const POOL_KEY_NAME: &[u8] = b"POOL";
 
-/// What a signing key is, of what its file holds. `is_pool` says that it is the pool's, `is_password` that this one was written as
-/// a password (`SEC_TOKEN_POOL_SIGNING_KEY_IS_PASSWORD`), which ends at its first NUL.
+/// Derives a signing key from the contents of its file. `is_pool` is true for the pool's key; `is_password` is true if
+/// that key was written as a password (`SEC_TOKEN_POOL_SIGNING_KEY_IS_PASSWORD`), which ends at its first NUL byte.
 pub fn derive_signing_key(content: &[u8], is_pool: bool, is_password: bool) -> Vec<u8> {
     let until_nul = |bytes: &[u8]| bytes.find_byte(0).unwrap_or(bytes.len());
     let is_password = is_pool && is_password;
@@ -29,14 +30,14 @@ pub fn derive_signing_key(content: &[u8], is_pool: bool, is_password: bool) -> V
 }
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    // A key of any length will do.
+    // Keys of any length are valid, so this cannot fail.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
     parts.iter().for_each(|part| mac.update(part));
     mac.finalize().into_bytes().into()
 }
 
-/// The token as it stands in its file, without the end of the line: issued by `issuer` at `now`, in seconds since the epoch, under
-/// the id `id`.
+/// Returns the contents of a token file without the line end: a token issued by `issuer` at `now`, in seconds since the
+/// epoch, with the id `id`.
 pub fn sign_token(order: &TokenSpec, signing_key: &[u8], issuer: &[u8], now: i64, id: &[u8]) -> String {
     let kid = if order.signing_key.is_empty() { POOL_KEY_NAME } else { order.signing_key.as_slice() };
     let header = format!("{{\"alg\":\"HS256\",\"kid\":{}}}", json_string(kid));
@@ -55,14 +56,14 @@ pub fn sign_token(order: &TokenSpec, signing_key: &[u8], issuer: &[u8], now: i64
     claims.push(format!("\"sub\":{}", json_string(&order.subject)));
     let payload = format!("{{{}}}", claims.join(","));
     let signed = format!("{}.{}", base64_url(header.as_bytes()), base64_url(payload.as_bytes()));
-    // HKDF of one block: extracted with the salt, expanded with the purpose.
+    // HKDF of one block: extract with the salt, expand with the purpose.
     let extracted = hmac(b"htcondor", &[signing_key]);
     let key = hmac(&extracted, &[b"master jwt", &[1]]);
     let signature = hmac(&key, &[signed.as_bytes()]);
     format!("{signed}.{}", base64_url(&signature))
 }
 
-/// A string as the reference's JSON has it: slashes are escaped too.
+/// Returns a string as the reference writes it in JSON: slashes are also escaped.
 fn json_string(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for letter in text.to_str_lossy().chars() {
@@ -81,7 +82,7 @@ fn json_string(text: &[u8]) -> String {
     out
 }
 
-/// Base 64 for addresses, without padding.
+/// Encodes in base64url without padding.
 fn base64_url(bytes: &[u8]) -> String {
     const BASE64_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::new();
@@ -114,7 +115,8 @@ mod tests {
         }
     }
 
-    /// What condor_token_create printed for the same key, identity, authorizations, lifetime, time and id.
+    /// The expected tokens were printed by condor_token_create for the same key, identity, authorizations, lifetime,
+    /// time and id.
     #[test]
     fn tokens_are_those_of_condor_token_create() {
         let key = derive_signing_key(b"secret key of the pool\n\0x", true, false);
@@ -126,7 +128,8 @@ mod tests {
         assert_eq!(made, expected);
     }
 
-    /// A key of its own name counts once, and a password ends at its first NUL: two more that it printed.
+    /// A key of another name is used once, and a password ends at its first NUL byte; these tokens were also printed by
+    /// condor_token_create.
     #[test]
     fn keys_of_other_names_and_passwords_sign_as_there() {
         let made = |order: &TokenSpec, key: &[u8], id: &[u8]| {
@@ -151,7 +154,7 @@ mod tests {
     fn a_key_that_is_a_password_ends_at_its_first_nul() {
         assert_eq!(derive_signing_key(b"ab\0cd", true, true), derive_signing_key(b"ab", true, false));
         assert_eq!(derive_signing_key(b"ab\0cd", false, true).len(), 5);
-        // 0xad is NUL once it is unscrambled.
+        // 0xad becomes NUL when it is unscrambled.
         assert_eq!(derive_signing_key(b"a\xadb", true, true), derive_signing_key(b"a", true, true));
     }
 

@@ -1,4 +1,4 @@
-//! The credentials that SHADOW_PREPARE_JOB is given, in a directory that is there as long as it runs.
+//! Credentials for SHADOW_PREPARE_JOB, in a directory that exists while the hook runs.
 //!
 //! Reference: `ShadowHookMgr::tryHookPrepareJob` and `getCredDir` of `ShadowHookMgr.cpp`; `CredDirCreator` of `cred_dir.cpp`.
 
@@ -20,25 +20,25 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_config::ConfigView;
 
-/// Files that are laid down.
+/// Credential files of one hook call.
 #[derive(Debug)]
 pub struct HookCredentials {
     directory: PathBuf,
     _lock: Flock<File>,
 }
 
-/// What the names of the directories begin with.
+/// Prefix of the names of the directories.
 const DIRECTORY_PREFIX: &str = "_condor_creds.cluster";
-/// What is appended to the name of a file beside a directory, which is locked as long as its shadow lives: a real shadow has none,
-/// so that nobody takes its credentials away.
+/// Suffix of a lock file next to a directory, which is locked while its shadow is alive: a real shadow has none, so its
+/// credentials are never removed here.
 const LOCK_SUFFIX: &str = ".htc-lock";
 
 impl HookCredentials {
-    /// Lays down what the job needs, for `owner` to read, in the directory of its shadow below SPOOL; `None` if it needs
-    /// nothing.
+    /// Writes the credentials that the job needs, readable by `owner`, to the directory of its shadow below SPOOL;
+    /// returns `None` if the job needs none.
     ///
     /// # Errors
-    /// The credentials are not there, or cannot be laid down.
+    /// Fails if the credentials are missing or cannot be written.
     pub fn create(
         ad: &ClassAd,
         owner: Option<&ProcessIdentity>,
@@ -63,18 +63,18 @@ impl HookCredentials {
         Ok(Some(made))
     }
 
-    /// The variable that names the directory.
+    /// Returns the variable that names the directory.
     pub(super) fn environment_variable(&self) -> (BString, BString) {
         ("_CONDOR_CREDS".into(), self.directory.as_os_str().as_bytes().into())
     }
 
-    /// The hook has ended; what could not be removed is said.
+    /// Removes the credentials after the hook has ended; returns an error message if that fails.
     pub(super) fn remove(self) -> Option<String> {
         let error = fs::remove_dir_all(&self.directory).err()?;
         Some(format!("the credentials '{}' cannot be removed: {error}", self.directory.display()))
     }
 
-    /// The directory stays ours, so that nobody puts anything into it; its owner may go through.
+    /// Lets the owner enter the directory, which remains ours so that nobody else can add files.
     fn grant_access(&self, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         let Some(owner) = owner else { return Ok(()) };
         fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o750))?;
@@ -84,14 +84,14 @@ impl HookCredentials {
 
 impl Drop for HookCredentials {
     fn drop(&mut self) {
-        // However the call came to its end: nothing stays. The lock goes last: as long as it is there somebody cleans up.
+        // Cleans up however the call ended. The lock file is removed last: it marks the directory for cleanup.
         if fs::remove_dir_all(&self.directory).is_ok() || !self.directory.exists() {
             drop(fs::remove_file(lock_path(&self.directory)));
         }
     }
 }
 
-/// Removes the credentials of hooks whose shadows were killed, of our account; each with what kept it from being removed.
+/// Removes the credentials of hooks of our account whose shadows were killed; returns each directory with the result.
 pub fn remove_abandoned_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let own = nix::unistd::geteuid().as_raw();
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
@@ -122,14 +122,14 @@ pub fn remove_abandoned_credentials(spool: &Path) -> Vec<(PathBuf, io::Result<()
     cleaned
 }
 
-/// `_condor_creds.clusterN.procN`, in a directory of the cluster's last four digits.
+/// Returns `_condor_creds.clusterN.procN` in a directory named for the cluster's last four digits.
 fn directory_name(ad: &ClassAd, world: &dyn World) -> PathBuf {
     let int = |name: &str| Context::new(world).my(ad).int(name);
     let (cluster, proc) = (int(attr::CLUSTER_ID).unwrap_or(1), int(attr::PROC_ID).unwrap_or(0));
     PathBuf::from(format!("{}/{DIRECTORY_PREFIX}{cluster}.proc{proc}", cluster % 10_000))
 }
 
-/// Makes it, and what it lies in. One that is there is of a shadow that was killed.
+/// Creates the directory and its parent. An existing one belongs to a shadow that was killed.
 fn make(directory: &Path) -> io::Result<Flock<File>> {
     if let Some(above) = directory.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o755).create(above)?;
@@ -153,7 +153,7 @@ fn acquire_lock(path: &Path) -> io::Result<Flock<File>> {
     let mut options = File::options();
     let file = options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)?;
     let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
-    // Whoever had it may have removed it meanwhile: then it keeps nobody out.
+    // The previous holder may have removed the file meanwhile; the lock is then useless.
     let (held, there) = (lock.metadata()?, path.symlink_metadata()?);
     if held.ino() == there.ino() { Ok(lock) } else { Err(Errno::EWOULDBLOCK.into()) }
 }

@@ -1,4 +1,4 @@
-//! SHADOW_PREPARE_JOB: found, called, waited for.
+//! SHADOW_PREPARE_JOB: finding the hook, calling it and waiting for it.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,14 +23,14 @@ use htc_starter::shadow::ShadowHook;
 
 const HOOK_TYPE: HookType = HookType::ShadowPrepareJob;
 
-/// The hook of a job, how long it is waited for, and why there is none though one is configured.
+/// Hook of a job, its time limit, and the reason if a configured hook cannot be used.
 #[derive(Debug, Default)]
 pub struct ShadowHookSettings {
-    /// The hook.
+    /// The hook, or `None`.
     pub hook: Option<ShadowHook>,
-    /// How long.
+    /// Maximum time to wait.
     pub limit: Option<Duration>,
-    /// Why not; the shadow goes on without it.
+    /// Reason why a configured hook is not called; the shadow continues without it.
     pub complaint: Option<String>,
 }
 
@@ -62,12 +62,12 @@ pub fn find_shadow_hook(
     ShadowHookSettings { hook: Some(ShadowHook { path, arguments }), limit, complaint: None }
 }
 
-/// How long a hook that was killed is waited for: it may still be in the kernel.
+/// Time to wait for a hook that was killed: it may still be in a system call.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 const TIMEOUT_MESSAGE: &str = "it ran longer than its time-out";
 
-/// What a call needs beside the hook.
+/// Further inputs of a call.
 pub(super) struct HookCallContext<'a> {
     pub(super) environment: &'a HookEnvironment,
     pub(super) identity: Option<&'a ProcessIdentity>,
@@ -76,48 +76,48 @@ pub(super) struct HookCallContext<'a> {
     pub(super) quirks: QuirkMode,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 pub(super) enum ShadowHookOutcome {
-    /// It ended by itself.
+    /// The hook ended by itself.
     Ended {
         exit: Exit,
         stdout: Vec<u8>,
-        /// What it printed to its standard error.
+        /// Its standard error.
         complaint: String,
     },
-    /// It could not be executed, for this reason.
+    /// It could not be executed, with the reason.
     Failed(String),
-    /// It was killed, as it ran longer than the shadow waits, in words.
+    /// It was killed because it exceeded the time limit, with its standard error.
     TimedOut(String),
-    /// It was killed because somebody wants something else of the job, or of us; what it said.
+    /// It was killed because of another request, with its standard error.
     Stopped(WaitAborted, String),
 }
 
-/// Why a hook is waited for no longer.
+/// Reason why waiting for a hook was aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitAborted {
-    /// A signal asked for our end, whoever started us is gone, or all has taken too long.
+    /// A signal asked this program to end, its parent has exited, or the total time limit was exceeded.
     RunEnding,
-    /// An order for the job has been taken.
+    /// A command for the job was accepted.
     Order,
-    /// The time-out.
+    /// The time limit of the hook was exceeded.
     TimedOut,
 }
 
-/// Who is asked things while the hook runs.
+/// Callbacks while the hook runs.
 pub(super) trait HookWaiter {
-    /// When [`HookWaiter::should_stop_waiting`] is to be called.
+    /// Returns the time for the next call of [`HookWaiter::should_stop_waiting`].
     fn next_check(&self) -> Option<MonotonicTime>;
-    /// It is time to look. Whether the hook is to end because whoever it runs for is gone or waits no longer.
+    /// Returns true if the hook should end because the parent has exited or the total time limit was exceeded.
     fn should_stop_waiting(&mut self, reactor: &mut Reactor) -> bool;
-    /// Something can be read. Whether the hook is to end for what was asked.
+    /// Handles a readable descriptor; returns true if the request requires the hook to end.
     fn handle_readable(&mut self, token: os::WatchToken, reactor: &mut Reactor) -> bool;
 }
 
-/// Calls it and waits for its end.
+/// Calls the hook and waits for its end.
 ///
 /// # Errors
-/// The reactor cannot wait.
+/// Fails if the reactor cannot wait.
 pub(super) fn call_hook(
     hook: &ShadowHook,
     ad: &ClassAd,
@@ -139,7 +139,7 @@ pub(super) fn call_hook(
         Ok(spec) => spec,
         Err(refused) => return Ok(ShadowHookOutcome::Failed(refused.to_string())),
     };
-    // No record of a scratch directory tells --clean of it.
+    // No record of a scratch directory would let --clean find it.
     spec.dies_with_parent = true;
     let child = match reactor.spawn(spec) {
         Ok(child) => child,
@@ -160,13 +160,13 @@ pub(super) fn call_hook(
             os::ReactorEvent::Readable(token) if meanwhile.handle_readable(token, reactor) => {
                 WaitAborted::Order
             }
-            // Whatever else comes is no reason to wait longer.
+            // No other event extends the time limit.
             _ if until.is_some_and(|until| until <= clock::monotonic_now()) => WaitAborted::TimedOut,
             _ if meanwhile.should_stop_waiting(reactor) => WaitAborted::RunEnding,
             _ => continue,
         };
         if let Some(first) = given_up {
-            // It cannot even be killed, or somebody is in a hurry.
+            // The hook cannot even be killed, or there was a second request.
             let asked = [first, reason].into_iter().find(|reason| *reason != WaitAborted::TimedOut);
             return Ok(asked.unwrap_or(WaitAborted::TimedOut).to_outcome(String::new()));
         }
@@ -190,7 +190,7 @@ impl WaitAborted {
     }
 }
 
-/// The name of a hook's path for messages.
+/// Returns the hook's path for messages.
 pub(super) fn display_path(hook: &ShadowHook) -> BString {
     hook.path.as_bstr().into()
 }

@@ -1,4 +1,4 @@
-//! Plays the access point's part for one job: runs its starters one after the other, calls its hook, keeps its log.
+//! Access point for one job: runs its starters one after another, calls its hook, and writes its log.
 //!
 //! [`run`] drives [`htc_starter::shadow::Shadow`] with a starter of [`crate::starter::run_starter`] for each run.
 

@@ -1,4 +1,5 @@
-//! The shadow as a starter's companion: what it sees becomes events of the machine, what that wants is asked or logged.
+//! Observer of a starter for the shadow: observations become events of the shadow's state machine, whose actions are
+//! requested from the starter or logged.
 
 use bstr::BString;
 
@@ -15,16 +16,16 @@ use htc_starter::shadow::{
 use htc_starter::{JobLogEvent, ShadowReason, StarterCommand, StarterVacateReason};
 use htc_user_log::EventBody;
 
-/// The machine with its log.
+/// Shadow with its log.
 pub(super) struct ShadowObserver<'w> {
     pub(super) shadow: Shadow<'w>,
     pub(super) log: Option<UserLog>,
     pub(super) world: &'w dyn World,
-    /// Whether the starter is one of the local universe.
+    /// True if the starter belongs to the local universe.
     pub(super) local: bool,
     /// The scratch directory of the run.
     pub(super) scratch: BString,
-    /// What is to be done when no starter runs.
+    /// Actions to perform when no starter is running.
     pub(super) pending_actions: Vec<ShadowAction>,
     pub(super) wake_at: Option<MonotonicTime>,
     pub(super) max_vacate_time: std::time::Duration,
@@ -32,31 +33,31 @@ pub(super) struct ShadowObserver<'w> {
     pub(super) observations: RunObservations,
 }
 
-/// What was seen of the run under way.
+/// Observations of the current run.
 #[derive(Default)]
 pub(super) struct RunObservations {
-    /// The job left because it had been asked to.
+    /// True if the job left because it was asked to.
     pub(super) evicted: bool,
-    /// When a job that was asked to end has to.
+    /// Time by which a job that was asked to end must have ended.
     pub(super) hard_kill_at: Option<MonotonicTime>,
     pub(super) final_update: FinalUpdate,
 }
 
-/// What the queue hears of the starter's last word.
+/// Completeness of the starter's final update as seen by the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FinalUpdate {
-    /// All of it.
+    /// The queue receives all of it.
     #[default]
     Complete,
-    /// There is none, as a checkpoint could not be uploaded.
+    /// There is none, because a checkpoint could not be uploaded.
     Missing,
-    /// It does not come through: the starter told of an error.
+    /// It is lost, because the starter reported an error.
     Lost,
 }
 
 impl ShadowObserver<'_> {
-    /// What the queue never hears of a run whose files could not be moved: the times of standard files come with its last word
-    /// (`notifyJobExit`), how full the directory is with the word before (`allJobsDone`).
+    /// Returns the attributes that the queue never receives for a run whose files could not be transferred: the times
+    /// of standard files are in the final update (`notifyJobExit`), the disk usage in the one before (`allJobsDone`).
     pub(super) fn unreported_attributes(&self) -> &'static [&'static str] {
         match self.observations.final_update {
             FinalUpdate::Lost => &["StderrMtime", "StdoutMtime"],
@@ -65,7 +66,7 @@ impl ShadowObserver<'_> {
         }
     }
 
-    /// Tells the machine something; what of its commands needs the starter is returned.
+    /// Passes an event to the shadow; returns the resulting commands for the starter.
     pub(super) fn handle_event(&mut self, now: ClockReading, event: ShadowEvent) -> Vec<StarterCommand> {
         let mut requests = Vec::new();
         for action in self.shadow.step(now, event) {
@@ -75,7 +76,7 @@ impl ShadowObserver<'_> {
                 ShadowAction::WakeAt(at) => self.wake_at = at,
                 ShadowAction::Report(text) => self.messages.push(text),
                 ShadowAction::RequestEnd(ask) => {
-                    // A starter of the local universe waits for its job without end.
+                    // A starter of the local universe waits for its job without a limit.
                     self.observations.hard_kill_at =
                         (!self.local).then(|| clock::monotonic_now().plus(self.max_vacate_time));
                     requests.extend(self.shadow_reason_request(ask));
@@ -95,8 +96,9 @@ impl ShadowObserver<'_> {
         requests
     }
 
-    /// Behind a shadow all come as a soft end (c39): the starter knows from its startd only that the claim was deactivated (s23d). One
-    /// of the local universe knows why, and sends the signal for it.
+    /// Returns the command for the starter. A shadow's requests all arrive as a soft end: the startd tells the starter
+    /// only that the claim was deactivated. A starter of the local universe knows the reason, and sends the matching
+    /// signal.
     fn starter_request(&self, ask: JobEndRequest) -> StarterCommand {
         match ask {
             JobEndRequest::Hold if self.local => StarterCommand::Hold(None),
@@ -108,13 +110,13 @@ impl ShadowObserver<'_> {
         }
     }
 
-    /// The reason of a claim that its shadow deactivates; `None` in the local universe.
+    /// Returns the reason of a claim that its shadow deactivates, or `None` in the local universe.
     fn deactivation_reason(&self, reason: &str) -> Option<StarterVacateReason> {
         let code = HoldCode::ClaimDeactivated as i64;
         (!self.local).then(|| StarterVacateReason { reason: reason.into(), code, subcode: 0 })
     }
 
-    /// What the shadow wants, beside the deactivation of the claim: for the word of JOB_EXIT.
+    /// Returns the shadow's reason, in addition to the deactivation of the claim, for the argument of JOB_EXIT.
     fn shadow_reason_request(&self, ask: JobEndRequest) -> Option<StarterCommand> {
         let reason = match ask {
             JobEndRequest::Hold => ShadowReason::Hold,
@@ -137,7 +139,7 @@ impl ShadowObserver<'_> {
 }
 
 impl ShadowObserver<'_> {
-    /// What a command is to the queue.
+    /// Converts a command to a request for the queue.
     fn to_order(command: ControlCommand) -> Option<UserRequest> {
         Some(match command {
             ControlCommand::Hold(why) => UserRequest::Hold(to_why(why)),
@@ -153,7 +155,7 @@ impl ShadowObserver<'_> {
     }
 }
 
-/// What a starter is told of a vacate is what the queue keeps of it.
+/// Converts the reason: the queue keeps the same one that the starter receives.
 fn to_why(StarterVacateReason { reason, code, subcode }: StarterVacateReason) -> HoldOrVacateReason {
     HoldOrVacateReason { reason, code, subcode }
 }
@@ -178,7 +180,7 @@ impl StarterObserver for ShadowObserver<'_> {
 
     fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand> {
         let event = match seen {
-            // What it tells is known already.
+            // Its contents are known already.
             StarterObservation::Started => ShadowEvent::Updated(Box::default()),
             StarterObservation::TransferStarted(way) => ShadowEvent::Transfer(way),
             StarterObservation::TransferEnded(done) => ShadowEvent::Transferred(Box::new(done.clone())),
@@ -190,7 +192,7 @@ impl StarterObserver for ShadowObserver<'_> {
             }
             StarterObservation::Event(JobLogEvent::Continued) => ShadowEvent::Continued,
             StarterObservation::Event(JobLogEvent::Error { failure, critical }) => {
-                // A checkpoint that could not be uploaded leaves no word of an end (c31 o39).
+                // If a checkpoint could not be uploaded, there is no final update.
                 let of_checkpoint = failure.code == HoldCode::FailedToCheckpoint.number();
                 if *critical {
                     let word = if of_checkpoint { FinalUpdate::Missing } else { FinalUpdate::Lost };
@@ -202,14 +204,14 @@ impl StarterObserver for ShadowObserver<'_> {
                 };
                 ShadowEvent::Error { why, critical: *critical }
             }
-            // How it ended is told when the starter has ended.
+            // The end is reported when the starter has ended.
             StarterObservation::Event(JobLogEvent::Evicted { .. }) => {
                 self.observations.evicted = true;
                 return Vec::new();
             }
             StarterObservation::Event(JobLogEvent::Terminated { .. }) => return Vec::new(),
             StarterObservation::StartTimeMissed => {
-                // The schedd holds it when it hears how the starter ended (`jobExitCode` of `schedd.cpp`).
+                // The schedd holds the job when it receives the starter's exit status (`jobExitCode` of `schedd.cpp`).
                 let code = HoldCode::MissedDeferredExecutionTime as i64;
                 let why = HoldOrVacateReason::new("Job missed deferred execution time", code);
                 drop(self.handle_event(now, ShadowEvent::UserRequested(UserRequest::Hold(why))));
@@ -218,7 +220,7 @@ impl StarterObserver for ShadowObserver<'_> {
             }
             StarterObservation::RemovalRequested if !self.local => return Vec::new(),
             StarterObservation::RemovalRequested => {
-                // A schedd has its starter remove the job by this signal; the starter has heard it.
+                // A schedd has its starter remove the job by this signal, which the starter has received.
                 drop(self.handle_event(
                     now,
                     ShadowEvent::UserRequested(UserRequest::Remove("via condor_rm".into())),

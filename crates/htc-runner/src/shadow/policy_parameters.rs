@@ -1,14 +1,14 @@
-//! What the configuration says of policies.
+//! Policy parameters of the shadow.
 
 use std::time::Duration;
 
 use htc_config::{ConfigView, ValueError};
 use htc_hook::user_policy;
 
-/// What the configuration says of policies. Their expressions are read when they are looked at.
+/// Policy parameters. Their expressions are parsed when they are evaluated.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyParameters {
-    /// PERIODIC_EXPR_INTERVAL, in seconds; none or less: no periodic policy.
+    /// PERIODIC_EXPR_INTERVAL, in seconds; 0 or less to disable periodic policies.
     pub interval: i64,
     /// MachineMaxVacateTime.
     pub max_vacate_time: Duration,
@@ -17,15 +17,15 @@ pub struct PolicyParameters {
 }
 
 impl PolicyParameters {
-    /// Reads it, with what a user should know of it.
+    /// Reads the parameters; also returns warnings.
     ///
     /// # Errors
-    /// A knob that is no number or truth value.
+    /// Fails if a value is not a valid number or boolean.
     pub fn read(view: &ConfigView<'_>) -> Result<(Self, Vec<String>), ValueError> {
         let int = |name: &str, usual: i64| -> Result<i64, ValueError> {
             Ok(view.int(name)?.map_or(usual, |setting| setting.value))
         };
-        // Read when a held job is looked at; nobody wants to hear of it only then.
+        // This is needed only for a held job, but an error should be reported now.
         int("SYSTEM_MAX_RELEASES", -1)?;
         let knobs = PolicyParameters {
             interval: int("PERIODIC_EXPR_INTERVAL", 60)?,

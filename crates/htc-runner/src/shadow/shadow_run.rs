@@ -1,4 +1,4 @@
-//! One job from its submission to its end: the loop around its starters.
+//! Run of one job from its submission to its end: the loop around its starters.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -31,57 +31,57 @@ use htc_starter::shadow::{
 };
 use htc_starter::{JobOutcome, job_exit};
 
-/// Everything that a job is played with.
+/// Inputs of a run.
 pub struct ShadowRunInputs<'w> {
-    /// What the machine is made from.
+    /// Setup of the shadow's state machine.
     pub setup: ShadowSetup<'w>,
-    /// The slot's ad, if there is one.
+    /// The slot ad, or `None`.
     pub machine: Option<ClassAd>,
     /// The job's log (UserLog).
     pub log: Option<UserLog>,
-    /// Its owner; `None` is our own account.
+    /// The job's owner, or `None` for our own account.
     pub owner: Option<ProcessIdentity>,
     /// The environment of the hook.
     pub environment: HookEnvironment,
-    /// How long the hook is waited for.
+    /// Maximum time to wait for the hook.
     pub hook_limit: Option<Duration>,
-    /// The credentials that the hook is given for a job.
+    /// Provider of the hook's credentials.
     pub hook_credentials: HookCredentialsProvider<'w>,
-    /// How long a job that is asked to end may take (MachineMaxVacateTime).
+    /// Maximum time in which a job that is asked to end must end (MachineMaxVacateTime).
     pub max_vacate_time: Duration,
-    /// What is added to the wall clock, in microseconds.
+    /// Offset added to the wall clock, in microseconds.
     pub clock_skew_us: i64,
-    /// A socket by which the job is held, removed, released.
+    /// A socket for commands to hold, remove or release the job.
     pub control: Option<ControlSocket>,
-    /// Whoever the job does not outlive.
+    /// Watch over the process that the job does not outlive.
     pub parent: Option<ParentWatch>,
-    /// How long all of it may take.
+    /// Maximum total time.
     pub timeout: Option<Duration>,
 }
 
-/// What came of a job.
+/// Outcome of a job.
 #[derive(Debug)]
 pub struct ShadowRunOutcome {
-    /// The job as the queue has it.
+    /// The job ad in the queue.
     pub ad: ClassAd,
     /// The last run.
     pub last_run: Option<StarterOutcome>,
-    /// How it ended, if it ran to its end.
+    /// Exit status of the job, if it ran to its end.
     pub exit: Option<Exit>,
-    /// Whether it took longer than it may.
+    /// True if the maximum total time was exceeded.
     pub timed_out: bool,
 }
 
-/// Lays down what the hook of a job is given of its user's credentials.
+/// Function that writes the user's credentials for the hook of a job.
 pub type HookCredentialsProvider<'w> = Box<dyn Fn(&ClassAd) -> Result<Option<HookCredentials>, String> + 'w>;
 
-/// Makes the plan of a run for the job's ad as it is then.
+/// Function that makes the plan of a run from the current job ad.
 type RunPlanner<'p, 'w> = &'p mut dyn FnMut(ClassAd) -> Result<Plan<'w>, String>;
 
-/// Plays a job.
+/// Runs a job.
 ///
 /// # Errors
-/// The reactor cannot wait any more.
+/// Fails if the reactor cannot wait.
 pub fn run<'w>(
     play: ShadowRunInputs<'w>,
     planner: RunPlanner<'_, 'w>,
@@ -103,7 +103,7 @@ pub fn run<'w>(
             }
             Some(ShadowAction::CallHook(hook)) => playing.call(&hook, reactor)?,
             Some(ShadowAction::RunStarter(ad)) => playing.run_starter_once(*ad, planner, reactor, stream)?,
-            // Everything else is done at once.
+            // All other actions were performed at once.
             Some(_) => {}
             None if playing.observer.wake_at.is_none() && playing.control.is_none() => {
                 let ad = playing.observer.shadow.ad().clone();
@@ -132,7 +132,7 @@ struct ShadowRun<'w> {
 }
 
 impl<'w> ShadowRun<'w> {
-    /// A job that nobody has begun to run.
+    /// Creates the run of a job that has not been started.
     fn new(play: ShadowRunInputs<'w>) -> Self {
         let ShadowRunInputs {
             mut setup,
@@ -153,7 +153,7 @@ impl<'w> ShadowRun<'w> {
             && let Err(error) = opened.open(owner.as_ref())
         {
             told.push(format!("the job's log '{}' cannot be opened: {error}", opened.path().display()));
-            // What stands in the log of all jobs is written all the same.
+            // The event log of all jobs is still written.
             setup.log_unavailable = true;
         }
         let companion = ShadowObserver {
@@ -196,7 +196,7 @@ impl<'w> ShadowRun<'w> {
         ShadowRunOutcome { ad, last_run: self.last_run, exit: self.exit, timed_out }
     }
 
-    /// No starter runs: there is nobody to be asked.
+    /// Handles an event while no starter is running, so there is nothing to send.
     fn handle_event(&mut self, event: ShadowEvent) {
         let now = self.now();
         drop(self.observer.handle_event(now, event));
@@ -209,7 +209,7 @@ impl<'w> ShadowRun<'w> {
         let credentials = match (self.hook_credentials)(&ad) {
             Ok(credentials) => credentials,
             Err(why) => {
-                // The hook is not called without the credentials of its job (`ShadowHookMgr::tryHookPrepareJob`).
+                // The hook is not called without its job's credentials (`ShadowHookMgr::tryHookPrepareJob`).
                 let told = format!("SHADOW_PREPARE_JOB is not called: no credentials for it: {why}");
                 self.observer.messages.push(told);
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::NoCredentials));
@@ -250,7 +250,7 @@ impl<'w> ShadowRun<'w> {
             ShadowHookOutcome::TimedOut(_) => {
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::TimedOut))
             }
-            // The machine has had its order.
+            // The state machine has received the command already.
             ShadowHookOutcome::Stopped(WaitAborted::Order, _) => {}
             ShadowHookOutcome::Stopped(..) => {
                 self.handle_event(ShadowEvent::HookEnded(ShadowHookResult::Interrupted));
@@ -260,13 +260,13 @@ impl<'w> ShadowRun<'w> {
         Ok(())
     }
 
-    /// Whether all of it has taken as long as it may.
+    /// Returns true if the maximum total time was exceeded.
     fn has_timed_out(&mut self) -> bool {
         self.timed_out |= self.ends_at.is_some_and(|at| at <= clock::monotonic_now());
         self.timed_out
     }
 
-    /// A person wants no more: the job stays in the queue as it is.
+    /// Ends the run on request of the user; the job stays in the queue unchanged.
     fn leave_in_queue(&mut self) {
         if self.observer.pending_actions.is_empty() {
             let ad = self.observer.shadow.ad().clone();
@@ -293,7 +293,7 @@ impl<'w> ShadowRun<'w> {
             }));
             return Ok(());
         }
-        // What the run before has left open is over now, and this one notes under the same number what it begins.
+        // Processes left by the previous run have ended by now, and this run uses the same record.
         self.last_run = None;
         let Some(plan) = self.plan_run(ad, planner) else { return Ok(()) };
         let world = self.observer.world;
@@ -307,7 +307,7 @@ impl<'w> ShadowRun<'w> {
         Ok(())
     }
 
-    /// What a starter is to do; `None`: the run is over before one begins.
+    /// Plans a run of the starter, or returns `None` if the run ends before it begins.
     fn plan_run(&mut self, ad: ClassAd, planner: RunPlanner<'_, 'w>) -> Option<Plan<'w>> {
         let mut plan = match planner(ad) {
             Ok(plan) => plan,
@@ -339,11 +339,11 @@ impl<'w> ShadowRun<'w> {
     }
 
     fn starter_ended(&mut self, finished: StarterOutcome) {
-        // Attributes that tell how it ended come with the job's last word.
+        // The attributes of the job's end are part of the final update.
         if let Some(outcome) = &finished.outcome {
             let mut outcome = htc_classad::format::long::parse(outcome).0;
             if self.observer.observations.final_update == FinalUpdate::Lost {
-                // The shadow says that there is none before it holds the job (c31 o08).
+                // The shadow records that there is no core file before it holds the job.
                 outcome.set(attr::JOB_CORE_DUMPED, false);
             }
             for name in self.observer.unreported_attributes() {
@@ -368,7 +368,7 @@ impl<'w> ShadowRun<'w> {
         }));
     }
 
-    /// Waits for the time that the machine asked for, or for a person who wants no more.
+    /// Waits for the time requested by the state machine, or for the user to end the run.
     fn wait(&mut self, reactor: &mut Reactor) -> io::Result<()> {
         match reactor.next_event([self.observer.wake_at, self.next_check()].into_iter().flatten().min())? {
             os::ReactorEvent::Readable(token) => drop(self.handle_readable(token, reactor)),
@@ -410,7 +410,7 @@ impl HookWaiter for ShadowRun<'_> {
         is_gone || self.has_timed_out()
     }
 
-    /// Somebody asks something while no starter runs.
+    /// Handles a command that arrives while no starter is running.
     fn handle_readable(&mut self, token: os::WatchToken, reactor: &mut Reactor) -> bool {
         let Some(said) = self.control.as_mut().and_then(|control| control.handle_readiness(token, reactor))
         else {
@@ -425,7 +425,7 @@ impl HookWaiter for ShadowRun<'_> {
                 let id = format!("{}.{}", number(attr::CLUSTER_ID), number(attr::PROC_ID));
                 (StarterReply::status(&id, self.observer.shadow.state()), false)
             }
-            // There is no starter that anything could be asked of.
+            // There is no starter to which the command could be sent.
             Ok(command) => {
                 let taken = self.observer.handle_order(now, command).map(drop);
                 let is_taken = taken.is_ok();

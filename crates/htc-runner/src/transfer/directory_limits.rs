@@ -1,6 +1,7 @@
-//! Where the access point lets files be read and written (LIMIT_DIRECTORY_ACCESS, LimitDirectoryAccess).
+//! Directories in which the access point permits files to be read and written (LIMIT_DIRECTORY_ACCESS,
+//! LimitDirectoryAccess).
 //!
-//! Reference: `limit_directory_access.cpp`; what is denied fails with "Permission denied" (`reli_sock.cpp`).
+//! Reference: `limit_directory_access.cpp`; denied access fails with "Permission denied" (`reli_sock.cpp`).
 
 use std::fs;
 use std::io;
@@ -10,12 +11,12 @@ use std::path::Path;
 use bstr::{BString, ByteSlice};
 use nix::errno::Errno;
 
-/// Refuses a path that lies in none of the directories; without any everything is allowed.
+/// Rejects a path outside of the directories; if there are none, everything is allowed.
 pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
     if allowed.is_empty() || path == Path::new("/dev/null") {
         return Ok(());
     }
-    // Without links and dots, as far as it is there.
+    // Resolves links and dots as far as the path exists.
     let place = match fs::canonicalize(path) {
         Ok(path) => BString::from(path.as_os_str().as_bytes()),
         Err(_) => canonical_directory(path.parent().unwrap_or(Path::new("/")))?,
@@ -23,7 +24,7 @@ pub(super) fn check(allowed: &[BString], path: &Path) -> io::Result<()> {
     check_within(allowed, &place)
 }
 
-/// The same for what is to be made in a directory.
+/// Checks a directory in which something will be created.
 pub(super) fn check_directory(allowed: &[BString], path: &Path) -> io::Result<()> {
     if allowed.is_empty() { Ok(()) } else { check_within(allowed, &canonical_directory(path)?) }
 }
@@ -40,7 +41,7 @@ fn check_within(allowed: &[BString], place: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A directory with a slash behind it.
+/// Returns the canonical path of a directory with a trailing slash.
 fn canonical_directory(path: &Path) -> io::Result<BString> {
     let path = fs::canonicalize(path).map_err(|_| io::Error::from(Errno::EACCES))?;
     let mut name = BString::from(path.as_os_str().as_bytes());
@@ -50,7 +51,7 @@ fn canonical_directory(path: &Path) -> io::Result<BString> {
     Ok(name)
 }
 
-/// Whether a path lies below a directory whose name may have a `*` in it.
+/// Returns true if a path is below a directory whose name may contain a `*`.
 fn begins_with(path: &[u8], limit: &[u8]) -> bool {
     let mut limit = BString::from(limit);
     if !limit.ends_with(b"/") && !limit.ends_with(b"*") {

@@ -1,4 +1,4 @@
-//! Copies one file: size as it was when it was opened, holes kept, never more than may go.
+//! Copying of one file: its size is fixed when it is opened, holes are kept, and a limit applies.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,20 +9,20 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{Whence, lseek64};
 
-/// Files up to this many bytes are read and written whole.
+/// Maximum size in bytes of files that are read and written at once.
 const SMALL_FILE_SIZE: u64 = 64 * 1024;
 
-/// A file that is opened to be sent.
+/// File opened for sending.
 pub(super) struct SourceFile {
     file: File,
-    /// Its size, 0 for a device.
+    /// Size in bytes, 0 for a device.
     pub(super) size: u64,
     sparse: bool,
 }
 
 impl SourceFile {
-    /// Opens what is to be sent. Nobody is waited for: what is no regular file is sent as an empty one, as the reference
-    /// sends devices.
+    /// Opens a file for sending without blocking: anything but a regular file is sent as an empty file, as the
+    /// reference sends devices.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -34,10 +34,10 @@ impl SourceFile {
         Ok(SourceFile { file, size, sparse: status.blocks().saturating_mul(512) < size })
     }
 
-    /// Copies the first bytes; as many as were there.
+    /// Copies the first bytes; returns the number of bytes that were available.
     pub(super) fn copy_to(&mut self, target: &mut File, bytes: u64) -> io::Result<u64> {
         if bytes <= SMALL_FILE_SIZE && !self.sparse {
-            // With as few calls as can be: of these there are many.
+            // Uses as few system calls as possible, because there are many small files.
             let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
             (&self.file).take(bytes).read_to_end(&mut content)?;
             target.write_all(&content)?;
@@ -49,7 +49,7 @@ impl SourceFile {
         let end = i64::try_from(bytes).unwrap_or(i64::MAX);
         let mut at = 0;
         while at < end {
-            // A file system that knows no holes says that all of it is data; behind the last data there is nothing (ENXIO).
+            // A file system without support for holes reports everything as data; after the last data there is ENXIO.
             let Ok(data) = lseek64(&self.file, at, Whence::SeekData) else { break };
             if data >= end {
                 break;
@@ -68,18 +68,18 @@ impl SourceFile {
     }
 }
 
-/// A file that is opened to be written.
+/// File opened for writing.
 pub(super) struct TargetFile {
     pub(super) file: File,
-    /// It was not there before.
+    /// True if the file did not exist before.
     is_new: bool,
 }
 
 impl TargetFile {
-    /// Opens what is to be written, empty.
+    /// Opens an empty file for writing.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        // Nobody is waited for who might read a FIFO.
+        // Opening a FIFO must not wait for a reader.
         options.write(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         match options.clone().create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -90,7 +90,7 @@ impl TargetFile {
         }
     }
 
-    /// Gives it its mode. What is no file of ours, such as /dev/null, keeps its own.
+    /// Sets the mode of the file, unless it existed and is not a regular file, such as /dev/null.
     pub(super) fn give_mode(&self, mode: u32) {
         if self.is_new || self.file.metadata().is_ok_and(|status| status.is_file()) {
             drop(self.file.set_permissions(std::fs::Permissions::from_mode(mode & 0o777)));

@@ -1,6 +1,8 @@
-//! Carries out what `transfer` plans: a helper process copies, plugins are children of the starter.
+//! Execution of file transfers as planned by `transfer`: a helper process copies files, and plugins are children of the
+//! starter.
 //!
-//! [`execute_task`] is what the helper does; [`TransferSession`] is one transfer from its first task to its last plugin.
+//! [`execute_task`] is the work of the helper; [`TransferSession`] is one transfer from its first task to its last
+//! plugin.
 
 mod directory_limits;
 mod file_copy;

@@ -1,4 +1,4 @@
-//! What is in the file system, seen with the rights that we have just now.
+//! Access to the file system with the current rights, for the sender of a transfer.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use htc_base::process::ProcessIdentity;
 use htc_hook::transfer::{DirectorySnapshot, SenderFileInfo, SenderFileKind, SenderFiles};
 use htc_os::identity::run_as;
 
-/// The file system itself.
+/// The real file system.
 pub(super) struct DiskFiles;
 
 impl SenderFiles for DiskFiles {
@@ -46,7 +46,7 @@ impl SenderFiles for DiskFiles {
     }
 }
 
-/// The system's number of an error.
+/// Returns the error number of an error.
 pub(super) fn errno(error: io::Error) -> i32 {
     error.raw_os_error().unwrap_or(nix::libc::EIO)
 }
@@ -55,15 +55,15 @@ fn modification_nanoseconds(status: &fs::Metadata) -> i64 {
     status.mtime().saturating_mul(1_000_000_000).saturating_add(status.mtime_nsec())
 }
 
-/// What is in a directory now, seen by an account.
+/// Returns the contents of a directory as seen by an account.
 ///
 /// # Errors
-/// The directory cannot be read.
+/// Fails if the directory cannot be read.
 pub fn read_catalogue(directory: &Path, reader: Option<&ProcessIdentity>) -> io::Result<DirectorySnapshot> {
     run_as(reader, || {
         let mut all = DirectorySnapshot::new();
         for entry in fs::read_dir(directory)?.flatten() {
-            // As the listing later sees it: links followed.
+            // Links are followed, as in the later listing.
             if let Ok(status) = fs::metadata(entry.path()) {
                 all.push((
                     entry.file_name().into_vec().into(),

@@ -1,7 +1,7 @@
-//! One transfer: what is carried, who is asked, who is called, in which order, and what it comes to.
+//! One transfer: the sequence of its copies and plugin calls, and its result.
 //!
-//! Input is copied first and fetched from URLs then; output is uploaded first and copied then (`DoDownload`,
-//! `computeFileList`).
+//! For input, files are copied before URLs are fetched; for output, URLs are uploaded before files are copied
+//! (`DoDownload`, `computeFileList`).
 
 use std::collections::VecDeque;
 
@@ -15,64 +15,64 @@ use htc_hook::transfer::{
 };
 use htc_os::strerror;
 
-/// What is to be done next.
+/// Next step of a transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransferStep {
-    /// Have a helper carry this.
+    /// Run this task in a helper.
     ExecuteTask(Box<TransferTask>),
-    /// Ask this plugin of the configuration what it can do.
+    /// Ask this plugin of the configuration for its abilities.
     QueryPlugin(BString),
     /// Call a plugin.
     InvokePlugin(Box<PluginCall>),
-    /// Nothing: it is over.
+    /// Nothing: the transfer has ended.
     Done(Box<TransferOutcome>),
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransferStepResult {
-    /// Of a helper; the error is why there is no answer.
+    /// Result from the helper, or the reason why there is none.
     TaskExecuted(Result<TransferTaskResult, String>),
-    /// What a plugin printed; the error is why it did not.
+    /// Output of a plugin that was queried, or the reason why there is none.
     PluginQueried(Result<Vec<u8>, String>),
-    /// How a call ended, and what the plugin wrote.
+    /// Exit of a plugin call, and the plugin's output file.
     PluginInvoked(PluginExit, Option<Vec<u8>>),
 }
 
-/// Where a session has got to.
+/// Stage of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TransferStage {
-    /// What goes to URLs is found out.
+    /// The files for URLs are being determined.
     Listing,
-    /// Plugins are asked and called.
+    /// Plugins are being queried and called.
     Plugins,
-    /// Files are copied.
+    /// Files are being copied.
     Copying,
 }
 
-/// The plugins that may be called.
+/// Plugins that may be called.
 #[derive(Clone, Debug, Default)]
 pub struct KnownPlugins {
-    /// Those of the configuration.
+    /// Plugins of the configuration.
     pub configured: Vec<BString>,
-    /// Those of the job, each with its methods.
+    /// Plugins of the job, each with its methods.
     pub own: Vec<(BString, BString)>,
     /// The job's attributes for them.
     pub data: Vec<(String, BString)>,
-    /// How those that take a list are treated.
+    /// Settings for plugins that accept a list of files.
     pub lists: MultiFilePluginSettings,
 }
 
-/// One transfer.
+/// State of one transfer.
 pub struct TransferSession {
     task: TransferTask,
     scratch: BString,
     stage: TransferStage,
-    /// Whether plugins come before the copies.
+    /// True if plugins are called before the copies.
     uploads: bool,
-    /// Plugins of the configuration that have not been asked.
+    /// Plugins of the configuration that have not been queried.
     unqueried_plugins: VecDeque<BString>,
-    /// Plugins of the job: (path, methods).
+    /// Plugins of the job: path and methods.
     own: Vec<(BString, BString)>,
     plugins: TransferPlugins,
     files: Vec<UrlFile>,
@@ -83,13 +83,13 @@ pub struct TransferSession {
     data: Vec<(String, BString)>,
     quirks: QuirkMode,
     failure: Option<TransferFailure>,
-    /// The result of the copies.
+    /// The result of the copies, once there is one.
     copied: Option<TransferTaskResult>,
     outcome: TransferOutcome,
 }
 
 impl TransferSession {
-    /// A transfer about to begin.
+    /// Creates a transfer that has not begun.
     pub fn new(
         task: TransferTask,
         scratch: BString,
@@ -119,13 +119,13 @@ impl TransferSession {
         }
     }
 
-    /// The first step.
+    /// Returns the first step.
     pub fn begin(&mut self) -> TransferStep {
         let task = TransferTask { only_urls: self.stage == TransferStage::Listing, ..self.task.clone() };
         TransferStep::ExecuteTask(Box::new(task))
     }
 
-    /// The step after what came of the last one.
+    /// Returns the step that follows the result of the last one.
     pub fn next(&mut self, answer: TransferStepResult, world: &dyn EvalWorld) -> TransferStep {
         match answer {
             TransferStepResult::TaskExecuted(Err(reason)) => {
@@ -162,7 +162,7 @@ impl TransferSession {
             let failed = TransferFailure::from_task_result(way, &carried, self.task.limit, &strerror);
             self.failure = self.failure.take().or(failed);
         }
-        // What could not be sent keeps nobody from fetching what could.
+        // Files that could not be sent do not prevent fetching the others.
         let receives = self.failure.as_ref().is_none_or(|failure| failure.side == FailureSide::Sender);
         let fetches = way.is_input() && receives;
         if self.stage == TransferStage::Copying {
@@ -185,7 +185,7 @@ impl TransferSession {
         TransferStep::ExecuteTask(Box::new(TransferTask { only_urls: false, ..self.task.clone() }))
     }
 
-    /// The next plugin to be asked or called.
+    /// Returns the next plugin to be queried or called.
     fn plugin_step(&mut self) -> TransferStep {
         if let Some(path) = self.unqueried_plugins.pop_front() {
             self.queried_plugin = Some(path.clone());
@@ -217,7 +217,7 @@ impl TransferSession {
 
     fn record_plugin_result(&mut self, ended: &PluginExit, written: Option<&[u8]>, world: &dyn EvalWorld) {
         let Some(call) = self.running.take() else { return };
-        // What a plugin that failed leaves was not there when the list was made.
+        // Files left by a failed plugin did not exist when the list was made.
         let beside = call.infile.iter().map(|(infile, _)| infile).chain(&call.outfile);
         self.task.except.extend(beside.map(|path| url::base_name(path).into()));
         let end = call.interpret_exit(ended, written, (self.quirks, world));
@@ -228,8 +228,8 @@ impl TransferSession {
         }
     }
 
-    /// Several plugins may fail: of input the last one's codes count, of output the first one's. The sender's word on
-    /// input counts before both.
+    /// Records a plugin failure. If several plugins fail, the codes of the last one count for input, and those of the
+    /// first one for output. On input, a failure of the sender takes precedence over both.
     fn fail(&mut self, subcode: i64, text: &[u8], again: bool) {
         let failure = TransferFailure::from_plugin(self.task.way, subcode, text, again);
         match &mut self.failure {
@@ -249,7 +249,7 @@ impl TransferSession {
     }
 }
 
-/// The job's attributes for plugins: `PluginData` and `<scheme>_PluginData`.
+/// Returns the job's attributes for plugins: `PluginData` and `<scheme>_PluginData`.
 pub fn plugin_data(ad: &ClassAd) -> Vec<(String, BString)> {
     let names = ad.names().map(ToString::to_string);
     let wanted = names.filter(|name| {

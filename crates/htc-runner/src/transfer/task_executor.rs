@@ -1,7 +1,7 @@
-//! The helper: sees, reads and writes files, each with the rights of whose they are.
+//! Transfer helper: lists, reads and writes files, each with the rights of its owner.
 //!
-//! It is a process of its own, so that a starter stays awake whatever a file system does, and can end it. It has no more
-//! rights than those of the two accounts: what belongs to neither cannot be read, written or replaced.
+//! The helper is a separate process, so that a starter is never blocked by a file system and can end it. It has only
+//! the rights of the two accounts: files that belong to neither cannot be read, written or replaced.
 
 use std::fs;
 use std::io;
@@ -20,13 +20,13 @@ use htc_hook::transfer::{
 };
 use htc_os::identity::run_as;
 
-/// Carries a task.
+/// Executes a task.
 ///
 /// # Errors
-/// An account cannot be taken on; nothing was carried then.
+/// Fails if the process cannot change to an account; nothing was transferred then.
 pub fn execute_task(task: &TransferTask) -> io::Result<TransferTaskResult> {
     let (reader, writer) = (identity(&task.reader), identity(&task.writer));
-    // Never as root for somebody else's files: without an account of the caller's we are the caller.
+    // Files of others are never accessed as root: if the caller gives no account, the process keeps its own.
     if reader == writer {
         return run_as(reader.as_ref(), || TaskExecutor::new(task, None, None).execute())?;
     }
@@ -47,9 +47,9 @@ struct TaskExecutor<'a> {
     writer: Option<ProcessIdentity>,
     remaps: Remaps,
     result: TransferTaskResult,
-    /// Standard files, which are not counted among what is stored.
+    /// Standard files, which are not counted among the stored files.
     standard: Vec<BString>,
-    /// The directory that a rule had made last: many files go to one.
+    /// The last directory created for a rule: many files have the same destination.
     last_made_directory: Option<PathBuf>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> TaskExecutor<'a> {
         Ok(())
     }
 
-    /// What is not there, or cannot be seen.
+    /// Returns the reason why a file cannot be read.
     fn unreadable_reason(&self, item: &TransferItem) -> io::Result<FileTransferError> {
         let path = self.task.source_path(&item.source);
         let looked = run_as(self.reader.as_ref(), || fs::metadata(path.to_path_lossy()))?;
@@ -175,7 +175,7 @@ impl<'a> TaskExecutor<'a> {
         };
         let mut source = match source {
             Ok(source) if !link => source,
-            // What the other side has made of it by then stays, empty.
+            // The empty file created by the receiver remains.
             opened => {
                 let errno = opened.err().filter(|_| !link).map_or(nix::libc::EISDIR, errno);
                 return Ok(Some(FileTransferError::Reading { path, errno, link }));
@@ -185,7 +185,7 @@ impl<'a> TaskExecutor<'a> {
         let bytes = left.map_or(source.size, |left| left.min(source.size));
         let mut copied = bytes;
         if let Some((target, mut made)) = made {
-            // Descriptors are open: no right is needed any more.
+            // The files are open, so no further rights are needed.
             match source.copy_to(&mut made.file, bytes) {
                 Ok(count) => copied = count,
                 Err(error) if is_target_error(&error) => {
@@ -204,7 +204,7 @@ impl<'a> TaskExecutor<'a> {
         Ok((bytes < source.size).then_some(FileTransferError::TooLarge { path, size: source.size }))
     }
 
-    /// Where something is stored; `None`: nowhere, which is noted.
+    /// Returns the path where a file is stored, or `None` if it cannot be stored, which is recorded.
     fn resolve_target(&mut self, name: &BString) -> io::Result<Option<PathBuf>> {
         if !is_legal(name) {
             self.record_unstored(FileTransferError::Illegal(name.clone()));
@@ -229,7 +229,7 @@ impl<'a> TaskExecutor<'a> {
         Ok(None)
     }
 
-    /// Makes the directories above a path that a rule leads to.
+    /// Creates the directories above a path to which a rule leads.
     fn make_above(&mut self, path: &Path) -> io::Result<()> {
         let Some(above) = path.parent().filter(|above| self.last_made_directory.as_deref() != Some(*above))
         else {
@@ -245,10 +245,10 @@ impl<'a> TaskExecutor<'a> {
         Ok(())
     }
 
-    /// Makes a directory and those above it, each for the job's account alone (`shadow_safe_mkdir`).
+    /// Creates a directory and its missing parents, accessible only by the job's account (`shadow_safe_mkdir`).
     fn make(&self, directory: &Path) -> io::Result<io::Result<()>> {
         run_as(self.writer.as_ref(), || {
-            // What is made of it lies below the first that is there.
+            // The new directories are below the first one that exists.
             let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
             if !self.task.way.is_input() {
                 directory_limits::check_directory(&self.task.allowed, there)?;
@@ -257,7 +257,7 @@ impl<'a> TaskExecutor<'a> {
         })
     }
 
-    /// Whether the access point lets this be read or written: it reads what goes in and writes what comes back.
+    /// Checks that the access point permits the access: it reads input and writes output.
     fn check(&self, reads: bool, path: &Path) -> io::Result<()> {
         match self.task.way.is_input() == reads {
             true => directory_limits::check(&self.task.allowed, path),
@@ -270,18 +270,19 @@ impl<'a> TaskExecutor<'a> {
     }
 }
 
-/// A name that stays in the directory (`LegalPathInSandbox`).
+/// Returns true if a name stays within the directory (`LegalPathInSandbox`).
 fn is_legal(name: &[u8]) -> bool {
     !name.is_empty() && !name.starts_with(b"/") && name.split_str("/").all(|part| part != b"..")
 }
 
-/// Whether it is the target that failed: who reads gets no such errors.
+/// Returns true if writing failed: reading does not produce these errors.
 fn is_target_error(error: &io::Error) -> bool {
     use nix::libc::{EDQUOT, EFBIG, ENOSPC, EPIPE, EROFS};
     matches!(error.raw_os_error(), Some(ENOSPC | EDQUOT | EFBIG | EROFS | EPIPE))
 }
 
-/// A directory with exactly its mode; one that is there stays as it is, something else in its place goes.
+/// Creates a directory with exactly the given mode; an existing directory is kept, anything else in its place is
+/// removed.
 fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let make = || fs::DirBuilder::new().mode(0o700).create(path);
@@ -295,7 +296,7 @@ fn make_directory(path: &Path, mode: u32) -> io::Result<()> {
         }
         made => made?,
     }
-    // One that its owner could not fill would fail with the first file in it.
+    // If its owner cannot write to it, the first file in it fails.
     fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))
 }
 

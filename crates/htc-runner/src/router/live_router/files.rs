@@ -1,4 +1,4 @@
-//! The files of sandboxed jobs and the proxies that routes lend, while a router runs.
+//! Files of sandboxed jobs, and proxies lent by routes, in a running router.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -19,11 +19,12 @@ use htc_os::files::{make_directory, open_regular_file};
 use htc_os::{ChildId, clock};
 use htc_router::{QueueView, RouterEvent};
 
-/// The largest proxy, in bytes.
+/// Maximum size of a proxy, in bytes.
 const MAX_PROXY_SIZE: u64 = 1 << 20;
 
 impl LiveRouter<'_> {
-    /// Copies the proxy that the route lends, for the job's owner alone; none if it lends none (`RoutedJob::PrepareSharedX509UserProxy`).
+    /// Copies the proxy that the route lends, readable only by the job's owner; returns `None` if the route lends none
+    /// (`RoutedJob::PrepareSharedX509UserProxy`).
     pub(super) fn copy_lent_proxy(&self, source: JobId, ad: &ClassAd) -> Result<Option<PathBuf>, String> {
         let job = self.router.job(source);
         let lent = job.and_then(|job| self.router.lent_proxy(job, self.options.world));
@@ -40,13 +41,13 @@ impl LiveRouter<'_> {
         Ok(Some(copy))
     }
 
-    /// The account whose files they are, where we may change to it.
+    /// Returns the account that owns the job's files, or `None` if we cannot change accounts.
     pub(super) fn owner(&self, ad: &ClassAd) -> Result<Option<ProcessIdentity>, String> {
         let owner = ad.string("Owner").unwrap_or_default();
         os::identity::identity_of_owner(owner, "files of jobs are not touched as root")
     }
 
-    /// Begins to spool the files of a copy; an answer at once where that fails.
+    /// Starts spooling the files of a copy; returns an event if that fails.
     pub(super) fn spool(&mut self, source: JobId, mut ad: ClassAd, now: i64) -> Option<RouterEvent> {
         let proxy = match self.copy_lent_proxy(source, &ad) {
             Ok(proxy) => proxy,
@@ -72,7 +73,7 @@ impl LiveRouter<'_> {
         let copy = self.copies_queue_mut().allocate_job_id().map_err(|error| error.to_string())?;
         let place = spool::job_spool_directory(&self.copies_absolute, copy);
         let owner = self.owner(ad)?;
-        // One of a former life, whose job was never submitted.
+        // Left over from an earlier run that never submitted the job.
         remove_tree(&place);
         let parent = place.parent().unwrap_or(&place);
         std::fs::create_dir_all(parent)
@@ -89,7 +90,7 @@ impl LiveRouter<'_> {
         })
     }
 
-    /// Begins to bring the files of a copy back that has ended; an answer at once where it has none or that fails.
+    /// Starts to fetch the output of a copy that has ended; returns an event if there is none or that fails.
     pub(super) fn start_fetching_output(
         &mut self,
         source: JobId,
@@ -130,7 +131,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Lets a copy leave that has ended; its files came back since `begun`.
+    /// Lets a copy that has ended leave the queue; fetching its output began at `begun`.
     fn finish_copy(&mut self, source: JobId, copy: JobId, begun: Option<i64>, now: i64) -> RouterEvent {
         let mut changes = vec![("LeaveJobInQueue", Expr::literal(false))];
         if let Some(begun) = begun {
@@ -155,8 +156,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Removes the spooled files of jobs that a killed router did not submit, or was about to clear away, and files that it
-    /// was writing.
+    /// Removes the spooled files of jobs that a killed router did not submit or had not cleaned up, and its temporary
+    /// files.
     pub(super) fn remove_leftovers(&self) {
         self.directory.remove_unfinished_files();
         self.copies_queue().remove_unfinished_files();
@@ -176,7 +177,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// What the end of copying files leads to.
+    /// Converts the end of copying files to an event for the router.
     pub(super) fn copying_ended(&mut self, copying: SpoolCopy, exit: Exit, complaint: &[u8]) -> RouterEvent {
         let now = self.options.world.now().epoch();
         let SpoolCopy { source, copy, direction: way, timed_out: late, .. } = copying;
@@ -207,7 +208,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Kills what copies for too long.
+    /// Kills copies that take too long.
     pub(super) fn kill_late_copying(&mut self, now: MonotonicTime) {
         for (child, copying) in &mut self.copying {
             if copying.deadline.is_some_and(|deadline| deadline <= now) {

@@ -1,4 +1,4 @@
-//! Submit commands while a router runs: started, waited for, ended when they take too long.
+//! Submit commands of a running router: starting them, waiting for them, and ending those that take too long.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -16,13 +16,13 @@ use htc_os as os;
 use htc_os::clock;
 use htc_router::RouterEvent;
 
-/// What is to be done about an attempt whose outcome is not known.
+/// Returns advice for an attempt whose outcome is unknown.
 fn unknown_outcome_hint(note: &Path) -> String {
     format!("it stays claimed: look for its copy, then remove '{}'", note.display())
 }
 
 impl LiveRouter<'_> {
-    /// Starts the submit command for a copy; an answer at once where it cannot be started.
+    /// Starts the submit command for a copy; returns an event if it cannot be started.
     pub(super) fn start_submission(
         &mut self,
         argv: &[BString],
@@ -48,7 +48,7 @@ impl LiveRouter<'_> {
         let spec = submission::submit_child_spec(argv, &ad, self.options);
         match self.reactor.spawn(spec) {
             Ok(child) => {
-                // Until the outcome is known nobody else may take it for a job of a former run.
+                // Until the outcome is known, the source must not be treated as a job of an earlier run.
                 self.directory.withhold(source);
                 let deadline = self.options.hook_limit.map(|limit| clock::monotonic_now().plus(limit));
                 self.submissions
@@ -64,7 +64,8 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// What came of a submit command: notes the copy, and takes the note of the attempt away once it is clear.
+    /// Handles the end of a submit command: records the copy, and removes the note of the attempt once the outcome is
+    /// known.
     pub(super) fn submission_ended(
         &mut self,
         submission: &Submission,
@@ -72,7 +73,7 @@ impl LiveRouter<'_> {
         stdout: &[u8],
     ) -> RouterEvent {
         let (source, now) = (submission.source, self.options.world.now().epoch());
-        // Whoever took the job over has the proxy by now.
+        // If the job was submitted, its new queue has the proxy by now.
         self.remove_proxy(submission.proxy.clone());
         let outcome = submission::parse_outcome(exit, stdout, submission.asked_to_end).and_then(|copy| {
             self.copies_queue_mut().adopt_copy(copy, source, &submission.ad, now).map(|()| copy).map_err(
@@ -97,7 +98,7 @@ impl LiveRouter<'_> {
         RouterEvent::SubmitResult(source, submitted)
     }
 
-    /// Tells submit commands to end whose time is over, and kills those that do not.
+    /// Asks submit commands that have exceeded their time to end, and kills those that do not.
     pub(super) fn end_late_submissions(&mut self, now: MonotonicTime) {
         for (child, submission) in &mut self.submissions {
             if submission.deadline.is_some_and(|deadline| deadline <= now) {
@@ -109,7 +110,7 @@ impl LiveRouter<'_> {
         }
     }
 
-    /// Ends the submit commands under way, so that what they did is written down. No further job is begun.
+    /// Ends the running submit commands, so that their outcome is recorded. No further job is submitted.
     pub(super) fn stop_submissions(&mut self) -> Result<(), RouterRunError> {
         let log = self.options.log;
         let now = clock::monotonic_now();

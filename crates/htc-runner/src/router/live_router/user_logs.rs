@@ -1,4 +1,4 @@
-//! The logs that a source names for its events: that of its user, and that of a DAGMan (`WriteUserLog`, write_user_log.cpp).
+//! Event logs named by a source: the user's log, and that of DAGMan (`WriteUserLog`, write_user_log.cpp).
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -14,26 +14,26 @@ use htc_os as os;
 use htc_os::files::open_regular_file;
 use htc_user_log::{EventBody, EventTime, FormatOptions, JobEvent, dagman_nodes_mask};
 
-/// The bits of UserLogUseXML: which form a log has.
+/// Bits of UserLogUseXML, which select the format of a log.
 const XML_BIT: i64 = 1;
 const JSON_BIT: i64 = 2;
 
-/// A log that events go to.
+/// Log to which events are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct UserLogTarget {
     path: PathBuf,
     format_bits: i64,
-    /// The numbers of the events that are wanted; all without.
+    /// Numbers of the events to write, or `None` for all.
     mask: Option<Vec<i64>>,
 }
 
-/// The logs that an ad names, in the order in which they are written.
+/// Returns the logs named by an ad, in the order in which they are written.
 fn user_log_targets(ad: &ClassAd, world: &dyn World) -> Vec<UserLogTarget> {
     let context = Context::new(world).my(ad);
     let path = |name: &str| {
         let name = context.string(name).filter(|name| !name.is_empty())?;
         let directory = context.string("Iwd").unwrap_or_default();
-        // As a submitter says that there is to be none.
+        // /dev/null is how a submitter asks for no log.
         Some(directory.to_path_lossy().join(name.to_path_lossy()))
             .filter(|path| path != Path::new("/dev/null"))
     };
@@ -45,7 +45,7 @@ fn user_log_targets(ad: &ClassAd, world: &dyn World) -> Vec<UserLogTarget> {
         .collect();
     if let Some(path) = path("DAGManNodesLog") {
         found.push(match dagman_nodes_mask(ad, world) {
-            // Without a mask it is a log like the other.
+            // Without a mask it is treated like the user's log.
             None => UserLogTarget { path, format_bits: form, mask: None },
             mask => UserLogTarget { path, format_bits: form & JSON_BIT, mask },
         });
@@ -54,7 +54,7 @@ fn user_log_targets(ad: &ClassAd, world: &dyn World) -> Vec<UserLogTarget> {
 }
 
 impl LiveRouter<'_> {
-    /// Appends an event to the logs that the source names; what cannot be written keeps none of the others.
+    /// Appends an event to the logs that the source names; a failure for one log does not affect the others.
     pub(super) fn write_user_log_event(&self, id: JobId, ad: &ClassAd, body: EventBody) -> Vec<io::Error> {
         let world = self.options.world;
         let words = self.options.view.string("DEFAULT_USERLOG_FORMAT_OPTIONS").ok().flatten();
@@ -83,7 +83,7 @@ impl LiveRouter<'_> {
         failed
     }
 
-    /// Appends with the rights of whoever named the file.
+    /// Appends with the rights of the job's owner.
     fn append(&self, path: &Path, ad: &ClassAd, text: &[u8]) -> io::Result<()> {
         let owner = self.owner(ad).map_err(io::Error::other)?;
         os::identity::run_as(owner.as_ref(), || {
