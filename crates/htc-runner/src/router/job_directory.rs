@@ -497,7 +497,7 @@ impl JobDirectory {
         Ok(cluster)
     }
 
-    /// Gives a source back (`yield_job`; 8.7).
+    /// Gives a source back to the queue (`yield_job`).
     ///
     /// # Errors
     /// Returns the kind of error, which decides whether the router tries again.

@@ -1,23 +1,23 @@
-//! Who runs the execution point's own hooks: CONDOR_IDS, else the account `condor`, else whoever started us.
+//! Account of the execution point's own hooks: CONDOR_IDS, else the account `condor`, else that of the caller.
 
 use crate::starter::{CondorIdsError, condor_ids};
 use htc_base::process::ProcessIdentity;
 use htc_config::ConfigView;
 use htc_os::identity;
 
-/// The account of the execution point's own hooks.
+/// Account of the execution point's own hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookAccount {
-    /// What they become; nothing when they stay what we are.
+    /// Identity to change to, or `None` to keep the current one.
     pub identity: Option<ProcessIdentity>,
-    /// What a user should know about it.
+    /// Warning about the account, or `None`.
     pub warning: Option<String>,
 }
 
-/// Finds it, of the configuration and of CONDOR_IDS in the environment.
+/// Determines the account from the configuration and from CONDOR_IDS in the environment.
 ///
 /// # Errors
-/// CONDOR_IDS is no pair of numbers, or of nobody's: no daemon starts then.
+/// Fails if CONDOR_IDS is not a valid pair of numbers or has an unknown uid: no daemon starts then.
 pub fn hook_account(view: &ConfigView<'_>) -> Result<HookAccount, CondorIdsError> {
     let world = view.world();
     let nobody_else = |warning| HookAccount { identity: None, warning };
@@ -25,7 +25,7 @@ pub fn hook_account(view: &ConfigView<'_>) -> Result<HookAccount, CondorIdsError
         return Ok(nobody_else(None));
     }
     if let Some((uid, gid)) = condor_ids(view, world)? {
-        // As in the reference, an account of that number brings its groups along.
+        // As in the reference, an account with that uid contributes its groups.
         let identity = match world.account_by_uid(uid) {
             Some(account) => ProcessIdentity { gid, ..identity::identity_of_account(&account) },
             None => identity::identity_of_ids(uid, gid),

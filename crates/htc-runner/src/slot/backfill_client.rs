@@ -1,4 +1,4 @@
-//! The job of the backfill client, as its starter will make it of the configuration.
+//! Job of the backfill client, as its starter will build it from the configuration.
 
 use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
@@ -7,10 +7,10 @@ use htc_config::Config;
 use htc_slot::BOINC_CLIENT;
 use htc_starter::job_source::{AdCompletion, JobKeywordError, complete_ad};
 
-/// Its ad, and what of the configuration is left out of it.
+/// Returns the job ad, and the parts of the configuration that are left out of it.
 ///
 /// # Errors
-/// A value that it needs is missing or bad: no starter can run it.
+/// Fails if a required value is missing or invalid: no starter can run the job.
 pub fn backfill_client_ad(
     config: &Config,
     world: &dyn World,

@@ -1,4 +1,4 @@
-//! Benchmarks live: programs like those of cron, run when the machine asks for them.
+//! Benchmarks of the live execution point: programs like cron jobs, run when the state machine asks for them.
 
 use super::live_execution_point::LiveExecutionPoint;
 use crate::cron::{CronRunner, CronStepInputs};
@@ -8,7 +8,7 @@ use htc_slot::cron_schedule::CronEvent;
 use htc_slot::{ShutdownMode, StartdEvent};
 
 impl LiveExecutionPoint<'_> {
-    /// The configuration was read, for the first time or again.
+    /// Applies the configuration, read for the first time or again.
     pub(super) fn configure_benchmarks(&mut self) {
         let settings = self.machine.benchmark_settings().clone();
         let publish = self.machine.cron_settings().auto_publish;
@@ -16,7 +16,7 @@ impl LiveExecutionPoint<'_> {
         self.with_benchmarks(false, |benchmarks, at| benchmarks.configure(jobs, load, publish, at));
     }
 
-    /// Has the benchmarks do something; whether they may start.
+    /// Calls `act` with the benchmarks; `may_start` is true if they may start.
     fn with_benchmarks<T>(
         &mut self,
         may_start: bool,
@@ -27,14 +27,14 @@ impl LiveExecutionPoint<'_> {
         act(&mut self.benchmarks, at)
     }
 
-    /// All are to run. None of them begins while cron jobs run, and none of those while benchmarks do
+    /// Runs all benchmarks. They do not start while cron jobs run, and cron jobs do not start while benchmarks run
     /// (`StartdCronJobMgr::ShouldStartBenchmarks`).
     pub(super) fn run_benchmarks(&mut self) {
         self.awaits_benchmarks = true;
         self.handle_benchmark_event(CronEvent::RunOnDemand);
     }
 
-    /// Cron jobs that ran have ended.
+    /// Starts waiting benchmarks after cron jobs have ended.
     pub(super) fn start_waiting_benchmarks(&mut self) {
         if self.awaits_benchmarks {
             self.handle_benchmark_event(CronEvent::ConditionsChanged);
@@ -47,7 +47,7 @@ impl LiveExecutionPoint<'_> {
         self.report_benchmarks();
     }
 
-    /// Takes an event of a benchmark in; gives back those of others.
+    /// Handles an event of a benchmark; returns other events.
     pub(super) fn take_benchmark_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
         if self.benchmarks.running_count() == 0 {
             return Some(event);
@@ -58,7 +58,7 @@ impl LiveExecutionPoint<'_> {
         rest
     }
 
-    /// Kills those that are told to end and do not, and ends them all when the execution point ends.
+    /// Kills benchmarks that were asked to end and did not, and ends all of them when the execution point ends.
     pub(super) fn check_benchmarks(&mut self, ends: Option<ShutdownMode>) {
         if self.benchmarks.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
             self.handle_benchmark_event(CronEvent::Tick);

@@ -1,4 +1,4 @@
-//! The execution point's cron jobs: run beside its hooks, heard by its slots.
+//! Cron jobs of the live execution point, whose output its slots publish.
 
 use bstr::ByteSlice;
 
@@ -14,15 +14,15 @@ use htc_os::clock;
 use htc_slot::cron_schedule::{CronEvent, CronNote};
 use htc_slot::{CronSettings, ShutdownMode, SlotKey, StartdEvent};
 
-/// Whether a job's CONDITION permits it to start now; `daemon` is there when any job has one. No cron job starts while the
-/// machine is measured.
+/// Returns true if a job's CONDITION permits it to start now; `daemon` is the ad for conditions, if any job has one. No
+/// cron job starts while benchmarks run.
 fn may_start(job: &CronJob, daemon: Option<&ClassAd>, world: &dyn World) -> bool {
     let (Some(condition), Some(daemon)) = (&job.condition, daemon) else { return true };
     Context::new(world).my(daemon).eval(condition).truth() == Some(true)
 }
 
 impl LiveExecutionPoint<'_> {
-    /// What conditions are evaluated in, if there are any.
+    /// Returns the ad in which conditions are evaluated, or `None` if there are no conditions.
     fn condition_ad(&self) -> Option<ClassAd> {
         self.has_conditions().then(|| self.machine.daemon_ad())
     }
@@ -31,7 +31,7 @@ impl LiveExecutionPoint<'_> {
         self.machine.cron_settings().jobs.iter().any(|job| job.condition.is_some())
     }
 
-    /// Has the cron jobs do something.
+    /// Calls `act` with the cron jobs.
     fn with_cron<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T) -> T {
         let (daemon, world) = (self.condition_ad(), self.options.world.clone());
         let measured = self.benchmarks.running_count() > 0;
@@ -41,7 +41,7 @@ impl LiveExecutionPoint<'_> {
         act(&mut self.cron, at)
     }
 
-    /// The configuration was read, for the first time or again.
+    /// Applies the configuration, read for the first time or again.
     pub(super) fn configure_cron(&mut self) {
         let CronSettings { jobs, max_load, auto_publish, .. } = self.machine.cron_settings().clone();
         self.with_cron(|cron, at| cron.configure(jobs, max_load, auto_publish, at));
@@ -53,7 +53,7 @@ impl LiveExecutionPoint<'_> {
         self.report_cron();
     }
 
-    /// Takes an event of a cron job in; gives back those of others.
+    /// Handles an event of a cron job; returns other events.
     pub(super) fn take_cron_event(&mut self, event: os::ReactorEvent) -> Option<os::ReactorEvent> {
         if self.cron.running_count() == 0 {
             return Some(event);
@@ -61,7 +61,7 @@ impl LiveExecutionPoint<'_> {
         let rest = self.with_cron(|cron, at| cron.take_reactor_event(event, at));
         let ended = self.report_cron();
         if ended && self.has_conditions() {
-            // What it published last may be what another job waits for.
+            // Another job may wait for what this one published last.
             self.handle_cron_event(CronEvent::ConditionsChanged);
         }
         if ended && self.cron.running_count() == 0 {
@@ -70,7 +70,7 @@ impl LiveExecutionPoint<'_> {
         rest
     }
 
-    /// Starts and signals cron jobs that are due, and ends them all when the execution point ends.
+    /// Starts and signals cron jobs that are due, and ends all of them when the execution point ends.
     pub(super) fn check_cron(&mut self) {
         if self.cron.next_wake().is_some_and(|wake| wake <= clock::monotonic_now()) {
             self.handle_cron_event(CronEvent::Tick);
@@ -84,7 +84,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// A job of the slot begins or ends: resource monitors count for it.
+    /// Notifies resource monitors that a job of the slot begins or ends.
     pub(super) fn notify_monitors(&mut self, slot: SlotKey, begins: bool) {
         if self.machine.cron_settings().jobs.iter().all(|job| job.metrics.is_empty()) {
             return;
@@ -99,7 +99,7 @@ impl LiveExecutionPoint<'_> {
         self.waiting_events.push_back(StartdEvent::CronPublished(Box::new(self.cron.ads().clone())));
     }
 
-    /// Tells what happened, and the slots what they publish from now on; whether a run has ended.
+    /// Reports the events of cron jobs, and passes changed ads to the slots; returns true if a run has ended.
     fn report_cron(&mut self) -> bool {
         let told: Vec<CronNotice> = self.cron.take_notices().collect();
         let (changed, ended) = self.report_cron_notices(told);
@@ -109,7 +109,7 @@ impl LiveExecutionPoint<'_> {
         ended
     }
 
-    /// Tells what happened; whether what they publish has changed, and whether a run has ended.
+    /// Reports the events of cron jobs; returns true if the published ads have changed, and true if a run has ended.
     pub(super) fn report_cron_notices(&mut self, told: Vec<CronNotice>) -> (bool, bool) {
         let (mut changed, mut ended) = (false, false);
         for told in told {

@@ -1,4 +1,4 @@
-//! The execute directory: what stands in it before we begin, and what must be there.
+//! Execute directory: leftovers in it, and checks before the execution point starts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_os::directory_tree;
 use htc_starter::starter_pid_from_name;
 
-/// Makes sure that the directories that jobs and hooks need are there.
+/// Checks that the directories needed by jobs and hooks exist.
 ///
 /// # Errors
-/// One sentence: which is missing, and what to do.
+/// Fails with one sentence: the missing directory, and how to fix it.
 pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(), String> {
     for (knob, path) in [("EXECUTE", execute), ("LOG", log)] {
         let Some(path) = path else {
@@ -29,14 +29,14 @@ pub fn check_directories(execute: Option<&Path>, log: Option<&Path>) -> Result<(
     Ok(())
 }
 
-/// What a starter needs for the directory of a job and the files in it, in bytes.
+/// Free space that a starter needs for the directory of a job and the files in it, in bytes.
 const MIN_FREE_BYTES: u64 = 256 * 1024;
 
-/// Whether a starter can make the directory of a job in EXECUTE. On a full disk each job that is fetched would be lost at once,
-/// until the queue is empty, which is what 25.14 does.
+/// Checks that a starter can create the directory of a job in EXECUTE. On a full disk, each fetched job would be lost
+/// at once until the queue is empty, as in 25.14.
 ///
 /// # Errors
-/// One sentence: what is in the way.
+/// Fails with one sentence about the obstacle.
 pub fn check_room(execute: &Path) -> Result<(), String> {
     check_free_bytes(execute, MIN_FREE_BYTES)
 }
@@ -57,7 +57,7 @@ fn check_free_bytes(execute: &Path, least: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes what a starter that was killed could not remove; returns warnings.
+/// Removes what a killed starter could not remove; returns warnings.
 pub(super) fn remove_leftovers_of(execute: &Path, pid: u32) -> Vec<String> {
     let of_it =
         |name: &str| starter_pid_from_name(name).is_some_and(|starter| u32::try_from(starter) == Ok(pid));
@@ -68,9 +68,9 @@ pub(super) fn remove_leftovers_of(execute: &Path, pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// Removes what starters that are gone have left (`cleanup_execute_dirs`); returns warnings.
+/// Removes leftovers of starters that have ended (`cleanup_execute_dirs`); returns warnings.
 ///
-/// 25.14 removes everything in EXECUTE, whoever it belongs to (quirk `execute-emptied`).
+/// 25.14 removes everything in EXECUTE, regardless of its owner (quirk `execute-emptied`).
 pub fn clean_execute(execute: &Path, quirks: QuirkMode) -> Vec<String> {
     let mut warnings = Vec::new();
     let Ok(entries) = std::fs::read_dir(execute) else { return warnings };

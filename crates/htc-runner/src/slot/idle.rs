@@ -1,7 +1,7 @@
-//! How long ago somebody typed here: at a terminal of whoever is logged in, or at a device of the console.
+//! Idle times: time since the last input at a terminal of a logged-in user, or at a console device.
 //!
-//! Reference: `idle_time.cpp` of condor_sysapi. What condor_kbdd would tell of a graphical desktop nobody tells here; its devices may be
-//! named in CONSOLE_DEVICES, where the kernel keeps their access times.
+//! Reference: `idle_time.cpp` of condor_sysapi. There is no condor_kbdd to report input in a graphical desktop; its
+//! devices can be named in CONSOLE_DEVICES if the kernel maintains their access times.
 
 use std::ffi::CStr;
 use std::fs;
@@ -15,33 +15,33 @@ use nix::sys::stat::major;
 
 use htc_config::ConfigView;
 
-/// What is known when nobody has ever typed.
+/// Idle time in seconds if there was never any input.
 const NEVER_USED_SECONDS: i64 = i32::MAX as i64;
-/// Where logins are written down.
+/// Paths of the login records.
 const UTMP_PATHS: [&str; 2] = ["/var/run/utmp", "/var/adm/utmp"];
 
-/// Seconds since the last input.
+/// Idle times, in seconds since the last input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IdleTimes {
-    /// Anywhere.
+    /// Time since any input.
     pub(super) keyboard: i64,
-    /// At a device of the console; `None` where none is configured.
+    /// Time since the last input at a console device, or `None` if no device is configured.
     pub(super) console: Option<i64>,
 }
 
-/// Where input is looked for.
+/// Sources of keyboard and console input.
 #[derive(Debug)]
 pub struct InputDevices {
     console: Vec<String>,
     all_terminals: bool,
     directory: PathBuf,
     logins: Vec<PathBuf>,
-    /// What the terminals last said, and when: the last one to log out takes his terminal along.
+    /// Last input at a terminal, and the time of that measurement: a terminal disappears when its user logs out.
     last_terminal_input: Option<(i64, i64)>,
 }
 
 impl InputDevices {
-    /// `console` is CONSOLE_DEVICES, `all_terminals` is STARTD_HAS_BAD_UTMP.
+    /// Creates the sources; `console` is CONSOLE_DEVICES, `all_terminals` is STARTD_HAS_BAD_UTMP.
     pub fn new(console: Vec<String>, all_terminals: bool) -> Self {
         let logins = UTMP_PATHS.map(PathBuf::from).to_vec();
         let bare = |name: String| {
@@ -51,7 +51,7 @@ impl InputDevices {
         InputDevices { console, all_terminals, directory: "/dev".into(), logins, last_terminal_input: None }
     }
 
-    /// As the configuration names them.
+    /// Reads the sources from the configuration.
     pub fn read(view: &ConfigView<'_>) -> Self {
         let devices = view.list("CONSOLE_DEVICES").ok().flatten();
         let devices = devices.map(|list| list.value.iter().map(ToString::to_string).collect());
@@ -59,7 +59,7 @@ impl InputDevices {
         InputDevices::new(devices.unwrap_or_default(), all_terminals.is_some_and(|setting| setting.value))
     }
 
-    /// The devices of the console that nobody is ever seen at, each with why.
+    /// Returns the console devices that never show any input, each with the reason.
     pub fn unused_console_devices(&self) -> Vec<(&str, &'static str)> {
         let why = |name: &str| match name {
             "" => Some("it is no name"),
@@ -71,14 +71,14 @@ impl InputDevices {
         self.console.iter().filter_map(|name| Some((name.as_str(), why(name)?))).collect()
     }
 
-    /// Looks at them.
+    /// Measures the idle times.
     pub(super) fn measure_idle(&mut self, now: i64) -> IdleTimes {
         let terminals = match self.all_terminals {
             true => self.idle_of_all_terminals(now),
             false => self.idle_of_login_terminals(now),
         };
         let console = self.console.iter().map(|name| self.idle_of_device(name, now)).min();
-        // What condor_kbdd has never told counts as told at the beginning of the epoch.
+        // Without a report from condor_kbdd, its last input counts as having been at the epoch.
         let keyboard =
             [Some(terminals), console, Some(now)].into_iter().flatten().min().unwrap_or(NEVER_USED_SECONDS);
         IdleTimes { keyboard, console }
@@ -111,7 +111,8 @@ impl InputDevices {
         plain.chain(unix98).map(|name| self.idle_of_device(&name, now)).min().unwrap_or(NEVER_USED_SECONDS)
     }
 
-    /// By the access time; one that is not there, and what is no more than another name of /dev/null, was never used.
+    /// Returns the idle time of a device by its access time; a missing device, or another name of /dev/null, was never
+    /// used.
     fn idle_of_device(&self, name: &str, now: i64) -> i64 {
         if name.is_empty() || name.starts_with("unix:") {
             return now;
@@ -123,7 +124,7 @@ impl InputDevices {
         (now - status.atime()).max(0)
     }
 
-    /// Whether a device is of the kind of /dev/null.
+    /// Returns true if a device has the same driver as /dev/null.
     fn is_null(&self, name: &str) -> bool {
         let of = |name: &str| fs::metadata(self.directory.join(name)).ok();
         let null = of("null").filter(|null| null.file_type().is_char_device());
@@ -133,7 +134,7 @@ impl InputDevices {
     }
 }
 
-/// The terminal of a record of `utmp`, if it is of a login.
+/// Returns the terminal of a `utmp` record, or `None` if the record is not a login.
 fn login_terminal(record: &[u8]) -> Option<String> {
     let kind = offset_of!(libc::utmpx, ut_type);
     let kind = i16::from_ne_bytes([*record.get(kind)?, *record.get(kind + 1)?]);
@@ -184,7 +185,7 @@ mod tests {
         let logins = [login("pts/3", libc::USER_PROCESS), login("tty1", libc::LOGIN_PROCESS), vec![7; 5]];
         fs::write(home.path().join("utmp"), logins.concat()).unwrap();
         assert_eq!(devices.measure_idle(1000), IdleTimes { keyboard: 100, console: Some(500) });
-        // The last one has logged out: his terminal rests since.
+        // The last user has logged out: the terminal has been idle since then.
         fs::write(home.path().join("utmp"), "").unwrap();
         assert_eq!(devices.measure_idle(1050), IdleTimes { keyboard: 150, console: Some(550) });
         used(&home.path().join("mouse"), 2000);

@@ -1,7 +1,8 @@
-//! What docker's images of jobs take on the disk, asked as time passes (`compute_for_update` of `ResAttributes.cpp`,
+//! Disk usage of the docker images of jobs, queried periodically (`compute_for_update` of `ResAttributes.cpp`,
 //! `imageCacheUsed` of `docker-api.cpp`).
 //!
-//! 25.14 waits for docker meanwhile, here nobody does. It asks for the times of tags too, of which nothing is made.
+//! 25.14 blocks while it waits for docker; this program does not. 25.14 also queries the times of tags, but does not
+//! use them.
 
 use std::time::Duration;
 
@@ -14,16 +15,16 @@ use htc_os::{ChildId, Reactor, SignalScope, clock};
 use htc_slot::{ImageCacheSettings, StartdEvent};
 use htc_starter::container::{image_cache_mib, list_all_images_call, parse_docker_parameter, parse_images};
 
-/// How long docker may take (`default_timeout`).
+/// Maximum time of a docker query (`default_timeout`).
 const QUERY_TIMEOUT: Duration = Duration::from_secs(120);
-/// How much of its answer is read, in bytes.
+/// Maximum number of bytes read of the output.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
-/// When docker was asked, and the call under way.
+/// State of the docker queries.
 pub(super) struct ImageCachePoll {
-    /// When it was asked last. At first when the slots began: 25.14 asks for the first time an interval later.
+    /// Time of the last query, initially the start of the slots: 25.14 makes its first query one interval later.
     last_query: MonotonicTime,
-    /// The call, and when it is given up.
+    /// The running query, and the time at which it is abandoned.
     running: Option<(ChildId, MonotonicTime)>,
 }
 
@@ -32,7 +33,7 @@ impl ImageCachePoll {
         ImageCachePoll { last_query: clock::monotonic_now(), running: None }
     }
 
-    /// When it is to be looked at next.
+    /// Returns the time of the next call of `poll`, or `None`.
     pub(super) fn next_wake(&self, settings: &ImageCacheSettings) -> Option<MonotonicTime> {
         match self.running {
             Some((_, until)) => Some(until),
@@ -40,7 +41,8 @@ impl ImageCachePoll {
         }
     }
 
-    /// Asks docker where it is time to, or gives a call up that takes too long; what is known at once. `environment` is what docker inherits.
+    /// Starts a query if it is due, or abandons one that takes too long; returns an event if the result is known at
+    /// once. `environment` is the one that docker inherits.
     pub(super) fn poll(
         &mut self,
         settings: &ImageCacheSettings,
@@ -61,15 +63,15 @@ impl ImageCachePoll {
                 self.running = Some((child, now.plus(QUERY_TIMEOUT)));
                 None
             }
-            // As in 25.14: where docker is not, its images take nothing.
+            // As in 25.14: without docker, the images use no space.
             None => Some(StartdEvent::ImageCacheMeasured(0)),
         }
     }
 
-    /// Takes the answer of docker, if the child was that call.
+    /// Processes docker's output if the child was the query.
     pub(super) fn take_answer(&mut self, child: ChildId, exit: Exit, output: &[u8]) -> Option<StartdEvent> {
         self.running.take_if(|(running, _)| *running == child)?;
-        // What was killed has said nothing.
+        // A query that was killed has no result.
         let images = match exit {
             Exit::Code(_) => parse_images(output),
             Exit::Signal { .. } => Vec::new(),

@@ -1,4 +1,4 @@
-//! What is written down before it is done, and what is owed to queues since a run was killed.
+//! Journal records written before actions, and jobs to be given back after a run was killed.
 
 use std::time::Duration;
 
@@ -19,23 +19,24 @@ use htc_slot::{
     job_id,
 };
 
-/// How long a queue may take to be told of a job that comes back, before its slots fetch again.
+/// Maximum time for giving a killed run's jobs back, before slots fetch again.
 const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl LiveExecutionPoint<'_> {
-    /// Writes a record; what it says must not be done where that fails.
+    /// Writes a record; if that fails, the recorded action must not be performed.
     pub(super) fn write_record(&mut self, record: JournalRecord) -> Result<(), String> {
         self.options.journal.as_mut().map_or(Ok(()), |journal| journal.append_record(record))
     }
 
-    /// Writes what has happened already. Where that fails it is told: after a kill it would be taken for unknown.
+    /// Records an action that was performed already. A failure is reported: after a kill the next run would not know of
+    /// it.
     pub(super) fn write_record_or_warn(&mut self, record: JournalRecord) {
         if let Err(error) = self.write_record(record) {
             self.warn(None, &error);
         }
     }
 
-    /// A fetched job is accepted: from here on its queue has to be told what becomes of it.
+    /// Records that a fetched job was accepted: from here on its queue must be informed of the job's end.
     pub(super) fn record_accepted_job(&mut self, accepted: AcceptedJobId, slot: SlotKey, ad: &[u8]) {
         let slot = self.slot_name(slot);
         let Some(journal) = &self.options.journal else { return };
@@ -53,7 +54,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// A hook is about to be called.
+    /// Records that a hook will be called.
     pub(super) fn record_hook_begin(&mut self, call: &HookCall, slot: &str) -> Result<(), String> {
         let Some(journal) = &self.options.journal else { return Ok(()) };
         let word = call.arguments.first().map(ToString::to_string).unwrap_or_default();
@@ -80,7 +81,7 @@ impl LiveExecutionPoint<'_> {
             accepted,
         });
         match (noted, call.hook) {
-            // Told twice is better than never.
+            // Calling the hook twice is better than never.
             (Err(error), SlotHookType::EvictClaim) => {
                 self.warn(Some(slot), &error);
                 Ok(())
@@ -89,14 +90,14 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// It runs with this process id.
+    /// Records the process id of a hook.
     pub(super) fn record_hook_process(&mut self, run: HookRunId, pid: u32) {
         let pid = pid.cast_signed();
         let started = process_table::read_process(pid).map_or(0, |process| process.start_ticks);
         self.write_record_or_warn(JournalRecord::HookRuns { run: run.0, pid, started });
     }
 
-    /// A starter is about to be started.
+    /// Records that a starter will be started.
     pub(super) fn record_starter_begin(&mut self, call: &StarterLaunch, slot: &str) -> Result<(), String> {
         self.write_record(JournalRecord::StarterBegins {
             starter: call.starter.0,
@@ -108,14 +109,14 @@ impl LiveExecutionPoint<'_> {
         })
     }
 
-    /// It runs with this process id.
+    /// Records the process id of a starter.
     pub(super) fn record_starter_process(&mut self, call: &StarterLaunch, pid: u32) {
         let pid = pid.cast_signed();
         let started = process_table::read_process(pid).map_or(0, |process| process.start_ticks);
         self.write_record_or_warn(JournalRecord::StarterRuns { starter: call.starter.0, pid, started });
     }
 
-    /// A claim begins or ends.
+    /// Records that a claim begins or ends.
     pub(super) fn record_claim(&mut self, notice: &SlotNotice) {
         if let SlotNotice::Claim { slot, begins, .. } = notice {
             let slot = self.slot_name(*slot);
@@ -123,11 +124,11 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Tells what became of a run that was killed, and gives its jobs back before anything is fetched: all at once, as long as there is
-    /// patience, and nobody is in a hurry.
+    /// Reports the results of a run that was killed, and gives its jobs back before any job is fetched: all at once,
+    /// until the time limit, or until the user is in a hurry.
     ///
     /// # Errors
-    /// The reactor fails.
+    /// Fails if the reactor fails.
     pub(super) fn settle_last_run(&mut self) -> std::io::Result<()> {
         let recovered = std::mem::take(&mut self.options.recovered);
         for event in recovered.events {
@@ -163,7 +164,7 @@ impl LiveExecutionPoint<'_> {
                 continue;
             }
             if killed {
-                // Their ends stay unknown, which the next run tells.
+                // Their ends remain unknown, which the next run reports.
                 break;
             }
             given
@@ -174,7 +175,7 @@ impl LiveExecutionPoint<'_> {
         Ok(())
     }
 
-    /// Whoever asks for something before the slots are there is told so.
+    /// Refuses requests that arrive before the slots exist.
     fn refuse_until_settled(&mut self, token: WatchToken) {
         let Some(control) = &mut self.control else { return };
         let Some(said) = control.handle_readiness(token, &mut self.reactor) else { return };
@@ -217,7 +218,7 @@ impl LiveExecutionPoint<'_> {
     }
 }
 
-/// An EVICT_CLAIM that is under way for a job of a run that was killed.
+/// Running call of EVICT_CLAIM for a job of a run that was killed.
 struct EvictClaimCall {
     child: ChildId,
     run: u64,

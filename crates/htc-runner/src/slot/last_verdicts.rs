@@ -1,15 +1,15 @@
-//! What was made of each slot's last fetch, for whoever asks.
+//! Verdict on each slot's last fetch, for status requests.
 
 use std::collections::BTreeMap;
 
 use htc_slot::{SlotHookType, SlotKey, SlotNotice};
 
-/// The last verdict of each slot.
+/// Last verdict of each slot.
 #[derive(Debug, Default)]
 pub(super) struct LastVerdicts(BTreeMap<SlotKey, (&'static str, String)>);
 
 impl LastVerdicts {
-    /// Takes what a notice tells of them.
+    /// Remembers the verdict in a notice.
     pub(super) fn remember(&mut self, notice: &SlotNotice) {
         match notice {
             SlotNotice::Verdict { slot, hook: SlotHookType::FetchWork, job, verdict, reason } => {
@@ -30,7 +30,7 @@ impl LastVerdicts {
         }
     }
 
-    /// The last one of a slot, and why.
+    /// Returns the last verdict of a slot and its reason, or `None`.
     pub(super) fn verdict_of_slot(&self, slot: SlotKey) -> Option<(&'static str, &str)> {
         self.0.get(&slot).map(|(verdict, reason)| (*verdict, reason.as_str()))
     }

@@ -1,4 +1,4 @@
-//! A run under way: what the loop shares with those who carry out single actions.
+//! State of a live run, shared by the event loop and the code for single actions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,26 +17,26 @@ use crate::events::{EventStream, RunnerEvent as StreamEvent, RunnerEventKind};
 use htc_os::{ChildId, Reactor, clock};
 use htc_slot::{ExecutionPoint, HookCall, ShutdownMode, SlotKey, StartdEvent, VacateReason};
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionPointOutcome {
-    /// Jobs that were started.
+    /// Number of jobs that were started.
     pub jobs: u64,
-    /// Those among them that did not exit with 0.
+    /// Number of started jobs that did not exit with status 0.
     pub failed: u64,
-    /// Whether the time for all of it was over.
+    /// True if the total time limit was reached.
     pub timed_out: bool,
-    /// The signal that asked for the end, if one did.
+    /// The signal that requested the end, or `None`.
     pub signal: Option<i32>,
-    /// Whether it is to begin anew.
+    /// True if the execution point should be started again.
     pub restarts: bool,
-    /// Why work may be left: the slots whose last FETCH_WORK could not be called, with the reason.
+    /// The slots whose last FETCH_WORK could not be called, with the reason: work may be left.
     pub uncalled_fetches: BTreeMap<String, String>,
-    /// Why no starter could run a job at the end.
+    /// Reason why no starter could run a job at the end, or `None`.
     pub starter_problem: Option<String>,
 }
 
-/// A run under way.
+/// State of a live run.
 pub(super) struct LiveExecutionPoint<'a> {
     pub(super) machine: ExecutionPoint,
     pub(super) reactor: Reactor,
@@ -44,39 +44,39 @@ pub(super) struct LiveExecutionPoint<'a> {
     pub(super) control: Option<ControlSocket>,
     pub(super) events: &'a mut EventStream,
     pub(super) hooks: BTreeMap<ChildId, RunningHook>,
-    /// Calls of FETCH_WORK that are to be made: thousands of slots ask at once when they begin.
+    /// Pending calls of FETCH_WORK: thousands of slots call it at once when they start.
     pub(super) waiting_fetches: VecDeque<HookCall>,
     pub(super) starters: BTreeMap<ChildId, RunningStarter>,
-    /// What was seen of them.
+    /// Last measurements of the starters.
     pub(super) starter_snapshots: StarterSnapshots,
     pub(super) cron: CronRunner,
     pub(super) benchmarks: CronRunner,
-    /// Whether the machine waits for the end of benchmarks.
+    /// True if the state machine is waiting for the end of benchmarks.
     pub(super) awaits_benchmarks: bool,
-    /// When docker was asked for its images.
+    /// State of the docker queries for images.
     pub(super) image_cache: ImageCachePoll,
-    /// How the cron jobs were told to end.
+    /// Way in which the cron jobs were asked to end, or `None`.
     pub(super) cron_shutdown: Option<ShutdownMode>,
     pub(super) waiting_events: VecDeque<StartdEvent>,
-    /// What was told of the attributes of fetched jobs.
+    /// Warnings already printed about the attributes of fetched jobs.
     pub(super) warned_attributes: BTreeSet<String>,
-    /// What was made of each slot's last fetch.
+    /// Verdict on each slot's last fetch.
     pub(super) verdicts: LastVerdicts,
-    /// Whether the machine asks for a new look at the configuration.
+    /// True if the state machine asks to read the configuration again.
     pub(super) reload_requested: bool,
-    /// Why what is asked just now is refused, while something is asked.
+    /// Reasons to refuse the current request, collected while it is processed.
     pub(super) refusals: Vec<String>,
-    /// Signals that came before the machine began.
+    /// Signals that arrived before the state machine started.
     pub(super) early_signals: Vec<i32>,
-    /// The machine on its way to sleep.
+    /// Progress of putting the machine to sleep.
     pub(super) sleep: SleepProgress,
-    /// Why the job that leaves just now is put on hold.
+    /// Reason why the job that is leaving is put on hold, or `None`.
     pub(super) hold_reason: Option<VacateReason>,
     pub(super) sampler: MachineSampler,
     pub(super) outcome: ExecutionPointOutcome,
-    /// Why starters cannot run, as the machine was told.
+    /// Reason why starters cannot run, as passed to the state machine, or `None`.
     pub(super) starter_problem: Option<String>,
-    /// Why everything has ended, once it has.
+    /// Reason for the end of the run, once it has ended.
     pub(super) end_reason: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Measuring the machine: once before the slots are made, and again as time passes.
+//! Measurements of the machine: once before the slots are created, and then periodically.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,8 @@ use htc_base::time::MonotonicTime;
 use htc_os::{clock, network_adapter, process_table, strerror};
 use htc_slot::{HostMeasurements, Measurements, Volume};
 
-/// What is measured once. `address` is that of the machine. Where EXECUTE is not there, the disk is that which it would be made on.
+/// Measures the properties that do not change. `address` is that of the machine. If EXECUTE does not exist, the disk is
+/// the one on which it would be created.
 pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> HostMeasurements {
     let port = 9618;
     let there = execute.and_then(|path| path.ancestors().find(|path| path.is_dir()));
@@ -35,7 +36,8 @@ pub(super) fn measure_surroundings(address: &str, execute: Option<&Path>) -> Hos
     }
 }
 
-/// Why an execute directory cannot be used, in the words of 25.14 (`GetExecuteDirPartitionId`).
+/// Returns the reason why an execute directory cannot be used, in the wording of 25.14 (`GetExecuteDirPartitionId`), or
+/// `None`.
 fn why_inaccessible(path: &Path, knob: &str) -> Option<String> {
     let errno = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return None,
@@ -49,7 +51,7 @@ fn why_inaccessible(path: &Path, knob: &str) -> Option<String> {
     ))
 }
 
-/// The volume of a directory that `SLOT<N>_EXECUTE` names.
+/// Measures the volume of a directory that `SLOT<N>_EXECUTE` names.
 pub(super) fn measure_slot_volume(path: &Path, knob: &str) -> Volume {
     let missing = why_inaccessible(path, knob);
     let there = Some(path).filter(|_| missing.is_none());
@@ -58,13 +60,13 @@ pub(super) fn measure_slot_volume(path: &Path, knob: &str) -> Volume {
     Volume { id, free, total, execute_problem: missing }
 }
 
-/// The device that a file is on.
+/// Returns the number of the device that a file is on.
 fn device_number(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).ok().map(|metadata| metadata.dev())
 }
 
-/// Free and whole size of a file system in KiB.
+/// Returns the free and total size of a file system in KiB.
 fn disk_space(path: &Path) -> Option<(i64, i64)> {
     let status = statvfs(path).ok()?;
     let unit = status.fragment_size().max(1);
@@ -72,7 +74,7 @@ fn disk_space(path: &Path) -> Option<(i64, i64)> {
     Some((kib(status.blocks_available()), kib(status.blocks())))
 }
 
-/// Whether a device, or the disk that it is a part of, turns.
+/// Returns true if a device, or the disk that it is part of, is rotational, or `None` if that is unknown.
 fn is_rotational(device: u64) -> Option<bool> {
     let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
     let base = format!("/sys/dev/block/{major}:{minor}");
@@ -82,7 +84,7 @@ fn is_rotational(device: u64) -> Option<bool> {
     Some(text.trim() == "1")
 }
 
-/// Free swap space and all memory in KiB (`sysapi_swap_space_raw`).
+/// Returns the free swap space plus total memory in KiB (`sysapi_swap_space_raw`).
 fn virtual_memory() -> i64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let field = |wanted: &str| {
@@ -93,27 +95,27 @@ fn virtual_memory() -> i64 {
     (field("SwapFree:") + field("MemTotal:")).min(i64::from(i32::MAX))
 }
 
-/// Load average over one minute.
+/// Returns the load average over one minute.
 fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// Measures again, at most once a second.
+/// Sampler that measures again at most once per second.
 pub struct MachineSampler {
     devices: InputDevices,
     last_sample: Option<MonotonicTime>,
-    /// Processor ticks used so far, at what time.
+    /// Processor ticks used so far, with the time of the measurement.
     used_ticks: (u64, MonotonicTime),
 }
 
 impl MachineSampler {
-    /// `devices` are those where somebody may type.
+    /// Creates a sampler; `devices` are the sources of keyboard and console input.
     pub fn new(devices: InputDevices) -> Self {
         MachineSampler { devices, last_sample: None, used_ticks: (0, clock::monotonic_now()) }
     }
 
-    /// The measurements, if the last are a second old.
+    /// Returns new measurements, or `None` if the last ones are less than one second old.
     pub fn take_sample(&mut self) -> Option<Measurements> {
         let now = clock::now();
         if self.last_sample.is_some_and(|last| now.monotonic().since(last).as_millis() < 1000) {
@@ -123,7 +125,7 @@ impl MachineSampler {
         let own = i32::try_from(std::process::id()).ok().and_then(process_table::read_process);
         let ticks: u64 = own.as_ref().map_or(0, |own| own.cpu_ticks.iter().sum());
         let passed = now.monotonic().since(self.used_ticks.1).as_secs_f64();
-        // A tick of the accounting is a hundredth of a second.
+        // An accounting tick is a hundredth of a second.
         let own_cpu =
             if passed > 0.0 { ticks.saturating_sub(self.used_ticks.0) as f64 / passed } else { 0.0 };
         self.used_ticks = (ticks, now.monotonic());

@@ -1,7 +1,7 @@
-//! Carries out what the execution point's machine asks for: hooks, starters, signals, clocks.
+//! Execution of the actions of the execution point's state machine: hooks, starters, signals, clocks.
 //!
-//! [`run`] is the live runner: one thread, one reactor. The machine decides, this room only does; what goes wrong in
-//! doing becomes an event for the machine.
+//! [`run`] is the live runner: one thread, one reactor. The state machine decides, and this module only acts; failures
+//! become events for the state machine.
 
 mod account;
 mod backfill_client;

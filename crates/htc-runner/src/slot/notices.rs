@@ -1,10 +1,10 @@
-//! What the machine tells, as events of the stream.
+//! Conversion of the state machine's notices to events of the stream.
 
 use crate::events::{RunnerEvent, RunnerEventKind};
 use htc_base::time::ClockReading;
 use htc_slot::{ExecutionPoint, SlotKey, SlotNotice};
 
-/// The name of a slot for messages, also when it is gone by now.
+/// Returns the name of a slot for messages, even if the slot no longer exists.
 pub fn slot_name(machine: &ExecutionPoint, key: SlotKey) -> String {
     match (machine.slot_id(key), key.sub) {
         (Some(id), _) => id.to_owned(),
@@ -16,7 +16,7 @@ pub fn slot_name(machine: &ExecutionPoint, key: SlotKey) -> String {
     }
 }
 
-/// A notice as an event. A quirk names itself and says what a real pool does.
+/// Converts a notice to an event. For a quirk, the event has its id and says what a real pool does.
 pub fn notice_to_event(machine: &ExecutionPoint, now: ClockReading, notice: SlotNotice) -> RunnerEvent {
     let with_reason =
         |event: RunnerEvent, reason: String| if reason.is_empty() { event } else { event.reason(reason) };

@@ -1,5 +1,5 @@
-//! What slots would say to jobs that nobody has fetched: those of a configuration, or ads of a pool; and what another configuration
-//! changes of it.
+//! Decisions of slots on jobs that were not fetched, for the slots of a configuration or the slot ads of a pool, and
+//! the changes that another configuration makes to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,52 +15,52 @@ use htc_slot::{
     EvaluatedCondition, ExecutionPoint, SlotKey, SlotVerdict, job_id, judge_job_by_ad, policy_parameter,
 };
 
-/// What one slot would say to one job.
+/// Decision of one slot on one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlotDecision {
     /// The slot.
     pub slot: String,
     /// The job as `cluster.proc`.
     pub job: String,
-    /// Whether it would take it, were it free.
+    /// True if the slot would accept the job when free.
     pub accepted: bool,
-    /// In one line.
+    /// Reason, in one line.
     pub reason: String,
     /// The conditions that are not true.
     pub details: Vec<UnmetCondition>,
 }
 
-/// A condition that is not true, and where it was set.
+/// Condition that is not true, with the place where it was set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnmetCondition {
     /// The condition.
     #[serde(flatten)]
     pub clause: EvaluatedCondition,
-    /// File and line; empty for slots of a pool.
+    /// File and line, or empty for slots of a pool.
     pub place: String,
 }
 
-/// Slots that can be asked.
+/// Slots to ask for decisions.
 pub enum CandidateSlots {
-    /// Those of a configuration.
+    /// Slots of a configuration.
     Configured {
-        /// The machine at rest.
+        /// The idle execution point.
         machine: Box<ExecutionPoint>,
-        /// The slots that are asked.
+        /// The slots to ask.
         keys: Vec<SlotKey>,
         /// The configuration.
         config: Box<Config>,
-        /// The numbers of those that call FETCH_WORK.
+        /// Numbers of the slots that call FETCH_WORK.
         fetching: BTreeSet<u32>,
-        /// What is said to have set knobs above all files.
+        /// Name of the source of parameters that override all files.
         commander: &'static str,
     },
-    /// Those of a pool, by their names.
+    /// Slots of a pool, with their names.
     Ads(Vec<(String, ClassAd)>, QuirkMode),
 }
 
 impl CandidateSlots {
-    /// Their names.
+    /// Returns the names of the slots.
     pub fn names(&self) -> Vec<String> {
         match self {
             CandidateSlots::Configured { machine, keys, .. } => {
@@ -70,13 +70,13 @@ impl CandidateSlots {
         }
     }
 
-    /// How jobs are read: as the configuration of the slots says.
+    /// Returns the dialect in which jobs are parsed, according to the configuration of the slots.
     pub fn dialect(&self) -> Dialect {
         let is_strict = matches!(self, CandidateSlots::Configured { config, .. } if config.is_strict());
         Dialect::new_syntax().strict(is_strict)
     }
 
-    /// What each of them says to a job, in their order.
+    /// Returns the decision of each slot on a job, in the order of the slots.
     pub fn consider(&self, job: &ClassAd, world: &dyn World) -> Vec<SlotDecision> {
         let id = job_id(job, world);
         let told = |(at, slot): (usize, String)| {
@@ -109,7 +109,7 @@ impl CandidateSlots {
         }
     }
 
-    /// Where an attribute of a slot was set.
+    /// Returns the place where an attribute of a slot was set.
     fn attribute_place(&self, at: usize, attribute: &str, world: &dyn World) -> String {
         let CandidateSlots::Configured { machine, keys, config, commander, .. } = self else {
             return String::new();
@@ -120,12 +120,12 @@ impl CandidateSlots {
     }
 }
 
-/// The names that slots have or ask for.
+/// Attribute names that slots define or refer to.
 #[derive(Clone, Debug, Default)]
 pub struct KnownAttributes(AttrNames);
 
 impl KnownAttributes {
-    /// What ads have, and what their expressions ask for.
+    /// Adds the attributes of ads, and the names in their expressions.
     pub fn add_ads<'a>(&mut self, ads: impl IntoIterator<Item = &'a ClassAd>) {
         for (attribute, expr) in ads.into_iter().flat_map(ClassAd::iter) {
             self.0.insert(attribute.into());
@@ -133,8 +133,8 @@ impl KnownAttributes {
         }
     }
 
-    /// Those of these attributes that no slot has and no expression of theirs or of the jobs asks for, each with the name that may
-    /// have been meant.
+    /// Returns the attributes that no slot defines and no expression of slots or jobs refers to, each with a similar
+    /// name that may have been meant, or `None`.
     pub fn unreferenced_names<'n>(
         &self,
         names: impl Iterator<Item = &'n str>,
@@ -149,7 +149,7 @@ impl KnownAttributes {
     }
 }
 
-/// The known name that is most like another one.
+/// Returns the known name that is most similar to another one.
 fn nearest_name(name: &str, known: &AttrNames) -> Option<String> {
     let known: Vec<String> =
         known.iter().map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned()).collect();
@@ -158,27 +158,27 @@ fn nearest_name(name: &str, known: &AttrNames) -> Option<String> {
     known.iter().find(|name| name.eq_ignore_ascii_case(near)).cloned()
 }
 
-/// What one slot takes before and after, and which clause decides.
+/// Change of the jobs that one slot accepts, with the deciding clauses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OfferChange {
     /// The slot.
     pub slot: String,
-    /// How many jobs it was asked about.
+    /// Number of jobs considered.
     pub jobs: usize,
-    /// How many it takes before.
+    /// Number of jobs accepted before.
     pub before: usize,
-    /// And after.
+    /// Number of jobs accepted after.
     pub after: usize,
-    /// Jobs that are refused before, by the clauses that are not true.
+    /// Number of jobs rejected before, by the clause that is not true.
     pub refused_before: BTreeMap<String, usize>,
-    /// And after.
+    /// Number of jobs rejected after, by the clause that is not true.
     pub refused_after: BTreeMap<String, usize>,
-    /// Whether it takes other jobs than before.
+    /// True if the sets of accepted jobs differ.
     #[serde(skip)]
     pub differs: bool,
 }
 
-/// What each slot that either has says to these jobs, before and after.
+/// Returns the changes for each slot that exists before or after.
 pub fn offer_changes(
     before: &CandidateSlots,
     after: &CandidateSlots,
@@ -198,13 +198,14 @@ pub fn offer_changes(
     names.map(changed).collect()
 }
 
-/// Where each name stands first.
+/// Returns the first index of each name.
 fn first_slot_indexes(slots: &CandidateSlots) -> BTreeMap<String, usize> {
-    // Of several values of a key the last is kept.
+    // For a repeated key the last value is kept, so the order is reversed.
     slots.names().into_iter().enumerate().rev().map(|(at, name)| (name, at)).collect()
 }
 
-/// Which jobs a slot takes, and the clauses by which it refuses others; none where there is no such slot.
+/// Returns the jobs that a slot accepts, and the clauses by which it rejects others; both are empty if there is no such
+/// slot.
 fn accepted_jobs(
     slots: &CandidateSlots,
     at: Option<&usize>,

@@ -1,4 +1,4 @@
-//! What a live run is given.
+//! Options of a live run.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -17,52 +17,54 @@ use htc_base::quirks::QuirkMode;
 use htc_base::world::World;
 use htc_slot::StartdSettings;
 
-/// Reads the configuration again (SIGHUP): the new settings with their warnings, or why the old ones stay.
+/// Function that reads the configuration again (SIGHUP): returns the new settings with their warnings, or the reason
+/// why the old ones are kept.
 pub type ConfigReloader = Box<dyn FnMut() -> Result<(StartdSettings, Vec<String>), String>>;
 
-/// Whether starters can read their configuration as it is now; why not.
+/// Function that checks whether starters can read their current configuration.
 pub type StarterConfigCheck = Box<dyn FnMut() -> Result<(), String>>;
 
-/// How a live run is done.
+/// Setup of a live run.
 pub struct ExecutionPointSetup {
-    /// Which program runs jobs.
+    /// The program that runs jobs.
     pub starter: StarterProgram,
     /// The account of the execution point's own hooks.
     pub account: HookAccount,
-    /// Removes what starters that were killed have left.
+    /// Removes leftovers of starters that were killed.
     pub cleaner: ExecuteCleaner,
     /// LOG: the working directory of its hooks.
     pub log_directory: Option<PathBuf>,
     /// The resource limits of hooks.
     pub hook_limits: Vec<ResourceLimit>,
-    /// Where requests come in.
+    /// Path of the control socket, or `None`.
     pub control: Option<PathBuf>,
-    /// The lease of claims that ask for none, in seconds: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
+    /// Lease in seconds of claims that do not request one: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED.
     pub default_lease: i64,
-    /// What is written down before it is done; nothing where there is no place for it.
+    /// Journal of actions, or `None` if there is no place for it.
     pub journal: Option<RunJournal>,
-    /// What a run that was killed has left.
+    /// State recovered from a run that was killed.
     pub recovered: RecoveredRun,
-    /// How the machine is made to sleep.
+    /// Method to make the machine sleep, or `None`.
     pub sleep_method: Option<SleepMethod>,
-    /// Limits hooks that 25.14 waits for without end.
+    /// Time limit for hooks that 25.14 waits for without a limit.
     pub hook_timeout: Option<Duration>,
-    /// Ends everything after this time.
+    /// Total time limit of the run.
     pub timeout: Option<Duration>,
-    /// What hooks, cron jobs and starters inherit.
+    /// Environment that hooks, cron jobs and starters inherit.
     pub environment: DaemonEnvironment,
-    /// Options for the sibling starter: a V2 raw argument text.
+    /// Options for the sibling starter, as V2 raw arguments.
     pub starter_options: BString,
-    /// Whether starters tell their events to us, to be passed on; else their options say where.
+    /// True if starters send their events to this program to be passed on; otherwise their options say where to write
+    /// them.
     pub relays_events: bool,
-    /// Which behaviour is wanted where 25.14 and its manual differ.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
     /// Reads the configuration again.
     pub config_reloader: ConfigReloader,
-    /// Looks at the configuration of starters; cheap, as it is asked before each decision.
+    /// Checks the configuration of starters; it must be cheap because it is called before each decision.
     pub starter_config_check: StarterConfigCheck,
     /// Environment and randomness.
     pub world: Rc<dyn World>,
-    /// A directory of our own: starters find theirs in it.
+    /// A private directory with a subdirectory for each starter.
     pub private_directory: PathBuf,
 }

@@ -1,4 +1,5 @@
-//! The slots of a configuration without a process: their ads as FETCH_WORK would get them, and what they say to a job.
+//! Slots of a configuration without any process: their ads as FETCH_WORK would receive them, and their decisions on
+//! jobs.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,10 +17,10 @@ use htc_slot::{
     ExecutionPoint, ExitLimits, HostMeasurements, Measurements, StartdEvent, StartdSettings, Volume,
 };
 
-/// What is around the slots of a configuration on this machine.
+/// Returns the measurements of this machine for the slots of a configuration.
 pub fn configured_surroundings(config: &Config, world: &dyn World) -> HostMeasurements {
     let text = |name: &str| config.view(world).text(name);
-    // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is looked at.
+    // NETWORK_INTERFACE may be a pattern or the name of an interface; nothing listens, so only an address is used.
     let is_address = |text: &String| text.parse::<IpAddr>().is_ok();
     let address = text("NETWORK_INTERFACE").map(|text| text.to_string()).filter(is_address);
     let address = address.or_else(|| text("IP_ADDRESS").map(|text| text.to_string()));
@@ -29,7 +30,7 @@ pub fn configured_surroundings(config: &Config, world: &dyn World) -> HostMeasur
     HostMeasurements { slot_volumes: own_volumes, ..measure_surroundings(&address, execute.as_deref()) }
 }
 
-/// The volumes of `SLOT<N>_EXECUTE`, by the number of the slot.
+/// Returns the volumes of `SLOT<N>_EXECUTE`, by slot number.
 fn slot_volumes(config: &Config, world: &dyn World) -> BTreeMap<u32, Volume> {
     let view = config.view(world);
     let volume = |name: &BStr| {
@@ -42,17 +43,17 @@ fn slot_volumes(config: &Config, world: &dyn World) -> BTreeMap<u32, Volume> {
     view.names().filter_map(volume).collect()
 }
 
-/// An execution point that has begun, without hooks: nothing is run.
+/// Creates a started execution point without hooks, so that nothing is run.
 pub fn passive_execution_point(mut settings: StartdSettings, world: Rc<dyn World>) -> ExecutionPoint {
     for slot in &mut settings.slots {
         slot.hooks = None;
     }
-    // Nor does it end, since nothing is fetched.
+    // It does not exit for lack of work either, because nothing is fetched.
     settings.limits = ExitLimits::default();
     let now = clock::now();
     let mut machine = ExecutionPoint::new(settings, world, now);
     if let Some(measured) = MachineSampler::new(InputDevices::new(Vec::new(), false)).take_sample() {
-        // Who types just now is no part of a configuration.
+        // Keyboard activity does not depend on the configuration.
         let measured = Measurements { keyboard_idle: None, ..measured };
         machine.step(now, StartdEvent::MeasurementsTaken(Box::new(measured)));
     }

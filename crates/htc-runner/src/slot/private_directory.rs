@@ -1,5 +1,5 @@
-//! The private directory of a run. Whoever is killed leaves it; the next who starts removes it. What was under way stands in the
-//! journal, not here.
+//! Private directory of a run. A run that is killed leaves it behind, and the next run removes it; the state of running
+//! actions is in the journal, not here.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use htc_os::{directory_tree, process_table};
 
-/// What its name begins with.
+/// Prefix of its name.
 const DIRECTORY_PREFIX: &str = "htc-slot-run.";
-/// The file in it that is locked as long as its owner lives.
+/// Name of the file in it that is locked while its owner is alive.
 const LOCK_FILE: &str = "lock";
-/// Its name before it is locked.
+/// Name of the file before it is locked.
 const UNLOCKED_FILE: &str = "lock.new";
 
-/// A directory that nobody else uses; gone when this is dropped.
+/// Directory used by this process alone; removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     directory: TempDir,
@@ -26,23 +26,23 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Makes it below `place`, and removes those there whose owner is gone.
+    /// Creates the directory below `place`, and removes those there whose owner has ended.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Fails if the directory cannot be created.
     pub fn new(place: &Path) -> io::Result<Self> {
         Self::with_prefix(place, DIRECTORY_PREFIX)
     }
 
-    /// The same under a name of its own.
+    /// Creates the directory with another prefix.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Fails if the directory cannot be created.
     pub fn with_prefix(place: &Path, prefix: &str) -> io::Result<Self> {
         remove_abandoned_directories(place, prefix);
         let prefix = format!("{prefix}{}.", std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(place)?;
-        // It gets its name when we have the lock: nobody else can take it before.
+        // The lock file is renamed after it is locked, so that no other process can lock it first.
         let unnamed = directory.path().join(UNLOCKED_FILE);
         let lock = File::create(&unnamed)?;
         let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?;
@@ -50,14 +50,14 @@ impl PrivateDirectory {
         Ok(PrivateDirectory { directory, _lock: lock })
     }
 
-    /// Its path.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 }
 
-/// Removes directories of our account whose owner is gone, as its number tells or the lock that nobody holds. One without the file
-/// is being made just now.
+/// Removes directories of our account whose owner has ended, which is known from its process id or from the free lock.
+/// A directory without the lock file is just being created.
 pub fn remove_abandoned_directories(place: &Path, prefix: &str) {
     let own = nix::unistd::geteuid().as_raw();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
@@ -70,7 +70,7 @@ pub fn remove_abandoned_directories(place: &Path, prefix: &str) {
         let lock =
             File::open(path.join(LOCK_FILE)).map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
         let name = entry.file_name().to_string_lossy().into_owned();
-        // The lock may be held by a child of his that has executed nothing yet.
+        // A child of the owner that has not executed its program yet may still hold the lock.
         if is_owner_gone(&name[prefix.len()..]) {
             drop(directory_tree::remove_tree(&path));
         } else if let Ok(Ok(_abandoned)) = lock {
@@ -79,7 +79,7 @@ pub fn remove_abandoned_directories(place: &Path, prefix: &str) {
     }
 }
 
-/// Whether a name begins with the number of a process that is gone, whether it had the lock or not.
+/// Returns true if a name begins with the id of a process that has ended, whether or not it held the lock.
 fn is_owner_gone(name: &str) -> bool {
     let pid = name.split_once('.').and_then(|(pid, _)| pid.parse().ok());
     pid.is_some_and(|pid: i32| process_table::read_process(pid).is_none_or(|one| one.is_zombie()))

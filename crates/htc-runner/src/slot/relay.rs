@@ -1,4 +1,4 @@
-//! Events of a starter that are told to us, to be passed on to a descriptor that only we have (`--events fd:N`).
+//! Relay for a starter's events to a descriptor that only this program has (`--events fd:N`).
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,22 +12,22 @@ use nix::sys::stat::Mode;
 use crate::events::EventStream;
 use htc_os::{Interest, Reactor, WatchToken};
 
-/// A line is no longer than this; a longer one comes in pieces.
+/// Maximum length of a line in bytes; a longer line is passed on in pieces.
 const MAX_LINE_LENGTH: usize = 1 << 20;
 
-/// A FIFO in the private directory of one starter.
+/// FIFO in the private directory of one starter.
 #[derive(Debug)]
 pub(super) struct EventRelay {
     path: PathBuf,
     file: File,
     token: WatchToken,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     partial_line: Vec<u8>,
 }
 
 impl EventRelay {
-    /// Makes it. Its end for reading is open before the starter runs, and one for writing stays open with it, so that it is
-    /// readable only when there is something to read.
+    /// Creates the FIFO. It is opened for reading before the starter runs, and for writing as well, so that it is
+    /// readable only when it has data.
     pub(super) fn open(directory: &Path, reactor: &mut Reactor) -> io::Result<Self> {
         let path = directory.join("events");
         nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
@@ -45,7 +45,7 @@ impl EventRelay {
         self.token
     }
 
-    /// Passes on the whole lines that have come.
+    /// Passes on the complete lines received.
     pub(super) fn relay_lines(&mut self, events: &mut EventStream) {
         let mut piece = [0; 16 * 1024];
         while let Ok(count) = (&self.file).read(&mut piece)
@@ -65,7 +65,7 @@ impl EventRelay {
         }
     }
 
-    /// Ends it; what has not been passed on is lost.
+    /// Closes the FIFO; data that was not passed on is lost.
     pub(super) fn close(self, reactor: &mut Reactor) {
         reactor.unwatch(self.token);
     }

@@ -1,4 +1,5 @@
-//! The live loop: children and signals become the machine's events, its actions become children and signals.
+//! Live event loop: children and signals become events of the state machine, and its actions become children and
+//! signals.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -24,22 +25,22 @@ use htc_os as os;
 use htc_os::{OutputStream, Reactor, clock};
 use htc_slot::{ExecutionPoint, JournalRecord, ShutdownMode, SlotHookType, StartdAction, StartdEvent};
 
-/// So long FETCH_WORK is called for one slot after the other before anybody else is listened to.
+/// Maximum time of calling FETCH_WORK for one slot after another before other events are handled.
 const FETCH_BATCH_TIME: Duration = Duration::from_millis(20);
-/// While starters cannot run, their configuration is looked at again so often.
+/// Interval between checks of the starters' configuration while they cannot run.
 const CONFIG_RECHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The signals that the runner knows: graceful end twice, fast end, new configuration; and two that a daemon of HTCondor takes
-/// without doing anything, of which it would die otherwise.
+/// Signals that the runner handles: two for a graceful end, a fast end, and a reconfiguration; and two that a daemon of
+/// HTCondor ignores, whose default action would kill this program.
 pub(super) const SIGNALS: [i32; 6] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
-/// Why an execution point cannot run.
+/// Reason why an execution point cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionPointError {
-    /// Its control socket cannot be made.
+    /// Its control socket cannot be created.
     #[error("cannot listen at '{}'", .0.display())]
     Listen(PathBuf, #[source] io::Error),
-    /// The reactor cannot be made, or `poll` fails.
+    /// The reactor cannot be created, or `poll` fails.
     #[error("the main loop")]
     Reactor(#[from] io::Error),
 }
@@ -47,7 +48,7 @@ pub enum ExecutionPointError {
 /// Runs the execution point until it has ended.
 ///
 /// # Errors
-/// It cannot listen where it is to, or wait for anything.
+/// Fails if it cannot listen on its control socket, or cannot wait for events.
 pub fn run(
     machine: ExecutionPoint,
     options: ExecutionPointSetup,
@@ -163,13 +164,13 @@ impl LiveExecutionPoint<'_> {
             self.check_cron();
             self.call_waiting_fetches();
         }
-        // What still runs are hooks that nobody waits for any more: they are given a moment, then killed.
+        // The remaining children are hooks whose results are no longer needed: they are given a moment, then killed.
         self.reactor.kill_all(Duration::ZERO);
         self.report_shutdown();
         Ok(())
     }
 
-    /// Reports what is left of the children that were killed at the end.
+    /// Reports the children that were killed at the end.
     fn report_shutdown(&mut self) {
         for (_, hook) in std::mem::take(&mut self.hooks) {
             let event = StreamEvent::new(clock::now(), RunnerEventKind::HookEnd)
@@ -212,9 +213,9 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Gives the machine an event and does what it asks for, until it asks for nothing.
+    /// Passes an event to the state machine and performs its actions until none are left.
     pub(super) fn step(&mut self, event: StartdEvent) {
-        // A mistake that was made meanwhile would lose each job that is accepted now.
+        // With a configuration error introduced meanwhile, every job accepted now would be lost.
         if self.starter_problem.is_none()
             && let Err(reason) = (self.options.starter_config_check)()
         {
@@ -225,11 +226,11 @@ impl LiveExecutionPoint<'_> {
         self.process_waiting_events();
     }
 
-    /// Gives the machine what waits for it.
+    /// Processes the waiting events.
     pub(super) fn process_waiting_events(&mut self) {
         while let Some(event) = self.waiting_events.pop_front() {
             let actions = self.machine.step(clock::now(), event);
-            // What is accepted is owed to its queue from here on, whatever the step does with it.
+            // From here on the queue must be informed of the end of accepted jobs, whatever the other actions do.
             for action in &actions {
                 if let StartdAction::AcceptJob { accepted, slot, ad } = action {
                     self.record_accepted_job(*accepted, *slot, ad);
@@ -246,7 +247,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Calls FETCH_WORK for those slots that want it, as long as nobody waits for too long.
+    /// Calls FETCH_WORK for waiting slots, up to a time limit.
     fn call_waiting_fetches(&mut self) {
         let until = clock::monotonic_now().plus(FETCH_BATCH_TIME);
         while let Some(call) = self.waiting_fetches.pop_front() {
@@ -323,7 +324,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Reads the configuration again; the old one stays when that fails.
+    /// Reads the configuration again; if that fails, the old one is kept.
     pub(super) fn reload(&mut self) -> Result<(), String> {
         let (settings, warnings) = (self.options.config_reloader)()?;
         self.report(
@@ -351,7 +352,7 @@ impl LiveExecutionPoint<'_> {
                 self.step(StartdEvent::Shutdown(ShutdownMode::Fast));
             }
             _ => {
-                // The second request for a graceful end is a request for a fast one.
+                // A second request for a graceful end is a request for a fast one.
                 let how =
                     if self.outcome.signal.is_some() { ShutdownMode::Fast } else { ShutdownMode::Graceful };
                 self.outcome.signal = Some(signal);

@@ -1,4 +1,4 @@
-//! The journal of a run: what is about to be done stands in it before it is done, so that after a kill nothing is done twice.
+//! Journal of a run: actions are recorded before they are performed, so that after a kill nothing is done twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,27 +21,27 @@ use htc_hook::journal::{Journal, JournalDamage, JournalFlaw};
 use htc_os::{clock, files, process_table};
 use htc_slot::{JournalRecord, SlotHookType, add_record, open_records};
 
-/// Its name in the state directory.
+/// Name of the journal in the state directory.
 const JOURNAL_NAME: &str = "journal";
-/// It is made anew when it is longer than this, in bytes.
+/// Length in bytes above which the journal is compacted.
 const COMPACTION_THRESHOLD: u64 = 1 << 20;
-/// How long a starter that outlived its run may take to end its job at once and to clean up.
+/// Maximum time for a starter that outlived its run to end its job and clean up.
 const STARTER_END_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often one looks whether it has.
+/// Interval between checks of whether it has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The journal of this run.
+/// Journal of this run.
 #[derive(Debug)]
 pub struct RunJournal {
     file: JournalFile,
     directory: PathBuf,
-    /// What is not over.
+    /// Records of actions that have not ended.
     open_records: Vec<JournalRecord>,
-    /// In the names of ads: those of an earlier run may still be there.
+    /// Start time, used in the names of ad files: those of an earlier run may still exist.
     started_at: i64,
 }
 
-/// A fetched job whose queue has to be told that it comes back.
+/// Fetched job whose queue must be informed that it comes back.
 #[derive(Clone, Debug)]
 pub struct JobToReturn {
     /// Its number in the new journal.
@@ -50,24 +50,25 @@ pub struct JobToReturn {
     pub slot: String,
     /// The job.
     pub job: String,
-    /// Its ad.
+    /// Path of its ad.
     pub ad: PathBuf,
 }
 
-/// What a run that was killed had under way, ended and cleaned.
+/// State of a run that was killed, after ending its processes and cleaning up.
 #[derive(Debug, Default)]
 pub struct RecoveredRun {
-    /// What is to be told.
+    /// Events to report.
     pub events: Vec<StreamEvent>,
-    /// What has to be told to queues.
+    /// Jobs of which queues must be informed.
     pub jobs_to_return: Vec<JobToReturn>,
 }
 
 impl RunJournal {
-    /// Opens that of a state directory; with it what an earlier run had under way, and in a line what of that cannot be read.
+    /// Opens the journal of a state directory with the records of an earlier run; also returns one line about its
+    /// unreadable parts, or `None`.
     ///
     /// # Errors
-    /// Another run writes it; it is not safe; the system refuses.
+    /// Fails if another run is writing it, if it is not safe, or on errors of the system.
     pub fn open(directory: &Path) -> Result<(Self, Option<String>), JournalError> {
         let (file, journal) = JournalFile::open::<JournalRecord>(&directory.join(JOURNAL_NAME))?;
         let Journal { records, damage } = journal;
@@ -84,14 +85,15 @@ impl RunJournal {
         ))
     }
 
-    /// Ends what still runs of the run that was killed, cleans up after it, and says what became of it. Only then is it forgotten.
+    /// Ends the remaining processes of the run that was killed, cleans up after it, and reports the results; its
+    /// records are dropped only then.
     ///
-    /// Starters are ended, not adopted: a pool does the same. A starter of 25.14 that loses its startd ends its job at once and tells
-    /// its hooks so (`daemon_core_main.cpp`, `check_parent`), and a new startd knows no claim of the old one. Its job goes back to
-    /// where it came from by JOB_EXIT with `evict`, or by EVICT_CLAIM if it does not come so far.
+    /// Starters are ended, not adopted, as in a pool: a starter of 25.14 that loses its startd ends its job at once and
+    /// informs its hooks (`daemon_core_main.cpp`, `check_parent`), and a new startd does not know the claims of the old
+    /// one. The job is given back by JOB_EXIT with `evict`, or by EVICT_CLAIM if the starter does not get that far.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn recover(
         &mut self,
         cleaner: &ExecuteCleaner,
@@ -100,7 +102,7 @@ impl RunJournal {
         let mut found = RecoveredRun::default();
         let left = std::mem::take(&mut self.open_records);
         let starters = recorded_starters(&left);
-        // All at once: each takes its time.
+        // All are ended at the same time, because each takes a while.
         for process in
             starters.iter().filter_map(|(_, process)| process.as_ref()).filter(|one| is_process_running(one))
         {
@@ -122,13 +124,14 @@ impl RunJournal {
         for record in &left {
             found.events.extend(self.end_hook(record, record.process_of(&left)));
         }
-        // What is owed is owed until the hook begins; a starter that came to an end has told its own hooks.
+        // A job must be given back until a hook for that begins; a starter that ended properly has called its own
+        // hooks.
         for record in &left {
             let JournalRecord::Accepted { accepted, slot, job, ad } = record else { continue };
             if came_to_an_end.contains(accepted) {
                 continue;
             }
-            // The numbers of the new run begin at the other end.
+            // The numbers of the new run count from the other end.
             let accepted = u64::MAX - found.jobs_to_return.len() as u64;
             let (slot, job, ad) = (slot.clone(), job.clone(), ad.clone());
             self.open_records.push(JournalRecord::Accepted {
@@ -144,7 +147,7 @@ impl RunJournal {
         Ok(found)
     }
 
-    /// Removes ads that no record names and files that were being written: what a run leaves that is killed in between.
+    /// Removes ads that no record names, and temporary files of a run that was killed.
     fn remove_unneeded_files(&self) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -158,11 +161,11 @@ impl RunJournal {
         }
     }
 
-    /// A call whose end nobody saw.
+    /// Ends a hook call that was running when the run was killed.
     fn end_hook(&self, record: &JournalRecord, process: Option<(i32, u64)>) -> Option<StreamEvent> {
         let JournalRecord::HookBegins { hook, slot, word, job, ad, .. } = record else { return None };
         if let Some(process) = process {
-            // A queue had better be told to the end; what a fetch hook says nobody hears any more.
+            // A hook that informs a queue should be completed; the output of a fetch hook is no longer needed.
             if hook != SlotHookType::FetchWork.name() {
                 wait_for(&process);
             }
@@ -171,7 +174,7 @@ impl RunJournal {
             }
         }
         let word = if word.is_empty() { String::new() } else { format!(" {word}") };
-        // What is owed may need it as well, and then removes its own.
+        // The job to be given back may need the ad as well, and removes its own.
         let kept = ad.as_ref().and_then(|ad| {
             let mut name = std::ffi::OsString::from("unknown.");
             name.push(ad.file_name()?);
@@ -196,14 +199,14 @@ impl RunJournal {
         })
     }
 
-    /// Writes a record; what it says may be done then, and not before.
+    /// Writes a record; the recorded action may be performed only after that.
     ///
     /// # Errors
-    /// In words: it could not be written, and must not be done.
+    /// Fails with a message; the action must then not be performed.
     pub(super) fn append_record(&mut self, record: JournalRecord) -> Result<(), String> {
         self.file.append(&record).map_err(|error| format_journal_error(&error))?;
         for ended in add_record(&mut self.open_records, record) {
-            // With hundreds of slots it is asked often.
+            // With hundreds of slots this is called often.
             let Some(ad) = ended.ad_path() else { continue };
             let names_it = |record: &JournalRecord| {
                 record.ad_path().is_some_and(|other| other.as_os_str() == ad.as_os_str())
@@ -213,18 +216,18 @@ impl RunJournal {
             }
         }
         if self.file.len() > COMPACTION_THRESHOLD {
-            // It goes on as it is, and grows.
+            // If compaction fails, the journal just continues to grow.
             drop(self.file.compact(&self.open_records));
         }
         Ok(())
     }
 
-    /// Where it stands: a directory of its account alone, which outlives the machine.
+    /// Returns the directory of the journal, which only its account can access and which outlives a reboot.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// An accepted job, and where its ad stands.
+    /// Returns an accepted job and the path of its ad, or `None`.
     pub(super) fn accepted_job(&self, accepted: u64) -> Option<(String, PathBuf)> {
         self.open_records.iter().find_map(|record| match record {
             JournalRecord::Accepted { accepted: other, job, ad, .. } if *other == accepted => {
@@ -234,10 +237,10 @@ impl RunJournal {
         })
     }
 
-    /// Keeps the ad of the job that a hook is told of, less what is private: what stands in front of the dashes.
+    /// Stores the ad of the job passed to a hook (the part before the dashes), without private attributes.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails if the file cannot be written.
     pub(super) fn store_job_ad(&self, run: u64, stdin: &[u8]) -> io::Result<(ClassAd, PathBuf)> {
         let end = stdin.find(b"\n-----\n").map_or(stdin.len(), |at| at + 1);
         let (ad, _) = long::parse(&stdin[..end]);
@@ -247,10 +250,10 @@ impl RunJournal {
     }
 }
 
-/// Of so many jobs and kinds of damage the line tells.
+/// Maximum number of jobs, and of kinds of damage, in the line.
 const MAX_SHOWN: usize = 8;
 
-/// What cannot be read of a journal, and the jobs that it names.
+/// Describes the unreadable parts of a journal and the jobs that they name.
 fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
     let (first, last) = (damage.first()?, damage.last()?);
     if first.flaw == JournalFlaw::Truncated {
@@ -286,7 +289,7 @@ fn summarize_damage(damage: &[JournalDamage]) -> Option<String> {
     ))
 }
 
-/// The job that a piece of a journal names, as far as one can see.
+/// Returns the job named in a piece of a journal, or `None` if none can be recognized.
 fn find_job_id(piece: &[u8]) -> Option<String> {
     const JOB_KEY: &[u8] = b"\"job\":\"";
     let id = &piece[piece.find(JOB_KEY)? + JOB_KEY.len()..];
@@ -295,14 +298,14 @@ fn find_job_id(piece: &[u8]) -> Option<String> {
     is_id.then(|| id.to_str_lossy().into_owned())
 }
 
-/// An error of the journal with its cause.
+/// Formats an error of the journal with its cause.
 pub fn format_journal_error(error: &JournalError) -> String {
     let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
     format!("{error}{cause}")
 }
 
-/// The starters that were under way, each with its process: as noted, or as it told itself before it took its job. Those that had not
-/// done that never will.
+/// Returns the starters that were running, each with its process: as recorded, or as the starter itself wrote before it
+/// took its job. A starter that had not done so never will.
 fn recorded_starters(left: &[JournalRecord]) -> Vec<(&JournalRecord, Option<(i32, u64)>)> {
     let process = |record: &JournalRecord| {
         let JournalRecord::StarterBegins { note, .. } = record else { return None };
@@ -312,7 +315,7 @@ fn recorded_starters(left: &[JournalRecord]) -> Vec<(&JournalRecord, Option<(i32
     begun.map(|record| (record, process(record))).collect()
 }
 
-/// Waits until a process has ended, as long as there is patience.
+/// Waits until a process has ended, up to the time limit.
 fn wait_for(process: &(i32, u64)) {
     let begun = Instant::now();
     while is_process_running(process) && begun.elapsed() < STARTER_END_TIMEOUT {
@@ -320,12 +323,13 @@ fn wait_for(process: &(i32, u64)) {
     }
 }
 
-/// Whether a process is the one that was started then, and has not ended.
+/// Returns true if a process is the one that was started then, and has not ended.
 fn is_process_running((pid, started): &(i32, u64)) -> bool {
     process_table::read_process(*pid).is_some_and(|one| one.start_ticks == *started && !one.is_zombie())
 }
 
-/// Waits for the end of a starter that outlived its run and was told to end its job, and cleans up behind it; lines of what was done.
+/// Waits for the end of a starter that outlived its run and was asked to end its job, and cleans up after it; returns
+/// lines describing what was done.
 fn end_starter(
     process: Option<(i32, u64)>,
     execute: Option<&Path>,

@@ -1,27 +1,27 @@
-//! A hook that runs.
+//! State of a running hook.
 
 use std::time::Duration;
 
 use htc_base::time::MonotonicTime;
 use htc_slot::{HookRunId, SlotHookType};
 
-/// A user is told each minute of hooks that are waited for without end.
+/// Interval of reminders that a hook without a time limit is still running.
 pub(super) const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
-/// How much of a hook's standard error is told.
+/// Maximum number of bytes printed of a hook's standard error.
 pub(super) const MAX_STDERR_SHOWN: usize = 2000;
 
-/// How long a hook may run.
+/// Time limit of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HookDeadline {
-    /// As long as it wants.
+    /// No limit.
     Unlimited,
-    /// Up to then.
+    /// The hook is killed at this time.
     Until(MonotonicTime),
-    /// It ran too long and was killed.
+    /// The limit was exceeded and the hook was killed.
     Exceeded,
 }
 
-/// A hook that runs.
+/// Running hook.
 #[derive(Debug)]
 pub(super) struct RunningHook {
     pub(super) run: HookRunId,
@@ -30,7 +30,7 @@ pub(super) struct RunningHook {
     pub(super) name: &'static str,
     pub(super) pid: u32,
     pub(super) deadline: HookDeadline,
-    /// When a user is told next that it still runs.
+    /// Time of the next reminder that it is still running.
     pub(super) next_reminder: MonotonicTime,
     pub(super) started: MonotonicTime,
     /// The beginning of its standard error.
@@ -38,7 +38,7 @@ pub(super) struct RunningHook {
 }
 
 impl RunningHook {
-    /// When it has to be looked at next.
+    /// Returns the time of the next check.
     pub(super) fn next_check(&self) -> MonotonicTime {
         match self.deadline {
             HookDeadline::Until(deadline) => deadline.min(self.next_reminder),
@@ -46,7 +46,7 @@ impl RunningHook {
         }
     }
 
-    /// Takes what it complains of, as far as that is told.
+    /// Collects standard error, up to the maximum that is printed.
     pub(super) fn collect_stderr(&mut self, bytes: &[u8]) {
         let room = MAX_STDERR_SHOWN.saturating_sub(self.stderr.len());
         self.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -1,4 +1,4 @@
-//! Hooks that run: how long they may, who is told that they still do, and what their end says.
+//! Running hooks: their start, time limits, reminders and ends.
 
 use bstr::ByteSlice;
 use nix::libc;
@@ -15,10 +15,10 @@ use htc_hook::job_ad_lint;
 use htc_os::{CapturedOutput, SignalScope, clock};
 use htc_slot::{HookCall, JournalRecord, SlotHookType, StartdEvent};
 
-/// So much is told of the attributes of fetched jobs, and no more.
+/// Maximum number of warnings about the attributes of fetched jobs.
 const MAX_ATTRIBUTE_WARNINGS: usize = 100;
 impl LiveExecutionPoint<'_> {
-    /// Calls a hook, once that is noted.
+    /// Starts a hook after recording the call in the journal.
     pub(super) fn run_hook(&mut self, call: HookCall) {
         let slot = self.slot_name(call.slot);
         let name = call.hook.name();
@@ -44,7 +44,7 @@ impl LiveExecutionPoint<'_> {
                     hook: call.hook,
                     name,
                     pid,
-                    // The limit is for what 25.14 waits for without end.
+                    // The limit applies to the hooks that 25.14 waits for without a limit.
                     deadline: self
                         .options
                         .hook_timeout
@@ -84,12 +84,12 @@ impl LiveExecutionPoint<'_> {
         hook.child_spec()
     }
 
-    /// What hooks and starters inherit.
+    /// Returns the environment that hooks and starters inherit.
     pub(super) fn environment(&self) -> HookEnvironment {
         self.options.environment.for_hooks(self.options.quirks)
     }
 
-    /// The mark of a process family.
+    /// Returns a new family marker.
     pub(super) fn new_family_marker(&self) -> AncestorStamp {
         hook_call::HookCall::new_family_marker(clock::now(), self.options.world.random())
     }
@@ -139,14 +139,14 @@ impl LiveExecutionPoint<'_> {
                 cut: stdout.is_truncated,
             });
         }
-        // What it brought stands in the journal by now, if it was taken.
+        // If the output was used, its results are in the journal by now.
         self.write_record_or_warn(JournalRecord::HookEnds { run: hook.run.0 });
     }
 
-    /// Tells of attributes of a fetched job that mean nothing, or not what was meant: each once.
+    /// Warns once about each attribute of a fetched job that has no effect or an unexpected one.
     fn warn_about_work_attributes(&mut self, slot: &str, work: &[u8]) {
         for finding in job_ad_lint::lint_job_ad("FETCH_WORK", work, Dialect::of_world(&*self.options.world)) {
-            // What is missing the starter tells of the job that lacks it; a bad line is a verdict.
+            // The starter reports missing attributes for the job that needs them; an invalid line leads to a verdict.
             if finding.spot.is_none() || finding.name.is_empty() {
                 continue;
             }
@@ -160,7 +160,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// Ends hooks that run too long; tells of those that are waited for.
+    /// Kills hooks that have exceeded their limit; prints reminders for the others.
     pub(super) fn check_running_hooks(&mut self) {
         let tick = clock::monotonic_now();
         let mut told = Vec::new();

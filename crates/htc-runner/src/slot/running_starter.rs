@@ -1,4 +1,4 @@
-//! Starting starters, and what their results say (`ARCHITECTURE.md`, "Slot runner and sibling starter").
+//! Starting of starters and interpretation of their results (`ARCHITECTURE.md`, "Slot runner and sibling starter").
 
 use std::fs;
 use std::io;
@@ -14,40 +14,40 @@ use htc_base::process::{AncestorStamp, ChildSpec, Exit, LeftoverPolicy, Stdio};
 use htc_classad::{Value, format};
 use htc_slot::{AcceptedJobId, SlotKey, StarterId, StarterLaunch};
 
-/// What the result ad of a job may take.
+/// Maximum size of a job's result ad, in bytes.
 const MAX_RESULT_SIZE: usize = 16 << 20;
 
-/// A starter that runs.
+/// Running starter.
 #[derive(Debug)]
 pub(super) struct RunningStarter {
     pub starter: StarterId,
-    /// The fetched job that it runs.
+    /// The fetched job that it runs, or `None`.
     pub accepted: Option<AcceptedJobId>,
-    /// Whether it runs the backfill client, and no job.
+    /// True if it runs the backfill client instead of a job.
     pub backfill: bool,
     pub slot: SlotKey,
-    /// The slot's name at its start: a dynamic slot may be gone before it.
+    /// The slot's name when the starter was started: a dynamic slot may be gone before the starter.
     pub slot_name: String,
     pub job: String,
     pub pid: u32,
     /// Its private directory.
     pub directory: PathBuf,
-    /// Where its scratch directory stands.
+    /// Directory of its scratch directory.
     pub execute: Option<PathBuf>,
-    /// Whether somebody has claimed the slot for the job, and no hook has fetched it.
+    /// True if the job came with a claim request, not from a hook.
     pub requested: bool,
-    /// Where it tells its events, if to us.
+    /// Relay of its events, if it sends them to this program.
     pub relay: Option<EventRelay>,
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StarterJobEnd {
     Exited(i64),
     Signalled(i64),
     /// It was not started.
     NotStarted,
-    /// Its starter was killed: nobody knows how far it came.
+    /// Its starter was killed, so the job's progress is unknown.
     Lost,
 }
 
@@ -68,12 +68,12 @@ impl std::fmt::Display for StarterJobEnd {
     }
 }
 
-/// The note that a starter removes when it has come to an end, and JOB_EXIT has told so.
+/// Returns the path of the note that a starter removes when it has ended properly, after calling JOB_EXIT.
 pub(super) fn job_note_path(private: &Path, starter: StarterId) -> PathBuf {
     job_note(&private.join(starter.0.to_string()))
 }
 
-/// Makes the private directory of a starter.
+/// Creates the private directory of a starter.
 pub(super) fn prepare(private: &Path, call: &StarterLaunch) -> io::Result<PathBuf> {
     let directory = private.join(call.starter.0.to_string());
     fs::DirBuilder::new().mode(0o700).create(&directory)?;
@@ -84,8 +84,8 @@ pub(super) fn prepare(private: &Path, call: &StarterLaunch) -> io::Result<PathBu
     Ok(directory)
 }
 
-/// The child that a starter is. `environment` is that of our hooks. Signals wait until our own starter can take them: one that
-/// came at once would end it before it had called a hook.
+/// Describes the child process of a starter. `environment` is that of our hooks. Signals are blocked until our own
+/// starter can handle them: an early one would kill it before it has called a hook.
 pub(super) fn starter_child_spec(
     program: &StarterProgram,
     call: &StarterLaunch,
@@ -105,7 +105,7 @@ pub(super) fn starter_child_spec(
     spec
 }
 
-/// What the starter's output and end say of its job.
+/// Interprets the starter's output and exit status.
 pub(super) fn parse_job_end(output: &[u8], exit: Exit, foreign: bool) -> StarterJobEnd {
     let (ad, _) = format::long::parse(output);
     let number = |name: &str| match ad.literal(name) {
@@ -124,7 +124,7 @@ pub(super) fn parse_job_end(output: &[u8], exit: Exit, foreign: bool) -> Starter
     }
 }
 
-/// The job's attributes for messages on how it ended, where the starter told them.
+/// Returns the job's reason attribute for messages about its end, if the starter printed one.
 pub(super) fn job_end_reason(output: &[u8]) -> Option<String> {
     let (ad, _) = format::long::parse(output);
     for name in ["HoldReason", "VacateReason", "ExitReason"] {

@@ -1,4 +1,4 @@
-//! What is odd about the settings of an execution point: what is asked for and will not be done, or leads nowhere.
+//! Warnings about the settings of an execution point that are unsupported or have no effect.
 
 use bstr::ByteSlice;
 
@@ -9,7 +9,7 @@ use htc_config::{Config, ConfigView};
 use htc_slot::StartdSettings;
 use htc_starter::job_source::JobKeywordError;
 
-/// What is asked for and will not be done, or leads nowhere.
+/// Returns warnings about settings that are unsupported or have no effect.
 pub fn setting_warnings(
     config: &Config,
     world: &dyn World,
@@ -22,7 +22,7 @@ pub fn setting_warnings(
         let hint = "set STARTD_JOB_HOOK_KEYWORD, or SLOT<N>_JOB_HOOK_KEYWORD for single slots";
         odd.push(format!("no slot has a hook keyword, so that none fetches work: {hint}"));
     }
-    // What another starter does nobody knows here.
+    // The abilities of another starter are unknown.
     let ours: &[&str] = if foreign { &["startd"] } else { &["startd", "starter"] };
     odd.extend(UnsupportedSettings::collect(&view).warning_lines(&view, ours));
     if settings.backfill.is_some_and(|backfill| !backfill.dead_client.as_reference) {
@@ -31,7 +31,7 @@ pub fn setting_warnings(
     odd
 }
 
-/// What is to be said of the job of the backfill client, once: starters are started again and again.
+/// Returns warnings about the job of the backfill client, once, because starters are started again and again.
 fn backfill_client_warnings(config: &Config, world: &dyn World) -> Vec<String> {
     match backfill_client_ad(config, world) {
         Ok((_, left_out)) => {
@@ -44,7 +44,7 @@ fn backfill_client_warnings(config: &Config, world: &dyn World) -> Vec<String> {
     }
 }
 
-/// What is to be said of a macro in the value of a knob that stands for nothing.
+/// Returns a warning about an undefined macro in the value of a parameter, or `None`.
 pub fn empty_macro_warning(view: &ConfigView<'_>, knob: &str) -> Option<String> {
     let raw = view.raw(knob)?.value.to_string();
     let names = raw.split("$(").skip(1).filter_map(|rest| rest.split_once(')').map(|(name, _)| name));
@@ -54,7 +54,7 @@ pub fn empty_macro_warning(view: &ConfigView<'_>, knob: &str) -> Option<String> 
     Some(format!("{knob} is '{raw}', and {name} is not set"))
 }
 
-/// How long a claim lives of which nobody is heard, in seconds.
+/// Returns the lease of a claim, in seconds without contact.
 pub fn claim_lease_seconds(view: &ConfigView<'_>) -> i64 {
     let number = |name: &str, default| view.int(name).ok().flatten().map_or(default, |setting| setting.value);
     number("ALIVE_INTERVAL", 300).saturating_mul(number("MAX_CLAIM_ALIVES_MISSED", 6))

@@ -1,4 +1,5 @@
-//! How a machine is made to sleep, and which states it knows (`startd_hibernator.cpp`, `hibernator.linux.cpp`).
+//! Methods of making a machine sleep, and the states that it supports (`startd_hibernator.cpp`,
+//! `hibernator.linux.cpp`).
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use htc_base::world::{ExternalCommand, World};
 use htc_config::Config;
 use htc_slot::{SleepState, SleepSupport};
 
-/// How long the plugin may take to tell what it can.
+/// Maximum time for the plugin to report its abilities.
 const PLUGIN_TIMEOUT: Duration = Duration::from_secs(20);
 const SYS_POWER_STATE: &str = "/sys/power/state";
 const SYS_POWER_DISK: &str = "/sys/power/disk";
@@ -21,7 +22,7 @@ const PM_SUSPEND: &str = "/usr/sbin/pm-suspend";
 const PM_HIBERNATE: &str = "/usr/sbin/pm-hibernate";
 const POWER_OFF: &str = "/sbin/poweroff";
 
-/// How a machine is made to sleep.
+/// Method of making a machine sleep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SleepMethod {
     /// HIBERNATION_PLUGIN with HIBERNATION_PLUGIN_ARGS.
@@ -35,7 +36,8 @@ pub enum SleepMethod {
 }
 
 impl SleepMethod {
-    /// What a configuration leads to, and which states that knows; nothing where nobody looks at HIBERNATE.
+    /// Finds the method for a configuration, the states it supports, and a warning; nothing is searched for if
+    /// HIBERNATE is not evaluated.
     pub fn find(config: &Config, world: &dyn World) -> (Option<Self>, SleepSupport, Option<String>) {
         let view = config.view(world);
         let text = |name: &str| view.text(name).map(|text| text.to_string());
@@ -63,7 +65,7 @@ impl SleepMethod {
         find_linux_method(text("LINUX_HIBERNATION_METHOD").as_deref(), world)
     }
 
-    /// The command that brings the machine there.
+    /// Returns the command that puts the machine into a state, or `None` if there is none.
     pub(super) fn command(&self, state: SleepState) -> Option<Vec<BString>> {
         let words = |words: &[&str]| Some(words.iter().map(|word| BString::from(*word)).collect());
         let shell = |script: String| words(&["/bin/sh", "-c", &script]);
@@ -88,7 +90,7 @@ impl SleepMethod {
     }
 }
 
-/// What the plugin says that it can.
+/// Returns the states that the plugin reports.
 fn query_plugin(words: &[BString], world: &dyn World) -> Result<SleepSupport, String> {
     let argv = words.iter().cloned().chain([BString::from("ad")]).collect();
     let command = ExternalCommand {
@@ -115,7 +117,7 @@ fn parse_sleep_states(text: &str) -> Vec<SleepState> {
     states
 }
 
-/// The method that is asked for, else the first of pm-utils, /sys, /proc that is there.
+/// Returns the requested method, or else the first available of pm-utils, /sys and /proc.
 fn find_linux_method(
     method: Option<&str>,
     world: &dyn World,

@@ -1,4 +1,4 @@
-//! A machine on its way to sleep and back (`startd_hibernator.cpp`).
+//! Progress of a machine into sleep and back (`startd_hibernator.cpp`).
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use htc_base::time::MonotonicTime;
 use htc_os::{ChildId, Reactor, clock};
 use htc_slot::StartdEvent;
 
-/// What passes until a machine that was told to sleep is thought to be awake again (`ResMgr::checkHibernate`).
+/// Time after which a machine that was put to sleep is assumed to be awake again (`ResMgr::checkHibernate`).
 const ASSUMED_SLEEP_TIME: Duration = Duration::from_secs(10);
 
-/// How far it is.
+/// Progress into sleep and back.
 #[derive(Debug, Default)]
 pub(super) enum SleepProgress {
     #[default]
     Awake,
-    /// The program that makes it sleep runs.
+    /// The program that puts the machine to sleep is running.
     FallingAsleep(ChildId),
-    /// It sleeps, or does not as something failed, and is thought to be awake then.
+    /// The machine is assumed to be asleep until this time; `failure` is the reason if it could not be put to sleep.
     Asleep { until: MonotonicTime, failure: Option<String> },
 }
 
 impl SleepProgress {
-    /// The program has ended, or there is none.
+    /// Begins the assumed sleep after the program has ended, or if there is none.
     fn asleep_from_now(failure: Option<String>) -> Self {
         SleepProgress::Asleep { until: clock::monotonic_now().plus(ASSUMED_SLEEP_TIME), failure }
     }
 
-    /// Makes the machine sleep by a command.
+    /// Puts the machine to sleep with a command.
     ///
     /// # Errors
-    /// Why it does not: nothing is waited for, but the machine takes it for asleep for a while as well.
+    /// On failure no program is waited for, but the machine is assumed to be asleep as usual.
     pub(super) fn begin(
         command: Result<Vec<BString>, String>,
         environment: &HookEnvironment,
@@ -54,7 +54,7 @@ impl SleepProgress {
         }
     }
 
-    /// The program that makes it sleep may have ended; whether the child was that.
+    /// Handles the end of the program; returns true if the child was that program.
     pub(super) fn handle_exit(&mut self, child: ChildId, exit: Exit) -> bool {
         if !matches!(self, SleepProgress::FallingAsleep(going) if *going == child) {
             return false;
@@ -66,7 +66,7 @@ impl SleepProgress {
         true
     }
 
-    /// When it is thought to be awake.
+    /// Returns the time at which the machine is assumed to be awake, or `None`.
     pub(super) fn wake_time(&self) -> Option<MonotonicTime> {
         match self {
             SleepProgress::Awake | SleepProgress::FallingAsleep(_) => None,
@@ -74,7 +74,7 @@ impl SleepProgress {
         }
     }
 
-    /// What the machine is told where it is awake again.
+    /// Returns the event of waking up, once the machine is assumed to be awake.
     pub(super) fn take_wake_event(&mut self) -> Option<StartdEvent> {
         self.wake_time().filter(|until| *until <= clock::monotonic_now())?;
         match std::mem::take(self) {

@@ -1,4 +1,4 @@
-//! Starters of the live loop: how they are started, and what their ends mean.
+//! Starters of the live loop: starting them, sending them requests, and handling their ends.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -21,17 +21,17 @@ use htc_base::text::arguments::join_v2_raw;
 use htc_os::{ChildId, SignalScope, clock};
 use htc_slot::{JournalRecord, StartdEvent, StarterId, StarterLaunch, StarterSignal, VacateReason};
 
-/// What goes to and fro between a starter and its slot.
+/// Channels between a starter and its slot.
 #[derive(Default)]
 struct StarterChannels {
-    /// It tells its events here, if to us.
+    /// Relay of the starter's events, if it sends them to this program.
     relay: Option<EventRelay>,
-    /// It hears here; it alone keeps it.
+    /// Socket on which the starter receives requests; only the starter keeps it open.
     socket: Option<UnixListener>,
 }
 
 impl LiveExecutionPoint<'_> {
-    /// Starts a starter, once that is noted.
+    /// Starts a starter after recording it in the journal.
     pub(super) fn spawn_starter(&mut self, call: StarterLaunch) {
         let slot_name = self.slot_name(call.slot);
         let directory = match running_starter::prepare(&self.options.private_directory, &call) {
@@ -86,7 +86,7 @@ impl LiveExecutionPoint<'_> {
         self.waiting_events.push_front(StartdEvent::StarterFailed { starter: call.starter, reason });
     }
 
-    /// How a starter of ours tells its events and hears what its slot wants, as far as that can be had.
+    /// Opens the channels of our own starter, as far as possible.
     fn open_channels(&mut self, directory: &Path, slot_name: &str) -> StarterChannels {
         let mut links = StarterChannels::default();
         let say = |live: &mut Self, what: &str, error: io::Error| {
@@ -107,7 +107,7 @@ impl LiveExecutionPoint<'_> {
 
     fn starter_options(&self, slot_name: &str, links: &StarterChannels) -> BString {
         let mut options = self.options.starter_options.clone();
-        // For events alone. On a machine with one processor 25.14 does not tell the starter its slot (s03).
+        // Used for events only. On a machine with one processor 25.14 does not pass the slot's name to the starter.
         options.extend_from_slice(format!(" --slot-name {slot_name}").as_bytes());
         if let Some(socket) = &links.socket {
             options.extend_from_slice(format!(" --control fd:{}", socket.as_raw_fd()).as_bytes());
@@ -150,7 +150,7 @@ impl LiveExecutionPoint<'_> {
         self.waiting_events.push_front(StartdEvent::StarterSpawned { starter, pid });
     }
 
-    /// Tells a starter what its slot wants: ours by an order, another by the signals of a startd.
+    /// Sends a request of the slot to a starter: by an order to our own, by a startd's signals to another one.
     pub(super) fn signal_starter(
         &mut self,
         starter: StarterId,
@@ -165,7 +165,7 @@ impl LiveExecutionPoint<'_> {
         {
             match starter_orders::send_order(&running.directory, &order) {
                 Ok(()) => return,
-                // It is at its end.
+                // The starter is just ending.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => {
                     let slot = running.slot_name.clone();
@@ -183,7 +183,7 @@ impl LiveExecutionPoint<'_> {
         self.reactor.send_signal(child, number, whom);
     }
 
-    /// A starter has ended.
+    /// Handles the end of a starter.
     pub(super) fn starter_ended(&mut self, mut running: RunningStarter, exit: Exit, output: &[u8]) {
         let now = clock::now();
         if let Some(mut relay) = running.relay.take() {
@@ -225,10 +225,10 @@ impl LiveExecutionPoint<'_> {
                 self.warn(Some(running.slot_name.clone()), &warning);
             }
         }
-        // One that was killed has told nobody what became of its job.
+        // A starter that was killed has not reported the end of its job.
         let done = running.accepted.filter(|_| matches!(exit, Exit::Code(_))).map(|accepted| accepted.0);
         self.write_record_or_warn(JournalRecord::StarterEnds { starter: running.starter.0, done });
-        // Until that is noted, what stands in it tells whether it came to an end by itself.
+        // Until the end is recorded, the directory shows whether the starter ended properly.
         let _ = std::fs::remove_dir_all(&running.directory);
         self.notify_monitors(running.slot, false);
         if running.requested && !matches!(ended, StarterJobEnd::NotStarted | StarterJobEnd::Lost) {

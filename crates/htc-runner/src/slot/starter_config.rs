@@ -1,5 +1,5 @@
-//! Whether starters can read the configuration as it is now. Each reads it anew, so a mistake that is made while the slots
-//! run would lose every job from then on: it is noticed before the next is fetched.
+//! Check that starters can read the current configuration. Each starter reads it again, so an error introduced while
+//! the slots run would lose every later job: it must be noticed before the next job is fetched.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,22 @@ use htc_config::macro_set::SourceKind;
 use htc_config::{CommandPolicy, Config, LookupContext};
 use htc_os::RealWorld;
 
-/// By which a changed file is known: device, inode, size, and times in nanoseconds.
+/// Identification of a version of a file: device, inode, size, and times in nanoseconds.
 type FileStamp = Option<[i128; 5]>;
 
-/// The configuration as starters see it.
+/// Configuration as seen by starters.
 pub struct StarterConfig {
     choice: ConfigSelection,
     world: Rc<RealWorld>,
-    /// Whether the knobs of our own starter are looked at, too.
+    /// True if the parameters of our own starter are checked as well.
     checks_starter_parameters: bool,
-    /// The files that were read, or would be if they were there.
+    /// The files that were read, or would be read if they existed.
     files: Vec<(PathBuf, FileStamp)>,
     result: Result<(), String>,
 }
 
 impl StarterConfig {
-    /// The configuration as it is now; `knobs` says whether those of our own starter are looked at, too.
+    /// Reads the current configuration; `knobs` is true to check the parameters of our own starter as well.
     pub fn new(choice: ConfigSelection, world: &Rc<RealWorld>, knobs: bool) -> Self {
         let mut this = StarterConfig {
             choice,
@@ -42,10 +42,10 @@ impl StarterConfig {
         this
     }
 
-    /// Whether it can be read now. Files are read again only if one of them has changed.
+    /// Checks that the configuration can be read now. It is read again only if a file has changed.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Fails with the reason.
     pub fn check(&mut self) -> Result<(), String> {
         if self.files.iter().any(|(path, seen)| stamp(path) != *seen) {
             self.read();
@@ -68,7 +68,7 @@ impl StarterConfig {
         };
         let mut paths = paths(&config, world);
         if self.result.is_err() {
-            // What stands behind a mistake was not read.
+            // Files after an error were not read.
             paths.extend(before);
         }
         paths.sort();
@@ -81,7 +81,7 @@ impl StarterConfig {
     }
 }
 
-/// The files and directories that the configuration consists of.
+/// Returns the files and directories that make up the configuration.
 fn paths(config: &Config, world: &RealWorld) -> Vec<PathBuf> {
     let path = |name: &[u8]| PathBuf::from(name.to_path_lossy());
     let sources = config.set.sources().iter().filter(|source| source.kind == SourceKind::File);

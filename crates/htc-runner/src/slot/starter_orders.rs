@@ -1,4 +1,5 @@
-//! What a starter of ours is told: lines at a socket, which it has from its start, so that nothing is said too early.
+//! Orders to our own starters: lines sent to a socket that a starter has from its start, so that no order comes too
+//! early.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,10 +14,11 @@ use crate::control;
 use crate::starter::StarterOrder;
 use htc_slot::{StarterSignal, VacateReason};
 
-/// The socket in the private directory of a starter.
+/// Name of the socket in the private directory of a starter.
 const SOCKET_NAME: &str = "control";
 
-/// Where that is, for the kernel, whose addresses are short; with what has to stay open as long as it is used.
+/// Returns the address of the socket. `sun_path` is limited to 108 bytes, so a long path is replaced by one through an
+/// open descriptor, which is also returned and must stay open during use.
 fn address(directory: &Path) -> io::Result<(PathBuf, Option<File>)> {
     let path = directory.join(SOCKET_NAME);
     if control::check_length(&path).is_ok() {
@@ -27,25 +29,25 @@ fn address(directory: &Path) -> io::Result<(PathBuf, Option<File>)> {
     Ok((PathBuf::from(format!("/proc/self/fd/{}/{SOCKET_NAME}", opened.as_raw_fd())), Some(opened)))
 }
 
-/// Makes the socket; the starter is to have it as an open descriptor, and nobody else keeps it.
+/// Creates the socket, which only the starter keeps as an open descriptor.
 ///
 /// # Errors
-/// It cannot be made.
+/// Fails if the socket cannot be created.
 pub(super) fn open(directory: &Path) -> io::Result<UnixListener> {
     let (path, _open) = address(directory)?;
     control::bind(&path)
 }
 
-/// Tells a starter something; it hears it as soon as it can, and nobody waits for that.
+/// Sends an order without waiting until the starter reads it.
 ///
 /// # Errors
-/// It is gone, or has been told too much that it did not hear.
+/// Fails if the starter has ended, or has too many unread orders.
 pub(super) fn send_order(directory: &Path, order: &StarterOrder) -> io::Result<()> {
     let (path, _open) = address(directory)?;
     control::send_without_reply(&path, order)
 }
 
-/// The order for what the machine wants of a starter; `None` for its end, which no order is needed for.
+/// Returns the order for a signal to a starter, or `None` if the signal needs no order.
 pub(super) fn order_for_signal(signal: StarterSignal, reason: Option<&VacateReason>) -> Option<StarterOrder> {
     let command = match signal {
         StarterSignal::Soft => "soft",
@@ -88,7 +90,7 @@ mod tests {
         };
         assert_eq!(hear(), said);
         assert_eq!(hear(), StarterOrder { command: "suspend".to_owned(), ..StarterOrder::default() });
-        // One that hears nothing any more keeps nobody waiting, however much it is told.
+        // A starter that no longer reads never blocks the sender.
         let suspend = order_for_signal(StarterSignal::Suspend, None).unwrap();
         let refused = (0..100_000).find_map(|_| send_order(&long, &suspend).err());
         assert_eq!(refused.unwrap().kind(), io::ErrorKind::WouldBlock);

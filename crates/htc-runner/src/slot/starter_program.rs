@@ -1,4 +1,4 @@
-//! The program that runs jobs: STARTER where somebody names one, else the sibling; and what it says it can do.
+//! Program that runs jobs: STARTER if it is set, else the sibling program; and the abilities that it reports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use htc_config::Config;
 use htc_slot::HostMeasurements;
 use htc_starter::JavaParameters;
 
-/// The sibling program that runs jobs.
+/// Name of the sibling program that runs jobs.
 const SIBLING_PROGRAM: &str = "htc-starter-run";
-/// How long another starter may take to say what it can do; 25.14 waits without end.
+/// Maximum time for another starter to report its abilities; 25.14 waits without a limit.
 const ABILITIES_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long our own may take to try the container runtimes of the machine, each call of which has a limit of its own.
+/// Maximum time for our own starter to test the container runtimes, each call of which has its own limit.
 const RUNTIMES_TIMEOUT: Duration = Duration::from_secs(300);
-/// What it tells of them.
+/// Attributes that it reports about them.
 const RUNTIME_ATTRIBUTES: [&str; 16] = [
     "HasJava",
     "JavaVendor",
@@ -43,44 +43,45 @@ const RUNTIME_ATTRIBUTES: [&str; 16] = [
     "SingularityUserNamespaces",
 ];
 
-/// Which program runs jobs.
+/// Program that runs jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StarterProgram {
     /// Its path.
     pub path: PathBuf,
-    /// Whether it is one that the administrator named: then only its exit status tells of its jobs.
+    /// True if the administrator named another program: only its exit status then tells how a job ended.
     pub foreign: bool,
-    /// Whether nothing of it is looked at before it is given a job, as by 25.14.
+    /// True if the program is not checked before it is given a job, as in 25.14.
     pub skips_checks: bool,
 }
 
-/// Why there is no program that runs jobs.
+/// Reason why there is no program to run jobs.
 #[derive(Debug, thiserror::Error)]
 pub enum StarterProgramError {
-    /// The one that was given cannot be run.
+    /// The given program cannot be run.
     #[error("--starter: '{}' {}", .0.display(), if .0.is_file() { "cannot be executed" } else { "is no file" })]
     Given(PathBuf),
-    /// STARTER names nothing.
+    /// STARTER does not name an executable program.
     #[error("{place}: STARTER: there is no file '{}'", path.display())]
     Configured {
-        /// Where it is set.
+        /// Place where it is set.
         place: String,
-        /// What it says.
+        /// Its value.
         path: PathBuf,
     },
-    /// The sibling is not where it is installed.
+    /// The sibling program is not installed.
     #[error("'{}', which runs the jobs, is missing", .0.display())]
     Missing(PathBuf),
-    /// Nobody knows where that would be.
+    /// The directory of the sibling program is unknown.
     #[error("cannot find the directory of this program")]
     Lost(#[source] io::Error),
 }
 
 impl StarterProgram {
-    /// `given`, or STARTER where a source sets it, else the program beside us.
+    /// Returns `given`, or STARTER if a source sets it, else the program next to this one.
     ///
     /// # Errors
-    /// It is missing. 25.14 goes on without one named by STARTER, accepts jobs and loses them, which `--quirks reference` does.
+    /// Fails if the program is missing. 25.14 continues without the program named by STARTER, accepts jobs and loses
+    /// them; `--quirks reference` does the same.
     pub fn find(
         given: Option<&Path>,
         config: &Config,
@@ -88,7 +89,7 @@ impl StarterProgram {
         quirks: QuirkMode,
     ) -> Result<Self, StarterProgramError> {
         let unchecked = quirks.reproduces(Quirk::StarterUnchecked);
-        // Absolute, so that a name without slash is not looked for in PATH.
+        // Made absolute, so that a name without a slash is not searched for in PATH.
         let program = |path: &Path| StarterProgram {
             path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
             foreign: path.file_name().is_none_or(|name| name != SIBLING_PROGRAM),
@@ -103,7 +104,7 @@ impl StarterProgram {
         {
             let path = setting.value.to_path_lossy().into_owned();
             if !path.is_file() && !unchecked {
-                // The words of the reference for what stands above all files.
+                // Replaces the reference's term for a value that overrides all files.
                 let place = setting.origin.to_string().replace("<Over>", "--set-knob");
                 return Err(StarterProgramError::Configured { place, path });
             }
@@ -114,8 +115,8 @@ impl StarterProgram {
         if path.is_file() { Ok(program(&path)) } else { Err(StarterProgramError::Missing(path)) }
     }
 
-    /// What is around the slots of a configuration on this machine when this program runs their jobs, which it is asked what it
-    /// can do; and a warning where it does not say.
+    /// Returns the measurements of this machine for the slots of a configuration, including the abilities that this
+    /// program reports; and a warning if it does not report any.
     pub fn surroundings(
         &self,
         config: &Config,
@@ -132,8 +133,8 @@ impl StarterProgram {
         (around, warning)
     }
 
-    /// What a starter that is not ours prints when it is called with `-classad` (`Starter::config`); empty if that cannot be read
-    /// as an ad, or is nothing, which the warning says.
+    /// Returns the output of another starter called with `-classad` (`Starter::config`), or `None` with a warning if it
+    /// is not a valid ad or is empty.
     fn query_abilities(
         &self,
         world: &dyn World,
@@ -152,7 +153,7 @@ impl StarterProgram {
         }
     }
 
-    /// What our own starter finds out about the container runtimes of the machine; asked only where there is one.
+    /// Returns our own starter's findings about the container runtimes; it is asked only if there is one.
     fn query_runtimes(&self, config: &Config, world: &dyn World, choice: &ConfigSelection) -> ClassAd {
         let there = |knob: &str| {
             let path = config.view(world).text(knob);
@@ -187,7 +188,7 @@ impl StarterProgram {
         for line in world.run(&command).map(|output| output.stdout).unwrap_or_default().lines() {
             let name = line.split(|byte| *byte == b' ').next().unwrap_or_default();
             if RUNTIME_ATTRIBUTES.iter().any(|known| known.as_bytes() == name) {
-                // A line that is none tells nothing.
+                // An invalid line is ignored.
                 let _ = ad.insert_line_with(line, Dialect::of_world(world));
             }
         }
@@ -212,8 +213,8 @@ impl StarterProgram {
     }
 }
 
-/// What stands before a program that is to read the configuration of the command line; nothing where it finds that by itself. The
-/// values are no more than our own command line has.
+/// Returns the words to put before a program that must read the configuration of the command line; empty if it finds
+/// that by itself. The values are visible on our own command line as well.
 fn config_selection_prefix(world: &dyn World, choice: &ConfigSelection) -> Vec<BString> {
     let chosen = DaemonEnvironment::from_program(world, choice);
     let plain = DaemonEnvironment::from_program(world, &ConfigSelection::default());
@@ -230,7 +231,7 @@ fn config_selection_prefix(world: &dyn World, choice: &ConfigSelection) -> Vec<B
     }
 }
 
-/// The ad that a program has printed; the error says what of it is none.
+/// Parses the ad printed by a program; the error describes the invalid part.
 pub(super) fn parse_printed_ad(text: &[u8], world: &dyn World) -> Result<ClassAd, String> {
     let mut ad = ClassAd::new();
     for line in text.lines() {

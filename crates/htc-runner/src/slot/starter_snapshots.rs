@@ -1,4 +1,4 @@
-//! What starters use with their jobs, and what they tell of them.
+//! Measurements of starters with their jobs, and the updates that they write.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,20 +11,20 @@ use htc_classad::format::long;
 use htc_os::{ChildId, Reactor, clock};
 use htc_slot::{JobUsage, StartdEvent};
 
-/// How much of an update is read, in bytes.
+/// Maximum number of bytes read of an update.
 const MAX_UPDATE_SIZE: u64 = 4 << 20;
 
-/// What was seen of starters when they were looked at last.
+/// Last measurements of starters.
 #[derive(Debug, Default)]
 pub(super) struct StarterSnapshots {
-    /// Processor time in seconds, and when.
+    /// Processor time in seconds, and the time of the measurement.
     cpu_seconds: BTreeMap<ChildId, (f64, MonotonicTime)>,
-    /// The file of the newest update.
+    /// Inode of the file with the newest update.
     update_inodes: BTreeMap<ChildId, u64>,
 }
 
 impl StarterSnapshots {
-    /// What each starter has used since the last look. Of one that has just been started nothing is known.
+    /// Returns the usage of each starter since the last measurement, without those that have just been started.
     pub(super) fn measure_usage(
         &mut self,
         starters: &BTreeMap<ChildId, RunningStarter>,
@@ -47,7 +47,7 @@ impl StarterSnapshots {
         usages
     }
 
-    /// What starters have told of their jobs since.
+    /// Returns events for the updates that starters have written since the last call.
     pub(super) fn read_job_updates(
         &mut self,
         starters: &BTreeMap<ChildId, RunningStarter>,
@@ -56,7 +56,7 @@ impl StarterSnapshots {
         self.update_inodes.retain(|child, _| starters.contains_key(child));
         for (child, running) in starters {
             let path = running.directory.join(UPDATE_FILE);
-            // Each update is a file of its own that takes the place of the last.
+            // Each update is a new file that replaces the previous one.
             let Ok(inode) = fs::metadata(&path).map(|status| status.ino()) else { continue };
             if self.update_inodes.insert(*child, inode) == Some(inode) {
                 continue;

@@ -1,4 +1,4 @@
-//! Where a run keeps what others look for: its control socket and its journal, in a directory of its own in LOG.
+//! State directory of a run in LOG, with its control socket and its journal.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use htc_os::identity;
 
-/// Its name; behind it stands the local name of the daemon, if there is one.
+/// Name of the directory, followed by the local name of the daemon, if there is one.
 const DIRECTORY_NAME: &str = "htc-slot-run";
 
-/// The directory of an execution point with this LOG and local name.
+/// Returns the directory of an execution point with this LOG and local name.
 pub fn state_directory(log: &Path, local_name: Option<&str>) -> PathBuf {
     match local_name {
         Some(local_name) => log.join(format!("{DIRECTORY_NAME}.{}", local_name.replace('/', "_"))),
@@ -18,15 +18,15 @@ pub fn state_directory(log: &Path, local_name: Option<&str>) -> PathBuf {
     }
 }
 
-/// The socket in it.
+/// Returns the path of the socket in it.
 pub fn default_socket(log: &Path, local_name: Option<&str>) -> PathBuf {
     state_directory(log, local_name).join("control")
 }
 
-/// Makes it, for us alone; one that is somebody else's is not used.
+/// Creates the directory, accessible only by this user; a directory of another user is not used.
 ///
 /// # Errors
-/// It cannot be made, or others can write it.
+/// Fails if it cannot be created, or if others can write to it.
 pub fn make_state_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
