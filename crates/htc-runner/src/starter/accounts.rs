@@ -1,4 +1,4 @@
-//! The accounts of this machine that a starter's jobs, hooks and ads belong to.
+//! Unix accounts for a starter's jobs, hooks and ads.
 
 use bstr::BString;
 
@@ -13,10 +13,10 @@ use htc_starter::JobRefusal;
 use htc_starter::account::{self, AccountInputs};
 use htc_starter::unsupported::AccessPointRole;
 
-/// The account that a job's log and its SHADOW_PREPARE_JOB belong to; `None` is our own.
+/// Returns the account that owns a job's log and runs its SHADOW_PREPARE_JOB, or `None` for our own.
 ///
 /// # Errors
-/// We are root, and the ad names nobody else: nothing is done as root for who wrote an ad.
+/// Fails if running as root and the ad names no other account: nothing is done as root for the author of an ad.
 pub fn queue_owner(
     ad: &ClassAd,
     view: &ConfigView<'_>,
@@ -40,10 +40,11 @@ pub fn queue_owner(
     Ok(Some(identity::identity_of_account(&chosen.account)))
 }
 
-/// An account with PrimaryUnixGroup of the job's ad as its group, which has to be one of its own (`new_group` of `uids.cpp`).
+/// Returns an account with PrimaryUnixGroup of the job ad as its group, which must be one of its own groups
+/// (`new_group` of `uids.cpp`).
 ///
 /// # Errors
-/// The name of the group where it is not.
+/// Returns the name of the group if it is not.
 pub fn in_primary_group(
     identity: ProcessIdentity,
     ad: &ClassAd,
@@ -58,33 +59,33 @@ pub fn in_primary_group(
     }
 }
 
-/// What is wrong with CONDOR_IDS. No daemon starts then (`init_condor_ids` of `uids.cpp`).
+/// Error in CONDOR_IDS, with which no daemon starts (`init_condor_ids` of `uids.cpp`).
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CondorIdsError {
-    /// It is no pair of numbers.
+    /// It is not a pair of numbers.
     #[error("CONDOR_IDS is '{text}'{of}: give UID.GID of the account of HTCondor's daemons")]
     Malformed {
-        /// What it is.
+        /// The value.
         text: String,
-        /// Where that stands.
+        /// The place where it is set.
         of: &'static str,
     },
-    /// Nobody has that uid.
+    /// There is no account with that uid.
     #[error("CONDOR_IDS is '{text}'{of}: no account of this machine has the uid {uid}")]
     Unknown {
-        /// What it is.
+        /// The value.
         text: String,
-        /// Where that stands.
+        /// The place where it is set.
         of: &'static str,
         /// The first number.
         uid: u32,
     },
 }
 
-/// CONDOR_IDS, which the environment says before the configuration.
+/// Returns CONDOR_IDS, for which the environment overrides the configuration.
 ///
 /// # Errors
-/// It is no pair of numbers, or the first is no account's.
+/// Fails if it is not a pair of numbers, or if there is no account with that uid.
 pub fn condor_ids(view: &ConfigView<'_>, world: &dyn World) -> Result<Option<(u32, u32)>, CondorIdsError> {
     let of_environment = world.env("CONDOR_IDS".as_ref()).map(|ids| ids.to_string_lossy().into_owned());
     let configured = || view.string("CONDOR_IDS").ok().flatten().map(|setting| setting.value.to_string());
@@ -102,7 +103,7 @@ pub fn condor_ids(view: &ConfigView<'_>, world: &dyn World) -> Result<Option<(u3
     }
 }
 
-/// `UID.GID`, with whatever stands behind that.
+/// Parses `UID.GID`, ignoring any text after it.
 fn parse_uid_gid(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| -> Option<u32> {
         let text = text.trim_start();
@@ -114,7 +115,7 @@ fn parse_uid_gid(text: &str) -> Option<(u32, u32)> {
     Some((number(uid).filter(|_| is_whole)?, number(gid)?))
 }
 
-/// The account of daemons: CONDOR_IDS, else `condor`; `None` where root has to do.
+/// Returns the account of the daemons: CONDOR_IDS, else `condor`; `None` if they run as root.
 pub fn condor_identity(view: &ConfigView<'_>, world: &dyn World) -> Option<ProcessIdentity> {
     match condor_ids(view, world) {
         Ok(Some((0, _))) | Err(_) => None,

@@ -1,4 +1,5 @@
-//! What this starter can do, as a startd asks it with `-classad`: of the reference's list what is true of this one.
+//! Abilities of this starter, reported to a startd that calls it with `-classad`: those of the reference's list that
+//! apply here.
 
 use std::io;
 
@@ -15,34 +16,35 @@ use htc_hook::transfer::TransferPlugins;
 use htc_starter::JavaParameters;
 use htc_starter::container::ContainerParameters;
 
-/// What it is asked, and by what it tells it.
+/// Abilities of this starter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StarterCapabilities {
-    /// Attributes and their values, in the order in which they are told.
+    /// Attributes and their values, in the order in which they are printed.
     pub attributes: Vec<(&'static str, Value)>,
-    /// Whether there is an sshd for people who want to look at a job.
+    /// True if there is an sshd for interactive access to a job.
     pub has_sshd: bool,
 }
 
-/// Why that cannot be told.
+/// Reason why the abilities cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum CapabilityError {
-    /// A knob has a value that is none.
+    /// A parameter has an invalid value.
     #[error(transparent)]
     Parameter(#[from] ValueError),
-    /// Programs cannot be asked.
+    /// A program cannot be called.
     #[error("cannot ask {0}")]
     ProgramQuery(&'static str, #[source] io::Error),
-    /// A runtime of containers does not answer as it should.
+    /// A container runtime does not respond as expected.
     #[error("{0}")]
     Runtime(String),
 }
 
 impl StarterCapabilities {
-    /// Looks at the configuration and at the programs that it names; `warn` is told of transfer plugins that are not used.
+    /// Determines the abilities from the configuration and the programs that it names; `warn` is called for transfer
+    /// plugins that are not used.
     ///
     /// # Errors
-    /// Knobs that are none, and programs that cannot be asked.
+    /// Fails if a parameter is invalid or a program cannot be called.
     pub fn detect(
         view: &ConfigView<'_>,
         environment: &DaemonEnvironment,
@@ -84,7 +86,7 @@ impl StarterCapabilities {
     }
 }
 
-/// What is so whatever programs there are.
+/// Returns the abilities that do not depend on installed programs.
 fn builtin_capabilities(urls: bool, networking: bool) -> Vec<(&'static str, Value)> {
     let mut found = vec![("HasFileTransfer", Value::Bool(true))];
     if urls {
@@ -103,7 +105,8 @@ fn builtin_capabilities(urls: bool, networking: bool) -> Vec<(&'static str, Valu
     found
 }
 
-/// The schemes that the configured transfer plugins know, each asked with `-classad` (`FileTransfer::GetSupportedMethods`).
+/// Returns the schemes supported by the configured transfer plugins, each called with `-classad`
+/// (`FileTransfer::GetSupportedMethods`).
 fn query_plugin_methods(
     view: &ConfigView<'_>,
     probing: &RuntimeProbe<'_>,

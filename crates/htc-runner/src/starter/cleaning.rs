@@ -1,7 +1,8 @@
-//! Removes what starters that were killed have left: processes, control groups, containers, mounts, loop devices, directories.
+//! Removal of leftovers of starters that were killed: processes, control groups, containers, mounts, loop devices,
+//! directories.
 //!
-//! Nothing of what a state file says is believed without a look: a process has to have been started when it says, a group has to lie
-//! below BASE_CGROUP, a container has to bear our label, a directory has to be one of EXECUTE itself.
+//! Every entry of a state file is verified: a process must have the recorded start time, a group must be below
+//! BASE_CGROUP, a container must have our label, a directory must be directly in EXECUTE.
 
 use std::fs;
 use std::path::Path;
@@ -23,33 +24,33 @@ use htc_starter::{
     starter_pid_from_name,
 };
 
-/// What the clocks of processes and files may differ by.
+/// Maximum difference between the clocks of processes and files.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
-/// What the cleaning needs of the configuration.
+/// Settings needed for cleaning.
 #[derive(Clone, Debug, Default)]
 pub struct ExecuteCleaner {
-    /// The words of the DOCKER knob; empty where there is none.
+    /// The words of the DOCKER parameter, empty if it is not set.
     pub docker: Vec<BString>,
     /// BASE_CGROUP.
     pub base_cgroup: BString,
-    /// The volume group that starters make of a file.
+    /// The volume group that starters create on a file, or `None`.
     pub group: Option<VolumeGroup>,
 }
 
-/// One thing that was found.
+/// One item found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupFinding {
-    /// What was done, or could not be.
+    /// The action taken, or the reason why it failed.
     pub line: String,
-    /// Whether something stays.
+    /// True if something remains.
     pub remains: bool,
-    /// The ad of the job that the line is about, where it is about one.
+    /// The ad of the job that the line is about, or `None`.
     pub ad: Option<String>,
 }
 
 impl ExecuteCleaner {
-    /// Reads what it needs.
+    /// Reads the settings.
     pub fn new(knobs: &ContainerParameters, base: BString, group: Option<VolumeGroup>) -> Self {
         ExecuteCleaner {
             docker: container::docker_program(knobs).unwrap_or_default(),
@@ -58,8 +59,9 @@ impl ExecuteCleaner {
         }
     }
 
-    /// Cleans EXECUTE of what starters that are gone have left; `only` those of this one. Directories are left to the caller where
-    /// `keeps_directories`. What starters have left whose EXECUTE is gone as well is nobody's: whoever cleans cleans that too.
+    /// Removes leftovers in EXECUTE of starters that have ended; if `only` is given, of that starter only. If
+    /// `keeps_directories` is true, directories are left to the caller. Leftovers of starters whose EXECUTE no longer
+    /// exists are removed as well.
     pub fn clean(
         &self,
         execute: &Path,
@@ -73,7 +75,7 @@ impl ExecuteCleaner {
     }
 }
 
-/// A cleaning under way.
+/// State of one cleaning run.
 struct CleanupRun<'a> {
     cleaner: &'a ExecuteCleaner,
     world: &'a dyn World,
@@ -109,7 +111,7 @@ impl CleanupRun<'_> {
                             state_file::remove(&path);
                         }
                     }
-                    // It was killed before it had made anything.
+                    // It was killed before it had created anything.
                     Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
                     Err(error) => self.report_left(format!("'{}' is not used: {error}", path.display())),
@@ -123,7 +125,7 @@ impl CleanupRun<'_> {
         self.clean_directories(&own, only, (&seen, keeps_directories));
     }
 
-    /// The volume group on a file that a starter which was killed has left, where the configuration names that file.
+    /// Removes the volume group on a file that a killed starter has left, if the configuration names that file.
     fn clean_volume_group(&mut self) {
         let Some(group) = self.cleaner.group.as_ref().filter(|_| self.world.effective_uid() == 0) else {
             return;
@@ -141,8 +143,8 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Cleans up behind a starter whose EXECUTE is gone as well. Its job belongs to a queue that nobody here knows; what cannot be
-    /// cleaned with this configuration may be with another.
+    /// Cleans up after a starter whose EXECUTE no longer exists. The queue of its job is unknown; leftovers that cannot
+    /// be removed with this configuration may be removable with another one.
     fn clean_orphaned_starter(&mut self, (path, pid): (&Path, i32), records: &[LeftoverRecord]) {
         let mut alone = CleanupRun { findings: Vec::new(), ..*self };
         let gone = alone.clean_recorded_starter(pid, records);
@@ -152,13 +154,13 @@ impl CleanupRun<'_> {
         self.findings.extend(alone.findings.into_iter().filter(|one| !one.remains && one.ad.is_none()));
     }
 
-    /// Cleans up behind a starter; false where it lives, and keeps what it has.
+    /// Cleans up after a starter; returns false if it is still alive, and then changes nothing.
     fn clean_recorded_starter(&mut self, pid: i32, records: &[LeftoverRecord]) -> bool {
         let starter = records.iter().find_map(|record| match record {
             LeftoverRecord::Starter { pid: of, started, uid, .. } if *of == pid => Some((*started, *uid)),
             _ => None,
         });
-        // A starter that lives holds its file; this is one whose lock has been removed.
+        // A live starter holds the lock of its file; the lock of this one was removed.
         if starter.is_some_and(|(started, _)| is_still_alive(pid, started)) {
             return false;
         }
@@ -200,7 +202,7 @@ impl CleanupRun<'_> {
         true
     }
 
-    /// One line for what is one group in several hierarchies.
+    /// Reports one line for a group that exists in several hierarchies.
     fn remove_groups(&mut self, records: &[LeftoverRecord]) {
         let mut removed = Vec::new();
         for record in records {
@@ -253,8 +255,8 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// An image that was not there when it began to be pulled, and that never became one of ours. One that has our name by
-    /// now belongs to the images that are kept for further jobs.
+    /// Removes an image that was being pulled and was never tagged as ours. An image that has our tag belongs to the
+    /// images kept for further jobs.
     fn remove_partial_image(&mut self, (image, own): (&str, &str)) {
         if self.cleaner.docker.is_empty() || image.starts_with('-') {
             return self
@@ -297,7 +299,7 @@ impl CleanupRun<'_> {
                 self.clean_recovery_file(pid, &path);
             }
             if name.ends_with(".left.lock") && !path.with_extension("").exists() {
-                // A starter that was killed while it removed the two.
+                // The starter was killed while it removed the two.
                 drop(fs::remove_file(&path));
             }
             if name.ends_with(".disk") {
@@ -320,22 +322,23 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// The file that 25.14 writes as well; whoever owns it can only have named a container of that starter that bears the label.
+    /// Handles the recovery file, which 25.14 writes as well; whoever wrote it can only have named a container of that
+    /// starter with our label.
     fn clean_recovery_file(&mut self, pid: i32, path: &Path) {
         let Ok(text) = htc_os::files::read_regular_file(path, 64 * 1024) else { return };
         if let Some(name) = container_from_recovery_file(&text) {
             self.remove_container(pid, &name);
-            // It was told of its state file.
+            // The container was also reported for its state file.
             self.findings.dedup();
         }
     }
 
-    /// A logical volume, once nothing is mounted from it; one that is not there is gone already.
+    /// Unmounts and removes a logical volume; one that does not exist was removed already.
     fn remove_volume(&mut self, starter: i32, (group, name): (&str, &str)) {
         let Some(volume) = LogicalVolume::from_leftover(group, name, starter) else {
             return self.report_left(format!("'{group}/{name}' is no volume of the starter {starter}"));
         };
-        // 25.14 looks for the device that encrypts, too.
+        // 25.14 also looks for the encryption device.
         let encrypted = fs::symlink_metadata(volume.encrypted_device()).is_ok();
         let volume = volume.with_encryption(encrypted);
         let device = volume.mounted_device();
@@ -352,7 +355,8 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Kills what is in a group that only one job's processes had: an account's own, and not older than the starter.
+    /// Kills the processes in a group that only one job's processes had: those of the job's account that are not older
+    /// than the starter.
     fn kill_tracked(&mut self, gid: u32, since: u64, uid: u32) {
         let tracked: Vec<i32> = process_table::all_pids()
             .filter(|pid| {
@@ -373,7 +377,7 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Takes away what is mounted on a directory and below it.
+    /// Unmounts everything on a directory and below it.
     fn unmount(&mut self, below: &Path) {
         for (target, result) in mounts::unmount_below(below) {
             self.report_unmount(&target, result);
@@ -389,7 +393,8 @@ impl CleanupRun<'_> {
     }
 }
 
-/// Whether a starter has left something in EXECUTE, or says so: asked of each, and there may be hundreds at work beside it.
+/// Returns true if a starter has left something in EXECUTE, or has a state file there; called for each of possibly
+/// hundreds of running starters.
 pub fn has_leftovers(execute: &Path, starter: i32) -> bool {
     let top = format!("dir_{starter}");
     let state = state_file::name_of(starter);
@@ -398,12 +403,13 @@ pub fn has_leftovers(execute: &Path, starter: i32) -> bool {
         || Path::new(state_file::ROOT_DIRECTORY).join(state).exists()
 }
 
-/// Whether the starter that made a directory in EXECUTE, or something beside it, is gone: its process has ended, whether anybody has
-/// waited for that or not, or its number is that of another by now.
+/// Returns true if the starter that created a directory in EXECUTE, or a file next to it, is gone: its process has
+/// ended, reaped or not, or its process id belongs to another process.
 pub fn is_starter_gone(path: &Path, pid: i32) -> bool {
     let Some(process) = process_table::read_process(pid).filter(|one| !one.is_zombie()) else { return true };
     let Ok(status) = fs::symlink_metadata(path) else { return true };
-    // A process does not make what is older than itself. A clock that was set makes it look younger: whoever works there is no other.
+    // A process cannot have created an older file. A clock change can make the file look older, so a process that works
+    // in EXECUTE is still considered the starter.
     let works_there = || {
         let at = fs::read_link(format!("/proc/{pid}/cwd"));
         path.parent().is_some_and(|execute| at.is_ok_and(|at| at.starts_with(execute)))
@@ -415,7 +421,7 @@ pub fn is_starter_gone(path: &Path, pid: i32) -> bool {
     }
 }
 
-/// Whether a state file is about this execute directory.
+/// Returns true if a state file belongs to this execute directory.
 fn is_about_directory(records: &[LeftoverRecord], execute: &Path) -> bool {
     records.iter().any(|record| match record {
         LeftoverRecord::Starter { directory, .. } => directory
@@ -426,7 +432,7 @@ fn is_about_directory(records: &[LeftoverRecord], execute: &Path) -> bool {
     })
 }
 
-/// Whether the execute directory that a state file is about is not there any more.
+/// Returns true if the execute directory of a state file no longer exists.
 fn is_directory_gone(records: &[LeftoverRecord]) -> bool {
     records.iter().any(|record| match record {
         LeftoverRecord::Starter { directory, .. } => {
@@ -440,10 +446,10 @@ fn says_not_found(answer: &[u8]) -> bool {
     answer.to_ascii_lowercase().contains_str("no such")
 }
 
-/// How long what was killed is waited for: it may still be in the kernel.
+/// Time to wait for killed processes, which may still be in a system call.
 const KILL_WAIT: Duration = Duration::from_secs(2);
 
-/// Kills a process and all below it, and waits until they are gone.
+/// Kills a process and its descendants, and waits until they are gone.
 pub fn kill_tree(pid: i32) {
     let members: Vec<i32> = process_table::descendants(pid).iter().map(|one| one.pid).chain([pid]).collect();
     for member in &members {
@@ -456,8 +462,8 @@ pub fn kill_tree(pid: i32) {
     }
 }
 
-/// Whether a process is still there after a moment: one that was killed lets go of its files before it is gone, and stands in the table
-/// until somebody has waited for it.
+/// Returns true if a process still exists after a moment: a killed process releases its files before it is gone, and
+/// remains in the process table until it is reaped.
 fn is_still_alive(pid: i32, started: u64) -> bool {
     let lives =
         || process_table::read_process(pid).is_some_and(|one| one.start_ticks == started && !one.is_zombie());
@@ -477,7 +483,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let own = std::process::id().cast_signed();
         assert!(!is_starter_gone(place.path(), own));
-        // Made long before this process was.
+        // Created long before this process.
         assert!(is_starter_gone(Path::new("/usr/bin"), own));
         assert!(is_starter_gone(&place.path().join("no"), own));
     }

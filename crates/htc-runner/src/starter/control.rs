@@ -1,7 +1,8 @@
-//! What a starter is asked through its socket (`--control`): what startd and schedd tell a real one by signals and commands.
+//! Control socket of a starter (`--control`), for the requests that a real starter receives from startd and schedd by
+//! signals and commands.
 //!
 //! Reference: `Starter::RemoteShutdownGraceful`, `RemoteShutdownFast`, `RemoteHold`, `RemoteRemove`, `RemoteSuspend`,
-//! `RemoteContinue` of `starter.cpp`; the texts of orders are those of the tools that give them.
+//! `RemoteContinue` of `starter.cpp`; the texts of reasons are those of the corresponding tools.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -17,23 +18,23 @@ use htc_base::text::similar_names::nearest;
 use htc_os::Reactor;
 use htc_starter::{StarterCommand, StarterVacateReason};
 
-/// Who listens, as messages say it.
+/// Name of the listener in messages.
 const LISTENER_NAME: &str = "starter";
 
-/// What can be asked for.
+/// Commands of orders.
 pub const ORDER_COMMANDS: [&str; 9] =
     ["soft", "hard", "suspend", "continue", "hold", "release", "remove", "update", "status"];
 
-/// What a client asks for.
+/// Order of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StarterOrder {
     /// One of [`ORDER_COMMANDS`].
     pub command: String,
-    /// Why.
+    /// Reason, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For `hold`, `soft` and `hard`: the code that goes with the reason.
+    /// For `hold`, `soft` and `hard`: hold or vacate code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
     /// Its subcode.
@@ -41,29 +42,29 @@ pub struct StarterOrder {
     pub subcode: Option<i64>,
 }
 
-/// What comes back.
+/// Reply to an order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StarterReply {
-    /// Whether it was done, or is being done.
+    /// True if the order was or is being carried out.
     pub ok: bool,
-    /// Why not.
+    /// Reason why it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// For `status`: the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// For `status`: how far it has got.
+    /// For `status`: the state of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
 impl StarterReply {
-    /// An answer to what was done or refused.
+    /// Creates the reply to an order that was carried out or refused.
     pub fn from_result(result: Result<(), String>) -> Self {
         StarterReply { ok: result.is_ok(), error: result.err(), ..StarterReply::default() }
     }
 
-    /// An answer to `status`.
+    /// Creates the reply to `status`.
     pub fn status(job: &str, state: &str) -> Self {
         StarterReply {
             ok: true,
@@ -74,18 +75,18 @@ impl StarterReply {
     }
 }
 
-/// Asks the starter that listens at `socket`.
+/// Sends an order to the starter that listens at `socket`.
 ///
 /// # Errors
-/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+/// Fails if nothing listens there, if the listener runs neither as root nor as this user, or if its reply is invalid.
 pub fn send_order(socket: &Path, order: &StarterOrder) -> io::Result<StarterReply> {
     control::send_request(socket, LISTENER_NAME, order, b"")
 }
 
-/// Listens for orders at a path, or with `fd:N` at the socket that is open under that number.
+/// Listens for orders at a path or, given `fd:N`, at the open socket with that descriptor.
 ///
 /// # Errors
-/// As [`ControlSocket::open`] and [`ControlSocket::open_inherited`].
+/// Same as [`ControlSocket::open`] and [`ControlSocket::open_inherited`].
 pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<ControlSocket> {
     match socket.as_os_str().as_bytes().strip_prefix(b"fd:").map(|number| number.to_str()) {
         Some(number) => {
@@ -94,33 +95,33 @@ pub fn listen(socket: &Path, reactor: &mut Reactor) -> io::Result<ControlSocket>
             let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, text))?;
             ControlSocket::open_inherited(number, LISTENER_NAME, reactor)
         }
-        // The starter changes its directory.
+        // Made absolute because the starter changes its directory.
         None => ControlSocket::open(&std::path::absolute(socket)?, LISTENER_NAME, reactor),
     }
 }
 
-/// An order that somebody gives for a job.
+/// Command for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
-    /// Something that is the starter's own business, whoever else looks on.
+    /// A request for the starter itself, with or without an observer.
     StarterRequest(StarterCommand),
     /// The job is held.
     Hold(StarterVacateReason),
-    /// It is removed.
+    /// The job is removed.
     Remove(BString),
-    /// It goes back; true: at once.
+    /// The job is vacated, at once if the flag is true.
     Vacate(Option<StarterVacateReason>, bool),
     /// A held job is released.
     Release(BString),
-    /// How does it do?
+    /// The state of the job is requested.
     Status,
 }
 
 impl ControlCommand {
-    /// What an order means; `uid` is the account of whoever gives it.
+    /// Interprets an order; `uid` is the account of the client.
     ///
     /// # Errors
-    /// An unknown command, or a code that is none, in words for the client.
+    /// Fails with a message for the client if the command is unknown or a code is invalid.
     pub fn read(order: &StarterOrder, uid: u32) -> Result<ControlCommand, String> {
         if !ORDER_COMMANDS.contains(&order.command.as_str()) {
             let near = nearest(order.command.to_ascii_lowercase(), ORDER_COMMANDS).map_or_else(
@@ -167,10 +168,10 @@ impl ControlCommand {
         })
     }
 
-    /// What a starter without anybody beside it is asked.
+    /// Converts the command to a request for a starter without an observer.
     ///
     /// # Errors
-    /// A release: it holds no jobs.
+    /// Fails for a release, because a starter does not hold jobs.
     pub(super) fn into_request(self) -> Result<StarterCommand, String> {
         Ok(match self {
             ControlCommand::StarterRequest(request) => request,
@@ -190,10 +191,10 @@ impl ControlCommand {
     }
 }
 
-/// What came in at a socket.
+/// Parses the request of a client.
 ///
 /// # Errors
-/// It is no order, in words for the client.
+/// Fails with a message for the client if it is not a valid order.
 pub fn parse_client_command(said: ClientRequest) -> Result<ControlCommand, String> {
     let (line, _) = said.request?;
     ControlCommand::read(&control::parse_request(&line)?, said.uid)

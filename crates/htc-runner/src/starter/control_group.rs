@@ -1,4 +1,4 @@
-//! The control group of a job with what has been seen of it.
+//! Control group of a job, with its measurements.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,24 @@ use htc_base::process::{ControlGroupSpec, Exit};
 use htc_os::cgroup::{ControlGroup, GroupCreationError, GroupSetting, GroupSettingResult, GroupUsage};
 use htc_starter::{CgroupPlan, FamilyUsage};
 
-/// A job's group with what has been seen of it.
+/// Control group of a job, with its measurements.
 pub(super) struct JobControlGroup {
     group: ControlGroup,
     plan: Box<CgroupPlan>,
     counts: GroupUsage,
     members: usize,
-    /// The largest use of memory seen, in KiB.
+    /// Maximum memory use seen, in KiB.
     largest_kib: u64,
-    /// The limit of processes.
+    /// Limit on the number of processes, or `None`.
     processes: Option<u64>,
 }
 
 impl JobControlGroup {
-    /// Makes the group that is planned; `note` hears of each directory before it is there. What became of the limits is beside it.
+    /// Creates the planned group; `note` is called with each directory before it is created. Also returns the result of
+    /// each limit.
     ///
     /// # Errors
-    /// There can be none here.
+    /// Fails if no group can be created here.
     pub(super) fn make(
         plan: &CgroupPlan,
         spec: &ControlGroupSpec,
@@ -46,37 +47,37 @@ impl JobControlGroup {
         Ok((made, set))
     }
 
-    /// The directories that its processes enter.
+    /// Returns the directories of the group that its processes enter.
     pub(super) fn directories(&self) -> Vec<PathBuf> {
         self.group.process_directories()
     }
 
-    /// Removes it when nothing runs in it any more.
+    /// Removes the group when no process is left in it.
     ///
     /// # Errors
-    /// The directory that stays, and why.
+    /// Returns the directory that remains, and the reason.
     pub(super) fn remove(&mut self) -> Result<(), (PathBuf, io::Error)> {
         self.group.remove()
     }
 
-    /// The limit of processes that the job came to, and how many were refused to it.
+    /// Returns the limit on processes and the number of forks refused because of it, or `None` if there were none.
     pub(super) fn refused_processes(&self) -> Option<(u64, u64)> {
         self.processes.zip(Some(self.counts.forks_refused).filter(|refused| *refused > 0))
     }
 
-    /// How often it is looked at.
+    /// Returns the interval of measurements.
     pub(super) fn interval(&self) -> Duration {
         self.plan.polling
     }
 
-    /// Looks at it.
+    /// Measures the group.
     pub(super) fn sample(&mut self) {
         self.counts = self.group.usage();
         self.members = self.group.members().len();
         self.largest_kib = self.largest_kib.max(self.memory_kib());
     }
 
-    /// Memory as the configuration wants it counted.
+    /// Returns the memory use in KiB, counted as the configuration requires.
     fn memory_kib(&self) -> u64 {
         let counts = &self.counts;
         let now = counts.memory.unwrap_or(0);
@@ -88,7 +89,7 @@ impl JobControlGroup {
         bytes / 1024
     }
 
-    /// What the kernel counted, over what was seen of single processes.
+    /// Returns the usage counted by the kernel where available, otherwise that of the single processes.
     pub(super) fn overlay_usage(&self, seen: FamilyUsage) -> FamilyUsage {
         let counts = &self.counts;
         let memory = counts.memory.map(|_| self.memory_kib());
@@ -107,8 +108,8 @@ impl JobControlGroup {
         }
     }
 
-    /// Looks for the last time, when the job's process has ended: how many it left behind, which are killed, and whether the
-    /// kernel killed for memory.
+    /// Measures the group for the last time, after the job's process has ended: returns the number of processes left
+    /// behind, which are killed, and true if the kernel killed a process because of memory.
     pub(super) fn take_final_sample(&mut self, exit: Exit) -> (usize, bool) {
         self.sample();
         let left = self.members;
@@ -119,7 +120,7 @@ impl JobControlGroup {
         (left, self.group.has_been_oom_killed(killed))
     }
 
-    /// Sends a signal to all in it.
+    /// Sends a signal to all processes in the group.
     pub(super) fn signal(&self, number: i32) {
         self.group.send_signal(number);
     }

@@ -1,4 +1,4 @@
-//! The limits of a job: its control group is made, told of and removed.
+//! Limits of a job: its control group is created, reported and removed.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use htc_os::cgroup::{GroupSetting, GroupSettingResult};
 use htc_starter::{CgroupPlan, JobProcess, LeftoverRecord};
 
 impl RunState<'_> {
-    /// Makes the group that is planned for a process, and tells what it is like.
+    /// Creates the control group planned for a process, and reports its limits.
     pub(super) fn make_group(&mut self, process: &JobProcess) -> Option<JobControlGroup> {
         let plan = process.group.as_deref()?;
         let mut spec = plan.spec.clone()?;
@@ -31,7 +31,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Removes a group in which nothing runs, if there is one.
+    /// Removes a group without processes, if there is one.
     pub(super) fn drop_group(&mut self, group: Option<JobControlGroup>) {
         let Some(mut group) = group else { return };
         if let Some((processes, refused)) = group.refused_processes() {
@@ -45,7 +45,8 @@ impl RunState<'_> {
         }
     }
 
-    /// The limits as the kernel has them; aloud where somebody asked for them, and where one is not what was asked for.
+    /// Reports the limits set by the kernel: as an event if the configuration asked for them, and as a warning if one
+    /// differs from the request.
     fn report_limits(&mut self, plan: &CgroupPlan, set: &[GroupSettingResult]) {
         let made: Vec<String> = set
             .iter()
@@ -58,7 +59,7 @@ impl RunState<'_> {
         }
         for set in set {
             let Err(why) = &set.actual else { continue };
-            // Processes are shared out and counted as well as the machine can; memory is what was promised.
+            // Processor shares and process limits are set as far as the machine permits; memory limits are guaranteed.
             let promised =
                 matches!(set.setting, GroupSetting::Memory | GroupSetting::MemoryLow | GroupSetting::Device)
                     || (set.setting == GroupSetting::MemoryAndSwap && has_swap_space());
@@ -71,7 +72,7 @@ impl RunState<'_> {
     }
 }
 
-/// A limit in words.
+/// Formats a limit.
 fn describe_limit(rule: GroupSetting, value: u64) -> String {
     let mib = |bytes: u64| match bytes % (1 << 20) {
         0 => format!("{} MiB", bytes >> 20),
@@ -87,7 +88,7 @@ fn describe_limit(rule: GroupSetting, value: u64) -> String {
     }
 }
 
-/// Whether the machine has swap space at all.
+/// Returns true if the machine has swap space.
 fn has_swap_space() -> bool {
     std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }

@@ -1,4 +1,4 @@
-//! Files that nobody but their user may see: read whole, laid down elsewhere.
+//! Files that only their user may read: read completely, and written elsewhere.
 
 use std::fs;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use htc_os::files;
 #[derive(Clone, Debug)]
 pub struct CredentialFile {
     source: PathBuf,
-    /// Where it is laid.
+    /// Path to which it is written.
     pub target: PathBuf,
     allows_open_modes: bool,
     bytes: Vec<u8>,
@@ -28,10 +28,10 @@ pub struct CredentialFile {
 }
 
 impl CredentialFile {
-    /// Reads it. With `trusts` it may belong to others and be open to them.
+    /// Reads a file. If `trusts` is true, it may belong to others and be accessible to them.
     ///
     /// # Errors
-    /// It cannot be read, or others may read or write it.
+    /// Fails if the file cannot be read, or if others may read or write it.
     pub fn read(from: PathBuf, to: PathBuf, trusts: bool) -> Result<Self, String> {
         let mut secret = CredentialFile {
             source: from,
@@ -44,10 +44,10 @@ impl CredentialFile {
         Ok(secret)
     }
 
-    /// Reads it again.
+    /// Reads the file again.
     ///
     /// # Errors
-    /// As for [`CredentialFile::read`].
+    /// Same as [`CredentialFile::read`].
     pub fn reread(&mut self) -> Result<(), String> {
         let read = read_whole(&self.source, self.allows_open_modes);
         (self.bytes, self.modified) =
@@ -55,34 +55,34 @@ impl CredentialFile {
         Ok(())
     }
 
-    /// Reads it again if it is another since.
+    /// Reads the file again if it has changed.
     ///
     /// # Errors
-    /// As for [`CredentialFile::read`].
+    /// Same as [`CredentialFile::read`].
     pub fn reread_if_changed(&mut self) -> Result<(), String> {
         let changed = fs::metadata(&self.source).and_then(|status| status.modified());
         let changed = changed.map_err(|error| format!("'{}': {error}", self.source.display()))?;
         if self.modified == Some(changed) { Ok(()) } else { self.reread() }
     }
 
-    /// Lays it down, whole and at once, for `owner`.
+    /// Writes the target file atomically, owned by `owner`.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Fails on errors of the file system.
     pub fn write_target(&self, mode: u32, owner: Option<&ProcessIdentity>) -> io::Result<()> {
         files::replace_file(&self.target, &self.bytes, mode, owner)
     }
 }
 
-/// Whether the job wants a Kerberos credential.
+/// Returns true if the job wants a Kerberos credential.
 pub fn sends_kerberos(ad: &ClassAd, world: &dyn World) -> bool {
     Context::new(world).my(ad).boolean("SendCredential").unwrap_or(false)
 }
 
-/// SEC_CREDENTIAL_DIRECTORY_KRB.
+/// Returns SEC_CREDENTIAL_DIRECTORY_KRB.
 ///
 /// # Errors
-/// It is not set.
+/// Fails if it is not set.
 pub(super) fn kerberos_directory(view: &ConfigView<'_>) -> Result<PathBuf, String> {
     directory("SEC_CREDENTIAL_DIRECTORY_KRB", view)
 }
@@ -94,11 +94,11 @@ fn directory(knob: &str, view: &ConfigView<'_>) -> Result<PathBuf, String> {
     Ok(setting.value.to_path_lossy().into_owned())
 }
 
-/// All that a job needs, of who has them on this machine (`LocalCredDirCreator`): tokens, and the Kerberos credential as
-/// its user stored it.
+/// Reads all credentials that a job needs from this machine (`LocalCredDirCreator`): tokens, and the Kerberos
+/// credential as stored by its user.
 ///
 /// # Errors
-/// There is no directory of them, or not each one, or others may read or write it.
+/// Fails if there is no directory of credentials, if one is missing, or if others may read or write it.
 pub fn read_all_credentials(
     ad: &ClassAd,
     to: &Path,
@@ -119,10 +119,10 @@ pub fn read_all_credentials(
     Ok(secrets)
 }
 
-/// The tokens of a user for services.
+/// Reads the tokens of a user for services.
 ///
 /// # Errors
-/// As for [`read_all_credentials`].
+/// Same as [`read_all_credentials`].
 pub(super) fn tokens(
     services: &[u8],
     user: &[u8],
@@ -146,12 +146,12 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
-/// The user of `user@domain`.
+/// Returns the user of `user@domain`.
 pub(super) fn user_without_domain(user: &[u8]) -> &[u8] {
     user.split(|byte| *byte == b'@').next().unwrap_or_default()
 }
 
-/// A text that becomes a part of a path.
+/// Converts a text to a component of a path.
 fn path_component(text: BString) -> Result<PathBuf, String> {
     match is_file_name(&text) {
         true => Ok(text.to_path_lossy().into_owned()),
@@ -159,12 +159,12 @@ fn path_component(text: BString) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether a text names a file, and no other directory.
+/// Returns true if a text is a plain file name.
 pub(super) fn is_file_name(text: &[u8]) -> bool {
     !text.is_empty() && text != b"." && text != b".." && !text.contains(&b'/') && !text.contains(&0)
 }
 
-/// A file that nobody else may read or write, whole (`read_secure_file`), and when it was changed.
+/// Reads a whole file that nobody else may read or write (`read_secure_file`), and its modification time.
 fn read_whole(path: &Path, trusts: bool) -> io::Result<(Vec<u8>, Option<SystemTime>)> {
     let mut file = fs::OpenOptions::new()
         .read(true)

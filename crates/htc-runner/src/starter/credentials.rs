@@ -1,5 +1,6 @@
-//! What a job has of its user's credentials: tokens of SEC_CREDENTIAL_DIRECTORY_OAUTH, a Kerberos cache of
-//! SEC_CREDENTIAL_DIRECTORY_KRB. Its starter lays them into its scratch directory and lays them anew as long as the job runs.
+//! Credentials of a job's user: tokens of SEC_CREDENTIAL_DIRECTORY_OAUTH, and a Kerberos cache of
+//! SEC_CREDENTIAL_DIRECTORY_KRB. The starter writes them to the scratch directory and refreshes them while the job
+//! runs.
 //!
 //! Reference: `CredDirCreator` of `cred_dir.cpp`; `initUserCredentials`, `refreshSandboxCredentialsOAuth` and
 //! `refreshSandboxCredentialsKRB` of `jic_shadow.cpp`; `initUserCredentials` of `jic_local.cpp`; `CONDOR_getcreds` of
@@ -27,64 +28,64 @@ use htc_os::identity::run_as;
 use htc_starter::unsupported::AccessPointRole;
 use htc_starter::{JobCredentials, StarterVacateReason};
 
-/// The directory in the scratch directory.
+/// Name of the directory in the scratch directory.
 const CREDENTIALS_DIRECTORY: &str = ".condor_creds";
 
-/// SEC_CREDENTIAL_REFRESH, where nothing sets it, in seconds.
+/// SEC_CREDENTIAL_REFRESH in seconds [default].
 const DEFAULT_REFRESH_SECONDS: i64 = 300;
 
-/// Why there are none.
+/// Reason why credentials are missing.
 #[derive(Clone, Debug)]
 pub struct CredentialError {
-    /// In words.
+    /// Message.
     pub why: String,
-    /// The access point's: its shadow holds the job.
+    /// True if the access point lacks them, so that its shadow holds the job.
     pub holds_job: bool,
 }
 
-/// What the credentials of a job are read with.
+/// Inputs for reading the credentials of a job.
 pub(super) struct CredentialReader<'a> {
-    /// The job.
+    /// The job ad.
     pub ad: &'a ClassAd,
-    /// Where it will run.
+    /// The scratch directory.
     pub scratch: &'a Path,
-    /// Who of a pool is played.
+    /// Role of the access point.
     pub role: AccessPointRole,
-    /// The name of the account that it runs as.
+    /// Name of the account that runs the job.
     pub login: &'a [u8],
     /// The configuration.
     pub view: &'a ConfigView<'a>,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
-    /// Where ads are evaluated.
+    /// The world in which ads are evaluated.
     pub world: &'a dyn World,
 }
 
-/// Credentials that are to be laid there.
+/// Credentials to write to the scratch directory.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     directory: Option<PathBuf>,
     tokens: Vec<CredentialFile>,
-    /// The Kerberos cache: where it is laid. It is brought anew only when its source is another.
+    /// The Kerberos cache. It is refreshed only if its source has changed.
     cache: Option<CredentialFile>,
     is_cache_refreshed: bool,
-    /// Whether the job loses those that it has when they cannot be brought anew.
+    /// True if the job loses its credentials when they cannot be refreshed.
     is_removed_if_stale: bool,
     interval: Option<Duration>,
     next_refresh: Option<MonotonicTime>,
     holds_job: bool,
 }
 
-/// What came of the search for credentials.
+/// Result of looking for credentials.
 #[derive(Debug, Default)]
 pub(super) struct FoundCredentials {
-    /// The credentials.
+    /// The credentials, or `None`.
     pub credentials: Option<Credentials>,
-    /// What the job is told of them.
+    /// Credential settings for the job.
     pub tokens: JobCredentials,
-    /// With what its shadow holds the job.
+    /// Hold reason used by the job's shadow, or `None`.
     pub hold: Option<StarterVacateReason>,
-    /// What a user should know.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
@@ -93,7 +94,7 @@ impl CredentialReader<'_> {
         Context::new(self.world).my(self.ad).string(name)
     }
 
-    /// Looks for those that the job needs.
+    /// Looks for the credentials that the job needs.
     pub(super) fn find(&self) -> FoundCredentials {
         match self.read() {
             Ok(None) => FoundCredentials::default(),
@@ -112,8 +113,8 @@ impl CredentialReader<'_> {
         }
     }
 
-    /// Those that the job needs; `None` if it needs none. They lack where there is no directory of credentials, or none of
-    /// the user in it, or one that others may read or write.
+    /// Reads the credentials that the job needs; `None` if it needs none. Fails if there is no directory of
+    /// credentials, if it has none for the user, or if others may read or write it.
     fn read(&self) -> Result<Option<Credentials>, CredentialError> {
         let services = self.string("OAuthServicesNeeded");
         let sends = credential_files::sends_kerberos(self.ad, self.world);
@@ -121,7 +122,7 @@ impl CredentialReader<'_> {
             AccessPointRole::Shadow if services.is_some() || sends => {
                 self.read_as_shadow(services, sends).map(Some)
             }
-            // A starter without one gives a Kerberos credential only beside tokens.
+            // A starter without a shadow provides a Kerberos credential only together with tokens.
             AccessPointRole::Absent | AccessPointRole::Schedd if services.is_some() => {
                 self.read_as_starter().map(Some)
             }
@@ -144,7 +145,7 @@ impl CredentialReader<'_> {
             tokens,
             cache,
             is_cache_refreshed: !stale,
-            // A shadow that has none sends nothing, and what is there stays.
+            // A shadow without credentials sends nothing, and the existing ones remain.
             is_removed_if_stale: self.quirks.reproduces(Quirk::TokensGoneUnrefreshed)
                 && self.role != AccessPointRole::Shadow,
             interval,
@@ -179,7 +180,7 @@ impl CredentialReader<'_> {
         Some(credential_files::user_without_domain(&self.string(attr::USER)?).into())
     }
 
-    /// The cache that the credmon of the machine has made for the account.
+    /// Returns the cache that the machine's credmon has created for the account.
     fn kerberos_cache(&self) -> Result<CredentialFile, String> {
         let top = credential_files::kerberos_directory(self.view)?;
         let name = BString::from([self.login, b".cc"].concat());
@@ -194,7 +195,7 @@ impl CredentialReader<'_> {
 }
 
 impl Credentials {
-    /// What the job is told of them.
+    /// Returns the credential settings for the job.
     fn to_tokens(&self) -> JobCredentials {
         let path = |path: &Path| BString::from(path.as_os_str().as_bytes());
         JobCredentials {
@@ -204,20 +205,20 @@ impl Credentials {
         }
     }
 
-    /// The directory that `_CONDOR_CREDS` names.
+    /// Returns the directory that `_CONDOR_CREDS` names, or `None`.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// When they are looked at next.
+    /// Returns the time of the next refresh, or `None`.
     pub fn next_refresh(&self) -> Option<MonotonicTime> {
         self.next_refresh
     }
 
-    /// Lays them down as the job's account.
+    /// Writes the credentials as the job's account.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Fails on errors of the file system.
     pub fn write_files(&mut self, identity: Option<&ProcessIdentity>, now: MonotonicTime) -> io::Result<()> {
         self.next_refresh = self.interval.map(|interval| now.plus(interval));
         run_as(identity, || {
@@ -232,10 +233,10 @@ impl Credentials {
         })?
     }
 
-    /// Reads them again and lays them down anew.
+    /// Reads the credentials again and rewrites them.
     ///
     /// # Errors
-    /// Some cannot be read; the job keeps those that it has (quirk `tokens-gone-unrefreshed`).
+    /// Fails if some cannot be read; the job keeps its existing ones (quirk `tokens-gone-unrefreshed`).
     pub fn refresh(
         &mut self,
         identity: Option<&ProcessIdentity>,
@@ -246,7 +247,7 @@ impl Credentials {
         let read = fresh.iter_mut().try_for_each(CredentialFile::reread);
         if let Err(why) = read {
             if let Some(directory) = self.directory.as_ref().filter(|_| self.is_removed_if_stale) {
-                // `cred_dir_deleter`; what stays of it is told at the end.
+                // `cred_dir_deleter`; files that remain are reported at the end.
                 drop(run_as(identity, || remove_credential(directory)));
             }
             return Err(CredentialError { why, holds_job: self.holds_job });
@@ -259,8 +260,8 @@ impl Credentials {
         self.write_files(identity, now).map_err(|error| mine(error.to_string()))
     }
 
-    /// Takes them away, wherever the scratch directory is left or moved; what stays is said. What the job has copied
-    /// elsewhere goes with the scratch directory.
+    /// Removes the credentials before the scratch directory is left or moved; returns messages about those that remain.
+    /// Copies made by the job are removed with the scratch directory.
     pub fn remove_files(&mut self, identity: Option<&ProcessIdentity>) -> Vec<String> {
         self.next_refresh = None;
         let paths: Vec<PathBuf> =
@@ -270,7 +271,7 @@ impl Credentials {
     }
 }
 
-/// Removes a directory of credentials or one of them, also out of a directory that the job has closed.
+/// Removes a directory of credentials or a single one, even from a directory that the job has made read-only.
 fn remove_credential(path: &Path) -> Vec<String> {
     let mut left = remove(path);
     if !left.is_empty()
@@ -280,7 +281,7 @@ fn remove_credential(path: &Path) -> Vec<String> {
         let open = fs::set_permissions(above, fs::Permissions::from_mode(mode | 0o700));
         left = remove(path);
         if open.is_ok() {
-            // Whoever keeps the directory finds it as the job left it.
+            // If the directory is kept, it has the mode that the job has set.
             drop(fs::set_permissions(above, fs::Permissions::from_mode(mode)));
         }
     }
@@ -302,7 +303,7 @@ fn remove(path: &Path) -> Vec<String> {
 /// HoldReason of a job whose access point has no credentials for it (`CONDOR_getcreds`).
 const NOT_AVAILABLE_REASON: &str = "Job credentials are not available";
 
-/// What the shadow holds such a job with.
+/// Returns the hold reason of such a job.
 pub(super) fn unavailable_hold() -> StarterVacateReason {
     StarterVacateReason {
         reason: NOT_AVAILABLE_REASON.into(),

@@ -1,4 +1,4 @@
-//! The directory of a job that is being looked through, and those who wait for what it holds.
+//! Scan of a job's directory for its disk usage, and the events waiting for the result.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use htc_os::clock;
 use htc_os::disk_usage::DirectoryWalk;
 use htc_starter::StarterEvent;
 
-/// How long the directory of a job is looked through at most.
+/// Maximum total time of a scan.
 const SCAN_LIMIT: Duration = Duration::from_secs(2);
-/// How long at a time: nobody waits longer for an answer.
+/// Maximum time of one part of a scan, so that other events are handled in between.
 const SCAN_SLICE: Duration = Duration::from_millis(20);
 
-/// A look through a directory.
+/// Scan of a directory.
 pub(super) struct DiskScan {
     walk: DirectoryWalk,
     deadline: MonotonicTime,
-    /// What is told once it is over.
+    /// Events to queue when the scan has ended.
     pub(super) events_to_queue: Vec<StarterEvent>,
 }
 
-/// What a part of it came to.
+/// Progress of a scan.
 pub(super) enum DiskScanProgress {
-    /// There is more.
+    /// The scan has not ended.
     Unfinished,
-    /// Bytes and entries.
+    /// The scan has ended: bytes and entries.
     Complete(u64, u64),
-    /// It takes too long.
+    /// The scan takes too long.
     TooLong,
 }
 
 impl DiskScan {
-    /// One that begins now.
+    /// Starts a scan.
     pub(super) fn new(top: &Path, then: Vec<StarterEvent>) -> Self {
         DiskScan {
             walk: DirectoryWalk::new(top),
@@ -41,7 +41,7 @@ impl DiskScan {
         }
     }
 
-    /// Looks a little further.
+    /// Continues the scan for a short time.
     pub(super) fn advance(&mut self) -> DiskScanProgress {
         match self.walk.continue_for(SCAN_SLICE) {
             Some(usage) => DiskScanProgress::Complete(usage.bytes, usage.entries),

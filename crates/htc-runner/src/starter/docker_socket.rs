@@ -1,4 +1,5 @@
-//! Docker's own socket, asked from time to time what the job's container uses and where its services are reached. Nobody waits for it.
+//! Docker's own socket, queried periodically for the usage of the job's container and the ports of its services,
+//! without blocking.
 //!
 //! Reference: `sendDockerAPIRequest` of `docker-api.cpp`, `DockerProc::getStats` of `docker_proc.cpp`.
 
@@ -18,20 +19,20 @@ use htc_classad::ClassAd;
 use htc_os::{Interest, Reactor, WatchToken, clock};
 use htc_starter::container::{DockerUsage, host_ports, ports_request};
 
-/// Where docker listens unless DOCKER_HOST names another socket.
+/// Docker's socket, unless DOCKER_HOST names another one.
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
-/// When it is asked first.
+/// Delay before the first query.
 const FIRST_QUERY_DELAY: Duration = Duration::from_secs(2);
-/// An answer that takes longer is not waited for.
+/// Maximum time to wait for an answer.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
-/// A longer answer is none.
+/// Maximum length of an answer in bytes; a longer one is discarded.
 const MAX_ANSWER_LENGTH: usize = 4 << 20;
 
-/// The container that is looked at.
+/// Container to query.
 pub(super) struct DockerWatch<'w> {
     socket: PathBuf,
     container: BString,
-    /// The job, which says what services its container has.
+    /// The job ad, which lists the services of the container.
     job: ClassAd,
     world: &'w dyn World,
     polling: Duration,
@@ -41,7 +42,7 @@ pub(super) struct DockerWatch<'w> {
     pub(super) usage: Option<DockerUsage>,
 }
 
-/// A question that has not been answered yet.
+/// Query without an answer yet.
 struct DockerQuery {
     stream: UnixStream,
     token: WatchToken,
@@ -51,10 +52,10 @@ struct DockerQuery {
 }
 
 impl<'w> DockerWatch<'w> {
-    /// A container that has just been started.
+    /// Creates the watch for a container that has just been started.
     ///
     /// # Errors
-    /// Docker cannot be asked, in words.
+    /// Fails with a message if docker cannot be queried.
     pub(super) fn new(
         container: BString,
         job: &ExecutionContext,
@@ -80,12 +81,12 @@ impl<'w> DockerWatch<'w> {
         })
     }
 
-    /// When docker is to be asked next, or is not waited for any more.
+    /// Returns the time of the next query, or the time at which the current one is abandoned.
     pub(super) fn next_deadline(&self) -> MonotonicTime {
         self.query.as_ref().map_or(self.next_query, |asking| asking.deadline)
     }
 
-    /// Its time may have come.
+    /// Sends the next query if it is due, and abandons one that takes too long.
     pub(super) fn query_if_due(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
         if let Some(asking) = self.query.take_if(|asking| asking.deadline <= now) {
             reactor.unwatch(asking.token);
@@ -102,23 +103,23 @@ impl<'w> DockerWatch<'w> {
         self.send(ports, reactor);
     }
 
-    /// Asks for ports, else for what is used.
+    /// Sends a query for ports if `ports` is given, otherwise for usage.
     fn send(&mut self, ports: Option<Vec<u8>>, reactor: &mut Reactor) {
         let about_ports = ports.is_some();
         let request = ports.unwrap_or_else(|| DockerUsage::stats_request(&self.container));
-        // A docker that does not answer is asked again.
+        // If docker does not respond, it is queried again later.
         let Ok(stream) = connect_and_send(&self.socket, &request) else { return };
         let Ok(token) = reactor.watch(stream.as_fd(), Interest::Read) else { return };
         let until = clock::monotonic_now().plus(QUERY_TIMEOUT);
         self.query = Some(DockerQuery { stream, token, about_ports, deadline: until, answer: Vec::new() });
     }
 
-    /// Whether docker's answer comes there.
+    /// Returns true if the descriptor is that of the current query.
     pub(super) fn is_answer_socket(&self, token: WatchToken) -> bool {
         self.query.as_ref().is_some_and(|asking| asking.token == token)
     }
 
-    /// Docker's answer, or a part of it, is there; where the services of the container are reached, once that is known.
+    /// Reads docker's answer or a part of it; returns the ports of the container's services once they are known.
     pub(super) fn read_answer(&mut self, reactor: &mut Reactor) -> Option<ClassAd> {
         let asking = self.query.as_mut()?;
         let mut buffer = [0; 1 << 16];
@@ -133,7 +134,7 @@ impl<'w> DockerWatch<'w> {
         reactor.unwatch(asking.token);
         if !asking.about_ports {
             let usage = DockerUsage::parse(&asking.answer);
-            // One that was cut off, or is no answer at all, says nothing of the container.
+            // An incomplete or invalid answer says nothing about the container.
             if usage != DockerUsage::default() {
                 self.usage = Some(usage.with_earlier_peak(self.usage));
             }
@@ -145,7 +146,7 @@ impl<'w> DockerWatch<'w> {
         ports
     }
 
-    /// The container has ended: what it used in the end.
+    /// Returns the final usage of a container that has ended, or `None` if it is unknown.
     pub(super) fn into_final_usage(self, reactor: &mut Reactor) -> Option<DockerUsage> {
         if let Some(asking) = self.query {
             reactor.unwatch(asking.token);
@@ -154,7 +155,7 @@ impl<'w> DockerWatch<'w> {
     }
 }
 
-/// Connects, without waiting for anybody, and asks.
+/// Connects without blocking, and sends the request.
 fn connect_and_send(path: &Path, request: &[u8]) -> io::Result<UnixStream> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;

@@ -1,4 +1,4 @@
-//! What is asked of a starter by signal, and at its socket.
+//! Requests to a starter by signal and through its socket.
 
 use nix::libc;
 
@@ -10,20 +10,21 @@ use htc_starter::{StarterCommand, StarterEvent};
 
 impl RunState<'_> {
     pub(super) fn handle_signal(&mut self, number: i32) {
-        // The daemon is told by commands to suspend a job; these signals mean nothing to it (c12 007, 008).
+        // The daemon receives commands to suspend a job and ignores these signals.
         let by_signal = self.context.private_directory.is_some()
             || !self.context.quirks.reproduces(Quirk::SuspendSignalsIgnored);
         let request = match number {
             libc::SIGTERM => StarterCommand::Graceful(None),
             libc::SIGQUIT => StarterCommand::Fast(None),
-            // 25.14 dies of these at once and leaves job and scratch directory to the startd; here nobody follows.
+            // 25.14 dies of these signals at once and leaves job and scratch directory to the startd, which does not
+            // exist here.
             libc::SIGINT | libc::SIGALRM => StarterCommand::Graceful(None),
             libc::SIGUSR1 => StarterCommand::Remove(None),
             libc::SIGTSTP if by_signal => StarterCommand::Suspend,
             libc::SIGCONT if by_signal => StarterCommand::Continue,
-            // The terminal of the shell that runs there is gone.
+            // The terminal of the running shell has been closed.
             libc::SIGHUP if self.terminal.is_some() => StarterCommand::Graceful(None),
-            // Reads the configuration again, which changes nothing for a job under way.
+            // The configuration is read again, which does not affect a running job.
             libc::SIGHUP => {
                 self.context.config_reread = true;
                 if let Err(quirk) = self.context.log_directory {
@@ -33,13 +34,13 @@ impl RunState<'_> {
                 }
                 return;
             }
-            // SIGUSR2 means nothing.
+            // SIGUSR2 is ignored.
             _ => return,
         };
         self.queue_request(request);
     }
 
-    /// Somebody asks for something, by signal or order; the second wish for a soft end is one for a hard one to come soon.
+    /// Queues a request from a signal or an order; a second request for a soft end requests a hard end soon.
     pub(super) fn queue_request(&mut self, request: StarterCommand) {
         let asked = match &request {
             StarterCommand::Suspend
@@ -56,7 +57,7 @@ impl RunState<'_> {
         self.events.push_back(StarterEvent::Requested(request));
     }
 
-    /// Something came in at the socket.
+    /// Handles data at the control socket.
     pub(super) fn handle_control_socket(&mut self, token: WatchToken) {
         let Some(control) = &mut self.inputs.control else { return };
         let Some(said) = control.handle_readiness(token, self.reactor) else { return };
@@ -71,8 +72,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Whoever plays the queue decides what an order means for the starter. A slot runner asks when its slot wants it, whether
-    /// the job's process is there or not.
+    /// Carries out an order. If an observer acts as the queue, it decides what the order means for the starter. Orders
+    /// of a slot runner apply whether or not the job's process exists.
     pub(super) fn carry_out_order(&mut self, command: ControlCommand) -> Result<(), String> {
         let now = self.now();
         if matches!(

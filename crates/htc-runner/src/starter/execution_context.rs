@@ -1,4 +1,4 @@
-//! What a job is carried out with: directories, accounts, files, limits.
+//! Execution context of a job: directories, accounts, files, limits.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,25 +17,25 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::ClassAd;
 use htc_os::identity::run_as;
 
-/// What the loop needs beside the machine.
+/// Inputs of the event loop besides the state machine.
 pub struct ExecutionContext {
     /// The scratch directory.
     pub sandbox: Sandbox,
-    /// The account of hooks and job; `None` is our own.
+    /// The account of hooks and job, or `None` for our own.
     pub identity: Option<ProcessIdentity>,
-    /// The environment of all hooks, to which each call adds.
+    /// The environment of all hooks, to which each call adds variables.
     pub hook_environment: HookEnvironment,
-    /// The limits of hooks before the job's log is open.
+    /// Resource limits of hooks before the job's log is open.
     pub hook_limits: Vec<ResourceLimit>,
-    /// StackSize of the job: the stack of hooks after that, in bytes; `None` for any.
+    /// Stack size of hooks after that, in bytes (StackSize of the job), or `None` for no limit.
     pub hook_stack: Option<u64>,
-    /// PIPE_BUFFER_MAX: how much of a hook's outputs is kept, in bytes.
+    /// Maximum number of bytes kept of a hook's outputs (PIPE_BUFFER_MAX).
     pub output_limit: usize,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
-    /// Our own environment, as it is handed on.
+    /// Our own environment, for passing on.
     pub environment: Vec<(BString, BString)>,
-    /// Home of the account of daemons.
+    /// Home directory of the daemons' account.
     pub daemon_home: Option<BString>,
     /// Directory of the job and its id, for core files.
     pub iwd: PathBuf,
@@ -45,60 +45,63 @@ pub struct ExecutionContext {
     pub slot: String,
     /// File of `-job-update-ad`.
     pub update_ad: Option<PathBuf>,
-    /// File of `-job-output-ad`; standard output is the caller's business.
+    /// File of `-job-output-ad`; the caller writes to standard output.
     pub output_ad: Option<PathBuf>,
-    /// The account that writes those two; `None` is our own (quirk `output-ad-as-condor`).
+    /// The account that writes those two files, or `None` for our own (quirk `output-ad-as-condor`).
     pub ad_writer: Option<ProcessIdentity>,
-    /// The account that looks for what a wrapper wrote: the job's, or with quirk `wrapper-error-file-ignored` that of
-    /// daemons; `None` is our own.
+    /// The account that reads the wrapper's error file: the job's, or that of the daemons with quirk
+    /// `wrapper-error-file-ignored`; `None` for our own.
     pub wrapper_reader: Option<ProcessIdentity>,
-    /// The job's own log, opened when the scratch directory is there.
+    /// The job's own log, opened once the scratch directory exists.
     pub log: Option<UserLog>,
-    /// The visa that the job asks for.
+    /// The visa that the job requests, or `None`.
     pub visa: Option<Visa>,
-    /// Processors that the job is bound to; empty for all.
+    /// Processors that the job is bound to, or empty for all.
     pub affinity: Vec<usize>,
     /// PID_SNAPSHOT_INTERVAL.
     pub snapshot_interval: Duration,
     /// USE_PSS.
     pub uses_pss: bool,
-    /// POLLING_INTERVAL: how often docker is asked what a container uses.
+    /// Interval of docker queries about a container's usage (POLLING_INTERVAL).
     pub polling_interval: Duration,
-    /// The job's ad as it was read.
+    /// The job ad as read.
     pub ad: ClassAd,
-    /// Whether it is of interest what its directory holds.
+    /// True if the disk usage of the job's directory is needed.
     pub measures_disk: bool,
-    /// The account whose processes are all the job's (DEDICATED_EXECUTE_ACCOUNT_REGEXP).
+    /// Uid whose processes all belong to the job (DEDICATED_EXECUTE_ACCOUNT_REGEXP), or `None`.
     pub dedicated_uid: Option<u32>,
     /// The slot runner's private directory.
     pub private_directory: Option<PathBuf>,
-    /// `--timeout`: the job is ended then.
+    /// Time after which the job is ended (`--timeout`), or `None`.
     pub timeout: Option<Duration>,
-    /// `--orphan-grace`: how long the job may go on when whoever started this program is gone; `None`: for ever, unless that
+    /// Time that the job may continue after the parent exits (`--orphan-grace`); `None` for no limit, unless the parent
     /// is the slot runner.
     pub orphan_grace: Option<Duration>,
-    /// What a virtual machine would be started with, for a rehearsal.
+    /// Command line of a virtual machine, for a rehearsal.
     pub virtual_machine: Option<Vec<String>>,
-    /// LOG, where hooks of 25.14 run after SIGHUP and before there is a scratch directory; else the quirk by which they do not.
+    /// LOG, in which hooks of 25.14 run after SIGHUP and before there is a scratch directory; otherwise the quirk that
+    /// prevents this.
     pub log_directory: Result<PathBuf, Quirk>,
-    /// Whether SIGHUP has come.
+    /// True if SIGHUP was received.
     pub config_reread: bool,
-    /// How its files are moved, where they are.
+    /// Transfer of the job's files, or `None`.
     pub file_transfer: Option<FileTransfer>,
-    /// The tokens that it has of its access point.
+    /// Credentials from the access point, or `None`.
     pub credentials: Option<Credentials>,
-    /// What is added to the wall clock in microseconds (`--now`).
+    /// Offset added to the wall clock, in microseconds (`--now`).
     pub clock_skew_us: i64,
 }
 
 impl ExecutionContext {
-    /// Whoever it does not outlive: the slot runner that handed it over, or whoever `--orphan-grace` means.
+    /// Returns a watch over the parent: the slot runner that handed the job over, or the caller if `--orphan-grace` is
+    /// given; else `None`.
     pub fn parent(&self) -> Option<ParentWatch> {
         let is_watched = self.private_directory.is_some() || self.orphan_grace.is_some();
         is_watched.then(|| ParentWatch::new(self.orphan_grace.unwrap_or_default()))
     }
 
-    /// The directory of hooks: the scratch directory; where that does not exist or the job has closed it the root, for 25.14 LOG.
+    /// Returns the directory of hooks: the scratch directory, or the root if that does not exist or is inaccessible;
+    /// LOG for 25.14.
     pub(super) fn hook_directory(&self) -> PathBuf {
         if let Some(log) = self.log_directory.as_ref().ok().filter(|_| self.config_reread) {
             return log.clone();

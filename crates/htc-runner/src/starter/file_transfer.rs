@@ -1,4 +1,4 @@
-//! What a transfer needs beside the machine: lists, accounts, limits, plugins, the helper.
+//! Inputs of a file transfer: lists, accounts, limits, plugins, the helper.
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -23,32 +23,32 @@ use htc_os::identity;
 use htc_starter::environment::merge_from_ad;
 use htc_starter::{JobRefusal, TransferSetup};
 
-/// Files of one job, and how they are moved.
+/// File transfer of one job.
 pub struct FileTransfer {
-    /// What the ad asks for.
+    /// The transfer requested by the job ad.
     pub request: TransferRequest,
-    /// Where things are called on.
+    /// Transfer parameters of the configuration.
     pub parameters: FileTransferParameters,
-    /// The job's owner, who reads its input and gets its output; `None` is our own account. Never root, and never an account
-    /// that only the place of Iwd would give away.
+    /// The job's owner, who reads its input and receives its output, or `None` for our own account. Never root, and
+    /// never an account derived only from the location of Iwd.
     pub owner: Option<ProcessIdentity>,
-    /// The helper: this program, with the word that makes it one.
+    /// The helper: this program, with the argument that selects the helper.
     pub helper: (PathBuf, Vec<BString>),
-    /// Where files of a job that is to go on elsewhere are kept; `None`: beside Iwd there is no such place.
+    /// Directory for files of a job that will continue elsewhere, or `None`.
     pub spool: Option<PathBuf>,
     /// The job's attributes for plugins.
     pub data: Vec<(String, BString)>,
-    /// The job's own variables, of which plugins get those of their name.
+    /// The job's own variables; plugins receive those with certain names.
     pub variables: Vec<(BString, BString)>,
-    /// What was in the scratch directory when the input was there.
+    /// Contents of the scratch directory after the input was transferred.
     pub initial_catalogue: DirectorySnapshot,
-    /// Directories that the access point reads and writes alone; none: everywhere.
+    /// Directories to which the access point's access is limited; empty for no limit.
     pub allowed_directories: Vec<BString>,
-    /// What is under way.
+    /// The running child, or `None`.
     pub(super) child: Option<TransferChild>,
 }
 
-/// A child of a transfer.
+/// Child process of a transfer.
 pub(super) struct TransferChild {
     pub(super) session: TransferSession,
     pub(super) child: Option<ChildId>,
@@ -57,14 +57,14 @@ pub(super) struct TransferChild {
     pub(super) timed_out: bool,
 }
 
-/// What such a child is.
+/// Kind of a transfer's child.
 pub(super) enum TransferChildKind {
     Helper,
     PluginQuery,
     PluginCall(Box<PluginCall>),
 }
 
-/// What the configuration says about transfers.
+/// Transfer parameters of the configuration.
 #[derive(Clone, Debug)]
 pub struct FileTransferParameters {
     /// FILETRANSFER_PLUGINS.
@@ -73,7 +73,7 @@ pub struct FileTransferParameters {
     pub urls: bool,
     /// ENABLE_MULTIFILE_TRANSFER_PLUGINS, ASSUME_COMPATIBLE_MULTIFILE_PLUGINS.
     pub list_plugins: MultiFilePluginSettings,
-    /// STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS is not true.
+    /// True unless STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS is true.
     pub allows_job_plugins: bool,
     /// FILETRANSFER_PLUGIN_CLASSAD_TIMEOUT.
     pub query_timeout: Duration,
@@ -83,17 +83,17 @@ pub struct FileTransferParameters {
     pub max_remaps: usize,
     /// ALLOW_TRANSFER_REMAP_TO_MKDIR.
     pub makes_directories: bool,
-    /// MAX_TRANSFER_INPUT_MB, in bytes; negative for none.
+    /// MAX_TRANSFER_INPUT_MB, in bytes; negative for no limit.
     pub max_input_bytes: i64,
-    /// MAX_TRANSFER_OUTPUT_MB.
+    /// MAX_TRANSFER_OUTPUT_MB, in bytes; negative for no limit.
     pub max_output_bytes: i64,
 }
 
 impl FileTransferParameters {
-    /// Reads the configuration; the limits of sizes, which may be expressions over it, for a job.
+    /// Reads the configuration; size limits, which may be expressions, are evaluated for the job.
     ///
     /// # Errors
-    /// A value that is no number or truth value.
+    /// Fails if a value is not a valid number or boolean.
     pub fn read(view: &ConfigView<'_>, job: Option<&ClassAd>) -> Result<Self, ValueError> {
         let boolean = |name: &str, usual: bool| -> Result<bool, ValueError> {
             Ok(view.boolean(name)?.map_or(usual, |setting| setting.value))
@@ -131,7 +131,8 @@ impl FileTransferParameters {
     }
 }
 
-/// A limit of sizes, a number or an expression over the job (`RemoteResource::initFileTransfer`); below zero for none.
+/// Reads a size limit, a number or an expression over the job (`RemoteResource::initFileTransfer`); negative for no
+/// limit.
 fn read_size_limit(name: &str, job: &ClassAd, view: &ConfigView<'_>) -> Result<i64, ValueError> {
     let error = match view.int(name) {
         Ok(setting) => return Ok(setting.map_or(-1, |setting| setting.value)),
@@ -144,7 +145,7 @@ fn read_size_limit(name: &str, job: &ClassAd, view: &ConfigView<'_>) -> Result<i
 }
 
 impl FileTransfer {
-    /// The task of one way, with limits and accounts. `job` is the account of the job.
+    /// Returns the task of one direction, with limits and accounts. `job` is the job's account.
     pub(super) fn task(
         &self,
         way: TransferKind,
@@ -179,10 +180,10 @@ impl FileTransfer {
     }
 }
 
-/// What the ad asks for; `None`: nothing is transferred.
+/// Reads the transfer requested by the ad, or `None` if nothing is transferred.
 ///
 /// # Errors
-/// Words that nobody understands.
+/// Fails if an attribute has an invalid value.
 pub(super) fn read_transfer_request(
     ad: &ClassAd,
     view: &ConfigView<'_>,
@@ -194,7 +195,7 @@ pub(super) fn read_transfer_request(
         .map_err(|mistake| JobRefusal::Transfer { reason: mistake.to_string() })
 }
 
-/// What the machine does for a shadow.
+/// Returns the transfer settings of the state machine for a shadow.
 pub(super) fn shadow_moves(request: Option<&TransferRequest>, world: &dyn World) -> TransferSetup {
     TransferSetup {
         when_to_transfer: request.map(|request| request.when),
@@ -205,7 +206,7 @@ pub(super) fn shadow_moves(request: Option<&TransferRequest>, world: &dyn World)
     }
 }
 
-/// What it is made from.
+/// Inputs for creating a file transfer.
 pub(super) struct FileTransferInputs<'a> {
     pub(super) ad: &'a ClassAd,
     pub(super) view: &'a ConfigView<'a>,
@@ -214,10 +215,10 @@ pub(super) struct FileTransferInputs<'a> {
     pub(super) job: Option<&'a ProcessIdentity>,
 }
 
-/// The transfer of files of a job, and what a user should know.
+/// Creates the file transfer of a job; also returns warnings.
 ///
 /// # Errors
-/// A knob that is no number or truth value.
+/// Fails if a parameter is not a valid number or boolean.
 pub(super) fn make(
     request: TransferRequest,
     about: FileTransferInputs<'_>,
@@ -255,7 +256,8 @@ pub(super) fn make(
     Ok((file_transfer, warnings))
 }
 
-/// LIMIT_DIRECTORY_ACCESS, else what the job itself says, and then the place for its next run, too (`allow_shadow_access`).
+/// Returns LIMIT_DIRECTORY_ACCESS, or else the job's own limits plus the directory for its next run
+/// (`allow_shadow_access`).
 fn allowed_directories(
     about: &FileTransferInputs<'_>,
     spool: Option<&Path>,
@@ -270,10 +272,10 @@ fn allowed_directories(
     Ok(allowed)
 }
 
-/// What an earlier run has left in the place for that, which is the owner's from then on.
+/// Returns the files that an earlier run has left in its directory, and makes the owner own that directory.
 fn files_of_earlier_run(spool: &Path, owner: Option<&ProcessIdentity>) -> Vec<BString> {
     if let Some(owner) = owner {
-        // One that is the owner's already stays so.
+        // If it belongs to the owner already, a failure has no effect.
         drop(std::os::unix::fs::chown(spool, Some(owner.uid), Some(owner.gid)));
     }
     let entries = std::fs::read_dir(spool).into_iter().flatten().flatten();
@@ -283,14 +285,15 @@ fn files_of_earlier_run(spool: &Path, owner: Option<&ProcessIdentity>) -> Vec<BS
     names
 }
 
-/// The account that the job's files are read and written as where it was submitted: `User` up to its `@`, else `Owner`, else
-/// the job's. Never root, whoever owns Iwd: who may name a directory in an ad has not got the rights of its owner.
+/// Returns the account with which the job's files are read and written on the access point: `User` up to its `@`, else
+/// `Owner`, else the job's. Never root, regardless of Iwd's owner: the author of an ad does not have the rights of that
+/// owner.
 fn owner(about: &FileTransferInputs<'_>) -> Option<ProcessIdentity> {
     let job = about.job?;
     Some(named_owner(about.ad, about.world).unwrap_or_else(|| job.clone()))
 }
 
-/// The account that `User` or `Owner` names, if there is one and it is not root.
+/// Returns the account that `User` or `Owner` names, or `None` if there is none or it is root.
 pub(super) fn named_owner(ad: &ClassAd, world: &dyn World) -> Option<ProcessIdentity> {
     let string = |name: &str| Context::new(world).my(ad).string(name);
     let user = string(attr::USER).map(|user| match user.rfind_byte(b'@') {

@@ -1,4 +1,4 @@
-//! The hooks of a job: called, and what came of them told to the machine.
+//! Calls of a job's hooks, whose results are passed to the state machine.
 
 use std::io;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use htc_os as os;
 use htc_os::{ChildId, SignalScope, clock};
 use htc_starter::{CallId, StarterEvent, StarterHookCall, hooks_killed_last};
 
-/// How long the hooks that nobody waits for, the last UPDATE_JOB_INFO above all, may still run when everything else is
-/// done.
+/// Time that hooks which are not waited for, such as the last UPDATE_JOB_INFO, may still run after everything else has
+/// ended.
 const LAST_CALLS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same for 25.14, which removes its directory by another program meanwhile.
+/// The corresponding time in 25.14, which removes its directory with another program meanwhile.
 const REFERENCE_LAST_CALLS_TIMEOUT: Duration = Duration::from_millis(150);
 
 impl RunState<'_> {
@@ -64,8 +64,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Two oddities of a daemon that has just started, which hooks inherit: SIGPROF is blocked until a child, hook or job,
-    /// has ended (s12, s21b), and TZ is unset until the first child was made (s32).
+    /// Reproduces two properties of a daemon that has just started, which its hooks inherit: SIGPROF is blocked until a
+    /// child, hook or job, has ended, and TZ is unset until the first child was started.
     fn imitate_fresh_daemon(&mut self, hook: &mut HookCall) {
         let first = !std::mem::replace(&mut self.called, true);
         let unset = !self.context.environment.iter().any(|(name, _)| name == "TZ");
@@ -95,14 +95,14 @@ impl RunState<'_> {
         }
     }
 
-    /// Gives a scratch directory that was opened for JOB_EXIT the mode back that the job had set.
+    /// Restores the job's mode of a scratch directory that was opened for JOB_EXIT.
     pub(super) fn close_scratch(&mut self) {
         if let Some((_, reopened)) = self.reopened.take() {
             reopened.close(self.context.identity.as_ref());
         }
     }
 
-    /// Kills a hook, or a call of a container's runtime.
+    /// Kills a hook or a call of a container runtime.
     pub(super) fn kill_call(&mut self, call: CallId) {
         let tool = self.runtime_calls.iter().find(|tool| tool.call == call).map(|tool| tool.child);
         let hook = || self.hook_calls.iter().find(|(_, id)| **id == call).map(|(child, _)| *child);
@@ -121,7 +121,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Gives the last hooks a moment, unless somebody is impatient.
+    /// Gives the last hooks a moment to end, unless a hard end was requested.
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
         let limit = match hooks_killed_last(self.context.quirks).as_reference {
             true => REFERENCE_LAST_CALLS_TIMEOUT,

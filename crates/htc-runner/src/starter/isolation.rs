@@ -1,4 +1,4 @@
-//! What a job's process has for itself, made before it and asked after it.
+//! Isolation of a job's process: prepared before it starts, and evaluated after it ends.
 
 use std::os::unix::fs::symlink;
 
@@ -15,11 +15,11 @@ use htc_os::process_table;
 use htc_os::tracking_group::TrackingGroup;
 use htc_starter::{FamilyTracking, JobProcess, LeftoverRecord, StartFailure};
 
-/// What the reference's `OsProc::StartJob` says when the process cannot be tracked.
+/// Error message of the reference's `OsProc::StartJob` if the process cannot be tracked.
 const NOT_REGISTERED_REASON: &str = "Create_Process failed to register the job with the ProcD";
 
 impl RunState<'_> {
-    /// Takes a group that only this job's processes are to have.
+    /// Reserves a group id that only this job's processes will have.
     pub(super) fn take_tracking(
         &mut self,
         process: &JobProcess,
@@ -41,16 +41,16 @@ impl RunState<'_> {
         Err(vec![StartFailure::exception(NOT_REGISTERED_REASON).after_event()])
     }
 
-    /// Makes the link by which we are the first process of a PID namespace.
+    /// Creates the link through which this program becomes the first process of a PID namespace.
     pub(super) fn make_init_link(&mut self, process: &JobProcess) {
         let Some(link) = &process.isolation.init_link else { return };
         let make = || {
             drop(std::fs::remove_file(link));
-            // A scratch directory that is not nested has no place for it yet.
+            // A scratch directory that is not nested has no directory for the link yet.
             drop(link.parent().map(std::fs::create_dir));
             std::env::current_exe().and_then(|own| symlink(own, link))
         };
-        // With the rights of whoever the directory belongs to: a hook of the job may have put another in its place.
+        // Uses the rights of the directory's owner: a hook of the job may have replaced the directory.
         let nested = link.parent().is_some_and(|parent| parent.ends_with("htcondor"));
         let owner =
             if nested { self.context.sandbox.outer_owner() } else { self.context.sandbox.owner.as_ref() };
@@ -59,14 +59,14 @@ impl RunState<'_> {
         }
     }
 
-    /// How the job ended, as the first process of its PID namespace wrote it with the job's rights.
+    /// Reads the job's exit status, which the first process of its PID namespace wrote with the job's rights.
     pub(super) fn read_init_status(&self, process: &JobProcess) -> Option<NamespaceJobStatus> {
         let path = process.isolation.status_file.as_ref()?;
         let text = run_as(self.context.identity.as_ref(), || files::read_regular_file(path, 64)).ok()?;
         parse_status_file(&text.ok()?)
     }
 
-    /// Kills whatever a dedicated account runs, but our own hooks and what they have started.
+    /// Kills all processes of a dedicated account, except our own hooks and their descendants.
     pub(super) fn kill_account_processes(&mut self) {
         let daemons = self.context.sandbox.condor.as_ref().map(|condor| condor.uid);
         let own = nix::unistd::geteuid().as_raw();
@@ -86,7 +86,7 @@ impl RunState<'_> {
             .iter()
             .flat_map(|pid| process_table::descendants(*pid).into_iter().map(|one| one.pid).chain([*pid]))
             .collect();
-        // What was forked while the last round ran is found by the next.
+        // Processes forked during one round are found by the next.
         for _ in 0..50 {
             let found: Vec<i32> = process_table::all_pids()
                 .filter(|pid| process_table::owner_uid(*pid) == Some(uid) && !spared.contains(pid))
@@ -101,7 +101,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Tells programs what the job's family is known by where something may be missed.
+    /// Reports the method by which the job's processes are tracked if it may miss some.
     pub(super) fn report_tracking_method(&mut self, process: &JobProcess, grouped: bool) {
         let known_by = process.isolation.family_tracking(grouped);
         if known_by == FamilyTracking::ProcessMarks && !process.script {

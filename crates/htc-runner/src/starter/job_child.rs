@@ -1,4 +1,4 @@
-//! From the machine's description of a process to a child of the reactor, and back from its end.
+//! Conversion of the state machine's description of a process to a child of the reactor, and of its end to an event.
 
 use std::fs;
 use std::io::{self, Read};
@@ -19,10 +19,10 @@ use htc_starter::{
     END_RECORD_FILE, JavaRecords, JobProcess, START_RECORD_FILE, StandardFile, StartFailure, process,
 };
 
-/// Markers of older generations, which every child inherits.
+/// Prefix of family markers, which every child inherits.
 const FAMILY_MARKER_PREFIX: &[u8] = b"_CONDOR_ANCESTOR_";
 
-/// The child for a process of the job.
+/// Describes the child for a process of the job.
 pub(super) fn job_child_spec(
     process: &JobProcess,
     own: &[(BString, BString)],
@@ -54,8 +54,8 @@ pub(super) fn job_child_spec(
     }
 }
 
-/// Makes a child while we are bound to these processors ourselves, which it inherits. Processors that are not there are
-/// left out; where none is left it is not bound at all.
+/// Creates a child while this process is bound to the processors, so that the child inherits the binding. Processors
+/// that do not exist are ignored; if none is left, the child is not bound.
 pub(super) fn with_cpu_affinity<T>(processors: &[usize], make: impl FnOnce() -> T) -> T {
     let own = Pid::from_raw(0);
     let before = sched_getaffinity(own).ok().filter(|_| !processors.is_empty());
@@ -75,8 +75,8 @@ pub(super) fn with_cpu_affinity<T>(processors: &[usize], make: impl FnOnce() -> 
     made
 }
 
-/// The program of a call of a runtime: one that is named without a directory is looked up in our own PATH, and no other relative one counts,
-/// since calls begin where the job can write.
+/// Finds the program of a runtime call: a name without a directory is looked up in our own PATH; other relative paths
+/// are ignored, because calls begin in a directory that the job can write to.
 pub(crate) fn find_program(name: &BString, world: &dyn World) -> Option<PathBuf> {
     match name.starts_with(b"/") {
         true => Some(name.to_path_lossy().into_owned()),
@@ -84,14 +84,14 @@ pub(crate) fn find_program(name: &BString, world: &dyn World) -> Option<PathBuf>
     }
 }
 
-/// `NAME=value`.
+/// Formats `NAME=value`.
 pub(super) fn environment_entry(name: &[u8], value: &[u8]) -> BString {
     [name, b"=", value].concat().into()
 }
 
 fn stdio(file: &StandardFile, at: usize) -> Stdio {
     match file {
-        // Opened as any other file would be: for reading, or for appending (recordings s32).
+        // Opened like any other file: for reading, or for appending.
         StandardFile::Null => {
             Stdio::File { path: "/dev/null".into(), write: at > 0, truncate: false, append: at > 0 }
         }
@@ -102,8 +102,9 @@ fn stdio(file: &StandardFile, at: usize) -> Stdio {
     }
 }
 
-/// Why the standard files cannot be opened, each by itself: the reference opens all three before it gives up, and
-/// tries outputs once more without emptying them. Nothing when that second try would do.
+/// Returns the reasons why the standard files cannot be opened, each separately: the reference opens all three before
+/// it gives up, and tries outputs a second time without truncating them. Returns nothing if that second attempt would
+/// succeed.
 pub(super) fn open_failures(
     files: &[StandardFile; 3],
     identity: Option<&ProcessIdentity>,
@@ -119,10 +120,11 @@ pub(super) fn open_failures(
                 _ => options.append(true).create(create).mode(0o666),
             };
             let truncate = if truncate { nix::libc::O_TRUNC } else { 0 };
-            // A FIFO must not hold us up; the child waits for its other end.
+            // Opening a FIFO must not block; the child waits for its other end.
             options.custom_flags(nix::libc::O_NONBLOCK | truncate).open(scratch.join(path))
         };
-        // What is there is opened before anything is created (`safe_create_keep_if_exists`): `/dev/null/` is no directory.
+        // An existing file is opened before creating one is tried (`safe_create_keep_if_exists`): `/dev/null/` is not a
+        // directory.
         let open = |truncate: bool| match open_or(false, truncate) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && at > 0 => open_or(true, truncate),
             opened => opened,
@@ -136,19 +138,20 @@ pub(super) fn open_failures(
             other => other,
         };
         let errno = opened.err()?.raw_os_error().unwrap_or(nix::libc::EIO);
-        // Nobody reads yet: opening a FIFO for writing without waiting is refused, and is none of our business.
+        // The FIFO has no reader yet, so opening it without blocking fails; this is not an error.
         let waits = errno == nix::libc::ENXIO && at > 0;
         (!waits).then(|| process::open_failure(path, at, errno, &strerror(errno)))
     };
     run_as(identity, || (0..3).filter_map(attempt).collect())
 }
 
-/// Whether an output is a link to nothing: the reference creates no file through a link (`safe_open_wrapper`; c06 048).
+/// Returns true if an output is a dangling link: the reference never creates a file through a link
+/// (`safe_open_wrapper`).
 pub(super) fn is_dangling(path: &Path) -> bool {
     path.is_symlink() && fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether one of the outputs is a link to nothing, seen with the job's rights.
+/// Returns true if an output is a dangling link, seen with the job's rights.
 pub(super) fn has_dangling_output(
     files: &[StandardFile; 3],
     identity: Option<&ProcessIdentity>,
@@ -161,7 +164,7 @@ pub(super) fn has_dangling_output(
     run_as(identity, || files[1..].iter().any(dangling)).unwrap_or(false)
 }
 
-/// Why the job could not be started, in the reference's words.
+/// Returns the reasons why the job could not be started, in the reference's wording.
 pub(super) fn start_failures(process: &JobProcess, error: &SpawnError) -> Vec<StartFailure> {
     let (errno, reason) = (error.errno(), &error.reason());
     if process.script {
@@ -185,8 +188,8 @@ pub(super) fn start_failures(process: &JobProcess, error: &SpawnError) -> Vec<St
     }]
 }
 
-/// Renames a core file in the job's directory to `core.<cluster>.<proc>`; whether there was one (`checkCoreFile`; one
-/// of an earlier run counts as well).
+/// Renames a core file in the job's directory to `core.<cluster>.<proc>`; returns true if there was one
+/// (`checkCoreFile`; one from an earlier run counts as well).
 pub(super) fn rename_core_file(
     directory: &Path,
     pid: u32,
@@ -202,17 +205,17 @@ pub(super) fn rename_core_file(
     renamed.unwrap_or(false)
 }
 
-/// What a wrapper wrote to its error file, with its lines joined by `|`. It is looked for with the rights of `reader`, the
-/// job's account, in whose directory it lies.
+/// Reads a wrapper's error file, with its lines joined by `|`, using the rights of `reader`, the account that owns the
+/// directory.
 ///
-/// One that is there and cannot be read tells all the same, with no text (`UserProc::JobReaper`; c09 030). So does one
-/// that is no plain file: a link is not followed, and a FIFO or device not waited for.
+/// A file that exists but cannot be read still counts, with an empty text (`UserProc::JobReaper`). So does anything but
+/// a regular file: links are not followed, and FIFOs and devices are not waited for.
 pub(super) fn read_wrapper_error(scratch: &Path, reader: Option<&ProcessIdentity>) -> Option<BString> {
     let text = run_as(reader, || read_job_file(&scratch.join(".job_wrapper_failure"))).ok().flatten()?;
     Some(text.trim().replace(b"\n", b"|").into())
 }
 
-/// A small file that a job may have made, or have put something else in the place of: nothing but a plain file is read.
+/// Reads a small file that a job may have created or replaced: only a regular file is read.
 fn read_job_file(path: &Path) -> Option<Vec<u8>> {
     fs::metadata(path).ok()?;
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
@@ -226,7 +229,7 @@ fn read_job_file(path: &Path) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// What CondorJavaWrapper left, which is removed.
+/// Reads and removes the files written by CondorJavaWrapper.
 pub(super) fn take_java_records(scratch: &Path, reader: Option<&ProcessIdentity>) -> JavaRecords {
     let [start, end] = [START_RECORD_FILE, END_RECORD_FILE].map(|name| scratch.join(name));
     let take = || {

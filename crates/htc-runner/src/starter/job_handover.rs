@@ -1,5 +1,5 @@
-//! How a slot runner hands a job over to a starter, in the private directory of that one: either the starter takes it, before it does
-//! anything else, or whoever comes after a slot runner that was killed makes sure that it never will.
+//! Handover of a job from a slot runner to a starter through the starter's private directory: either the starter takes
+//! the job before it does anything else, or the successor of a killed slot runner makes sure that it never will.
 
 use std::fs;
 use std::io;
@@ -7,33 +7,34 @@ use std::path::{Path, PathBuf};
 
 use htc_os::process_table;
 
-/// The note of the slot runner: how long the job's ad is. The starter removes it when it has come to an end.
+/// Name of the slot runner's note, which has the length of the job ad. The starter removes it when it has ended
+/// properly.
 const JOB_NOTE: &str = "job";
-/// The file of whoever was first: the starter's process and when that was started, or nothing.
+/// Name of the file created by the first to claim the job: the starter's process id and start time, or empty.
 const TAKEN_FILE: &str = "taken";
 
-/// The note on a job in a private directory.
+/// Returns the path of the note on a job in a private directory.
 pub fn job_note(private: &Path) -> PathBuf {
     private.join(JOB_NOTE)
 }
 
-/// Notes the job that is handed over, with the length of its ad in bytes.
+/// Writes the note on a job, with the length of its ad in bytes.
 ///
 /// # Errors
-/// It cannot be written.
+/// Fails if the note cannot be written.
 pub fn hand_over(private: &Path, length: usize) -> io::Result<()> {
     fs::write(job_note(private), length.to_string())
 }
 
-/// How long the job's ad is: one that is shorter was cut when its sender was killed.
+/// Returns the length of the job ad in bytes, or `None`: a shorter ad was cut off when its sender was killed.
 pub fn handed_over_ad_length(private: &Path) -> Option<usize> {
     fs::read_to_string(job_note(private)).ok()?.trim().parse().ok()
 }
 
-/// Takes the job, for this process; false if it is not to be run any more.
+/// Takes the job for this process; returns false if the job must not be run any more.
 ///
 /// # Errors
-/// The directory cannot be written.
+/// Fails if the directory cannot be written.
 pub fn take_job(private: &Path) -> io::Result<bool> {
     let own = std::process::id().cast_signed();
     let started = process_table::read_process(own).map_or(0, |own| own.start_ticks);
@@ -43,7 +44,8 @@ pub fn take_job(private: &Path) -> io::Result<bool> {
     }
 }
 
-/// Sees to it that no starter takes the job any more; the one that has, with the time when its process was started.
+/// Prevents any starter from taking the job; returns the process id and start time of the starter that has taken it, or
+/// `None`.
 pub fn withdraw_job(private: &Path) -> Option<(i32, u64)> {
     if claim_job(private, "").is_ok_and(|first| first) {
         return None;
@@ -53,7 +55,7 @@ pub fn withdraw_job(private: &Path) -> Option<(i32, u64)> {
     Some((pid.parse().ok()?, started.parse().ok()?))
 }
 
-/// Whether we are the first. The file has its content from the beginning on.
+/// Returns true if this process is the first. The file appears with its complete contents.
 fn claim_job(private: &Path, text: &str) -> io::Result<bool> {
     let own = private.join(format!("{TAKEN_FILE}.{}", std::process::id()));
     fs::write(&own, text)?;
