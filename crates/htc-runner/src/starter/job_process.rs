@@ -1,4 +1,4 @@
-//! The process of a job, or of a script around it: started, looked at, signalled, and what came of it.
+//! Process of a job, or of a script around it: starting it, observing it, sending signals, and handling its end.
 
 use nix::libc;
 
@@ -42,8 +42,8 @@ impl RunState<'_> {
         }
     }
 
-    /// There is no process. It may have been taken for started, and then its program could not be executed: it had to wait for the
-    /// other end of a FIFO, or for the first process of its PID namespace.
+    /// Reports that a process could not be started. It may have been considered started before its program could not be
+    /// executed, because it waited for the other end of a FIFO or for the first process of its PID namespace.
     pub(super) fn report_start_failure(&mut self, own: ProcessResources, failures: Vec<StartFailure>) {
         self.drop_group(own.group);
         self.events.push_back(StarterEvent::ProcessFailed(failures));
@@ -109,7 +109,7 @@ impl RunState<'_> {
         self.reactor.spawn(spec).map_err(|error| job_child::start_failures(process, &error))
     }
 
-    /// Makes the child, without control group or PID namespace where the kernel refuses it those.
+    /// Starts the child, without a control group or PID namespace if the kernel refuses those.
     fn spawn_with_fallback(
         &mut self,
         process: &JobProcess,
@@ -118,7 +118,7 @@ impl RunState<'_> {
     ) -> Result<ChildId, SpawnError> {
         let affinity = if process.script { Vec::new() } else { self.context.affinity.clone() };
         loop {
-            // The kernel kills it before others when memory is short.
+            // Makes the kernel kill the job before other processes when memory is short.
             let spawn = || cgroup::with_job_oom_score(|| self.reactor.spawn(spec.clone()));
             let error = match job_child::with_cpu_affinity(&affinity, spawn) {
                 Ok(child) => return Ok(child),
@@ -146,7 +146,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Whether the standard files can be opened.
+    /// Checks that the standard files can be opened.
     fn check_files(
         &self,
         process: &JobProcess,
@@ -172,7 +172,7 @@ impl RunState<'_> {
                 return self.report_start_failure(process.resources, vec![failure]);
             }
             Some(NamespaceJobStatus::Exited(status)) => Exit::from_raw(status),
-            // It was killed before it could write, or has nothing to write of.
+            // The process was killed before it could write its status, or has nothing to report.
             _ => process.attempt.isolation.status_file.is_some().then_some(exit),
         };
         self.kill_account_processes();
@@ -183,19 +183,19 @@ impl RunState<'_> {
         self.terminal = None;
         total.out_of_memory = out_of_memory;
         let left_behind = left_behind.max(escaped);
-        // The kernel's count of the process and those it waited for is exact; samples know of the others.
-        // A group counts all of them to the end, in ticks that are larger.
+        // The kernel's count for the process and the children it waited for is exact; samples cover the others. A
+        // control group counts all of them until the end, in coarser ticks.
         total.user = total.user.max(usage.user);
         total.system = total.system.max(usage.system);
         total.resident_kib = total.resident_kib.max(usage.max_rss_kib);
-        // What is resident is part of the image, also of a job that ended before it was looked at.
+        // Resident memory is part of the image, also if the job ended before it was sampled.
         total.max_image_kib = total.max_image_kib.max(total.resident_kib);
-        // What we killed ourselves was not left behind.
+        // Processes that we killed were not left behind.
         total.processes = if self.killed { 0 } else { u32::try_from(left_behind).unwrap_or(u32::MAX) };
         self.drop_group(process.resources.group.take());
         let identity = self.context.identity.as_ref();
         let core = job_child::rename_core_file(&self.context.iwd, process.pid, &self.context.id, identity);
-        // Looked for whether there is a wrapper or not: a job may tell in the same way (c09 029).
+        // Read with or without a wrapper: a job may report an error in the same way.
         let wrapper_failure = job_child::read_wrapper_error(
             &self.context.sandbox.scratch,
             self.context.wrapper_reader.as_ref(),
@@ -209,7 +209,7 @@ impl RunState<'_> {
     }
 
     pub(super) fn signal_job(&mut self, number: i32) {
-        // A number that is no signal cannot be sent, so that the hard way is left (c12: 999).
+        // A number that is not a signal cannot be sent, so the job is killed.
         if !(0..=64).contains(&number) {
             return self.signal_family(libc::SIGKILL);
         }
@@ -226,7 +226,7 @@ impl RunState<'_> {
         }
         if let Some(process) = &self.process {
             if number == libc::SIGSTOP {
-                // Before its family is looked for: it may have been executed just now (SuspendJobAtExec; c12 056).
+                // Sent before its family is searched: it may have been executed just now (SuspendJobAtExec).
                 self.reactor.send_signal(process.child, number, SignalScope::Process);
             }
             self.reactor.send_signal(process.child, number, SignalScope::Family);

@@ -1,7 +1,7 @@
-//! Carries out what the machine of a job asks for: scratch directory, hooks, the job itself, its log and its ads.
+//! Execution of the actions of a job's state machine: scratch directory, hooks, the job itself, its log and its ads.
 //!
-//! [`plan()`] reads configuration and ad and makes the machine; [`run_starter`] drives it with real processes, [`rehearse()`] with
-//! none.
+//! [`plan()`] reads configuration and ad and creates the state machine; [`run_starter`] drives it with real processes,
+//! [`rehearse()`] without any.
 
 mod accounts;
 mod capabilities;

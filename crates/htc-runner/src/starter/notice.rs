@@ -1,4 +1,4 @@
-//! What the machine tells the user, as events of the stream.
+//! Conversion of the state machine's notices to events of the stream.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::events::{RunnerEvent, RunnerEventKind, describe_exit};
 use htc_starter::StarterNotice;
 
-/// Whether nobody has told of this yet: the starters of one slot runner tell once between them, by a mark beside their
-/// private directories.
+/// Returns true if nothing has been reported about the subject yet: the starters of one slot runner share a mark next
+/// to their private directories, so that each subject is reported once.
 pub(super) fn is_first_report(private: Option<&Path>, subject: &str) -> bool {
     let Some(common) = private.and_then(Path::parent) else { return true };
     let mark = common.join(format!("told-{subject}"));
@@ -16,12 +16,12 @@ pub(super) fn is_first_report(private: Option<&Path>, subject: &str) -> bool {
     !made.is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
 }
 
-/// What is said of a directory that stays the machine's.
+/// Returns the warning about a bind target that was left unmounted.
 pub(super) fn unbound_directory_warning(target: &Path, why: &str) -> String {
     format!("the job sees the machine's own {} (MOUNT_UNDER_SCRATCH): {why}", target.display())
 }
 
-/// Fills an event, which has slot, job and time, from a notice; how a job is planned is none.
+/// Completes an event, which has slot, job and time, from a notice; returns `None` for notices about the plan of a job.
 pub(super) fn notice_to_event(event: RunnerEvent, notice: StarterNotice) -> Option<RunnerEvent> {
     let kind = |kind: RunnerEventKind| RunnerEvent { kind, ..event.clone() };
     Some(match notice {

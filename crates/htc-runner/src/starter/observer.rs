@@ -1,4 +1,4 @@
-//! Who looks on while a starter runs a job: the access point's side, where it is played.
+//! Observer of a starter: the access point's side, if it is simulated.
 
 use super::control::ControlCommand;
 use htc_base::time::{ClockReading, MonotonicTime};
@@ -7,14 +7,14 @@ use htc_classad::format::long;
 use htc_hook::transfer::{TransferKind, TransferOutcome};
 use htc_starter::{JobLogEvent, StarterAction, StarterCommand, StarterEvent, StarterNotice};
 
-/// What a starter does that its shadow hears of.
+/// Observation of a starter, as reported to its shadow.
 #[derive(Debug)]
 pub enum StarterObservation<'a> {
-    /// It has its directory, and tells of the resources that its slot has: its first update.
+    /// The scratch directory exists: the starter's first update, with the resources of its slot.
     Started,
-    /// It begins to move files.
+    /// A file transfer begins.
     TransferStarted(TransferKind),
-    /// It has moved them.
+    /// A file transfer has ended.
     TransferEnded(&'a TransferOutcome),
     /// An event.
     Event(&'a JobLogEvent),
@@ -22,32 +22,32 @@ pub enum StarterObservation<'a> {
     Update(ClassAd),
     /// The job's process has ended.
     JobEnded,
-    /// Its time to begin has passed.
+    /// The job's start time was missed.
     StartTimeMissed,
-    /// Somebody has it remove the job.
+    /// Removal of the job was requested.
     RemovalRequested,
-    /// Nothing: the time asked for has come.
+    /// The requested wake time was reached.
     WakeTime,
 }
 
-/// Who looks on. What it returns is asked of the starter.
+/// Observer of a starter. The commands that it returns are requested from the starter.
 pub trait StarterObserver {
-    /// Something was seen.
+    /// Handles an observation.
     fn observe(&mut self, now: ClockReading, seen: StarterObservation<'_>) -> Vec<StarterCommand>;
-    /// Somebody gives an order for the job; what the starter is to be asked for that.
+    /// Handles an order for the job; returns the resulting requests for the starter.
     ///
     /// # Errors
-    /// It cannot be done, in words for whoever gave it.
+    /// Fails with a message for the client if the order cannot be carried out.
     fn handle_order(
         &mut self,
         now: ClockReading,
         command: ControlCommand,
     ) -> Result<Vec<StarterCommand>, String>;
-    /// When it wants to be woken.
+    /// Returns the time at which the observer must be called, or `None`.
     fn wake_at(&self) -> Option<MonotonicTime>;
 }
 
-/// What of an event is seen.
+/// Returns the observation of an event, or `None`.
 pub(super) fn observation_of_event(event: &StarterEvent) -> Option<StarterObservation<'_>> {
     match event {
         StarterEvent::ScratchMade { .. } => Some(StarterObservation::Started),
@@ -57,7 +57,7 @@ pub(super) fn observation_of_event(event: &StarterEvent) -> Option<StarterObserv
     }
 }
 
-/// What of an action is seen.
+/// Returns the observation of an action, or `None`.
 pub(super) fn observation_of_action(action: &StarterAction) -> Option<StarterObservation<'_>> {
     match action {
         StarterAction::Transfer(way) => Some(StarterObservation::TransferStarted(*way)),

@@ -1,4 +1,4 @@
-//! What a starter writes beside hooks and job: the files of its ads, the job's log, the visa.
+//! Files that a starter writes for its caller: its ads, the job's log, the visa.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use htc_os::files;
 use htc_os::identity::run_as;
 use htc_starter::{StarterEvent, container};
 
-/// Where the slot runner finds the newest update of a job.
+/// Name of the file with the newest update of a job, which the slot runner reads.
 pub const UPDATE_FILE: &str = "update.ad";
 
 impl RunState<'_> {
@@ -47,11 +47,11 @@ impl RunState<'_> {
 
     pub(super) fn write_update(&mut self, bytes: &[u8]) {
         if let Some(private) = self.context.private_directory.as_ref().filter(|_| !bytes.is_empty()) {
-            // The slot runner looks at it; what it misses the next one tells.
+            // The slot runner reads it; if this fails, the next update replaces it.
             drop(files::replace_file(&private.join(UPDATE_FILE), bytes, 0o600, None));
         }
         let Some(path) = self.context.update_ad.clone() else { return };
-        // The first, empty one is the job's own account's (s32).
+        // The first, empty file is written by the job's own account.
         let writer = match (bytes.is_empty(), &self.context.ad_writer) {
             (true, Some(_)) => self.context.identity.as_ref(),
             (_, writer) => writer.as_ref(),
@@ -81,8 +81,8 @@ impl RunState<'_> {
         self.result.extend_from_slice(&bytes);
     }
 
-    /// Writes the container's name beside the scratch directory (`WriteRecoveryFile`), for those who clean up after a
-    /// starter that was killed.
+    /// Writes the container's name next to the scratch directory (`WriteRecoveryFile`), for cleaning up after a starter
+    /// that was killed.
     pub(super) fn write_recovery_file(&mut self, container: &bstr::BString) {
         self.write_state_record(&htc_starter::LeftoverRecord::Container { name: container.to_string() });
         self.container = Some(container.clone());
@@ -97,7 +97,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Lays down docker's configuration for the calls that log in to registries, or takes it away.
+    /// Writes docker's configuration for the calls that log in to registries, or removes it if `None`.
     pub(super) fn write_docker_config(&mut self, config: Option<&[u8]>) {
         let directory = container::docker_config_directory(&self.context.sandbox.top);
         let condor = self.context.sandbox.condor.clone();

@@ -1,7 +1,7 @@
-//! From configuration, ad and command line to a machine and what carries it out.
+//! Plan of a run: creates the state machine and its execution context from configuration, ad and command line.
 //!
-//! The order is that of `JICLocal::init`: hooks, job, account, scratch directory, log. Whatever refuses the job is kept
-//! in the machine, which then tells JOB_EXIT of it (quirk `starter-refusal-untold`).
+//! The order is that of `JICLocal::init`: hooks, job, account, scratch directory, log. The reason for refusing a job is
+//! kept in the state machine, which then calls JOB_EXIT (quirk `starter-refusal-untold`).
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -39,24 +39,24 @@ use htc_starter::{
     refusal_without_exit_hook, unremovable_scratch_silent,
 };
 
-/// Everything that [`super::run_starter`] needs.
+/// Inputs of [`super::run_starter`].
 pub struct Plan<'w> {
-    /// The machine.
+    /// The state machine.
     pub machine: Starter<'w>,
-    /// What carries it out.
+    /// Its execution context.
     pub context: ExecutionContext,
-    /// What a user should know before anything happens.
+    /// Warnings to print before the run.
     pub warnings: Vec<String>,
-    /// With what its shadow holds the job before it runs.
+    /// Hold reason, if the shadow holds the job before it runs, or `None`.
     pub hold: Option<StarterVacateReason>,
 }
 
-/// Makes the plan. The job's log and ads, which are written later, have the modes that the umask of this process leaves them: a
-/// program that stands for a daemon takes that of daemons before ([`htc_os::identity::set_umask`]).
+/// Makes the plan. The job's log and ads, which are written later, have modes according to the umask of this process: a
+/// program that acts as a daemon first sets the daemons' umask ([`htc_os::identity::set_umask`]).
 ///
 /// # Errors
-/// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal,
-/// which the machine knows.
+/// Fails if a parameter is not a valid number or boolean. For a job that a slot has accepted, this is a refusal in the
+/// state machine instead.
 pub fn plan<'w>(request: RunRequest<'w>, view: &ConfigView<'_>) -> Result<Plan<'w>, ValueError> {
     let mut planning = PlanBuilder::begin(request, view)?;
     let credentials = planning.find_credentials();
@@ -67,17 +67,17 @@ pub fn plan<'w>(request: RunRequest<'w>, view: &ConfigView<'_>) -> Result<Plan<'
     Ok(Plan { machine: Starter::new(planning.setup(&job)), context: job, warnings, hold: held })
 }
 
-/// A plan that is being made, in the order of `JICLocal::init`.
+/// Plan being built, in the order of `JICLocal::init`.
 struct PlanBuilder<'w, 'v> {
     request: RunRequest<'w>,
     view: &'v ConfigView<'v>,
     parameters: PlanParameters,
     hooks: StarterHooks,
-    /// The account of hooks.
+    /// The account of hooks, or `None` for our own.
     hook_identity: Option<ProcessIdentity>,
     top: PathBuf,
     scratch: PathBuf,
-    /// The ad as it came; that of the request has what a starter adds.
+    /// The ad as submitted; that of the request includes the starter's additions.
     submitted: ClassAd,
     visa: Option<Visa>,
     transfers: Option<TransferRequest>,
@@ -98,7 +98,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         let execute = execute_directory(&knobs.settings, &request.fallback_execute, quirks, view);
         let top = free_name(&execute, std::process::id(), world);
         let scratch = if knobs.settings.nested_scratch { top.join("scratch") } else { top.clone() };
-        // The visa shows the ad as it came.
+        // The visa shows the ad as submitted.
         let visa = Visa::from_job_ad(&request.ad, quirks, world);
         let submitted = request.ad.clone();
         let (transfers, info) = read_job(&mut request, &scratch, view);
@@ -133,7 +133,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// Looks for the credentials that the job needs, of which it is told.
+    /// Finds the credentials that the job needs, and passes them to the job.
     fn find_credentials(&mut self) -> Option<Credentials> {
         let login = self.accounts.account.as_ref().map(|account| account.name.clone()).unwrap_or_default();
         let found = CredentialReader {
@@ -154,7 +154,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         found.credentials
     }
 
-    /// What moves the job's files, where they are moved.
+    /// Creates the file transfer of the job, or `None` if no files are transferred.
     fn file_transfer(&mut self) -> Result<Option<FileTransfer>, ValueError> {
         let Some(transfers) = self.transfers.clone() else { return Ok(None) };
         let about = file_transfer::FileTransferInputs {
@@ -177,7 +177,8 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         disk::has_disk_limit(&self.parameters.settings, self.request.quirks)
     }
 
-    /// Who asks for an encrypted directory: ENCRYPT_EXECUTE_DIRECTORY, else the job, unless none is (`execDCStarter`).
+    /// Returns the setting that requests an encrypted directory: ENCRYPT_EXECUTE_DIRECTORY, else the job's attribute;
+    /// `None` if encryption is disabled (`execDCStarter`).
     fn encryption_requester(&self) -> Result<Option<String>, ValueError> {
         let truth = |name: &str| self.view.boolean(name).map(|found| found.filter(|setting| setting.value));
         if truth("DISABLE_EXECUTE_DIRECTORY_ENCRYPTION")?.is_some() {
@@ -187,13 +188,13 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         const JOB_ATTRIBUTE: &str = "EncryptExecuteDirectory";
         let of_job =
             Context::new(self.request.world).my(&self.request.ad).boolean(JOB_ATTRIBUTE) == Some(true);
-        // What is no truth value has been told by whoever has read the settings.
+        // An invalid boolean was reported when the settings were read.
         let asking = self.view.boolean_crufty(PARAMETER).ok().flatten().filter(|setting| setting.value);
         let asker = asking.map(|setting| format!("{PARAMETER} ({})", setting.origin.describe()));
         Ok(asker.or(of_job.then(|| JOB_ATTRIBUTE.into())))
     }
 
-    /// Tells of a wish for encryption that no volume fulfils.
+    /// Returns a warning if encryption was requested but no volume provides it, or `None`.
     fn unmet_encryption_warning(&self, sandbox: &Sandbox) -> Result<Option<String>, ValueError> {
         let is_done = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
         let Some(asker) = self.encryption_requester()?.filter(|_| !is_done) else { return Ok(None) };
@@ -207,11 +208,11 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         }))
     }
 
-    /// Tells of a volume that is to be seen by its job alone (`VolumeManager::CheckHideMount`).
+    /// Returns a warning if a volume should be visible only to its job, or `None` (`VolumeManager::CheckHideMount`).
     fn visible_volume_warning(&self, sandbox: &Sandbox) -> Option<String> {
         const PARAMETER: &str = "LVM_HIDE_MOUNT";
         let is_made = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
-        // Whatever is no truth value is AUTO, as nothing is.
+        // An invalid or missing boolean means AUTO.
         let asked = self.view.boolean(PARAMETER).ok().flatten();
         let is_hidden = asked.as_ref().map_or_else(|| self.hides_volume_by_default(), |asked| asked.value);
         if !is_made
@@ -232,7 +233,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         ))
     }
 
-    /// Whether LVM_HIDE_MOUNT = AUTO hides the volume of this job (`isHideMountCompatible`).
+    /// Returns true if LVM_HIDE_MOUNT = AUTO hides the volume of this job (`isHideMountCompatible`).
     fn hides_volume_by_default(&self) -> bool {
         let slot = self.request.machine.clone().unwrap_or_default();
         let of = |ad, name: &str| Context::new(self.request.world).my(ad).boolean(name).unwrap_or(false);
@@ -244,7 +245,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             && !of(ad, "IsTransferShadow")
     }
 
-    /// A limit that is to be enforced, and that nobody has set.
+    /// Returns a warning if disk limits are enforced but none is set, or `None`.
     fn missing_limit_warning(&self) -> Option<String> {
         const PARAMETER: &str = "STARTD_ENFORCE_DISK_LIMITS";
         let slot = self.request.machine.clone().unwrap_or_default();
@@ -289,7 +290,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// The job's own log; schedd and shadow keep another.
+    /// Opens the job's own log; schedd and shadow write another one.
     fn log(&self) -> Result<Option<UserLog>, ValueError> {
         let RunRequest { ad, quirks, log, .. } = &self.request;
         match &self.job {
@@ -300,7 +301,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         }
     }
 
-    /// A log in the scratch directory is gone with it.
+    /// Returns a warning if the log is in the scratch directory, which is removed, or `None`.
     fn vanishing_log_warning(&self) -> Option<String> {
         let RunRequest { ad, world, quirks, log, role: with, .. } = &self.request;
         let name = Context::new(*world)
@@ -341,7 +342,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         world.account_by_uid(uid).map(|account| account.home)
     }
 
-    /// What carries the job out.
+    /// Builds the execution context of the job.
     fn build_execution_context(
         &mut self,
         file_transfer: Option<FileTransfer>,
@@ -373,7 +374,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             output_limit: self.parameters.output_limit,
             quirks,
             environment: request.environment.variables().to_vec(),
-            // A relative one counts from where the job begins.
+            // A relative path is resolved from the job's initial directory.
             iwd: job.map_or_else(|_| self.scratch.clone(), |job| self.scratch.join(job.iwd.to_path_lossy())),
             id: job.map_or_else(|_| refused_job_id(&request.ad, quirks, world), JobInfo::id),
             slot: request.event_slot.clone().unwrap_or_else(|| request.slot.to_string()),
@@ -402,7 +403,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// What the machine is made from.
+    /// Returns the setup of the state machine.
     fn setup(self, job: &ExecutionContext) -> StarterSetup<'w> {
         let quirks = self.request.quirks;
         let can_mount = self.is_root() && mounts::can_mount();
@@ -439,7 +440,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
     }
 }
 
-/// What the job wants to have moved, and what is read from its ad, which that completes.
+/// Reads the transfers and the job's data from its ad, which is completed by that.
 fn read_job(
     request: &mut RunRequest<'_>,
     scratch: &Path,

@@ -1,4 +1,4 @@
-//! What the configuration says of a starter, and what is told of it and of the job before anything happens.
+//! Parameters of a starter, and the warnings about them and about the job before the run.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,35 +18,36 @@ use htc_starter::hooks::FoundHooks;
 use htc_starter::unsupported::AccessPointRole;
 use htc_starter::{JobRefusal, StarterSettings, has_slot_ad, unsupported};
 
-/// What the configuration says.
+/// Parameters of a starter.
 pub(super) struct PlanParameters {
     pub(super) settings: StarterSettings,
     /// PIPE_BUFFER_MAX.
     pub(super) output_limit: usize,
-    /// Processors that the job is bound to; empty for all.
+    /// Processors that the job is bound to, or empty for all.
     pub(super) affinity: Vec<usize>,
     /// POLLING_INTERVAL.
     pub(super) polling: Duration,
-    /// What of it is wrong, for a job that a slot has accepted.
+    /// Reason to refuse a job that a slot has accepted: an invalid parameter; or `None`.
     pub(super) refusal: Option<JobRefusal>,
 }
 
 impl PlanParameters {
-    /// Reads it.
+    /// Reads the parameters.
     ///
     /// # Errors
-    /// A knob that is no number or truth value where it has to be one. For a job that a slot has accepted that is a refusal.
+    /// Fails if a parameter is not a valid number or boolean. For a job that a slot has accepted, this becomes a
+    /// refusal.
     pub(super) fn read(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let (world, quirks) = (request.world, request.quirks);
         let with_shadow = request.role == AccessPointRole::Shadow;
         let slot_ad = request.machine.as_ref().filter(|_| has_slot_ad(with_shadow, quirks));
-        // A job that a slot has accepted is not left to its silence: JOB_EXIT is told.
+        // A job that a slot has accepted must not be dropped silently: JOB_EXIT is called.
         let mut refuses = BadParameterPolicy { accepted: request.private_directory.is_some(), reason: None };
         let path = |knob: &str| -> Option<PathBuf> {
             view.string(knob).ok().flatten().map(|path| path.value.to_path_lossy().into_owned())
         };
         let configured = || StarterSettings { execute: path("EXECUTE"), ..StarterSettings::default() };
-        // By 25.14 they are faults where they are first read.
+        // In 25.14 these are errors where they are first read.
         let late = quirks.reproduces(Quirk::StarterExceptions);
         let settings = match late {
             true => StarterSettings::read_deferring_faults(view, slot_ad, world)?,
@@ -54,7 +55,7 @@ impl PlanParameters {
         };
         let output_limit = refuses.or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
         let affinity = match affinity(view, &request.slot) {
-            // It is among the faults of the settings.
+            // It is one of the errors of the settings.
             Err(_) if late => Vec::new(),
             read => refuses.or_substitute(read, Vec::new)?,
         };
@@ -64,15 +65,15 @@ impl PlanParameters {
     }
 }
 
-/// What becomes of knobs that are wrong.
+/// Policy for invalid parameters.
 struct BadParameterPolicy {
-    /// Whether the job has been accepted by a slot.
+    /// True if the job has been accepted by a slot.
     accepted: bool,
     reason: Option<JobRefusal>,
 }
 
 impl BadParameterPolicy {
-    /// A value, or for an accepted job another in its place, with the reason kept.
+    /// Returns a value or, for an accepted job, a substitute while keeping the reason.
     fn or_substitute<T>(
         &mut self,
         read: Result<T, ValueError>,
@@ -88,10 +89,10 @@ impl BadParameterPolicy {
     }
 }
 
-/// Whether a starter could read its knobs, whatever the job.
+/// Checks that a starter could read its parameters, for any job.
 ///
 /// # Errors
-/// A knob that is no number or truth value where it has to be one.
+/// Fails if a parameter is not a valid number or boolean.
 pub fn check_parameters(view: &ConfigView<'_>, world: &dyn World) -> Result<(), ValueError> {
     StarterSettings::read(view, None, world)?;
     output_limit(view)?;
@@ -99,7 +100,8 @@ pub fn check_parameters(view: &ConfigView<'_>, world: &dyn World) -> Result<(), 
     Ok(())
 }
 
-/// What the job asks for and is not done, and where no slot runner has told it what of the configuration is not.
+/// Returns warnings about unsupported attributes of the job and, if no slot runner has printed them, unsupported
+/// parameters.
 pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<String> {
     let (ad, private) = (&request.ad, request.private_directory.as_deref());
     let played: &[&str] = match request.role {
@@ -123,7 +125,7 @@ pub(super) fn start_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) ->
     lines
 }
 
-/// What is said of the resources that a job asks for, beside those that every slot has, where there is no slot's ad to give them.
+/// Returns warnings about custom resources that a job requests when there is no slot ad to provide them.
 fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<String> {
     if request.machine.is_some() || request.private_directory.is_some() {
         return Vec::new();
@@ -153,7 +155,7 @@ fn resource_warnings(request: &RunRequest<'_>, view: &ConfigView<'_>) -> Vec<Str
     lines
 }
 
-/// What is said of the hooks that were found: what 25.14 would do with them, and a keyword that has none.
+/// Returns warnings about the hooks found: differences to 25.14, and a keyword without hooks.
 pub(super) fn hook_warnings(
     found: &FoundHooks,
     knobs: &PlanParameters,
@@ -181,7 +183,8 @@ pub(super) fn hook_warnings(
     lines
 }
 
-/// What is said of a HookKeyword of the job that has no hooks: hooks of the site are not called for such a job.
+/// Returns a warning about a HookKeyword of the job without hooks, or `None`: the site's hooks are not called for such
+/// a job.
 fn ignored_keyword_warning(
     FoundHooks { lookup, .. }: &FoundHooks,
     request: &RunRequest<'_>,
@@ -202,14 +205,14 @@ fn ignored_keyword_warning(
     ))
 }
 
-/// The name of the mark that says that a keyword without hooks has been told of.
+/// Returns the name of the mark for a keyword without hooks that was reported.
 fn no_hook_mark(keyword: &[u8]) -> String {
     let plain = |letter: &u8| if letter.is_ascii_alphanumeric() { char::from(*letter) } else { '_' };
     format!("no-hook-{}", keyword.iter().map(plain).collect::<String>())
 }
 
-/// The processors of the slot where ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else `SLOT<N>_CPU_AFFINITY`,
-/// else the one of the slot's number (`OsProc::StartJob`). Empty: all.
+/// Returns the processors of the slot if ENFORCE_CPU_AFFINITY is true: STARTD_ASSIGNED_AFFINITY, else
+/// `SLOT<N>_CPU_AFFINITY`, else the processor with the slot's number (`OsProc::StartJob`). Empty for all.
 fn affinity(view: &ConfigView<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError> {
     let wanted = view.boolean("ENFORCE_CPU_AFFINITY")?.is_some_and(|setting| setting.value);
     let digits = slot.to_str_lossy();
@@ -228,7 +231,7 @@ fn affinity(view: &ConfigView<'_>, slot: &[u8]) -> Result<Vec<usize>, ValueError
     Ok(vec![number - 1])
 }
 
-/// PIPE_BUFFER_MAX.
+/// Returns PIPE_BUFFER_MAX.
 fn output_limit(view: &ConfigView<'_>) -> Result<usize, ValueError> {
     let setting = view.int("PIPE_BUFFER_MAX")?;
     let configured = setting.and_then(|setting| usize::try_from(setting.value).ok());

@@ -1,4 +1,4 @@
-//! Names and places of a run: its directories, files named on the command line, what stands for its address.
+//! Names and paths of a run: its directories, files named on the command line, and its placeholder address.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -15,10 +15,10 @@ use htc_classad::ClassAd;
 use htc_config::{ConfigView, ValueError};
 use htc_starter::{JobInfo, StarterSettings, job_info};
 
-/// Where scratch directories are made.
+/// Returns the directory in which scratch directories are created.
 ///
 /// # Errors
-/// A knob that is no number or truth value where it has to be one.
+/// Fails if a parameter is not a valid number or boolean.
 pub fn read_execute_directory(
     view: &ConfigView<'_>,
     fallback: &Path,
@@ -27,7 +27,7 @@ pub fn read_execute_directory(
     Ok(execute_directory(&StarterSettings::read(view, None, world)?, fallback, QuirkMode::Manual, view))
 }
 
-/// EXECUTE, where some source sets it or its directory is there; else a directory of ours.
+/// Returns EXECUTE if some source sets it or the directory exists; else the fallback directory.
 pub(super) fn execute_directory(
     settings: &StarterSettings,
     fallback: &Path,
@@ -48,9 +48,9 @@ pub(super) fn execute_directory(
     }
 }
 
-/// `dir_<pid>`, or with a number behind it where a starter that was killed has left one.
+/// Returns `dir_<pid>`, with a number appended if a starter that was killed has left a directory of that name.
 pub(super) fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf {
-    // Put together as text: an EXECUTE that ends in a slash shows two in all that names the directory.
+    // Joined as text: if EXECUTE ends in a slash, all texts that name the directory show two slashes.
     let named = |name: String| {
         let mut path = execute.as_os_str().to_owned();
         path.push("/");
@@ -66,7 +66,7 @@ pub(super) fn free_name(execute: &Path, pid: u32, world: &dyn World) -> PathBuf 
     numbered.into_iter().find(|path| !taken(path)).unwrap_or(plain)
 }
 
-/// The file that a name on the command line means.
+/// Resolves a file name of the command line.
 pub(super) fn resolve(path: &BString, base: &Path) -> PathBuf {
     base.join(PathBuf::from(OsString::from_vec(path.to_vec())))
 }
@@ -87,19 +87,19 @@ pub(super) fn starter_user_log(
     Ok(UserLog::for_starter(&UserLogInputs { ad, job, scratch, settings, daemon, address, quirks, world }))
 }
 
-/// What stands for the address of a starter or shadow: there is no command port to name.
+/// Returns the placeholder for the address of a starter or shadow, which has no command port.
 pub(super) fn placeholder_address(world: &dyn World) -> BString {
     format!("<{}:0>", world.ip_address()).into()
 }
 
-/// The id of a job that is refused, as far as its ad has one.
+/// Returns the id of a refused job, as far as its ad has one.
 pub(super) fn refused_job_id(ad: &ClassAd, quirks: QuirkMode, world: &dyn World) -> String {
     let id = |name: &str| job_info::job_id_part(ad, name, quirks, world);
     let (cluster, proc) = (id(attr::CLUSTER_ID), id(attr::PROC_ID));
     format!("{}.{}", cluster.unwrap_or(1), proc.unwrap_or(0))
 }
 
-/// The slot's name where only that of the log tells it: what follows the first dot before `slot`, or before another
+/// Returns the slot's name from the name of the log: the text after the first dot before `slot`, or before another
 /// prefix of slot names. `-a slot1_2` makes the log `StarterLog.slot1_2` (`Starter::getMySlotName`).
 pub fn slot_name_of_log(log: &[u8], prefix: &[u8]) -> BString {
     let name = log.rsplit(|byte| *byte == b'/').next().unwrap_or(log);

@@ -1,4 +1,4 @@
-//! What the runtimes of this machine can do, asked before there is any job.
+//! Queries of the abilities of this machine's container runtimes, plugins and java.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -20,23 +20,23 @@ use htc_starter::container::{
 };
 use htc_starter::{JavaParameters, StartFailure};
 
-/// How much of an answer is kept, in bytes.
+/// Maximum number of bytes kept of an answer.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
-/// How long who was killed is waited for.
+/// Time to wait for a killed process.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// Who asks.
+/// Environment and account of the queries.
 pub struct RuntimeProbe<'a> {
-    /// With what environment, `NAME=value`.
+    /// Environment, as `NAME=value`.
     environment: Vec<BString>,
-    /// The account that tries images and plugins; `None` is our own.
+    /// The account that tests images and plugins, or `None` for our own.
     daemon: Option<&'a ProcessIdentity>,
     world: &'a dyn World,
 }
 
 impl<'a> RuntimeProbe<'a> {
-    /// Somebody with this environment, less what our programs tell one another.
+    /// Creates a probe with the given environment, without variables for communication between our programs.
     pub fn new(
         environment: &DaemonEnvironment,
         daemon: Option<&'a ProcessIdentity>,
@@ -47,15 +47,16 @@ impl<'a> RuntimeProbe<'a> {
         RuntimeProbe { environment, daemon, world }
     }
 
-    /// Somebody with our own.
+    /// Creates a probe with our own environment.
     pub(super) fn with_own_environment(world: &'a dyn World) -> Self {
         RuntimeProbe::new(&DaemonEnvironment::from_program(world, &ConfigSelection::default()), None, world)
     }
 
-    /// Asks the runtimes of containers, one question after the other. The second is the setting at which 25.14 would end.
+    /// Queries the container runtimes one after another. Also returns the setting at which 25.14 would abort, or
+    /// `None`.
     ///
     /// # Errors
-    /// The system can wait for nobody.
+    /// Fails if the process cannot wait for children.
     pub fn capabilities(
         &self,
         knobs: &ContainerParameters,
@@ -75,10 +76,10 @@ impl<'a> RuntimeProbe<'a> {
         Ok(probe.into_capabilities())
     }
 
-    /// What the machine's java is, as `CondorJavaInfo` of HTCondor's LIB tells it; nothing where there is no answer.
+    /// Returns the properties of java as reported by `CondorJavaInfo` of HTCondor's LIB; empty if there is no answer.
     ///
     /// # Errors
-    /// The system can wait for nobody.
+    /// Fails if the process cannot wait for children.
     pub fn java(&self, knobs: &JavaParameters) -> io::Result<Capabilities> {
         let Some(question) = knobs.probe_command() else { return Ok(Capabilities::new()) };
         let (exit, output) = self.run_single_query(&question)?;
@@ -95,10 +96,10 @@ impl<'a> RuntimeProbe<'a> {
         Ok(found)
     }
 
-    /// What a transfer plugin says when it is asked with `-classad`, or why it says nothing.
+    /// Returns the output of a transfer plugin called with `-classad`, or the reason why there is none.
     ///
     /// # Errors
-    /// The system can wait for nobody.
+    /// Fails if the process cannot wait for children.
     pub fn plugin(&self, path: &BString, limit: Duration) -> io::Result<Result<Vec<u8>, String>> {
         let spec = ChildSpec {
             argv: vec![path.clone(), "-classad".into()],
@@ -169,7 +170,7 @@ impl<'a> RuntimeProbe<'a> {
         }
     }
 
-    /// One call.
+    /// Runs a single query.
     pub(super) fn run_single_query(&self, call: &ToolCall) -> io::Result<(Option<Exit>, Vec<u8>)> {
         self.run_query(&mut Reactor::new(&[])?, call)
     }

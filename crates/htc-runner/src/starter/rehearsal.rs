@@ -1,6 +1,6 @@
-//! The same machine without a single process: what would be made, called and run, in order.
+//! Rehearsal: runs the state machine without processes, and shows what would be created, called and run, in order.
 //!
-//! Hooks and job are assumed to answer as the script says, and the clock jumps from one deadline to the next.
+//! Hooks and job are assumed to behave as the script says, and the clock jumps from one deadline to the next.
 
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
@@ -28,22 +28,22 @@ use htc_starter::{
     StarterAction, StarterEvent, StarterHookCall, StarterNotice,
 };
 
-/// What stands for the key of a volume that would be encrypted.
+/// Placeholder for the key of an encrypted volume.
 const KEY_PLACEHOLDER: &[u8] = b"/dev/shm/cryptokeyXXXXXX";
 
-/// What hooks and job are assumed to do.
+/// Assumed behavior of hooks and job.
 #[derive(Clone, Debug)]
 pub struct RehearsalScript {
-    /// How PREPARE_JOB ends and what it prints.
+    /// Exit status and output of PREPARE_JOB.
     pub prepare_end: (Exit, Vec<u8>),
-    /// How the job ends.
+    /// Exit status of the job.
     pub job_exit: Exit,
-    /// How long the job runs.
+    /// Run time of the job.
     pub job_run_time: Duration,
 }
 
 impl Default for RehearsalScript {
-    /// All goes well: PREPARE_JOB prints nothing, the job exits with 0 after one second.
+    /// Returns a script in which PREPARE_JOB prints nothing and the job exits with 0 after one second.
     fn default() -> Self {
         RehearsalScript {
             prepare_end: (Exit::Code(0), Vec::new()),
@@ -53,16 +53,16 @@ impl Default for RehearsalScript {
     }
 }
 
-/// What a rehearsal shows.
+/// Result of a rehearsal.
 #[derive(Debug)]
 pub struct RehearsalResult {
-    /// One line for each thing that would be done.
+    /// One line for each action.
     pub lines: Vec<String>,
     /// The same as data.
     pub preview: RunPreview,
 }
 
-/// What would be moved.
+/// Describes the files that would be transferred.
 fn transfer(way: TransferKind, job: &ExecutionContext) -> String {
     let Some(file_transfer) = &job.file_transfer else { return "move no files".to_owned() };
     let scratch = BString::from(job.sandbox.scratch.as_os_str().as_bytes());
@@ -76,7 +76,7 @@ fn transfer(way: TransferKind, job: &ExecutionContext) -> String {
     format!("transfer {what} from {} to {to}", task.base)
 }
 
-/// Rehearses a job from the present on.
+/// Rehearses a job, starting at the current time.
 pub fn rehearse(
     mut machine: Starter<'_>,
     job: &ExecutionContext,
@@ -84,7 +84,7 @@ pub fn rehearse(
     world: &dyn World,
 ) -> RehearsalResult {
     let mut rehearsal = Rehearsal::new(job, script, world);
-    // A machine that asks for nothing more has come to its end or waits for a person.
+    // A state machine without further events has ended or is waiting for the user.
     for _ in 0..100_000 {
         let Some(event) = rehearsal.next() else { break };
         for action in machine.step(rehearsal.now, event) {
@@ -97,7 +97,7 @@ pub fn rehearse(
     rehearsal.into_result(JobOutcome::NotStarted)
 }
 
-/// A job that is being rehearsed.
+/// State of a rehearsal.
 struct Rehearsal<'a> {
     job: &'a ExecutionContext,
     script: &'a RehearsalScript,
@@ -135,7 +135,7 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// What the machine is told next; the clock goes on to that.
+    /// Returns the next event for the state machine, and advances the clock to it.
     fn next(&mut self) -> Option<StarterEvent> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
@@ -250,7 +250,7 @@ impl<'a> Rehearsal<'a> {
         self.events.push_back(StarterEvent::CallEnded { call: call.id, exit, stdout, cut: false, stderr });
     }
 
-    /// True if the answer of a prepare hook is our assumption, of which no verdict is shown.
+    /// Returns true if the output of a prepare hook is our assumption, for which no verdict is shown.
     fn is_output_assumed(&self) -> bool {
         self.script.prepare_end == RehearsalScript::default().prepare_end
     }
@@ -337,7 +337,7 @@ fn runtime_name(runtime: ContainerRuntime) -> &'static str {
     }
 }
 
-/// What the plan of a container shows beside its command line, which is among the calls or is the job's.
+/// Describes the plan of a container, without its command line, which is shown as a call or as the job's.
 fn describe_container(plan: &ContainerPlan) -> Vec<String> {
     let mut lines = vec![format!("    image {}", plan.image)];
     lines.extend(plan.mounts.iter().map(|mount| match &mount.source {
@@ -351,7 +351,7 @@ fn describe_container(plan: &ContainerPlan) -> Vec<String> {
     lines
 }
 
-/// A line for a program that is not on this machine, once.
+/// Returns a line about a program that is missing on this machine, once for each program.
 fn missing_program_line(
     argv: &[BString],
     account: ProcessAccount,
@@ -364,7 +364,7 @@ fn missing_program_line(
         false => job_child::find_program(program, world).is_some(),
     };
     let name = program.to_string();
-    // A relative one lies in the scratch directory, which is not there yet.
+    // A relative path is in the scratch directory, which does not exist yet.
     let unknown = account == ProcessAccount::Job && !program.starts_with(b"/");
     if there || unknown || story.missing.contains(&name) {
         return None;
@@ -374,10 +374,10 @@ fn missing_program_line(
     Some(line)
 }
 
-/// What it does not share with the machine, and what its processes are known by.
+/// Describes the isolation of the job, and how its processes are tracked.
 fn describe_isolation(process: &JobProcess) -> Vec<String> {
     let mut lines = vec![match process.script {
-        // Its own name is condor_Prescript, whatever file that is.
+        // Its argv[0] is condor_Prescript, whatever the file.
         true => {
             let program = BString::from(process.program.as_os_str().as_encoded_bytes());
             let words: Vec<BString> =

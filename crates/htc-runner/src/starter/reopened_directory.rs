@@ -1,6 +1,6 @@
-//! The scratch directory of a job that has taken away the rights of its owner there, open for as long as JOB_EXIT runs.
+//! Scratch directory to which a job has denied its owner access, opened while JOB_EXIT runs.
 //!
-//! A starter of 25.14 has entered the directory before the job starts, and its hooks inherit it, whatever its mode is by then.
+//! A starter of 25.14 has entered the directory before the job starts, and its hooks inherit it regardless of its mode.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use htc_base::process::ProcessIdentity;
 use htc_os::identity::run_as;
 
-/// The rights of its owner.
+/// Mode bits of the owner.
 const OWNER_MODE_BITS: u32 = 0o700;
 
-/// A directory that was closed, and its mode then.
+/// Directory that was closed, with its mode then.
 #[derive(Debug)]
 pub(super) struct ReopenedDirectory {
     path: PathBuf,
@@ -21,7 +21,8 @@ pub(super) struct ReopenedDirectory {
 }
 
 impl ReopenedDirectory {
-    /// Opens a directory that its owner may not use, with no more rights than the job's; `None` if it is open, or stays closed.
+    /// Opens a directory that its owner cannot use, with the job's rights only; returns `None` if it is open already or
+    /// cannot be opened.
     pub(super) fn open(path: &Path, identity: Option<&ProcessIdentity>) -> Option<Self> {
         let open = || {
             let mode = mode_of(path)?;
@@ -34,7 +35,7 @@ impl ReopenedDirectory {
         Some(ReopenedDirectory { path: path.to_owned(), mode })
     }
 
-    /// Gives it its mode back, unless the hook has set another one.
+    /// Restores its mode, unless the hook has set another one.
     pub(super) fn close(self, identity: Option<&ProcessIdentity>) {
         let close = || match mode_of(&self.path)? == self.mode | OWNER_MODE_BITS {
             true => set_mode(&self.path, self.mode),
@@ -44,7 +45,7 @@ impl ReopenedDirectory {
     }
 }
 
-/// The mode of a directory that is no link.
+/// Returns the mode of a directory that is not a link.
 fn mode_of(path: &Path) -> io::Result<u32> {
     let status = fs::symlink_metadata(path)?;
     match status.is_dir() {

@@ -1,4 +1,4 @@
-//! The loop that carries out what the machine of one job asks for, with real processes and the real clock.
+//! Event loop that executes the actions of one job's state machine, with real processes and the real clock.
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use htc_starter::{
     JobOutcome, LeftoverRecord, Starter, StarterAction, StarterCommand, StarterEvent, StarterNotice,
 };
 
-/// The signals that a starter answers to; give them to [`Reactor::new`].
+/// Signals that a starter handles; pass them to [`Reactor::new`].
 pub const SIGNALS: &[i32] = &[
     libc::SIGTERM,
     libc::SIGQUIT,
@@ -36,39 +36,39 @@ pub const SIGNALS: &[i32] = &[
     libc::SIGALRM,
 ];
 
-/// How long processes that have been killed are waited for at the end.
+/// Time to wait at the end for processes that were killed.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// After `--timeout` the job is asked to end; this later it has to.
+/// Time between the soft and the hard end of a job after `--timeout`.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(10);
 
-/// What came of a job.
+/// Outcome of a job.
 #[derive(Debug)]
 pub struct StarterOutcome {
-    /// Exit status of a starter as the reference has it.
+    /// Exit status of the starter, as in the reference.
     pub status: u8,
-    /// How it stands with the job.
+    /// Outcome of the job for the queue.
     pub standing: JobOutcome,
-    /// The job's ad with its outcome merged in; `None` when it was not started.
+    /// The job ad with its outcome merged in, or `None` if the job was not started.
     pub outcome: Option<Vec<u8>>,
-    /// The ad of `-job-output-ad`, empty when there is none: the reference's own bytes.
+    /// The ad of `-job-output-ad`, byte for byte as in the reference; empty if there is none.
     pub result: Vec<u8>,
-    /// Why that ad is not in its file.
+    /// Reason why that ad could not be written, or `None`.
     pub unwritten_reason: Option<String>,
-    /// Why it was not started, if it was not.
+    /// Reason why the job was not started, or `None`.
     pub not_started: Option<String>,
-    /// Whether `--timeout` ended it.
+    /// True if `--timeout` ended it.
     pub timed_out: bool,
-    /// Whether a signal or `--timeout` asked for its end.
+    /// True if a signal or `--timeout` requested its end.
     pub requested: bool,
-    /// What says that a job is not over, until what came of it has been told.
+    /// The state file, which marks the job as unfinished until its outcome has been reported.
     pub state: Option<StateFile>,
 }
 
-/// Runs the machine to its end while somebody looks on, who may ask things of it.
+/// Runs the state machine to its end, with an optional observer that may request actions.
 ///
 /// # Errors
-/// The reactor cannot wait any more; all else is told to the machine or to the stream.
+/// Fails if the reactor cannot wait; all other errors are passed to the state machine or the stream.
 pub fn run_starter<'a>(
     mut machine: Starter<'_>,
     job: ExecutionContext,
@@ -111,7 +111,7 @@ pub fn run_starter<'a>(
 }
 
 impl RunState<'_> {
-    /// Waits for the next thing to happen and puts it into the queue.
+    /// Waits for the next event and queues it.
     fn wait(&mut self) -> io::Result<()> {
         let ControlInputs { observer: companion, control, parent } = &self.inputs;
         let deadlines = [
@@ -207,7 +207,7 @@ impl RunState<'_> {
         if due(self.timeout_at) {
             let request =
                 if self.timed_out { StarterCommand::Fast(None) } else { StarterCommand::Graceful(None) };
-            // Again and again: what does not end at the first may at the second.
+            // Retries: a process that survives the first signal may exit on the second.
             self.timeout_at = Some(now.plus(TIMEOUT_GRACE));
             if !self.timed_out {
                 let event =

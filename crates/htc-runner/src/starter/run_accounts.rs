@@ -1,4 +1,4 @@
-//! Whose rights a starter's job, its hooks and its ads have.
+//! Accounts of a starter's job, hooks and ads.
 
 use std::path::{Path, PathBuf};
 
@@ -14,34 +14,34 @@ use htc_starter::JobRefusal;
 use htc_starter::account::{self, AccountInputs};
 use htc_starter::unsupported::AccessPointRole;
 
-/// Accounts of one run. Those of `None` are our own.
+/// Accounts of one run; `None` for our own.
 pub(super) struct RunAccounts {
-    /// The job's.
+    /// Account of the job.
     pub(super) account: Option<Account>,
-    /// Its number, where it is the job's alone.
+    /// Uid of the account if it is dedicated to the job, or `None`.
     pub(super) dedicated_uid: Option<u32>,
-    /// That of the daemons.
+    /// Account of the daemons.
     pub(super) condor: Option<ProcessIdentity>,
     /// The job's account with all its groups.
     pub(super) account_identity: Option<ProcessIdentity>,
-    /// What the job takes on, where we are root.
+    /// The identity that the job runs with if we are root.
     pub(super) job_identity: Option<ProcessIdentity>,
-    /// Why it has no account.
+    /// Reason why the job has no account, or `None`.
     pub(super) refusal: Option<JobRefusal>,
-    /// What a user should know.
+    /// Warnings.
     pub(super) warnings: Vec<String>,
 }
 
-/// How the ads that the command line names are written.
+/// Policy for writing the ads named on the command line.
 pub(super) struct AdFilePolicy {
-    /// Where relative names lie.
+    /// Directory of relative names.
     pub(super) base: PathBuf,
-    /// Who writes them; `None` is the caller.
+    /// The account that writes them, or `None` for that of the caller.
     pub(super) writer: Option<ProcessIdentity>,
 }
 
 impl RunAccounts {
-    /// Those of a job.
+    /// Chooses the accounts of a job.
     pub(super) fn choose(ad: &ClassAd, request: &RunRequest<'_>, view: &ConfigView<'_>) -> Self {
         let (world, with) = (request.world, request.role);
         let root = world.effective_uid() == 0;
@@ -54,9 +54,9 @@ impl RunAccounts {
         let warnings = chosen.as_ref().map_or_else(Vec::new, |chosen| chosen.notices.clone());
         let dedicated = chosen.as_ref().filter(|chosen| chosen.dedicated).map(|chosen| chosen.account.uid);
         let account = chosen.map(|chosen| chosen.account);
-        // Groups are looked up through all that the machine's accounts come from.
+        // Groups are looked up in all sources of the machine's accounts.
         let own = account.as_ref().map(identity::identity_of_account);
-        // Only a shadow's starter knows PrimaryUnixGroup; a job whose owner is not in it was held before.
+        // Only a shadow's starter supports PrimaryUnixGroup; a job whose owner is not in that group was held before.
         let in_group = |job: ProcessIdentity| match with {
             AccessPointRole::Shadow => accounts::in_primary_group(job.clone(), ad, world).unwrap_or(job),
             AccessPointRole::Absent | AccessPointRole::Schedd => job,
@@ -74,7 +74,7 @@ impl RunAccounts {
         }
     }
 
-    /// Whose rights hooks have, and what is said of it. `Err`: nobody's, and they are not called.
+    /// Chooses the identity of hooks; also returns a warning. `Err` means that hooks are not called.
     pub(super) fn choose_hook_identity(
         &self,
         is_called: bool,
@@ -88,8 +88,8 @@ impl RunAccounts {
         (identity.map(Some).ok_or(()), said)
     }
 
-    /// The account of daemons, whose supplementary groups are those of the job's account by then: `set_condor_egid` leaves
-    /// them.
+    /// Returns the account of the daemons with the supplementary groups of the job's account, which `set_condor_egid`
+    /// does not change.
     fn daemon_with_job_groups(&self) -> Option<ProcessIdentity> {
         self.condor.clone().map(|condor| match &self.job_identity {
             Some(job) => ProcessIdentity { groups: job.groups.clone(), ..condor },
@@ -97,8 +97,9 @@ impl RunAccounts {
         })
     }
 
-    /// How the ads that the command line names are written. By 25.14 relative names lie in the scratch directory, which is removed, and
-    /// not with root's rights; by default where the caller is.
+    /// Returns the policy for writing the ads named on the command line. In 25.14, relative names are in the scratch
+    /// directory, which is removed, and root's rights are not used; by default they are relative to the caller's
+    /// directory.
     pub(super) fn ad_file_policy(
         &self,
         scratch: &Path,
@@ -114,7 +115,7 @@ impl RunAccounts {
         }
     }
 
-    /// Who reads what a job's wrapper left: never with more rights than those who may write there.
+    /// Returns the account that reads a wrapper's error file, with no more rights than the accounts that can write it.
     pub(super) fn wrapper_reader(&self, quirks: QuirkMode) -> Option<ProcessIdentity> {
         match quirks.reproduces(Quirk::WrapperErrorFileIgnored) {
             true => self.daemon_with_job_groups().or_else(|| self.job_identity.clone()),
@@ -123,8 +124,8 @@ impl RunAccounts {
     }
 }
 
-/// Who runs JOB_EXIT for a job that has no account here, and what is said of it: the account of daemons, else `nobody`, as
-/// jobs of unknown users have it. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
+/// Returns the account that runs JOB_EXIT for a job without an account here, and a warning: the daemons' account, else
+/// `nobody`, as for jobs of unknown users. Daemons of 25.14 do not start as root without an account (`uids.cpp`,
 /// `init_condor_ids`), and their starter calls no hook for a job that it refuses.
 fn fallback_hook_identity(
     condor: Option<&ProcessIdentity>,

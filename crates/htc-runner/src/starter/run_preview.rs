@@ -1,4 +1,4 @@
-//! What a rehearsal finds out about a job, as data: for `--json` and `--explain`.
+//! Result of a rehearsal as data, for `--json` and `--explain`.
 
 use std::collections::BTreeMap;
 
@@ -11,63 +11,63 @@ use htc_starter::container::{
 };
 use htc_starter::{JobProcess, StandardFile, StartFailure};
 
-/// Everything that would be done for a job.
+/// Preview of everything that would be done for a job.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunPreview {
-    /// Whether the job would be started.
+    /// True if the job would be started.
     pub started: bool,
-    /// Why not, if not.
+    /// Reason why it would not be started, or `None`.
     pub refused: Option<StartRefusal>,
-    /// The account of hooks and job; nothing: the caller's own.
+    /// The account of hooks and job, or `None` for the caller's own.
     pub user: Option<PlannedAccount>,
     /// `plain`, `docker` or `singularity`.
     pub runtime: &'static str,
-    /// What chose it.
+    /// The setting that selected the runtime.
     pub runtime_because: String,
     /// Hooks in order.
     pub hooks: Vec<PlannedHook>,
     /// The image of the container.
     pub image: Option<String>,
-    /// The command line that makes the container (docker), or is the job's (singularity).
+    /// The command line that creates the container (docker), or runs the job (singularity).
     pub container: Vec<String>,
-    /// What the runtime is asked, before the job and after it.
+    /// Calls of the runtime, before the job and after it.
     pub calls: Vec<Vec<String>>,
     /// The command line of the job's process.
     pub command: Vec<String>,
-    /// Where it begins.
+    /// Its initial directory.
     pub directory: String,
     /// Standard input, output and error.
     pub files: Vec<String>,
-    /// The job's environment; in a container of docker that inside.
+    /// The job's environment; for docker, inside the container.
     pub environment: BTreeMap<String, String>,
-    /// What is seen under another name, or inside a container.
+    /// Mounts in the job's view of the file system, or in its container.
     pub mounts: Vec<PlannedMount>,
     /// Resource limits.
     pub limits: Vec<PlannedLimit>,
-    /// What the job does not share with the machine.
+    /// Resources that the job does not share with the machine.
     pub isolation: Vec<String>,
     /// What is removed at the end.
     pub removes: Vec<String>,
     /// Programs that are not on this machine.
     pub missing: Vec<String>,
-    /// Which attribute or knob led to what.
+    /// Reasons for parts of the command line: attributes or parameters.
     pub explain: Vec<ExplainedWords>,
-    /// What was looked at and not used.
+    /// Settings that were read but not used.
     pub passed: Vec<UnusedSetting>,
 }
 
-/// Why a job would not be started.
+/// Reason why a job would not be started.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StartRefusal {
     /// The reason.
     pub reason: String,
-    /// The hold code it would have in a pool; 0 for none.
+    /// Its hold code in a pool, or 0 for none.
     pub hold_code: i64,
     /// Its subcode.
     pub hold_subcode: i64,
 }
 
-/// An account.
+/// Account.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedAccount {
     /// User id.
@@ -78,36 +78,36 @@ pub struct PlannedAccount {
     pub groups: Vec<u32>,
 }
 
-/// A hook.
+/// Hook.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedHook {
     /// Its type.
     pub hook: &'static str,
     /// Its command line.
     pub command: Vec<String>,
-    /// Whether it is waited for.
+    /// True if it is waited for.
     pub waited_for: bool,
 }
 
-/// A directory under another name.
+/// Directory mounted under another name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedMount {
-    /// Where it lies; nothing: the runtime makes it.
+    /// Its source, or `None` if the runtime creates it.
     pub source: Option<String>,
-    /// Where it is seen.
+    /// Its target.
     pub target: String,
-    /// What asked for it.
+    /// The setting that requested it.
     pub because: String,
 }
 
-/// A limit.
+/// Resource limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedLimit {
-    /// Of what.
+    /// The limited resource.
     pub of: String,
-    /// How much.
+    /// The value.
     pub value: String,
-    /// What led to it.
+    /// The setting that led to it.
     pub because: String,
 }
 
@@ -116,16 +116,16 @@ pub struct PlannedLimit {
 pub struct ExplainedWords {
     /// The words.
     pub words: Vec<String>,
-    /// The attribute, knob or rule.
+    /// The attribute, parameter or rule.
     pub because: String,
 }
 
-/// An attribute or knob that changed nothing.
+/// Attribute or parameter without effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnusedSetting {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 
@@ -209,7 +209,7 @@ impl RunPreview {
         }
     }
 
-    /// The job's own process.
+    /// Sets the job's own process.
     pub(super) fn set_process(&mut self, process: &JobProcess) {
         self.command = texts(&process.argv);
         self.directory = process.cwd.display().to_string();
@@ -247,7 +247,8 @@ impl RunPreview {
         }
     }
 
-    /// The first reason is the cause; its codes may come with a later word of the same.
+    /// Sets the reason for the refusal. The first reason is the cause; its codes may come with a later failure of the
+    /// same text.
     pub(super) fn set_refusal(&mut self, failure: &StartFailure) {
         if self.refused.as_ref().is_some_and(|refused| refused.reason != text(&failure.text)) {
             return;
@@ -259,7 +260,7 @@ impl RunPreview {
         });
     }
 
-    /// Its explanation as lines.
+    /// Returns the explanation as lines.
     pub fn explanation(&self) -> Vec<String> {
         let mut lines = vec![format!("in {}: {}", self.runtime, self.runtime_because)];
         let shown =
@@ -278,7 +279,7 @@ impl RunPreview {
     }
 }
 
-/// What the job has for itself, in words.
+/// Describes the isolation of the job.
 pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
     let made = &process.isolation;
     let mut lines = Vec::new();

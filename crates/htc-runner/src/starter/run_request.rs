@@ -1,4 +1,4 @@
-//! What a caller knows of a job and wants of its run.
+//! Request for a run of a job.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,48 +12,48 @@ use htc_classad::ClassAd;
 use htc_starter::JobOverrides;
 use htc_starter::unsupported::AccessPointRole;
 
-/// What a caller knows of the job and wants of its run.
+/// Request for a run of a job.
 pub struct RunRequest<'w> {
-    /// Where everything else is asked.
+    /// The outside world.
     pub world: &'w dyn World,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
-    /// The job's ad as it was read, completed from the configuration where a keyword was given.
+    /// The job ad as read, completed from the configuration if a keyword was given.
     pub ad: ClassAd,
-    /// What the starter was itself started with.
+    /// The environment with which the starter was started.
     pub environment: DaemonEnvironment,
-    /// The slot's ad the job was accepted with.
+    /// The slot ad with which the job was accepted, or `None`.
     pub machine: Option<ClassAd>,
     /// Ids and standard files of the command line.
     pub overrides: JobOverrides,
-    /// Name of the slot for variables; empty for none.
+    /// Name of the slot for variables, or empty for none.
     pub slot: BString,
-    /// Name of the slot for events, if it is another.
+    /// Name of the slot for events, if it differs.
     pub event_slot: Option<String>,
-    /// `-job-output-ad`: `-` is standard output, which is the caller's business.
+    /// `-job-output-ad`; `-` for standard output, which the caller writes.
     pub output_ad: Option<BString>,
     /// `-job-update-ad`.
     pub update_ad: Option<BString>,
-    /// Limit for hooks that the reference waits for without end.
+    /// Time limit for hooks that the reference waits for without a limit.
     pub hook_timeout: Option<Duration>,
-    /// Limit for the whole job.
+    /// Time limit for the whole job.
     pub timeout: Option<Duration>,
-    /// How long the job may go on when whoever started this program is gone.
+    /// Time that the job may continue after the parent exits.
     pub orphan_grace: Option<Duration>,
     /// The slot runner's private directory.
     pub private_directory: Option<PathBuf>,
-    /// A directory for scratch directories where the configuration names none.
+    /// Directory for scratch directories if the configuration names none.
     pub fallback_execute: PathBuf,
-    /// What is added to the wall clock, in microseconds.
+    /// Offset added to the wall clock, in microseconds.
     pub clock_skew_us: i64,
-    /// Who of a pool is played beside the starter.
+    /// Role of the access point.
     pub role: AccessPointRole,
-    /// The helper that moves files: a program and its words.
+    /// The helper that transfers files: a program and its arguments.
     pub helper: (PathBuf, Vec<BString>),
-    /// Where checkpoints and the output of evicted jobs are kept for the next run.
+    /// Directory for checkpoints and the output of evicted jobs until the next run.
     pub spool: Option<PathBuf>,
-    /// A shell for a person instead of the job.
+    /// A shell for interactive use instead of the job.
     pub shell: Option<BString>,
-    /// The job's log instead of that which its ad names.
+    /// The job's log, overriding the one that its ad names.
     pub log: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What is under way for the job of a starter: what the loop shares with those who carry out single actions.
+//! State of a starter's run, shared by the event loop and the code for single actions.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,85 +23,85 @@ use htc_os::terminal::TerminalGuard;
 use htc_os::{ChildId, Reactor, clock};
 use htc_starter::{CallId, JobOutcome, StarterEvent};
 
-/// Who may ask things of a starter beside signals.
+/// Sources of requests to a starter besides signals.
 #[derive(Default)]
 pub struct ControlInputs<'a> {
-    /// Somebody who looks on.
+    /// An observer.
     pub observer: Option<&'a mut (dyn StarterObserver + 'a)>,
-    /// A socket.
+    /// A control socket.
     pub control: Option<&'a mut ControlSocket>,
-    /// Whoever the job does not outlive.
+    /// A watch over the process that the job does not outlive.
     pub parent: Option<&'a mut ParentWatch>,
 }
 
-/// A call of a container's runtime that has not ended.
+/// Running call of a container runtime.
 pub(super) struct RuntimeCall {
     pub(super) child: ChildId,
     pub(super) call: CallId,
     pub(super) deadline: MonotonicTime,
-    /// The file that gets what it complains of.
+    /// The file that receives its standard error.
     pub(super) errors: Option<PathBuf>,
 }
 
-/// How its end was asked for, by signal, order or `--timeout`.
+/// Request for the end of the job by signal, order or `--timeout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EndRequest {
     NotRequested,
-    /// In another way than the two below, as by removing the job.
+    /// Another request, such as removing the job.
     Other,
     Soft,
-    /// Hard, or softly for the second time: somebody is impatient.
+    /// A hard end, or a second request for a soft one.
     Hard,
 }
 
-/// What is under way.
+/// State of a run.
 pub(super) struct RunState<'a> {
     pub(super) context: ExecutionContext,
     pub(super) world: &'a dyn World,
     pub(super) reactor: &'a mut Reactor,
     pub(super) stream: &'a mut EventStream,
-    /// What is to be told to the machine next.
+    /// Events to be passed to the state machine.
     pub(super) events: VecDeque<StarterEvent>,
     pub(super) hook_calls: FxHashMap<ChildId, CallId>,
-    /// Calls of a container's runtime.
+    /// Running calls of a container runtime.
     pub(super) runtime_calls: Vec<RuntimeCall>,
     pub(super) process: Option<RunningProcess>,
-    /// What is left when we are killed.
+    /// Record of leftovers if this program is killed.
     pub(super) state_file: Option<StateFile>,
-    /// What the job's directory held the last time.
+    /// Last disk usage of the job's directory: bytes and entries.
     pub(super) last_disk_usage: Option<(u64, u64)>,
-    /// It is being looked through.
+    /// Running scan of the job's directory.
     pub(super) disk_scan: Option<DiskScan>,
-    /// The container of the job.
+    /// The container of the job, or `None`.
     pub(super) container: Option<BString>,
-    /// Docker is asked what it uses.
+    /// Queries of docker about the container's usage.
     pub(super) docker: Option<DockerWatch<'a>>,
-    /// The terminal, while a shell has it.
+    /// The terminal, while a shell uses it.
     pub(super) terminal: Option<TerminalGuard>,
     pub(super) wake_at: Option<MonotonicTime>,
     pub(super) timeout_at: Option<MonotonicTime>,
-    /// Who looks on, and who asks.
+    /// Observer and other sources of requests.
     pub(super) inputs: ControlInputs<'a>,
     pub(super) result: Vec<u8>,
     pub(super) unwritten_reason: Option<String>,
     pub(super) finished: Option<(u8, JobOutcome, Option<Vec<u8>>)>,
     pub(super) not_started: Option<String>,
     pub(super) timed_out: bool,
-    /// The family was killed on request.
+    /// True if the process family was killed on request.
     pub(super) killed: bool,
-    /// A hook has been called.
+    /// True if a hook has been called.
     pub(super) called: bool,
-    /// A child has ended, hook or job.
+    /// True if a child, hook or job, has ended.
     pub(super) child_has_ended: bool,
-    /// The scratch directory that is open for this call of JOB_EXIT alone.
+    /// The scratch directory that is open for this call of JOB_EXIT only.
     pub(super) reopened: Option<(CallId, ReopenedDirectory)>,
     pub(super) end_request: EndRequest,
-    /// How far the machine has got, in a word.
+    /// Current stage of the state machine, as a word.
     pub(super) stage: &'static str,
 }
 
 impl<'a> RunState<'a> {
-    /// A job that is about to begin.
+    /// Creates the state of a run that is about to begin.
     pub(super) fn new(
         job: ExecutionContext,
         world: &'a dyn World,
@@ -155,14 +155,14 @@ impl<'a> RunState<'a> {
         self.stream.report(&event);
     }
 
-    /// Warns, unless another starter of the slot runner has warned of the same.
+    /// Warns, unless another starter of the slot runner has given the same warning.
     pub(super) fn warn_once(&mut self, subject: &str, reason: impl FnOnce() -> String) {
         if notice::is_first_report(self.context.private_directory.as_deref(), subject) {
             self.warn(reason());
         }
     }
 
-    /// Shows the companion what happens; what it asks for is asked.
+    /// Passes an observation to the observer, and queues its requests.
     pub(super) fn notify_observer(&mut self, now: ClockReading, seen: Option<StarterObservation<'_>>) {
         if let (Some(companion), Some(seen)) = (&mut self.inputs.observer, seen) {
             self.events.extend(companion.observe(now, seen).into_iter().map(StarterEvent::Requested));

@@ -1,4 +1,4 @@
-//! The process of a job, or of a script around it, while it runs, and what the kernel counts of its family.
+//! Running process of a job or of a script around it, with the usage of its process family.
 
 use std::time::Duration;
 
@@ -8,38 +8,38 @@ use htc_os::tracking_group::TrackingGroup;
 use htc_os::{ChildId, accounting};
 use htc_starter::{FamilyUsage, JobProcess};
 
-/// When it is looked at first: a process that has just been executed has not mapped its libraries yet.
+/// Delay before the first sample: a process that has just been executed has not mapped its libraries yet.
 pub(super) const FIRST_SNAPSHOT_DELAY: Duration = Duration::from_millis(50);
 
-/// What a process has for itself.
+/// Resources dedicated to a process.
 #[derive(Default)]
 pub(super) struct ProcessResources {
     pub(super) group: Option<JobControlGroup>,
-    /// Ours as long as it runs.
+    /// Reserved while the process runs.
     pub(super) tracking: Option<TrackingGroup>,
 }
 
-/// The process that runs now.
+/// Process that is running.
 pub(super) struct RunningProcess {
     pub(super) child: ChildId,
     pub(super) pid: u32,
     pub(super) usage: accounting::FamilyUsage,
-    /// Memory with shared pages divided among their users, where no group counts it.
+    /// Memory in KiB with shared pages divided among their users, if no control group counts it.
     pub(super) proportional_kib: Option<u64>,
     pub(super) resources: ProcessResources,
-    /// What was to be executed.
+    /// Description of the process.
     pub(super) attempt: Box<JobProcess>,
-    /// When it is looked at next; `None`: it has just been started.
+    /// Time of the next sample, or `None` if the process has just been started.
     pub(super) next_look: Option<MonotonicTime>,
 }
 
 impl RunningProcess {
-    /// How often it is looked at, so that the largest image seen is worth its name.
+    /// Returns the interval of samples, short enough that the largest image seen is meaningful.
     pub(super) fn interval(&self, snapshot: Duration) -> Duration {
         self.resources.group.as_ref().map_or(snapshot.max(FIRST_SNAPSHOT_DELAY), JobControlGroup::interval)
     }
 
-    /// What the last look showed.
+    /// Returns the usage of the last sample.
     pub(super) fn measured_usage(&self) -> FamilyUsage {
         let usage = FamilyUsage {
             processes: u32::try_from(self.usage.pids.len()).unwrap_or(u32::MAX),

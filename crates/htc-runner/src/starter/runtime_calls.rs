@@ -1,4 +1,4 @@
-//! Calls of a container's runtime as children, and the process that stands for a container.
+//! Calls of a container runtime as children, and the process that represents a container.
 
 use std::fs;
 use std::io::{self, Read};
@@ -23,17 +23,17 @@ use htc_os::{ChildId, clock, strerror};
 use htc_starter::container::{DockerUsage, ToolAccount, ToolCall, ToolEnvironment};
 use htc_starter::{CallId, JobProcess, StandardFile, StartFailure, StarterEvent, process};
 
-/// How much of a runtime's answer is kept, in bytes.
+/// Maximum number of bytes kept of a runtime's output.
 const OUTPUT_LIMIT: usize = 4 << 20;
 
-/// How long one that was killed is waited for before it is killed again.
+/// Time to wait for a killed call before it is killed again.
 const KILL_RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// How much of what it complains of is read back.
+/// Maximum number of bytes read from its error file.
 const MAX_ERRORS_SIZE: u64 = 64 * 1024;
 
 impl RunState<'_> {
-    /// Makes a call; what comes of it is an event.
+    /// Starts a call, whose result becomes an event.
     pub(super) fn start_runtime_call(&mut self, call: CallId, tool: ToolCall) {
         let until = clock::monotonic_now().plus(tool.limit);
         let (errors, is_long) = (tool.errors.clone(), tool.is_long());
@@ -58,7 +58,7 @@ impl RunState<'_> {
         }
     }
 
-    /// The child of a call, and the file that gets its complaints, which has to stay open until it is made.
+    /// Describes the child of a call; also returns its error file, which must stay open until the child is started.
     fn runtime_child_spec(&self, tool: ToolCall) -> io::Result<(ChildSpec, Option<OwnedFd>)> {
         let is_long = tool.is_long();
         let name = tool.argv.first().cloned().unwrap_or_default();
@@ -92,7 +92,7 @@ impl RunState<'_> {
             session: SessionMode::NewSession,
             discards_excess_output: true,
             dies_with_parent: is_long,
-            // A runtime may leave a process of its own beside the container.
+            // A runtime may leave a process running with the container.
             leftover_policy: LeftoverPolicy::Keep,
             ..ChildSpec::new(program)
         };
@@ -114,7 +114,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Whether a child that ended was such a call; then it is told.
+    /// Handles the end of a child; returns true if it was such a call.
     pub(super) fn runtime_call_ended(
         &mut self,
         child: ChildId,
@@ -136,12 +136,12 @@ impl RunState<'_> {
         true
     }
 
-    /// When the first of them takes too long.
+    /// Returns the earliest deadline of the calls, or `None`.
     pub(super) fn runtime_calls_deadline(&self) -> Option<MonotonicTime> {
         self.runtime_calls.iter().map(|tool| tool.deadline).min()
     }
 
-    /// Kills those that take too long; their end is told as any other.
+    /// Kills calls that take too long; their ends are handled like any other.
     pub(super) fn kill_slow_runtime_calls(&mut self, now: MonotonicTime) {
         let slow: Vec<ChildId> =
             self.runtime_calls.iter().filter(|tool| tool.deadline <= now).map(|tool| tool.child).collect();
@@ -172,7 +172,7 @@ impl RunState<'_> {
         }
     }
 
-    /// The container runs: docker is asked what it uses from now on.
+    /// Starts querying docker about the usage of the running container.
     pub(super) fn watch_container(&mut self) {
         let Some(container) = self.container.clone() else { return };
         match DockerWatch::new(container, &self.context, self.world) {
@@ -181,12 +181,13 @@ impl RunState<'_> {
         }
     }
 
-    /// The container has ended: what it used in the end.
+    /// Stops querying docker; returns the final usage of the container.
     pub(super) fn stop_watching_container(&mut self) -> Option<DockerUsage> {
         self.docker.take()?.into_final_usage(self.reactor)
     }
 
-    /// The process that stands for a container: with the rights and the environment of daemons, and the job's files.
+    /// Starts the process that represents a container: with the rights and environment of the daemons, and the job's
+    /// files.
     pub(super) fn start_container(&mut self, process: &JobProcess) -> Result<ChildId, Vec<StartFailure>> {
         let identity = self.context.identity.clone();
         let scratch = self.context.sandbox.scratch.clone();
@@ -224,7 +225,7 @@ impl RunState<'_> {
     }
 }
 
-/// Opens one of the job's files with its rights; the other end of a FIFO is not waited for.
+/// Opens one of the job's files with the job's rights, without waiting for the other end of a FIFO.
 fn open_file(
     path: &Path,
     at: usize,
@@ -249,7 +250,7 @@ fn open_file(
     })?
 }
 
-/// What a call complained of, read with the job's rights.
+/// Reads the error file of a call with the job's rights.
 fn read_error_file(path: &Path, identity: Option<&ProcessIdentity>) -> Vec<u8> {
     let read = || {
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
