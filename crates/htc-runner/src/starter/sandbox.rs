@@ -1,4 +1,4 @@
-//! The scratch directory of a job: made for its account, removed whatever the job has put into it.
+//! Scratch directory of a job: created for its account, and removed regardless of what the job has put into it.
 //!
 //! Reference: `Starter::createTempExecuteDir`, `removeTempExecuteDir` of `starter.cpp`. With nested directories (the
 //! default of 25) `dir_<pid>` holds `htcondor` (ours), `user` (the job's, closed) and `scratch` (the job's).
@@ -16,65 +16,65 @@ use htc_os::identity::run_as;
 use htc_os::{directory_tree, mounts};
 use htc_starter::ScratchFile;
 
-/// Where the scratch directory is and whose.
+/// Location and owner of the scratch directory.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    /// The directory to be made and removed, below EXECUTE.
+    /// The directory to create and remove, in EXECUTE.
     pub top: PathBuf,
-    /// The scratch directory proper: `top`, or `scratch` in it.
+    /// The scratch directory itself: `top`, or `scratch` in it.
     pub scratch: PathBuf,
     /// Mode of the scratch directory.
     pub mode: u32,
-    /// The job's account; `None` is our own.
+    /// The job's account, or `None` for our own.
     pub owner: Option<ProcessIdentity>,
-    /// The account that daemons run as where we are root; `None` is our own.
+    /// The account of the daemons if we are root, or `None` for our own.
     pub condor: Option<ProcessIdentity>,
-    /// Where it is moved to at the end instead of being removed (STARTER_MOVE_WORKING_DIR_ON_EXIT).
+    /// Path to which it is moved at the end instead of being removed (STARTER_MOVE_WORKING_DIR_ON_EXIT), or `None`.
     pub move_to: Option<PathBuf>,
-    /// How long it stays before that (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
+    /// Time before it is removed (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
     pub delay: Duration,
-    /// Of what size it is, where it is a file system of its own; `None`: no limit.
+    /// Its file system of limited size, or `None` for no limit.
     pub volume: Option<ScratchVolume>,
-    /// Whether the account of daemons has to have the right to make it, as in 25.14; by default root makes it wherever it
-    /// is to be.
+    /// True if the daemons' account must be able to create it, as in 25.14; by default root creates it anywhere.
     pub made_as_condor: bool,
-    /// Whether modes are left as they are when something cannot be removed, as 25.14 does not (quirk
+    /// True to leave modes unchanged if something cannot be removed, which 25.14 does not do (quirk
     /// `unremovable-scratch-silent`).
     pub keeps_modes: bool,
 }
 
-/// What could not be made, and why.
+/// Error from creating a directory or file.
 #[derive(Debug)]
 pub struct SandboxError {
-    /// Which directory or file.
+    /// The directory or file.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     pub error: io::Error,
 }
 
 impl Sandbox {
-    /// When a file in it was last written to, seen with the job's rights.
+    /// Returns the modification time of a file in it, seen with the job's rights, or `None`.
     pub(super) fn modification_time(&self, name: &str) -> Option<i64> {
         let path = self.scratch.join(name);
         let seen = run_as(self.owner.as_ref(), || fs::metadata(path)).flatten();
         seen.ok().map(|seen| seen.mtime())
     }
 
-    /// Makes the directories. Returns why they are no file system of their own though that was wished.
+    /// Creates the directories. Returns the reason why they are not a separate file system although that was requested,
+    /// or `None`.
     ///
     /// # Errors
-    /// The first that cannot be made or entered; those before it are there.
+    /// Fails for the first directory that cannot be created or entered; those before it exist.
     pub fn make(&self) -> Result<Option<String>, SandboxError> {
         let fail = |path: &Path, error: io::Error| SandboxError { path: path.to_owned(), error };
         let daemon = self.outer_owner();
         if self.made_as_condor {
-            // Root may write anywhere; 25.14 makes the first directory with the rights of that account alone.
+            // Root can write anywhere; 25.14 creates the first directory with the rights of that account only.
             let probe = run_as(daemon, || make_directory(&self.top, 0o755, None));
             probe.flatten().map_err(|error| fail(&self.top, error))?;
             fs::remove_dir(&self.top).map_err(|error| fail(&self.top, error))?;
         }
-        // Each is given away only when all that belongs into it is there, and by its descriptor: its owner may put
-        // anything into its place from then on.
+        // Each directory is given to its owner only when it is complete, and through its descriptor: from then on the
+        // owner can replace its contents.
         let mut top = HeldDirectory::make(&self.top).map_err(|error| fail(&self.top, error))?;
         let no_volume = self.volume.as_ref().and_then(|volume| volume.make(&self.top, &top).err());
         if self.volume.is_some() && no_volume.is_none() {
@@ -96,31 +96,32 @@ impl Sandbox {
             (0o755, daemon)
         };
         top.set_mode_and_owner(mode, owner).map_err(|error| fail(&self.top, error))?;
-        // The job begins there: a directory above it may be closed to its account.
+        // The job starts in this directory: a parent directory may be inaccessible to its account.
         let entered = run_as(self.owner.as_ref(), || fs::read_dir(&self.scratch).map(drop));
         entered.flatten().map_err(|error| fail(&self.scratch, error))?;
         Ok(no_volume)
     }
 
-    /// Whose the directories around the job's own are: in a directory that anybody may write to, everything is the job's account's
-    /// (`createTempExecuteDir`).
+    /// Returns the owner of the directories around the job's own: if EXECUTE is world-writable, everything belongs to
+    /// the job's account (`createTempExecuteDir`).
     pub fn outer_owner(&self) -> Option<&ProcessIdentity> {
         let execute = self.top.parent().and_then(|execute| fs::metadata(execute).ok());
         let open_to_all = execute.is_some_and(|execute| execute.permissions().mode() & 0o002 != 0);
         if open_to_all { self.owner.as_ref() } else { self.condor.as_ref() }
     }
 
-    /// Writes a file into the scratch directory as the job's account, mode 0644, never through a link that the job made.
+    /// Writes a file to the scratch directory as the job's account, with mode 0644, never through a link made by the
+    /// job.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Fails on errors of the file system.
     pub fn write(&self, file: &ScratchFile) -> Result<(), SandboxError> {
         let path = self.scratch.join(file.name);
         let replaced = run_as(self.owner.as_ref(), || files::replace_file(&path, &file.bytes, 0o644, None));
         replaced.flatten().map_err(|error| SandboxError { path, error })
     }
 
-    /// Makes the directories that are bound over others, and leaves out those whose target is none.
+    /// Creates the directories that are bound over others, and skips those whose target is not a directory.
     pub fn make_mount_sources(&self, wanted: &[(PathBuf, PathBuf)]) -> io::Result<Vec<(PathBuf, PathBuf)>> {
         let mut mounts = Vec::new();
         for (source, target) in wanted.iter().filter(|(_, target)| target.is_dir()) {
@@ -131,14 +132,14 @@ impl Sandbox {
         Ok(mounts)
     }
 
-    /// `dir_<pid>.recover` beside the directory: which container is the starter's.
+    /// Returns the path of `dir_<pid>.recover` next to the directory, which names the starter's container.
     pub fn recovery_file_path(&self) -> PathBuf {
         let mut path = self.top.as_os_str().to_owned();
         path.push(".recover");
         path.into()
     }
 
-    /// Removes everything, or moves it where the configuration wants it kept; what stays is told.
+    /// Removes everything, or moves it if the configuration asks for that; returns the paths that remain.
     pub fn remove(&self) -> Vec<PathBuf> {
         if self.top.exists() {
             std::thread::sleep(self.delay);
@@ -153,17 +154,17 @@ impl Sandbox {
             return vec![self.top.clone(), volume::image_path(&self.top)];
         }
         if nix::unistd::geteuid().is_root() {
-            // What a job has mounted there and left. What stays of it is told as a part of the directory.
+            // Unmounts what the job has left mounted. Failures show as remaining parts of the directory.
             drop(mounts::unmount_below(&self.top));
         }
         let mut remains = directory_tree::remove_tree(&self.top);
         if !remains.is_empty() && self.owner.is_some() {
-            // Where root may not (a file system that knows no root of ours) the owner may.
+            // If root cannot remove it (on a file system that maps root to another user), its owner may be able to.
             drop(run_as(self.owner.as_ref(), || directory_tree::remove_tree(&self.scratch)));
             remains = directory_tree::remove_tree(&self.top);
         }
         if !remains.is_empty() && !self.keeps_modes {
-            // As the `chmod -R` of 25.14 leaves them.
+            // Same modes as after the `chmod -R` of 25.14.
             directory_tree::make_directories_private(&self.top);
         }
         remains.into_iter().map(|unremoved| unremoved.path).collect()

@@ -1,4 +1,4 @@
-//! The scratch directory as the machine has it made and removed, with the credentials of the job in it.
+//! Creation and removal of the scratch directory and of the job's credentials in it.
 
 use std::io;
 
@@ -48,7 +48,7 @@ impl RunState<'_> {
                 ),
             },
         };
-        // The file of updates is there from the start, empty (s32 case 08).
+        // The file of updates exists from the start, empty.
         if matches!(event, StarterEvent::ScratchMade { .. }) {
             self.write_update(b"");
         }
@@ -63,7 +63,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Brings them anew where it is time to.
+    /// Refreshes the credentials if that is due.
     pub(super) fn refresh_credentials(&mut self, now: MonotonicTime) {
         let identity = self.context.identity.clone();
         let Some(credentials) = &mut self.context.credentials else { return };
@@ -75,13 +75,13 @@ impl RunState<'_> {
             "the job's credentials cannot be brought anew (SEC_CREDENTIAL_REFRESH): {}",
             lack.why
         ));
-        // Nobody can be asked to hold a job that is about to leave, or has left.
+        // A job that is leaving, or has left, cannot be held.
         if lack.holds_job && self.inputs.observer.is_some() {
             drop(self.carry_out_order(ControlCommand::Vacate(Some(unavailable_hold()), true)));
         }
     }
 
-    /// Removes the directory with all that is laid beside the job's own.
+    /// Removes the directory and the files next to it.
     pub(super) fn remove_scratch(&mut self) {
         self.close_scratch();
         self.remove_credentials();

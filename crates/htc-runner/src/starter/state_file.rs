@@ -1,4 +1,5 @@
-//! The state file of a starter: what it has made, written before it is made, so that whoever comes after a kill can remove it.
+//! State file of a starter: everything it creates is recorded before it is created, so that it can be removed after a
+//! kill.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,33 +11,34 @@ use crate::journal::{JournalError, JournalFile};
 use htc_os::process_table;
 use htc_starter::LeftoverRecord;
 
-/// Where state files stand when EXECUTE is not root's alone, as where it belongs to the account `condor`.
+/// Directory of state files if others than root can write to EXECUTE, for example because it belongs to the account
+/// `condor`.
 pub(super) const ROOT_DIRECTORY: &str = "/run/htc-hooks";
 
-/// Behind the name of the slot's directory.
+/// Suffix after the name of the slot's directory.
 const FILE_SUFFIX: &str = ".left";
 
-/// So many starters of one number are told apart.
+/// Maximum number of state files for one process id.
 const MAX_FILES_PER_PID: u32 = 100;
 
-/// The state file of this starter.
+/// State file of this starter.
 #[derive(Debug)]
 pub struct StateFile {
     path: PathBuf,
     journal: JournalFile,
-    /// It stays when we end: what came of the job has not been told.
+    /// True if the file is kept at the end because the job's outcome was not reported.
     keeps_file: bool,
-    /// It stays when we end, as something does that it names.
+    /// True if the file is kept at the end because something that it names remains.
     has_leftovers: bool,
-    /// It could not be written, which has been told.
+    /// True if it could not be written, which was reported.
     is_broken: bool,
 }
 
 impl StateFile {
-    /// Begins it: beside the directory of the slot, else in a directory of root's own.
+    /// Creates the file next to the slot's directory, or in a directory of root's own.
     pub(super) fn new(top: &Path) -> Result<Self, JournalError> {
         let root = nix::unistd::geteuid().is_root();
-        // Where jobs can write, sticky or not, root's own directory is better if there can be one.
+        // If jobs can write to EXECUTE, sticky or not, root's own directory is better if it can be created.
         let execute = top.parent().and_then(|execute| fs::metadata(execute).ok());
         if root
             && execute.is_some_and(|execute| execute.mode() & 0o022 != 0)
@@ -59,10 +61,10 @@ impl StateFile {
         StateFile { path, journal, keeps_file: false, has_leftovers: false, is_broken: false }
     }
 
-    /// Begins it in a directory where those of all EXECUTE directories stand, and of other PID namespaces: another starter of the
-    /// same number may have one there, or may have left one that is still needed.
+    /// Creates the file in the directory shared by all EXECUTE directories and PID namespaces: another starter with the
+    /// same process id may have a file there, or may have left one that is still needed.
     fn create_in_shared_directory(directory: &Path) -> Result<Self, JournalError> {
-        // Where it cannot be made that is what is told.
+        // If the directory cannot be created, creating the file fails and is reported.
         drop(fs::DirBuilder::new().mode(0o700).create(directory));
         let pid = std::process::id().cast_signed();
         let mut number = 0_u32;
@@ -86,16 +88,16 @@ impl StateFile {
     /// Writes one record.
     pub(super) fn append_record(&mut self, left: &LeftoverRecord) -> Result<(), JournalError> {
         let noted = self.journal.append(left);
-        // One failure tells of all.
+        // Only the first failure is reported.
         if noted.is_err() && std::mem::replace(&mut self.is_broken, true) { Ok(()) } else { noted }
     }
 
-    /// Something that it names could not be removed: whoever cleans tries again.
+    /// Records that something named in the file could not be removed, so that cleaning tries again.
     pub(super) fn mark_leftovers(&mut self) {
         self.has_leftovers = true;
     }
 
-    /// What came of the job could not be told: the file stays, and whoever cleans up tells it.
+    /// Keeps the file because the job's outcome could not be reported; cleaning reports it.
     pub fn keep_file(mut self, ad: &[u8]) {
         let ad = String::from_utf8_lossy(ad).into_owned();
         self.keeps_file = self.journal.append(&LeftoverRecord::Untold { ad }).is_ok();
@@ -103,7 +105,7 @@ impl StateFile {
 }
 
 impl Drop for StateFile {
-    /// Nothing is left, and what came of the job has been told.
+    /// Removes the file if nothing is left and the job's outcome was reported.
     fn drop(&mut self) {
         if self.keeps_file || (self.has_leftovers && self.journal.append(&LeftoverRecord::Reported).is_ok()) {
             return;
@@ -120,12 +122,12 @@ pub(super) fn remove(path: &Path) {
     drop(fs::remove_file(lock));
 }
 
-/// The first name of the state file of a starter.
+/// Returns the first name of the state file of a starter.
 pub(super) fn name_of(starter: i32) -> String {
     format!("dir_{starter}{FILE_SUFFIX}")
 }
 
-/// Removes locks whose files are gone: of starters that were killed while they removed the two.
+/// Removes locks without a state file, left by starters that were killed while they removed the two.
 pub(super) fn remove_orphaned_locks(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -140,7 +142,8 @@ pub(super) fn remove_orphaned_locks(directory: &Path) {
     }
 }
 
-/// The state files of our account in a directory, with the starters that they are of. Others have theirs, and may put anything there.
+/// Returns the state files of our account in a directory, with the starters' process ids. Files of other accounts
+/// cannot be trusted.
 pub(super) fn list_state_files(directory: &Path) -> Vec<(PathBuf, i32)> {
     let own = nix::unistd::geteuid().as_raw();
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -153,17 +156,17 @@ pub(super) fn list_state_files(directory: &Path) -> Vec<(PathBuf, i32)> {
     entries.filter_map(|entry| of_starter(entry.path())).collect()
 }
 
-/// Reads the state file of a starter if that is gone; nothing for one that is in use.
+/// Reads the state file of a starter that is gone; returns `None` if the file is in use.
 pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<LeftoverRecord>>> {
     let is_gone = || process_table::read_process(starter).is_none_or(|one| one.is_zombie());
-    // Another cleaner may have been here; opening it would make it anew.
+    // Another process may have cleaned up already; opening the file would create it again.
     if !path.exists() {
         return Ok(None);
     }
     match JournalFile::open::<LeftoverRecord>(path) {
         Ok((_, journal)) => Ok(Some(journal.records)),
-        // A job that has not been executed yet, as it waits for the other end of a FIFO, has the lock of its starter. What process has
-        // a number in another PID namespace cannot be seen from here.
+        // A job that has not been executed yet, because it waits for the other end of a FIFO, holds the lock of its
+        // starter. Process ids of another PID namespace cannot be checked from here.
         Err(JournalError::InUse { .. }) if is_gone() => {
             let elsewhere = |record: &LeftoverRecord| matches!(record, LeftoverRecord::Starter { pid_namespace: Some(of), .. } if Some(*of) != pid_namespace());
             Ok(peek(path)?.filter(|records| !records.iter().any(elsewhere)))
@@ -173,12 +176,12 @@ pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<LeftoverR
     }
 }
 
-/// What stands in a file that is locked.
+/// Reads a file that is locked.
 fn peek(path: &Path) -> io::Result<Option<Vec<LeftoverRecord>>> {
     JournalFile::peek(path).map(|journal| Some(journal.records)).or_else(none_if_not_found)
 }
 
-/// Nothing, where the starter has ended, and removed its file, meanwhile.
+/// Returns `None` if the starter has ended and removed its file meanwhile.
 fn none_if_not_found(error: JournalError) -> io::Result<Option<Vec<LeftoverRecord>>> {
     match error {
         JournalError::System { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -186,12 +189,12 @@ fn none_if_not_found(error: JournalError) -> io::Result<Option<Vec<LeftoverRecor
     }
 }
 
-/// Our PID namespace, as the kernel numbers them.
+/// Returns the kernel's number of our PID namespace.
 pub(super) fn pid_namespace() -> Option<u64> {
     fs::metadata("/proc/self/ns/pid").ok().map(|status| status.ino())
 }
 
-/// Whether a starter holds its state file, wherever it runs.
+/// Returns true if a starter holds its state file, in any PID namespace.
 pub fn is_starter_alive(execute: &Path, starter: i32) -> bool {
     let held = |directory: &Path| matches!(read(&directory.join(name_of(starter)), starter), Ok(None));
     [execute, Path::new(ROOT_DIRECTORY)]
@@ -203,7 +206,7 @@ pub fn is_starter_alive(execute: &Path, starter: i32) -> bool {
 mod tests {
     use super::*;
 
-    /// Of 1,000 starters that were killed one met another that ended just then.
+    /// Regression test: a starter may remove its file at the moment when another process reads it.
     #[test]
     fn a_file_that_goes_while_it_is_looked_at_is_nobodys() {
         let home = tempfile::tempdir().unwrap();
@@ -215,13 +218,13 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let name = |file: &StateFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
         let pid = std::process::id();
-        // One that is in use, in another PID namespace.
+        // In use, in another PID namespace.
         let mut first = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&first), format!("dir_{pid}.left"));
         let second = StateFile::create_in_shared_directory(home.path()).unwrap();
         assert_eq!(name(&second), format!("dir_{pid}.1.left"));
         drop(second);
-        // One that was killed, of another EXECUTE.
+        // Left by a starter that was killed, of another EXECUTE.
         first.journal.append(&LeftoverRecord::Stage { name: "run".into() }).unwrap();
         let StateFile { path, journal, .. } = &mut first;
         let records = |path: &Path| peek(path).unwrap().unwrap().len();

@@ -1,4 +1,4 @@
-//! What this starter would leave if it were killed, noted before it is made.
+//! Records of the items that this starter would leave if it were killed, written before each is created.
 
 use super::run_state::RunState;
 use super::state_file::{StateFile, pid_namespace};
@@ -8,7 +8,7 @@ use htc_os::{ChildId, process_table};
 use htc_starter::LeftoverRecord;
 
 impl RunState<'_> {
-    /// Begins the state file. 25.14 has none.
+    /// Creates the state file. 25.14 has none.
     pub(super) fn begin_state(&mut self, ad: &[u8]) {
         if self.context.quirks.reproduces(Quirk::LeftUnnoted) {
             return;
@@ -39,7 +39,7 @@ impl RunState<'_> {
         self.write_state_record(&LeftoverRecord::Job { id: self.context.id.clone(), ad });
     }
 
-    /// Something that the state file names could not be removed: whoever cleans tries again.
+    /// Records that something named in the state file could not be removed, so that cleaning tries again.
     pub(super) fn mark_leftovers(&mut self) {
         if let Some(state) = &mut self.state_file {
             state.mark_leftovers();
@@ -54,14 +54,14 @@ impl RunState<'_> {
         }
     }
 
-    /// A process that is to end with the starter, should that be killed.
+    /// Records a process that must end with the starter if the starter is killed.
     pub(super) fn record_child(&mut self, child: ChildId) {
         let pid = self.pid(child).cast_signed();
         let started = process_table::read_process(pid).map_or(0, |one| one.start_ticks);
         self.write_state_record(&LeftoverRecord::Process { pid, started });
     }
 
-    /// The machine goes on to another stage, if that is one; noted before anything is done in it.
+    /// Records a new stage of the state machine before anything is done in it.
     pub(super) fn enter_stage(&mut self, stage: &'static str) {
         if std::mem::replace(&mut self.stage, stage) != stage {
             self.write_state_record(&LeftoverRecord::Stage { name: stage.to_owned() });

@@ -1,4 +1,4 @@
-//! Programs of the system that make disks of files and volumes of disks, run one after the other.
+//! System programs that create disks from files and volumes on disks, run one after another.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use htc_base::process::Exit;
 use htc_os::RealWorld;
 use htc_starter::container::ToolCall;
 
-/// Runs a program with its words, as [`run`].
+/// Runs a program with its arguments, as [`run`] does.
 pub(super) fn run_words(words: &[BString]) -> Result<BString, String> {
     let Some((program, words)) = words.split_first() else { return Ok(BString::default()) };
     run(&program.to_str_lossy(), words.iter().cloned())
 }
 
-/// Where a program of the system is.
+/// Returns the path of a system program.
 pub(super) fn path_of(program: &str, world: &RealWorld) -> Result<PathBuf, String> {
-    // They belong to root, whose PATH a service may not have.
+    // These programs are in root's PATH, which a service may not have.
     let place = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().map(|place| Path::new(place).join(program));
     let of_system = || place.into_iter().find(|path| path.exists());
     job_child::find_program(&program.into(), world)

@@ -1,4 +1,4 @@
-//! Carries out a transfer: the helper that copies, plugins that are asked and called, and what is left of them.
+//! Execution of a transfer: the helper that copies, plugins that are queried and called, and their results.
 
 use std::fs;
 use std::io::{self, Read};
@@ -24,17 +24,17 @@ use htc_os::identity::run_as;
 use htc_os::{ChildId, SignalScope, clock};
 use htc_starter::StarterEvent;
 
-/// How much a helper may say.
+/// Maximum number of bytes of a helper's output.
 const MAX_HELPER_OUTPUT: usize = 256 << 20;
-/// How much of what plugins print and write is read.
+/// Maximum number of bytes read of the output and files of plugins.
 const MAX_PLUGIN_OUTPUT: u64 = 16 << 20;
-/// How much room the file for a plugin's answer has beforehand, in blanks (`InvokeMultipleFileTransferPlugin`).
+/// Number of blanks to which the file for a plugin's answer is preset (`InvokeMultipleFileTransferPlugin`).
 const OUTFILE_SIZE: usize = 16 * 1204 / 64 * 64;
-/// Variables that no plugin gets.
+/// Variables that plugins never receive.
 const SECRET_VARIABLES: [&str; 3] = ["CONDOR_INHERIT", "CONDOR_PRIVATE_INHERIT", "CONDOR_DCADDR"];
 
 impl RunState<'_> {
-    /// Begins to move files.
+    /// Begins a file transfer.
     pub(super) fn transfer(&mut self, way: TransferKind) {
         let scratch = BString::from(self.context.sandbox.scratch.as_os_str().as_bytes());
         let Some(file_transfer) = &self.context.file_transfer else {
@@ -66,7 +66,7 @@ impl RunState<'_> {
         self.run_transfer_step(step);
     }
 
-    /// Carries out the next step; one that fails at once is answered at once.
+    /// Executes the next step; a step that fails at once is answered at once.
     fn run_transfer_step(&mut self, mut step: TransferStep) {
         loop {
             let (started, what, limit) = match step {
@@ -80,7 +80,8 @@ impl RunState<'_> {
                         .file_transfer
                         .as_ref()
                         .map(|file_transfer| file_transfer.parameters.query_timeout);
-                    // Its variables of the job go to the query, too (`InsertPluginAndMappings`).
+                    // Variables of the job with the plugin's name are passed to the query, too
+                    // (`InsertPluginAndMappings`).
                     let name = plugin_name(&path);
                     (
                         self.start_plugin(&path, &["-classad".into()], &name),
@@ -144,7 +145,7 @@ impl RunState<'_> {
         self.reactor.spawn(spec).map_err(|error| io::Error::other(error_with_causes(&error)))
     }
 
-    /// A plugin, always under the job's account and in its scratch directory.
+    /// Starts a plugin, always under the job's account and in its scratch directory.
     fn start_plugin(
         &mut self,
         program: &BString,
@@ -201,7 +202,7 @@ impl RunState<'_> {
     fn invoke(&mut self, call: &PluginCall) -> io::Result<ChildId> {
         let identity = self.context.identity.as_ref();
         if let (Some((infile, text)), Some(outfile)) = (&call.infile, &call.outfile) {
-            // Put into place whole: whatever the job has laid there is not written through.
+            // Files are replaced atomically, so that a link made by the job is not followed.
             run_as(identity, || {
                 files::replace_file(&infile.to_path_lossy(), text, 0o644, None)?;
                 files::replace_file(&outfile.to_path_lossy(), &vec![b' '; OUTFILE_SIZE], 0o644, None)
@@ -210,7 +211,7 @@ impl RunState<'_> {
         self.start_plugin(&call.program.clone(), &call.arguments, &call.name)
     }
 
-    /// Whether a child that ended was one of a transfer; then the transfer goes on.
+    /// Handles the end of a child; returns true if it belonged to a transfer, which then continues.
     pub(super) fn transfer_child_ended(
         &mut self,
         child: ChildId,
@@ -261,12 +262,12 @@ impl RunState<'_> {
         true
     }
 
-    /// When a plugin has run too long.
+    /// Returns the deadline of the running plugin, or `None`.
     pub(super) fn transfer_child_deadline(&self) -> Option<MonotonicTime> {
         self.context.file_transfer.as_ref()?.child.as_ref()?.deadline
     }
 
-    /// Kills a plugin that runs too long; its end is what follows.
+    /// Kills a plugin that runs too long; its end is handled as usual.
     pub(super) fn kill_slow_plugin(&mut self, now: MonotonicTime) {
         let Some(under) =
             self.context.file_transfer.as_mut().and_then(|file_transfer| file_transfer.child.as_mut())
@@ -282,7 +283,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Gives up what is being moved.
+    /// Aborts the running transfer.
     pub(super) fn abort_transfer(&mut self) {
         let under = self.context.file_transfer.as_mut().and_then(|file_transfer| file_transfer.child.take());
         if let Some(child) = under.and_then(|under| under.child) {
@@ -303,7 +304,7 @@ impl RunState<'_> {
         self.events.push_back(StarterEvent::Transferred(Box::new(done)));
     }
 
-    /// Writes a file of the manifest, with the job's rights.
+    /// Writes a file of the manifest with the job's rights.
     pub(super) fn write_manifest(&mut self, directory: &BString, name: &str, content: Option<Vec<u8>>) {
         let scratch = self.context.sandbox.scratch.clone();
         let place = scratch.join(directory.to_path_lossy());
@@ -313,7 +314,7 @@ impl RunState<'_> {
                 _ => {}
             }
             let path = place.join(name);
-            // It is listed itself, as it is written into the directory that it lists.
+            // The file is written into the directory that it lists, so it is listed as well.
             if content.is_none() {
                 files::replace_file(&path, b"", 0o644, None)?;
             }
@@ -326,7 +327,7 @@ impl RunState<'_> {
     }
 }
 
-/// What a helper says.
+/// Parses the output of a helper.
 fn parse_helper_answer(
     exit: Exit,
     stdout: &os::CapturedOutput,
@@ -342,7 +343,7 @@ fn parse_helper_answer(
     }
 }
 
-/// Reads what a plugin wrote, and removes it after a success. It is a plain file, or counts as none.
+/// Reads the file written by a plugin, and removes it after a success. Anything but a regular file is ignored.
 fn take_outfile(path: &Path, remove: bool) -> io::Result<Vec<u8>> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -357,7 +358,8 @@ fn take_outfile(path: &Path, remove: bool) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// All that is below a directory, one a line, directories with a slash (`print_directory`). Links are not followed.
+/// Lists everything below a directory, one entry per line, directories with a trailing slash (`print_directory`). Links
+/// are not followed.
 fn listing(top: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     let mut open = vec![(top.to_owned(), BString::from("."))];

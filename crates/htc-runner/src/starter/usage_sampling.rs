@@ -1,4 +1,4 @@
-//! What a job uses: its family is looked at, and its directory is looked through.
+//! Sampling of a job's usage: its process family and its directory.
 
 use super::disk_scan::{DiskScan, DiskScanProgress};
 use super::run_state::RunState;
@@ -9,7 +9,7 @@ use htc_os::{accounting, clock};
 use htc_starter::{FamilyUsage, StarterEvent};
 
 impl RunState<'_> {
-    /// Looks at a process that has just been started.
+    /// Samples a process that has just been started.
     pub(super) fn sample_new_process(&mut self) {
         if self.process.as_ref().is_some_and(|process| process.next_look.is_none()) {
             self.sample();
@@ -19,12 +19,12 @@ impl RunState<'_> {
         }
     }
 
-    /// When the process is looked at next.
+    /// Returns the time of the next sample, or `None`.
     pub(super) fn next_sample(&self) -> Option<MonotonicTime> {
         self.process.as_ref()?.next_look
     }
 
-    /// Its time may have come.
+    /// Takes a sample if it is due.
     pub(super) fn sample_if_due(&mut self, now: MonotonicTime) {
         if self.next_sample().is_some_and(|at| at <= now) {
             self.sample();
@@ -34,12 +34,12 @@ impl RunState<'_> {
         }
     }
 
-    /// Looks at the family's use of the machine.
+    /// Samples the resource usage of the process family.
     pub(super) fn sample(&mut self) {
         if let Some(process) = &mut self.process
             && let Some(usage) = self.reactor.family_usage(process.child)
         {
-            // Asked of the procd alone, which does not watch control groups (`procapi.cpp`, `getPSSInfo`).
+            // Only the procd provides this, and it does not watch control groups (`procapi.cpp`, `getPSSInfo`).
             if process.resources.group.is_none() && self.context.uses_pss {
                 process.proportional_kib = usage
                     .pids
@@ -59,8 +59,8 @@ impl RunState<'_> {
         FamilyUsage { docker: self.docker.as_ref().and_then(|watch| watch.usage), ..usage }
     }
 
-    /// Tells the machine something with what the job's directory holds, once that is known. What was seen before the end of a
-    /// process counts no more.
+    /// Queues an event after measuring the disk usage of the job's directory. A measurement begun before the end of a
+    /// process is discarded.
     pub(super) fn queue_with_disk_usage(&mut self, event: StarterEvent) {
         if !self.context.measures_disk {
             return self.events.push_back(event);
@@ -72,7 +72,7 @@ impl RunState<'_> {
         self.advance_disk_scan();
     }
 
-    /// Looks a little further. A directory that takes too long is as it was the last time.
+    /// Continues the scan. If it takes too long, the last result is used.
     pub(super) fn advance_disk_scan(&mut self) {
         let Some(looking) = &mut self.disk_scan else { return };
         match looking.advance() {

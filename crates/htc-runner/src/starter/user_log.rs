@@ -1,6 +1,7 @@
-//! The log that a job without a shadow asks for with `StarterUserLog`.
+//! Event log that a job without a shadow requests with `StarterUserLog`.
 //!
-//! Reference: `local_user_log.cpp`, called by `jic_local.cpp`. A log that cannot be opened stops nothing.
+//! Reference: `local_user_log.cpp`, called by `jic_local.cpp`. A log that cannot be opened does not prevent the job
+//! from running.
 
 use std::fs;
 use std::io::{self, Write};
@@ -26,21 +27,22 @@ use htc_user_log::{
     CpuTime, EventBody, EventTime, FormatOptions, JobEvent, RunUsage, TerminatedEvent, dagman_nodes_mask,
 };
 
-/// A log that a job asks for. Nothing is written before it has been opened.
+/// Event log of a job. Nothing is written before it is opened.
 #[derive(Debug)]
 pub struct UserLog {
-    /// The log that is named first.
+    /// The job's main log.
     main_log: UserLogFile,
-    /// The log of the DAGMan that has submitted the job.
+    /// The log of the DAGMan that has submitted the job, or `None`.
     nodes_log: Option<UserLogFile>,
     id: (i32, i32, i32),
     options: FormatOptions,
     address: BString,
-    /// Whether others are locked out while an event is written, and where those locks stand.
+    /// Directory of lock files in the inner `Option`, if files are locked while an event is written, or `None` for no
+    /// locking.
     locking: Option<Option<PathBuf>>,
-    /// The log of all jobs, which gets each event first.
+    /// The event log of all jobs, which is written first.
     event_log: Option<EventLog>,
-    /// Why that could not be written, and whether somebody knows it.
+    /// Reason why that could not be written, or `None`.
     complaint: Option<String>,
     has_complained: bool,
     ad: ClassAd,
@@ -51,7 +53,7 @@ pub struct UserLog {
 struct UserLogFile {
     path: PathBuf,
     format: LogFormat,
-    /// Numbers of the events that it gets, or `None` for all events and what the ad wants beside them.
+    /// Numbers of the events to write, or `None` for all events with the additions that the ad requests.
     mask: Option<Vec<i64>>,
     /// True if each event is written through to the disk.
     fsync: bool,
@@ -59,12 +61,12 @@ struct UserLogFile {
 }
 
 impl UserLogFile {
-    /// Opens it, with the directories above it.
+    /// Opens the file, creating the directories above it.
     fn open(&mut self) -> io::Result<()> {
         if self.path.as_os_str().is_empty() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // Nor does the reference create it through a link.
+        // The reference does not create it through a link either.
         if is_dangling(&self.path) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -72,7 +74,7 @@ impl UserLogFile {
             fs::create_dir_all(directory)?;
         }
         let mut options = fs::OpenOptions::new();
-        // A FIFO without a reader must not hold the job up.
+        // A FIFO without a reader must not block the job.
         options.append(true).create(true).mode(0o644).custom_flags(nix::libc::O_NONBLOCK);
         self.file = Some(options.open(&self.path)?);
         Ok(())
@@ -90,7 +92,7 @@ impl UserLogFile {
         }
     }
 
-    /// Appends bytes, whole, with one write; nothing while it is not open.
+    /// Appends bytes with a single write; does nothing if the file is not open.
     fn append(&mut self, bytes: &[u8], locking: Option<&Option<PathBuf>>) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let _lock = locking.map(|place| FileLock::acquire(&self.path, file, place.as_deref())).transpose()?;
@@ -99,26 +101,26 @@ impl UserLogFile {
     }
 }
 
-/// What the configuration and the command line say of logs.
+/// Log settings from the configuration and the command line.
 #[derive(Clone, Debug, Default)]
 pub struct UserLogSettings {
     /// DEFAULT_USERLOG_FORMAT_OPTIONS.
     pub options: BString,
-    /// ENABLE_USERLOG_LOCKING, with the place of the locks.
+    /// ENABLE_USERLOG_LOCKING, with the directory of the lock files.
     pub locking: Option<Option<PathBuf>>,
     /// ENABLE_USERLOG_FSYNC.
     pub fsync: bool,
-    /// EVENT_LOG and what belongs to it.
+    /// EVENT_LOG and related parameters.
     pub event_log: Option<EventLogParameters>,
-    /// The log that `--log` names, whatever the job's ad says.
+    /// The log that `--log` names, overriding the job ad.
     pub path_override: Option<PathBuf>,
 }
 
 impl UserLogSettings {
-    /// Reads them.
+    /// Reads the settings.
     ///
     /// # Errors
-    /// A value that is none.
+    /// Fails if a value is invalid.
     pub fn read(view: &ConfigView<'_>, named: Option<PathBuf>) -> Result<Self, ValueError> {
         let boolean = |name: &str| -> Result<bool, ValueError> {
             Ok(view.boolean(name)?.is_some_and(|setting| setting.value))
@@ -138,14 +140,14 @@ impl UserLogSettings {
     }
 }
 
-/// The log of a job that does not want one (`UNIX_NULL_FILE`).
+/// Path of the log of a job that does not want one (`UNIX_NULL_FILE`).
 const NULL_LOG: &str = "/dev/null";
 
-/// The attribute that names the log of a queue.
+/// Attribute that names the log written by schedd and shadow.
 const QUEUE_LOG_ATTRIBUTE: &str = "UserLog";
-/// The attribute that names the log of DAGMan.
+/// Attribute that names the log of DAGMan.
 const NODES_LOG_ATTRIBUTE: &str = "DAGManNodesLog";
-/// The bit of UserLogUseXML that asks for JSON.
+/// Bit of UserLogUseXML that requests JSON.
 const JSON_BIT: i64 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,33 +157,34 @@ enum LogFormat {
     Json,
 }
 
-/// What a job's log is known by.
+/// Inputs for creating a job's log.
 pub struct UserLogInputs<'a> {
-    /// The job's ad as it was read.
+    /// The job ad as read.
     pub ad: &'a ClassAd,
-    /// The job.
+    /// Data of the job.
     pub job: &'a JobInfo,
-    /// The scratch directory, where a relative Iwd lies.
+    /// The scratch directory, in which a relative Iwd is resolved.
     pub scratch: &'a Path,
-    /// What is configured.
+    /// The log settings.
     pub settings: &'a UserLogSettings,
-    /// The account of daemons, which writes the log of all jobs; `None` is our own.
+    /// The account of the daemons, which writes the event log of all jobs, or `None` for our own.
     pub daemon: Option<ProcessIdentity>,
-    /// What stands for the starter's address: `<host:port>` of nobody.
+    /// Placeholder for the starter's address: `<host:port>`.
     pub address: BString,
-    /// Deviations.
+    /// Selection of quirks.
     pub quirks: QuirkMode,
-    /// What expressions are evaluated in.
+    /// The world in which expressions are evaluated.
     pub world: &'a dyn World,
 }
 
 impl UserLog {
-    /// The log that the ad asks for; `None` if it asks for none.
+    /// Creates the log that the ad requests of a starter, or `None` if it requests none.
     pub fn for_starter(opening: &UserLogInputs<'_>) -> Option<UserLog> {
         Self::from_attribute(opening, "StarterUserLog", "StarterUserLogUseXML")
     }
 
-    /// The log of schedd and shadow that the ad asks for. They write the log of all jobs for a job without one, too.
+    /// Creates the log that the ad requests of schedd and shadow. They write the event log of all jobs even for a job
+    /// without a log.
     pub fn for_queue(opening: &UserLogInputs<'_>) -> Option<UserLog> {
         let only_global = || {
             opening.settings.event_log.as_ref()?;
@@ -209,7 +212,7 @@ impl UserLog {
         };
         let own = of_option.or_else(|| context().string(attribute));
         let nodes = context().string(NODES_LOG_ATTRIBUTE).filter(|name| of_queue && !name.is_empty());
-        // A job may have the log of its DAGMan alone.
+        // A job may have only the log of its DAGMan.
         let path = match (own, &nodes) {
             (None, None) => return None,
             (None, Some(_)) => PathBuf::from(NULL_LOG),
@@ -217,7 +220,7 @@ impl UserLog {
         };
         let options = FormatOptions::parse(&opening.settings.options);
         let words = !opening.quirks.reproduces(Quirk::UserlogFormatWordsIgnored);
-        // The log of a queue may have the one form or the other; that of a starter alone only the first.
+        // The log of schedd and shadow has two format attributes; that of a starter has only the first.
         let bits = context().int(xml).filter(|_| of_queue).unwrap_or(0);
         let form = match context().boolean(xml) {
             _ if bits & JSON_BIT != 0 => LogFormat::Json,
@@ -226,13 +229,13 @@ impl UserLog {
             _ if words && options.json => LogFormat::Json,
             _ => LogFormat::Text,
         };
-        // Those of a log have 32 bits.
+        // Job ids in a log have 32 bits.
         let number = |number: i64| number as i32;
         let id = (number(opening.job.cluster), number(opening.job.proc), number(opening.job.subproc));
         let global = opening.settings.event_log.clone();
         let nodes = nodes.map(|name| {
             let mask = dagman_nodes_mask(opening.ad, opening.world);
-            // With a mask it is never XML.
+            // With a mask the format is never XML.
             let form = if mask.is_some() && form == LogFormat::Xml { LogFormat::Text } else { form };
             UserLogFile { path: path_of(name), format: form, mask, fsync: true, file: None }
         });
@@ -256,16 +259,16 @@ impl UserLog {
         })
     }
 
-    /// Opens it under the job's account, with the directories above it. That is done when the scratch directory is
-    /// there: a relative Iwd lies in it, and comes into being so (`JICLocal::init`).
+    /// Opens the log under the job's account, creating the directories above it. This is done once the scratch
+    /// directory exists, because a relative Iwd is in it and is created in this way (`JICLocal::init`).
     ///
     /// # Errors
-    /// Those of the file system; the job runs all the same.
+    /// Fails on errors of the file system; the job runs nevertheless.
     pub fn open(&mut self, identity: Option<&ProcessIdentity>) -> io::Result<()> {
         let logs = [Some(&mut self.main_log), self.nodes_log.as_mut()].into_iter().flatten();
         let wanted = logs.filter(|log| log.path != Path::new(NULL_LOG));
         let open_all = || {
-            // One that cannot be opened does not keep the other from being opened.
+            // A log that cannot be opened does not prevent opening the other.
             let results: Vec<io::Result<()>> = wanted.map(|log| log.open()).collect();
             results.into_iter().collect()
         };
@@ -277,10 +280,10 @@ impl UserLog {
         &self.main_log.path
     }
 
-    /// Appends one event, whole, with one write; nothing as long as the log is not open.
+    /// Appends one event with a single write; does nothing if the log is not open.
     ///
     /// # Errors
-    /// Those of the write.
+    /// Fails if writing fails.
     pub fn write(&mut self, now: ClockReading, event: &JobLogEvent, world: &dyn World) -> io::Result<()> {
         let event = self.event(now, self.body(event), world);
         let ad = self.ad.clone();
@@ -288,7 +291,7 @@ impl UserLog {
         self.main_log.append(&self.main_log.print(&event, self.options), self.locking.as_ref())
     }
 
-    /// The log of all jobs comes first; where it cannot be written the job's own still is.
+    /// Writes the event log of all jobs, which comes first; if that fails, the job's own log is still written.
     fn write_global(&mut self, event: &JobEvent, ad: &ClassAd, now: ClockReading, world: &dyn World) {
         let Some(global) = &mut self.event_log else { return };
         if let Err(error) = global.write(event, ad, now, world) {
@@ -298,17 +301,17 @@ impl UserLog {
         }
     }
 
-    /// What is wrong with the log of all jobs, once.
+    /// Returns the problem with the event log of all jobs, once.
     pub fn take_complaint(&mut self) -> Option<String> {
         let complaint = self.complaint.take().filter(|_| !self.has_complained);
         self.has_complained |= complaint.is_some();
         complaint
     }
 
-    /// The same for an event of schedd or shadow, with what the job's ad wants to be told beside it.
+    /// Appends an event of schedd or shadow, with the additions that the job ad requests.
     ///
     /// # Errors
-    /// Those of the write.
+    /// Fails if writing fails.
     pub fn write_queue_event(
         &mut self,
         now: ClockReading,
@@ -360,7 +363,7 @@ impl UserLog {
             }
             JobLogEvent::Suspended { processes } => EventBody::Suspended((*processes).into()),
             JobLogEvent::Continued => EventBody::Unsuspended,
-            // This log has no hold codes, in no form (`LocalUserLog::logStarterError`).
+            // This log has no hold codes in any format (`LocalUserLog::logStarterError`).
             JobLogEvent::Error { failure, critical } => EventBody::RemoteError {
                 daemon: "starter".into(),
                 host: self.address.clone(),
@@ -373,12 +376,13 @@ impl UserLog {
     }
 }
 
-/// Whether the log of a starter's job without a directory is looked for in the root; `None` for others.
+/// Returns the decision on the log of a starter's job without a directory, which 25.14 looks for in the root; `None`
+/// for other jobs.
 pub(super) fn log_in_root_decision(iwd: &[u8], quirks: QuirkMode) -> Option<QuirkDecision> {
     iwd.is_empty().then(|| quirks.decide(Quirk::EmptyIwdLogInRoot))
 }
 
-/// Where a relative name of the log lies.
+/// Returns the directory in which a relative name of the log is resolved.
 fn directory(opening: &UserLogInputs<'_>, of_queue: bool) -> PathBuf {
     let iwd = &opening.job.iwd;
     if !of_queue && log_in_root_decision(iwd, opening.quirks).is_some_and(|in_root| in_root.as_reference) {

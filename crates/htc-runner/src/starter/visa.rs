@@ -1,6 +1,8 @@
-//! The visa: a copy of the job's ad in its directory, which says who took the job on (`WantExecutionVisaFromStarter`).
+//! Execution visa: a copy of the job ad in its directory, which names the starter that took the job
+//! (`WantExecutionVisaFromStarter`).
 //!
-//! Reference: `classad_visa_write` of `classad_visa.cpp`. A visa that cannot be written stops nothing.
+//! Reference: `classad_visa_write` of `classad_visa.cpp`. A visa that cannot be written does not prevent the job from
+//! running.
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,7 +18,7 @@ use htc_classad::format::long;
 use htc_classad::{ClassAd, Context};
 use htc_starter::job_info;
 
-/// A visa to be written.
+/// Visa to be written.
 #[derive(Clone, Debug)]
 pub struct Visa {
     ad: ClassAd,
@@ -24,7 +26,8 @@ pub struct Visa {
 }
 
 impl Visa {
-    /// The visa that the ad as it came asks for; `None` if it asks for none, or has no id to name the file by.
+    /// Creates the visa that the ad as submitted requests, or `None` if it requests none or has no id for the file
+    /// name.
     pub fn from_job_ad(ad: &ClassAd, quirks: QuirkMode, world: &dyn World) -> Option<Visa> {
         Context::new(world).my(ad).boolean("WantExecutionVisaFromStarter").filter(|wanted| *wanted)?;
         let id = |name: &str| job_info::job_id_part(ad, name, quirks, world);
@@ -37,10 +40,10 @@ impl Visa {
         Some(Visa { ad, name: format!("jobad.{cluster}.{proc}") })
     }
 
-    /// Writes it as `jobad.<cluster>.<proc>`, or with the first free number behind that.
+    /// Writes the visa as `jobad.<cluster>.<proc>`, or with the first free number appended.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Fails on errors of the file system.
     pub fn write(&self, directory: &Path, now: ClockReading) -> io::Result<()> {
         let mut ad = self.ad.clone();
         ad.set("VisaTimestamp", now.epoch());

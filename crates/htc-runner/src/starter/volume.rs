@@ -1,5 +1,5 @@
-//! A file system of limited size for a job's directory, mounted over it: a logical volume, as 25.14 makes them, where the
-//! configuration names a volume group; else a file that a loop device makes a disk of, which needs root and mkfs.ext4 only.
+//! File system of limited size mounted over a job's directory: a logical volume, as in 25.14, if the configuration
+//! names a volume group; else a file on a loop device, which needs only root and mkfs.ext4.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
@@ -21,35 +21,35 @@ use htc_os::files::HeldDirectory;
 use htc_os::{RealWorld, mounts};
 use htc_starter::logical_volume::{LogicalVolume, VolumeParameters};
 
-/// What a file system takes for itself beside what is written into it, in bytes.
+/// Overhead of a file system in addition to its contents, in bytes.
 const FILE_SYSTEM_OVERHEAD: u64 = 4 << 20;
-/// The blocks of a file system.
+/// Block size of a file system, in bytes.
 const BLOCK_SIZE: u64 = 4096;
 
-/// The bytes of a key.
+/// Length of a key, in bytes.
 const KEY_SIZE: u64 = 32;
 
-/// What a job's directory is to be.
+/// File system for a job's directory.
 #[derive(Clone, Debug)]
 pub struct ScratchVolume {
-    /// How many bytes can be written into it.
+    /// Number of bytes that can be written to it.
     pub bytes: u64,
-    /// The logical volume that it is then.
+    /// The logical volume, or `None` for a file on a loop device.
     pub logical: Option<LogicalVolume>,
-    /// The group that was made for it.
+    /// The volume group that was created for it.
     created_group: Rc<RefCell<Option<FileVolumeGroup>>>,
 }
 
 impl ScratchVolume {
-    /// A directory of so many bytes, which may be a logical volume.
+    /// Creates the description of a file system of `bytes` bytes, which may be a logical volume.
     pub fn new(bytes: u64, logical: Option<LogicalVolume>) -> Self {
         ScratchVolume { bytes, logical, created_group: Rc::default() }
     }
 
-    /// Makes the file system, and mounts it over a directory.
+    /// Creates the file system, and mounts it over a directory.
     ///
     /// # Errors
-    /// In words; nothing of it stays.
+    /// Fails with a message; nothing remains.
     pub(super) fn make(&self, top: &Path, directory: &HeldDirectory) -> Result<(), String> {
         let Some(volume) = &self.logical else { return make_image_volume(top, directory, self.bytes) };
         if let Some(group) = &volume.on_file {
@@ -67,10 +67,10 @@ impl ScratchVolume {
         self.created_group.borrow_mut().take().map_or(Ok(()), |laid| laid.take_down())
     }
 
-    /// Takes it away with all that is in it.
+    /// Unmounts and removes the file system with its contents.
     ///
     /// # Errors
-    /// It cannot be unmounted, or not be removed.
+    /// Fails if it cannot be unmounted or removed.
     pub(super) fn remove(&self, top: &Path) -> io::Result<()> {
         let Some(volume) = self.logical.as_ref().filter(|_| is_mounted(top)) else {
             return remove_image_volume(top);
@@ -97,14 +97,14 @@ fn make_logical(volume: &LogicalVolume, directory: &HeldDirectory) -> Result<(),
         .map_err(|errno| format!("cannot mount '{}': {errno}", device.display()))
 }
 
-/// Mounts a device over a directory that nobody can have put another into the place of.
+/// Mounts a device over a directory, through its descriptor so that no other directory can be substituted.
 fn mount_over(device: &Path, directory: &HeldDirectory, options: Option<&str>) -> nix::Result<()> {
     let target = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOATIME;
     mount(Some(device), &target, Some("ext4"), flags, options)
 }
 
-/// A key in memory that is gone when the volume is there (`EncryptLV`).
+/// Creates a random key in memory, which is removed once the volume exists (`EncryptLV`).
 fn random_key() -> Result<NamedTempFile, String> {
     let at = |error: io::Error| format!("cannot write a key into /dev/shm: {error}");
     let mut key = tempfile::Builder::new().prefix("cryptokey").tempfile_in("/dev/shm").map_err(at)?;
@@ -116,7 +116,7 @@ fn random_key() -> Result<NamedTempFile, String> {
 /// Removes a logical volume.
 ///
 /// # Errors
-/// In words: that of the volume itself counts.
+/// Fails with a message: that of removing the volume itself takes precedence.
 pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
     let encrypted = volume.encrypted && fs::symlink_metadata(volume.encrypted_device()).is_ok();
     let volume = volume.clone().with_encryption(encrypted);
@@ -127,17 +127,17 @@ pub(super) fn remove_logical(volume: &LogicalVolume) -> Result<(), String> {
     removed
 }
 
-/// The file beside a job's directory that holds its file system.
+/// Returns the path of the file next to a job's directory that contains its file system.
 pub(super) fn image_path(top: &Path) -> PathBuf {
     let mut path = top.as_os_str().to_owned();
     path.push(".disk");
     path.into()
 }
 
-/// Makes a file system in which so many bytes can be written, and mounts it over a directory.
+/// Creates a file system to which `bytes` bytes can be written, and mounts it over a directory.
 ///
 /// # Errors
-/// In words; nothing of it stays.
+/// Fails with a message; nothing remains.
 fn make_image_volume(top: &Path, directory: &HeldDirectory, bytes: u64) -> Result<(), String> {
     let image = image_path(top);
     let made = try_make_image_volume(&image, directory, bytes);
@@ -154,9 +154,9 @@ fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) ->
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(image).map_err(|error| at("make", &error))?;
-    // Its blocks are taken when they are written.
+    // Its blocks are allocated when they are written.
     let size = (bytes / 16).saturating_mul(17).saturating_add(FILE_SYSTEM_OVERHEAD);
-    // Whole blocks: of an odd end losetup complains where the device's name should stand alone.
+    // Rounded to whole blocks: otherwise losetup prints a warning together with the device's name.
     file.set_len(size - size % BLOCK_SIZE).map_err(|error| at("make", &error))?;
     drop(file);
     let name = BString::from(image.as_os_str().as_bytes());
@@ -165,15 +165,15 @@ fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) ->
     let device = run("losetup", ["-f".into(), "--show".into(), name])?;
     let device = device.trim().to_path_lossy().into_owned();
     mount_over(&device, directory, None).map_err(|error| at("mount", &error))?;
-    // It is free as soon as nothing is mounted from it.
+    // The device is released as soon as nothing is mounted from it.
     detach(image)?;
     Ok(())
 }
 
-/// Takes the file system away with all that is in it.
+/// Removes the file system with its contents.
 ///
 /// # Errors
-/// It cannot be unmounted, or its file not be removed.
+/// Fails if it cannot be unmounted, or if its file cannot be removed.
 fn remove_image_volume(top: &Path) -> io::Result<()> {
     let image = image_path(top);
     if fs::symlink_metadata(&image).is_err() {
@@ -193,12 +193,12 @@ fn unmount_image_volume(top: &Path) -> io::Result<()> {
     }
 }
 
-/// Detaches the loop devices that a file is behind; those that are mounted become free later.
+/// Detaches the loop devices of a file; those that are mounted are released later. Returns their number.
 ///
 /// # Errors
-/// In words.
+/// Fails with a message.
 pub(super) fn detach(image: &Path) -> Result<usize, String> {
-    // Others may write where it stands, and put a link or a name of another file there.
+    // Others may be able to write to the directory, and put a link or another file there.
     let own = nix::unistd::geteuid().as_raw();
     let is_ours = |status: fs::Metadata| status.is_file() && status.nlink() == 1 && status.uid() == own;
     if !fs::symlink_metadata(image).is_ok_and(is_ours) {
@@ -211,7 +211,7 @@ pub(super) fn detach(image: &Path) -> Result<usize, String> {
     Ok(devices.len())
 }
 
-/// The loop devices that a file is behind, as the kernel names it.
+/// Returns the loop devices of a file, by its name in the kernel.
 fn devices_of(image: &Path) -> Vec<PathBuf> {
     let whole = |parent: &Path| Some(fs::canonicalize(parent).ok()?.join(image.file_name()?));
     let own = image.parent().and_then(whole).unwrap_or_else(|| image.to_owned());
@@ -223,10 +223,10 @@ fn devices_of(image: &Path) -> Vec<PathBuf> {
     blocks.filter(is_of).map(|entry| Path::new("/dev").join(entry.file_name())).collect()
 }
 
-/// Whether the directories of jobs can be made file systems of their own, as far as that is seen without making one.
+/// Checks, without creating one, whether separate file systems for the directories of jobs can be created.
 ///
 /// # Errors
-/// In words: no such volume group or pool, a program that is not there.
+/// Fails with a message: a missing volume group, pool or program.
 pub fn check_volume_support(knobs: Option<&VolumeParameters>) -> Result<(), String> {
     let Some(knobs) = knobs else { return path_of("mkfs.ext4", &RealWorld::new()).map(drop) };
     for program in ["lvcreate", "lvremove", "mke2fs"] {

@@ -1,7 +1,8 @@
-//! A volume group on a file, made for the job of one starter and removed with it (LVM_BACKING_FILE).
+//! Volume group on a file, created for the job of one starter and removed with it (LVM_BACKING_FILE).
 //!
-//! A startd of 25.14 keeps its group as long as it runs. Here the starter that has the lock beside the file does; others meanwhile
-//! get a file system on a file of their own. What one that was killed has left is removed by the next, as by the next startd, and by `--clean`.
+//! A startd of 25.14 keeps its group as long as it runs. Here it belongs to the starter that holds the lock next to the
+//! file; meanwhile other starters use a file system on a file of their own. The group of a killed starter is removed by
+//! the next starter or by `--clean`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +18,7 @@ use nix::libc;
 use super::system_program::run_words;
 use htc_starter::volume_group::{VolumeGroup, parse_loops};
 
-/// A group that is there, and that nobody else uses.
+/// Existing volume group that only this process uses.
 #[derive(Debug)]
 pub(super) struct FileVolumeGroup {
     group: VolumeGroup,
@@ -26,10 +27,11 @@ pub(super) struct FileVolumeGroup {
 }
 
 impl FileVolumeGroup {
-    /// Makes it.
+    /// Creates the group.
     ///
     /// # Errors
-    /// In words; nothing of it stays. A file that is there and is not of a starter that was killed is not touched, where 25.14 takes it.
+    /// Fails with a message; nothing remains. An existing file that was not left by a killed starter is not touched,
+    /// although 25.14 uses it.
     pub(super) fn create(group: &VolumeGroup) -> Result<Self, String> {
         let there = |path: &Path| fs::symlink_metadata(path).is_ok();
         if there(&group.file) && !there(&lock_of(&group.file)) {
@@ -41,7 +43,7 @@ impl FileVolumeGroup {
         let was_there = there(&group.file);
         let laid = lock(&group.file).and_then(|lock| Self::create_on_file(group, lock));
         if laid.is_err() && !was_there {
-            // A lock says that the file beside it is ours: it never stays alone.
+            // The lock file marks the other file as ours, so it is removed last.
             drop(fs::remove_file(&group.file));
             drop(fs::remove_file(lock_of(&group.file)));
         }
@@ -61,7 +63,7 @@ impl FileVolumeGroup {
             }
         };
         let laid = FileVolumeGroup { group: group.clone(), device, _lock: lock };
-        // What one that was killed has left.
+        // Left by a starter that was killed.
         if !is_new {
             laid.clear();
         }
@@ -74,7 +76,7 @@ impl FileVolumeGroup {
         Ok(laid)
     }
 
-    /// Removes what is on the device. A group of that name which stands elsewhere is somebody's, and stays.
+    /// Removes the group from the device. A group of the same name elsewhere is kept.
     fn clear(&self) {
         let said = run_words(&VolumeGroup::find_group_command(&self.device));
         let is_there = said.is_ok_and(|said| said.trim() == self.group.name.as_slice());
@@ -85,10 +87,10 @@ impl FileVolumeGroup {
         }
     }
 
-    /// Takes it away with its file.
+    /// Removes the group and its file.
     ///
     /// # Errors
-    /// In words.
+    /// Fails with a message.
     pub(super) fn take_down(&self) -> Result<(), String> {
         self.clear();
         run_words(&VolumeGroup::detach_command(&self.device))?;
@@ -98,15 +100,15 @@ impl FileVolumeGroup {
     }
 }
 
-/// Removes what a starter that was killed has left of a group; whether there was anything.
+/// Removes the group left by a starter that was killed; returns true if there was one.
 ///
 /// # Errors
-/// In words.
+/// Fails with a message.
 pub(super) fn remove_left(group: &VolumeGroup) -> Result<bool, String> {
     if fs::symlink_metadata(&group.file).is_err() || fs::symlink_metadata(lock_of(&group.file)).is_err() {
         return Ok(false);
     }
-    // One that is in use is nobody's left-over.
+    // A group that is in use is not a leftover.
     let Ok(lock) = lock(&group.file) else { return Ok(false) };
     let Some(device) = device_of(&group.file)? else {
         fs::remove_file(&group.file).map_err(|error| error.to_string())?;
@@ -131,7 +133,7 @@ fn lock(file: &Path) -> Result<Flock<File>, String> {
         .map_err(|_| format!("'{}' is in use by another starter", file.display()))
 }
 
-/// Makes the file, or takes the one that is there if it is root's and large enough; whether it is new.
+/// Creates the file, or uses an existing one if it belongs to root and is large enough; returns true if it is new.
 fn make_file(group: &VolumeGroup) -> Result<bool, String> {
     if let Ok(status) = fs::symlink_metadata(&group.file) {
         return match () {
@@ -153,7 +155,7 @@ fn make_file(group: &VolumeGroup) -> Result<bool, String> {
     })
 }
 
-/// The loop device that a file is behind.
+/// Returns the loop device of a file, or `None`.
 fn device_of(file: &Path) -> Result<Option<BString>, String> {
     let own = fs::metadata(file).map_err(|error| error.to_string())?;
     let listed = run_words(&VolumeGroup::list_loops_command())?;
