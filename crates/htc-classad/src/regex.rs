@@ -137,7 +137,7 @@ impl Drop for Regex {
     fn drop(&mut self) {
         let kept = *self.scratch.get_mut();
         if !kept.is_null() {
-            // SAFETY: the pointer came from `Box::into_raw` in `keep` and nobody else holds it any more.
+            // SAFETY: the pointer came from `Box::into_raw` in `keep` and nothing else holds it any more.
             drop(unsafe { Box::from_raw(kept) });
         }
     }
@@ -339,7 +339,7 @@ fn run_match(
 ) -> c_int {
     // SAFETY: code, data and context are live; the data was made for this pattern; subject pointer and length describe
     // a live slice; an offset beyond its end is refused by PCRE2 itself (PCRE2_ERROR_BADOFFSET). Data and context are
-    // used by nobody else: their owner is borrowed from a box that was taken out of the shared place.
+    // not used elsewhere: their owner is borrowed from a box that was taken out of the shared pointer.
     unsafe {
         c::pcre2_set_match_limit_8(scratch.context.as_ptr(), steps);
         c::pcre2_match_8(

@@ -7,25 +7,25 @@
 //!
 //! | event | keys | meaning |
 //! |---|---|---|
-//! | `start` | schema reason | the runner begins |
-//! | `stop` | reason | it has ended |
+//! | `start` | schema reason | the runner has started |
+//! | `stop` | reason | the runner has ended |
 //! | `state` | slot state activity reason | the slot changed into this state and activity |
 //! | `hook-start` | slot hook pid job | a hook was started; a starter's hooks name the job |
-//! | `hook-end` | slot hook pid job exit reason | it ended |
-//! | `hook-failed` | slot hook pid job reason | it could not be started, or ran too long |
-//! | `hook-stderr` | slot hook pid job reason | what it wrote to stderr, whatever became of it |
-//! | `verdict` | slot hook job verdict reason | what an answer was taken for |
-//! | `claim` | slot verdict reason | a claim `begins` or is `given up`; its public id and why, never its secret |
+//! | `hook-end` | slot hook pid job exit reason | a hook ended |
+//! | `hook-failed` | slot hook pid job reason | a hook could not be started, or ran too long |
+//! | `hook-stderr` | slot hook pid job reason | output of a hook to stderr, regardless of its exit status |
+//! | `verdict` | slot hook job verdict reason | classification of a hook's output |
+//! | `claim` | slot verdict reason | a claim `begins` or is `given up`; with its public id and the reason, never its secret |
 //! | `cron-start` | cron pid | a cron job was started |
-//! | `cron-end` | cron pid exit | it ended |
-//! | `cron-failed` | cron reason | it could not be started, or what it printed cannot be used |
-//! | `cron-stderr` | cron reason | what it wrote to stderr |
-//! | `cron-published` | cron reason | what it printed has changed what the slots publish |
+//! | `cron-end` | cron pid exit | a cron job ended |
+//! | `cron-failed` | cron reason | a cron job could not be started, or its output cannot be used |
+//! | `cron-stderr` | cron reason | output of a cron job to stderr |
+//! | `cron-published` | cron reason | the output of a cron job changed the attributes that the slots publish |
 //! | `starter` | slot job pid exit | a starter was spawned (no exit), or ended |
-//! | `job` | slot job pid exit verdict reason | from the starter: the job runs (`started` and pid), is over or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
-//! | `log` | reason | from the job router: a line of its log |
-//! | `note` | reason | something that was done, and went well |
-//! | `warning` | slot hook pid job verdict reason | anything a user should look at; the verdict is the id of a quirk |
+//! | `job` | slot job pid exit verdict reason | from the starter: the job was started (`started` and pid), has ended or was not started; from the slot runner: `succeeded` or `failed`, with `exited N`, `signalled N`, `not started`, or `lost with its starter` |
+//! | `log` | reason | a line of the job router's log |
+//! | `note` | reason | an action was completed successfully |
+//! | `warning` | slot hook pid job verdict reason | something needs the user's attention; the verdict is the id of a quirk |
 
 use std::io;
 use std::time::Duration;
@@ -43,7 +43,7 @@ words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum RunnerEventKind.word {
-        /// The runner begins.
+        /// The runner has started.
         Start => "start",
         /// The runner has ended.
         Stop => "stop",

@@ -44,7 +44,7 @@ pub enum JournalError {
     /// Another process is writing it.
     #[error("'{}' is in use by {}", path.display(), holder(*pid))]
     InUse {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
         /// Process id of the writer, or `None` if it could not be read.
         pid: Option<i32>,
@@ -54,7 +54,7 @@ pub enum JournalError {
     Unsafe {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why it is unsafe.
         why: &'static str,
     },
     /// A system call failed.

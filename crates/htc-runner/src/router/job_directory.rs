@@ -500,7 +500,7 @@ impl JobDirectory {
     /// Gives a source back to the queue (`yield_job`).
     ///
     /// # Errors
-    /// Returns the kind of error, which decides whether the router tries again.
+    /// Fails if the source is no longer managed by this router, or if it could not be written, which may be tried again.
     pub fn yield_job(
         &mut self,
         id: JobId,

@@ -2,15 +2,15 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `hooks` | one call of a router hook, to its end |
+//! | `hooks` | calls of a router hook, each run to its end |
 //! | `job_directory` | a directory of job ads as a queue |
-//! | `submission` | one copy submitted through a command |
+//! | `submission` | submission of a copy through a command |
 //! | `spool` | files of sandboxed jobs |
-//! | `single_job_router` | jobs routed one by one, without a queue |
-//! | `options` | what such a run is given |
-//! | `live_router` | the router over such a directory |
+//! | `single_job_router` | routing of single jobs, without a queue |
+//! | `options` | options of a router run |
+//! | `live_router` | router over a directory of job ads |
 //! | `shutdown_conditions` | DAEMON_SHUTDOWN |
-//! | `token_files` | token files that are made for copies |
+//! | `token_files` | token files created for copies |
 //! | `simulate` | jobs over time with a manual clock |
 
 mod hooks;

@@ -49,7 +49,7 @@ pub(super) enum FinalUpdate {
     /// The queue receives all of it.
     #[default]
     Complete,
-    /// There is none, because a checkpoint could not be uploaded.
+    /// The starter sends none, because a checkpoint could not be uploaded.
     Missing,
     /// It is lost, because the starter reported an error.
     Lost,

@@ -45,8 +45,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Reports the limits set by the kernel: as an event if the configuration asked for them, and as a warning if one
-    /// differs from the request.
+    /// Reports the limits set by the kernel, as JSON only unless the job or configuration asked for them, and warns about
+    /// limits that could not be set.
     fn report_limits(&mut self, plan: &CgroupPlan, set: &[GroupSettingResult]) {
         let made: Vec<String> = set
             .iter()
@@ -59,7 +59,8 @@ impl RunState<'_> {
         }
         for set in set {
             let Err(why) = &set.actual else { continue };
-            // Processor shares and process limits are set as far as the machine permits; memory limits are guaranteed.
+            // Processor shares and process limits are set as far as the machine permits; only missing limits of memory and
+            // devices are reported.
             let promised =
                 matches!(set.setting, GroupSetting::Memory | GroupSetting::MemoryLow | GroupSetting::Device)
                     || (set.setting == GroupSetting::MemoryAndSwap && has_swap_space());

@@ -16,7 +16,7 @@ use htc_classad::{ClassAd, Context};
 use htc_config::ConfigView;
 use htc_os::files;
 
-/// One such file.
+/// Credential file, with its contents.
 #[derive(Clone, Debug)]
 pub struct CredentialFile {
     source: PathBuf,

@@ -4,7 +4,8 @@
 //!
 //! Reference: `CredDirCreator` of `cred_dir.cpp`; `initUserCredentials`, `refreshSandboxCredentialsOAuth` and
 //! `refreshSandboxCredentialsKRB` of `jic_shadow.cpp`; `initUserCredentials` of `jic_local.cpp`; `CONDOR_getcreds` of
-//! `NTreceivers.cpp`. The directory is open to all there, and to the job alone here. What a credmon makes has to be there.
+//! `NTreceivers.cpp`. The directory is open to all there, but only to the job here. Files made by a credmon must
+//! exist already.
 
 use std::fs;
 use std::io;

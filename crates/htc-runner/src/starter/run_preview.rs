@@ -20,7 +20,7 @@ pub struct RunPreview {
     pub refused: Option<StartRefusal>,
     /// The account of hooks and job, or `None` for the caller's own.
     pub user: Option<PlannedAccount>,
-    /// `plain`, `docker` or `singularity`.
+    /// Runtime of the job: `plain`, `docker` or `singularity`.
     pub runtime: &'static str,
     /// The setting that selected the runtime.
     pub runtime_because: String,
@@ -46,7 +46,7 @@ pub struct RunPreview {
     pub limits: Vec<PlannedLimit>,
     /// Resources that the job does not share with the machine.
     pub isolation: Vec<String>,
-    /// What is removed at the end.
+    /// Paths that are removed at the end.
     pub removes: Vec<String>,
     /// Programs that are not on this machine.
     pub missing: Vec<String>,
@@ -67,7 +67,7 @@ pub struct StartRefusal {
     pub hold_subcode: i64,
 }
 
-/// Account.
+/// Unix account of hooks and job.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedAccount {
     /// User id.
@@ -78,7 +78,7 @@ pub struct PlannedAccount {
     pub groups: Vec<u32>,
 }
 
-/// Hook.
+/// Hook that would be called.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedHook {
     /// Its type.
@@ -100,7 +100,7 @@ pub struct PlannedMount {
     pub because: String,
 }
 
-/// Resource limit.
+/// Resource limit of the job.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedLimit {
     /// The limited resource.

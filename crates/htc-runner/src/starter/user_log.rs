@@ -37,8 +37,8 @@ pub struct UserLog {
     id: (i32, i32, i32),
     options: FormatOptions,
     address: BString,
-    /// Directory of lock files in the inner `Option`, if files are locked while an event is written, or `None` for no
-    /// locking.
+    /// Directory of lock files (inner `None` to lock the log itself) if files are locked while an event is written, or
+    /// outer `None` for no locking.
     locking: Option<Option<PathBuf>>,
     /// The event log of all jobs, which is written first.
     event_log: Option<EventLog>,

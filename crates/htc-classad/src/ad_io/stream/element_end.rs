@@ -78,7 +78,7 @@ impl BracketScanner {
     }
 }
 
-/// Scanner for the `</c>` that closes the first `<c>` of a text; works like [`BracketScanner`].
+/// Scanner for the `</c>` that closes the first `<c>` of a text; works like `BracketScanner`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct XmlAdScanner {
     at: usize,
