@@ -137,7 +137,7 @@ impl Drop for Regex {
     fn drop(&mut self) {
         let kept = *self.scratch.get_mut();
         if !kept.is_null() {
-            // SAFETY: the pointer came from `Box::into_raw` in `keep` and nothing else holds it any more.
+            // SAFETY: the pointer came from `Box::into_raw` in `store_scratch` and nothing else holds it any more.
             drop(unsafe { Box::from_raw(kept) });
         }
     }
@@ -182,7 +182,7 @@ impl Captures {
     }
 }
 
-/// Maximum length of a subject, in bytes, that is matched by JIT-compiled code; see [`Regex::find`].
+/// Maximum length of a subject, in bytes, that is matched by JIT-compiled code; see [`Regex::search`].
 const SHORT_SUBJECT: usize = 64;
 /// Number of uses after which JIT compilation pays off.
 const USES_BEFORE_JIT: u32 = 64;
@@ -295,14 +295,14 @@ impl Regex {
 
     fn take_scratch(&self) -> Option<Box<MatchScratch>> {
         let kept = self.scratch.swap(ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: a pointer that is not null came from `Box::into_raw` in `keep`; the swap made it ours alone.
+        // SAFETY: a pointer that is not null came from `Box::into_raw` in `store_scratch`; the swap made it ours alone.
         (!kept.is_null()).then(|| unsafe { Box::from_raw(kept) })
     }
 
     fn store_scratch(&self, scratch: Box<MatchScratch>) {
         let other = self.scratch.swap(Box::into_raw(scratch), Ordering::AcqRel);
         if !other.is_null() {
-            // SAFETY: as in `kept`: another thread put its own back meanwhile, and the swap made that ours.
+            // SAFETY: as in `take_scratch`: another thread put its own back meanwhile, and the swap made that ours.
             drop(unsafe { Box::from_raw(other) });
         }
     }

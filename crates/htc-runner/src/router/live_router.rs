@@ -59,7 +59,7 @@ pub enum RouterRunError {
     /// Another router is using the directory.
     #[error("another router works in '{0}'")]
     Locked(PathBuf),
-    /// Jobs cannot be selected.
+    /// The umbrella constraint is not a valid expression.
     #[error("25.14 would abort: {0}")]
     Umbrella(#[from] UmbrellaError),
     /// Waiting failed.

@@ -40,7 +40,7 @@ impl RunState<'_> {
         self.queue_request(request);
     }
 
-    /// Queues a request from a signal or an order; a second request for a soft end requests a hard end soon.
+    /// Queues a request from a signal or an order; a second request for a soft end counts as one for a hard end.
     pub(super) fn queue_request(&mut self, request: StarterCommand) {
         let asked = match &request {
             StarterCommand::Suspend

@@ -5,7 +5,7 @@ use crate::syntax::scalar::{Scalar, TextRange};
 /// The number of a node within its tree.
 pub(crate) type NodeId = u32;
 
-/// Stands for the base of a plain name, looked up from the current ad (see [`ExprTree::reference`]).
+/// Stands for the base of a plain name, looked up from the current ad (see [`ExprTree::as_reference`]).
 pub(crate) const NO_BASE: NodeId = u32::MAX;
 /// Stands for the base of `.name`, looked up from the root ad.
 pub(crate) const ABSOLUTE_BASE: NodeId = u32::MAX - 1;
