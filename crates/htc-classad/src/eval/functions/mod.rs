@@ -1,11 +1,11 @@
 //! Built-in functions of the ClassAd language (fnCall.cpp).
 //!
-//! A built-in function is a Rust function that is called with a [`FunctionCall`](crate::eval::evaluator::FunctionCall): its unevaluated
-//! arguments, the scopes of the call, and the evaluator. It evaluates the arguments it needs, in any order, and returns
-//! a value; `Err(EvalFailure)` means that the whole evaluation fails (`ExprTree::Evaluate`, exprTree.cpp), which few
-//! functions do. The failure of an argument is passed on with `?`. Texts, lists and ads made by a function are stored
-//! in the evaluation's arena: `make_string`, `make_list`, `make_ad`. Each file of this module has one subject and its
-//! own table; [`FUNCTIONS_BY_SUBJECT`] collects the tables:
+//! A built-in function is a Rust function that is called with a [`FunctionCall`](crate::eval::evaluator::FunctionCall):
+//! its unevaluated arguments, the scopes of the call, and the evaluator. It evaluates the arguments it needs, in any
+//! order, and returns a value; `Err(EvalFailure)` means that the whole evaluation fails (`ExprTree::Evaluate`,
+//! exprTree.cpp), which few functions do. The failure of an argument is passed on with `?`. Texts, lists and ads made
+//! by a function are stored in the evaluation's arena: `make_string`, `make_list`, `make_ad`. Each file of this module
+//! has one subject and its own table; [`FUNCTIONS_BY_SUBJECT`] collects the tables:
 //!
 //! ```text
 //! pub(super) const TABLE: &[Entry] = &[("isUndefined", |call| call.test(|value| value.is_undefined()))];
