@@ -1,4 +1,4 @@
-//! What the machine asks for.
+//! Actions that the starter's state machine requests from its runner.
 
 use std::path::PathBuf;
 
@@ -14,145 +14,145 @@ use htc_base::time::MonotonicTime;
 use htc_hook::HookType;
 use htc_hook::transfer::TransferKind;
 
-/// One thing to be done. The runner does them in the order given and reports with the events named.
+/// One action for the runner. Actions are performed in order; each answer is reported as the event named here.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StarterAction {
-    /// Make the scratch directory of the set-up and these files in it, owned by the job's account; make it the working
+    /// Create the scratch directory of the setup and these files in it, owned by the job's account, and make it the current
     /// directory of the program. Answer: `ScratchMade` or `ScratchFailed`.
     MakeScratch {
-        /// The files.
+        /// Files to create.
         files: Vec<ScratchFile>,
     },
-    /// Open the job's own log and write its visa, as far as the job wants them.
+    /// Open the job's event log and write the visa, if the job asks for them.
     OpenLog,
     /// Replace a file in the scratch directory. Answer: nothing, or `WriteFailed`.
     WriteFile(ScratchFile),
     /// Start a hook. Answer: `CallStarted` and later `CallEnded`, or `CallFailed`.
     Call(StarterHookCall),
-    /// Call the runtime of a container. Answer: `ToolEnded`.
+    /// Run a command of the container runtime. Answer: `ToolEnded`.
     RunTool(CallId, Box<ToolCall>),
-    /// Open the job's standard files with the job's rights and close them again. Answer: `FilesOpened`.
+    /// Open the job's standard files as the job's account and close them again. Answer: `FilesOpened`.
     OpenFiles([StandardFile; 3]),
-    /// Make a directory below the scratch directory with the job's rights.
+    /// Create a directory below the scratch directory as the job's account.
     MakeDirectory {
-        /// Which.
+        /// Path of the directory.
         path: PathBuf,
-        /// Its mode.
+        /// Mode of the directory.
         mode: u32,
     },
-    /// Say to those who clean up after a starter that was killed which container is its own.
+    /// Record the container, so that it can be removed if this starter is killed.
     RememberContainer {
-        /// The container.
+        /// Name of the container.
         container: BString,
     },
-    /// Say to them which image is being pulled that was not there, and the name that makes it one of ours.
+    /// Record an image that is being pulled and was not present before, so that it can be removed if this starter is killed.
     RememberPull {
-        /// The image.
+        /// Name of the image.
         image: BString,
         /// That name.
         own: BString,
     },
-    /// Lay down docker's configuration in the directory for it (answer: `DockerConfig`); `None`: take it away.
+    /// Write docker's configuration into its directory (answer: `DockerConfig`), or remove it if `None`.
     DockerConfig(Option<Vec<u8>>),
     /// Start the job, PreCmd or PostCmd. Answer: `ProcessStarted` and later `ProcessEnded`, or `ProcessFailed`.
     StartProcess(Box<JobProcess>),
-    /// Move the job's files. Answer: `Transferred`, unless `AbortTransfer` comes first.
+    /// Transfer the job's files. Answer: `Transferred`, unless `AbortTransfer` comes first.
     Transfer(TransferKind),
-    /// Give up what is being moved; nothing is reported of it any more.
+    /// Abort the current transfer; its outcome is not reported.
     AbortTransfer,
-    /// Write a file of the manifest into the scratch directory, with the job's rights.
+    /// Write a manifest file into the scratch directory as the job's account.
     Manifest {
-        /// Its directory there.
+        /// Directory below the scratch directory.
         directory: BString,
-        /// Its name in that.
+        /// File name in that directory.
         name: &'static str,
-        /// What stands in it; `None`: what is in the scratch directory now.
+        /// Content of the file, or `None` to list the current content of the scratch directory.
         content: Option<Vec<u8>>,
     },
-    /// Measure the job's family. Answer: `Measured`.
+    /// Measure the resource usage of the job's process family. Answer: `Measured`.
     Measure,
-    /// Send a signal to the job's own process. One that cannot be sent kills the family.
+    /// Send a signal to the job's main process. If that fails, the family is killed.
     SignalJob(i32),
-    /// SIGKILL to the job's family.
+    /// Send SIGKILL to the job's process family.
     KillFamily,
-    /// SIGSTOP to the job's family.
+    /// Send SIGSTOP to the job's process family.
     StopFamily,
-    /// SIGCONT to the job's family.
+    /// Send SIGCONT to the job's process family.
     ContinueFamily,
-    /// SIGKILL to one hook and its family. Its end is reported as any other, with what it has printed.
+    /// Send SIGKILL to one hook and its process family. `CallEnded` is reported as usual, with the output so far.
     KillCall(CallId),
-    /// SIGKILL to all hooks that still run; nothing is reported of them any more.
+    /// Send SIGKILL to all running hooks; their ends are not reported.
     KillCalls,
-    /// Wake the machine then with `Timeout`; replaces the time asked for before. `None`: never.
+    /// Send `Timeout` at this time; replaces any earlier request. `None` cancels it.
     WakeAt(Option<MonotonicTime>),
-    /// Replace the file of `-job-update-ad`, if there is one.
+    /// Replace the file named by `-job-update-ad`, if any.
     WriteUpdateAd(Vec<u8>),
-    /// Append to the file of `-job-output-ad`, if there is one.
+    /// Append to the file named by `-job-output-ad`, if any.
     WriteResultAd(Vec<u8>),
-    /// An event for the job's own log (`StarterUserLog`).
+    /// Write an event to the job's own event log (`StarterUserLog`).
     Log(JobLogEvent),
-    /// Tell the user.
+    /// Report a notice to the user.
     Report(StarterNotice),
     /// Remove the scratch directory. Answer: `ScratchRemoved`.
     RemoveScratch,
-    /// The end: nothing follows.
+    /// Exit; no action follows.
     Finish {
-        /// The status of the program as the reference has it.
+        /// Exit status of the program, as in the reference.
         status: u8,
-        /// How it stands with the job.
+        /// Outcome of the job.
         job_outcome: JobOutcome,
-        /// The job's ad with its outcome merged in, as bytes; `None` when the job was not started.
+        /// Job ad with its outcome merged in, as bytes, or `None` if the job was not started.
         outcome_ad: Option<Vec<u8>>,
     },
 }
 
-/// How a job ended for those who ask the program.
+/// Outcome of the job, as reported by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
-    /// The job ran and ended so.
+    /// The job ran and ended with this exit.
     Ran(Exit),
     /// The job was not started.
     NotStarted,
 }
 
-/// Tells calls of hooks apart; never used twice by one machine.
+/// Identifier of a hook call, unique within one state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u32);
 
 /// One call of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StarterHookCall {
-    /// Which.
+    /// Identifier of the call.
     pub id: CallId,
-    /// Type.
+    /// Hook type.
     pub hook: HookType,
-    /// The path as configured; relative ones lie in the starter's working directory.
+    /// Path as configured; a relative path is resolved in the starter's working directory.
     pub path: BString,
     /// Arguments after the path.
     pub arguments: Vec<BString>,
-    /// What it reads.
+    /// Bytes for standard input.
     pub stdin: Vec<u8>,
-    /// Variables put over those of the starter.
+    /// Variables added to the starter's environment, overriding it.
     pub environment: Vec<(BString, BString)>,
 }
 
 /// A file in the scratch directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScratchFile {
-    /// Its name there.
+    /// Name in the scratch directory.
     pub name: &'static str,
-    /// Its content.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// A process under the job's account: the job, or a script around it.
+/// A process run under the job's account: the job itself, PreCmd or PostCmd.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobProcess {
     /// The file to execute.
     pub program: PathBuf,
-    /// All arguments, the first one included.
+    /// All arguments, including the first (argv[0]).
     pub argv: Vec<BString>,
-    /// The whole environment without ancestor markers, `NAME=value` in byte order.
+    /// Complete environment without ancestor markers, as `NAME=value` in byte order.
     pub environment: Vec<BString>,
     /// Working directory.
     pub cwd: PathBuf,
@@ -162,42 +162,42 @@ pub struct JobProcess {
     pub nice: i32,
     /// Resource limits.
     pub limits: Vec<ResourceLimit>,
-    /// What is wrong with the configuration of the limits: a subject, reported once by all starters of a slot runner,
-    /// and the line.
+    /// Configuration errors of the limits: a subject and a message. A slot runner reports each subject once for all its
+    /// starters.
     pub limit_warnings: Vec<(&'static str, String)>,
-    /// Directories bound over others: (source below the scratch directory, target). Those whose target is no directory
-    /// are left out by the runner.
+    /// Bind mounts: (source below the scratch directory, target). The runner skips those whose target is not a directory.
     pub mounts: Vec<(PathBuf, PathBuf)>,
-    /// Whether /dev/shm is a new file system of its own.
+    /// True if /dev/shm is a private file system.
     pub private_shm: bool,
-    /// What it does not share with the machine.
+    /// Namespaces that the process does not share with the machine.
     pub isolation: ProcessIsolation,
-    /// The control group that it is to be in.
+    /// Control group to run in, or `None`.
     pub group: Option<Box<CgroupPlan>>,
-    /// What failures name as the command.
+    /// Command named in error messages.
     pub command: BString,
-    /// What failures show as its arguments: V2 raw, without the first one.
+    /// Arguments shown in error messages: V2 raw syntax, without the first one.
     pub arguments_shown: BString,
-    /// Whether it is PreCmd or PostCmd.
+    /// True for PreCmd and PostCmd.
     pub script: bool,
-    /// Whether it leaves the records of CondorJavaWrapper.
+    /// True if the process writes the records of CondorJavaWrapper.
     pub java: bool,
-    /// Its session: one of its own (USE_PROCESS_GROUPS); PreCmd and PostCmd stay in the starter's, a shell for a person is in front there.
+    /// Session of the process: a new one with USE_PROCESS_GROUPS. PreCmd and PostCmd stay in the starter's session; an
+    /// interactive shell runs in the foreground there.
     pub session: SessionMode,
-    /// Why it cannot be started after all, found when its standard files had been opened: they are, and stay.
+    /// Reasons why the process cannot be started, found after its standard files were opened. The files remain.
     pub failures: Vec<StartFailure>,
-    /// Whose rights it has.
+    /// Account of the process.
     pub account: ProcessAccount,
 }
 
-/// Whose rights a process has.
+/// Account that a process runs as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessAccount {
     /// The job's account.
     #[default]
     Job,
-    /// The account of daemons: the process stands for a container that docker runs. Its standard files are the job's all
-    /// the same, and its environment is the starter's own.
+    /// The account of the daemons: the process represents a container run by docker. Its standard files are still the job's, and
+    /// its environment is the starter's.
     Daemon,
 }
 
@@ -207,140 +207,140 @@ pub enum StandardFile {
     /// `/dev/null`.
     #[default]
     Null,
-    /// The starter's own descriptor of that number.
+    /// The starter's own descriptor with the same number.
     Inherited,
     /// A file opened under the job's account.
     Path {
-        /// Its path; relative ones lie in the scratch directory.
+        /// Path of the file; a relative path is resolved in the scratch directory.
         path: PathBuf,
-        /// Whether an output is emptied first.
+        /// True if an output file is truncated first.
         truncate: bool,
     },
 }
 
-/// What belongs into the job's own log (`local_user_log.cpp`).
+/// Event of the job's own log (`local_user_log.cpp`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobLogEvent {
-    /// 001: about to execute.
+    /// 001: the job is about to execute.
     Execute,
-    /// 004: ended on request.
+    /// 004: the job ended on request.
     Evicted {
-        /// Its end.
+        /// Exit of the job.
         exit: Exit,
     },
-    /// 005: ended by itself.
+    /// 005: the job ended by itself.
     Terminated {
-        /// Its end.
+        /// Exit of the job.
         exit: Exit,
-        /// Seconds of processor time, user and system.
+        /// CPU time in seconds, user and system.
         cpu: (u64, u64),
-        /// A core file was left.
+        /// True if the job left a core file.
         core: bool,
     },
-    /// 010: stopped.
+    /// 010: the job was suspended.
     Suspended {
-        /// Processes of the family.
+        /// Number of processes in the family.
         processes: u32,
     },
-    /// 011: continued.
+    /// 011: the job was continued.
     Continued,
     /// 021: a failure.
     Error {
-        /// What failed.
+        /// The failure.
         failure: StartFailure,
-        /// False: a message only.
+        /// False if the event is only a message.
         critical: bool,
     },
 }
 
-/// What a user should be told.
+/// Notice to be shown to the user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StarterNotice {
-    /// A hook runs.
+    /// A hook was started.
     HookStarted {
-        /// Type.
+        /// Hook type.
         hook: &'static str,
-        /// Process.
+        /// Process ID.
         pid: u32,
     },
     /// A hook ended.
     HookEnded {
-        /// Type.
+        /// Hook type.
         hook: &'static str,
-        /// How.
+        /// Exit of the hook.
         exit: Exit,
     },
-    /// A hook failed or ran too long.
+    /// A hook failed or timed out.
     HookFailed {
-        /// Type.
+        /// Hook type.
         hook: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A hook wrote to its standard error.
     HookStderr {
-        /// Type.
+        /// Hook type.
         hook: &'static str,
-        /// What; the end of it.
+        /// Last part of the text.
         text: String,
     },
-    /// What the answer of a hook was taken for.
+    /// The verdict on the output of a hook.
     Verdict {
-        /// Type.
+        /// Hook type.
         hook: &'static str,
-        /// The verdict in a word or two.
+        /// The verdict in one or two words.
         verdict: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// The job runs.
+    /// The job was started.
     JobStarted {
-        /// Process.
+        /// Process ID.
         pid: u32,
     },
-    /// What the job is to run in.
+    /// The runtime chosen for the job.
     RuntimeChosen(Box<RuntimeChoice>),
-    /// The job is put into a container so.
+    /// The container that the job will run in.
     ContainerPlanned(Box<ContainerPlan>),
-    /// The job was stopped or goes on.
+    /// The job was suspended (true) or continued (false).
     JobSuspended(bool),
     /// The job ended.
     JobEnded {
-        /// How.
+        /// Exit of the job.
         exit: Exit,
-        /// What had been asked for, if anything: `evict`, `remove`, `hold`.
+        /// The request that ended it: `evict`, `remove` or `hold`, or `None` if there was none.
         requested: Option<&'static str>,
     },
-    /// That was since its time had passed, for which its queue holds it.
+    /// The deferral time was missed; the schedd will hold the job.
     DeferralMissed,
     /// The job was not started.
     NotStarted {
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A directory of the machine that stays what it is though it was to be the job's own.
+    /// A directory that was to be private to the job was not mounted; the job sees the machine's directory.
     NotMounted {
-        /// Which.
+        /// The directory.
         target: PathBuf,
-        /// Why.
+        /// Reason.
         why: &'static str,
-        /// Whether nobody has asked for it but the default.
+        /// True if only the default asked for the mount.
         is_default: bool,
     },
-    /// Anything else worth a look.
+    /// Any other warning.
     Warning(String),
-    /// The same, told once by all starters of a slot runner.
+    /// A warning that a slot runner reports once for all its starters.
     WarningOnce {
-        /// What it is about.
+        /// Subject that identifies the warning.
         subject: &'static str,
-        /// The line.
+        /// The message.
         reason: String,
     },
-    /// A real pool would have behaved otherwise here.
+    /// HTCondor 25.14 would have behaved differently here.
     Quirk {
-        /// Which.
+        /// The quirk.
         quirk: Quirk,
-        /// What was done instead.
+        /// Description of what was done instead.
         reason: String,
     },
 }

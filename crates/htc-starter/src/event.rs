@@ -1,4 +1,4 @@
-//! What the machine is told.
+//! Events that the runner reports to the starter's state machine.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,115 +13,115 @@ use htc_base::process::Exit;
 use htc_classad::ClassAd;
 use htc_hook::transfer::TransferOutcome;
 
-/// One thing that happened. Failures are events: the machine decides what follows.
+/// One event. Failures are events too: the state machine decides what follows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StarterEvent {
-    /// Everything is read; go.
+    /// Everything has been read; the starter begins.
     Begin,
-    /// The scratch directory and the files in it are made.
+    /// The scratch directory and its files were created.
     ScratchMade {
-        /// Whether what is written there is encrypted.
+        /// True if the data written there is encrypted.
         encrypted: bool,
     },
-    /// They could not be made; whatever was made of them is removed by `RemoveScratch` as usual.
+    /// The scratch directory or a file in it could not be created; `RemoveScratch` removes the rest as usual.
     ScratchFailed {
-        /// Whether the directory that it was to be made in is not there at all.
+        /// True if the parent directory (EXECUTE) does not exist.
         no_execute: bool,
-        /// What could not be done and why.
+        /// What failed, and why.
         reason: String,
     },
-    /// A file of `Action::WriteFiles` could not be written.
+    /// The file of a `WriteFile` action could not be written.
     WriteFailed {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's reason.
         reason: String,
     },
-    /// A hook runs.
+    /// A hook was started.
     CallStarted {
-        /// Which call.
+        /// Identifier of the call.
         call: CallId,
-        /// Its process.
+        /// Process ID.
         pid: u32,
     },
     /// A hook could not be executed; `CallEnded` does not follow.
     CallFailed {
-        /// Which call.
+        /// Identifier of the call.
         call: CallId,
-        /// Why.
+        /// Reason.
         reason: String,
-        /// Whether that may be otherwise in a moment: no process or memory left, a file that is just being written.
+        /// True if the failure may be temporary: out of processes or memory, or the file is being written.
         retry: bool,
     },
     /// A hook ended.
     CallEnded {
-        /// Which call.
+        /// Identifier of the call.
         call: CallId,
-        /// How.
+        /// Exit of the hook.
         exit: Exit,
-        /// What it wrote, where it was wanted.
+        /// Standard output, if it was captured.
         stdout: Vec<u8>,
-        /// Whether the output reached its limit and was cut.
+        /// True if the output reached its limit and was truncated.
         cut: bool,
-        /// What it complained of.
+        /// Standard error.
         stderr: Vec<u8>,
     },
-    /// A call of a container's runtime ended.
+    /// A command of the container runtime ended.
     ToolEnded {
-        /// Which call.
+        /// Identifier of the call.
         call: CallId,
-        /// How; `None`: it could not be executed or took too long.
+        /// Exit of the command, or `None` if it could not be executed or timed out.
         exit: Option<Exit>,
-        /// What it wrote.
+        /// Standard output.
         output: Vec<u8>,
-        /// What it complained of, where that is kept apart; else why it could not be executed.
+        /// Standard error if it is captured separately, otherwise the reason why the command could not be executed.
         errors: Vec<u8>,
     },
     /// The answer to `Transfer`.
     Transferred(Box<TransferOutcome>),
-    /// The answer to `OpenFiles`: why those that cannot be opened cannot.
+    /// The answer to `OpenFiles`: one failure for each file that cannot be opened.
     FilesOpened(Vec<StartFailure>),
-    /// Docker's configuration is laid down, or why it could not be.
+    /// Docker's configuration was written, or the reason why it could not be.
     DockerConfig(Option<String>),
-    /// The process of a `StartProcess` runs (its exec succeeded).
+    /// The process of a `StartProcess` is running (its exec succeeded).
     ProcessStarted {
-        /// Its process id.
+        /// Process ID.
         pid: u32,
     },
-    /// It could not be started, for these reasons; the first decides.
+    /// The process could not be started, for these reasons; the first one determines the outcome.
     ProcessFailed(Vec<StartFailure>),
-    /// It ended; what it left behind is gone.
+    /// The process ended; the rest of its family has been killed.
     ProcessEnded {
-        /// How.
+        /// Exit of the process.
         exit: Exit,
-        /// How the job ended whose first process of a PID namespace this was.
+        /// Exit of the job inside a PID namespace whose first process this was.
         inside: Option<Exit>,
-        /// What its whole family used; the counts of processes are those before the rest was killed.
+        /// Resource usage of the whole family; process counts are from before the rest was killed.
         usage: FamilyUsage,
-        /// Whether a core file was found and renamed.
+        /// True if a core file was found and renamed.
         core: bool,
-        /// The text of `.job_wrapper_failure`, if there is one.
+        /// Content of `.job_wrapper_failure`, if the file exists.
         wrapper_failure: Option<BString>,
-        /// What CondorJavaWrapper left of a java job.
+        /// Records that CondorJavaWrapper left for a Java job.
         java: Option<JavaRecords>,
     },
-    /// Docker tells the ports of this machine by which the container's services are reached.
+    /// Host ports that docker assigned to the services of the container.
     ServicePorts(Box<ClassAd>),
     /// The answer to `Action::Measure`.
     Measured(FamilyUsage),
-    /// A signal or command asks for something.
+    /// A request by signal or command.
     Requested(StarterCommand),
-    /// The time of the last `WakeAt` has come.
+    /// The time of the last `WakeAt` has been reached.
     Timeout,
     /// The answer to `RemoveScratch`.
     ScratchRemoved {
-        /// What could not be removed.
+        /// Paths that could not be removed.
         remains: Vec<PathBuf>,
     },
 }
 
 impl StarterEvent {
-    /// A process ended so: no core file, and nothing that wrapper or java left.
+    /// Returns the event for a process that ended without a core file and without records of a wrapper or Java.
     pub fn process_ended(exit: Exit, usage: FamilyUsage) -> Self {
         StarterEvent::ProcessEnded {
             exit,
@@ -133,7 +133,7 @@ impl StarterEvent {
         }
     }
 
-    /// Its name in [`super::TRANSITIONS`].
+    /// Returns the name of the event in [`super::TRANSITIONS`].
     pub fn name(&self) -> &'static str {
         match self {
             StarterEvent::Begin => "begin",
@@ -159,59 +159,59 @@ impl StarterEvent {
     }
 }
 
-/// What can be asked of a starter.
+/// Request to a starter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StarterCommand {
-    /// SIGTERM: end softly.
+    /// SIGTERM: vacate the job gracefully.
     Graceful(Option<StarterVacateReason>),
-    /// SIGQUIT: end at once.
+    /// SIGQUIT: vacate the job immediately.
     Fast(Option<StarterVacateReason>),
-    /// SIGUSR1: the job is removed, and why, if somebody says it.
+    /// SIGUSR1: remove the job, with the reason if one was given.
     Remove(Option<StarterVacateReason>),
-    /// The job goes back into the queue of the schedd whose own universe it is of: ended as one that is removed, but to JOB_EXIT
-    /// nobody has asked for its end (`JICLocalSchedd::requeueJob`).
+    /// Requeue a job of the local universe: ended like a removed job, but JOB_EXIT is called as if no one had requested the end
+    /// (`JICLocalSchedd::requeueJob`).
     Requeue,
-    /// The job is held (by a schedd; no signal means it), and why.
+    /// Hold the job (only a schedd asks for this; there is no signal), with the reason if one was given.
     Hold(Option<StarterVacateReason>),
-    /// A shadow has the job ended for this reason; the request that ends it follows.
+    /// Record why a shadow ends the job; the request that ends it follows.
     SetShadowReason(ShadowReason),
-    /// An update is wanted now.
+    /// Send an update now.
     Update,
-    /// SIGTSTP (ours; the reference has a command): stop the job.
+    /// SIGTSTP (ours; the reference has a command): suspend the job.
     Suspend,
-    /// SIGCONT: continue it.
+    /// SIGCONT: continue the job.
     Continue,
 }
 
-/// The reason for which a shadow has its starter end a job, where that is more than a vacate.
+/// Reason why a shadow ends its job, if it is more than a vacate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShadowReason {
     /// The job is held, by a user or a policy.
     Hold,
-    /// The job is removed, by a user or a policy.
+    /// The job is removed by a user or a policy.
     Remove,
 }
 
-/// Why a slot vacates its job.
+/// Reason why a slot vacates its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StarterVacateReason {
     /// VacateReason.
     pub reason: BString,
-    /// VacateReasonCode: 1010 a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 holds the job (WANT_HOLD).
+    /// VacateReasonCode: 1010 for a command, 1011 PREEMPT, 1013 shutdown, 1014 draining; 21 holds the job (WANT_HOLD).
     pub code: i64,
     /// VacateReasonSubCode.
     pub subcode: i64,
 }
 
 impl StarterVacateReason {
-    /// Whether the job is to be held: a hold code, not one of those from 1000 on, which only vacate
+    /// Returns true if the job is to be held: the code is a hold code; codes from 1000 only vacate the job
     /// (`shouldVacateJobBasedOnCodes`).
     pub fn is_hold(&self) -> bool {
         (1..1000).contains(&self.code) && self.subcode > -1000
     }
 }
 
-/// What the family of a job's processes has used so far, those that have ended included.
+/// Resource usage of the job's process family so far, including processes that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FamilyUsage {
     /// Processes alive.
@@ -220,28 +220,28 @@ pub struct FamilyUsage {
     pub user: Duration,
     /// Processor time in the kernel.
     pub system: Duration,
-    /// The largest total of virtual memory seen, in KiB.
+    /// Maximum total of virtual memory seen, in KiB.
     pub max_image_kib: u64,
-    /// The present total of resident memory, in KiB.
+    /// Current total of resident memory, in KiB.
     pub resident_kib: u64,
-    /// The present total of proportional memory, in KiB, where it is known.
+    /// Current total of proportional memory (PSS), in KiB, or `None` if unknown.
     pub proportional_kib: Option<u64>,
     /// Bytes read from block devices.
     pub block_read_bytes: u64,
     /// Bytes written to block devices.
     pub block_write_bytes: u64,
-    /// Read operations, where they are counted.
+    /// Read operations, if they are counted.
     pub block_reads: u64,
-    /// Write operations.
+    /// Write operations, if they are counted.
     pub block_writes: u64,
-    /// What the job's directory holds, in bytes and entries, where it was looked at.
+    /// Size of the scratch directory in bytes and entries, or `None` if it was not scanned.
     pub disk: Option<(u64, u64)>,
-    /// When something was last written to its standard output and error, in seconds since 1970, where those are moved.
+    /// Time of the last write to standard output and error, in seconds since 1970, if those files are transferred.
     pub written: [Option<i64>; 2],
-    /// What the container uses, where docker has told it.
+    /// Resource usage of the container, if docker reported it.
     pub docker: Option<DockerUsage>,
-    /// Whether a control group holds the family.
+    /// True if the family runs in a control group.
     pub cgroup: bool,
-    /// Whether the kernel killed one of them for its memory.
+    /// True if the kernel killed a process of the family for lack of memory.
     pub out_of_memory: bool,
 }

@@ -1,16 +1,16 @@
-//! The starter as a pure machine: one job with its hooks, sandbox, updates and outcome.
+//! The starter as a state machine without I/O: one job with its hooks, sandbox, updates and outcome.
 //!
-//! [`StarterEvent`] and [`StarterAction`] are the whole interface of the machine: the runner tells what happened, the machine says
-//! what is to be done. What the machine is made from (the job's ad, the account, the configuration) is read by pure
-//! functions as well, so that the same code runs live, simulated and in `htc-hook-test`.
+//! [`StarterEvent`] and [`StarterAction`] are the whole interface of the state machine: the runner reports events, the machine
+//! returns actions. The inputs (job ad, account, configuration) are parsed by pure functions as well, so that the same code
+//! serves live runs, simulations and `htc-hook-test`.
 //!
 //! ```text
 //! Begin -> MakeScratch -> (update hook) -> prepare hook -> deferral -> PreCmd -> job -> updates ... -> job ended
 //!       -> PostCmd -> exit hook -> result ad -> RemoveScratch -> Finish
 //! ```
 //!
-//! Any failure before the job runs takes the short way to the exit hook with `evict`; requests (signals) may come at any
-//! moment. [`TRANSITIONS`] is the table of its phases. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
+//! Any failure before the job starts leads directly to the exit hook with `evict`; requests (signals) are accepted at any time.
+//! [`TRANSITIONS`] is the table of phases. Reference: `starter.cpp`, `job_info_communicator.cpp`, `os_proc.cpp`.
 
 pub mod account;
 mod action;
