@@ -49,7 +49,7 @@ pub enum StarterAction {
     RememberPull {
         /// Name of the image.
         image: BString,
-        /// That name.
+        /// Tag that marks the image as one of ours.
         own: BString,
     },
     /// Write docker's configuration into its directory (answer: `DockerConfig`), or remove it if `None`.

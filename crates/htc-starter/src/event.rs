@@ -214,11 +214,11 @@ impl StarterVacateReason {
 /// Resource usage of the job's process family so far, including processes that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FamilyUsage {
-    /// Processes alive.
+    /// Number of live processes.
     pub processes: u32,
-    /// Processor time in user mode.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Processor time in the kernel.
+    /// CPU time in kernel mode.
     pub system: Duration,
     /// Maximum total of virtual memory seen, in KiB.
     pub max_image_kib: u64,

@@ -1,7 +1,7 @@
-//! What is read from a job's ad before anything else, and what that changes in it.
+//! Attributes that are read from the job ad before anything else, and the changes made to the ad then.
 //!
-//! Reference: `JICLocal::initJobInfo` of `jic_local.cpp`. A starter without a shadow adds `OrigCmd`, `OrigIwd` and
-//! makes `Cmd` absolute; nothing else.
+//! Reference: `JICLocal::initJobInfo` of `jic_local.cpp`. A starter without a shadow adds `OrigCmd` and `OrigIwd` and makes
+//! `Cmd` absolute; it changes nothing else.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 use htc_hook::transfer::{TransferRequest, url};
 
-/// What the command line says about the job.
+/// Command-line options that override the job ad.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobOverrides {
     /// `-job-cluster`.
@@ -23,33 +23,33 @@ pub struct JobOverrides {
     pub proc: Option<i64>,
     /// `-job-subproc`.
     pub subproc: Option<i64>,
-    /// `-job-stdin`, `-job-stdout`, `-job-stderr`; `-` is the starter's own.
+    /// `-job-stdin`, `-job-stdout`, `-job-stderr`; `-` is the starter's own file.
     pub files: [Option<BString>; 3],
 }
 
-/// The job as it is known from the start; what a prepare hook changes of it has no effect.
+/// Properties of the job that are fixed at the start; a prepare hook cannot change them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobInfo {
-    /// First part of its id.
+    /// ClusterId.
     pub cluster: i64,
-    /// Second part.
+    /// ProcId.
     pub proc: i64,
-    /// Third part, for parallel jobs.
+    /// Third part of the job ID, for parallel jobs.
     pub subproc: i64,
     /// Initial working directory.
     pub iwd: BString,
-    /// Files of descriptors 0 to 2 by the ad; `None` is `/dev/null`.
+    /// Files of descriptors 0 to 2 from the ad; `None` is `/dev/null`.
     pub files: [Option<BString>; 3],
-    /// The same by the command line; these win.
+    /// Files of descriptors 0 to 2 from the command line; these take precedence.
     pub overrides: [Option<BString>; 3],
-    /// Whether its files come to the scratch directory: its program too, unless the ad says otherwise.
+    /// True if files are transferred to the scratch directory, including the executable unless the ad says otherwise.
     pub transfers_files: bool,
-    /// What it has of its user's credentials.
+    /// Credentials of the user that the job can use.
     pub credentials: JobCredentials,
 }
 
 impl JobInfo {
-    /// As the command line has it.
+    /// Applies the command-line options.
     pub fn with_overrides(mut self, overrides: &JobOverrides) -> Self {
         self.cluster = overrides.cluster.unwrap_or(self.cluster);
         self.proc = overrides.proc.unwrap_or(self.proc);
@@ -59,7 +59,7 @@ impl JobInfo {
     }
 }
 
-/// What a job has of its user's credentials.
+/// Credentials of the user that a job can use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobCredentials {
     /// The directory that `_CONDOR_CREDS` names.
@@ -77,21 +77,21 @@ impl JobInfo {
     }
 }
 
-/// Why a starter does not take a job on. Its status is then 1.
+/// Reason why a starter refuses a job. It then exits with status 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JobRefusal {
-    /// There is no string `Cmd`.
+    /// `Cmd` is missing or is not a string.
     #[error("the job ad has no string Cmd: nothing to run")]
     NoCommand,
-    /// A universe that needs a shadow or a schedd.
+    /// The universe needs a shadow or a schedd.
     #[error("JobUniverse {number} ({name}) {}", universe_refusal(*number))]
     Universe {
-        /// The number.
+        /// Number of the universe.
         number: i64,
-        /// Its name, as far as it has one.
+        /// Name of the universe, if it has one.
         name: String,
     },
-    /// Nothing names an account, and root does not run jobs.
+    /// No attribute names an account, and jobs do not run as root.
     #[error(
         "neither OsUser nor User names an account to run the job as, and jobs do not run as root: add a line such as User = \
          \"alice@example.org\" to the ad, or run as that account"
@@ -100,61 +100,61 @@ pub enum JobRefusal {
     /// The account does not exist.
     #[error("the account '{name}' that {attribute} names does not exist here")]
     UnknownAccount {
-        /// The name.
+        /// Name of the account.
         name: BString,
-        /// The attribute or knob.
+        /// Attribute or parameter that names the account.
         attribute: &'static str,
     },
-    /// The account does not exist, and nobody knows its numbers.
+    /// The account does not exist, and its uid and gid are unknown.
     #[error(
         "the account '{name}' that {attribute} names does not exist here, and SOFT_UID_DOMAIN does not help: the access point, which \
          would tell its numbers, is this machine"
     )]
     SoftAccount {
-        /// The name.
+        /// Name of the account.
         name: BString,
-        /// The attribute or knob.
+        /// Attribute or parameter that names the account.
         attribute: &'static str,
     },
     /// The account is root.
     #[error("{attribute} names '{name}', which is root: jobs do not run as root")]
     RootAccount {
-        /// The name.
+        /// Name of the account.
         name: BString,
-        /// The attribute or knob.
+        /// Attribute or parameter that names the account.
         attribute: &'static str,
     },
     /// A hook cannot be used; the reference then refuses all jobs.
     #[error("{knob} cannot be used: {reason}")]
     Hook {
-        /// The configuration knob.
+        /// Name of the parameter.
         knob: String,
-        /// What is wrong with its value.
+        /// Problem with its value.
         reason: String,
     },
-    /// The time-out of a hook is no number; 25.14 ends by an exception.
+    /// The timeout of a hook is not a number; 25.14 exits with an exception.
     #[error("{knob} cannot be used: {reason}")]
     HookTimeOut {
-        /// The configuration knob.
+        /// Name of the parameter.
         knob: String,
-        /// What is wrong with its value.
+        /// Problem with its value.
         reason: String,
     },
-    /// The ad asks for file transfer in a way that nobody understands.
+    /// The file transfer attributes of the ad are invalid.
     #[error("file transfer: {reason}")]
     Transfer {
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A knob of the starter is wrong.
+    /// A parameter of the starter is invalid.
     #[error("the configuration of the starter: {reason}")]
     Knob {
-        /// Which, and what is wrong with its value.
+        /// The parameter and the problem with its value.
         reason: String,
     },
 }
 
-/// Why a universe is not taken, and what would be.
+/// Returns why a universe is unsupported, and the alternative.
 fn universe_refusal(universe: i64) -> &'static str {
     match universe {
         7 => "is run by a schedd on its own machine; use 12 (local) with --as local",
@@ -167,10 +167,10 @@ fn universe_refusal(universe: i64) -> &'static str {
     }
 }
 
-/// Reads what is needed of the ad and completes it. `scratch` is the directory that jobs without `Iwd` begin in.
+/// Reads the attributes that a starter needs and completes the ad. Jobs without `Iwd` start in `scratch`.
 ///
 /// # Errors
-/// A job that cannot be run without a shadow.
+/// Returns an error if the job cannot run without a shadow.
 pub fn read_job_info(
     ad: &mut ClassAd,
     scratch: &Path,
@@ -225,11 +225,12 @@ pub fn read_job_info(
     })
 }
 
-/// The same for a job whose files are transferred (`JICShadow::initWithFileTransfer`, `initStdFiles`): it begins in the
-/// scratch directory, and its standard files lie there, under names of their own unless they are streamed.
+/// Does the same as [`read_job_info`] for a job whose files are transferred (`JICShadow::initWithFileTransfer`, `initStdFiles`):
+/// the job starts in the scratch directory, and its standard files are created there under generated names unless they are
+/// streamed.
 ///
 /// # Errors
-/// As for [`read_job_info`].
+/// Returns the errors of [`read_job_info`].
 pub fn read_transferred_job_info(
     ad: &mut ClassAd,
     scratch: &Path,
@@ -255,7 +256,7 @@ pub fn read_transferred_job_info(
                 ad.set(original, asked.clone());
                 Some(join_directory(scratch, local))
             }
-            // Streamed: written where it is wanted at once.
+            // A streamed file is written directly to its final path.
             (None, Some(asked)) if asked.starts_with(b"/") => Some(asked.clone()),
             (None, Some(asked)) => {
                 let iwd = iwd.as_ref().and_then(|iwd| iwd.as_literal());
@@ -270,18 +271,18 @@ pub fn read_transferred_job_info(
     Ok(info)
 }
 
-/// A part of the job's id as its ad has it. Those of the reference have 32 bits; what is above them is lost.
+/// Returns one part of the job's ID. The reference uses 32-bit integers and drops the higher bits.
 pub fn job_id_part(ad: &ClassAd, name: &str, quirks: QuirkMode, world: &dyn World) -> Option<i64> {
     let number = Context::new(world).my(ad).int(name)?;
     Some(if quirks.reproduces(Quirk::JobIdLowBits) { i64::from(number as i32) } else { number })
 }
 
-/// Whether a starter without a shadow has a process class for it: vanilla, java, local.
+/// Returns true if a starter without a shadow supports the universe: vanilla, java and local.
 pub(super) fn is_universe_supported(universe: i64) -> bool {
     matches!(universe, 5 | 10 | 12)
 }
 
-/// `directory/name`, as the reference joins them: with one slash whatever they are.
+/// Returns `directory/name`, joined by exactly one added slash, as in the reference.
 pub(super) fn join_directory(directory: &[u8], name: &[u8]) -> BString {
     [directory, b"/", name].concat().into()
 }

@@ -1,4 +1,4 @@
-//! Where a starter without a shadow has its job from: the lines of a file, and the configuration under a keyword.
+//! Sources of the job ad of a starter without a shadow: a file, or the configuration under a keyword.
 //!
 //! Reference: `jic_local_file.cpp`, `jic_local_config.cpp`.
 
@@ -11,19 +11,19 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, LineError, ParseError};
 use htc_hook::ParameterSource;
 
-/// A line that is no attribute. The reference skips it.
+/// Line of a job file that is not an attribute. The reference skips it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadJobAdLine {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub number: usize,
     /// The line.
     pub line: BString,
-    /// What is wrong with it; `None`: its name stands in quotes.
+    /// The syntax error, or `None` if the name is quoted.
     pub error: Option<LineError>,
 }
 
 impl BadJobAdLine {
-    /// What is wrong, with the line and a caret where there is a place to point at.
+    /// Returns the error with the line, and a caret if the position is known.
     pub fn render(&self) -> String {
         match &self.error {
             Some(error) => error.render(&self.line),
@@ -32,21 +32,20 @@ impl BadJobAdLine {
     }
 }
 
-/// What a file held.
+/// Content of a job file.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedJobFile {
-    /// All its attributes: empty lines separate nothing, the last line for a name wins.
+    /// All attributes. Empty lines do not separate ads; the last line for a name wins.
     pub ad: ClassAd,
     /// Lines that were skipped.
     pub bad: Vec<BadJobAdLine>,
-    /// Lines, bad, empty ones and comments included. Without any there is no job.
+    /// Number of lines, including invalid and empty lines and comments. If there are none, there is no job.
     pub lines: usize,
-    /// Whether attributes stand on both sides of an empty line: somebody may have meant several ads.
+    /// Number of groups of attributes separated by empty lines; more than 1 suggests that several ads were meant.
     pub parts: usize,
 }
 
-/// Reads a job's ad as the reference does: comments and empty lines are skipped, and so are lines that are no
-/// attributes.
+/// Reads a job ad as the reference does: comments, empty lines and lines that are not attributes are skipped.
 pub fn read_job_file(text: &[u8], dialect: Dialect) -> ParsedJobFile {
     let mut source = ParsedJobFile::default();
     let mut in_part = false;
@@ -75,37 +74,37 @@ pub fn read_job_file(text: &[u8], dialect: Dialect) -> ParsedJobFile {
     source
 }
 
-/// Why the configuration gives no job.
+/// Reason why the configuration does not define a job.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JobKeywordError {
-    /// A knob that has to be there is not.
+    /// A required parameter is missing.
     #[error("{knob} is not set; it is needed to run a job from the configuration")]
     Missing {
-        /// The knob, under the name that is looked up last.
+        /// Parameter, by the name that is looked up last.
         knob: String,
     },
-    /// No universe of that name or number.
+    /// The value is not the name or number of a universe.
     #[error("{knob} = {value} is no universe; use a name such as vanilla, or a number")]
     Universe {
-        /// The knob.
+        /// Parameter.
         knob: String,
-        /// Its value.
+        /// Value.
         value: BString,
     },
-    /// A value that is no expression.
+    /// The value is not a valid expression.
     #[error("{knob} = {value} cannot be put into the job ad: {error}")]
     Value {
-        /// The knob.
+        /// Parameter.
         knob: String,
-        /// Its value.
+        /// Value.
         value: BString,
-        /// What is wrong.
+        /// Syntax error.
         error: ParseError,
     },
 }
 
 impl JobKeywordError {
-    /// Whether both are about one knob.
+    /// Returns true if both errors are about the same parameter.
     fn is_about_same_parameter(&self, other: &JobKeywordError) -> bool {
         self.parameter().eq_ignore_ascii_case(other.parameter())
     }
@@ -119,7 +118,7 @@ impl JobKeywordError {
     }
 }
 
-/// A row of the table: attribute, second name of the knob, whether its value is put into quotes.
+/// Attribute, alternative name of the parameter, and true if the value is quoted.
 const OPTIONAL_ATTRIBUTES: &[(&str, &str, bool)] = &[
     (attr::OWNER, "", true),
     (attr::INPUT, "input", true),
@@ -136,25 +135,25 @@ const OPTIONAL_ATTRIBUTES: &[(&str, &str, bool)] = &[
     ("StarterUserLogUseXML", "log_use_xml", false),
 ];
 
-/// Where an ad is completed from.
+/// Inputs for completing a job ad from the configuration.
 pub struct AdCompletion<'a> {
-    /// The word that the names of the knobs begin with.
+    /// Prefix of the parameter names.
     pub keyword: &'a str,
-    /// Cluster and process of the command line, which win.
+    /// Cluster and process from the command line, which take precedence.
     pub ids: (Option<i64>, Option<i64>),
-    /// Whether JobUniverse of the ad is a number, which then counts and needs no knob.
+    /// True if the ad's JobUniverse is a number; it is then used, and no parameter is needed.
     pub universe: bool,
     /// The configuration.
     pub knobs: &'a dyn ParameterSource,
-    /// How values are read.
+    /// Dialect in which values are parsed.
     pub dialect: Dialect,
 }
 
-/// Completes an ad from the configuration: what it lacks is taken from `<KEYWORD>_<Attribute>`, else from the knob's
-/// second name. Returned are the values that were left out, since they are no expressions: the job does without.
+/// Completes a job ad from the configuration: missing attributes come from `<KEYWORD>_<Attribute>`, otherwise from the
+/// parameter's alternative name. Returns the optional values that were skipped because they are not valid expressions.
 ///
 /// # Errors
-/// A value that is needed is missing or bad; the starter then has no job.
+/// Returns an error if a required value is missing or invalid; the starter then has no job.
 pub fn complete_ad(
     ad: &mut ClassAd,
     from: &AdCompletion<'_>,
@@ -200,7 +199,7 @@ pub fn complete_ad(
     Ok(left_out)
 }
 
-/// The keyword that an ad itself names (`JobKeyword`).
+/// Returns the keyword that the ad itself names (`JobKeyword`).
 pub fn job_keyword(ad: &ClassAd, world: &dyn World) -> Option<BString> {
     Context::new(world).my(ad).string("JobKeyword")
 }
@@ -239,8 +238,8 @@ impl AdCompletion<'_> {
         }
     }
 
-    /// A string is put into quotes unless it begins with one; nothing in it is escaped. All of it has to be one expression
-    /// (`AssignExpr`).
+    /// Inserts a value. A string is quoted unless it starts with a quote; nothing in it is escaped. The whole value must be a
+    /// single expression (`AssignExpr`).
     fn insert_value(
         &self,
         ad: &mut ClassAd,
@@ -262,7 +261,7 @@ impl AdCompletion<'_> {
     }
 }
 
-/// `atoi`: the number that a text begins with, 0 for none.
+/// Returns the number at the start of a text, or 0 if there is none (`atoi`).
 pub fn parse_leading_number(text: &[u8]) -> i64 {
     let text = text.trim_start();
     let (sign, digits) = match text.split_first() {
@@ -317,7 +316,8 @@ mod tests {
         ad.set("Cmd", "/bin/echo");
         complete_ad(&mut ad, &from("conf"), QuirkMode::Manual).unwrap();
         let text = htc_classad::format::long::print(&ad);
-        // Knobs have no case: `conf_arguments` is both the second name of Args and the first of Arguments.
+        // Parameter names are case-insensitive: `conf_arguments` is both the alternative name of Args and the first name of
+        // Arguments.
         let expected = "Args = \"4 from the config file\"\nArguments = \"4 from the config file\"\n\
                         Cmd = \"/bin/echo\"\nEnv = \"T_A=1;T_B=2\"\nEnvironment = \"T_A=1;T_B=2\"\n\
                         Iwd = \"/tmp\"\nJobUniverse = 5\nKillSig = SIGQUIT\nProcId = 3\nUser = \"alice@nowhere\"\n";
@@ -329,14 +329,14 @@ mod tests {
         assert_eq!(ad.get("ProcId").unwrap().unparse(), "1");
         let missing = complete_ad(&mut ad, &from("none"), QuirkMode::Manual).unwrap_err();
         assert_eq!(missing, JobKeywordError::Missing { knob: "none_universe".to_owned() });
-        // A universe of the ad's own is kept, and asks for no knob.
+        // JobUniverse of the ad is kept, and no parameter is needed.
         let mut ad = ClassAd::new();
         ad.set("JobUniverse", 12i64);
         ad.set("Cmd", "/bin/true");
         ad.set("Iwd", "/");
         complete_ad(&mut ad, &AdCompletion { universe: true, ..from("none") }, QuirkMode::Manual).unwrap();
         assert_eq!(ad.get("JobUniverse").unwrap().unparse(), "12");
-        // Values are read in the mode of the configuration: only strict mode takes zeros in front.
+        // Values are parsed in the mode of the configuration: only strict mode accepts leading zeros.
         let zeros = |name: &[u8]| if name == b"conf_KillSig" { Some("010".into()) } else { knobs(name) };
         for strict in [false, true] {
             let (mut ad, dialect) = (ClassAd::new(), Dialect::new_syntax().strict(strict));
@@ -362,7 +362,7 @@ mod tests {
             assert_eq!((knob.as_str(), value.to_str().unwrap()), ("conf_arguments", bad));
             assert!(!ad.contains("Args") && !ad.contains("Arguments"));
         }
-        // What the job cannot do without is an error.
+        // An invalid required value is an error.
         let table = |name: &[u8]| if name == b"conf_executable" { Some("a\"b".into()) } else { knobs(name) };
         let refused = complete_ad(
             &mut ClassAd::new(),

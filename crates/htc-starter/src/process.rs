@@ -1,7 +1,7 @@
-//! From a job's ad to the process it is to be: command, arguments, files, limits.
+//! The process to start for a job ad: command, arguments, files and limits.
 //!
-//! Reference: `OsProc::StartJob` and `canonicalizeJobPath` of `os_proc.cpp`, `ScriptProc::StartJob` of
-//! `script_proc.cpp`. Everything is read after the prepare hook, save directory and files.
+//! Reference: `OsProc::StartJob` and `canonicalizeJobPath` of `os_proc.cpp`, `ScriptProc::StartJob` of `script_proc.cpp`. The ad
+//! is read after the prepare hook has changed it, except for the directory and the standard files.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,18 +23,17 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 use htc_hook::transfer::url;
 
-/// The variable that names the file in which the first process of a PID namespace writes how the job ended.
+/// Variable that names the file in which the first process of a PID namespace records the exit of the job.
 const STATUS_FILE_VARIABLE: &str = "_CONDOR_PID_NS_INIT_STATUS_FILENAME";
 
 fn to_path(bytes: &[u8]) -> PathBuf {
     bytes.to_path_lossy().into_owned()
 }
 
-/// The job's universe as it is now: PREPARE_JOB may have changed it, and the job's own was judged before
-/// (`Starter::SpawnJob`).
+/// Returns the job's universe after PREPARE_JOB, which may have changed it since the job was accepted (`Starter::SpawnJob`).
 ///
 /// # Errors
-/// A universe that runs only with a shadow.
+/// Returns an error if the universe runs only with a shadow.
 pub fn current_universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFailure> {
     let universe = Context::new(world).my(ad).int(attr::JOB_UNIVERSE).unwrap_or(5);
     if is_universe_supported(universe) {
@@ -44,10 +43,10 @@ pub fn current_universe(ad: &ClassAd, world: &dyn World) -> Result<i64, StartFai
     Err(StartFailure::silent(format!("Starter doesn't support universe {universe} ({name})")))
 }
 
-/// The process of the job itself. `own` is the starter's environment; `plan_mounts` what [`plan_mounts`] says.
+/// Returns the process of the job itself. `own` is the starter's environment, `mounts` the result of [`plan_mounts`].
 ///
 /// # Errors
-/// Whatever keeps the job from being started, in the reference's words.
+/// Returns the reason why the job cannot be started, in the reference's words.
 pub fn plan_job_process(
     about: &EnvironmentInputs<'_>,
     own: &[(BString, BString)],
@@ -64,7 +63,7 @@ pub fn plan_job_process(
         () if about.job.transfers_files && transferred => {
             join_directory(about.scratch.as_os_str().as_bytes(), url::base_name(&command))
         }
-        // An empty one stays so, and cannot be executed (`canonicalizeJobPath`).
+        // An empty command stays empty and cannot be executed (`canonicalizeJobPath`).
         () if command.starts_with(b"/") || command.is_empty() || (kept && !transferred) => command,
         () => join_directory(&about.job.iwd, &command),
     };
@@ -85,7 +84,7 @@ pub fn plan_job_process(
         environment: environment.entries(),
         cwd: about.scratch.join(to_path(&about.job.iwd)),
         files,
-        // What is found out when the standard files have been opened; the first counts.
+        // Failures reported after the standard files have been opened; the first one determines the outcome.
         failures: nice.clone().err().into_iter().collect(),
         nice: nice.unwrap_or(0),
         limits: resource_limits(about),
@@ -100,7 +99,8 @@ pub fn plan_job_process(
     })
 }
 
-/// The same process behind USER_JOB_WRAPPER, if there is one. It comes last: the runtime of a container is wrapped as well.
+/// Puts USER_JOB_WRAPPER, if it is set, in front of the process. This comes last, so that a container runtime is wrapped as
+/// well.
 pub fn with_job_wrapper(process: JobProcess, about: &EnvironmentInputs<'_>) -> JobProcess {
     let Some(wrapper) = &about.settings.wrapper else { return process };
     let mut process = with_program_in_front(process, wrapper.clone(), about.scratch);
@@ -111,14 +111,14 @@ pub fn with_job_wrapper(process: JobProcess, about: &EnvironmentInputs<'_>) -> J
     process
 }
 
-/// A process with another program in front, which is told all the words it had.
+/// Runs `program` with the command line of the process as its arguments.
 fn with_program_in_front(process: JobProcess, program: BString, scratch: &Path) -> JobProcess {
     let argv: Vec<BString> = std::iter::once(program).chain(process.argv.iter().cloned()).collect();
     with_command(process, argv, scratch)
 }
 
-/// A shell for a person instead of the job: with the starter's own standard files, in the scratch directory (what
-/// `condor_ssh_to_job` starts beside a job).
+/// Returns an interactive shell in place of the job, with the starter's standard files, in the scratch directory (like the shell
+/// that `condor_ssh_to_job` starts).
 pub(super) fn shell_process(process: JobProcess, shell: &BString, scratch: &Path) -> JobProcess {
     let files = [StandardFile::Inherited, StandardFile::Inherited, StandardFile::Inherited];
     let cwd = scratch.to_owned();
@@ -130,7 +130,7 @@ pub(super) fn shell_process(process: JobProcess, shell: &BString, scratch: &Path
     }
 }
 
-/// A process with other words.
+/// Replaces the command line of a process.
 pub(super) fn with_command(process: JobProcess, argv: Vec<BString>, scratch: &Path) -> JobProcess {
     let program = argv.first().cloned().unwrap_or_default();
     JobProcess {
@@ -142,7 +142,7 @@ pub(super) fn with_command(process: JobProcess, argv: Vec<BString>, scratch: &Pa
     }
 }
 
-/// The process with its namespaces around it.
+/// Adds the namespaces to the process, and the init process if it has a PID namespace.
 pub(super) fn with_namespaces(
     process: JobProcess,
     made: ProcessIsolation,
@@ -158,24 +158,25 @@ pub(super) fn with_namespaces(
     let named = (process.command.clone(), process.arguments_shown.clone());
     let mut process = with_command(process, words, about.scratch);
     if !shown {
-        // What fails is told of the job, not of what starts it.
+        // Failures name the job, not the init process that starts it.
         (process.command, process.arguments_shown) = named;
     }
-    // Found whatever directories it lies in; the name it is called by says what it is to do.
+    // /proc/self/exe works in any mount namespace; the name in argv[0] selects the function of the program.
     let program = if link.is_some() { PathBuf::from("/proc/self/exe") } else { process.program.clone() };
     JobProcess { program, isolation: ProcessIsolation { init_link: link, ..made }, ..process }
 }
 
-/// The first process of a PID namespace.
+/// First process of a PID namespace.
 struct InitProcess {
     path: BString,
-    /// The link by which we are called, where we are the process.
+    /// Link under which this program is called, if it is the init process itself.
     link: Option<PathBuf>,
-    /// Whether the job's command is not shown but this.
+    /// True if error messages show this command instead of the job's.
     shown_instead: bool,
 }
 
-/// That of LIBEXEC, in 25.14 whether it is there or not, else ourselves by a link beside the scratch directory.
+/// Returns the init program of LIBEXEC (25.14 does so even if it does not exist), or this program through a link beside the
+/// scratch directory.
 fn find_init_process(about: &EnvironmentInputs<'_>) -> InitProcess {
     let shown = about.quirks.reproduces(Quirk::PidnsInitOfLibexec);
     let of_libexec = about.settings.isolation.libexec.as_ref().map(|libexec| {
@@ -195,7 +196,7 @@ fn find_init_process(about: &EnvironmentInputs<'_>) -> InitProcess {
     }
 }
 
-/// A relative program lies in the scratch directory.
+/// Returns the path of the program; a relative one is resolved in the scratch directory.
 fn executable_path(program: &BString, scratch: &Path) -> PathBuf {
     match program.starts_with(b"/") || program.is_empty() {
         true => to_path(program),
@@ -203,10 +204,10 @@ fn executable_path(program: &BString, scratch: &Path) -> PathBuf {
     }
 }
 
-/// PreCmd (`prefix` `Pre`) or PostCmd (`Post`); `None` if the ad has none.
+/// Returns the process of PreCmd (`prefix` `Pre`) or PostCmd (`Post`), or `None` if the ad has none.
 ///
 /// # Errors
-/// A bad environment; bad arguments count as none (recording c10 010).
+/// Returns an error if the environment is invalid. Invalid arguments are treated as an empty list.
 pub fn plan_script_process(
     about: &EnvironmentInputs<'_>,
     prefix: &'static str,
@@ -254,10 +255,10 @@ pub fn plan_script_process(
     }))
 }
 
-/// `<prefix>Arguments` (V2) if it is a string, else `<prefix>Args` (V1).
+/// Returns `<prefix>Arguments` (V2) if it is a string, otherwise `<prefix>Args` (V1).
 ///
 /// # Errors
-/// A V2 text with an unbalanced quote.
+/// Returns an error if a V2 string has an unbalanced quote.
 pub(super) fn argument_list(
     ad: &ClassAd,
     prefix: &str,
@@ -270,7 +271,7 @@ pub(super) fn argument_list(
     Ok(string(attr::ARGUMENTS_V1).map(|text| arguments::parse_v1_raw(&text)).unwrap_or_default())
 }
 
-/// The files of descriptors 0 to 2: those of the command line, else those of the ad as it was at the start.
+/// Returns the files of descriptors 0 to 2: from the command line, otherwise from the ad as it was at the start.
 pub(super) fn standard_files(about: &EnvironmentInputs<'_>) -> [StandardFile; 3] {
     let context = || about.job_context();
     let truncate = context().boolean("EraseOutputAndErrorOnRestart").unwrap_or(true)
@@ -286,7 +287,7 @@ pub(super) fn standard_files(about: &EnvironmentInputs<'_>) -> [StandardFile; 3]
     })
 }
 
-/// JOB_RENICE_INCREMENT in the light of the ad, whose `Renice` it becomes; 0 to 19.
+/// Evaluates JOB_RENICE_INCREMENT in the job ad, as its attribute `Renice`, limited to 0 to 19.
 fn nice_value(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32, StartFailure> {
     let expression = Expr::parse_with(expression, Dialect::of_world(world).old()).map_err(|_| {
         StartFailure::silent("ERROR: failed to insert JOB_RENICE_INCREMENT into job ad").after_event()
@@ -297,14 +298,14 @@ fn nice_value(ad: &ClassAd, expression: &[u8], world: &dyn World) -> Result<i32,
     Ok(i32::try_from(nice.clamp(0, 19)).unwrap_or(19))
 }
 
-/// The soft limit of the stack that `StackSize` asks for; `None`: none. As the kernel takes a number below 0, for a very large
-/// one.
+/// Returns the soft stack limit that `StackSize` asks for, or `None` if it asks for none. The kernel treats a negative number as
+/// a very large one.
 pub fn stack_limit(ad: &ClassAd, world: &dyn World) -> Option<u64> {
     Context::new(world).my(ad).int("StackSize").filter(|size| *size != 0).map(i64::cast_unsigned)
 }
 
-/// Limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`; the rest is lifted
-/// as far as the hard limits allow (`Starter::Init`).
+/// Returns the resource limits: core from `CoreSize`, address space from STARTER_RLIMIT_AS, stack from `StackSize`. All others
+/// are raised to their hard limits (`Starter::Init`).
 fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
     let context = || about.job_context();
     let core = match context().int("CoreSize") {
@@ -332,8 +333,8 @@ fn resource_limits(about: &EnvironmentInputs<'_>) -> Vec<ResourceLimit> {
     limits
 }
 
-/// Returns STARTER_RLIMIT_AS in MiB, and what is wrong with it. The reference takes the expression that the value begins
-/// with: of `1G` the 1 (`ClassAdParser::ParseExpression`).
+/// Returns STARTER_RLIMIT_AS in MiB, and a warning if it is invalid. The reference evaluates the longest valid prefix: for `1G`
+/// the 1 (`ClassAdParser::ParseExpression`).
 fn address_space_limit(about: &EnvironmentInputs<'_>) -> (Option<i64>, Option<String>) {
     let Some(text) = &about.settings.rlimit_as else { return (None, None) };
     let Ok((expression, end)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
@@ -364,12 +365,13 @@ fn address_space_limit(about: &EnvironmentInputs<'_>) -> (Option<i64>, Option<St
     }
 }
 
-/// MOUNT_UNDER_SCRATCH: directories to be bound over by ones of the same path below the scratch directory. An
-/// expression over the job's ad, or where it begins with none (as a path does) a plain list. Who starts the job leaves out what is no directory.
-/// `None`: nothing is set; a list of which nothing can be bound is another thing.
+/// Parses MOUNT_UNDER_SCRATCH: directories over which one of the same path below the scratch directory is bind-mounted. The
+/// value is an expression over the job ad, or a plain list if it does not start with an expression (a path does not). The runner
+/// skips entries that are not directories. Returns `None` if the parameter is not set; this differs from a list without usable
+/// entries.
 ///
 /// # Errors
-/// An expression that gives no string.
+/// Returns an error if the expression does not evaluate to a string.
 pub fn plan_mounts(
     setting: &[u8],
     ad: &ClassAd,
@@ -408,16 +410,16 @@ pub fn plan_mounts(
     Ok(Some(mounts))
 }
 
-/// The same with /tmp and /var/tmp in front: where the scratch directory is to be encrypted, nothing of the job lies elsewhere
-/// (`VanillaProc::StartJob`).
+/// Returns the mounts preceded by those of /tmp and /var/tmp: if the scratch directory is encrypted, the job must not write its
+/// data elsewhere (`VanillaProc::StartJob`).
 pub fn with_private_tmp(mounts: Vec<(PathBuf, PathBuf)>, scratch: &Path) -> Vec<(PathBuf, PathBuf)> {
     let own = ["tmp", "var/tmp"].map(|name| (scratch.join(name), Path::new("/").join(name)));
     let others = mounts.into_iter().filter(|mount| !own.contains(mount)).collect::<Vec<_>>();
     own.into_iter().chain(others).collect()
 }
 
-/// TMPDIR of the job: `/tmp` if that is its own, else the scratch directory. For 25.14 any setting will do, also one of
-/// which nothing was bound.
+/// Returns TMPDIR of the job: `/tmp` if it is private to the job, otherwise the scratch directory. In 25.14 any setting has this
+/// effect, even if nothing was mounted.
 pub fn temporary_directory(
     mounts: Option<&[(PathBuf, PathBuf)]>,
     scratch: &Path,
@@ -430,7 +432,7 @@ pub fn temporary_directory(
     if mapped { PathBuf::from("/tmp") } else { scratch.to_owned() }
 }
 
-/// The failure of an exec. `detail` stands in front of the system's error, such as an interpreter that is missing.
+/// Returns the failure of an exec. `detail` precedes the system's error, for example to name a missing interpreter.
 pub fn execute_failure(process: &JobProcess, detail: &str, errno: i32, reason: &str) -> StartFailure {
     let mut text = format!("Failed to execute '{}'", process.command);
     if !process.arguments_shown.is_empty() {
@@ -445,7 +447,8 @@ pub fn execute_failure(process: &JobProcess, detail: &str, errno: i32, reason: &
     StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), errno.into())
 }
 
-/// The failures of the exec of PreCmd or PostCmd: the reference reports it, and then itself.
+/// Returns the failures for PreCmd or PostCmd that could not be executed: the reference reports the cause, then the script
+/// itself.
 pub fn script_failures(process: &JobProcess, errno: i32, reason: &str) -> Vec<StartFailure> {
     let (command, arguments) = (&process.command, &process.arguments_shown);
     let with = if arguments.is_empty() { String::new() } else { format!(" with arguments {arguments}") };
@@ -456,7 +459,7 @@ pub fn script_failures(process: &JobProcess, errno: i32, reason: &str) -> Vec<St
     ]
 }
 
-/// The failure to open a standard file, 0 to 2.
+/// Returns the failure to open standard file 0, 1 or 2.
 pub fn open_failure(name: &Path, descriptor: usize, errno: i32, reason: &str) -> StartFailure {
     let (phrase, code) = match descriptor {
         0 => ("standard input", HoldCode::UnableToOpenInput.number()),

@@ -1,4 +1,4 @@
-//! What the configuration says about the running of jobs.
+//! Configuration of how the starter runs jobs.
 
 pub(super) mod cgroup;
 mod isolation;
@@ -18,20 +18,20 @@ use super::container::ContainerParameters;
 use htc_base::text::environment::EnvironmentFilter;
 use htc_config::Setting;
 
-/// The knobs of the starter, converted and with their defaults. The names of the knobs stand in the fields' texts.
+/// Parameters of the starter, parsed and with their defaults. The doc of each field names its parameter.
 #[derive(Clone, Debug)]
 pub struct StarterSettings {
-    /// EXECUTE: where scratch directories are made.
+    /// EXECUTE: parent of the scratch directories.
     pub execute: Option<PathBuf>,
     /// STARTER_NESTED_SCRATCH: `dir_<pid>/scratch` rather than `dir_<pid>`.
     pub nested_scratch: bool,
-    /// STARTER_MOVE_WORKING_DIR_ON_EXIT: the scratch directory is renamed to this path instead of being removed.
+    /// STARTER_MOVE_WORKING_DIR_ON_EXIT: the scratch directory is moved to this path instead of being removed.
     pub move_on_exit: Option<PathBuf>,
-    /// STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME: how long the scratch directory stays before it goes.
+    /// STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME: delay before the scratch directory is removed.
     pub remove_delay: Duration,
     /// JOB_EXECDIR_PERMISSIONS as a mode.
     pub scratch_mode: u32,
-    /// STARTER_INITIAL_UPDATE_INTERVAL, already not above the next one.
+    /// STARTER_INITIAL_UPDATE_INTERVAL, limited to STARTER_UPDATE_INTERVAL.
     pub initial_update_interval: Duration,
     /// STARTER_UPDATE_INTERVAL.
     pub update_interval: Duration,
@@ -57,92 +57,93 @@ pub struct StarterSettings {
     pub sets_home: bool,
     /// STARTER_NUM_THREADS_ENV_VARS.
     pub thread_variables: BString,
-    /// LOWPORT and HIGHPORT of outgoing connections.
+    /// LOWPORT and HIGHPORT for outgoing connections.
     pub ports: Option<(u16, u16)>,
     /// MOUNT_UNDER_SCRATCH.
     pub mount_under_scratch: BString,
-    /// ENCRYPT_EXECUTE_DIRECTORY: jobs have /tmp and /var/tmp of their own in any case.
+    /// ENCRYPT_EXECUTE_DIRECTORY: jobs then always have a private /tmp and /var/tmp.
     pub encrypts: bool,
-    /// MOUNT_PRIVATE_DEV_SHM: /dev/shm is the job's own wherever MOUNT_UNDER_SCRATCH maps something.
+    /// MOUNT_PRIVATE_DEV_SHM: /dev/shm is private to the job if MOUNT_UNDER_SCRATCH maps any directory.
     pub private_shm: bool,
-    /// USE_PROCESS_GROUPS: a session for each job.
+    /// USE_PROCESS_GROUPS: a new session for each job.
     pub process_groups: bool,
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD, an expression.
     pub allow_scripts: Option<Setting<BString>>,
-    /// STARTD_ENFORCE_DISK_LIMITS: more than the slot's Disk is not written.
+    /// STARTD_ENFORCE_DISK_LIMITS: a job cannot write more than the slot's Disk.
     pub enforce_disk: bool,
-    /// PID_SNAPSHOT_INTERVAL: how often the processes of a job are looked at.
+    /// PID_SNAPSHOT_INTERVAL: interval at which the processes of a job are scanned.
     pub snapshot: Duration,
-    /// USE_PSS: shared pages of a job are divided among those who share them.
+    /// USE_PSS: shared pages are divided among the processes that share them.
     pub use_pss: bool,
-    /// What it says about control groups.
+    /// Parameters of control groups.
     pub groups: CgroupParameters,
-    /// What it says about namespaces and tracking groups.
+    /// Parameters of namespaces and tracking groups.
     pub isolation: IsolationParameters,
-    /// What it says about containers.
+    /// Parameters of containers.
     pub containers: ContainerParameters,
-    /// What it says about java.
+    /// Parameters of Java.
     pub java: JavaParameters,
     /// AUTO_SET_NVIDIA_VISIBLE_DEVICES.
     pub nvidia: bool,
-    /// For each resource of the machine, by its lower-case name: `ENVIRONMENT_FOR_Assigned<Res>` and
-    /// `ENVIRONMENT_VALUE_FOR_UNAssigned<Res>`.
+    /// `ENVIRONMENT_FOR_Assigned<Res>` and `ENVIRONMENT_VALUE_FOR_UNAssigned<Res>` of each machine resource, by its lower-case
+    /// name.
     pub assigned_resources: FxHashMap<Vec<u8>, (BString, BString)>,
-    /// SHUTDOWN_GRACEFUL_TIMEOUT: after which a soft end becomes a hard one.
+    /// SHUTDOWN_GRACEFUL_TIMEOUT: time after which a graceful shutdown becomes a fast one.
     pub graceful_timeout: Duration,
-    /// Knobs with values that 25.14 ends at only when it comes to them; filled by [`StarterSettings::read_deferring_faults`] alone.
+    /// Invalid parameters at which 25.14 exits only when it reads them; filled only by
+    /// [`StarterSettings::read_deferring_faults`].
     pub faults: Vec<ParameterFault>,
 }
 
-/// A knob whose value ends 25.14 by an exception.
+/// Parameter whose value makes 25.14 exit with an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParameterFault {
-    /// Where 25.14 reads it.
+    /// Point at which 25.14 reads the parameter.
     pub read_point: ParameterReadPoint,
-    /// The exception's text.
+    /// Text of the exception.
     pub text: BString,
 }
 
-/// Where in a job's life 25.14 reads a knob.
+/// Point in the life of a job at which 25.14 reads a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterReadPoint {
-    /// Before there is a job: the daemon's own knobs.
+    /// Before there is a job: parameters of the daemon itself.
     Daemon,
-    /// When the scratch directory is named, before the job's ad is read.
+    /// When the scratch directory gets its name, before the job ad is read.
     Directory,
-    /// Whenever an environment is made, of a hook or of the job.
+    /// Whenever the environment of a hook or of the job is made.
     Environment,
     /// When the job's process is prepared, before its mounts are planned.
     Start,
-    /// The same, for a job that does not ask for encryption itself.
+    /// As `Start`, for a job that does not ask for encryption itself.
     Encryption,
-    /// The same, after the mounts and before event 001.
+    /// As `Start`, after the mounts and before event 001.
     Isolation,
     /// After event 001.
     Launch,
     /// In the job's process, before its program is executed.
     Child,
-    /// When the job runs and its updates are to begin.
+    /// When the job has started and its updates begin.
     Updates,
-    /// When SIGTERM comes.
+    /// When SIGTERM arrives.
     Shutdown,
     /// When the scratch directory is to be removed.
     Removal,
 }
 
-/// What of the starter's own environment a job gets.
+/// Part of the starter's environment that a job inherits.
 #[derive(Clone, Debug)]
 pub enum EnvironmentInheritance {
     /// Nothing.
     Nothing,
-    /// All, below everything else.
+    /// All variables, with the lowest precedence.
     All,
-    /// What the list lets pass and nothing else has set.
+    /// Variables that pass the filter and are not set otherwise.
     Filtered(EnvironmentFilter),
 }
 
 impl Default for StarterSettings {
-    /// The reference's defaults; EXECUTE has none.
+    /// Returns the reference's defaults; EXECUTE has none.
     fn default() -> Self {
         StarterSettings {
             execute: None,

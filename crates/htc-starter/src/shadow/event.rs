@@ -1,4 +1,4 @@
-//! What a shadow hears: of its starter, and of users.
+//! Events that a shadow receives from its starter and from users.
 
 use bstr::BString;
 
@@ -8,90 +8,90 @@ use htc_classad::ClassAd;
 use htc_hook::transfer::{TransferKind, TransferOutcome};
 use htc_hook::user_policy;
 
-/// One thing that happened.
+/// Event that a shadow receives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShadowEvent {
-    /// Begin.
+    /// The shadow starts.
     Begin,
     /// SHADOW_PREPARE_JOB has ended.
     HookEnded(ShadowHookResult),
-    /// The starter begins to move files.
+    /// The starter begins to transfer files.
     Transfer(TransferKind),
-    /// It has moved them.
+    /// The starter has transferred the files.
     Transferred(Box<TransferOutcome>),
-    /// The job is about to run, in this directory.
+    /// The job is about to execute, in this directory.
     Executing(BString),
-    /// An update of the starter, after which a shadow evaluates periodic policies.
+    /// An update from the starter; the shadow evaluates periodic policies after it.
     Updated(Box<ClassAd>),
-    /// Attributes that are known when a run begins or has ended.
+    /// Attributes that become known when a run begins or has ended.
     AttributesKnown(Box<ClassAd>),
-    /// The job's process has ended; its starter goes on.
+    /// The job's process has ended; the starter is still running.
     JobEnded,
-    /// The job was stopped, so many processes.
+    /// The job was suspended, with this number of processes.
     Suspended(u32),
-    /// It goes on.
+    /// The job was continued.
     Continued,
-    /// The starter tells of an error, or only a message.
+    /// The starter reports an error or a message.
     Error {
-        /// What it says, with a hold code or 0 for none.
+        /// Text with its hold code, or 0 if there is none.
         why: HoldOrVacateReason,
-        /// False: a message.
+        /// False if it is only a message.
         critical: bool,
     },
     /// The starter has ended.
     Ended(StarterEnd),
-    /// A user asks for something that [`super::Shadow::refusal_reason`] does not.
+    /// A user request that [`super::Shadow::refusal_reason`] accepts.
     UserRequested(UserRequest),
-    /// The time of the last `WakeAt` has come.
+    /// The time of the last `WakeAt` has been reached.
     Timeout,
 }
 
-/// How SHADOW_PREPARE_JOB ended.
+/// Result of SHADOW_PREPARE_JOB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShadowHookResult {
-    /// Its status, and what it printed.
+    /// Exit status and standard output.
     Exited(Exit, Vec<u8>),
-    /// It could not be executed.
+    /// The hook could not be executed.
     NotExecuted,
-    /// There are no credentials for it.
+    /// The credentials for the hook are missing.
     NoCredentials,
-    /// It ran longer than the shadow waits.
+    /// The hook exceeded its time limit.
     TimedOut,
-    /// This program is to end: the job stays in the queue.
+    /// This program is exiting; the job stays in the queue.
     Interrupted,
 }
 
-/// How a starter ended.
+/// Result of a starter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StarterEnd {
-    /// How its job did; `None`: it was not started, or not to its end.
+    /// Exit of the job, or `None` if it was not started or did not end.
     pub exit: Option<Exit>,
-    /// Whether somebody had asked for its end.
+    /// True if the end of the job was requested.
     pub end_requested: bool,
-    /// Why it was not started, where nobody was told.
+    /// Reason why the job was not started, if it has not been reported yet.
     pub reason: Option<String>,
-    /// Whether nothing more is to be run: a person ends this.
+    /// True if no further run is to follow because the user ended this program.
     pub is_last_run: bool,
 }
 
-/// Why a job is held or vacated.
+/// Reason for which a job is held or vacated, with its codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HoldOrVacateReason {
     /// HoldReason or VacateReason.
     pub reason: BString,
-    /// Its code.
+    /// HoldReasonCode or VacateReasonCode.
     pub code: i64,
-    /// Its subcode.
+    /// HoldReasonSubCode or VacateReasonSubCode.
     pub subcode: i64,
 }
 
 impl HoldOrVacateReason {
-    /// A reason without subcode.
+    /// Creates a reason with subcode 0.
     pub fn new(reason: impl Into<BString>, code: i64) -> Self {
         HoldOrVacateReason { reason: reason.into(), code, subcode: 0 }
     }
 
-    /// Both codes as events have them.
+    /// Returns the code and subcode as 32-bit numbers, as events contain them.
     pub(super) fn codes(&self) -> (i32, i32) {
         let small = |number: i64| i32::try_from(number).unwrap_or(0);
         (small(self.code), small(self.subcode))
@@ -104,26 +104,26 @@ impl From<user_policy::PolicyReason> for HoldOrVacateReason {
     }
 }
 
-/// What a user asks for.
+/// Request of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserRequest {
     /// Hold the job.
     Hold(HoldOrVacateReason),
-    /// Remove it, for this reason.
+    /// Remove the job, for this reason.
     Remove(BString),
-    /// Send it back; it is run again.
+    /// Vacate the job; it is run again.
     Vacate {
-        /// Why.
+        /// Reason.
         why: HoldOrVacateReason,
-        /// At once: the shadow does not wait to hear how the job ends.
+        /// True to vacate immediately: the shadow does not wait for the job's exit.
         fast: bool,
     },
-    /// Release a job that is held, for this reason.
+    /// Release a held job, for this reason.
     Release(BString),
 }
 
 impl UserRequest {
-    /// A vacate as a schedd asks for it.
+    /// Returns a vacate request with the reason and code that a schedd uses.
     pub fn vacate(fast: bool) -> Self {
         UserRequest::Vacate {
             why: HoldOrVacateReason::new("Job vacated by schedd", HoldCode::ScheddVacate.number()),

@@ -1,4 +1,4 @@
-//! The machine: its state and its one entrance.
+//! The shadow's state machine: its state and its single entry point, [`Shadow::step`].
 
 use bstr::BString;
 
@@ -11,189 +11,191 @@ use htc_classad::{ClassAd, Context, Expr};
 use htc_hook::ParameterSource;
 use htc_user_log::EventBody;
 
-/// How long a job is run again.
+/// Limit on how often a job is run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunLimit {
-    /// Until it leaves the queue, or is held and nothing will release it.
+    /// Until the job leaves the queue, or is held and nothing can release it.
     UntilDone,
-    /// Until it is held, or leaves the queue.
+    /// Until the job is held or leaves the queue.
     UntilHeld,
-    /// As often at most.
+    /// At most this number of runs.
     Runs(u32),
 }
 
-/// SHADOW_PREPARE_JOB as it is called.
+/// SHADOW_PREPARE_JOB and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowHook {
-    /// The path as configured.
+    /// Path as configured.
     pub path: BString,
-    /// Words behind it.
+    /// Arguments after the path.
     pub arguments: Vec<BString>,
 }
 
-/// What a machine is made from.
+/// Inputs of a [`Shadow`].
 pub struct ShadowSetup<'w> {
-    /// What expressions are evaluated in; its clock is not used.
+    /// World in which expressions are evaluated; its clock is not used.
     pub world: &'w dyn World,
-    /// Deviations.
+    /// Which deviations from the manual to reproduce.
     pub quirks: QuirkMode,
-    /// The configuration, for policies of the system.
+    /// Configuration, for the system policies (SYSTEM_PERIODIC_*).
     pub knobs: &'w dyn ParameterSource,
-    /// The job as it is in the queue.
+    /// Job ad as it is in the queue.
     pub ad: ClassAd,
     /// Name of the slot, such as `slot1@host`.
     pub slot: BString,
-    /// Its ad, if there is one.
+    /// Slot ad, if there is one.
     pub slot_ad: Option<ClassAd>,
-    /// Name of this machine.
+    /// Hostname of this machine.
     pub host: String,
-    /// What stands for addresses.
+    /// Text used in place of network addresses.
     pub address: BString,
     /// SHADOW_PREPARE_JOB, if there is one.
     pub hook: Option<ShadowHook>,
-    /// How long it is run again.
+    /// Limit on how often the job is run again.
     pub run_limit: RunLimit,
-    /// PERIODIC_EXPR_INTERVAL, in seconds; none or less: no periodic policy.
+    /// PERIODIC_EXPR_INTERVAL in seconds; periodic policies are disabled if it is 0 or less.
     pub interval: i64,
-    /// Whether somebody can release the job when it is held.
+    /// True if a user can release the job when it is held.
     pub controlled: bool,
-    /// The group of PrimaryUnixGroup, where its owner is not in it.
+    /// Group of PrimaryUnixGroup if the job's owner is not a member of it.
     pub missing_group: Option<BString>,
-    /// Whether there is no shadow, but a schedd whose own universe the job is of: its starter writes the log.
+    /// True if the job runs in the local universe: there is no shadow, and the starter writes the event log.
     pub local: bool,
-    /// Whether a job that has to leave is asked softly (GRACEFULLY_REMOVE_JOBS); its own WantGracefulRemoval goes before.
+    /// True if the job is ended gracefully when it is removed (GRACEFULLY_REMOVE_JOBS); the job's WantGracefulRemoval overrides
+    /// this.
     pub graceful: bool,
-    /// Whether the job's log cannot be opened, without which it is not run.
+    /// True if the job's event log cannot be opened; the job is then not run.
     pub log_unavailable: bool,
 }
 
-/// What the starter is asked for.
+/// Reason for which the starter is asked to end the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEndRequest {
     /// The job is held.
     Hold,
-    /// It is removed.
+    /// The job is removed.
     Remove,
-    /// It goes back.
+    /// The job is vacated.
     Vacate,
-    /// It goes back into the queue of the schedd whose own universe it is of.
+    /// The local-universe job is requeued.
     Requeue,
 }
 
-/// One thing to be done.
+/// Action that the shadow requests from its runner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShadowAction {
-    /// An event for the job's log.
+    /// Write an event to the job's event log.
     Log(Box<EventBody>),
-    /// One beside which the ad is told as it was before the rest of the step.
+    /// Write an event together with the job ad as it was before the rest of the step.
     LogBefore(Box<EventBody>, Box<ClassAd>),
-    /// Call SHADOW_PREPARE_JOB with the ad as it is. Answer: `HookEnded`.
+    /// Call SHADOW_PREPARE_JOB with the current ad. Answer: `HookEnded`.
     CallHook(ShadowHook),
-    /// Have a starter run the job.
+    /// Start a starter for the job.
     RunStarter(Box<ClassAd>),
-    /// Ask the starter.
+    /// Ask the starter to end the job.
     RequestEnd(JobEndRequest),
-    /// Ask it for the job's end at once, without a soft signal before.
+    /// Ask the starter to end the job immediately, without a soft signal first.
     RequestEndAtOnce(JobEndRequest),
-    /// Wake the machine then; replaces the time asked for before.
+    /// Send `Timeout` at this time; replaces any earlier request.
     WakeAt(Option<MonotonicTime>),
-    /// Tell the user.
+    /// Report a message to the user.
     Report(String),
-    /// It is over; the job as the queue has it.
+    /// Exit, with the job ad as it is in the queue.
     Finish(Box<ClassAd>),
 }
 
-/// Where the job is.
+/// Phase of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShadowPhase {
     New,
     Hook,
     Running,
-    /// Idle for a moment, before it is run again.
+    /// Idle for a short time before it is run again.
     Idle {
         until: MonotonicTime,
     },
-    /// Held; policies may release it.
+    /// Held; a policy may release it.
     Held,
     Finished,
 }
 
-/// What is to become of the job when the starter has ended.
+/// Outcome of the job once the starter has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PendingFate {
-    /// A policy holds it.
+    /// A policy holds the job.
     Hold(HoldOrVacateReason),
-    /// A policy removes it.
+    /// A policy removes the job.
     Remove(BString),
-    /// Somebody removes it, for this reason and with this code of its eviction.
+    /// A user removes the job, with this reason and this code of the eviction.
     RemoveEvicted { reason: BString, code: i64 },
-    /// It is sent back.
+    /// The job is vacated.
     Vacate(HoldOrVacateReason),
-    /// The starter told of an error.
+    /// The starter reported an error.
     Failed(HoldOrVacateReason),
 }
 
-/// What counts in one run of the job alone.
+/// State that belongs to the current run of the job only.
 #[derive(Default)]
 pub(super) struct CurrentRun {
-    /// When its slot became the job's.
+    /// Time at which the job got its slot.
     pub(super) started: Option<ClockReading>,
-    /// When the job began to run; of one that went on after a checkpoint when it did.
+    /// Time at which the job began to execute, in seconds since 1970; kept when the job resumes after a checkpoint.
     pub(super) executing: Option<i64>,
-    /// When its process ended.
+    /// Time at which the job's process ended.
     pub(super) exited: Option<i64>,
     pub(super) fate: Option<PendingFate>,
-    /// Whether it was sent back at once.
+    /// True if the job was vacated immediately.
     pub(super) sent_back_at_once: bool,
-    /// The code of a critical error, which ends a shadow at once: what its starter says later nobody hears (`pseudo_ulog`).
+    /// Code of a critical error. A shadow exits at once after such an error and ignores what its starter reports later
+    /// (`pseudo_ulog`).
     pub(super) critical_error_code: Option<i64>,
-    /// By which protocol files could not be moved (LastFileTransferErrorProtocol).
+    /// Protocol of the file transfer that failed (LastFileTransferErrorProtocol).
     pub(super) failed_protocol: Option<String>,
-    /// What 006 told last: image, memory and resident set.
+    /// Values of the last event 006: image size, memory usage and resident set size.
     pub(super) image: Option<(i64, Option<i64>, Option<i64>)>,
     /// Bytes that the job received and sent.
     pub(super) received: u64,
     pub(super) sent: u64,
-    /// Processor seconds that its starter told of: of the kernel and of the job.
+    /// CPU seconds reported by the starter: kernel mode and user mode.
     pub(super) cpu_seconds: [i64; 2],
-    /// The most that it told of the scratch directory: DiskUsage, ScratchDirFileCount.
+    /// Maximum of DiskUsage and ScratchDirFileCount that the starter reported.
     pub(super) peak_disk: [i64; 2],
-    /// When the job wrote its last checkpoint.
+    /// Time of the job's last checkpoint.
     pub(super) checkpoint: Option<i64>,
-    /// The number of starts in the ad that the starter has: without this one.
+    /// Number of starts in the starter's copy of the job ad, which does not count this one.
     pub(super) starts_before: Option<Expr>,
-    /// How the job ended, as far as its starter has told.
+    /// Attributes of the job's end reported by the starter so far.
     pub(super) end: ClassAd,
-    /// Whether the starter told the shadow itself of that end.
+    /// True if the starter itself reported the end of the job to the shadow.
     pub(super) end_reported: bool,
-    /// What was moved in earlier runs: TransferInputStats and TransferOutputStats.
+    /// Transfer statistics of earlier runs: TransferInputStats and TransferOutputStats.
     pub(super) earlier_transfers: [ClassAd; 2],
 }
 
 impl CurrentRun {
-    /// One that begins.
+    /// Returns the state of a run that begins.
     pub(super) fn new(moved: [ClassAd; 2]) -> Self {
-        // That there are no files is news, that they take no room is none.
+        // An initial file count of 0 is published, an initial disk usage of 0 is not.
         CurrentRun { peak_disk: [0, -1], earlier_transfers: moved, ..CurrentRun::default() }
     }
 }
 
-/// The machine of one job.
+/// State machine of the shadow of one job.
 pub struct Shadow<'w> {
     pub(super) setup: ShadowSetup<'w>,
-    /// The job as the queue has it.
+    /// Job ad as it is in the queue.
     pub(super) ad: ClassAd,
-    /// What is other in the ad of this run.
+    /// Attributes that differ in this run's copy of the job ad.
     pub(super) run_overrides: ClassAd,
     pub(super) phase: ShadowPhase,
     pub(super) runs: u32,
-    /// Runs that came to nothing, one after the other.
+    /// Number of consecutive runs that failed.
     pub(super) failed_runs: u32,
     pub(super) this_run: CurrentRun,
 }
 
 impl<'w> Shadow<'w> {
-    /// A machine that has not begun.
+    /// Creates a state machine that waits for [`ShadowEvent::Begin`].
     pub fn new(mut setup: ShadowSetup<'w>) -> Self {
         Shadow {
             ad: std::mem::take(&mut setup.ad),
@@ -206,19 +208,19 @@ impl<'w> Shadow<'w> {
         }
     }
 
-    /// The job as the queue has it.
+    /// Returns the job ad as it is in the queue.
     pub fn ad(&self) -> &ClassAd {
         &self.ad
     }
 
-    /// The job as it is handed to this run: with what stands for references to its slot.
+    /// Returns the job ad for this run, in which references to slot attributes are replaced by their values.
     pub fn run_ad(&self) -> ClassAd {
         let mut ad = self.ad.clone();
         ad.update(&self.run_overrides);
         ad
     }
 
-    /// One thing happened; what is to be done.
+    /// Processes an event and returns the actions to perform.
     pub fn step(&mut self, now: ClockReading, event: ShadowEvent) -> Vec<ShadowAction> {
         let mut out = Vec::new();
         match event {
@@ -245,7 +247,7 @@ impl<'w> Shadow<'w> {
         out
     }
 
-    /// The job as it is in the queue, for its own expressions.
+    /// Returns a context in which expressions of the queued job ad can be evaluated.
     pub(super) fn job_context(&self) -> Context<'_> {
         Context::new(self.setup.world).my(&self.ad)
     }
@@ -258,7 +260,7 @@ impl<'w> Shadow<'w> {
         self.job_context().string(name)
     }
 
-    /// One more of something that is counted.
+    /// Adds 1 to a counter attribute of the job ad.
     pub(super) fn increment(&mut self, name: &str) {
         let count = self.job_int(name).unwrap_or(0).saturating_add(1);
         self.ad.set(name, count);
@@ -273,7 +275,7 @@ impl<'w> Shadow<'w> {
         out.push(ShadowAction::Finish(Box::new(self.ad.clone())));
     }
 
-    /// The job's state, and since when.
+    /// Sets JobStatus, and records the previous status and the time of the change.
     pub(super) fn set_status(&mut self, now: ClockReading, status: i64) {
         if let Some(last) = self.job_int(attr::JOB_STATUS).filter(|last| *last != status) {
             self.ad.set("LastJobStatus", last);
