@@ -10,19 +10,19 @@ use htc_base::text::environment::Environment;
 use htc_base::text::{arguments, list, number, words};
 use htc_classad::Expr;
 
-/// Whose cron jobs.
+/// Manager that runs cron jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CronManager {
     /// The execution point's.
     Startd,
     /// The access point's.
     Schedd,
-    /// The execution point's benchmarks, all of them run on demand.
+    /// The benchmarks of the execution point, which all run on demand.
     Benchmarks,
 }
 
 impl CronManager {
-    /// What the knobs begin with.
+    /// Returns the prefix of the parameter names.
     pub fn parameter_prefix(self) -> &'static str {
         match self {
             CronManager::Startd => "STARTD_CRON",
@@ -31,7 +31,7 @@ impl CronManager {
         }
     }
 
-    /// The names of the jobs, each once, in the order of the list.
+    /// Returns the names of the jobs without duplicates, in the order of the list.
     pub fn job_names(self, knobs: &dyn ParameterSource) -> Vec<BString> {
         let text = knobs.get(format!("{}_JOBLIST", self.parameter_prefix()).as_bytes()).unwrap_or_default();
         let mut names: Vec<BString> = Vec::new();
@@ -43,7 +43,7 @@ impl CronManager {
         names
     }
 
-    /// The load that all running jobs together may make. The manual of STARTD_CRON says 0.2, the code 0.1.
+    /// Returns the maximum load of all running jobs together. The manual of STARTD_CRON says 0.2, the code uses 0.1.
     pub fn max_load(self, knobs: &dyn ParameterSource) -> f64 {
         let knob = format!("{}_MAX_JOB_LOAD", self.parameter_prefix());
         let default = match self {
@@ -54,20 +54,20 @@ impl CronManager {
     }
 }
 
-/// Whether new values are sent to the collector at once (`STARTD_CRON_AUTOPUBLISH`); policy sees them at once in any case.
+/// Policy for sending new values to the collector at once (`STARTD_CRON_AUTOPUBLISH`); policy expressions see them at once in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AutoPublish {
-    /// Only when the job itself asks for it.
+    /// Only when the job itself requests it.
     #[default]
     Never,
-    /// With each block.
+    /// With each block of output.
     Always,
     /// When anything but `<PREFIX>LastUpdate` differs.
     IfChanged,
 }
 
 impl CronManager {
-    /// AUTOPUBLISH. A word that means nothing counts as Never, as in the reference; the word is returned for a warning.
+    /// Reads AUTOPUBLISH. As in the reference, an invalid word is treated as Never; it is returned for a warning.
     pub fn read_auto_publish(self, knobs: &dyn ParameterSource) -> (AutoPublish, Option<BString>) {
         let Some(text) = knobs.get(format!("{}_AUTOPUBLISH", self.parameter_prefix()).as_bytes()) else {
             return (AutoPublish::Never, None);
@@ -81,17 +81,17 @@ impl CronManager {
     }
 }
 
-/// One entry of METRICS, which makes a job a resource monitor: how samples of an attribute are put together.
+/// One entry of METRICS, which makes a job a resource monitor and defines how samples of an attribute are aggregated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Metric {
-    /// Whether samples are added (SUM), or the highest counts (PEAK).
+    /// True if samples are added (SUM), false if the maximum is kept (PEAK).
     pub is_sum: bool,
-    /// What is measured, such as GPUs.
+    /// Resource that is measured, such as GPUs.
     pub resource: BString,
 }
 
 impl Metric {
-    /// `SUM:<resource>` or `PEAK:<resource>`. Only the first letters of the kind are looked at.
+    /// Parses `SUM:<resource>` or `PEAK:<resource>`. Only the beginning of the kind is compared.
     fn parse(text: &[u8]) -> Option<Self> {
         let (kind, rest) = text.split_once_str(":")?;
         let resource = rest.split(|&byte| byte == b':').next().unwrap_or_default().into();
@@ -100,13 +100,13 @@ impl Metric {
         (is_sum || begins(b"PEAK")).then_some(Metric { is_sum, resource })
     }
 
-    /// The attribute that the job prints: `Uptime<resource>Seconds` or `Uptime<resource>PeakUsage`.
+    /// Returns the attribute that the job prints: `Uptime<resource>Seconds` or `Uptime<resource>PeakUsage`.
     pub fn attribute(&self) -> BString {
         let suffix = if self.is_sum { "Seconds" } else { "PeakUsage" };
         BString::from(format!("Uptime{}{suffix}", self.resource))
     }
 
-    /// The metric whose samples have that name, as `splitAttributeName` takes it apart.
+    /// Returns the metric of an attribute name, split as in `splitAttributeName`.
     pub fn from_attribute(name: &[u8]) -> Option<Self> {
         let rest = name.strip_prefix(b"Uptime")?;
         let sum = rest.strip_suffix(b"Seconds").map(|resource| (true, resource));
@@ -119,76 +119,76 @@ impl Metric {
 }
 
 words! {
-    /// When a job is started.
+    /// Schedule of a cron job.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum CronMode.name {
-        /// At fixed times, a period apart.
+        /// At fixed intervals of one period.
         #[default]
         Periodic => "Periodic",
-        /// A period after its last exit.
+        /// One period after its last exit.
         WaitForExit => "WaitForExit",
         /// Once.
         OneShot => "OneShot",
-        /// When somebody asks: never, for cron jobs.
+        /// On request only: never, for cron jobs.
         OnDemand => "OnDemand",
     }
 }
 
 impl CronMode {
-    /// The mode of that name, whatever its case.
+    /// Returns the mode with this name, ignoring case.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name().as_bytes().eq_ignore_ascii_case(name))
     }
 }
 
-/// One job.
+/// Configuration of one cron job.
 #[derive(Clone, Debug, Default)]
 pub struct CronJob {
-    /// Its name: `argv[0]`, and the name of its ad.
+    /// Name of the job: `argv[0]`, and the name of its ad.
     pub name: BString,
-    /// EXECUTABLE. None of the tests on paths of hooks is made.
+    /// EXECUTABLE. It is not subject to the path checks of hooks.
     pub executable: BString,
-    /// ARGS as words.
+    /// ARGS, split into arguments.
     pub arguments: Vec<BString>,
     /// ENV.
     pub environment: Environment,
-    /// CWD; empty for that of the daemon.
+    /// CWD; empty for the directory of the daemon.
     pub directory: BString,
-    /// PREFIX, put in front of every line.
+    /// PREFIX, added to the attribute names in the output.
     pub prefix: BString,
     /// MODE.
     pub mode: CronMode,
     /// PERIOD in seconds.
     pub period: i64,
-    /// KILL: a run that is still there at its next time is ended.
+    /// KILL: kill a run that has not ended when the next one is due.
     pub kill: bool,
-    /// RECONFIG: SIGHUP at reconfig.
+    /// RECONFIG: send SIGHUP at reconfig.
     pub reconfig: bool,
     /// RECONFIG_RERUN: run again at reconfig.
     pub rerun: bool,
     /// JOB_LOAD.
     pub load: f64,
-    /// SLOTS: numbers of the slots it is for; empty for all.
+    /// SLOTS: numbers of the slots that get the output; empty for all.
     pub slots: Vec<i64>,
     /// CONDITION, evaluated in the daemon's ad before each start.
     pub condition: Option<Expr>,
-    /// METRICS; with any the job is a resource monitor.
+    /// METRICS; if there are any, the job is a resource monitor.
     pub metrics: Vec<Metric>,
-    /// CONFIG_VAL_PROG, handed on in the environment.
+    /// CONFIG_VAL_PROG, passed in the environment.
     pub config_val: BString,
-    /// STARTD_CRON_CONFIG_VAL and its sisters, handed on in the environment by that name; 25.14 does not read it.
+    /// STARTD_CRON_CONFIG_VAL and its counterparts, passed in the environment under that name; 25.14 does not read it.
     pub manager_config_val: BString,
-    /// Odd things in its configuration.
+    /// Warnings about the configuration.
     pub warnings: Vec<String>,
 }
 
-/// Why a job is skipped.
+/// Reason why a cron job is skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{knob}: {problem}; the job is skipped")]
 pub struct CronJobError {
-    /// The knob.
+    /// Parameter.
     pub knob: String,
-    /// What is wrong with it.
+    /// Problem with its value.
     pub problem: String,
 }
 
@@ -197,12 +197,12 @@ fn parse_real(text: &[u8]) -> Option<f64> {
 }
 
 impl CronJob {
-    /// A job of this name that runs a program, with the defaults.
+    /// Creates a job with the defaults that runs a program.
     pub fn new(name: &[u8], executable: &[u8]) -> Self {
         CronJob { name: name.into(), executable: executable.into(), load: 0.01, ..CronJob::default() }
     }
 
-    /// Takes METRICS in; what is none is ignored, with a warning.
+    /// Adds the entries of METRICS; invalid ones are skipped with a warning.
     pub fn read_metrics(&mut self, text: &[u8]) {
         for item in list::split(text) {
             match Metric::parse(item) {
@@ -219,7 +219,7 @@ impl CronJob {
     /// Reads a job from the configuration.
     ///
     /// # Errors
-    /// Why the manager skips it.
+    /// Returns the reason why the manager skips the job.
     pub fn read(
         manager: CronManager,
         name: &[u8],
@@ -251,7 +251,7 @@ impl CronJob {
         Ok(job)
     }
 
-    /// What the manual says of `STARTD_CRON_CONFIG_VAL`.
+    /// Reads `STARTD_CRON_CONFIG_VAL` as the manual documents it.
     fn read_manager_config_val(
         &mut self,
         (manager, knobs): (CronManager, &dyn ParameterSource),
@@ -266,7 +266,7 @@ impl CronJob {
         }
     }
 
-    /// When it runs: MODE and PERIOD.
+    /// Reads MODE and PERIOD.
     fn read_schedule(&mut self, own: &CronJobParameters<'_>) -> Result<(), CronJobError> {
         let is_benchmark = own.manager == CronManager::Benchmarks;
         if is_benchmark {
@@ -304,7 +304,7 @@ impl CronJob {
         Ok(())
     }
 
-    /// What it is started with: ARGS, ENV, CWD and the PREFIX of what it prints.
+    /// Reads ARGS, ENV, CWD and PREFIX.
     fn read_invocation(&mut self, own: &CronJobParameters<'_>) -> Result<(), CronJobError> {
         if let Some(text) = own.get("ARGS") {
             self.arguments = arguments::parse_v1_raw_or_v2_quoted(&text)
@@ -319,7 +319,7 @@ impl CronJob {
         Ok(())
     }
 
-    /// KILL, RECONFIG and RECONFIG_RERUN, of which the reference reads the first letter alone.
+    /// Reads KILL, RECONFIG and RECONFIG_RERUN, of which the reference uses the first letter only.
     fn read_switches(&mut self, own: &CronJobParameters<'_>, quirks: QuirkMode) {
         let switches =
             [("KILL", &mut self.kill), ("RECONFIG", &mut self.reconfig), ("RECONFIG_RERUN", &mut self.rerun)];
@@ -337,7 +337,7 @@ impl CronJob {
         }
     }
 
-    /// SLOTS: one that is no number makes it a job of all slots.
+    /// Reads SLOTS; if an entry is not a number, the job is for all slots.
     fn read_slots(&mut self, own: &CronJobParameters<'_>) {
         let text = own.get("SLOTS").unwrap_or_default();
         for item in list::split(&text) {
@@ -354,7 +354,7 @@ impl CronJob {
     }
 }
 
-/// The knobs of one job.
+/// Parameters of one cron job.
 struct CronJobParameters<'a> {
     manager: CronManager,
     name: &'a [u8],
@@ -370,13 +370,13 @@ impl CronJobParameters<'_> {
         self.knobs.get(self.parameter_name(item).as_bytes())
     }
 
-    /// Why the manager skips the job.
+    /// Returns the error with which the manager skips the job.
     fn skip_error(&self, item: &str, problem: &str) -> CronJobError {
         CronJobError { knob: self.parameter_name(item), problem: problem.to_owned() }
     }
 }
 
-/// A number with an optional letter: S, M, H in either case; text behind it is ignored.
+/// Parses a number with an optional unit S, M or H in either case; text after it is ignored.
 fn parse_period(text: &[u8]) -> Result<i64, String> {
     let (value, used) =
         number::integer_prefix(text).ok_or_else(|| format!("'{}' is no period", text.as_bstr()))?;

@@ -1,4 +1,4 @@
-//! The types of hooks: who calls them, under which knobs, and whether anybody waits.
+//! Hook types: their callers, their parameters, and whether the caller waits for them.
 //!
 //! Reference: `enum_utils.cpp` (HookTypeTranslation) for names, the hook managers of startd, starter, shadow and router.
 
@@ -11,18 +11,18 @@ use htc_base::text::words;
 /// The daemon that calls a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HookCaller {
-    /// The execution point, under the condor account.
+    /// The startd on the execution point, under the condor account.
     Startd,
     /// The starter of one job, under the job's account.
     Starter,
-    /// The job's representative on the submit side, under the account of its owner.
+    /// The shadow of the job on the access point, under the account of the job's owner.
     Shadow,
     /// The job router, under the account of the source job's owner.
     Router,
 }
 
 impl HookCaller {
-    /// The daemon's name as people say it.
+    /// Returns the common name of the daemon.
     pub fn name(self) -> &'static str {
         match self {
             HookCaller::Startd => "startd",
@@ -32,7 +32,7 @@ impl HookCaller {
         }
     }
 
-    /// The name of its subsystem in the configuration.
+    /// Returns the name of the subsystem in the configuration.
     pub fn subsystem(self) -> &'static str {
         match self {
             HookCaller::Startd => "STARTD",
@@ -43,41 +43,40 @@ impl HookCaller {
     }
 }
 
-/// How long a caller waits, where it does not wait for ever.
+/// Parameter that limits how long the caller waits for a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeoutParameter {
-    /// The knob, an integer of seconds.
+    /// Name of the parameter, an integer in seconds.
     pub parameter: BString,
-    /// What counts when it is not set.
+    /// Timeout if the parameter is not set.
     pub default: Duration,
 }
 
 words! {
-    /// One type of hook. The two `UPDATE_JOB_INFO` are different types here, since their callers do different things with
-    /// the answer.
+    /// Hook type. The two `UPDATE_JOB_INFO` are separate types here, because their callers use the output differently.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum HookType.word {
         /// Asks for a job.
         FetchWork => "fetch",
-        /// Tells that the fetched job was accepted or rejected.
+        /// Reports that the fetched job was accepted or rejected.
         ReplyFetch => "reply",
-        /// Tells that a fetched claim was given up.
+        /// Reports that a fetched claim was evicted.
         EvictClaim => "evict",
         /// Prepares a job before its input is transferred; only with a shadow.
         PrepareJobBeforeTransfer => "prepare-before-transfer",
         /// Prepares a job before it is started.
         PrepareJob => "prepare",
-        /// Is told how the job is doing.
+        /// Reports the state of the running job.
         UpdateJobInfo => "update",
-        /// Is told that the job is over.
+        /// Reports that the job has ended.
         JobExit => "exit",
         /// Prepares a job before its claim is activated.
         ShadowPrepareJob => "shadow-prepare",
-        /// Makes the routed job out of the source job.
+        /// Translates the source job to the routed job.
         TranslateJob => "translate",
         /// May change the routed job while it is in the queue.
         RouterUpdateJobInfo => "router-update",
-        /// May change the source job when the routed one is done.
+        /// May change the source job when the routed job has completed.
         JobFinalize => "finalize",
         /// Cleans up after a routed job.
         JobCleanup => "cleanup",
@@ -85,8 +84,8 @@ words! {
 }
 
 impl HookType {
-    /// All names that the reference's table of types holds. The test whether "any hook" of a keyword exists goes over
-    /// these, `EVICT_JOB` included, which nobody calls.
+    /// All names in the reference's table of hook types. The check whether a keyword has any hook uses this list, including
+    /// `EVICT_JOB`, which is never called.
     pub const REFERENCE_NAMES: [&str; 12] = [
         "FETCH_WORK",
         "REPLY_FETCH",
@@ -102,7 +101,7 @@ impl HookType {
         "SHADOW_PREPARE_JOB",
     ];
 
-    /// The name in knobs and logs.
+    /// Returns the name used in parameters and logs.
     pub fn name(self) -> &'static str {
         match self {
             HookType::FetchWork => "FETCH_WORK",
@@ -119,7 +118,7 @@ impl HookType {
         }
     }
 
-    /// Who calls it.
+    /// Returns the daemon that calls the hook.
     pub fn caller(self) -> HookCaller {
         match self {
             HookType::FetchWork | HookType::ReplyFetch | HookType::EvictClaim => HookCaller::Startd,
@@ -135,18 +134,18 @@ impl HookType {
         }
     }
 
-    /// The knob that holds its path: `<KEYWORD>_HOOK_<NAME>`.
+    /// Returns the parameter with the hook's path: `<KEYWORD>_HOOK_<NAME>`.
     pub fn path_parameter(self, keyword: &[u8]) -> BString {
         hook_parameter_name(keyword, self.name())
     }
 
-    /// A second knob that is looked at when the first gives no path: `JOB_EXIT` for the router's `JOB_FINALIZE`.
+    /// Returns the parameter that is read if the first one is not set: `JOB_EXIT` for the router's `JOB_FINALIZE`.
     pub fn legacy_path_parameter(self, keyword: &[u8]) -> Option<BString> {
         (self == HookType::JobFinalize).then(|| hook_parameter_name(keyword, "JOB_EXIT"))
     }
 
-    /// The knob of its extra arguments, words in the raw V2 syntax. Both prepare hooks of the starter share one
-    /// (`JobHookClientMgr::getHookArgs` is only asked for PREPARE_JOB).
+    /// Returns the parameter with extra arguments in raw V2 syntax. Both prepare hooks of the starter use the same one
+    /// (`JobHookClientMgr::getHookArgs` is only called for PREPARE_JOB).
     pub fn arguments_parameter(self, keyword: &[u8]) -> Option<BString> {
         match self {
             HookType::PrepareJob | HookType::PrepareJobBeforeTransfer => {
@@ -157,7 +156,7 @@ impl HookType {
         }
     }
 
-    /// How long the caller waits before it goes on without the hook; `None` where it waits for ever, or not at all.
+    /// Returns the parameter for the timeout, or `None` if the caller waits without a limit or does not wait.
     pub fn timeout_parameter(self, keyword: &[u8]) -> Option<TimeoutParameter> {
         let (name, seconds) = match self {
             HookType::JobExit => ("JOB_EXIT_TIMEOUT", 30),
@@ -170,24 +169,24 @@ impl HookType {
         })
     }
 
-    /// Whether anything waits for its end: a job that is not started or a slot that does not fetch before it.
+    /// Returns true if a job or slot waits for the end of the hook.
     pub fn is_waited_for(self) -> bool {
         !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
     }
 
-    /// Whether the caller reads what it writes. Where not, descriptors 1 and 2 are closed (quirk `closed-stdio`).
+    /// Returns true if the caller reads the output. Otherwise descriptors 1 and 2 are closed (quirk `closed-stdio`).
     pub fn is_output_read(self) -> bool {
         !matches!(self, HookType::ReplyFetch | HookType::EvictClaim | HookType::UpdateJobInfo)
     }
 
-    /// Whether what it leaves behind is killed at its end: startd and router put hooks in process families, starter and
-    /// shadow do not (`useProcd()`).
+    /// Returns true if remaining child processes are killed when the hook ends: startd and router put hooks in process families,
+    /// starter and shadow do not (`useProcd()`).
     pub fn is_family_killed(self) -> bool {
         matches!(self.caller(), HookCaller::Startd | HookCaller::Router)
     }
 
-    /// The type of that name, as knobs or command lines write it (any case; `_` and `-` are the same). `UPDATE_JOB_INFO`
-    /// is the starter's.
+    /// Returns the type with this name, as used in parameters or on command lines (case-insensitive; `_` and `-` are the same).
+    /// `UPDATE_JOB_INFO` is the starter's.
     pub fn from_name(name: &[u8]) -> Option<Self> {
         let plain = |text: &[u8]| -> Vec<u8> {
             text.iter().map(|&b| if b == b'_' { b'-' } else { b.to_ascii_lowercase() }).collect()
@@ -198,8 +197,8 @@ impl HookType {
             .find(|hook| plain(hook.name().as_bytes()) == wanted || hook.word().as_bytes() == wanted)
     }
 
-    /// The type that the name of a file suggests, such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`; `None` where it
-    /// suggests none. `update` is the starter's, `exit` is JOB_EXIT.
+    /// Returns the type suggested by a file name such as `prepare-hook` or `Q_HOOK_FETCH_WORK.sh`, or `None`. `update` is the
+    /// starter's, `exit` is JOB_EXIT.
     pub fn guess_from_file_name(file: &[u8]) -> Option<Self> {
         let name = file.to_ascii_lowercase();
         [

@@ -1,4 +1,4 @@
-//! Whose rights hooks and job have when the starter is root, and never root's.
+//! The account under which a starter that runs as root starts hooks and jobs; it is never root.
 //!
 //! Reference: `JICLocal::initUserPriv` of `jic_local.cpp`; with a shadow `JICShadow::initUserPriv` and `sameUidDomain` of
 //! `jic_shadow.cpp`; `allowRunAsOwner` and `checkDedicatedExecuteAccounts` of `job_info_communicator.cpp`.
@@ -14,37 +14,37 @@ use htc_classad::regex::{Regex, RegexOptions};
 use htc_classad::{ClassAd, Context, Dialect, Expr, Value};
 use htc_config::ConfigView;
 
-/// What the choice depends on.
+/// Inputs of the choice of the account.
 pub struct AccountInputs<'a> {
-    /// The job.
+    /// Job ad.
     pub ad: &'a ClassAd,
     /// The configuration.
     pub view: &'a ConfigView<'a>,
     /// Name of the slot; may be empty.
     pub slot: &'a [u8],
-    /// Who is played beside the starter.
+    /// Role acted in beside the starter.
     pub access_point: AccessPointRole,
-    /// Deviations.
+    /// Which deviations from the manual to reproduce.
     pub quirks: QuirkMode,
 }
 
-/// The account chosen.
+/// Account chosen for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenAccount {
-    /// Which.
+    /// The account.
     pub account: Account,
-    /// The attribute or knob that names it.
+    /// Attribute or parameter that names the account.
     pub named_by: &'static str,
-    /// Whether all that it runs belongs to the job (DEDICATED_EXECUTE_ACCOUNT_REGEXP).
+    /// True if all processes of the account belong to the job (DEDICATED_EXECUTE_ACCOUNT_REGEXP).
     pub dedicated: bool,
-    /// What a user should know.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Chooses. Not root: the caller's own, whatever the job says (s33).
+/// Chooses the account of the job. If this program does not run as root, it is the program's own account.
 ///
 /// # Errors
-/// No name, an unknown name, or root; knobs that are wrong.
+/// Returns an error if no account is named, if it is unknown or root, or if a parameter is invalid.
 pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRefusal> {
     let world = asking.view.world();
     let own = world.effective_uid();
@@ -59,7 +59,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
             asking.owner_account().ok_or(JobRefusal::NoAccount)?
         }
         AccessPointRole::Shadow => asking.slot_account(&mut told),
-        // A schedd runs the jobs of its own universe as their owners.
+        // A schedd runs jobs of the local universe as their owners.
         AccessPointRole::Schedd => asking.account_named_by_job().ok_or(JobRefusal::NoAccount)?,
         AccessPointRole::Absent
             if !asking.ignores_owner().as_reference && !asking.is_run_as_owner_allowed()? =>
@@ -89,7 +89,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
     let by_hand = asking.access_point != AccessPointRole::Shadow
         && asking.quirks.reproduces(Quirk::DedicatedAccountIgnored);
     let dedicated = !by_hand && asking.is_dedicated(&account.name, &mut told)?;
-    // Behind a shadow 25.14 looks at them, too.
+    // With a shadow, 25.14 uses these attributes, too.
     if asking.access_point != AccessPointRole::Shadow
         && told.is_empty()
         && (by == attr::OWNER || by == "SLOT<N>_USER")
@@ -101,7 +101,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
 }
 
 impl AccountInputs<'_> {
-    /// By hand 25.14 looks neither at Owner nor at `SLOT<N>_USER`.
+    /// Returns true in 25.14 without a shadow, where neither Owner nor `SLOT<N>_USER` is used.
     fn ignores_owner(&self) -> QuirkDecision {
         self.quirks.decide(Quirk::OwnerIgnored)
     }
@@ -115,7 +115,7 @@ impl AccountInputs<'_> {
         value.filter(|value| !value.trim().is_empty())
     }
 
-    /// What is wrong with a knob, and where it stands.
+    /// Returns the error in a parameter, with the place where it is set.
     fn parameter_error(&self, name: &str, reason: &str) -> JobRefusal {
         let place = self.view.raw(name).map(|setting| format!(" ({})", setting.origin.describe()));
         JobRefusal::Knob { reason: format!("{name}{}: {reason}", place.unwrap_or_default()) }
@@ -127,7 +127,7 @@ impl AccountInputs<'_> {
         Ok(read.map_or(default, |setting| setting.value))
     }
 
-    /// `OsUser`, else `User` up to its `@`, else, where 25.14 does not look at it, `Owner`.
+    /// Returns the account of `OsUser`, otherwise of `User` up to its `@`, otherwise (unless reproducing 25.14) of `Owner`.
     fn account_named_by_job(&self) -> Option<(BString, &'static str)> {
         let user = || self.job_string(attr::USER).map(|user| (strip_domain(&user), attr::USER));
         let owner = || {
@@ -138,12 +138,12 @@ impl AccountInputs<'_> {
         self.job_string(attr::OS_USER).map(|name| (name, attr::OS_USER)).or_else(user).or_else(owner)
     }
 
-    /// The same of a job that a shadow brings, whose schedd has given it an `Owner`.
+    /// Returns the account of a job that has a shadow; its schedd has set `Owner`.
     fn owner_account(&self) -> Option<(BString, &'static str)> {
         self.account_named_by_job().or_else(|| self.job_string(attr::OWNER).map(|owner| (owner, attr::OWNER)))
     }
 
-    /// STARTER_ALLOW_RUNAS_OWNER, and what the job says (RunAsOwner).
+    /// Evaluates STARTER_ALLOW_RUNAS_OWNER and the job's RunAsOwner.
     fn is_run_as_owner_allowed(&self) -> Result<bool, JobRefusal> {
         // MY and TARGET are both the job (`allowRunAsOwner`).
         let context = || Context::new(self.view.world()).my(self.ad).target(self.ad);
@@ -165,9 +165,9 @@ impl AccountInputs<'_> {
         Ok(allowed && context().boolean("RunAsOwner").unwrap_or(true))
     }
 
-    /// Whether a job of a shadow runs as its owner: allowed, wished, and the two machines have the same accounts.
+    /// Returns true if a job with a shadow runs as its owner: allowed, requested, and both machines have the same accounts.
     fn runs_as_owner(&self, told: &mut Vec<String>) -> Result<bool, JobRefusal> {
-        // Both are read before there is a job (`JICShadow::config`).
+        // Both parameters are read before there is a job (`JICShadow::config`).
         let trusted = self.view.boolean_crufty("TRUST_UID_DOMAIN");
         let trusted = trusted.map_err(|error| JobRefusal::Knob { reason: error.user_message() })?;
         let trusts_own = self.boolean_parameter("TRUST_LOCAL_UID_DOMAIN", true)?;
@@ -177,13 +177,13 @@ impl AccountInputs<'_> {
         let world = self.view.world();
         let host = BString::from(world.full_host());
         let own = self.parameter("UID_DOMAIN").unwrap_or_else(|| host.clone());
-        // The shadow puts that of its own configuration there, which is ours.
+        // The shadow sets the attribute from its own configuration, which is the one read here.
         let of_job = self.job_string("UidDomain").unwrap_or_else(|| own.clone());
         if !of_job.eq_ignore_ascii_case(&own) {
             told.push(format!("the job is of the domain '{of_job}' and not of '{own}' (UID_DOMAIN): it does not run as its owner"));
             return Ok(false);
         }
-        // The shadow is on this machine.
+        // The shadow runs on this machine.
         if trusts_own || trusted.is_some_and(|setting| setting.value) {
             return Ok(true);
         }
@@ -197,7 +197,7 @@ impl AccountInputs<'_> {
         Ok(false)
     }
 
-    /// `SLOT1_USER` for slot1, and by default also for slot1_2 where that has none of its own: not behind a shadow.
+    /// Returns `SLOT1_USER` for slot1, and by default also for slot1_2 if it has no account of its own. Not used with a shadow.
     fn slot_user(&self) -> Option<(BString, &'static str)> {
         let slot =
             self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignores_owner().as_reference)?;
@@ -210,9 +210,9 @@ impl AccountInputs<'_> {
         Some((found, "SLOT<N>_USER"))
     }
 
-    /// The account of jobs that do not run as their owners.
+    /// Returns the account for jobs that do not run as their owners.
     fn slot_account(&self, told: &mut Vec<String>) -> (BString, &'static str) {
-        // A name that is too short for a slot's counts as slot1.
+        // A slot name of 4 or fewer characters is treated as slot1.
         let slot = if self.slot.len() > 4 { self.slot } else { b"slot1" };
         let of_slot = AccountInputs { slot, quirks: QuirkMode::Manual, ..*self }.slot_user();
         let of_all = || self.parameter("NOBODY_SLOT_USER").map(|name| (name, "NOBODY_SLOT_USER"));
@@ -226,7 +226,7 @@ impl AccountInputs<'_> {
         }
     }
 
-    /// Whether all that the account runs is the job's.
+    /// Returns true if all processes of the account belong to the job.
     fn is_dedicated(&self, name: &[u8], told: &mut Vec<String>) -> Result<bool, JobRefusal> {
         const PATTERN_PARAMETER: &str = "DEDICATED_EXECUTE_ACCOUNT_REGEXP";
         const LEGACY_PARAMETER: &str = "EXECUTE_LOGIN_IS_DEDICATED";
@@ -251,12 +251,12 @@ impl AccountInputs<'_> {
     }
 }
 
-/// The name in `User`: what stands before the last `@`.
+/// Returns the account in `User`: the text before the last `@`.
 fn strip_domain(user: &[u8]) -> BString {
     user.rsplit_once_str("@").map_or(user, |(name, _)| name).into()
 }
 
-/// Whether a host's name lies in a domain (`host_in_domain`).
+/// Returns true if a hostname is in a domain (`host_in_domain`).
 fn is_in_domain(host: &[u8], domain: &[u8]) -> bool {
     let Some(start) = host.len().checked_sub(domain.len()) else { return false };
     host[start..].eq_ignore_ascii_case(domain)

@@ -1,5 +1,4 @@
-//! What a job's control group is to be like: its place, the limits of memory, processors and processes, the devices it does
-//! not see.
+//! Plan of a job's control group: its path, the limits on memory, CPUs and processes, and the devices hidden from the job.
 //!
 //! Reference: `VanillaProc::StartJob` and `VanillaProc::outOfMemoryEvent` of `vanilla_proc.cpp`.
 
@@ -20,46 +19,46 @@ use htc_config::Setting;
 
 const MIB: u64 = 1 << 20;
 
-/// Major number of the devices that the driver of NVIDIA makes.
+/// Major number of the device files of the NVIDIA driver.
 const NVIDIA_DEVICE_MAJOR: u32 = 195;
 
-/// What is planned for a job.
+/// Plan of the control group of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CgroupPlan {
-    /// The group to be made; `None`: no group.
+    /// Control group to create, or `None`.
     pub spec: Option<ControlGroupSpec>,
-    /// How often it is looked at (CGROUP_POLLING_INTERVAL).
+    /// Polling interval of the group (CGROUP_POLLING_INTERVAL).
     pub polling: Duration,
-    /// Whether the kernel's own count of the largest use of memory counts, and whether caches are taken from it.
+    /// `None` if the kernel's peak memory count is not used; otherwise true if caches are subtracted from it.
     pub peak: Option<bool>,
-    /// Its name where another already has the one wished.
+    /// Alternative name, used if another group already has the preferred one.
     pub other_name: String,
-    /// The memory that the job was given, in MiB, whatever the policy makes of it: what the sentence of a hold names.
+    /// Memory provisioned for the job, in MiB, independent of the policy; quoted in hold reasons.
     pub memory_mib: i64,
-    /// What led to each limit.
+    /// Limits, with what set each of them.
     pub limits: Vec<CgroupLimit>,
-    /// What a user should know: a subject, once for all jobs of a slot runner, and the line.
+    /// Notices for the user: a subject, reported once for all jobs of a slot runner, and the message.
     pub notices: Vec<(&'static str, String)>,
-    /// Whether job or configuration ask for a limit.
+    /// True if the job or the configuration asks for a limit.
     pub is_requested: bool,
-    /// A limit that is no number: 25.14 ends by an exception where it would make the group.
+    /// A limit that is not a number: 25.14 exits with an exception when it creates the group.
     pub failure: Option<StartFailure>,
-    /// The same of what it looks at when the job runs in its group.
+    /// An invalid parameter that 25.14 reads after the job has started in its group.
     pub late_failure: Option<StartFailure>,
 }
 
-/// A limit and its reason.
+/// A limit with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupLimit {
-    /// Of what.
+    /// Resource that is limited.
     pub resource: &'static str,
-    /// How much.
+    /// Value of the limit.
     pub value: String,
-    /// The attribute or knob.
+    /// Attribute or parameter that set the limit.
     pub because: &'static str,
 }
 
-/// What is to be made for this job. `available`: why there can be no groups here, if that is known beforehand.
+/// Plans the control group of the job. `unavailable` is the reason why control groups cannot be used here, if known.
 pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&str>) -> CgroupPlan {
     let knobs = &about.settings.groups;
     let job = |name: &str| about.job_context().int(name);
@@ -114,7 +113,7 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
         .fault_before_memory_limits(about.machine, about.world)
         .or(plan.failure.take())
         .or_else(|| knobs.fault_of_parameter(DISABLE_SWAP));
-    // Without groups nobody reads it.
+    // Limits are read only if there are control groups.
     if let Some(failure) = plan.failure.take_if(|_| unavailable.is_some()) {
         plan.notices.push((
             "group-limit",
@@ -124,7 +123,7 @@ pub(super) fn plan_cgroup(about: &EnvironmentInputs<'_>, unavailable: Option<&st
     plan
 }
 
-/// `<EXECUTE>_<slot>` with `_` for each slash, the process for a slot that has no name; and another name.
+/// Returns `<EXECUTE>_<slot>` with `_` for each slash (the process ID for a slot without a name), and an alternative name.
 fn cgroup_names(about: &EnvironmentInputs<'_>) -> (String, String) {
     let execute =
         about.settings.execute.as_ref().map_or("EXECUTE_UNKNOWN".into(), |path| path.to_string_lossy());
@@ -132,7 +131,7 @@ fn cgroup_names(about: &EnvironmentInputs<'_>) -> (String, String) {
     let slot = about.slot_context().string("Name").filter(|name| !name.is_empty());
     let slot = slot.map_or_else(|| pid.clone(), |name| name.to_string());
     let name = format!("{execute}_{slot}").replace(['/', '\0', '\n'], "_");
-    // A directory's name has 255 bytes, and `.slice` follows.
+    // File names are limited to 255 bytes, and `.slice` is appended.
     let start =
         (0..=name.len()).rev().find(|at| name.len() - at >= 200 && name.is_char_boundary(*at)).unwrap_or(0);
     let name = name[start..].to_owned();
@@ -150,7 +149,7 @@ fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec:
         }
         b"custom" => set_custom_memory_limit(about, plan, spec),
         b"soft" => set_soft_memory_limits(about, plan, spec),
-        // `none`, and whatever else stands there.
+        // `none` or an invalid word.
         other => {
             if other != b"none" {
                 let line = format!(
@@ -174,17 +173,17 @@ fn set_memory_limits(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec:
     set_protected_memory(about, plan, spec);
 }
 
-/// MiB as bytes; nothing and less limit nothing.
+/// Converts MiB to bytes; returns `None` (no limit) for 0 and negative values.
 fn positive_mib_to_bytes(mib: i64) -> Option<u64> {
     u64::try_from(mib).ok().filter(|mib| *mib > 0).map(|mib| mib.saturating_mul(MIB))
 }
 
-/// Whether what the job requests limits it where no slot does.
+/// Returns true if the job's requests are limits when there is no slot.
 fn limits_by_request(about: &EnvironmentInputs<'_>) -> bool {
     about.settings.groups.enforced_by_request || !about.quirks.reproduces(Quirk::SlotlessUnlimited)
 }
 
-/// How many MiB the job was given, and by what.
+/// Returns the memory provisioned for the job in MiB, and the attribute or parameter that determined it.
 fn provisioned_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan) -> (i64, &'static str) {
     let knobs = &about.settings.groups;
     let of_slot = about.slot_context().int(attr::MEMORY);
@@ -203,7 +202,8 @@ fn provisioned_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan) -> (
     }
 }
 
-/// `soft`: the job may use more than its slot has, up to the memory of all slots, and keeps what its slot has. 25.14 sets no limit.
+/// Applies the policy `soft`: the job is guaranteed the memory of its slot and may use up to the memory of all slots. 25.14 sets
+/// no limit.
 fn set_soft_memory_limits(
     about: &EnvironmentInputs<'_>,
     plan: &mut CgroupPlan,
@@ -258,7 +258,7 @@ fn set_custom_memory_limit(
 
 /// The memory that is kept for the job.
 fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
-    // 25.14 asks this one first.
+    // 25.14 evaluates this parameter first.
     let Some(setting) = &about.settings.groups.low else { return };
     let earlier = plan.failure.take();
     let low = plan.eval_limit(about, (LOW_MEMORY_LIMIT, setting, 0));
@@ -281,7 +281,7 @@ fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, sp
 }
 
 impl CgroupPlan {
-    /// A limit that is an expression over slot and job.
+    /// Evaluates a limit that is an expression over slot and job.
     fn eval_limit(
         &mut self,
         about: &EnvironmentInputs<'_>,
@@ -310,7 +310,7 @@ fn set_cpu_weight(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &m
     }
 }
 
-/// The GPUs of the driver's list that the slot does not have.
+/// Returns the GPUs of the NVIDIA driver that are not assigned to the slot.
 fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<(u32, u32)> {
     let all = nvidia_devices(about.world);
     if all.is_empty() {
@@ -327,20 +327,20 @@ fn hidden_gpus(about: &EnvironmentInputs<'_>) -> Vec<(u32, u32)> {
     all.iter().filter(|(uuid, _)| !has(uuid)).map(|(_, minor)| (NVIDIA_DEVICE_MAJOR, *minor)).collect()
 }
 
-/// What becomes of a job that the kernel killed for its memory.
+/// Outcome of a job that the kernel killed for its memory usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OutOfMemoryVerdict {
-    /// It is held, with this sentence.
+    /// The job is held, with this reason.
     Hold(String),
-    /// It used less than it may: the machine had no more, and the job goes back.
+    /// The job used less than its limit: the machine ran out of memory, and the job is requeued.
     Requeue,
 }
 
-/// Judges it. `used_kib` is the largest image seen.
+/// Determines the outcome. `used_kib` is the largest image size seen.
 pub(super) fn judge_out_of_memory(memory_mib: i64, used_kib: u64, always_hold: bool) -> OutOfMemoryVerdict {
     let mut used = i64::try_from(used_kib / 1024).unwrap_or(i64::MAX);
     if used == 0 || always_hold {
-        // It died before it was looked at.
+        // The job died before its memory was measured.
         used = memory_mib;
     }
     if !always_hold && (used as f64) < 0.9 * memory_mib as f64 {

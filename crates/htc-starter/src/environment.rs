@@ -1,8 +1,8 @@
-//! The variables that a starter sets for its hooks and jobs.
+//! Environment variables that a starter sets for its hooks and jobs.
 //!
-//! Reference: `Starter::PublishToEnv` and `Starter::GetJobEnv` of `starter.cpp`, `OsProc::StartJob`. Lowest first:
-//! `STARTER_JOB_ENVIRONMENT`, the job's own, the published ones; what the starter itself has only fills gaps, or lies
-//! below all. Hooks get the published ones over the starter's own environment.
+//! Reference: `Starter::PublishToEnv` and `Starter::GetJobEnv` of `starter.cpp`, `OsProc::StartJob`. In increasing precedence:
+//! `STARTER_JOB_ENVIRONMENT`, the job's environment, the published variables. The starter's own environment has the lowest
+//! precedence or only adds missing variables. Hooks get the published variables on top of the starter's environment.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -20,55 +20,55 @@ use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, regex};
 
-/// The text in values that stands for the scratch directory.
+/// Placeholder for the scratch directory in values.
 const SCRATCH_PLACEHOLDER: &[u8] = b"#CoNdOrScRaTcHdIr#";
 
-/// Everything that published variables are made of.
+/// Inputs of the published variables.
 pub struct EnvironmentInputs<'a> {
     /// The configuration.
     pub settings: &'a StarterSettings,
     /// The job.
     pub job: &'a JobInfo,
-    /// Its ad.
+    /// Job ad.
     pub ad: &'a ClassAd,
-    /// The slot's ad; empty for fetched jobs of 25.14.
+    /// Slot ad; empty for fetched jobs of 25.14.
     pub machine: &'a ClassAd,
     /// The scratch directory.
     pub scratch: &'a Path,
-    /// What TMPDIR, TEMP and TMP are to be.
+    /// Value of TMPDIR, TEMP and TMP.
     pub temporary: &'a Path,
-    /// The starter's process.
+    /// Process ID of the starter.
     pub starter_pid: u32,
     /// Name of the slot; may be empty.
     pub slot: &'a BStr,
-    /// Home of the account.
+    /// Home directory of the job's account.
     pub home: Option<&'a BStr>,
     /// File of the result ad, unless it is standard output.
     pub output_ad: Option<&'a BStr>,
-    /// How PreCmd ended, if it has and the job was not started after it.
+    /// Exit of PreCmd, if it has ended and the job has not been started since.
     pub pre_exit: Option<Exit>,
-    /// How the main job ended, once it has.
+    /// Exit of the job, once it has ended.
     pub main_exit: Option<Exit>,
-    /// Processes that run.
+    /// Process IDs of the running processes.
     pub pids: &'a [u32],
-    /// Deviations.
+    /// Which deviations from the manual to reproduce.
     pub quirks: QuirkMode,
-    /// What expressions are evaluated in.
+    /// World in which expressions are evaluated.
     pub world: &'a dyn World,
 }
 
 impl<'a> EnvironmentInputs<'a> {
-    /// What is asked of the job's ad.
+    /// Returns a context in which expressions of the job ad can be evaluated.
     pub(super) fn job_context(&self) -> Context<'a> {
         Context::new(self.world).my(self.ad)
     }
 
-    /// What is asked of the slot's.
+    /// Returns a context in which expressions of the slot ad can be evaluated.
     pub(super) fn slot_context(&self) -> Context<'a> {
         Context::new(self.world).my(self.machine)
     }
 
-    /// Puts the published variables over those in `environment`.
+    /// Adds the published variables to `environment`, overriding it.
     pub fn publish(&self, environment: &mut Environment) {
         let settings = self.settings;
         let scratch = BString::from(self.scratch.as_os_str().as_bytes());
@@ -138,7 +138,7 @@ impl<'a> EnvironmentInputs<'a> {
         });
     }
 
-    /// The number of processors for programs with threads, where the job has not said it itself.
+    /// Sets the number of CPUs for multithreaded programs, unless the job sets it.
     fn publish_thread_count(&self, environment: &mut Environment) {
         let cpus = self.slot_context().int(attr::CPUS).unwrap_or(0);
         if cpus <= 0 {
@@ -149,7 +149,7 @@ impl<'a> EnvironmentInputs<'a> {
         for name in list::split(&self.settings.thread_variables) {
             match environment.get(name) {
                 Some(value) => seen = value.clone(),
-                // The reference forgets to empty what it looked up before.
+                // The reference does not clear the value of the previous lookup.
                 None if stops => {}
                 None => seen.clear(),
             }
@@ -159,7 +159,7 @@ impl<'a> EnvironmentInputs<'a> {
         }
     }
 
-    /// The ids of resources that are assigned to the slot, GPUs above all.
+    /// Sets the IDs of resources assigned to the slot, such as GPUs.
     fn publish_assigned_resources(&self, environment: &mut Environment) {
         let machine = self.slot_context();
         let Some(resources) = machine.string("MachineResources") else { return };
@@ -183,7 +183,7 @@ impl<'a> EnvironmentInputs<'a> {
         }
     }
 
-    /// `NVIDIA_VISIBLE_DEVICES` from the devices' own ids.
+    /// Sets `NVIDIA_VISIBLE_DEVICES` from the UUIDs of the devices.
     fn publish_nvidia(&self, environment: &mut Environment) {
         let machine = self.slot_context();
         let text = |expression: &str| {
@@ -207,7 +207,7 @@ impl<'a> EnvironmentInputs<'a> {
         }
     }
 
-    /// `NAME=/pattern/replacement/` items and a last bare `NAME` (`SetEnvironmentForAssignedRes`).
+    /// Processes `NAME=/pattern/replacement/` items and a final bare `NAME` (`SetEnvironmentForAssignedRes`).
     fn publish_prototypes(&self, environment: &mut Environment, mut prototype: &[u8], ids: &[u8]) {
         let digits = || BString::from_iter(ids.iter().copied().filter(|b| b.is_ascii_digit() || *b == b','));
         loop {
@@ -238,7 +238,7 @@ impl<'a> EnvironmentInputs<'a> {
         }
     }
 
-    /// Each id with the first match replaced, joined by commas; `None` for a pattern that does not compile.
+    /// Replaces the first match in each ID and joins the IDs with commas. Returns `None` if the pattern does not compile.
     fn edit_assigned_ids(&self, ids: &[u8], pattern: &[u8], replacement: &[u8]) -> Option<BString> {
         let regex = regex::Regex::compile(pattern, regex::RegexOptions::default()).ok()?;
         let misread = self.quirks.reproduces(Quirk::AssignedEnvEdit);
@@ -268,16 +268,16 @@ impl<'a> EnvironmentInputs<'a> {
                     _ => edited.push(byte),
                 }
             }
-            // 25.14 reads the 64-bit offsets as pairs of 32-bit ones, so that each end is 0.
+            // 25.14 reads the 64-bit offsets as pairs of 32-bit numbers, so each end offset is 0.
             edited.push_str(&id[if misread { 0 } else { whole.end }..]);
         }
         Some(edited)
     }
 
-    /// The job's whole environment without ancestor markers; `own` is the starter's.
+    /// Returns the complete environment of the job without ancestor markers; `own` is the starter's environment.
     ///
     /// # Errors
-    /// A bad STARTER_JOB_ENVIRONMENT or a bad environment in the ad.
+    /// Returns an error if STARTER_JOB_ENVIRONMENT or the environment in the ad is invalid.
     pub fn job_environment(&self, own: &[(BString, BString)]) -> Result<Environment, StartFailure> {
         let mut environment = Environment::new();
         let failed = |error: EnvironmentError, where_from: &str, value: &[u8]| {
@@ -315,21 +315,22 @@ impl<'a> EnvironmentInputs<'a> {
     }
 }
 
-/// What 25.14 makes of `$N`: the N-th 32-bit pair of the 64-bit offsets, whose second half is always 0.
+/// Returns what 25.14 inserts for `$N`: it takes the N-th pair of 32-bit numbers from the 64-bit offsets, whose second half is
+/// always 0.
 fn misread_capture_group<'i>(id: &'i [u8], found: &regex::Captures, group: usize) -> &'i [u8] {
     if group >= found.len() {
         return b"";
     }
     let pair = found.group(group / 2);
     let offset = pair.map_or(0, |range| if group.is_multiple_of(2) { range.start } else { range.end });
-    // A length of minus the offset: nothing for 0, else everything to the end.
+    // The length is minus the offset: an empty text for 0, otherwise everything up to the end.
     if offset == 0 { b"" } else { id.get(offset..).unwrap_or_default() }
 }
 
-/// Adds the environment of an ad: `<prefix>Environment` (V2) if it is a string, else `<prefix>Env` (V1).
+/// Merges the environment of an ad: `<prefix>Environment` (V2) if it is a string, otherwise `<prefix>Env` (V1).
 ///
 /// # Errors
-/// A text that is no environment.
+/// Returns an error if the text is not a valid environment.
 pub fn merge_from_ad(
     environment: &mut Environment,
     ad: &ClassAd,

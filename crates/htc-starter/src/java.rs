@@ -1,8 +1,8 @@
-//! Jobs of the java universe: the command line of the virtual machine, and what became of a job by the two files that
-//! `CondorJavaWrapper` leaves.
+//! Jobs of the java universe: the command line of the Java virtual machine, and the outcome of the job according to the two
+//! files that `CondorJavaWrapper` writes.
 //!
-//! Reference: `java_proc.cpp`, `java_config.cpp`; recording c23. The wrapper itself is a part of HTCondor
-//! (`CondorJavaWrapper.class` in `LIB`, which JAVA_CLASSPATH_DEFAULT names).
+//! Reference: `java_proc.cpp`, `java_config.cpp`. The wrapper itself is part of HTCondor (`CondorJavaWrapper.class` in `LIB`,
+//! named by JAVA_CLASSPATH_DEFAULT).
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -17,22 +17,22 @@ use htc_base::text::{arguments, list};
 use htc_classad::ClassAd;
 use htc_hook::transfer::url;
 
-/// The class that runs the job's.
+/// Class that runs the job's main class.
 const WRAPPER_CLASS: &str = "CondorJavaWrapper";
 
-/// The file that the wrapper makes before the job, in the scratch directory.
+/// File in the scratch directory that the wrapper creates before it runs the job.
 pub const START_RECORD_FILE: &str = "jvm.start";
 
-/// The file that it writes how the job ended into.
+/// File in which the wrapper records how the job ended.
 pub const END_RECORD_FILE: &str = "jvm.end";
 
-/// The signal that a job which threw an exception is said to have died of.
+/// Signal reported for a job that threw an exception.
 const EXCEPTION_SIGNAL: i32 = 15;
 
-/// The command line that runs the job's main class (`JavaProc::StartJob`); the first word is the program.
+/// Returns the command line that runs the job's main class (`JavaProc::StartJob`); the first element is the program.
 ///
 /// # Errors
-/// No JAVA, or arguments that cannot be read: nobody is told of these in 25.14.
+/// Returns an error if JAVA is not set or the arguments are invalid; 25.14 does not report these to anyone.
 pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
     let job = || about.job_context();
     let scratch = about.scratch.as_os_str().as_bytes().as_bstr();
@@ -62,7 +62,7 @@ pub(super) fn java_command(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>
     Ok(line)
 }
 
-/// The job's own archives: as they are, or as they lie in the scratch directory.
+/// Returns the job's JAR files, in the scratch directory if files are transferred.
 fn jar_paths(about: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
     let names = about.job_context().string("JarFiles").unwrap_or_default();
     list::split(&names)
@@ -73,35 +73,35 @@ fn jar_paths(about: &EnvironmentInputs<'_>, scratch: &BStr) -> Vec<BString> {
         .collect()
 }
 
-/// Puts the command line into the job's ad, where hooks and everything after see it (`InsertArgsIntoClassAd`).
+/// Sets the command line in the job ad, where hooks and later steps see it (`InsertArgsIntoClassAd`).
 pub(super) fn set_command_in_ad(ad: &mut ClassAd, line: &[BString]) {
     let Some((program, words)) = line.split_first() else { return };
     ad.set(attr::CMD, program.clone());
     ad.set(attr::ARGUMENTS_V2, arguments::join_v2_raw(words));
 }
 
-/// What the wrapper left.
+/// Records left by the wrapper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JavaRecords {
-    /// Whether it came as far as the job.
+    /// True if the wrapper reached the job.
     pub started: bool,
-    /// What it wrote about the job's end, as far as it wrote anything; `None`: the file is not there.
+    /// Content of the end record, or `None` if the file does not exist.
     pub ended: Option<Vec<u8>>,
 }
 
-/// How a java job ended.
+/// Outcome of a Java job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JavaEnd {
-    /// As its virtual machine did.
+    /// The job ended like its virtual machine.
     Normal,
-    /// By an exception, or it could not be executed: the job's own fault.
+    /// The job threw an exception or could not be executed: its own fault.
     Exception,
-    /// By a fault of this machine, for this reason: another one may do better.
+    /// This machine failed, for this reason; the job may succeed on another one.
     SystemError(&'static str),
 }
 
 impl JavaEnd {
-    /// How the job ended then: `JobReaper` makes a signal of an exception, and 25.14 a success of what is to be tried again.
+    /// Returns the exit of the job: `JobReaper` turns an exception into a signal, and 25.14 turns a system error into success.
     pub(super) fn job_exit(self, exit: Exit) -> Exit {
         match self {
             JavaEnd::Normal => exit,
@@ -111,7 +111,7 @@ impl JavaEnd {
     }
 }
 
-/// The exception of a job as the ad tells it.
+/// Exception of a job, as published in the ad.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct JavaException {
     hierarchy: BString,
@@ -120,12 +120,12 @@ pub(super) struct JavaException {
 }
 
 impl JavaException {
-    /// Reads what stands behind the wrapper's first word: the rest of that line, and the line of classes
+    /// Parses the text after the wrapper's first word: the rest of that line, and the line with the class hierarchy
     /// (`ParseExceptionFile`).
     fn parse(rest: &[u8]) -> Self {
         let mut lines = rest.lines_with_terminator();
         let first = lines.next().unwrap_or_default();
-        // Where there is no second line the first one is what is known, its end included (recording c23 010).
+        // If there is no second line, the first one, including its line end, is used as the hierarchy.
         let Some(classes) = lines.next() else {
             return JavaException { hierarchy: first.into(), ..JavaException::default() };
         };
@@ -148,7 +148,7 @@ impl JavaException {
         }
     }
 
-    /// Puts it into an ad.
+    /// Adds the exception to an ad.
     pub(super) fn publish(&self, ad: &mut ClassAd) {
         let all = [
             ("ExceptionHierarchy", &self.hierarchy),
@@ -161,9 +161,9 @@ impl JavaException {
     }
 }
 
-/// What the end of the virtual machine and the wrapper's files say (`JavaProc::ClassifyExit`).
+/// Determines the outcome from the exit of the virtual machine and the wrapper's files (`JavaProc::ClassifyExit`).
 pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, JavaException) {
-    /// As much of the first word as is read.
+    /// Maximum number of bytes read of the first word.
     const MAX_WORD_LEN: usize = 10;
     let nothing = JavaException::default();
     if matches!(exit, Exit::Signal { .. }) {
@@ -174,7 +174,7 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
             "the virtual machine did not come as far as CondorJavaWrapper, which HTCondor has in its LIB";
         return (JavaEnd::SystemError(why), nothing);
     }
-    // Without a word the job called System.exit().
+    // If the record is missing, the job called System.exit().
     let Some(text) = &records.ended else { return (JavaEnd::Normal, nothing) };
     let text = text.trim_start();
     let end = text
@@ -196,18 +196,18 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
     }
 }
 
-/// What a machine knows of its java job.
+/// State of the machine's Java job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JavaState {
-    /// The virtual machine stands in the job's ad already.
+    /// True once the virtual machine is the command in the job ad.
     pub(super) command_set: bool,
-    /// The job is to be tried again: the machine failed.
+    /// True if the machine failed and the job is to be tried again.
     pub(super) machine_failed: bool,
     pub(super) thrown: JavaException,
 }
 
 impl JavaState {
-    /// Puts what the job threw into an ad.
+    /// Adds the exception that the job threw to an ad.
     pub(super) fn publish(&self, ad: &mut ClassAd) {
         self.thrown.publish(ad);
     }

@@ -66,12 +66,12 @@ pub struct JobCredentials {
     pub directory: Option<BString>,
     /// The Kerberos cache that `KRB5CCNAME` names.
     pub cache: Option<BString>,
-    /// Why it does not get those that it needs: it is not started.
+    /// Reason why required credentials are missing; the job is then not started.
     pub missing: Option<String>,
 }
 
 impl JobInfo {
-    /// The id as `cluster.proc`.
+    /// Returns the job ID as `cluster.proc`.
     pub fn id(&self) -> String {
         format!("{}.{}", self.cluster, self.proc)
     }

@@ -1,94 +1,94 @@
-//! What a starter that is killed leaves behind: the records of its state file, and what is to be done by whoever comes after.
+//! Records in the state file of a starter, from which a later process can clean up if the starter is killed.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that has to be gone when the starter is. Written before it is made.
+/// Record of something that has to be removed when the starter ends. It is written before the thing is created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeftoverRecord {
-    /// The starter itself, the directory that its own are made in, and the user id of its job.
+    /// The starter itself, the directory for its own directories, and the uid of its job.
     Starter {
-        /// Its process.
+        /// Process ID of the starter.
         pid: i32,
-        /// When that was started, in clock ticks after boot.
+        /// Start time of that process, in clock ticks after boot.
         started: u64,
-        /// The scratch directory and what is around it.
+        /// The scratch directory and its parent directories of this starter.
         directory: PathBuf,
-        /// The job's user id.
+        /// Uid of the job.
         uid: u32,
-        /// The PID namespace of the starter.
+        /// PID namespace of the starter.
         #[serde(default)]
         pid_namespace: Option<u64>,
     },
-    /// What came of the job was told; the file stays for the sake of something that could not be removed.
+    /// The outcome of the job has been reported; the file remains because something could not be removed.
     #[serde(alias = "Told")]
     Reported,
-    /// The job that it runs.
+    /// The job that the starter runs.
     Job {
-        /// Its id.
+        /// Job ID.
         id: String,
-        /// Its ad as it stands in the scratch directory, without what is private.
+        /// Job ad as it is in the scratch directory, without private attributes.
         ad: String,
     },
-    /// What came of the job, which could not be told.
+    /// The outcome of a job, which could not be reported.
     Untold {
-        /// Its ad with the outcome.
+        /// Job ad with the outcome.
         ad: String,
     },
-    /// It begins with this, in a word or two ([`Starter::state`](super::Starter::state)).
+    /// The stage that begins, in one or two words ([`Starter::state`](super::Starter::state)).
     Stage {
-        /// What.
+        /// Name of the stage.
         name: String,
     },
-    /// The job's process, or that of a script.
+    /// The process of the job or of a script.
     Process {
-        /// Its id.
+        /// Process ID.
         pid: i32,
-        /// When it was started.
+        /// Start time, in clock ticks after boot.
         started: u64,
     },
     /// A control group.
     Group {
-        /// One of its directories.
+        /// One of the directories of the control group.
         directory: PathBuf,
     },
-    /// A group that only the job's processes have.
+    /// A group (gid) that only the job's processes have.
     TrackingGroup {
-        /// Its id.
+        /// The gid.
         gid: u32,
     },
-    /// An image is being pulled that was not there.
+    /// An image that is being pulled and was not present before.
     Pull {
-        /// Its name.
+        /// Name of the image.
         image: String,
-        /// The name that makes it one of ours when it is there.
+        /// Tag that marks the image as one of ours once it is present.
         own: String,
     },
     /// A logical volume.
     Volume {
-        /// Its group.
+        /// Volume group.
         group: String,
-        /// Its name.
+        /// Name of the logical volume.
         name: String,
     },
     /// A container.
     Container {
-        /// Its name.
+        /// Name of the container.
         name: String,
     },
 }
 
-/// A job that did not come to its end.
+/// Job that did not end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedJob {
-    /// One line.
+    /// Description in one line.
     pub line: String,
-    /// Its ad.
+    /// Job ad.
     pub ad: String,
 }
 
-/// What the records of a starter that was killed say of its job, if it had one.
+/// Returns the unfinished job described by the records of a killed starter, or `None` if it had none.
 pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> {
     if records.contains(&LeftoverRecord::Reported) {
         return None;
@@ -119,20 +119,20 @@ pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> 
     })
 }
 
-/// Whether a name is that of a container of this starter's: nothing else is removed, whatever a file says.
+/// Returns true if the name is that of a container of this starter: no other container is removed, whatever a file says.
 pub fn is_container_of_starter(name: &str, starter: i32) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '@');
     name.starts_with("HTCJob") && name.ends_with(&format!("_PID{starter}")) && name.chars().all(plain)
 }
 
-/// The container that `dir_PID.recover` names (`WriteRecoveryFile`).
+/// Returns the container named in `dir_PID.recover` (`WriteRecoveryFile`).
 pub fn container_from_recovery_file(text: &[u8]) -> Option<String> {
     let (ad, _) = htc_classad::format::long::parse(text);
     Some(ad.string("DockerContainerName")?.to_string())
 }
 
-/// The starter that a name in EXECUTE belongs to: `dir_<pid>`, with a number behind it where another had left one of that name, or
-/// with what stands beside it.
+/// Returns the PID of the starter that a name in EXECUTE belongs to: `dir_<pid>`, possibly with a numeric suffix (if that name
+/// was already in use) or the suffix of an accompanying file.
 pub fn starter_pid_from_name(name: &str) -> Option<i32> {
     let rest = name.strip_prefix("dir_")?;
     let rest = [".recover", ".left.lock", ".left", ".disk", ".docker"]

@@ -228,7 +228,7 @@ pub fn plan_script_process(
     let read = match string("Environment").filter(filled) {
         Some(text) => environment.merge_v2_raw(&text),
         None => match string("Env").filter(filled) {
-            // Unlike Env of the job it has no delimiter of its own (`MergeFromV1Raw`; c10n 002).
+            // Unlike the job's Env, this attribute cannot name its delimiter (`MergeFromV1Raw`).
             Some(text) => environment.merge_v1(&[b";", &text[..]].concat(), None),
             None => merge_from_ad(&mut environment, &ClassAd::new(), "", world),
         },

@@ -1,4 +1,4 @@
-//! The machine while the job runs: updates, requests, suspension, its end.
+//! The starter's state machine while the job runs: updates, requests, suspension and the end of the job.
 
 use bstr::BString;
 
@@ -28,7 +28,7 @@ impl Starter<'_> {
         out.push(StarterAction::Measure);
     }
 
-    /// The answer to the oldest open question.
+    /// Handles the answer to the oldest pending measurement.
     pub(super) fn on_measured(
         &mut self,
         now: ClockReading,
@@ -61,7 +61,7 @@ impl Starter<'_> {
         self.hold_if_over_disk_limit(now, out);
     }
 
-    /// UPDATE_JOB_INFO and the update file.
+    /// Sends an update: calls UPDATE_JOB_INFO and writes the update file.
     pub(super) fn publish_update(
         &mut self,
         now: ClockReading,
@@ -71,7 +71,7 @@ impl Starter<'_> {
         let mut update = ClassAd::new();
         self.publish_job_process(&mut update, now);
         if occasion == UpdateTrigger::StateChange {
-            // `OsProc::JobReaper` asks the job's processes alone.
+            // `OsProc::JobReaper` publishes the job's processes only.
             SHADOW_ONLY_ATTRIBUTES.iter().for_each(|name| drop(update.remove(name)));
         }
         self.publish_vacate(&mut update);
@@ -90,7 +90,7 @@ impl Starter<'_> {
             let mut ad = self.ad.clone();
             ad.update(update);
             if occasion == UpdateTrigger::StateChange {
-                // STARTER_UPDATE_INTERVAL over the default of STARTER_UPDATE_INTERVAL_TIMESLICE.
+                // Ten times STARTER_UPDATE_INTERVAL: the reciprocal of the default of STARTER_UPDATE_INTERVAL_TIMESLICE.
                 let longest = self.setup.settings.update_interval.as_secs().saturating_mul(10);
                 self.publish_for_shadow(i64::try_from(longest).unwrap_or(i64::MAX), &mut ad);
                 self.remove_shadow_only_attributes(&mut ad);
@@ -99,8 +99,8 @@ impl Starter<'_> {
         }
     }
 
-    /// What an update has for the shadow, and so for the hook: where the job runs, and when the next update comes at the latest, which
-    /// is -1 before the first (`JICShadow::updateStartd`, `updateShadow`).
+    /// Adds the attributes meant for the shadow, which the hook therefore gets too: where the job runs, and the maximum time
+    /// until the next update, which is -1 before the first (`JICShadow::updateStartd`, `updateShadow`).
     pub(super) fn publish_for_shadow(&self, longest: i64, ad: &mut ClassAd) {
         if self.setup.transfer.is_some() {
             let scratch = BString::from(self.setup.scratch.as_os_str().as_encoded_bytes());
@@ -109,11 +109,11 @@ impl Starter<'_> {
         }
     }
 
-    /// What the job's process tells of itself (`VanillaProc`, `OsProc`, `UserProc::PublishUpdateAd`).
+    /// Adds the attributes of the job's process (`VanillaProc`, `OsProc`, `UserProc::PublishUpdateAd`).
     pub(super) fn publish_job_process(&mut self, ad: &mut ClassAd, now: ClockReading) {
         let Some(process) = self.job_run.process else { return };
         self.job_run.java.publish(ad);
-        // What docker runs is not a family of ours.
+        // A container run by docker is not in our process family.
         match self.job_run.usage.docker {
             _ if !self.container.is_docker() => {
                 self.job_run.meter.publish(
@@ -155,7 +155,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Signals and commands.
+    /// Handles a signal or command.
     pub(super) fn on_request(
         &mut self,
         now: ClockReading,
@@ -166,7 +166,7 @@ impl Starter<'_> {
             return;
         }
         let request = match request {
-            // For a person at a terminal the second one means it; 25.14 ignores it.
+            // A second SIGTERM (Ctrl-C at a terminal) ends the job at once; 25.14 ignores it.
             StarterCommand::Graceful(vacate)
                 if self.shutdown_requests.graceful && !self.has_quirk(Quirk::SecondSigtermIgnored) =>
             {
@@ -179,7 +179,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Notes what is asked for; whether anything ends of it.
+    /// Records a request. Returns true if it ends the job.
     fn record_request(&mut self, request: StarterCommand, out: &mut Vec<StarterAction>) -> bool {
         match request {
             StarterCommand::Suspend | StarterCommand::Continue => {
@@ -220,7 +220,7 @@ impl Starter<'_> {
             }
             StarterCommand::Fast(vacate) => {
                 if std::mem::replace(&mut self.shutdown_requests.fast, FastKill::Yes) != FastKill::No {
-                    // Docker was asked to end the container and what stands for it stays: it is ended itself.
+                    // Docker was asked to end the container, but the process that represents it remains: it is killed directly.
                     if self.phase == StarterPhase::Running
                         && self.container.is_docker()
                         && !self.has_quirk(Quirk::DockerEndUnforced)
@@ -251,7 +251,7 @@ impl Starter<'_> {
         true
     }
 
-    /// The end comes, as far as the job has got.
+    /// Ends the job as required in the current phase.
     fn end_in_current_phase(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.shutdown_requests.has_any()
             && !self.shutdown_requests.is_fast()
@@ -269,7 +269,7 @@ impl Starter<'_> {
                     out.push(StarterAction::KillCall(call));
                 }
             }
-            // A script is neither signalled nor waited for; it ends with the starter (c12 051 to 054).
+            // A script is neither signalled nor waited for; it is killed when the starter ends.
             StarterPhase::PreScript if self.scripts.pre.is_some() => {
                 out.push(StarterAction::KillFamily);
                 self.end_before_start(now, out);
@@ -293,7 +293,7 @@ impl Starter<'_> {
         }
     }
 
-    /// SHUTDOWN_GRACEFUL_TIMEOUT, which 25.14 reads now.
+    /// Checks SHUTDOWN_GRACEFUL_TIMEOUT, which 25.14 reads at this point.
     fn end_if_shutdown_faulty(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
         match self.phase {
             StarterPhase::Running => self.kill_job_if_faulty(ParameterReadPoint::Shutdown, out),
@@ -305,7 +305,7 @@ impl Starter<'_> {
         }
     }
 
-    /// A hold by the slot: 25.14 puts neither the reason nor the code into the ad, and JOB_EXIT hears of none.
+    /// Records a hold by the slot: 25.14 adds neither the reason nor the code to the ad, and does not call JOB_EXIT with `hold`.
     fn record_slot_hold(&mut self, vacate: StarterVacateReason, out: &mut Vec<StarterAction>) {
         let unnoticed = self.setup.quirks.decide(Quirk::SlotHoldUnnoticed);
         if unnoticed.as_reference {
@@ -318,7 +318,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Notes that a shadow holds or removes the job: JOB_EXIT is called with that word, as the manual has it.
+    /// Records that a shadow holds or removes the job: JOB_EXIT is called with that word, as the manual says.
     fn record_shadow_reason(&mut self, reason: ShadowReason, out: &mut Vec<StarterAction>) {
         let unseen = exit_reason_always_evict(self.setup.quirks);
         if unseen.as_reference {
@@ -341,7 +341,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Ends the running job as the strongest request wants it.
+    /// Ends the running job according to the strongest request.
     pub(super) fn end_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.shutdown_requests.is_fast() {
             match self.container.docker_names().cloned() {
@@ -380,7 +380,7 @@ impl Starter<'_> {
                 self.call_in_background(names.kill_call(sent), out);
             }
             None => {
-                // Before it goes on, so that it sees this one first (c39 k22 to k24).
+                // The signal is sent before SIGCONT, so that the job handles it first when it continues.
                 out.push(StarterAction::SignalJob(sent));
                 if stopped {
                     self.stop_or_continue_family(false, out);
@@ -389,7 +389,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Stops the job, or lets it go on.
+    /// Suspends or continues the job's processes.
     pub(super) fn stop_or_continue_family(&mut self, stop: bool, out: &mut Vec<StarterAction>) {
         match self.container.docker_names().cloned() {
             Some(names) => self.call_in_background(names.pause_call(stop), out),
@@ -398,7 +398,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Stops the job, or lets it go on, and tells it.
+    /// Suspends or continues the job and reports it.
     fn suspend_or_continue(&mut self, stop: bool, out: &mut Vec<StarterAction>) {
         if self.job_run.suspended == stop {
             return;
@@ -414,7 +414,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The job or a script ended.
+    /// Handles the end of the job or of a script.
     pub(super) fn on_process_ended(
         &mut self,
         ended: ProcessEnd,
@@ -435,8 +435,8 @@ impl Starter<'_> {
         }
     }
 
-    /// How a job ended that its namespace's first process told of. 25.14 does not ask for it once its end was asked for
-    /// (`pidNameSpaceReaper`).
+    /// Returns the exit of a job that the first process of its namespace reported. Once the end has been requested, 25.14 does
+    /// not read that report (`pidNameSpaceReaper`).
     pub(super) fn exit_inside_namespace(&self, exit: Exit, inside: Option<Exit>) -> Exit {
         match inside {
             Some(_) if self.shutdown_requests.has_any() && self.has_quirk(Quirk::PidnsEvictedIsZero) => {

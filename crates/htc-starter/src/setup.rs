@@ -1,4 +1,4 @@
-//! What a machine is made from.
+//! Inputs of the starter's state machine.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_hook::transfer::WhenToTransferOutput;
 
-/// The hooks of one job, found and checked.
+/// Hooks of one job, found and checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StarterHooks {
     /// PREPARE_JOB.
@@ -26,70 +26,70 @@ pub struct StarterHooks {
     pub exit: Option<BString>,
     /// Arguments of PREPARE_JOB (`<KEYWORD>_HOOK_PREPARE_JOB_ARGS`).
     pub prepare_arguments: Vec<BString>,
-    /// How long JOB_EXIT is waited for (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT`).
+    /// Time limit of JOB_EXIT (`<KEYWORD>_HOOK_JOB_EXIT_TIMEOUT`).
     pub exit_timeout: Duration,
 }
 
-/// What a starter does for a shadow.
+/// File transfer performed by a starter with a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferSetup {
-    /// When output goes back; `None`: no files are transferred.
+    /// When output is transferred back, or `None` if no files are transferred.
     pub when_to_transfer: Option<WhenToTransferOutput>,
-    /// True if files go back of a job that could not be started or did not end as promised: its FailureFiles, and
+    /// True if files of a job that could not be started or did not end as required are transferred back: its FailureFiles, and
     /// its standard output and error unless they are streamed.
     pub failure_files: bool,
     /// True if the job names FailureFiles.
     pub names_failure_files: bool,
     /// The directory of the manifest.
     pub manifest: Option<BString>,
-    /// What stands for the addresses of starter and shadow.
+    /// Text used in place of the addresses of starter and shadow.
     pub ip: String,
 }
 
-/// Everything a machine is made from.
+/// Inputs of a `Starter`.
 pub struct StarterSetup<'w> {
-    /// What expressions are evaluated in; its clock is not used.
+    /// World in which expressions are evaluated; its clock is not used.
     pub world: &'w dyn World,
-    /// Deviations.
+    /// Which deviations from the manual to reproduce.
     pub quirks: QuirkMode,
-    /// The job's ad, completed by [`super::job_info::read_job_info`].
+    /// Job ad, completed by [`super::job_info::read_job_info`].
     pub ad: ClassAd,
-    /// The slot's ad, where the slot runner gave one; counts only without quirk `machine-ad-empty`.
+    /// Slot ad from the slot runner, if any; ignored under quirk `machine-ad-empty`.
     pub machine: Option<ClassAd>,
-    /// The job, or why it is not taken on.
+    /// The job, or the reason why it is refused.
     pub job: Result<JobInfo, JobRefusal>,
     /// The configuration.
     pub settings: StarterSettings,
     /// The hooks.
     pub hooks: StarterHooks,
-    /// The scratch directory to be made.
+    /// Scratch directory to create.
     pub scratch: PathBuf,
-    /// The starter's own process.
+    /// Process ID of the starter.
     pub starter_pid: u32,
     /// The starter's own environment.
     pub own_environment: Vec<(BString, BString)>,
     /// Name of the slot; may be empty.
     pub slot: BString,
-    /// Home of the job's account.
+    /// Home directory of the job's account.
     pub home: Option<BString>,
     /// File of the result ad, unless it is standard output.
     pub output_ad: Option<BString>,
-    /// Whether directories can be bound over others here (root with the capability).
+    /// True if bind mounts are possible (root with the capability).
     pub can_mount: bool,
-    /// Limit for hooks that the reference would wait for without end.
+    /// Time limit for hooks for which the reference would wait forever.
     pub hook_timeout: Option<Duration>,
-    /// Why there can be no control groups, where that is known beforehand.
+    /// Reason why control groups cannot be used here, if known.
     pub no_groups: Option<String>,
-    /// What containers need to know.
+    /// Properties of this host that containers depend on.
     pub surroundings: ContainerHost,
-    /// What is done for a shadow, where there is one.
+    /// File transfer, if there is a shadow.
     pub transfer: Option<TransferSetup>,
-    /// The shell that is run for a person instead of the job.
+    /// Interactive shell to run instead of the job.
     pub shell: Option<BString>,
 }
 
 impl<'w> StarterSetup<'w> {
-    /// A job with nothing around it: no slot, no hooks, no control group, nobody who moves files.
+    /// Creates the setup of a job without a slot, hooks, control group or file transfer.
     pub fn minimal(
         world: &'w dyn World,
         ad: ClassAd,

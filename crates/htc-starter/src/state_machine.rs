@@ -1,4 +1,4 @@
-//! The machine: its state, its one entrance, its timers.
+//! The starter's state machine: its state, its entry point and its timers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use htc_classad::ClassAd;
 use htc_classad::format::long;
 use htc_hook::HookType;
 
-/// The hooks that run, and the numbers of all calls.
+/// Running hooks, and the counter for call identifiers.
 #[derive(Debug, Default)]
 pub(super) struct HookCalls {
     pub(super) open: BTreeMap<CallId, HookType>,
@@ -36,19 +36,19 @@ pub(super) struct HookCalls {
 }
 
 impl HookCalls {
-    /// A number for a call that has none yet.
+    /// Returns a new identifier.
     pub(super) fn new_id(&mut self) -> CallId {
         self.last += 1;
         CallId(self.last)
     }
 }
 
-/// The machine of one job.
+/// State machine of one job.
 pub struct Starter<'w> {
     pub(super) setup: StarterSetup<'w>,
-    /// The job's ad as it is now.
+    /// Current job ad.
     pub(super) ad: ClassAd,
-    /// The slot's ad, empty where there is none.
+    /// Slot ad; empty if there is none.
     pub(super) machine: ClassAd,
     pub(super) phase: StarterPhase,
     pub(super) shutdown_requests: ShutdownRequests,
@@ -58,23 +58,23 @@ pub struct Starter<'w> {
     pub(super) container: JobContainer,
     pub(super) job_run: JobRun,
     pub(super) job_end: JobEnd,
-    /// The job's temporary directory.
+    /// Temporary directory of the job.
     pub(super) temporary_directory: PathBuf,
     woken_at: Option<MonotonicTime>,
 }
 
-/// Whether a starter that is given the slot's ad has it. A shadow brings it along.
+/// Returns true if the starter uses a slot ad that it is given. With a shadow it always does.
 pub fn has_slot_ad(with_shadow: bool, quirks: QuirkMode) -> bool {
     with_shadow || !quirks.reproduces(Quirk::MachineAdEmpty)
 }
 
 impl<'w> Starter<'w> {
-    /// Whether a hook tells how the job ends.
+    /// Returns true if JOB_EXIT is configured.
     pub fn has_exit_hook(&self) -> bool {
         self.setup.hooks.exit.is_some()
     }
 
-    /// A machine that has not begun.
+    /// Creates a state machine that waits for `Begin`.
     pub fn new(mut setup: StarterSetup<'w>) -> Self {
         let has_slot_ad = has_slot_ad(setup.transfer.is_some(), setup.quirks);
         Starter {
@@ -97,22 +97,22 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Whether a deviation of 25.14 is kept.
+    /// Returns true if this deviation of 25.14 is reproduced.
     pub(super) fn has_quirk(&self, quirk: Quirk) -> bool {
         self.setup.quirks.reproduces(quirk)
     }
 
-    /// Whether the machine has said `Finish`.
+    /// Returns true once `Finish` has been returned.
     pub fn is_finished(&self) -> bool {
         self.phase == StarterPhase::Finished
     }
 
-    /// Its phase, as [`super::TRANSITIONS`] calls it.
+    /// Returns the phase, as named in [`super::TRANSITIONS`].
     pub fn phase(&self) -> &'static str {
         self.phase.name()
     }
 
-    /// How far it has got, in a word.
+    /// Returns the state of the job in one or two words.
     pub fn state(&self) -> &'static str {
         match self.phase {
             StarterPhase::Running if self.job_run.suspended => "suspended",
@@ -135,12 +135,12 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// The slot's ad, empty where there is none.
+    /// Returns the slot ad; empty if there is none.
     pub fn machine_ad(&self) -> &ClassAd {
         &self.machine
     }
 
-    /// One thing happened; what is to be done. After `Finish` nothing is.
+    /// Processes an event and returns the actions to perform; none after `Finish`.
     pub fn step(&mut self, now: ClockReading, event: StarterEvent) -> Vec<StarterAction> {
         let mut out = Vec::new();
         if self.is_finished() {
@@ -203,7 +203,7 @@ impl<'w> Starter<'w> {
             StarterEvent::ServicePorts(ports) => self.on_service_ports(*ports, out),
             StarterEvent::Measured(usage) => self.on_measured(now, usage, out),
             StarterEvent::Requested(request) => {
-                // The daemon wakes once for the connection, and only then for what is asked (s08: two of three times).
+                // The daemon wakes up for the connection first and updates then, before it handles the request.
                 self.update_if_due(now, out);
                 self.on_request(now, request, out);
             }
@@ -212,7 +212,7 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// The time of some deadline has come, perhaps not of the one asked for last.
+    /// Handles a deadline that has passed, which need not be the one requested last.
     fn on_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         self.woken_at = None;
         let due = |at: Option<MonotonicTime>| at.is_some_and(|at| at <= now.monotonic());
@@ -237,7 +237,7 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// The periodic update, as soon as anything happens after its time: the daemon looks at its timers whenever it is awake.
+    /// Sends the periodic update on any event after it is due: the daemon checks its timers whenever it wakes up.
     fn update_if_due(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let due = self
             .job_run
@@ -258,7 +258,8 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// True if updates are rounded to whole seconds, as 25.14 does it; where that is visible to a hook and is not done, it is reported.
+    /// Returns true if updates are rounded to whole seconds as in 25.14. If they are not and a hook could see the difference,
+    /// reports it.
     fn rounds_updates(&mut self, out: &mut Vec<StarterAction>) -> bool {
         let rounding = decide_update_rounding(self.setup.quirks);
         let visible =
@@ -270,7 +271,7 @@ impl<'w> Starter<'w> {
         rounding.as_reference
     }
 
-    /// Asks to be woken at the earliest deadline, if that has changed.
+    /// Requests a wake-up at the earliest deadline, if that has changed.
     fn set_alarm(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let of_phase = match self.phase {
             StarterPhase::Preparing { limit, .. } => limit.expires_at(),
@@ -296,17 +297,17 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// The world at this moment.
+    /// Returns the world with its clock stopped at this time.
     pub(super) fn world_at(&self, now: ClockReading) -> FrozenClockWorld<'w> {
         FrozenClockWorld { world: self.setup.world, now }
     }
 
-    /// Job id for messages; the refused have none.
+    /// Returns the job ID for messages, or `?` for a refused job.
     pub(super) fn job_id(&self) -> String {
         self.setup.job.as_ref().map_or_else(|_| "?".to_owned(), JobInfo::id)
     }
 
-    /// The variables of a hook, over those of the starter.
+    /// Returns the variables of a hook, which override those of the starter.
     fn hook_environment(&self, now: ClockReading) -> Vec<(BString, BString)> {
         let Ok(job) = &self.setup.job else { return Vec::new() };
         let world = self.world_at(now);
@@ -318,7 +319,7 @@ impl<'w> Starter<'w> {
         environment.iter().map(|(name, value)| (name.clone(), BString::from(value))).collect()
     }
 
-    /// What variables are made of.
+    /// Returns the inputs of the environment.
     pub(super) fn environment_inputs<'a>(
         &'a self,
         job: &'a JobInfo,
@@ -345,7 +346,7 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Starts a hook and returns its call.
+    /// Starts a hook and returns the identifier of the call.
     pub(super) fn call_hook(
         &mut self,
         now: ClockReading,
@@ -375,7 +376,7 @@ impl<'w> Starter<'w> {
         out.push(StarterAction::Report(StarterNotice::HookStderr { hook, text: excerpt(complaint) }));
     }
 
-    /// Whether 25.14's own behaviour is wanted; where it is not, what is done instead is told.
+    /// Returns true if 25.14's behaviour is reproduced; otherwise reports what is done instead.
     pub(super) fn decide_quirk_and_report(
         &self,
         quirk: Quirk,
@@ -389,7 +390,7 @@ impl<'w> Starter<'w> {
         has
     }
 
-    /// The same of what 25.14 does where there is no shadow alone.
+    /// Does the same for behaviour that 25.14 shows only without a shadow.
     pub(super) fn decide_quirk_without_shadow(
         &self,
         quirk: Quirk,
@@ -403,7 +404,7 @@ impl<'w> Starter<'w> {
         has
     }
 
-    /// Says that 25.14 would have done otherwise, where there is no shadow with which it would not.
+    /// Reports that 25.14 would have behaved differently, unless there is a shadow, with which it would not.
     pub(super) fn report_quirk_without_shadow(
         &self,
         quirk: Quirk,
@@ -415,12 +416,12 @@ impl<'w> Starter<'w> {
         }
     }
 
-    /// Says that a real pool would have done otherwise. Only called where the quirk is decided against.
+    /// Reports that 25.14 would have behaved differently. Called only if the quirk is not reproduced.
     pub(super) fn report_quirk(quirk: Quirk, reason: impl Into<String>, out: &mut Vec<StarterAction>) {
         out.push(StarterAction::Report(StarterNotice::Quirk { quirk, reason: reason.into() }));
     }
 
-    /// Everything is over.
+    /// Finishes: returns the outcome and the final job ad.
     pub(super) fn finish(&mut self, out: &mut Vec<StarterAction>) {
         let ran = self.job_run.process_end().map(|ended| ended.exit);
         let outcome = ran.map(|_| long::print(self.job_end.exit_ad().unwrap_or(&self.ad)));
@@ -434,7 +435,7 @@ impl<'w> Starter<'w> {
     }
 }
 
-/// As much of a hook's text as a message can hold.
+/// Returns the beginning of a hook's output, for a message.
 pub(super) fn excerpt(text: &[u8]) -> String {
     const MAX_BYTES: usize = 400;
     let shown = text[..text.len().min(MAX_BYTES)].as_bstr();
@@ -444,9 +445,9 @@ pub(super) fn excerpt(text: &[u8]) -> String {
     }
 }
 
-/// The hooks of a starter without a shadow.
+/// PREPARE_JOB of a starter without a shadow.
 pub(super) const PREPARE_JOB_HOOK: HookType = HookType::PrepareJob;
-/// See above.
+/// UPDATE_JOB_INFO of a starter without a shadow.
 pub(super) const UPDATE_JOB_INFO_HOOK: HookType = HookType::UpdateJobInfo;
-/// See above.
+/// JOB_EXIT of a starter without a shadow.
 pub(super) const JOB_EXIT_HOOK: HookType = HookType::JobExit;

@@ -1,4 +1,4 @@
-//! From a list of names to the files that go: directories, trailing slashes, parents, links, duplicates.
+//! Expansion of a list of names to the files to transfer: directories, trailing slashes, parents, links, duplicates.
 //!
 //! Reference: `ExpandFileTransferList`, `ExpandParentDirectories`, `FindChangedFiles`, `computeFileList`.
 
@@ -10,61 +10,61 @@ use super::remaps::Remaps;
 use super::task::{DirectorySnapshot, FileList, TransferTask};
 use super::url;
 
-/// What something is.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderFileKind {
-    /// A file, or a device, which is sent as an empty one.
+    /// A regular file, or a device, which is sent as an empty file.
     File,
     /// A directory.
     Directory,
-    /// A socket or FIFO, which never goes.
+    /// A socket or FIFO, which is never transferred.
     Other,
 }
 
-/// What the sender sees at a path, links followed.
+/// Metadata of a file on the sending side, with links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderFileInfo {
-    /// What it is.
+    /// Kind of the file.
     pub kind: SenderFileKind,
-    /// Whether a link leads to it.
+    /// True if the path is a symbolic link.
     pub link: bool,
-    /// Its permission bits.
+    /// Permission bits.
     pub mode: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Modification time in nanoseconds.
     pub modified: i64,
 }
 
-/// What the sender sees.
+/// File system of the sending side.
 pub trait SenderFiles {
-    /// What is at a path.
+    /// Returns the metadata of a path.
     ///
     /// # Errors
-    /// The system's error number.
+    /// Returns the system's error number.
     fn stat(&self, path: &[u8]) -> Result<SenderFileInfo, i32>;
-    /// The names in a directory.
+    /// Returns the names in a directory.
     ///
     /// # Errors
-    /// The system's error number.
+    /// Returns the system's error number.
     fn list_directory(&self, directory: &[u8]) -> Result<Vec<BString>, i32>;
 }
 
-/// One thing that goes.
+/// A file, directory or URL to transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferItem {
-    /// Its name as listed, or below a listed directory.
+    /// Name as listed, or below a listed directory.
     pub source: BString,
-    /// The directory it goes to, below the target; empty for the target itself.
+    /// Directory below the destination; empty for the destination itself.
     pub directory: BString,
-    /// What it is; `None` for a URL, and for what is not there.
+    /// Metadata, or `None` for a URL and for a missing file.
     pub file: Option<SenderFileInfo>,
-    /// Where it is uploaded to, if it is.
+    /// URL to upload to, or `None`.
     pub to_url: Option<BString>,
 }
 
 impl TransferItem {
-    /// Whether it is fetched from a URL.
+    /// Returns true if the item is downloaded from a URL.
     pub fn is_from_url(&self) -> bool {
         url::is_url(&self.source)
     }
@@ -73,28 +73,27 @@ impl TransferItem {
         self.file.is_some_and(|seen| seen.kind == SenderFileKind::Directory)
     }
 
-    /// Its name below the target.
+    /// Returns the name below the destination directory.
     pub fn target_name(&self) -> BString {
         join_path(&self.directory, url::base_name(self.source.trim_end_with(|end| end == '/')))
     }
 }
 
-/// Deeper directories than this end a listing: a link of the job's can make no circle, but a mount might.
+/// Maximum depth of a directory listing. Links of the job cannot form a cycle, but a mount might.
 const MAX_DEPTH: usize = 1000;
 
-/// The items of a transfer in the order in which they are transferred, and what is missing from it.
+/// Items in the order in which they are transferred, and the paths that were skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpandedFileList {
-    /// The items.
+    /// Items to transfer.
     pub items: Vec<TransferItem>,
-    /// Directories that cannot be read: the reference sends them empty.
+    /// Directories that cannot be read: the reference sends them as empty ones.
     pub unread: Vec<BString>,
-    /// Names in a directory that lead to no file, such as dangling links: the reference leaves them out
-    /// (`Directory::Next`).
+    /// Names in a directory that do not resolve to a file, such as dangling links: the reference skips them (`Directory::Next`).
     pub left_out: Vec<BString>,
 }
 
-/// Expands the list of a task.
+/// Expands the file list of a task.
 pub fn expand_file_list(task: &TransferTask, sender: &dyn SenderFiles) -> ExpandedFileList {
     let names = match &task.list {
         FileList::Named(names) => names.clone(),
@@ -121,13 +120,13 @@ pub fn expand_file_list(task: &TransferTask, sender: &dyn SenderFiles) -> Expand
     items.sort_by_cached_key(|item| {
         let upload = item.to_url.as_ref().and_then(|url| url::scheme(url).map(<[u8]>::to_vec));
         let fetched = url::scheme(&item.source).map(<[u8]>::to_vec);
-        // What is uploaded first, then what is copied, then what is fetched.
+        // Uploads come first, then copies, then downloads.
         (upload.is_none(), upload, fetched.is_some(), fetched)
     });
     ExpandedFileList { items, unread, left_out }
 }
 
-/// The files that are new or changed, as the directory lists them.
+/// Returns the files that are new or changed, in the order of the directory listing.
 fn changed_files(
     task: &TransferTask,
     since: &DirectorySnapshot,
@@ -152,7 +151,7 @@ fn changed_files(
     names
 }
 
-/// How deep a listing may still go, and whether it keeps paths.
+/// Remaining depth of a listing, and whether relative paths are preserved.
 #[derive(Clone, Copy)]
 struct ListingDepth {
     left: usize,
@@ -164,7 +163,7 @@ struct FileListing<'a> {
     preserve: bool,
     sender: &'a dyn SenderFiles,
     items: Vec<TransferItem>,
-    /// Directories above preserved paths that are on the list.
+    /// Listed parent directories of preserved paths.
     kept: BTreeSet<BString>,
     unread: Vec<BString>,
     left_out: Vec<BString>,
@@ -181,7 +180,7 @@ impl FileListing<'_> {
         if item.is_from_url() {
             return self.items.push(item);
         }
-        // What is not there stays on the list: sending it fails, and says why.
+        // A missing file stays in the list, so that sending it reports the error.
         let Ok(seen) = self.stat(source) else { return self.items.push(item) };
         item.file = Some(seen);
         let relative = !source.starts_with(b"/");
@@ -223,7 +222,7 @@ impl FileListing<'_> {
             Vec::new()
         });
         names.sort();
-        // The directory has its place: what is in it needs no parents any more.
+        // The directory itself has been added, so its entries need no parents.
         let preserve = depth.preserve && source.ends_with(b"/");
         for name in names {
             let source = join_path(source, &name);
@@ -234,7 +233,7 @@ impl FileListing<'_> {
         }
     }
 
-    /// A file with the directories above it, each once.
+    /// Adds a file and its parent directories, each once.
     fn add_with_parents(&mut self, source: &[u8]) {
         let Some(at) = source.rfind_byte(b'/') else { return };
         self.add_parents(&source[..at]);
@@ -253,13 +252,13 @@ impl FileListing<'_> {
     }
 }
 
-/// What is uploaded, and where to: all below OutputDestination, else what a rule leads to a URL.
+/// Sets the upload URLs: everything goes below OutputDestination, otherwise files that a rule maps to a URL.
 fn assign_upload_urls(task: &TransferTask, items: &mut [TransferItem]) {
     let remaps = remaps_from_rules(&task.uploads);
     for item in items.iter_mut() {
         if let Some(destination) = &task.destination {
             let renamed = task.renamed.iter().find(|(name, _)| *name == item.source);
-            // Directories are not made at URLs; names of standard files are as they are asked for.
+            // Directories are not created at URLs; standard files keep the names of the job ad.
             item.to_url = match renamed {
                 Some((_, name)) => url::is_url(name).then(|| name.clone()),
                 None => Some(join_path(destination, &item.source)),
@@ -270,14 +269,14 @@ fn assign_upload_urls(task: &TransferTask, items: &mut [TransferItem]) {
     }
 }
 
-/// Rules as they are looked at.
+/// Builds the lookup table of rename rules.
 pub(super) fn remaps_from_rules(rules: &[(BString, BString)]) -> Remaps {
     let mut remaps = Remaps::default();
     rules.iter().for_each(|(name, target)| remaps.add(name.clone(), target.clone()));
     remaps
 }
 
-/// Of files that would lie upon one another the last one goes.
+/// Removes duplicates: of several files with the same destination the last one is kept.
 fn remove_duplicates(items: &mut Vec<TransferItem>) {
     let mut names = BTreeSet::new();
     let mut kept: Vec<TransferItem> = Vec::with_capacity(items.len());
@@ -294,7 +293,7 @@ fn last_component(path: &[u8]) -> &[u8] {
     path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..])
 }
 
-/// Two parts of a path with one slash between them.
+/// Joins two parts of a path with one slash.
 pub(super) fn join_path(above: &[u8], name: &[u8]) -> BString {
     match above {
         b"" => name.into(),
@@ -303,18 +302,18 @@ pub(super) fn join_path(above: &[u8], name: &[u8]) -> BString {
     }
 }
 
-/// A name of a list as a path.
+/// Resolves a listed name in the base directory.
 pub(super) fn absolute_path(base: &[u8], name: &[u8]) -> BString {
     if name.starts_with(b"/") { name.into() } else { join_path(base, name) }
 }
 
 impl TransferTask {
-    /// The path of a listed name.
+    /// Returns the path of a listed name.
     pub fn source_path(&self, source: &[u8]) -> BString {
         absolute_path(&self.base, source)
     }
 
-    /// The rules for names at the target.
+    /// Returns the rename rules for the destination.
     pub fn target_remaps(&self) -> Remaps {
         remaps_from_rules(&self.remaps)
     }
@@ -329,7 +328,7 @@ mod tests {
     use super::*;
     use htc_classad::System;
 
-    /// Paths with what they are: `d` a directory, `f` a file, `l` a link to a directory, `p` a FIFO.
+    /// Paths with their kind: `d` a directory, `f` a file, `l` a link to a directory, `p` a FIFO.
     struct Disk(BTreeMap<BString, char>);
 
     impl SenderFiles for Disk {

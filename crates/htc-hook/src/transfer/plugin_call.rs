@@ -1,4 +1,4 @@
-//! What is said to a plugin, and what its answer means.
+//! Calls of file transfer plugins, and the interpretation of their results.
 //!
 //! Reference: `InvokeMultipleFileTransferPlugin`, `InvokeFileTransferPlugin`.
 
@@ -11,67 +11,67 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::format::new_syntax;
 use htc_classad::{ClassAd, Context, Dialect, EvalWorld, Value};
 
-/// A file that a plugin moves.
+/// A file transferred by a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlFile {
-    /// From or to where.
+    /// URL to download from or upload to.
     pub url: BString,
-    /// Its path.
+    /// Local path.
     pub local: BString,
 }
 
 /// One call of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginCall {
-    /// The program as configured; a job's own as it lies in the scratch directory.
+    /// Program as configured; for a plugin of the job its path in the scratch directory.
     pub program: BString,
-    /// Whether it is the job's own.
+    /// True if the plugin belongs to the job.
     pub of_job: bool,
-    /// Variables of the job that begin with this and `_` are its own too.
+    /// Prefix of variables: those of the job that begin with this and `_` are set for the plugin.
     pub name: BString,
-    /// Words behind the program.
+    /// Arguments after the program.
     pub arguments: Vec<BString>,
-    /// The file it reads, with what stands in it; plugins of protocol 1 read none.
+    /// Input file with its content, or `None` for plugins of protocol 1.
     pub infile: Option<(BString, Vec<u8>)>,
-    /// The file it writes; plugins of protocol 1 print instead.
+    /// Output file, or `None` for plugins of protocol 1, which print their result.
     pub outfile: Option<BString>,
-    /// What it moves.
+    /// Files to transfer.
     pub files: Vec<UrlFile>,
 }
 
-/// How a call ended.
+/// Exit of a plugin call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginExit {
-    /// By itself or by a signal.
+    /// The plugin exited or was killed by a signal.
     Exited(Exit),
-    /// It ran longer than MAX_FILE_TRANSFER_PLUGIN_LIFETIME, in seconds.
+    /// The plugin exceeded MAX_FILE_TRANSFER_PLUGIN_LIFETIME, in seconds.
     TimedOut(u64),
-    /// It could not be executed.
+    /// The plugin could not be executed.
     NotExecuted(String),
 }
 
-/// What a call came to.
+/// Result of a plugin call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginResult {
-    /// Its ads, one a file.
+    /// Result ads, one per file.
     pub results: Vec<ClassAd>,
-    /// Subcode and text of its failure, and whether the reference tries again.
+    /// Subcode and text of the failure, and true if the reference retries.
     pub failure: Option<(i64, BString, bool)>,
 }
 
-/// ETIME, which stands for a plugin that ran too long.
+/// ETIME, the subcode of a plugin that timed out.
 const TIMED_OUT_SUBCODE: i64 = 62;
-/// FileTransferPluginNotFound and its brothers (`condor_holdcodes.h`).
+/// FileTransferPluginNotFound and related subcodes (`condor_holdcodes.h`).
 const PLUGIN_NOT_FOUND_SUBCODE: i64 = -1001;
 const PLUGIN_NOT_EXECUTED_SUBCODE: i64 = -1003;
 const PLUGIN_NO_RESULT_SUBCODE: i64 = -1004;
 
 impl TransferPlugins {
-    /// The calls that move files, one for each plugin that takes a list, in the order of their paths. `data` are the
+    /// Plans the calls that transfer the files: one for each plugin with multi-file support, ordered by path. `data` returns the
     /// job's attributes for plugins (`PluginData`, `<scheme>_PluginData`).
     ///
     /// # Errors
-    /// Subcode and text: nobody is responsible for a scheme.
+    /// Returns subcode and text if no plugin supports a scheme.
     pub fn plan_calls(
         &self,
         files: &[UrlFile],
@@ -142,7 +142,7 @@ impl TransferPlugins {
     }
 }
 
-/// New-style ads one behind the other, without an end of line.
+/// Returns new-style ads, concatenated without a line end.
 fn infile_text(files: &[UrlFile], protocol: i64, data: &dyn Fn(&str) -> Option<BString>) -> Vec<u8> {
     let mut schemes: Vec<BString> =
         files.iter().filter_map(|file| url::scheme(&file.url)).map(BString::from).collect();
@@ -189,20 +189,20 @@ fn push_ad(ad: &[(BString, BString)], out: &mut Vec<u8>) {
     out.extend_from_slice(b" ]");
 }
 
-/// A text of the reference's error stack.
+/// Formats a message as an entry of the reference's error stack.
 fn format_error(text: &str) -> BString {
     format!("FILETRANSFER:1:{text}").into()
 }
 
-/// Several of them, the newest first.
+/// Formats several messages as an error stack, newest first.
 fn format_error_stack(texts: &[String]) -> BString {
     let texts: Vec<BString> = texts.iter().rev().map(|text| format_error(text)).collect();
     bstr::join("|", texts).into()
 }
 
 impl PluginCall {
-    /// What the end of a call means. `written` is what it wrote to its outfile, or for protocol 1 what it printed;
-    /// `None`: there is no such file.
+    /// Interprets the end of a call. `written` is the content of the output file, or for protocol 1 the standard output; `None`
+    /// if the file does not exist.
     pub fn interpret_exit(
         &self,
         ended: &PluginExit,
@@ -243,9 +243,9 @@ impl PluginCall {
             let uploads = self.arguments.last().is_some_and(|word| word == "-upload");
             let subcode = match exit {
                 Some(Exit::Code(_)) if loops => PLUGIN_NO_RESULT_SUBCODE,
-                // The shadow loses the starter, whatever ended the plugin.
+                // Whatever ended the plugin, the shadow loses the connection to the starter.
                 Some(Exit::Signal { .. }) if loops && uploads => PLUGIN_NO_RESULT_SUBCODE,
-                // Held as any other failure; one that claims to have done well has failed all the same.
+                // The job is held as for any other failure. A plugin that exits with 0 has still failed, so its subcode is 1.
                 Some(Exit::Code(_)) => subcode.max(1),
                 _ => subcode,
             };
@@ -263,11 +263,11 @@ impl PluginCall {
         if fails && texts.is_empty() {
             texts.push(self.no_message_given(ended, code));
         }
-        // A status of 0 is believed, whatever its ads say.
+        // An exit status of 0 counts as success, whatever the result ads say.
         PluginResult { results, failure: fails.then(|| (subcode, format_error_stack(&texts), false)) }
     }
 
-    /// What is said of a plugin whose outfile has no ad.
+    /// Returns the message for a plugin whose output file contains no ad.
     fn no_ads_message(&self, exit: Option<Exit>, code: i64) -> String {
         let program = &self.program;
         let (kind, number) = match exit {
@@ -280,7 +280,7 @@ impl PluginCall {
         )
     }
 
-    /// What is said of a plugin whose ads are silent about its failure.
+    /// Returns the message for a plugin whose ads do not describe the failure.
     fn no_message_given(&self, ended: &PluginExit, code: i64) -> String {
         let program = &self.program;
         match ended {
@@ -306,7 +306,7 @@ impl PluginCall {
         }
     }
 
-    /// The same for a plugin of one file a call.
+    /// Appends the message for a failed plugin of protocol 1, which transfers a single file.
     fn push_single_file_failure(
         &self,
         ad: &ClassAd,
@@ -322,7 +322,7 @@ impl PluginCall {
         texts.push(self.file_failure_message(&Context::new(world).my(ad), &how));
     }
 
-    /// What is said of a file that was not moved; `how` the plugin ended.
+    /// Returns the message for a file that was not transferred; `how` describes the exit of the plugin.
     fn file_failure_message(&self, result: &Context<'_>, how: &str) -> String {
         let program = &self.program;
         let why = result.string("TransferError").unwrap_or_else(|| {
@@ -334,7 +334,7 @@ impl PluginCall {
     }
 }
 
-/// New-style ads, as far as they are some; where that is permitted else lines, ads parted by empty ones.
+/// Parses new-style ads. If there are none and it is permitted, parses old-style ads separated by empty lines.
 fn parse_result_ads(text: &[u8], new_only: bool) -> Vec<ClassAd> {
     let found = parse_new_syntax_ads(text);
     if new_only || !found.is_empty() {
@@ -359,7 +359,7 @@ fn parse_new_syntax_ads(text: &[u8]) -> Vec<ClassAd> {
     }
 }
 
-/// `Name = value` lines.
+/// Parses `Name = value` lines.
 fn parse_old_syntax_ad(text: &[u8]) -> ClassAd {
     let mut ad = ClassAd::new();
     text.lines().filter(|line| !line.is_empty()).for_each(|line| drop(ad.insert_line(line)));

@@ -1,4 +1,4 @@
-//! What a job's ad asks of file transfer.
+//! File transfer requested by a job ad.
 //!
 //! Reference: `JICShadow::initFileTransfer`, `FileTransfer::_SimpleInit`, `RemoteResource::initFileTransfer`.
 
@@ -12,12 +12,12 @@ use super::url;
 use htc_base::text::{caseless, list};
 use htc_classad::{ClassAd, Context, EvalWorld};
 
-/// The names of the job's standard output and error in the scratch directory.
+/// Name of the job's standard output in the scratch directory.
 pub const JOB_STDOUT_FILE: &str = "_condor_stdout";
-/// See above.
+/// Name of the job's standard error in the scratch directory.
 pub const JOB_STDERR_FILE: &str = "_condor_stderr";
 
-/// Files of the starter that never go back.
+/// Files of the starter that are never transferred back.
 const NEVER_TRANSFERRED_BACK: [&str; 9] = [
     ".job.ad",
     ".execution_overlay.ad",
@@ -33,100 +33,101 @@ const NEVER_TRANSFERRED_BACK: [&str; 9] = [
 /// WhenToTransferOutput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenToTransferOutput {
-    /// NEVER, which condor_submit does not write: nothing goes back.
+    /// NEVER, which condor_submit does not write: no output is transferred.
     Never,
     /// ON_EXIT.
     OnExit,
-    /// ON_EXIT_OR_EVICT: also of a job that has to leave its slot.
+    /// ON_EXIT_OR_EVICT: output is transferred when the job is evicted, too.
     OnExitOrEvict,
     /// ON_SUCCESS.
     OnSuccess,
 }
 
-/// What goes back.
+/// Files to transfer back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputFiles {
-    /// What is new or changed.
+    /// Files that are new or changed.
     Changed,
-    /// These.
+    /// The listed files.
     Listed(Vec<BString>),
 }
 
-/// An ad that asks for transfer in a way that no starter understands.
+/// Error in the file transfer attributes of a job ad, which every starter rejects.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransferRequestError {
-    /// A word that is none.
+    /// The value is not a valid keyword.
     #[error("{attribute} is '{word}': use {words}")]
     Word {
-        /// Whose.
+        /// Attribute.
         attribute: &'static str,
-        /// The word.
+        /// Its value.
         word: BString,
-        /// What it may be.
+        /// Valid keywords.
         words: &'static str,
     },
-    /// No word at all.
+    /// The attribute is missing.
     #[error("{attribute} is missing though ShouldTransferFiles asks for transfer: use {words}")]
     Missing {
-        /// Whose.
+        /// Attribute.
         attribute: &'static str,
-        /// What it may be.
+        /// Valid keywords.
         words: &'static str,
     },
 }
 
-/// What the ad asks for.
+/// File transfer attributes of a job ad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRequest {
     /// WhenToTransferOutput.
     pub when: WhenToTransferOutput,
-    /// All that goes to the execution point: plugins of the job, TransferInput, In, proxy, Cmd, CommonInputFiles.
+    /// All files sent to the execution point: the job's plugins, TransferInput, In, proxy, Cmd, CommonInputFiles.
     pub input: Vec<BString>,
-    /// What goes back.
+    /// Files to transfer back.
     pub output: OutputFiles,
     /// TransferCheckpoint.
     pub checkpoint: Option<Vec<BString>>,
     /// FailureFiles, with standard output and error.
     pub failure: Vec<BString>,
-    /// Whether FailureFiles names any.
+    /// True if FailureFiles names any file.
     pub has_failure_files: bool,
-    /// TransferOutputRemaps, with the names of standard output and error.
+    /// TransferOutputRemaps, plus the names of standard output and error.
     pub remaps: Remaps,
-    /// TransferOutputRemaps alone, by which the execution point uploads.
+    /// TransferOutputRemaps alone, which the execution point uses for uploads.
     pub uploads: Remaps,
     /// PreserveRelativePaths.
     pub preserve: bool,
-    /// Cmd and its name in the scratch directory, where it goes there.
+    /// Cmd and its name in the scratch directory, or `None` if it is not transferred.
     pub executable: Option<(BString, BString)>,
-    /// Names of standard output and error in the scratch directory; `None`: streamed, or /dev/null.
+    /// Names of standard output and error in the scratch directory; `None` if streamed or /dev/null.
     pub standard_files: [Option<BString>; 2],
-    /// The same as the ad has them.
+    /// Names of standard output and error in the job ad.
     pub standard_file_targets: [Option<BString>; 2],
-    /// OutputDirectory: where the job's files come back to, below Iwd unless it is a path from /.
+    /// OutputDirectory: destination of the job's output, relative to Iwd unless it is absolute.
     pub output_directory: Option<BString>,
     /// OutputDestination.
     pub destination: Option<BString>,
-    /// The job's own plugins: (path, methods).
+    /// Plugins of the job: (path, methods).
     pub plugins: Vec<(BString, BString)>,
-    /// What of TransferPlugins cannot be read.
+    /// Entries of TransferPlugins that are not valid.
     pub invalid_plugins: Vec<BString>,
-    /// Bytes of input at most, by the ad.
+    /// Maximum number of input bytes, from the ad.
     pub max_input_bytes: Option<i64>,
-    /// Bytes of output at most, by the ad.
+    /// Maximum number of output bytes, from the ad.
     pub max_output_bytes: Option<i64>,
-    /// The manifest's directory.
+    /// Directory of the manifest.
     pub manifest: Option<BString>,
-    /// Iwd of the job where it was submitted.
+    /// Iwd of the job on the access point.
     pub iwd: BString,
 }
 
 const MEGABYTE: i64 = 1024 * 1024;
 
 impl TransferRequest {
-    /// Reads the ad as it was submitted. `domain` is this machine's FILESYSTEM_DOMAIN. `None`: nothing is transferred.
+    /// Reads the job ad as it was submitted. `domain` is this machine's FILESYSTEM_DOMAIN. Returns `None` if the job does not
+    /// transfer files.
     ///
     /// # Errors
-    /// Words that 25.14 does not know either.
+    /// Returns an error for keywords that 25.14 does not know either.
     pub fn read(
         ad: &ClassAd,
         domain: &[u8],
@@ -170,7 +171,7 @@ impl TransferRequest {
             when,
             input: reader.input_files(&plugins, executable.as_ref()),
             output,
-            // This list alone has blanks between its names, too.
+            // Only this list may also be separated by spaces.
             checkpoint: string("TransferCheckpoint")
                 .map(|text| with_standard(list::split(&text).map(BString::from).collect())),
             has_failure_files: failure.is_some(),
@@ -192,8 +193,8 @@ impl TransferRequest {
         }))
     }
 
-    /// Counts the input that an ad lists by protocol: `CEDAR` for what the access point sends, the scheme in capitals for
-    /// URLs. It is counted whether it is transferred or not (`UniShadow::checkInputFileTransfer`).
+    /// Counts the listed input files by protocol: `CEDAR` for files sent by the access point, the upper-case scheme for URLs.
+    /// Files are counted even if they are not transferred (`UniShadow::checkInputFileTransfer`).
     pub fn count_input_by_protocol(ad: &ClassAd, world: &dyn EvalWorld) -> ClassAd {
         let reader = RequestReader { ad, world };
         let (plugins, _) = plugin::parse_job_plugins(&reader.string("TransferPlugins").unwrap_or_default());
@@ -212,13 +213,13 @@ impl TransferRequest {
         counts
     }
 
-    /// The task of one way. `scratch` is the scratch directory, `since` what was in it when the input was there.
+    /// Returns the transfer task for one direction. `since` is the content of the scratch directory after the input transfer.
     pub fn to_task(&self, way: TransferKind, scratch: &[u8], since: &DirectorySnapshot) -> TransferTask {
         let (base, target) = match way.is_input() {
             true => (self.iwd.clone(), scratch.into()),
             false => (scratch.into(), self.iwd.clone()),
         };
-        // Of what comes back at the end alone: checkpoints lie with the job's own files.
+        // OutputDirectory applies to the final output only; checkpoints are stored with the job's own files.
         let own = self
             .output_directory
             .as_ref()
@@ -229,7 +230,7 @@ impl TransferRequest {
             None => target,
         };
         let back = !way.is_input();
-        // Checkpoints lie beside the job's own files under the names they have in the scratch directory.
+        // Checkpoints keep the names they have in the scratch directory.
         let renames = matches!(way, TransferKind::Output | TransferKind::Failure);
         let standard = self.standard_files.iter().zip(&self.standard_file_targets);
         let standard = standard.filter_map(|(name, asked)| Some((name.clone()?, asked.clone()?)));
@@ -279,7 +280,7 @@ impl TransferRequest {
         }
     }
 
-    /// Whether output of this way may go to URLs.
+    /// Returns true if output of this transfer may be uploaded to URLs.
     pub fn can_upload_to_urls(&self, way: TransferKind) -> bool {
         match way {
             TransferKind::Input | TransferKind::Checkpoint(_) | TransferKind::Evicted => false,
@@ -289,7 +290,7 @@ impl TransferRequest {
     }
 }
 
-/// The names between commas.
+/// Splits a list at commas.
 fn split_names(text: &[u8]) -> Vec<BString> {
     list::split_by(text, b",").map(BString::from).collect()
 }
@@ -300,7 +301,7 @@ struct RequestReader<'a> {
 }
 
 impl RequestReader<'_> {
-    /// Names of standard output and error in the scratch directory, none where they are streamed, and as the ad has them.
+    /// Returns the names of standard output and error in the scratch directory (`None` if streamed), and those of the job ad.
     fn standard_files(&self) -> [[Option<BString>; 2]; 2] {
         let file = |name: &str| self.string(name).filter(|file| *file != "/dev/null" && !file.is_empty());
         let asked = [file("Out"), file("Err")];
@@ -363,7 +364,7 @@ impl RequestReader<'_> {
         let single = ["In", "x509userproxy"].into_iter().filter_map(|name| self.string(name));
         names.extend(single.filter(|file| *file != "/dev/null" && !file.is_empty()));
         names.extend(executable.cloned());
-        // Nobody keeps common files here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
+        // Common files are not shared here: each job has its own copy (`RemoteResource::modifyFileTransferObject`).
         names.extend(self.string("CommonInputFiles").iter().flat_map(|text| split_names(text)));
         let mut known = std::collections::BTreeSet::new();
         names.retain(|name| known.insert(name.clone()));

@@ -1,159 +1,159 @@
-//! One way of one transfer as plain data, and what was carried.
+//! A file transfer in one direction as plain data, and its result.
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
-/// Which way files go, and why.
+/// Direction and occasion of a file transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TransferKind {
     /// To the execution point.
     Input,
-    /// Back.
+    /// From the execution point, at the end of the job.
     Output,
-    /// Back, of a job that is to go on from there; the number counts from 0.
+    /// From the execution point, as a checkpoint from which the job continues; numbered from 0.
     Checkpoint(u32),
-    /// Back, of a job that did not end as its ad promises.
+    /// From the execution point, of a job that did not end as its ad requires (WhenToTransferOutput = ON_SUCCESS).
     Failure,
-    /// To where it is kept for the next run, of a job that has to leave its slot.
+    /// To the spool, of a job that is evicted; the files are kept for the next run.
     Evicted,
 }
 
 impl TransferKind {
-    /// Whether files go to the execution point.
+    /// Returns true if files are sent to the execution point.
     pub fn is_input(self) -> bool {
         self == TransferKind::Input
     }
 }
 
-/// What was in the scratch directory when the input was there: names, modification times in nanoseconds, sizes in bytes.
+/// Content of the scratch directory after the input transfer: names, modification times in nanoseconds, sizes in bytes.
 pub type DirectorySnapshot = Vec<(BString, i64, u64)>;
 
-/// Which files are to go.
+/// Files to transfer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileList {
-    /// These.
+    /// The named files.
     Named(Vec<BString>),
-    /// Files of the directory itself that are new or changed since, and these.
+    /// Files directly in the directory that are new or changed since the snapshot, and those of `also`.
     Changed {
-        /// What was there.
+        /// Snapshot to compare with.
         since: DirectorySnapshot,
-        /// Sent whether they changed or not, directories too.
+        /// Files and directories sent even if they have not changed.
         also: Vec<BString>,
     },
 }
 
-/// What a helper is to carry.
+/// Transfer to be performed by a helper process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferTask {
-    /// Which way.
+    /// Direction.
     pub way: TransferKind,
-    /// Which files.
+    /// Files to transfer.
     pub list: FileList,
-    /// Where relative names of the list lie.
+    /// Directory in which relative names of the list are resolved.
     pub base: BString,
-    /// Where they go.
+    /// Destination directory.
     pub target: BString,
     /// PreserveRelativePaths.
     pub preserve: bool,
-    /// Base names that never go.
+    /// Base names that are never transferred.
     pub except: Vec<BString>,
-    /// The job's program: (its name in the list, its name there). It becomes executable.
+    /// Executable of the job: (name in the list, name at the destination). It is made executable.
     pub executable: Option<(BString, BString)>,
-    /// Rules for names at the target, and what goes to a URL.
+    /// Rename rules applied at the destination, including those to URLs.
     pub remaps: Vec<(BString, BString)>,
-    /// The rules of the ad alone: what they lead to a URL is uploaded.
+    /// Rules of TransferOutputRemaps alone: files that they map to a URL are uploaded.
     pub uploads: Vec<(BString, BString)>,
     /// MAX_REMAP_RECURSIONS.
     pub most_remaps: usize,
-    /// Everything goes below this URL.
+    /// URL below which everything is uploaded (OutputDestination).
     pub destination: Option<BString>,
-    /// Names of the list with the names that [`TransferTask::destination`] uses instead.
+    /// Names of the list, with the names used below [`TransferTask::destination`].
     pub renamed: Vec<(BString, BString)>,
-    /// As many bytes at most.
+    /// Maximum number of bytes.
     pub limit: Option<u64>,
-    /// Whether directories that a rule names are made (ALLOW_TRANSFER_REMAP_TO_MKDIR).
+    /// True if directories named by a rule are created (ALLOW_TRANSFER_REMAP_TO_MKDIR).
     pub makes_directories: bool,
-    /// Whether the target itself is made.
+    /// True if the destination directory itself is created.
     pub makes_target: bool,
-    /// Says only what goes to URLs, and carries nothing.
+    /// True to report only the files that are transferred by URL, without copying anything.
     pub only_urls: bool,
-    /// The account that reads: user id, group id, groups; `None` is the helper's own.
+    /// Account that reads: uid, gid, groups; `None` is the helper's own.
     pub reader: Option<(u32, u32, Vec<u32>)>,
-    /// The account that writes.
+    /// Account that writes: uid, gid, groups; `None` is the helper's own.
     pub writer: Option<(u32, u32, Vec<u32>)>,
-    /// Directories in which the access point reads and writes alone (LIMIT_DIRECTORY_ACCESS); none: everywhere.
+    /// Directories that the access point may read and write (LIMIT_DIRECTORY_ACCESS); if empty, all.
     pub allowed: Vec<BString>,
 }
 
-/// A file that could not be carried.
+/// Failure to transfer a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileTransferError {
-    /// It could not be read.
+    /// The file could not be read.
     Reading {
-        /// Its path.
+        /// Path of the file.
         path: BString,
-        /// The system's error.
+        /// Error number of the system.
         errno: i32,
-        /// Whether it is a link to a directory.
+        /// True if the path is a symbolic link to a directory.
         link: bool,
     },
-    /// It is larger than what may still go.
+    /// The file exceeds the remaining limit.
     TooLarge {
-        /// Its path.
+        /// Path of the file.
         path: BString,
-        /// Its size in bytes.
+        /// Size in bytes.
         size: u64,
     },
-    /// It could not be written.
+    /// The file could not be written.
     Writing {
-        /// Its path.
+        /// Path of the file.
         path: BString,
-        /// The system's error.
+        /// Error number of the system.
         errno: i32,
     },
-    /// A directory could not be made.
+    /// A directory could not be created.
     Directory {
-        /// Its path.
+        /// Path of the directory.
         path: BString,
-        /// The system's error.
+        /// Error number of the system.
         errno: i32,
     },
-    /// The directory of the job's output could not be made.
+    /// The directory for the job's output could not be created.
     OutputDirectory {
-        /// Its path.
+        /// Path of the directory.
         path: BString,
-        /// The system's error.
+        /// Error number of the system.
         errno: i32,
     },
-    /// Its name leaves the directory.
+    /// The name points outside the destination directory.
     Illegal(BString),
-    /// Rules go in a circle.
+    /// The rename rules contain a cycle.
     Cycle(BString),
-    /// A rule for what the other side stores leads to a URL.
+    /// A rename rule maps a file that the receiver stores to a URL.
     ToUrl(BString),
 }
 
-/// What came of a task.
+/// Result of a transfer task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferTaskResult {
-    /// Bytes that went over: of files, and four for each directory.
+    /// Number of bytes transferred: file contents, plus four for each directory.
     pub bytes: u64,
-    /// Directories.
+    /// Number of directories.
     pub directories: u64,
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// What goes to or comes from URLs: (URL, path of the file).
+    /// Files transferred by URL: (URL, path of the file).
     pub urls: Vec<(BString, BString)>,
-    /// How many the sender could not send, and the first of them.
+    /// Number of files that could not be sent.
     pub unsent: u64,
-    /// The first that could not be sent.
+    /// First file that could not be sent.
     pub first_unsent: Option<FileTransferError>,
-    /// The first that could not be stored.
+    /// First file that could not be stored.
     pub unstored: Option<FileTransferError>,
-    /// Names at the top of the target (SpooledOutputFiles).
+    /// Names at the top level of the destination (SpooledOutputFiles).
     pub stored: Vec<BString>,
-    /// Directories that could not be read, and went as empty ones.
+    /// Directories that could not be read and were sent as empty ones.
     pub unread: Vec<BString>,
-    /// Names in transferred directories that lead to no file, such as dangling links, and were left out.
+    /// Names in transferred directories that do not resolve to a file, such as dangling links, and were skipped.
     pub left_out: Vec<BString>,
 }

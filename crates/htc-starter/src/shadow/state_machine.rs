@@ -1,4 +1,4 @@
-//! The shadow's state machine: its state and its single entry point, [`Shadow::step`].
+//! The shadow's state machine: its state and its single entry point, `Shadow::step`.
 
 use bstr::BString;
 
@@ -31,7 +31,7 @@ pub struct ShadowHook {
     pub arguments: Vec<BString>,
 }
 
-/// Inputs of a [`Shadow`].
+/// Inputs of a `Shadow`.
 pub struct ShadowSetup<'w> {
     /// World in which expressions are evaluated; its clock is not used.
     pub world: &'w dyn World,
@@ -195,7 +195,7 @@ pub struct Shadow<'w> {
 }
 
 impl<'w> Shadow<'w> {
-    /// Creates a state machine that waits for [`ShadowEvent::Begin`].
+    /// Creates a state machine that waits for `ShadowEvent::Begin`.
     pub fn new(mut setup: ShadowSetup<'w>) -> Self {
         Shadow {
             ad: std::mem::take(&mut setup.ad),

@@ -52,19 +52,19 @@ impl StartedProcess {
     }
 }
 
-/// PreCmd and PostCmd.
+/// State of PreCmd and PostCmd.
 #[derive(Debug, Default)]
 pub(crate) struct JobScripts {
     /// STARTER_ALLOW_JOB_PRE_AND_POST_CMD.
     pub(crate) allowed: bool,
-    /// PreCmd, from when it runs until the job is started.
+    /// PreCmd, from its start until the job is started.
     pub(crate) pre: Option<StartedProcess>,
-    /// PostCmd, from when it runs.
+    /// PostCmd, from its start.
     pub(crate) post: Option<StartedProcess>,
 }
 
 impl JobScripts {
-    /// What they tell of themselves.
+    /// Adds the attributes of both scripts.
     pub(crate) fn publish(&self, ad: &mut ClassAd) {
         for (script, prefix) in [(self.pre, "Pre"), (self.post, "Post")] {
             if let Some(script) = script {
@@ -74,41 +74,41 @@ impl JobScripts {
     }
 }
 
-/// The job's process and what it uses.
+/// The job's process and its resource usage.
 #[derive(Default)]
 pub(crate) struct JobRun {
     pub(crate) process: Option<StartedProcess>,
-    /// It is stopped, or is to be as soon as it runs.
+    /// True if the job is suspended, or will be as soon as it runs.
     pub(crate) suspended: bool,
-    /// Whether the job's end had been asked for when it ended.
+    /// True if the end of the job had been requested when it ended.
     pub(crate) evicted: bool,
     pub(crate) usage: FamilyUsage,
     pub(crate) meter: UsageMeter,
     pub(crate) cpu_rate: CpuRate,
     pub(crate) java: JavaState,
-    /// The memory that the job was given, in MiB.
+    /// Memory provisioned for the job, in MiB.
     pub(crate) memory_mib: i64,
-    /// What measurements under way are for, the oldest first.
+    /// Purposes of the pending measurements, oldest first.
     pub(crate) pending_measurements: Vec<MeasurePurpose>,
     pub(crate) update_due: Option<MonotonicTime>,
-    /// True once it is reported that 25.14 would round the times of updates.
+    /// True once it has been reported that 25.14 would round the times of updates.
     pub(crate) rounding_reported: bool,
-    /// The limit of its directory.
+    /// Limit on the size of the scratch directory.
     pub(crate) disk: Option<DiskLimit>,
-    /// A setting about its control group that ends 25.14 as soon as it runs.
+    /// Invalid control group parameter at which 25.14 exits as soon as the job runs.
     pub(crate) group_fault: Option<StartFailure>,
-    /// Whether what is written there is encrypted.
+    /// True if the scratch directory is encrypted.
     pub(crate) encrypted: bool,
 }
 
-/// The limit of a job's directory and the next look at it.
+/// Limit on the size of a scratch directory, and the time of the next check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskLimit {
     pub(crate) bytes: u64,
     pub(crate) due: MonotonicTime,
 }
 
-/// How often the directory is looked at (`CheckLVUsage`).
+/// Interval at which the size of the directory is checked (`CheckLVUsage`).
 const DISK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 impl DiskLimit {
@@ -121,40 +121,40 @@ impl DiskLimit {
     }
 }
 
-/// Why the machine measures.
+/// Purpose of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeasurePurpose {
-    /// For an update, which tells of a vacate only when it was asked for before.
+    /// For an update; `vacating` is true if a vacate had been requested before, which the update then reports.
     Update { vacating: bool },
     /// For event 010.
     Suspended,
-    /// For the limit of the scratch directory.
+    /// For the limit on the scratch directory.
     Disk,
 }
 
 impl JobRun {
-    /// No process yet; `window` is that of recent statistics.
+    /// Creates the state before the process is started; `window` is that of the recent statistics.
     pub(crate) fn new(window: (i64, i64)) -> Self {
         JobRun { meter: UsageMeter::new(0, window), ..JobRun::default() }
     }
 
-    /// How it ended, if it has run and ended.
+    /// Returns the end of the process, or `None` if it has not ended.
     pub(crate) fn process_end(&self) -> Option<ProcessEnd> {
         self.process?.ended
     }
 
-    /// The process while it lives.
+    /// Returns the process while it is alive.
     pub(crate) fn live_process(&self) -> Option<StartedProcess> {
         self.process.filter(|process| process.ended.is_none())
     }
 
-    /// It runs from now on.
+    /// Records that the process has started.
     pub(crate) fn record_start(&mut self, process: StartedProcess) {
         self.process = Some(process);
         self.usage = FamilyUsage { processes: 1, ..FamilyUsage::default() };
     }
 
-    /// It ended.
+    /// Records that the process has ended.
     pub(crate) fn record_end(&mut self, ended: ProcessEnd) {
         if let Some(process) = &mut self.process {
             process.ended = Some(ended);

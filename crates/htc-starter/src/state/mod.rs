@@ -1,4 +1,4 @@
-//! What the machine keeps between two events: plain data, and what they can say of themselves. They do not know the machine.
+//! State of the starter between events: plain data that does not depend on the state machine.
 
 pub(super) mod container;
 pub(super) mod job_end;

@@ -1,4 +1,4 @@
-//! Where the job's life has got to.
+//! Phases in the life of a job.
 
 use crate::action::CallId;
 use htc_base::quirks::Quirk;
@@ -6,25 +6,25 @@ use htc_base::time::MonotonicTime;
 use htc_hook::HookType;
 use htc_hook::transfer::TransferKind;
 
-/// Where the job's life has got to, with what belongs to that part of it alone.
+/// Phase in the life of a job, with the data that only this phase needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StarterPhase {
-    /// Not begun.
+    /// The starter has not begun.
     New,
-    /// The scratch directory is being made.
+    /// The scratch directory is being created.
     MakingScratch {
-        /// Why a file in it could not be written, and the quirk by which the job does not start without it.
+        /// Reason why a file in it could not be written, and the quirk by which the job is then not started.
         unwritten: Option<(String, Quirk)>,
     },
-    /// One of the prepare hooks runs.
+    /// A prepare hook is running.
     Preparing { hook: HookType, call: CallId, limit: PrepareHookDeadline },
-    /// Files are moved.
+    /// Files are being transferred.
     Transferring(TransferKind),
     /// Waiting for DeferralTime.
     Deferred { until: MonotonicTime },
     /// PreCmd is being started or runs.
     PreScript,
-    /// The runtime of the job's container is asked, before the job, after it or before the clean-up.
+    /// A command of the container runtime is running: before the job, after it or before the clean-up.
     Container,
     /// The job is being started.
     Starting,
@@ -36,30 +36,30 @@ pub(crate) enum StarterPhase {
     Exiting {
         call: CallId,
         until: MonotonicTime,
-        /// The job was started when JOB_EXIT ran already.
+        /// True if the job was started while JOB_EXIT was already running.
         late: bool,
     },
-    /// A step of the ending failed and is tried again then.
+    /// A step of the ending failed and will be retried.
     Retrying { step: EndStep, until: MonotonicTime },
     /// The scratch directory is being removed.
     Removing,
-    /// Nothing follows.
+    /// No more events are handled.
     Finished,
 }
 
-/// How long a prepare hook is waited for.
+/// Time limit of a prepare hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrepareHookDeadline {
-    /// As long as it takes.
+    /// No limit.
     None,
-    /// Then it is killed.
+    /// The hook is killed at this time.
     Until(MonotonicTime),
-    /// It has been, and then is not waited for any more.
+    /// The hook has been killed; the starter continues at this time even if the hook has not ended.
     Killed(MonotonicTime),
 }
 
 impl PrepareHookDeadline {
-    /// When something is to be done.
+    /// Returns the time of the next step.
     pub(crate) fn expires_at(self) -> Option<MonotonicTime> {
         match self {
             PrepareHookDeadline::None => None,
@@ -69,7 +69,7 @@ impl PrepareHookDeadline {
 }
 
 impl StarterPhase {
-    /// Its name in [`TRANSITIONS`].
+    /// Returns the name of the phase in [`TRANSITIONS`].
     pub(crate) fn name(&self) -> &'static str {
         match self {
             StarterPhase::New => "new",
@@ -90,26 +90,26 @@ impl StarterPhase {
     }
 }
 
-/// A step of the ending.
+/// Step of the ending that can be retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndStep {
-    /// JOB_EXIT could not be started.
+    /// Starting JOB_EXIT.
     #[default]
     ExitHook,
-    /// Files could not be brought back.
+    /// Transferring files back.
     Output(TransferKind),
-    /// The scratch directory could not be removed.
+    /// Removing the scratch directory.
     Removal,
 }
 
-/// An event that may lead from one phase to another.
+/// Event that may lead from one phase to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseTransition {
-    /// The phase.
+    /// Current phase.
     pub from: &'static str,
-    /// The event, as [`crate::StarterEvent::name`] calls it.
+    /// Event, as named by [`crate::StarterEvent::name`].
     pub event: &'static str,
-    /// The phases that may follow.
+    /// Possible next phases.
     pub to: &'static [&'static str],
 }
 
@@ -117,7 +117,7 @@ const fn transition(from: &'static str, event: &'static str, to: &'static [&'sta
     PhaseTransition { from, event, to }
 }
 
-/// What may follow when one step on the way to the job is done: the next one that there is, or the end.
+/// Possible phases after a step towards the job has been completed: the next applicable one, or the end.
 const PHASES_TOWARDS_JOB: &[&str] = &[
     "preparing",
     "moving",
@@ -129,12 +129,12 @@ const PHASES_TOWARDS_JOB: &[&str] = &[
     "removing",
     "finished",
 ];
-/// What may follow when the job is not to run, or no process of it is left: JOB_EXIT, output, the removal of what docker runs, of
-/// the scratch directory.
+/// Possible phases if the job is not to run or has no process left: JOB_EXIT, output transfer, removal of the container, removal
+/// of the scratch directory.
 const PHASES_AFTER_JOB: &[&str] = &["exiting", "moving", "container", "removing", "finished"];
 
-/// The life of a job: which event leads from which phase where. Any other event leaves the phase as it is. Every step of a
-/// debug build is held against this table.
+/// Table of the phase transitions of a job. Any other event leaves the phase unchanged. Debug builds check each step against
+/// this table.
 #[rustfmt::skip]
 pub const TRANSITIONS: &[PhaseTransition] = &[
     transition("new", "begin", &["scratch", "exiting", "finished"]),
@@ -176,7 +176,7 @@ pub const TRANSITIONS: &[PhaseTransition] = &[
     transition("removing", "scratch removed", &["again", "finished"]),
 ];
 
-/// Whether the table knows of this way.
+/// Returns true if the table contains this transition.
 pub(crate) fn is_known_transition(from: &str, event: &str, to: &str) -> bool {
     let row = TRANSITIONS.iter().find(|row| (row.from, row.event) == (from, event));
     from == to || row.is_some_and(|row| row.to.contains(&to))

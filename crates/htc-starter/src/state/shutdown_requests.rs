@@ -1,55 +1,55 @@
-//! What has been asked of the starter so far, and what that means for the end of the job.
+//! Requests that a starter has received, and their effect on the end of the job.
 
 use crate::event::{ShadowReason, StarterVacateReason};
 use htc_base::time::MonotonicTime;
 
-/// What has been asked for so far.
+/// Requests received so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ShutdownRequests {
     pub(crate) graceful: bool,
     pub(crate) fast: FastKill,
     pub(crate) removal: Option<RemovalKind>,
     pub(crate) hold: HoldRequest,
-    /// What the shadow ends the job for, where JOB_EXIT is called with it.
+    /// Reason for which the shadow ends the job, if JOB_EXIT is called with it.
     pub(crate) shadow_reason: Option<ShadowReason>,
-    /// Which of those that end the job softly came last.
+    /// The last request that ends the job gracefully.
     pub(crate) last_soft_request: LastSoftRequest,
-    /// Why, if somebody has said it.
+    /// Vacate reason, if one was given.
     pub(crate) vacate: Option<StarterVacateReason>,
-    /// How long a soft end is waited for.
+    /// Deadline of a graceful shutdown.
     pub(crate) graceful_until: Option<MonotonicTime>,
 }
 
-/// Whether the job is held; the later is the stronger.
+/// Request to hold the job; later variants are stronger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HoldRequest {
     #[default]
     No,
-    /// By the slot (WANT_HOLD), which counts as no request in 25.14.
+    /// Held by the slot (WANT_HOLD), which 25.14 does not count as a request.
     BySlot,
-    /// By whoever asked for it, of which JOB_EXIT is told.
+    /// Held by an explicit request, with which JOB_EXIT is called.
     ByRequest,
 }
 
-/// Whether the job is ended at once.
+/// Request to end the job immediately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FastKill {
     #[default]
     No,
-    /// Because the slot holds it, and for nothing else.
+    /// Only because the slot holds the job.
     ForHold,
     Yes,
 }
 
-/// Whether a job that is ended as one that is removed is so.
+/// Kind of removal, for a job that is ended like a removed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemovalKind {
     Permanent,
-    /// It goes back into its queue.
+    /// The job is requeued.
     Requeued,
 }
 
-/// Which of the requests that end a job softly came last.
+/// The last request that ends a job gracefully.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LastSoftRequest {
     #[default]
@@ -67,14 +67,14 @@ impl ShutdownRequests {
         self.fast != FastKill::No
     }
 
-    /// The starter itself ends the job at once; whoever wanted that before keeps his reason.
+    /// Ends the job immediately on behalf of the starter; the reason of an earlier request is kept.
     pub(crate) fn request_fast_end(&mut self) {
         if self.fast == FastKill::No {
             self.fast = FastKill::Yes;
         }
     }
 
-    /// The argument of JOB_EXIT (`getExitReasonString`).
+    /// Returns the argument of JOB_EXIT (`getExitReasonString`).
     pub(crate) fn exit_hook_argument(&self) -> &'static str {
         match self {
             ShutdownRequests { hold: HoldRequest::ByRequest, .. }

@@ -1,34 +1,34 @@
-//! How far the moving of files has got.
+//! Progress of the file transfer of a job.
 
 use crate::start_failure::StartFailure;
 use htc_base::process::Exit;
 
-/// How far that has got.
+/// Progress of the file transfer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransferProgress {
     pub output_policy: OutputPolicy,
-    /// Why the input could not be transferred, until that is reported: after the files for that case have gone back.
+    /// Failure of the input transfer, until it is reported: only after the failure files have been transferred back.
     pub input_failure: Option<StartFailure>,
-    /// Checkpoints so far.
+    /// Number of checkpoints so far.
     pub checkpoints: u32,
-    /// How the job ended, as far as that is known.
+    /// Exit of the job, once known.
     pub exit: Option<Exit>,
 }
 
-/// What goes back at the end.
+/// Files to transfer back at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum OutputPolicy {
-    /// What the job made, if its end is one that brings it back.
+    /// The output of the job, if its end is one after which output is transferred.
     #[default]
     ByJobEnd,
-    /// Input could not be transferred: only files for that go back, and no failure of theirs counts.
+    /// Input transfer failed: only failure files are transferred back, and their failures are ignored.
     FailureFiles,
-    /// Nothing more.
+    /// No files.
     Nothing,
 }
 
 impl TransferProgress {
-    /// The job goes on from a checkpoint: it is not told that it runs.
+    /// Returns true if the job continues from a checkpoint; its start is then not reported.
     pub(crate) fn is_restarted(&self) -> bool {
         self.checkpoints > 0
     }

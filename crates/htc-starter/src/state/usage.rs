@@ -1,4 +1,4 @@
-//! What a running job's ad is augmented with: usage, statistics, its process.
+//! Attributes of a running job: usage, statistics and its process.
 //!
 //! Reference: `VanillaProc::PublishUpdateAd`, `OsProc::PublishUpdateAd`, `StarterStatistics`, `generic_stats.cpp`.
 
@@ -9,11 +9,11 @@ use crate::event::FamilyUsage;
 use htc_base::time::MonotonicTime;
 use htc_classad::{ClassAd, Expr};
 
-/// A number that only grows, with what it grew by in the recent past, kept quantum by quantum.
+/// Monotonic counter, with its growth in the recent past per quantum.
 #[derive(Clone, Debug, Default)]
 struct RecentCounter {
     value: i64,
-    /// Growth in each quantum, the present one last.
+    /// Growth in each quantum, the current one last.
     growth: VecDeque<i64>,
 }
 
@@ -41,7 +41,7 @@ impl RecentCounter {
     }
 }
 
-/// The statistics of a job's blocks with their life times.
+/// Block I/O statistics of a job, with their lifetimes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockStatistics {
     quantum: i64,
@@ -58,12 +58,12 @@ pub(crate) struct BlockStatistics {
 }
 
 impl BlockStatistics {
-    /// Statistics from `now` (epoch seconds) on, over a window of so many seconds in pieces of a quantum.
+    /// Creates statistics starting at `now` (epoch seconds), with quantum and window in seconds.
     pub(crate) fn new(now: i64, (quantum, window): (i64, i64)) -> Self {
         BlockStatistics { quantum: quantum.max(1), window, since: now, ..BlockStatistics::default() }
     }
 
-    /// `generic_stats_Tick`: the first call only starts the clock, so that the first update shows life times of zero.
+    /// Advances the clock (`generic_stats_Tick`): the first call only starts it, so the first update shows lifetimes of zero.
     fn tick(&mut self, now: i64) {
         if self.last_update == 0 {
             (self.last_update, self.recent_tick, self.recent_lifetime) = (now, now, 0);
@@ -87,7 +87,7 @@ impl BlockStatistics {
     }
 }
 
-/// How many processors a job uses, as a startd measures it and tells the starter of a job that has a shadow
+/// CPU usage rate of a job, as a startd measures it and reports it to the starter of a job that has a shadow
 /// (`JICShadow::publishStartdUpdates`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuRate {
@@ -97,12 +97,12 @@ pub(crate) struct CpuRate {
 }
 
 impl CpuRate {
-    /// Begins with the job.
+    /// Creates a rate that starts with the job.
     pub(crate) fn new(now: MonotonicTime) -> Self {
         CpuRate { at: Some(now), ..CpuRate::default() }
     }
 
-    /// Processors in use since the last look, which is not worth much where that was less than a second ago.
+    /// Returns the number of CPUs used since the last measurement; keeps the previous value if that was less than a second ago.
     pub(crate) fn measure(&mut self, used: Duration, now: MonotonicTime) -> f64 {
         let passed = self.at.map_or(Duration::ZERO, |at| now.since(at));
         if passed >= Duration::from_secs(1) {
@@ -113,7 +113,7 @@ impl CpuRate {
     }
 }
 
-/// What is remembered of a job's usage between updates.
+/// Usage of a job remembered between updates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsageMeter {
     statistics: BlockStatistics,
@@ -122,7 +122,7 @@ pub(crate) struct UsageMeter {
 }
 
 impl UsageMeter {
-    /// A meter that starts `now` (epoch seconds).
+    /// Creates a meter that starts at `now` (epoch seconds).
     pub(crate) fn new(now: i64, window: (i64, i64)) -> Self {
         UsageMeter {
             statistics: BlockStatistics::new(now, window),
@@ -131,11 +131,11 @@ impl UsageMeter {
         }
     }
 
-    /// Puts the attributes of usage into `ad`, `now` being the seconds since the epoch.
+    /// Adds the usage attributes to `ad`; `now` is in seconds since the epoch.
     pub(crate) fn publish(&mut self, ad: &mut ClassAd, usage: &FamilyUsage, metric: &[u8], now: i64) {
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         self.statistics.tick(now);
-        // The process daemon counts whole seconds, and so do the ads (recordings: `3.0`).
+        // The process daemon counts whole seconds, and so do the ads.
         ad.set("RemoteSysCpu", usage.system.as_secs() as f64);
         ad.set("RemoteUserCpu", usage.user.as_secs() as f64);
         ad.set("ImageSize", signed(usage.max_image_kib));
