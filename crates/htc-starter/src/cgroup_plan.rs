@@ -232,7 +232,7 @@ fn set_soft_memory_limits(
     "TotalMemory of the slot"
 }
 
-/// The limit that CGROUP_HARD_MEMORY_LIMIT_EXPR gives.
+/// Sets the limit from CGROUP_HARD_MEMORY_LIMIT_EXPR.
 fn set_custom_memory_limit(
     about: &EnvironmentInputs<'_>,
     plan: &mut CgroupPlan,
@@ -256,7 +256,7 @@ fn set_custom_memory_limit(
     HARD_MEMORY_LIMIT
 }
 
-/// The memory that is kept for the job.
+/// Sets the memory that is protected from reclaim for the job.
 fn set_protected_memory(about: &EnvironmentInputs<'_>, plan: &mut CgroupPlan, spec: &mut ControlGroupSpec) {
     // 25.14 evaluates this parameter first.
     let Some(setting) = &about.settings.groups.low else { return };

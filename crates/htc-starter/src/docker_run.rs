@@ -1,6 +1,6 @@
-//! The machine around a job in a docker container: how it is made, and its end.
+//! State machine steps of a job in a docker container: its creation and its end.
 //!
-//! Reference: `docker_proc.cpp`; what each call looks like is in [`super::container`].
+//! Reference: `docker_proc.cpp`; the calls themselves are in [`super::container`].
 
 use bstr::{BString, ByteSlice};
 
@@ -26,15 +26,15 @@ use htc_classad::format::long;
 use htc_classad::{ClassAd, Context};
 use htc_hook::transfer::url;
 
-/// How often the state of an ended container is asked for, a second apart.
+/// Maximum number of queries for the state of an ended container, one second apart.
 const MAX_STATE_QUERIES: u32 = 20;
 
-/// The words of the job inside of the container.
+/// Returns the command line of the job in the container.
 fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, StartFailure> {
     let job = || about.job_context();
     let command = job().string(attr::CMD).unwrap_or_default();
     let sent = job().boolean("TransferExecutable").unwrap_or(true);
-    // What was sent lies where the container begins, whatever it was called before.
+    // A transferred executable is in the container's working directory, under its base name.
     let mut words = vec![match about.job.transfers_files && sent {
         true => [b"./", url::base_name(&command)].concat().into(),
         false => command,
@@ -42,7 +42,7 @@ fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, S
     words.extend(process::argument_list(about.ad, "", about.world).map_err(|error| {
         StartFailure::silent(format!("Failed to read job arguments from job ad: '{error}'."))
     })?);
-    // Something that sleeps as long as a person may work in it.
+    // An interactive job sleeps for as long as a user may work in it.
     if job().boolean("InteractiveJob").unwrap_or(false) {
         words.push("86400".into());
     }
@@ -50,8 +50,8 @@ fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, S
 }
 
 impl Starter<'_> {
-    /// The container is planned and made. Failures before event 001 are the starter's, those after it the container's; by
-    /// hand 25.14 waits for ever after both, if it had to pull the image.
+    /// Plans and creates the container. Failures before event 001 are the starter's, later ones the container's. Without a
+    /// shadow, 25.14 waits forever after both if it had to pull the image.
     pub(super) fn create_docker_container(
         &mut self,
         now: ClockReading,
@@ -64,7 +64,7 @@ impl Starter<'_> {
             let words = command_in_container(inputs.job_inputs)?;
             let mut environment = inputs.job_inputs.job_environment(&own)?;
             if pulled {
-                // The job is among the starter's by then, without a process.
+                // The starter already lists the job, without a process.
                 environment.set("_CONDOR_JOB_PIDS", "-1");
             }
             Ok((words, environment))
@@ -99,7 +99,7 @@ impl Starter<'_> {
         self.call_runtime(ContainerStage::Create, call, out);
     }
 
-    /// The process that stands for the job while it runs.
+    /// Returns the process that represents the job while it runs.
     fn docker_process(&self, names: &DockerNames, files: [super::StandardFile; 3]) -> JobProcess {
         let process =
             JobProcess { cwd: "/".into(), files, account: ProcessAccount::Daemon, ..JobProcess::default() };
@@ -115,7 +115,7 @@ impl Starter<'_> {
     ) {
         let names = self.container.docker_names().filter(|_| failure.exception && pulled);
         if let Some(names) = names.filter(|_| self.has_quirk(Quirk::StarterExceptions)) {
-            // The job is among the starter's by then: it is killed, and JOB_EXIT is not called.
+            // The starter already lists the job: it is killed, and JOB_EXIT is not called.
             let kill = names.kill_call(9);
             self.job_end.status = EXCEPTION_STATUS;
             self.shutdown_requests.request_fast_end();
@@ -133,7 +133,7 @@ impl Starter<'_> {
         self.on_container_failed(now, failure, out);
     }
 
-    /// `docker create` ended.
+    /// Handles the end of `docker create`.
     pub(super) fn on_container_created(
         &mut self,
         now: ClockReading,
@@ -156,7 +156,7 @@ impl Starter<'_> {
         out.extend(files.map(StarterAction::OpenFiles));
     }
 
-    /// `docker create` failed; for 25.14 that is how the job ended, which a shadow that holds it does not hear any more.
+    /// Handles a failed `docker create`; in 25.14 this is the job's exit, and a shadow that holds the job does not get it.
     fn on_create_failed(
         &mut self,
         now: ClockReading,
@@ -175,7 +175,7 @@ impl Starter<'_> {
         self.on_container_failed(now, failure, out);
     }
 
-    /// A hold as 25.14 has it: a shadow is told, and nobody where there is none (`JICLocal::holdJob`).
+    /// Reports a hold as in 25.14: to a shadow; without a shadow it is not reported (`JICLocal::holdJob`).
     fn report_hold_to_shadow(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
         if self.setup.transfer.is_some() {
             self.shutdown_requests.hold = HoldRequest::ByRequest;
@@ -183,7 +183,7 @@ impl Starter<'_> {
         }
     }
 
-    /// By hand 25.14 waits for ever after a failure to start; what is done instead is told.
+    /// Reports what is done instead of 25.14's infinite wait after a failure to start without a shadow.
     pub(super) fn report_hang_quirk(&self, instead: &str, out: &mut Vec<StarterAction>) {
         self.report_quirk_without_shadow(Quirk::DockerStartHangs, instead, out);
     }
@@ -198,7 +198,7 @@ impl Starter<'_> {
         if failures.is_empty() {
             return self.call_runtime(ContainerStage::Architecture, names.architecture_call(), out);
         }
-        // The first ends it.
+        // Only the first failure is reported; it ends the job.
         failures.truncate(1);
         self.counts_unstarted_as_evicted(now);
         self.call_in_background(names.kill_call(9), out);
@@ -207,7 +207,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Whether a container that could not be started counts as a job that ran and was evicted.
+    /// Returns true if a container that could not be started counts as a job that ran and was evicted.
     fn counts_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
         let counts = self.has_quirk(Quirk::DockerFailureIsEviction);
         if counts {
@@ -241,7 +241,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The ports of the container's services: in updates from now on, and behind the job's ad in its file.
+    /// Records the ports of the container's services, for all later updates and for the end of the job ad file.
     pub(super) fn on_service_ports(&mut self, ports: ClassAd, out: &mut Vec<StarterAction>) {
         if self.phase != StarterPhase::Running || !self.container.is_docker() {
             return;
@@ -252,7 +252,7 @@ impl Starter<'_> {
         out.push(StarterAction::WriteFile(ScratchFile { name: ".job.ad", bytes }));
     }
 
-    /// What stood for the job ended: docker is asked how the container did.
+    /// Handles the end of the process that represents the job: queries the state of the container.
     pub(super) fn on_docker_process_ended(
         &mut self,
         exit: Exit,
@@ -270,7 +270,7 @@ impl Starter<'_> {
         );
     }
 
-    /// Time to look once more.
+    /// Queries the state of the container again.
     pub(super) fn query_state_again(&mut self, out: &mut Vec<StarterAction>) {
         let call = self.container.docker_names().map(container::inspect_state_call);
         if let (ContainerStage::Wait { tries, attached, .. }, Some(call)) = (&self.container.stage, call) {
@@ -320,7 +320,7 @@ impl Starter<'_> {
         self.on_docker_job_ended(now, (exit, attached.usage), out);
     }
 
-    /// The job ended as docker says.
+    /// Handles the end of the job as reported by docker.
     fn on_docker_job_ended(
         &mut self,
         now: ClockReading,
@@ -332,7 +332,7 @@ impl Starter<'_> {
         self.on_job_ended(ProcessEnd { at: now, exit, core: false }, usage, None, out);
     }
 
-    /// The job used up the memory of its container: it is held. By hand 25.14 ends without a word.
+    /// Holds a job that exceeded the memory limit of its container. Without a shadow, 25.14 exits without a message.
     fn hold_for_container_memory(
         &mut self,
         now: ClockReading,
@@ -360,7 +360,7 @@ impl Starter<'_> {
         self.on_docker_job_ended(now, ended, out);
     }
 
-    /// Docker could not run the job at all: most likely its command is not in the image.
+    /// Handles a job that docker could not run, most likely because its command is not in the image.
     fn on_docker_run_error(
         &mut self,
         now: ClockReading,
@@ -371,7 +371,7 @@ impl Starter<'_> {
         let Some(names) = self.container.docker_names().cloned() else { return };
         self.container.stage = ContainerStage::Idle;
         if self.counts_unstarted_as_evicted(now) {
-            // It is killed twice although it is gone, and counts as evicted.
+            // It is killed twice although it has already ended, and counts as evicted.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.clone() }));
             self.report_hold_to_shadow(
                 StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0),
@@ -389,7 +389,7 @@ impl Starter<'_> {
         self.on_container_failed(now, failure, out);
     }
 
-    /// A call whose answer decides nothing.
+    /// Makes a call whose answer is not needed.
     pub(super) fn call_in_background(
         &mut self,
         call: super::container::ToolCall,
@@ -409,7 +409,7 @@ impl Starter<'_> {
             self.container.background_call = Some(BackgroundCall { id, pauses });
             out.push(StarterAction::RunTool(id, Box::new(call)));
         } else if let Some(waiting) = self.container.waiting_call.take() {
-            // Only who waits in the container's phase is called: whoever has left it meanwhile has no use for the answer.
+            // If the phase has changed since, the answer is no longer needed, and the call is not made.
             let (stage, call) = *waiting;
             if self.phase == StarterPhase::Container {
                 self.call_runtime(stage, call, out);
@@ -417,7 +417,8 @@ impl Starter<'_> {
         }
     }
 
-    /// The answer of such a call. Where docker cannot even be asked to end the job, what stands for it is killed.
+    /// Handles the answer to a background call. If docker cannot be asked to end the job, the process that represents it is
+    /// killed.
     pub(super) fn on_background_call_ended(&mut self, answer: ToolAnswer<'_>, out: &mut Vec<StarterAction>) {
         let pauses = self.container.background_call.is_some_and(|side| side.pauses);
         if !answer.is_success() && pauses && self.job_run.suspended {
@@ -434,7 +435,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Removes the container, if there is one; true when what was to come has to wait for that.
+    /// Removes the container, if there is one. Returns true if the next step has to wait for this.
     pub(super) fn remove_container(&mut self, after: AfterRemoval, out: &mut Vec<StarterAction>) -> bool {
         let Some(names) = self.container.docker_names().cloned() else { return false };
         if matches!(self.container.stage, ContainerStage::LastState(_) | ContainerStage::Remove(_)) {
@@ -449,7 +450,7 @@ impl Starter<'_> {
         made
     }
 
-    /// What docker says of the container before it is removed.
+    /// Handles the state of the container before it is removed.
     pub(super) fn on_last_container_state(
         &mut self,
         now: ClockReading,
@@ -459,7 +460,7 @@ impl Starter<'_> {
     ) {
         let Some(names) = self.container.docker_names().cloned() else { return };
         let state = ContainerState::parse(output, &self.world_at(now));
-        // What is not known to have ended stays, for 25.14.
+        // 25.14 keeps a container that is not known to have ended.
         let ended = state.is_some_and(|state| state.running == Some(false));
         match ended || !self.has_quirk(Quirk::DockerUnknownStays) {
             true => self.call_runtime(ContainerStage::Remove(after), names.remove_container_call(), out),
@@ -467,7 +468,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The container is removed, or could not be.
+    /// Handles the end of the removal.
     pub(super) fn on_container_removed(
         &mut self,
         now: ClockReading,
@@ -477,7 +478,7 @@ impl Starter<'_> {
     ) {
         let Some(names) = self.container.docker_names() else { return };
         if !answer.is_success() {
-            // Whatever it says, the job has ended as it did (recordings c21 042, 043).
+            // The outcome of the job does not depend on this result.
             let (name, why) = (&names.container, answer.output.trim().as_bstr());
             let way = format!("'docker rm -f -v {name}' does it");
             let text = format!("the container '{name}' could not be removed: {why}; {way}");

@@ -459,25 +459,26 @@ impl Starter<'_> {
         match self.shutdown_requests.has_any() {
             true => self.end_before_start(now, out),
             false => {
-                // What it told of itself is forgotten now (`Starter::Reaper` deletes it).
+                // The attributes of PreCmd are dropped at this point (`Starter::Reaper` deletes it).
                 self.scripts.pre = None;
                 self.start_job(now, out);
             }
         }
     }
 
-    /// Whether the ad promises another end of a script.
+    /// Returns true if the ad requires a different exit of a script.
     fn script_exit_differs_from_promised(&self, now: ClockReading, prefix: &str, exit: Exit) -> bool {
         let promised = job_exit::promised_status(&self.ad, prefix, &self.world_at(now));
         promised.is_some_and(|status| status != i64::from(exit.to_raw()))
     }
 
-    /// A script did not end as promised: a shadow holds the job, and nobody else is told (`holdJob` of `jic_shadow.cpp`, `jic_local.cpp`).
+    /// Returns the failure for a script that did not exit as required: a shadow holds the job; without a shadow, nothing is
+    /// reported (`holdJob` of `jic_shadow.cpp`, `jic_local.cpp`).
     fn hold_after_script(&self, text: &str, code: i64) -> StartFailure {
         StartFailure { silent: self.setup.transfer.is_none(), ..StartFailure::new(text, code, 0) }
     }
 
-    /// The update after a script that did not end as promised; its exit code stands there as the job's too.
+    /// Sends the update after a script that did not exit as required; it reports the script's exit code as the job's, too.
     fn update_after_script(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<StarterAction>) {
         let mut update = ClassAd::new();
         self.scripts.publish(&mut update);
@@ -501,7 +502,7 @@ impl Starter<'_> {
         self.all_jobs_done(now, out);
     }
 
-    /// The kernel killed the job, or one of its processes, for its memory; true where that is the end of everything.
+    /// Handles a job of which the kernel killed a process for its memory usage. Returns true if this ends the starter.
     fn on_out_of_memory(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
         self.publish_update(now, UpdateTrigger::StateChange, out);
         if let Some(failure) = self.setup.settings.groups.fault_at_out_of_memory() {
@@ -521,7 +522,7 @@ impl Starter<'_> {
         let held = code != 0;
         out.push(StarterAction::Report(StarterNotice::Warning(text.clone())));
         if self.has_quirk(Quirk::MemoryHoldLost) {
-            // Without a shadow a hold is nothing, and the other way out calls no hook.
+            // Without a shadow a hold has no effect, and the other outcome calls no hook.
             if !held {
                 self.job_run.process = None;
                 self.report_start_failure(StartFailure::new(text, code, subcode), out);
@@ -539,7 +540,7 @@ impl Starter<'_> {
         false
     }
 
-    /// Nothing of the job is looked at any more.
+    /// Stops updates and measurements of the job.
     pub(super) fn stop_monitoring(&mut self) {
         self.job_run.pending_measurements.clear();
         self.job_run.update_due = None;

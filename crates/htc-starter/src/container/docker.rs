@@ -1,4 +1,4 @@
-//! Names under docker: the program, the container, the image and the name under which an image is known as ours.
+//! Names used with docker: the program, the container, the image, and the tag that marks an image as one of ours.
 //!
 //! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `add_docker_arg`, `toAnnotatedImageName` of `docker-api.cpp`.
 
@@ -16,20 +16,20 @@ use super::tool::{PULL_TIMEOUT, ToolAccount, ToolCall, ToolEnvironment};
 use crate::start_failure::StartFailure;
 use htc_base::job::attr;
 
-/// What our images are tagged with, before the user.
+/// Prefix of the tags of our images, followed by the user.
 const OWN_IMAGE_PREFIX: &str = "htcondor.org/";
 
-/// The words that every call of docker begins with: DOCKER, or sudo and the program behind it.
+/// Returns the words that start every docker command: DOCKER, or sudo and the program after it.
 ///
 /// # Errors
-/// DOCKER is not set.
+/// Returns an error if DOCKER is not set or is not valid.
 pub fn docker_program(knobs: &ContainerParameters) -> Result<Vec<BString>, StartFailure> {
     let knob = knobs.text("DOCKER").ok_or_else(|| StartFailure::silent("DOCKER is undefined."))?;
     let invalid = || StartFailure::silent(format!("DOCKER is defined as '{knob}' which is not valid."));
     parse_docker_parameter(knob).ok_or_else(invalid)
 }
 
-/// The words of a value of DOCKER; `None` for sudo alone.
+/// Splits the value of DOCKER into words; returns `None` for sudo alone.
 pub fn parse_docker_parameter(knob: &[u8]) -> Option<Vec<BString>> {
     match knob.strip_prefix(b"sudo ").map(ByteSlice::trim_start) {
         Some(b"") => None,
@@ -38,7 +38,7 @@ pub fn parse_docker_parameter(knob: &[u8]) -> Option<Vec<BString>> {
     }
 }
 
-/// Asks whether a container bears the label that all of ours have.
+/// Returns the call that reads the label which all our containers have.
 pub fn has_label_call(program: &[BString], container: &str) -> ToolCall {
     let format = "{{index .Config.Labels \"org.htcondorproject\"}}";
     ToolCall {
@@ -47,7 +47,7 @@ pub fn has_label_call(program: &[BString], container: &str) -> ToolCall {
     }
 }
 
-/// Removes a container that another starter has left.
+/// Returns the call that removes a container left by another starter.
 pub fn remove_call(program: &[BString], container: &str) -> ToolCall {
     ToolCall {
         limit: CLEANUP_TIMEOUT,
@@ -55,40 +55,40 @@ pub fn remove_call(program: &[BString], container: &str) -> ToolCall {
     }
 }
 
-/// Removes an image by this name.
+/// Returns the call that removes an image by this name.
 pub fn untag_call(program: &[BString], image: &str) -> ToolCall {
     ToolCall { limit: CLEANUP_TIMEOUT, ..ToolCall::new(program, ["rmi", image], ToolAccount::Starter) }
 }
 
-/// How long docker may take for that.
+/// Time limit for these clean-up calls.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The names of one job's container and image.
+/// Names of one job's container and image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DockerNames {
-    /// The words that every call begins with.
+    /// Words that start every docker command.
     pub program: Vec<BString>,
-    /// The container.
+    /// Name of the container.
     pub container: BString,
-    /// The image.
+    /// Name of the image.
     pub image: BString,
-    /// What named the image.
+    /// Attribute that names the image.
     pub image_from: &'static str,
-    /// The name under which it counts as present.
+    /// Our tag for the image; the image counts as present if this tag exists.
     pub own_image: BString,
-    /// Whether images of others count (DOCKER_TRUST_LOCAL_IMAGES).
+    /// True if images pulled by others are used (DOCKER_TRUST_LOCAL_IMAGES).
     pub trusts_local_images: bool,
-    /// Why there is no such name, which is found out when docker has told its images.
+    /// Reason why there is no such tag; reported after docker has listed its images.
     pub fault: Option<StartFailure>,
-    /// The directory of docker's configuration, where the job sends credentials.
+    /// Directory of docker's configuration, if the job provides registry credentials.
     pub config: Option<PathBuf>,
 }
 
 impl DockerNames {
-    /// Finds them.
+    /// Determines the names.
     ///
     /// # Errors
-    /// No DOCKER, no image.
+    /// Returns an error if DOCKER is not valid or no image is named.
     pub fn from_inputs(inputs: &ContainerInputs<'_>) -> Result<Self, StartFailure> {
         let named = ["DockerImage", "ContainerImage"];
         let mut found = named.iter().filter_map(|name| inputs.job_string(name).map(|image| (image, *name)));
@@ -127,18 +127,18 @@ impl DockerNames {
         })
     }
 
-    /// A short call about the container or image.
+    /// Returns a short call about the container or image.
     pub fn short_call<W: Into<BString>>(&self, words: impl IntoIterator<Item = W>) -> ToolCall {
         ToolCall::new(&self.program, words, ToolAccount::Starter)
     }
 
-    /// `pull`: its complaints are kept for the message.
+    /// Returns the `pull` call. Its errors are kept for the message.
     pub fn pull_call(&self, inputs: &ContainerInputs<'_>) -> ToolCall {
         let words: [BString; 3] = ["pull".into(), "-q".into(), self.image.clone()];
         self.long_call(words.to_vec(), inputs)
     }
 
-    /// A call with the rights of the daemons, whose errors go to a file in the scratch directory.
+    /// Returns a call under the account of the daemons, with its standard error in a file in the scratch directory.
     fn long_call(&self, words: Vec<BString>, inputs: &ContainerInputs<'_>) -> ToolCall {
         ToolCall {
             environment: ToolEnvironment::InheritedWithHome(inputs.host.daemon_home.clone()),
@@ -150,55 +150,55 @@ impl DockerNames {
         }
     }
 
-    /// The call that makes the planned container.
+    /// Returns the call that creates the planned container.
     pub fn create_call(&self, plan: &ContainerPlan, inputs: &ContainerInputs<'_>) -> ToolCall {
         let words = plan.line.words();
         self.long_call(words[self.program.len().min(words.len())..].to_vec(), inputs)
     }
 
-    /// `tag`: makes the image ours, and says when it was used last.
+    /// Returns the `tag` call, which marks the image as ours and records when it was last used.
     pub fn tag_call(&self) -> ToolCall {
         self.short_call([BString::from("tag"), self.image.clone(), self.own_image.clone()])
     }
 
-    /// The question what machines the image is for.
+    /// Returns the call that reads the architecture of the image.
     pub fn architecture_call(&self) -> ToolCall {
         let words = ["inspect", "--format", "{{.Architecture}}"].map(BString::from);
         self.short_call(words.into_iter().chain([self.image.clone()]))
     }
 
-    /// `rm`, with what it holds.
+    /// Returns the `rm` call, which also removes the container's volumes.
     pub fn remove_container_call(&self) -> ToolCall {
         self.short_call([BString::from("rm"), "-f".into(), "-v".into(), self.container.clone()])
     }
 
-    /// `kill --signal`.
+    /// Returns the `kill --signal` call.
     pub fn kill_call(&self, signal: i32) -> ToolCall {
         let signal = BString::from(signal.to_string());
         self.short_call([BString::from("kill"), "--signal".into(), signal, self.container.clone()])
     }
 
-    /// `pause` or `unpause`.
+    /// Returns the `pause` or `unpause` call.
     pub fn pause_call(&self, pause: bool) -> ToolCall {
         self.short_call([BString::from(if pause { "pause" } else { "unpause" }), self.container.clone()])
     }
 
-    /// The words of the process that stands for the job: its standard files are the job's.
+    /// Returns the command line of the process that represents the job: its standard files are the job's.
     pub fn start_command(&self) -> Vec<BString> {
         let words = [BString::from("start"), "-a".into(), self.container.clone()];
         self.program.iter().cloned().chain(words).collect()
     }
 }
 
-/// Where docker looks for its configuration.
+/// Returns the variable that names the directory of docker's configuration.
 fn config_variable(directory: &Path) -> BString {
     [b"DOCKER_CONFIG=", directory.as_os_str().as_bytes()].concat().into()
 }
 
-/// The file that gets what `pull` and `create` complain of.
+/// File for the standard error of `pull` and `create`.
 const STDERR_FILE: &str = ".docker_stderror";
 
-/// `:latest` where an image has neither tag nor digest. A colon of a registry's port is no tag.
+/// Adds `:latest` if the image has neither a tag nor a digest. The colon of a registry's port does not start a tag.
 fn with_tag(image: &[u8]) -> BString {
     let last = image.rfind_byte(b'/').map_or(0, |at| at + 1);
     match image.contains(&b'@') || image[last..].contains(&b':') {
@@ -207,7 +207,7 @@ fn with_tag(image: &[u8]) -> BString {
     }
 }
 
-/// The image that is known under one of our names.
+/// Returns the image that one of our tags refers to.
 pub(super) fn original_image_name(own: &[u8], trusting: bool) -> Option<BString> {
     if trusting {
         return Some(own.into());
@@ -216,12 +216,12 @@ pub(super) fn original_image_name(own: &[u8], trusting: bool) -> Option<BString>
     Some(image.into())
 }
 
-/// Whether a name is one of ours.
+/// Returns true if the name is one of our tags.
 pub(super) fn is_own_image(name: &[u8]) -> bool {
     name.starts_with(OWN_IMAGE_PREFIX.as_bytes())
 }
 
-/// Whether an image made for that machine runs here. One that does not say it does; only x86-64 is told apart.
+/// Returns true if an image for this architecture runs here. Only x86-64 is checked; an empty value is accepted.
 pub(crate) fn is_architecture_compatible(architecture: &[u8]) -> bool {
     let architecture = architecture.lines().next().unwrap_or_default().trim();
     !cfg!(target_arch = "x86_64") || architecture.is_empty() || architecture == b"amd64"

@@ -1,6 +1,6 @@
-//! The images that docker has, and which of them have to go before another is pulled.
+//! Images that docker has, and the choice of those to remove before another is pulled.
 //!
-//! Reference: `DockerAPI::getImageInfos`, `gc_image` of `docker-api.cpp`; recordings c21 012 to 022.
+//! Reference: `DockerAPI::getImageInfos`, `gc_image` of `docker-api.cpp`.
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,26 @@ use super::tool::{ToolAccount, ToolCall};
 pub struct DockerImage {
     /// `repository:tag`.
     pub name: BString,
-    /// The beginning of its digest.
+    /// Prefix of its digest.
     pub id: BString,
-    /// When it was tagged last.
+    /// Time at which it was last tagged.
     pub tagged: BString,
-    /// How large docker says that it is.
+    /// Size reported by docker, in bytes.
     pub bytes: u64,
 }
 
-/// The question for all images.
+/// Returns the call that lists all images.
 pub fn list_images_call(names: &DockerNames) -> ToolCall {
     list_all_images_call(&names.program)
 }
 
-/// The same where there is no job.
+/// Returns the call that lists all images when there is no job.
 pub fn list_all_images_call(program: &[BString]) -> ToolCall {
     let words = ["images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}} {{.Size}}"];
     ToolCall::new(program, words, ToolAccount::Starter)
 }
 
-/// Its answer.
+/// Parses the list of images.
 pub fn parse_images(output: &[u8]) -> Vec<DockerImage> {
     let mut images = Vec::new();
     for line in output.lines() {
@@ -52,7 +52,8 @@ pub fn parse_images(output: &[u8]) -> Vec<DockerImage> {
     images
 }
 
-/// A size such as `7.38MB`, of which whole units count (`convert_number_with_suffix`); 0 for what is none.
+/// Parses a size such as `7.38MB`, of which only the integer part is used (`convert_number_with_suffix`); returns 0 if it is
+/// invalid.
 fn parse_size(size: &[u8]) -> u64 {
     let digits = size.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number: u64 =
@@ -68,8 +69,8 @@ fn parse_size(size: &[u8]) -> u64 {
     number.saturating_mul(1 << shift)
 }
 
-/// What the images that are tagged as ours take together, in MiB (`imageCacheUsed`, DockerCachedImageSizeMb). One that has several
-/// of our names counts once.
+/// Returns the total size of the images with our tags in MiB (`imageCacheUsed`, DockerCachedImageSizeMb). An image with several
+/// of our tags is counted once.
 pub fn image_cache_mib(images: &[DockerImage]) -> i64 {
     const MIB: u64 = 1 << 20;
     let mut ours: Vec<&DockerImage> = images.iter().filter(|image| is_own_image(&image.name)).collect();
@@ -79,13 +80,13 @@ pub fn image_cache_mib(images: &[DockerImage]) -> i64 {
     i64::try_from(bytes.saturating_add(MIB / 2) / MIB).unwrap_or(i64::MAX)
 }
 
-/// The question when they were tagged last.
+/// Returns the call that reads when the images were last tagged.
 pub fn last_tagged_call(names: &DockerNames, images: &[DockerImage]) -> ToolCall {
     let words = ["inspect", "--format", "{{.Id}} {{.Metadata.LastTagTime}}"].map(BString::from);
     names.short_call(words.into_iter().chain(images.iter().map(|image| image.id.clone())))
 }
 
-/// Its answer, put into the images.
+/// Sets the tag times of the images from the answer.
 pub(crate) fn parse_last_tagged(output: &[u8], images: &mut [DockerImage]) {
     for line in output.lines() {
         let Some((id, tagged)) = line.split_once_str(" ") else { continue };
@@ -96,7 +97,7 @@ pub(crate) fn parse_last_tagged(output: &[u8], images: &mut [DockerImage]) {
     }
 }
 
-/// The images that go, one after the other, until there is room for one more.
+/// Removal of images, one after the other, until there is room for one more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePruning {
     candidates: VecDeque<BString>,
@@ -106,18 +107,18 @@ pub struct ImagePruning {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PruneStep {
-    /// Nothing asked yet, or all done with the last one.
+    /// No call made yet, or the previous image is finished.
     Idle,
-    /// `rmi` of a name; it may fail.
+    /// `rmi` of a name, which may fail.
     Removing { name: BString, own: Option<BString> },
-    /// `images -q`: whether the name is still there.
+    /// `images -q`: checks if the name still exists.
     CheckingName { name: BString, own: Option<BString> },
-    /// The image itself stays: our name is given back.
+    /// The image itself remains: it gets our tag back.
     Retagging,
 }
 
 impl ImagePruning {
-    /// What has to go for `image` with room for `limit` of ours (DOCKER_IMAGE_CACHE_SIZE).
+    /// Plans the removals for `image`, so that at most `limit` of our images remain (DOCKER_IMAGE_CACHE_SIZE).
     pub fn plan_pruning(images: &[DockerImage], image: &[u8], limit: i64) -> Self {
         let mut ours: Vec<&DockerImage> = images.iter().filter(|image| is_own_image(&image.name)).collect();
         ours.sort_by(|a, b| a.id.cmp(&b.id));
@@ -131,7 +132,7 @@ impl ImagePruning {
         ImagePruning { candidates: left, needed, step: PruneStep::Idle }
     }
 
-    /// The next call, given what the last one wrote and whether it ended well; `None` when there is room.
+    /// Returns the next call, given the output and success of the previous one, or `None` when there is room.
     pub fn next_call(&mut self, names: &DockerNames, output: &[u8], success: bool) -> Option<ToolCall> {
         let call = |words: [&str; 2], name: &BString| {
             let words = words.iter().filter(|word| !word.is_empty()).map(|word| BString::from(*word));
@@ -221,7 +222,7 @@ mod tests {
         let mut call = pruning.next_call(&names, b"", true);
         while let Some(made) = call {
             said.push(made.argv[1..].iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
-            // The image itself is still used by somebody: its name of ours comes back.
+            // The image itself is still in use: it gets our tag back.
             let stays = made.argv.last().is_some_and(|name| name == "y:1") && made.argv[1] == "images";
             call = pruning.next_call(&names, if stays { b"cc\n" } else { b"" }, true);
         }

@@ -1,4 +1,4 @@
-//! What a plan is made from, and how its expressions are asked.
+//! Inputs of a container plan, and the evaluation of its expressions.
 
 use std::cell::RefCell;
 use std::os::unix::ffi::OsStrExt;
@@ -13,41 +13,41 @@ use crate::start_failure::StartFailure;
 use htc_base::process::ProcessIdentity;
 use htc_classad::{Context, Dialect, Expr, Value};
 
-/// What only containers need to know of where they run.
+/// Properties of the host that only containers need.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerHost {
-    /// `dir_<pid>`, in which the scratch directory lies, or which it is.
+    /// `dir_<pid>`: the scratch directory or its parent.
     pub slot_directory: PathBuf,
-    /// The job's account with all its groups; `None`: nobody to run as.
+    /// Account of the job with all its groups, or `None` if there is none to run as.
     pub account: Option<ProcessIdentity>,
-    /// Processors that the job is bound to; empty for all.
+    /// CPUs that the job is bound to; empty for all.
     pub processors: Vec<usize>,
-    /// Home of the account that daemons run as.
+    /// Home directory of the account of the daemons.
     pub daemon_home: Option<BString>,
 }
 
-/// Everything that a plan is made from.
+/// Inputs of a container plan.
 #[derive(Clone, Copy)]
 pub struct ContainerInputs<'a> {
-    /// Job, slot, settings, scratch directory.
+    /// Job, slot, settings and scratch directory.
     pub job_inputs: &'a EnvironmentInputs<'a>,
-    /// Where it runs.
+    /// Properties of the host.
     pub host: &'a ContainerHost,
-    /// What is to be said of settings and attributes that are of no use.
+    /// Remarks about settings and attributes without a usable value.
     pub remarks: &'a SettingRemarks,
 }
 
-/// What is said of settings and attributes that are of no use and change the job all the same: each once, however often the job is
-/// planned.
+/// Remarks about settings and attributes that have no usable value but still affect the job. Each is reported once, however
+/// often the job is planned.
 #[derive(Debug, Default)]
 pub struct SettingRemarks(RefCell<Vec<SettingRemark>>);
 
-/// One of them.
+/// Remark about one setting or attribute.
 #[derive(Clone, Debug)]
 pub struct SettingRemark {
-    /// The setting, where it is one: of that all starters of a slot runner tell once between them.
+    /// Name of the setting, or `None` for an attribute. All starters of a slot runner report a setting only once.
     pub setting: Option<&'static str>,
-    /// The line.
+    /// The message.
     pub line: String,
     reported: bool,
 }
@@ -60,7 +60,7 @@ impl SettingRemarks {
         }
     }
 
-    /// Those that have not been told yet.
+    /// Returns the remarks that have not been reported yet.
     pub fn take_new(&self) -> Vec<SettingRemark> {
         let mut all = self.0.borrow_mut();
         let news: Vec<SettingRemark> = all.iter().filter(|one| !one.reported).cloned().collect();
@@ -90,7 +90,8 @@ impl<'a> ContainerInputs<'a> {
         self.job_inputs.slot_context()
     }
 
-    /// A string of the job (`LookupString`). What is there and no string counts as missing, and that is told.
+    /// Returns a string attribute of the job (`LookupString`). A value that is not a string is treated as missing, with a
+    /// remark.
     pub(super) fn job_string(&self, name: &str) -> Option<BString> {
         match self.job().eval_attr(name) {
             Value::Str(text) => Some(text),
@@ -98,7 +99,8 @@ impl<'a> ContainerInputs<'a> {
         }
     }
 
-    /// A truth value of the job (`LookupBool`); numbers count. What is there and neither counts as missing, and that is told.
+    /// Returns a boolean attribute of the job (`LookupBool`); numbers are accepted. Any other value is treated as missing, with
+    /// a remark.
     pub(super) fn job_boolean(&self, name: &str) -> bool {
         match self.job().boolean(name) {
             Some(truth) => truth,
@@ -121,23 +123,23 @@ impl<'a> ContainerInputs<'a> {
         None
     }
 
-    /// Says that a setting is of no use, and what comes of that.
+    /// Adds a remark that a setting has no usable value, with the consequence.
     pub(super) fn add_setting_remark(&self, setting: &'static str, line: String) {
         self.remarks.add_remark(Some(setting), line);
     }
 
-    /// Says that an attribute of the job is of no use.
+    /// Adds a remark that an attribute of the job has no usable value.
     pub(super) fn add_job_remark(&self, line: String) {
         self.remarks.add_remark(None, line);
     }
 
-    /// A text as an expression over slot (MY) and job (TARGET) that has to give a string (`param_eval_string`).
+    /// Evaluates a text as an expression over slot (MY) and job (TARGET) that must yield a string (`param_eval_string`).
     pub(super) fn eval_string(&self, text: &[u8]) -> Option<BString> {
         expression::eval_string(self.job_inputs, text).ok()
     }
 
-    /// A knob of this kind. Of one that gives none, though it asks neither slot nor job for what they may not have, is said that
-    /// and `lost`, which comes of it.
+    /// Returns a string parameter. If it does not yield a string, and this is not due to an attribute that slot or job may lack,
+    /// adds a remark with the consequence `lost`.
     pub(super) fn string_parameter(&self, knob: &'static str, lost: &str) -> Option<BString> {
         let setting = self.parameters().setting(knob)?;
         match expression::eval_string(self.job_inputs, &setting.value) {
@@ -157,10 +159,10 @@ impl<'a> ContainerInputs<'a> {
         }
     }
 
-    /// A knob that is true or false for this slot and job (`param_boolean` with both ads).
+    /// Returns a parameter that is true or false for this slot and job (`param_boolean` with both ads).
     ///
     /// # Errors
-    /// A value that is neither ends 25.14 by an exception.
+    /// Returns an error for any other value, at which 25.14 exits with an exception.
     pub(super) fn boolean_parameter(&self, knob: &'static str, default: bool) -> Result<bool, StartFailure> {
         match self.parameters().setting(knob).filter(|setting| !setting.value.trim().is_empty()) {
             None => Ok(default),
@@ -168,15 +170,16 @@ impl<'a> ContainerInputs<'a> {
         }
     }
 
-    /// A truth value that knows neither slot nor job.
+    /// Returns a boolean parameter that does not depend on slot or job.
     ///
     /// # Errors
-    /// As for [`ContainerInputs::truth`].
+    /// Returns the errors of [`ContainerInputs::truth`].
     pub(crate) fn plain_boolean_parameter(&self, knob: &'static str) -> Result<bool, StartFailure> {
         self.parameters().boolean(knob)
     }
 
-    /// MOUNT_UNDER_SCRATCH and the job's own MountUnderScratch, in this order: the directory, and what named it.
+    /// Returns the directories of MOUNT_UNDER_SCRATCH and then of the job's MountUnderScratch, with the name of the source of
+    /// each.
     pub(super) fn mount_under_scratch(&self) -> Vec<(BString, &'static str)> {
         let setting = self.job_inputs.settings.mount_under_scratch.trim();
         let evaluated = Expr::parse_prefix(setting, Dialect::of_world(self.job_inputs.world))

@@ -1,4 +1,4 @@
-//! The knobs about containers: plain texts, expressions over slot and job, and values that know neither.
+//! Parameters of containers: plain texts, expressions over slot and job, and values that do not depend on either.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
@@ -12,7 +12,7 @@ use htc_base::world::World;
 use htc_classad::ClassAd;
 use htc_config::{ConfigView, Setting, ValueError};
 
-/// Every knob whose text counts as it stands, but for the volumes, whose names the configuration makes.
+/// Parameters whose text is used unchanged, except those of volumes, whose names are set by the configuration.
 const TEXT_PARAMETERS: &[&str] = &[
     "DOCKER",
     "DOCKER_EXTRA_ARGUMENTS",
@@ -28,8 +28,8 @@ const TEXT_PARAMETERS: &[&str] = &[
     "SINGULARITY_VERBOSITY",
 ];
 
-/// Those that are asked over slot and job. What they give is found out by [`super::inputs::ContainerInputs`] alone, which tells of one
-/// that gives nothing of use.
+/// Parameters that are expressions over slot and job. Only [`super::inputs::ContainerInputs`] evaluates them, and reports those
+/// without a usable value.
 const EXPRESSION_PARAMETERS: &[&str] = &[
     "DEFAULT_CONTAINER_IMAGE",
     "DOCKER_DROP_ALL_CAPABILITIES",
@@ -42,7 +42,7 @@ const EXPRESSION_PARAMETERS: &[&str] = &[
     "USE_DEFAULT_CONTAINER",
 ];
 
-/// Truth values that know neither slot nor job, and their defaults.
+/// Boolean parameters that do not depend on slot or job, with their defaults.
 const BOOLEAN_PARAMETERS: &[(&str, bool)] = &[
     ("DOCKER_LOG_DRIVER_NONE", true),
     ("DOCKER_MAP_ALL_GPUS", false),
@@ -56,14 +56,14 @@ const BOOLEAN_PARAMETERS: &[(&str, bool)] = &[
     ("SINGULARITY_USE_LAUNCHER", false),
 ];
 
-/// Whole numbers of the same kind.
+/// Integer parameters that do not depend on slot or job, with their defaults.
 const INTEGER_PARAMETERS: &[(&str, i64)] =
     &[("DOCKER_IMAGE_CACHE_SIZE", 8), ("SINGULARITY_TEST_SANDBOX_TIMEOUT", 120)];
 
-/// The knobs that name a program.
+/// Parameters that name a program.
 const PROGRAM_PARAMETERS: &[&str] = &["DOCKER", "SINGULARITY"];
 
-/// What the configuration says about containers. A value that is none is an exception where 25.14 reads it, and not before.
+/// Parameters of containers. An invalid value raises an exception only where 25.14 reads the parameter.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerParameters {
     settings: BTreeMap<&'static str, Setting<BString>>,
@@ -72,10 +72,10 @@ pub struct ContainerParameters {
     volumes: Vec<DockerVolume>,
 }
 
-/// A volume that DOCKER_MOUNT_VOLUMES names.
+/// Volume named by DOCKER_MOUNT_VOLUMES.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DockerVolume {
-    /// Its name there.
+    /// Name of the volume in that list.
     pub name: BString,
     /// `DOCKER_VOLUME_DIR_<name>`: `source` or `source:target[:options]`.
     pub directory: Option<BString>,
@@ -84,10 +84,10 @@ pub struct DockerVolume {
 }
 
 impl ContainerParameters {
-    /// Reads them all.
+    /// Reads all parameters.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// Returns an error if a macro expands without end.
     pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let mut knobs = ContainerParameters::default();
         for name in TEXT_PARAMETERS.iter().chain(EXPRESSION_PARAMETERS) {
@@ -124,13 +124,13 @@ impl ContainerParameters {
         Ok(knobs)
     }
 
-    /// A knob whose text counts as it stands, if it is set to anything.
+    /// Returns a parameter whose text is used unchanged, if it is not empty.
     pub fn text(&self, name: &str) -> Option<&BString> {
         debug_assert!(TEXT_PARAMETERS.contains(&name), "{name} is no text");
         self.settings.get(name).map(|setting| &setting.value)
     }
 
-    /// A knob with its place, whatever it is.
+    /// Returns a text or expression parameter with its origin.
     pub(super) fn setting(&self, name: &str) -> Option<&Setting<BString>> {
         debug_assert!(
             TEXT_PARAMETERS.contains(&name) || EXPRESSION_PARAMETERS.contains(&name),
@@ -139,23 +139,24 @@ impl ContainerParameters {
         self.settings.get(name)
     }
 
-    /// A truth value that knows neither slot nor job.
+    /// Returns a boolean parameter that does not depend on slot or job.
     ///
     /// # Errors
-    /// What is none ends 25.14 by an exception.
+    /// Returns an error for an invalid value, at which 25.14 exits with an exception.
     pub fn boolean(&self, name: &str) -> Result<bool, StartFailure> {
         read(&self.flags, BOOLEAN_PARAMETERS, name)
     }
 
-    /// A whole number of the same kind.
+    /// Returns an integer parameter that does not depend on slot or job.
     ///
     /// # Errors
-    /// As for [`ContainerParameters::boolean`].
+    /// Returns the errors of [`ContainerParameters::boolean`].
     pub fn integer(&self, name: &str) -> Result<i64, StartFailure> {
         read(&self.numbers, INTEGER_PARAMETERS, name)
     }
 
-    /// SINGULARITY_USE_PID_NAMESPACES: `None` for `auto`. Any other word counts as that; the second is such a word.
+    /// Returns SINGULARITY_USE_PID_NAMESPACES, `None` for `auto`. Any other word is treated as `auto` and returned as the second
+    /// value.
     pub(super) fn pid_namespaces(&self, world: &dyn World) -> (Option<bool>, Option<&Setting<BString>>) {
         let nothing = ClassAd::new();
         let Some(setting) = self.setting("SINGULARITY_USE_PID_NAMESPACES") else { return (None, None) };
@@ -164,12 +165,12 @@ impl ContainerParameters {
         (truth, strange.then_some(setting))
     }
 
-    /// The volumes in the order of DOCKER_MOUNT_VOLUMES.
+    /// Returns the volumes in the order of DOCKER_MOUNT_VOLUMES.
     pub fn volumes(&self) -> &[DockerVolume] {
         &self.volumes
     }
 
-    /// The same with one knob set.
+    /// Returns the parameters with one more set.
     #[cfg(test)]
     pub(super) fn with(mut self, name: &'static str, value: impl Into<BString>) -> Self {
         let (source, value) = (BString::from("test"), value.into());
@@ -179,7 +180,7 @@ impl ContainerParameters {
     }
 }
 
-/// A value, the default of the table where none was read.
+/// Returns a value, or the default of the table if it was not read.
 fn read<T: Copy>(
     values: &BTreeMap<&'static str, Result<T, ValueError>>,
     table: &[(&str, T)],
@@ -194,8 +195,8 @@ fn read<T: Copy>(
     }
 }
 
-/// The absolute path of a program that is named without a directory. Only such a path is ever called: the calls begin in
-/// directories that the job can write, and most of them with the rights of the daemons.
+/// Returns the absolute path of a program that is named without a directory. Programs are called by absolute path only: the
+/// calls start in directories that the job can write to, and most of them run as the account of the daemons.
 pub fn on_path(name: &[u8], world: &dyn World) -> Option<BString> {
     if name.is_empty() || name.iter().any(|byte| matches!(byte, b'/' | b' ')) {
         return None;

@@ -1,4 +1,4 @@
-//! The result of planning: a command line that knows why each of its words is there, and what comes with it.
+//! Result of planning a container: a command line in which each word has its reason, with mounts, limits and environment.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -7,96 +7,96 @@ use bstr::BString;
 
 use htc_base::text::environment::Environment;
 
-/// What a job runs in.
+/// Runtime that a job runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerRuntime {
-    /// Nothing: a process of the machine.
+    /// No container: a process of the machine.
     Plain,
-    /// A container of docker, or of what takes its words.
+    /// A container run by docker or a program with the same command line.
     Docker,
     /// Singularity or Apptainer.
     Singularity,
 }
 
-/// What a job in a container is run with.
+/// Plan of a job in a container.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerPlan {
-    /// The runtime.
+    /// Runtime.
     pub runtime: ContainerRuntime,
-    /// The image, as the runtime gets it.
+    /// Image, as passed to the runtime.
     pub image: BString,
-    /// The command line: of the job itself, or of the container that is made for it.
+    /// Command line of the job itself (singularity), or of the creation of its container (docker).
     pub line: AnnotatedCommandLine,
-    /// The command line that tries the image before the job is started.
+    /// Command line that tests the image before the job is started.
     pub test_command: Option<Vec<BString>>,
-    /// What is visible inside.
+    /// Directories mounted in the container.
     pub mounts: Vec<ContainerMount>,
-    /// The environment: of the runtime's process (singularity), or inside (docker).
+    /// Environment of the runtime's process (singularity) or inside the container (docker).
     pub environment: Environment,
-    /// What the runtime is told to limit.
+    /// Limits passed to the runtime.
     pub limits: Vec<ContainerLimit>,
-    /// Directories to be made below the scratch directory, open to all.
+    /// Directories to create below the scratch directory, accessible to all users.
     pub directories: Vec<PathBuf>,
-    /// The container that has to be removed at any end.
+    /// Container that has to be removed whatever the outcome.
     pub container_to_remove: Option<BString>,
 }
 
-/// One directory of the machine inside a container.
+/// Directory of the machine mounted in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerMount {
-    /// Where it lies outside; `None`: somewhere of the runtime's own below the scratch directory.
+    /// Path on the machine, or `None` for a directory of the runtime below the scratch directory.
     pub source: Option<BString>,
-    /// Where it is seen inside.
+    /// Path in the container.
     pub target: BString,
-    /// What asked for it.
+    /// Parameter, attribute or rule that asked for the mount.
     pub because: Cow<'static, str>,
 }
 
-/// A limit that the runtime is told.
+/// Limit passed to the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerLimit {
-    /// Of what: `cpu shares`, `memory`, ...
+    /// Resource: `cpu shares`, `memory`, ...
     pub resource: &'static str,
-    /// How much, in the runtime's words.
+    /// Value, in the runtime's syntax.
     pub value: BString,
-    /// What led to it.
+    /// Parameter, attribute or rule that set the limit.
     pub because: Cow<'static, str>,
 }
 
-/// A command line that knows why each of its words is there.
+/// Command line in which each word has its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnotatedCommandLine {
     pieces: Vec<AnnotatedWords>,
     unused: Vec<UnusedContainerSetting>,
 }
 
-/// Words that stand together.
+/// Group of words that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnotatedWords {
     /// The words.
     pub words: Vec<BString>,
-    /// The attribute, knob or rule that they come from.
+    /// Attribute, parameter or rule that added the words.
     pub because: Cow<'static, str>,
 }
 
-/// An attribute or knob that was looked at and changed nothing.
+/// Attribute or parameter that was read but had no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnusedContainerSetting {
-    /// Its name.
+    /// Name of the attribute or parameter.
     pub name: Cow<'static, str>,
-    /// Why nothing came of it.
+    /// Reason why it had no effect.
     pub why: Cow<'static, str>,
 }
 
 impl ContainerPlan {
-    /// Whether a script inside tells that the runtime has come as far as the job.
+    /// Returns true if a launcher script in the container reports that the runtime has reached the job.
     pub fn uses_launcher(&self) -> bool {
         self.line.pieces.iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
     }
 }
 
 impl AnnotatedCommandLine {
-    /// Adds words.
+    /// Adds words with their reason.
     pub fn add<W: Into<BString>>(
         &mut self,
         words: impl IntoIterator<Item = W>,
@@ -108,22 +108,22 @@ impl AnnotatedCommandLine {
         }
     }
 
-    /// Notes what was looked at and not used.
+    /// Records a setting that was read but had no effect.
     pub fn add_unused(&mut self, name: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) {
         self.unused.push(UnusedContainerSetting { name: name.into(), why: why.into() });
     }
 
-    /// All words.
+    /// Returns all words.
     pub fn words(&self) -> Vec<BString> {
         self.pieces.iter().flat_map(|piece| piece.words.iter().cloned()).collect()
     }
 
-    /// The words with their reasons.
+    /// Returns the words with their reasons.
     pub fn annotated_words(&self) -> &[AnnotatedWords] {
         &self.pieces
     }
 
-    /// What was looked at and not used.
+    /// Returns the settings that were read but had no effect.
     pub fn unused_settings(&self) -> &[UnusedContainerSetting] {
         &self.unused
     }

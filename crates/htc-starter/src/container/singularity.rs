@@ -1,6 +1,6 @@
 //! The command line of a job under Singularity or Apptainer.
 //!
-//! Reference: `Singularity::setup` and `runTest` of `singularity.cpp`; recordings c20, c20b, c37.
+//! Reference: `Singularity::setup` and `runTest` of `singularity.cpp`.
 
 use bstr::{BString, ByteSlice};
 
@@ -17,22 +17,22 @@ use htc_base::quirks::Quirk;
 use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 
-/// What every failure of the set-up ends in.
+/// Text that ends the message of every setup failure.
 const SETUP_FAILED_TEXT: &str = "Singularity enabled but setup failed; failing job.";
 
-/// The script that tells that the runtime has come as far as the job.
+/// Script which reports that the runtime has reached the job.
 const LAUNCHER_SCRIPT: &str = "/condor_container_launcher.sh";
 
-/// The question which version it is. A program that is not configured or not there is none.
+/// Returns the call that reads the version. A program that is not configured or does not exist has none.
 ///
 /// # Errors
-/// No SINGULARITY.
+/// Returns an error if SINGULARITY is not set.
 pub fn version_call(inputs: &ContainerInputs<'_>) -> Result<ToolCall, StartFailure> {
     let program = singularity_program(inputs).ok_or_else(|| setup_failure("SINGULARITY is not set"))?;
     Ok(ToolCall::new(&[program], ["--version"], ToolAccount::Job))
 }
 
-/// The program, if there is to be one.
+/// Returns the configured program, if any.
 fn singularity_program(inputs: &ContainerInputs<'_>) -> Option<BString> {
     inputs.parameters().text("SINGULARITY").cloned()
 }
@@ -41,16 +41,16 @@ fn setup_failure(why: impl std::fmt::Display) -> StartFailure {
     StartFailure::silent(format!("{SETUP_FAILED_TEXT} {why}")).after_event()
 }
 
-/// The failure of `--version`, or of finding the program.
+/// Returns the failure of `--version`, or of finding the program.
 pub(crate) fn version_failure(why: &str) -> StartFailure {
     setup_failure(why)
 }
 
-/// Plans the job's process: `words` are its command line outside of a container, with the command first unless `command`
-/// is empty; `job` is its environment.
+/// Plans the job's process. `words` is its command line outside of a container, which includes the command unless `command` is
+/// empty; `job` is its environment.
 ///
 /// # Errors
-/// No image, extra arguments that cannot be read.
+/// Returns an error if there is no image or if the extra arguments are invalid.
 pub fn plan_singularity_process(
     inputs: &ContainerInputs<'_>,
     version: &RuntimeVersion,
@@ -102,7 +102,7 @@ pub fn plan_singularity_process(
     Ok(ContainerPlan {
         runtime: ContainerRuntime::Singularity,
         image,
-        // One word less for the launcher, as `orig_args_len` does not count it: it stays behind the image.
+        // With the launcher one word less is removed, because `orig_args_len` does not count it: it stays after the image.
         test_command: test.then(|| test_command(&before_command, command.is_some() && has_launcher(&line))),
         line,
         mounts,
@@ -117,7 +117,7 @@ fn has_launcher(line: &AnnotatedCommandLine) -> bool {
     line.annotated_words().iter().any(|piece| piece.because == "SINGULARITY_USE_LAUNCHER")
 }
 
-/// The same with `test` in place of `exec` or `run`, and without the job.
+/// Returns the command line with `test` in place of `exec` or `run`, and without the job.
 fn test_command(words: &[BString], launcher: bool) -> Vec<BString> {
     let mut test = Vec::new();
     for word in words {
@@ -132,7 +132,7 @@ fn test_command(words: &[BString], launcher: bool) -> Vec<BString> {
     test
 }
 
-/// The image and what named it.
+/// Returns the image and the parameter or attribute that names it.
 fn find_image(inputs: &ContainerInputs<'_>) -> Result<(BString, &'static str), StartFailure> {
     const PARAMETER: &str = "SINGULARITY_IMAGE_EXPR";
     const UNKNOWN: &str = "unable to determine the image to use";
@@ -149,7 +149,7 @@ fn find_image(inputs: &ContainerInputs<'_>) -> Result<(BString, &'static str), S
     match of_job {
         Some(image) if image.is_empty() => Err(setup_failure(UNKNOWN)),
         Some(image) => Ok((image, "ContainerImage")),
-        // 25.14 takes the text itself. Only where it cannot be meant as an expression is that of use.
+        // 25.14 uses the text itself. We do so only if it cannot be meant as an expression.
         None if inputs.job_inputs.quirks.reproduces(Quirk::SingularityImageDefault)
             || is_path_or_url(&text) =>
         {
@@ -161,12 +161,12 @@ fn find_image(inputs: &ContainerInputs<'_>) -> Result<(BString, &'static str), S
     }
 }
 
-/// Whether a text is a path or an address without quotes.
+/// Returns true if the text is an unquoted path or URL.
 fn is_path_or_url(text: &[u8]) -> bool {
     text.starts_with(b"/") || text.contains_str("://")
 }
 
-/// A relative image lies in Iwd, unless that is the scratch directory.
+/// Resolves a relative image in Iwd, unless that is the scratch directory.
 fn resolve_image_path(inputs: &ContainerInputs<'_>, image: BString) -> BString {
     let iwd = &inputs.job_inputs.job.iwd;
     match iwd.as_bstr() == inputs.scratch() || image.starts_with(b"/") || image.contains_str("://") {
@@ -175,14 +175,14 @@ fn resolve_image_path(inputs: &ContainerInputs<'_>, image: BString) -> BString {
     }
 }
 
-/// Where inside the directory of the job is seen, and what says so.
+/// Returns the path of the job's directory in the container, and the parameter or attribute that sets it.
 fn target_directory(inputs: &ContainerInputs<'_>) -> Option<(BString, &'static str)> {
     let knob = inputs.parameters().text("SINGULARITY_TARGET_DIR").filter(|target| !target.is_empty());
     let of_knob = knob.map(|target| (target.clone(), "SINGULARITY_TARGET_DIR"));
     of_knob.or_else(|| Some((inputs.job_string("ContainerTargetDir")?, "ContainerTargetDir")))
 }
 
-/// `-S`, `-B`, `-W`, `--pwd`: what of the machine is seen inside, and where the job begins.
+/// Adds `-S`, `-B`, `-W` and `--pwd`: the mounts and the job's working directory.
 fn add_directories(
     inputs: &ContainerInputs<'_>,
     target: Option<&(BString, &'static str)>,
@@ -238,7 +238,7 @@ fn add_directories(
     }
 }
 
-/// `--nv`, `--rocm`; whether the slot has a GPU at all.
+/// Adds `--nv` and `--rocm`. Returns true if the slot has a GPU.
 fn add_gpu_options(
     inputs: &ContainerInputs<'_>,
     line: &mut AnnotatedCommandLine,
@@ -260,7 +260,7 @@ fn add_gpu_options(
     Ok(true)
 }
 
-/// `-C` where PID namespaces can be had, else what there is without them.
+/// Adds `-C` if PID namespaces can be used, otherwise the options that do not need them.
 fn add_containment_options(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) {
     const PARAMETER: &str = "SINGULARITY_USE_PID_NAMESPACES";
     let (literal, strange) = inputs.parameters().pid_namespaces(inputs.job_inputs.world);
@@ -307,7 +307,7 @@ fn add_extra_arguments(
     Ok(())
 }
 
-/// The command as it is called inside: one that lies in the scratch directory is seen below the target directory.
+/// Returns the path of the command in the container: one in the scratch directory is moved below the target directory.
 fn command_in_container(
     inputs: &ContainerInputs<'_>,
     command: &BString,
@@ -321,11 +321,11 @@ fn command_in_container(
     }
 }
 
-/// The call that tries the image, with the job's rights and environment.
+/// Returns the call that tests the image, with the job's account and environment.
 pub fn test_call(plan: &ContainerPlan) -> Option<ToolCall> {
     let words = plan.test_command.clone()?;
     let variables = ToolEnvironment::Explicit(plan.environment.entries());
-    // `runTest` waits for its end: an image may be downloaded in it.
+    // `runTest` waits without a limit, because the runtime may download an image.
     Some(ToolCall {
         environment: variables,
         limit: PULL_TIMEOUT,
@@ -333,8 +333,8 @@ pub fn test_call(plan: &ContainerPlan) -> Option<ToolCall> {
     })
 }
 
-/// The failure of an image that could not be tried, from what the runtime wrote. The job is held, as the manual says; `requeues`: it goes
-/// back, as in 25.14.
+/// Returns the failure of an image test, with the first line of the runtime's output. The job is held, as the manual says; if
+/// `requeues`, it is requeued as in 25.14.
 pub fn test_failure(output: &[u8], requeues: bool) -> StartFailure {
     let mut text = BString::from("Singularity test failed:");
     text.extend_from_slice(&first_error_line(output));
@@ -342,7 +342,7 @@ pub fn test_failure(output: &[u8], requeues: bool) -> StartFailure {
     StartFailure::new(text, HoldCode::SingularityTestFailed.number(), subcode).after_event()
 }
 
-/// The first line of at most 255 bytes, without the sequences that colour a terminal (`RemoveANSIcodes`).
+/// Returns the first line, at most 255 bytes, without terminal colour sequences (`RemoveANSIcodes`).
 pub(super) fn first_error_line(output: &[u8]) -> BString {
     let read = &output[..output.len().min(255)];
     let line = read.split(|byte| matches!(byte, b'\n' | 0)).next().unwrap_or_default();
@@ -360,7 +360,7 @@ pub(super) fn first_error_line(output: &[u8]) -> BString {
     plain
 }
 
-/// The length of the control sequence that a text begins with.
+/// Returns the length of the control sequence at the start of a text.
 fn escape_sequence_len(text: &[u8]) -> Option<usize> {
     let start = match text {
         [0x9b, ..] => 1,

@@ -1,4 +1,4 @@
-//! A call of a runtime whose answer is waited for.
+//! Calls of a container runtime whose answer is awaited.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,64 +8,64 @@ use bstr::BString;
 /// One command of a container runtime, not the job itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Its words; the first is the program's path.
+    /// Command line; the first element is the program's path.
     pub argv: Vec<BString>,
-    /// Whose rights it has.
+    /// Account of the process.
     pub actor: ToolAccount,
-    /// Its environment.
+    /// Environment of the process.
     pub environment: ToolEnvironment,
-    /// When it is killed and counts as failed.
+    /// Time after which the call is killed and counts as failed.
     pub limit: Duration,
-    /// A file that gets its standard error, made with the job's rights; else that is mixed into its output.
+    /// File for its standard error, created as the job's account; if `None`, standard error goes to standard output.
     pub errors: Option<PathBuf>,
-    /// Where it begins; `None`: where the starter is.
+    /// Working directory, or `None` for the starter's.
     pub directory: Option<PathBuf>,
-    /// Variables beside those, `NAME=value`.
+    /// Additional variables, `NAME=value`.
     pub extra_variables: Vec<BString>,
 }
 
 impl ToolCall {
-    /// Whether it may run so long that somebody has to know of it when the starter is killed meanwhile.
+    /// Returns true if the call may run so long that it has to be recorded for a clean-up after the starter is killed.
     pub fn is_long(&self) -> bool {
         self.limit >= PULL_TIMEOUT
     }
 }
 
-/// Whose rights a call has.
+/// Account of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolAccount {
-    /// The starter's own.
+    /// The starter's own account.
     Starter,
-    /// Those of the account of daemons.
+    /// The account of the daemons.
     Daemon,
-    /// Those of the job's account.
+    /// The account of the job.
     Job,
 }
 
-/// The environment of a call.
+/// Environment of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolEnvironment {
-    /// The starter's own.
+    /// The starter's own environment.
     Inherited,
-    /// The starter's own with the HOME of the account of daemons.
+    /// The starter's own environment with HOME of the account of the daemons.
     InheritedWithHome(Option<BString>),
-    /// These, `NAME=value`.
+    /// Exactly these variables, `NAME=value`.
     Explicit(Vec<BString>),
 }
 
-/// How long the reference waits for most of them (`default_timeout`).
+/// Time limit of the reference for most calls (`default_timeout`).
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long pulling an image may take, or trying one that is pulled for it: the reference sets no limit.
+/// Time limit for pulling an image, or testing one that is pulled for the test: the reference has no limit.
 pub(super) const PULL_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl ToolCall {
-    /// A program of the system with these words.
+    /// Returns a call of a system program with these arguments.
     pub fn for_system_program(program: BString, words: impl IntoIterator<Item = BString>) -> Self {
         ToolCall::new(&[program], words, ToolAccount::Starter)
     }
 
-    /// A short question.
+    /// Returns a call with the default time limit.
     pub(crate) fn new<W: Into<BString>>(
         program: &[BString],
         words: impl IntoIterator<Item = W>,

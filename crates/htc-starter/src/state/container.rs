@@ -1,4 +1,4 @@
-//! How it stands with the job's container.
+//! State of the job's container.
 
 use std::collections::VecDeque;
 
@@ -11,60 +11,60 @@ use htc_base::process::Exit;
 use htc_base::time::MonotonicTime;
 use htc_classad::ClassAd;
 
-/// How it stands with the job's container.
+/// State of the job's container.
 #[derive(Debug, Default)]
 pub(crate) struct JobContainer {
     pub runtime: Option<ContainerRuntime>,
     pub stage: ContainerStage,
-    /// The call whose answer is waited for.
+    /// Pending call whose answer determines the next step.
     pub call: Option<CallId>,
-    /// The call whose answer decides nothing. They are made one after the other, and before the next one that does.
+    /// Running call whose answer is not needed. Such calls run one at a time, and before the next call whose answer is needed.
     pub background_call: Option<BackgroundCall>,
     pub background_queue: VecDeque<ToolCall>,
     pub waiting_call: Option<Box<(ContainerStage, ToolCall)>>,
-    /// The job's process outside of a container, as far as it is the same.
+    /// The job's process outside of a container, from which the container's process is derived.
     pub process: Option<Box<JobProcess>>,
     pub plan: Option<Box<ContainerPlan>>,
     pub docker: DockerProgress,
-    /// The ports of this machine by which its services are reached.
+    /// Host ports of the services of the container.
     pub services: ClassAd,
-    /// Event 001, until it is written: a job that goes on from a checkpoint has it behind it.
+    /// Event 001 until it is written. A job that continues from a checkpoint has already written it.
     pub pending_execute_event: Option<JobLogEvent>,
-    /// What is said of settings and attributes about it.
+    /// Remarks about container parameters and attributes.
     pub remarks: SettingRemarks,
 }
 
-/// A call whose answer decides nothing.
+/// Call whose answer is not needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BackgroundCall {
     pub id: CallId,
-    /// It is to stop the job.
+    /// True if the call suspends the job.
     pub pauses: bool,
 }
 
-/// What docker has of the job.
+/// Objects that docker has for the job.
 #[derive(Debug, Default)]
 pub(crate) enum DockerProgress {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// Names: of its image, and of a container that is not there.
+    /// Names are known, but the container does not exist.
     NamesOnly(DockerNames),
-    /// A container by that name, at least perhaps.
+    /// The container exists, or may exist.
     Created(DockerNames),
 }
 
-/// How what stood for the job ended, which is not how the container did.
+/// Exit of the process attached to the container, which is not the exit of the container.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct AttachedProcessEnd {
     pub exit: Exit,
     pub usage: FamilyUsage,
 }
 
-/// The answer to a call of the runtime.
+/// Answer to a call of the runtime.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolAnswer<'a> {
-    /// How the call ended; `None`: it could not be executed or took too long.
+    /// Exit of the call, or `None` if it could not be executed or timed out.
     pub exit: Option<Exit>,
     pub output: &'a [u8],
     pub errors: &'a [u8],
@@ -76,26 +76,26 @@ impl ToolAnswer<'_> {
     }
 }
 
-/// What is waited for.
+/// Step of the container that is in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum ContainerStage {
-    /// Nothing.
+    /// No step.
     #[default]
     Idle,
-    /// Singularity: the standard files, the version, the trial of the image.
+    /// Singularity: the standard files, the version, the test of the image.
     Files,
     Version,
     Test,
-    /// Docker: its configuration, with what it logs in to registries with.
+    /// Docker: its configuration, with the registry credentials.
     Config,
-    /// The image.
+    /// Docker: the image.
     Image(ImageStage),
-    /// The container.
+    /// Docker: the container.
     Create,
     Tag,
     OpenFiles,
     Architecture,
-    /// The container has ended: how?
+    /// The container has ended; its state is queried.
     State {
         tries: u32,
         attached: AttachedProcessEnd,
@@ -105,17 +105,17 @@ pub(crate) enum ContainerStage {
         until: MonotonicTime,
         attached: AttachedProcessEnd,
     },
-    /// Before what follows.
+    /// The state before the container is removed.
     LastState(AfterRemoval),
     Remove(AfterRemoval),
 }
 
-/// What is asked before the image is there.
+/// Step of providing the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ImageStage {
-    /// What docker logs in to registries with.
+    /// The registry credentials.
     Credentials,
-    /// Which images there are, and since when; once more before one is pulled.
+    /// The list of images and the times they were tagged; repeated before an image is pulled.
     List {
         again: bool,
     },
@@ -123,7 +123,7 @@ pub(crate) enum ImageStage {
         again: bool,
         images: Vec<DockerImage>,
     },
-    /// Room is made for it; whether the name is new to docker.
+    /// Old images are removed; `is_new` is true if docker does not know the image yet.
     Prune {
         pruning: ImagePruning,
         is_new: bool,
@@ -131,7 +131,7 @@ pub(crate) enum ImageStage {
     Pull,
 }
 
-/// What follows the removal of a container.
+/// Step that follows the removal of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterRemoval {
     /// The clean-up of the job.
@@ -145,7 +145,7 @@ impl JobContainer {
         self.runtime == Some(ContainerRuntime::Docker)
     }
 
-    /// When to look again.
+    /// Returns the time of the next query of the container's state.
     pub(crate) fn next_state_query(&self) -> Option<MonotonicTime> {
         match self.stage {
             ContainerStage::Wait { until, .. } => Some(until),
@@ -153,13 +153,13 @@ impl JobContainer {
         }
     }
 
-    /// Whether the job has not been started yet.
+    /// Returns true if the job has not been started.
     pub(crate) fn is_before_start(&self) -> bool {
         use ContainerStage::{LastState, Remove, State, Wait};
         !matches!(self.stage, State { .. } | Wait { .. } | LastState(_) | Remove(_))
     }
 
-    /// Docker's names for the job.
+    /// Returns docker's names for the job.
     pub(crate) fn docker_names(&self) -> Option<&DockerNames> {
         match &self.docker {
             DockerProgress::None => None,

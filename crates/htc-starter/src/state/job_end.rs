@@ -1,39 +1,39 @@
-//! What the ending needs to know.
+//! State of the end of a job.
 
 use super::phase::EndStep;
 use htc_base::time::ClockReading;
 use htc_classad::ClassAd;
 
-/// What the ending needs to know.
+/// State of the end of a job.
 #[derive(Debug, Default)]
 pub(crate) struct JobEnd {
-    /// The status of the program.
+    /// Exit status of the program.
     pub status: u8,
-    /// 25.14 ends by an exception.
+    /// True if 25.14 exits with an exception.
     pub ended_by_exception: bool,
-    /// JOB_EXIT has been called, or is not to be.
+    /// True if JOB_EXIT has been called or will not be called.
     pub exit_hook_done: bool,
-    /// What JOB_EXIT reads: made once and kept for later tries.
+    /// Input of JOB_EXIT, created once and kept for retries.
     pub exit_ad: Option<ClassAd>,
-    /// There is a scratch directory to remove, or a part of one.
+    /// True if a scratch directory, or part of one, has to be removed.
     pub scratch_made: bool,
-    /// When the job missed the time at which it was to start.
+    /// Time at which the job missed its deferral time, or `None`.
     pub missed_deferral: Option<ClockReading>,
-    /// How often the step that is under way has failed.
+    /// Retries of the current step.
     pub retries: StepRetries,
 }
 
-/// How often a step has failed.
+/// Number of failures of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StepRetries {
     pub step: EndStep,
     pub failed: u32,
-    /// Somebody wants the end at once.
+    /// True if an immediate end was requested.
     pub hurried: bool,
 }
 
 impl JobEnd {
-    /// The ad of the job as it ended, if it has come so far.
+    /// Returns the job ad as it was when the job ended, or `None` before that.
     pub(crate) fn exit_ad(&self) -> Option<&ClassAd> {
         self.exit_ad.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The processes of a job: its own and its scripts', how they ended, what the job uses and when that is looked at.
+//! Processes of a job and of its scripts: their ends, resource usage and the schedule of measurements.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use htc_base::process::Exit;
 use htc_base::time::{ClockReading, MonotonicTime};
 use htc_classad::ClassAd;
 
-/// A process that was started, the job or a script.
+/// Started process of the job or of a script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StartedProcess {
     pub(crate) pid: u32,
@@ -19,12 +19,12 @@ pub(crate) struct StartedProcess {
     pub(crate) ended: Option<ProcessEnd>,
 }
 
-/// How a process ended.
+/// End of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessEnd {
     pub(crate) at: ClockReading,
     pub(crate) exit: Exit,
-    /// A core file was left.
+    /// True if the process left a core file.
     pub(crate) core: bool,
 }
 
@@ -44,7 +44,7 @@ impl StartedProcess {
         job_exit::publish_exit(ad, prefix, ended.exit);
     }
 
-    /// When it began and how it ended, with a prefix for scripts.
+    /// Adds the start and end of the process; scripts use a prefix.
     pub(crate) fn publish(&self, ad: &mut ClassAd, prefix: &str) {
         ad.set(format!("{prefix}JobPid").as_str(), i64::from(self.pid));
         ad.set(format!("{prefix}JobStartDate").as_str(), self.started.epoch());
