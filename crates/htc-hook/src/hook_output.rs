@@ -1,8 +1,8 @@
-//! How a caller reads what a hook printed, and whether it counts when it was cut. What follows from it is decided elsewhere.
+//! Parsing of hook output, and the treatment of output that was cut off.
 //!
-//! Two parsers are in use. *Token lines*: every non-blank line must be an attribute, else the whole answer is bad
-//! (FETCH_WORK and the router's hooks). *Ad prefix*: lines count up to the first that is no attribute, and the hook
-//! succeeds all the same (prepare hooks; `initAdFromString`).
+//! There are two parsers. *Token lines*: every non-blank line must be an attribute, otherwise the whole output is invalid
+//! (FETCH_WORK and the hooks of the router). *Ad prefix*: lines are used up to the first that is not an attribute, and the hook
+//! still succeeds (prepare hooks; `initAdFromString`).
 
 use bstr::{BString, ByteSlice};
 
@@ -13,26 +13,26 @@ use htc_base::text::space::is_space;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, LineError, Value};
 
-/// A line that is no attribute.
+/// Line that is not an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadOutputLine {
-    /// Its number from 1.
+    /// Line number, from 1.
     pub number: usize,
-    /// Where it stands in the answer, without blanks around it.
+    /// Position of the line in the output, without surrounding blanks.
     pub span: Span,
     /// The line as the reference quotes it.
     pub line: BString,
-    /// What is wrong with it; spans count from the start of `line`. `None`: it begins with a quote (`'`).
+    /// Error in the line, with spans relative to the start of `line`, or `None` if it begins with a quote (`'`).
     pub error: Option<LineError>,
 }
 
 impl BadOutputLine {
-    /// What the startd and the router log.
+    /// Returns the message that the startd and the router log.
     pub fn reference_message(&self) -> String {
         format!("Failed to insert \"{}\" into ClassAd, ignoring invalid hook output", self.line)
     }
 
-    /// The bytes of the answer that are wrong, as closely as it is known.
+    /// Returns the invalid bytes of the output, as precisely as known.
     pub fn error_span(&self) -> Span {
         match &self.error {
             Some(LineError::Value(error)) => {
@@ -57,12 +57,13 @@ impl std::fmt::Display for BadOutputLine {
     }
 }
 
-/// What the callers see of an output: bytes after a NUL are lost (`Read_Std_Pipe` makes a C string of it).
+/// Returns the part of an output that callers see: bytes after a NUL are lost (`Read_Std_Pipe` makes a C string of it).
 pub fn visible_output(output: &[u8]) -> &[u8] {
     &output[..memchr::memchr(0, output).unwrap_or(output.len())]
 }
 
-/// Whether an answer counts that has reached PIPE_BUFFER_MAX, its cut last line too: it does in 25.14. `None` for one that is whole.
+/// Decides if output that was cut off at PIPE_BUFFER_MAX is used, including its last line; 25.14 uses it. Returns `None` if the
+/// output is complete.
 pub fn decide_cut_output(cut: bool, quirks: QuirkMode) -> Option<QuirkDecision> {
     cut.then(|| quirks.decide(Quirk::AnswerCutAccepted))
 }
@@ -80,10 +81,10 @@ pub fn output_lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
     })
 }
 
-/// Reads an answer as FETCH_WORK's and the router's hooks' are read: every line counts, later ones replace earlier ones.
+/// Parses the output of FETCH_WORK and of router hooks: every line must be an attribute, and later lines replace earlier ones.
 ///
 /// # Errors
-/// The first line that is no attribute; nothing of the answer is used then.
+/// Returns the first line that is not an attribute; nothing of the output is then used.
 pub fn parse_token_lines(output: &[u8], dialect: Dialect) -> Result<ClassAd, BadOutputLine> {
     let mut ad = ClassAd::new();
     let text = visible_output(output);
@@ -99,16 +100,16 @@ pub fn parse_token_lines(output: &[u8], dialect: Dialect) -> Result<ClassAd, Bad
     Ok(ad)
 }
 
-/// An answer read up to its first bad line.
+/// Output parsed up to its first invalid line.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedAdPrefix {
-    /// The attributes before it.
+    /// Attributes before that line.
     pub ad: ClassAd,
-    /// The line at which the reading ended; `None`: all was read.
+    /// Line at which parsing stopped, or `None` if everything was parsed.
     pub unread: Option<BadOutputLine>,
 }
 
-/// Reads an answer as those of prepare hooks are read.
+/// Parses the output of a prepare hook.
 pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
     let mut prefix = ParsedAdPrefix::default();
     let text = visible_output(output);
@@ -132,7 +133,7 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
     prefix
 }
 
-/// Who asks for the status of a prepare hook: the two read `HookStatusCode` differently.
+/// Reader of the status of a prepare hook: starter and shadow interpret `HookStatusCode` differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrepareStatusReader {
     /// PREPARE_JOB and PREPARE_JOB_BEFORE_TRANSFER: any number counts (reals are cut), but not a negative one
@@ -142,12 +143,12 @@ pub enum PrepareStatusReader {
     Shadow,
 }
 
-/// How a prepare hook says it went.
+/// Status of a prepare hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareStatus {
-    /// 0: well. Otherwise the exit status, `HookStatusCode`, or minus the signal that killed it.
+    /// 0 for success, otherwise the exit status, `HookStatusCode`, or minus the signal that killed the hook.
     pub status: i64,
-    /// Whether `HookStatusCode` ruled rather than the exit.
+    /// True if the status comes from `HookStatusCode` rather than the exit.
     pub reported: bool,
     /// `exited with status 3`, `died with signal 9`, `reported status 005`.
     pub how: String,
@@ -156,7 +157,7 @@ pub struct PrepareStatus {
 }
 
 impl PrepareStatus {
-    /// The line of the log and of the job's events: `PREPARE_JOB (script) failed (exited with status 3): <no message>`.
+    /// Returns the line for the log and the job's events: `PREPARE_JOB (script) failed (exited with status 3): <no message>`.
     pub fn log_message(&self, hook: &str, path: &[u8]) -> BString {
         let name = path.rsplitn_str(2, "/").next().unwrap_or(path);
         let outcome = if self.status == 0 { "succeeded" } else { "failed" };
@@ -167,7 +168,7 @@ impl PrepareStatus {
     }
 }
 
-/// The status of a prepare hook out of its exit and what it printed ([`parse_ad_prefix`]).
+/// Determines the status of a prepare hook from its exit and its output ([`parse_ad_prefix`]).
 pub fn read_prepare_status(
     exit: Exit,
     update: &ClassAd,

@@ -1,4 +1,4 @@
-//! Which keyword a caller uses, and how it came to it.
+//! Hook keyword used by a caller, and the places where it was looked up.
 
 use bstr::{BString, ByteSlice};
 
@@ -9,41 +9,41 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
-/// The attribute of a job that names its keyword.
+/// Job attribute that names the keyword.
 pub const HOOK_KEYWORD: &str = "HookKeyword";
 
-/// The keyword and the way to it.
+/// Result of looking up the keyword.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeywordLookup {
-    /// The keyword; `None`: no hooks.
+    /// Keyword, or `None` if no hooks are used.
     pub keyword: Option<BString>,
-    /// Everything that was looked at, in order.
+    /// Places that were read, in order.
     pub steps: Vec<LookupStep>,
     /// A quirk that decides here, whichever way it was decided.
     pub quirk: Option<Quirk>,
 }
 
-/// One place that was looked at.
+/// One place that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookupStep {
-    /// The knob, or `HookKeyword of the job`.
+    /// Parameter, or `HookKeyword of the job`.
     pub place: BString,
-    /// Where it is set, if that is known.
+    /// Place where it is set, if known.
     pub origin: Option<String>,
-    /// What was found.
+    /// Result.
     pub found: LookupResult,
 }
 
-/// What a place held.
+/// Value found in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LookupResult {
-    /// Nothing.
+    /// No value.
     NotSet,
     /// The keyword that is used.
     Used(BString),
-    /// A keyword for which no hook at all is configured.
+    /// A keyword for which no hook is configured.
     WithoutHooks(BString),
-    /// An attribute that is no string.
+    /// An attribute that is not a string.
     NotAString,
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Display for LookupStep {
 }
 
 impl KeywordLookup {
-    /// The keyword that the job names and for which no hook is configured, if it names one.
+    /// Returns the keyword that the job names but for which no hook is configured, if any.
     pub fn ignored_keyword(&self) -> Option<&BString> {
         self.steps.iter().find_map(|step| match &step.found {
             LookupResult::WithoutHooks(keyword) => Some(keyword),

@@ -1,6 +1,6 @@
-//! The protocol of hooks: types, keywords, path checks, what a caller writes and how it reads an answer.
+//! Protocol of hooks: types, keywords, path checks, hook input and the parsing of hook output.
 //!
-//! Nothing is run here and nothing decided: what an answer means stands in `slot`, `starter` and `router`.
+//! This crate neither runs hooks nor decides what follows from their output; `slot`, `starter` and `router` do.
 
 pub mod cron_job;
 pub mod cron_output;

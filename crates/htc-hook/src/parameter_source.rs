@@ -1,15 +1,15 @@
-//! Where keywords, paths and arguments of hooks are configured, reduced to what this room needs of it.
+//! Interface to the configuration of hooks: keywords, paths and arguments.
 
 use bstr::BString;
 
-/// Configuration as hooks see it: the expanded value of a knob.
+/// Configuration as hooks see it: expanded values of parameters.
 ///
 /// Any function from a name to a value will do; tests use one.
 pub trait ParameterSource {
-    /// The value; `None` when the knob is undefined or empty, which is the same to all hooks (`param()`).
+    /// Returns the value, or `None` if the parameter is undefined or empty, which is the same for all hooks (`param()`).
     fn get(&self, name: &[u8]) -> Option<BString>;
 
-    /// Where it is set, such as `file:line`, for messages.
+    /// Returns where the parameter is set, such as `file:line`, for messages.
     fn origin(&self, _name: &[u8]) -> Option<String> {
         None
     }

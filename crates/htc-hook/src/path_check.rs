@@ -1,7 +1,7 @@
-//! Whether a caller would run a hook at all: the tests on its path, in the reference's order.
+//! Checks of a hook's path, in the reference's order.
 //!
-//! The whole value of the knob is the path: no arguments, no quotes, no search in PATH. Not tested are the kind of file
-//! (a directory passes, and fails at exec), its owner, links, directories further up. Reference: `hook_utils.cpp`
+//! The whole value of the parameter is the path: no arguments, no quotes, no search in PATH. Not checked are the kind of file (a
+//! directory passes and fails at exec), its owner, links, and directories further up. Reference: `hook_utils.cpp`
 //! (validateHookPath).
 
 use std::fmt;
@@ -17,32 +17,32 @@ use htc_base::world::{FileKind, World};
 const WRITABLE_BY_OTHERS: u32 = 0o002;
 const EXECUTABLE_BY_OWNER: u32 = 0o100;
 
-/// A path that the callers refuse.
+/// Path that the callers refuse.
 #[derive(Debug)]
 pub struct PathRefusal {
     /// The path as configured.
     pub path: BString,
-    /// Why.
+    /// Reason.
     pub reason: PathRefusalReason,
-    /// It is a directory, whose modes are no matter.
+    /// True if the path is a directory, for which the mode bits do not help.
     pub is_directory: bool,
 }
 
-/// Why a path is refused.
+/// Reason why a path is refused.
 #[derive(Debug)]
 pub enum PathRefusalReason {
-    /// The file cannot be looked at: it does not exist, mostly.
+    /// The file's status cannot be read, usually because it does not exist.
     Stat(io::Error),
-    /// Anybody may write to the file.
+    /// The file is world-writable.
     WorldWritable,
     /// The owner may not execute it; the execute bits of group and others do not help.
     NotExecutable,
-    /// Anybody may write to the directory it lies in; a sticky one like /tmp is refused too.
+    /// The directory of the file is world-writable; this includes sticky ones such as /tmp.
     DirectoryWorldWritable(PathBuf),
 }
 
 impl PathRefusal {
-    /// The text the daemons log, `knob` being the knob that holds the path.
+    /// Returns the message that the daemons log; `knob` is the parameter that holds the path.
     pub fn reference_message(&self, knob: &[u8]) -> String {
         let (knob, path) = (knob.as_bstr(), self.path.as_bstr());
         let head = format!("ERROR: invalid path specified for {knob} ({path}): ");
@@ -60,7 +60,7 @@ impl PathRefusal {
         }
     }
 
-    /// Why, and what would help: for those who see the path elsewhere.
+    /// Returns the reason and the remedy, without the path.
     pub fn explanation(&self) -> String {
         let path = self.path.as_bstr();
         match &self.reason {
@@ -102,10 +102,10 @@ impl std::error::Error for PathRefusal {
     }
 }
 
-/// Tests a path as all four callers do before they use it.
+/// Checks a path as all four callers do before they use it.
 ///
 /// # Errors
-/// The first test that fails.
+/// Returns the first check that fails.
 pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
     let file = path.to_path_lossy();
     let status = world.stat(&file);
@@ -140,8 +140,8 @@ fn parent_directory(path: &[u8]) -> PathBuf {
     }
 }
 
-/// The path of a hook of that keyword, checked; `None` when none is configured. For the router's JOB_FINALIZE the old
-/// knob is looked at as well.
+/// Returns the checked path of a hook for a keyword, or `None` if none is configured. For the router's JOB_FINALIZE the legacy
+/// parameter is read as well.
 ///
 /// # Errors
 /// The path is refused. Startd, router and shadow then do without the hook; the starter does not start the job.

@@ -9,35 +9,35 @@ use htc_base::text::{caseless, list};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr};
 
-/// What has to be done with a job that runs.
+/// Action that policies require for a running job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunningJobAction {
-    /// It leaves its slot, and is run again.
+    /// The job is vacated and run again.
     Vacate {
-        /// Why.
+        /// Reason.
         reason: BString,
         /// `VacateReasonCode`.
         code: HoldCode,
         /// `VacateReasonSubCode`.
         subcode: i64,
     },
-    /// It is held or removed.
+    /// The job is held or removed.
     HoldOrRemove(PolicyAction),
 }
 
-/// What has to be done with a job.
+/// Action that policies require for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyAction {
-    /// It is held.
+    /// The job is held.
     Hold {
-        /// Why.
+        /// Reason.
         reason: BString,
         /// `HoldReasonCode`.
         code: HoldCode,
         /// `HoldReasonSubCode`.
         subcode: i64,
     },
-    /// It is removed, and why.
+    /// The job is removed, for this reason.
     Remove(BString),
 }
 
@@ -67,7 +67,7 @@ fn hold_action(reason: String, code: HoldCode) -> Option<PolicyAction> {
     Some(PolicyAction::Hold { reason: reason.into(), code, subcode: 0 })
 }
 
-/// The hold of a job that has run longer than it may.
+/// Returns the hold of a job that exceeded its allowed duration.
 fn duration_hold(job: &ClassAd, world: &dyn World) -> Option<PolicyAction> {
     let context = Context::new(world).my(job);
     let now = world.now().epoch();
@@ -143,7 +143,7 @@ pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn Wo
     find_true_policy(job, "PeriodicRelease", Some("SYSTEM_PERIODIC_RELEASE"), knobs, world)
 }
 
-/// Why a job that has ended is held, if OnExitHold is true.
+/// Returns why a job that has ended is held, if OnExitHold is true.
 pub fn exit_hold_reason(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
@@ -160,12 +160,12 @@ pub fn stay_in_queue_reason(job: &ClassAd, world: &dyn World) -> Option<BString>
         .then(|| reason_sentence("job attribute", "OnExitRemove", &expr.unparse_old(), "FALSE").into())
 }
 
-/// Why a policy fires.
+/// Reason why a policy is true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyReason {
     /// The job's own reason, or the reference's sentence.
     pub reason: BString,
-    /// Whose policy it is.
+    /// Code that identifies the policy.
     pub code: HoldCode,
     /// `<Attribute>SubCode`.
     pub subcode: i64,
