@@ -1,4 +1,4 @@
-//! What a journal holds, and what of it cannot be read.
+//! Reading of a journal, including the detection of damage.
 
 use std::ops::Range;
 
@@ -6,27 +6,27 @@ use serde::de::DeserializeOwned;
 
 use super::frame::{HEADER_BYTES, parse_header};
 
-/// A journal that was read.
+/// Content of a journal.
 #[derive(Debug)]
 pub struct Journal<T> {
-    /// Its records, in the order they were written.
+    /// Records, in the order they were written.
     pub records: Vec<T>,
-    /// What could not be read, in the order of the file.
+    /// Damaged parts, in the order of the file.
     pub damage: Vec<JournalDamage>,
 }
 
-/// A piece of a journal that holds no record.
+/// Part of a journal that is not a valid record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalDamage {
-    /// Where in the file.
+    /// Position in the file.
     pub place: Range<usize>,
-    /// What stands there.
+    /// The bytes.
     pub piece: Vec<u8>,
-    /// What is wrong with it.
+    /// Kind of damage.
     pub flaw: JournalFlaw,
 }
 
-/// What is wrong with a piece of a journal.
+/// Kind of damage to a journal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalFlaw {
     /// The end of the file: the writer was stopped, or the power was lost, in the middle of it.

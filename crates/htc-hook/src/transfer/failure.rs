@@ -1,4 +1,4 @@
-//! What a failed transfer is called: codes and sentences of the reference.
+//! Failures of file transfer, with the codes and messages of the reference.
 
 use bstr::{BString, ByteSlice};
 
@@ -6,7 +6,7 @@ use super::task::{FileTransferError, TransferKind, TransferTaskResult};
 use super::url;
 use htc_base::job::HoldCode;
 
-/// Where it failed.
+/// Side on which a transfer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureSide {
     /// The one that sends.
@@ -17,10 +17,10 @@ pub enum FailureSide {
     Plugin,
 }
 
-/// A transfer that failed.
+/// Failed transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferFailure {
-    /// Where.
+    /// Side on which it failed.
     pub side: FailureSide,
     /// The code of the transfer itself: 13 the sender, 12 the receiver, 32 and 33 too much.
     pub code: i64,
@@ -28,7 +28,7 @@ pub struct TransferFailure {
     pub subcode: i64,
     /// What happened, with the marks by which the reference finds it again.
     pub text: BString,
-    /// Whether the reference tries again by itself.
+    /// True if the reference retries by itself.
     pub retry: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Which files of a job go where, by which plugin, and what a failure is called: everything about file transfer that can be
-//! said without touching a file.
+//! File transfer of a job, as far as it does not touch files: which files are transferred, by which plugin, and how failures are
+//! reported.
 //!
 //! [`TransferRequest`] is what a job's ad asks for. A [`TransferTask`] is one way of one transfer as plain data; [`expand_file_list`] says, by what
 //! the sending side sees ([`SenderFiles`]), which files that are. [`TransferPlugins`] knows who fetches which URL and speaks their

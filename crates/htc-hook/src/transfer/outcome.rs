@@ -1,4 +1,4 @@
-//! What came of a whole transfer.
+//! Outcome of a complete transfer.
 
 use bstr::BString;
 
@@ -7,25 +7,25 @@ use super::tally::TransferTally;
 use super::task::TransferKind;
 use htc_classad::ClassAd;
 
-/// What came of a whole transfer.
+/// Outcome of a complete transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransferOutcome {
-    /// Which way.
+    /// Direction.
     pub way: TransferKind,
-    /// Why it failed, if it did.
+    /// Failure, or `None` on success.
     pub failure: Option<TransferFailure>,
-    /// What was moved.
+    /// Files and bytes transferred, by protocol.
     pub tally: TransferTally,
-    /// Names at the top of the target.
+    /// Names at the top level of the destination.
     pub stored: Vec<BString>,
-    /// What a user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What plugins tell of each file.
+    /// Result ads of plugins, one per file.
     pub results: Vec<ClassAd>,
 }
 
 impl TransferOutcome {
-    /// Where there was nothing to move.
+    /// Returns the outcome of a transfer without files.
     pub fn empty(way: TransferKind) -> Self {
         TransferOutcome {
             way,
