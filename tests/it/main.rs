@@ -34,6 +34,8 @@ mod hook_test_program;
 mod hook_test_queue;
 mod hook_test_record;
 #[cfg(feature = "cli")]
+mod input_forms;
+#[cfg(feature = "cli")]
 mod interrupted;
 #[cfg(feature = "cli")]
 mod json_schema;

@@ -195,15 +195,16 @@ fn ads_are_read_from_queue_logs_packed_files_and_directories() {
     std::fs::write(here("spool/1.1.ad"), "ClusterId = 1\nProcId = 1").unwrap();
     std::fs::write(here("spool/history"), "ClusterId = 9\n").unwrap();
     std::fs::write(here("spool/.hidden.ad"), "ClusterId = 9\n").unwrap();
-    for (name, count) in [("job_queue.log", "2"), ("q.gz", "30"), ("spool", "2")] {
+    let skipped = "htc-classad-eval: warning: spool: skipped history\n";
+    for (name, count, told) in [("job_queue.log", "2", ""), ("q.gz", "30", ""), ("spool", "2", skipped)] {
         let (status, out, err) = call(EVAL, &["--ads", name, "-count"], home.path());
-        assert_eq!((status, out.trim(), err.as_str()), (0, count, ""), "{name}");
+        assert_eq!((status, out.trim(), err.as_str()), (0, count, told), "{name}");
     }
     // The attributes of the cluster are those of its jobs.
     let (_, out, _) = call(EVAL, &["--ads", "job_queue.log", "-af", "Owner", "ProcId"], home.path());
     assert_eq!(out, "ana 0\nana 1\n");
     let (status, out, err) = call(env!("CARGO_BIN_EXE_htc-router-status"), &["spool"], home.path());
-    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    assert_eq!((status, err.as_str()), (0, "htc-router-status: warning: spool: skipped history\n"), "{out}");
     std::fs::create_dir(here("empty")).unwrap();
     let (status, _, err) = call(EVAL, &["--ads", "empty", "-count"], home.path());
     assert!(
@@ -212,7 +213,7 @@ fn ads_are_read_from_queue_logs_packed_files_and_directories() {
     );
     std::fs::write(here("q.xz"), b"\xfd7zXZ\0rest").unwrap();
     let (status, _, err) = call(EVAL, &["--ads", "q.xz", "-count"], home.path());
-    assert!(status == 3 && err.contains("it is packed with xz") && err.contains("xz -dc q.xz"), "{err}");
+    assert!(status == 3 && err.contains("the xz data is"), "{err}");
     std::fs::write(here("cut.gz"), &std::fs::read(here("q.gz")).unwrap()[..40]).unwrap();
     let (status, _, err) = call(EVAL, &["--ads", "cut.gz", "-count"], home.path());
     assert!(status == 3 && err.contains("cannot read 'cut.gz'"), "{err}");

@@ -1,15 +1,15 @@
 //! Streams of ads and what is wrong in them.
 
 use std::ffi::OsStr;
-use std::io::{self, Empty, Read};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{Empty, Read};
+use std::path::Path;
 
 use anyhow::Context as _;
 
 use super::options::ClassadEvalCli;
 use crate::classad::stream::{AdBatcher, AdError, AdForm, AdReader, AdRecord, Projection};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{Problem, ProgramContext, malformed_ad_problem};
+use crate::cli::common::{Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
 
 /// Errors of a stream that are told one by one; of the rest only the number.
 const MAX_ERROR_MESSAGES: u64 = 20;
@@ -208,16 +208,6 @@ pub(super) fn open_ad_file<'a>(
     dialect: Dialect,
     session: &'a ProgramContext,
 ) -> anyhow::Result<ReportingAdStream<'a, Box<dyn Read>>> {
-    let name = path.to_string_lossy().into_owned();
-    let read: Box<dyn Read> = if path.as_bytes() == b"-" {
-        Box::new(io::stdin())
-    } else {
-        let problem = || Problem::cannot_read(&name);
-        let file = std::fs::File::open(path).with_context(problem)?;
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());
-        }
-        Box::new(file)
-    };
-    Ok(ReportingAdStream::new(read, name, cli, dialect, session))
+    let (read, name) = open_input(Path::new(path), open_stdio_pipe().0, session)?;
+    Ok(ReportingAdStream::new(Box::new(read), name, cli, dialect, session))
 }

@@ -13,8 +13,8 @@ use super::{expr_reader, output};
 use crate::classad::explain;
 use crate::classad::{ClassAd, Context, Expr, MatchAd, Value};
 use crate::cli::common::{
-    JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, open_stdio_pipe,
-    tool_user_maps,
+    JsonLineWriter, Painter, PrintMask, Problem, ProgramContext, RenderedRow, Status, is_not_found,
+    list_inputs, open_input, open_stdio_pipe, tool_user_maps,
 };
 use crate::os::RealWorld;
 
@@ -40,7 +40,7 @@ pub(super) fn run(
     let world = cli.clock.world().with_shared_user_maps(tool_user_maps(Some(session)));
     let dialect = expr_reader::expression_dialect(cli);
     let Some(file) = &cli.stream.r#match else { return Ok(Status::Done) };
-    if file == Path::new("-") && cli.input.ads == Path::new("-") {
+    if file == Path::new("-") && cli.input.reads_stdin() {
         return Err(Problem::usage("--ads and --match both read standard input")
             .hint("name a file for one of them")
             .into());
@@ -54,8 +54,8 @@ pub(super) fn run(
     let old = expr_reader::ExprReader::with_old_syntax(cli, session);
     let constraint = old.parse_constraint()?;
     let (input, out) = open_stdio_pipe();
-    let (read, name) = cli.input.open(input, session)?;
-    let mut ads = ReportingAdStream::new(read, name, cli, dialect, session);
+    let mut input = Some(input);
+    let paths = cli.input.paths();
     let mask = output::parse_columns(cli, matches)?;
     let are_values = (mask.is_empty() || cli.question.explain) && !cli.stream.count;
     let out = JsonLineWriter::new(out, cli.output.json && are_values);
@@ -63,14 +63,23 @@ pub(super) fn run(
     let mut report = PairReport { cli, world: &world, mask, sort, rows: Vec::new(), count: 0, out };
     let mut matcher = PairMatcher { cli, world: &world, constraint, others, any_match: false };
     let mut number = 0;
-    while let Some(record) = ads.next()? {
-        number += 1;
-        let name = ad_name(&record.ad, number, &world);
-        for pair in matcher.find_pairs(&record.ad, &name) {
-            if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
-                break;
+    for path in list_inputs(&paths, session)? {
+        let (read, name) =
+            match open_input(&path, input.take().unwrap_or_else(|| open_stdio_pipe().0), session) {
+                // A job that has left a queue that is in use is no longer part of it.
+                Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
+                opened => opened?,
+            };
+        let mut ads = ReportingAdStream::new(read, name, cli, dialect, session);
+        while let Some(record) = ads.next()? {
+            number += 1;
+            let name = ad_name(&record.ad, number, &world);
+            for pair in matcher.find_pairs(&record.ad, &name) {
+                if report.count >= cli.stream.limit.unwrap_or(u64::MAX) {
+                    break;
+                }
+                report.add_pair(&pair)?;
             }
-            report.add_pair(&pair)?;
         }
     }
     report.end()?;

@@ -1,7 +1,6 @@
 //! Operands: ads, assignments and expressions from left to right, in the manner of `classad_eval`.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -17,7 +16,8 @@ use crate::classad::format::json;
 use crate::classad::stream::{AdForm, AdReader};
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value, references};
 use crate::cli::common::{
-    JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, stdout, tool_user_maps,
+    JsonLineWriter, Problem, ProgramContext, Status, malformed_ad_problem, open_input, open_stdio_pipe,
+    stdout, tool_user_maps,
 };
 use crate::os::RealWorld;
 
@@ -214,17 +214,7 @@ pub(super) fn read_first_ad(
     cli: &ClassadEvalCli,
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
-    let name = file.display().to_string();
-    let read: Box<dyn io::Read> = if file == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        let problem = || Problem::cannot_read(&name);
-        let opened = File::open(file).with_context(problem)?;
-        if opened.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());
-        }
-        Box::new(opened)
-    };
+    let (read, name) = open_input(file, open_stdio_pipe().0, session)?;
     let mut reader = AdReader::new(read, cli.stream.from)
         .dialect(expr_reader::expression_dialect(cli))
         .exact(cli.input.strict_input);

@@ -13,7 +13,8 @@ use super::stream_plan::StreamPlan;
 use super::{expr_reader, name_coverage, output};
 use crate::classad::stream::{AdError, AdForm};
 use crate::cli::common::{
-    JsonLineWriter, PipedStdout, ProgramContext, Status, exit_when_reader_is_gone, open_stdio_pipe,
+    JsonLineWriter, PipedStdout, ProgramContext, Status, exit_when_reader_is_gone, is_not_found, list_inputs,
+    open_input, open_stdio_pipe,
 };
 use crate::os::{StopFlag, process_in_parallel, thread_count};
 
@@ -36,16 +37,25 @@ pub(super) fn run(
         name_coverage::looked_up_names(&work, &columns.expressions().cloned().collect::<Vec<_>>());
     let (input, out) = open_stdio_pipe();
     let enough = input.stop_flag();
-    let (read, name) = cli.input.open(input, session)?;
-    // The reader has a buffer of its own.
-    let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
+    let mut input = Some(input);
     let mut results = StreamResults::new(&work, columns, JsonLineWriter::new(out, prints_json_values(&work)));
     let mut odd = StreamDiagnostics::default();
     let threads = thread_count(cli.stream.threads);
-    if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
-        process_stream_in_parallel(ads, (threads, &enough), &mut results, &mut odd)?;
-    } else {
-        results.process_stream(&mut ads, &mut odd)?;
+    let paths = cli.input.paths();
+    for path in list_inputs(&paths, session)? {
+        let stdin = input.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&enough));
+        let (read, name) = match open_input(&path, stdin, session) {
+            // A job that has left a queue that is in use is no longer part of it.
+            Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
+            opened => opened?,
+        };
+        // The reader has a buffer of its own.
+        let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
+        if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
+            process_stream_in_parallel(ads, (threads, &enough), &mut results, &mut odd)?;
+        } else {
+            results.process_stream(&mut ads, &mut odd)?;
+        }
     }
     let status = results.finish(session)?;
     results.out.end()?;

@@ -1,105 +1,240 @@
-//! Opening what ads are read from, whatever it is: a file, a packed one, a queue log, a directory of ads, standard input.
+//! The input layer: every input of ads is opened here, once, whatever it is: a file, FIFO or standard input, compressed or not, a
+//! queue log, a history, or a directory of these.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use flate2::read::MultiGzDecoder;
 
+use super::compression::{Compression, LONGEST_MAGIC};
 use super::{PipedStdin, Problem, ProgramContext};
 use crate::classad::format::long;
+use crate::classad::stream::AdReader;
 use crate::os::{StopFlag, StoppableReader};
 use crate::queue::{JobQueue, QueueLogReader};
 
 /// Endings of the names of files that hold ads.
 const AD_FILE_EXTENSIONS: [&str; 3] = ["ad", "ads", "classad"];
+/// Endings that compression programs add to names.
+const COMPRESSED_EXTENSIONS: [&str; 4] = ["gz", "bz2", "xz", "zst"];
+/// Number of bytes that decide what a text is.
+const LONGEST_TEXT_START: usize = 64;
+/// Number of skipped files of a directory that one warning names.
+const MAX_NAMED_SKIPPED_FILES: usize = 5;
+
+/// Reader of bytes from anywhere.
+pub(crate) type InputReader = Box<dyn Read + Send>;
 
 /// Ads that can be read, and the name that messages use for them.
-pub(crate) type NamedAdReader = (BufReader<Box<dyn Read + Send>>, String);
+pub(crate) type NamedAdReader = (BufReader<InputReader>, String);
 
-/// Opens a file, or standard input for `-`. What gzip packed is unpacked; of a queue log the ads of its jobs are read, with their
-/// clusters' attributes in them. In a directory that is all `*.ad`, `*.ads` and `*.classad`, by name; where there are none its
-/// `job_queue.log`, else its history files, the oldest first.
+/// What a text holds, as its first line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    /// Ads in any form, with or without the banners of a history; anything else, too, is read as ads.
+    Ads,
+    /// A schedd's job_queue.log.
+    QueueLog,
+    /// A job's event log (user log), in the text form.
+    EventLog,
+}
+
+/// An input that has been opened and decompressed.
+pub(crate) struct OpenInput {
+    /// Reader of the whole text.
+    pub(crate) reader: InputReader,
+    /// What its first line says.
+    pub(crate) kind: InputKind,
+    /// True if it was compressed.
+    pub(crate) is_compressed: bool,
+    /// Name for messages.
+    pub(crate) name: String,
+}
+
+impl OpenInput {
+    /// Opens a file, or standard input for `-`, and decompresses what is compressed.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is compressed in an unsupported format.
+    pub(crate) fn open(path: &Path, stdin: PipedStdin) -> anyhow::Result<Self> {
+        let stop_flag = stdin.stop_flag();
+        if path == Path::new("-") {
+            return OpenInput::decompress(Box::new(stdin), "standard input".to_owned());
+        }
+        OpenInput::open_file(path, &stop_flag)
+    }
+
+    fn open_file(path: &Path, stop_flag: &StopFlag) -> anyhow::Result<Self> {
+        let problem = || read_problem(path);
+        let file = File::open(path).with_context(problem)?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(problem().caused_by(io::Error::from(io::ErrorKind::IsADirectory)).into());
+        }
+        OpenInput::decompress(Box::new(StoppableReader::new(file, stop_flag)), path.display().to_string())
+    }
+
+    fn decompress(mut raw: InputReader, name: String) -> anyhow::Result<Self> {
+        let problem = || Problem::cannot_read(&name);
+        let is_open = |start: &[u8]| start.len() < LONGEST_MAGIC && Compression::may_begin(start);
+        let start = read_start(&mut raw, is_open).with_context(problem)?;
+        let compression = Compression::detect(&start);
+        let raw: InputReader = Box::new(Cursor::new(start).chain(raw));
+        let mut text = match compression {
+            None => raw,
+            Some(Compression::Unsupported(format)) => {
+                let cause = format!("it is compressed with {format}, which is unsupported");
+                return Err(problem().caused_by(cause).hint("supported: gzip, bzip2, xz, zstd").into());
+            }
+            Some(supported) => supported.decompress(raw),
+        };
+        let start = read_start(&mut text, InputKind::is_undecided).with_context(problem)?;
+        let kind = InputKind::detect(&start);
+        let reader = Box::new(Cursor::new(start).chain(text));
+        Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })
+    }
+
+    /// Returns a reader of ads: of a queue log the ads of its jobs, with their clusters' attributes.
+    ///
+    /// # Errors
+    /// It is an event log, or a queue log that cannot be read.
+    pub(crate) fn into_ads(mut self, session: &ProgramContext) -> anyhow::Result<InputReader> {
+        match self.kind {
+            InputKind::Ads => Ok(self.reader),
+            InputKind::QueueLog => {
+                let queue = read_queue_log(&mut self.reader, Path::new(&self.name), session)?;
+                Ok(Box::new(Cursor::new(queue_to_text(&queue))))
+            }
+            InputKind::EventLog => Err(self.event_log_problem().into()),
+        }
+    }
+
+    /// The error where ads, a queue or a history are expected and an event log is given.
+    pub(crate) fn event_log_problem(&self) -> Problem {
+        Problem::cannot_read(&self.name)
+            .caused_by("it is a job's event log, not ads")
+            .hint("'htc-starter-run --events-of FILE' prints its events as ads")
+    }
+}
+
+impl InputKind {
+    fn detect(start: &[u8]) -> InputKind {
+        if is_queue_log(start) {
+            InputKind::QueueLog
+        } else if is_event_header(start) {
+            InputKind::EventLog
+        } else {
+            InputKind::Ads
+        }
+    }
+
+    /// True if more bytes after `start` are needed.
+    fn is_undecided(start: &[u8]) -> bool {
+        start.len() < LONGEST_TEXT_START
+            && !start.contains(&b'\n')
+            && start.first().is_none_or(u8::is_ascii_digit)
+    }
+}
+
+/// True if a file that begins so is a queue log: its first line is a record, or the beginning of a header that is being written.
+fn is_queue_log(start: &[u8]) -> bool {
+    let records: [&[u8]; 3] = [b"107 ", b"101 ", b"103 "];
+    records.into_iter().any(|record| start.starts_with(record))
+        || (!start.is_empty() && b"107 ".starts_with(start))
+}
+
+/// True if a text begins with the header of an event: `005 (12.000.000) `.
+fn is_event_header(start: &[u8]) -> bool {
+    let [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9', b' ', b'(', ids @ ..] = start else { return false };
+    let Some(length) = ids.iter().position(|byte| *byte == b')') else { return false };
+    let ids = &ids[..length];
+    ids.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
+        && ids.iter().filter(|byte| **byte == b'.').count() == 2
+}
+
+/// Reads blocks until `is_open` says that the first bytes decide, or there are no more.
+fn read_start(input: &mut InputReader, is_open: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    // Blocks as large as the buffers: smaller ones would leave bytes in that of standard input, where no poll sees them.
+    let mut block = vec![0; PipedStdin::BUFFER_SIZE];
+    while is_open(&start) {
+        match input.read(&mut block) {
+            Ok(0) => break,
+            Ok(length) => start.extend_from_slice(&block[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(start)
+}
+
+/// Opens a file, or standard input for `-`, decompresses it, and turns a queue log into the ads of its jobs. A directory is read as
+/// the files that [`list_inputs`] finds, one after the other, those in other forms as long ads.
 ///
 /// # Errors
-/// It cannot be opened, or the directory holds nothing of the kind.
+/// It cannot be opened, is an event log, or is a directory without any such file.
 pub(crate) fn open_input(
     path: &Path,
     stdin: PipedStdin,
     session: &ProgramContext,
 ) -> anyhow::Result<NamedAdReader> {
-    if path == Path::new("-") {
-        return Ok((
-            BufReader::with_capacity(PipedStdin::BUFFER_SIZE, Box::new(stdin)),
-            "standard input".to_owned(),
-        ));
+    let with_buffer = |reader| BufReader::with_capacity(PipedStdin::BUFFER_SIZE, reader);
+    if path == Path::new("-") || !path.is_dir() {
+        let input = OpenInput::open(path, stdin)?;
+        let name = input.name.clone();
+        return Ok((with_buffer(input.into_ads(session)?), name));
     }
-    let name = path.display().to_string();
-    let enough = stdin.stop_flag();
-    let read: Box<dyn Read + Send> = match path.is_dir() {
-        false => open_file(path, &enough, session)?,
-        true => {
-            let files = ad_files_in(path).with_context(|| read_problem(path))?;
-            match files.as_slice() {
-                [] => {
-                    let message = format!("the directory '{name}' holds no ads");
-                    let hint =
-                        "files that are read in a directory: *.ad, *.ads, *.classad, job_queue.log, history*";
-                    return Err(Problem::unreadable(message).hint(hint).into());
-                }
-                [only] => return open_input(&only.clone(), stdin, session),
-                _ => Box::new(ConcatenatedFiles {
-                    files: files.into_iter(),
-                    current: None,
-                    enough,
-                    session: session.clone(),
-                }),
-            }
-        }
-    };
-    Ok((BufReader::with_capacity(PipedStdin::BUFFER_SIZE, read), name))
+    let stop_flag = stdin.stop_flag();
+    let files = list_inputs(&[path], session)?;
+    if let [only] = files.as_slice() {
+        return open_input(only, stdin, session);
+    }
+    let files = files.into_iter();
+    let all = ConcatenatedFiles { files, current: None, stop_flag, session: session.clone() };
+    Ok((with_buffer(Box::new(all)), path.display().to_string()))
 }
 
 fn read_problem(path: &Path) -> Problem {
     Problem::cannot_read(path.display())
 }
 
-fn open_file(
-    path: &Path,
-    enough: &StopFlag,
+/// Replaces each directory by its files of ads (`*.ad`, `*.ads`, `*.classad`, by name), or if it has none by its `job_queue.log`, or else
+/// by its history files, the oldest first; all of them may be compressed. A warning names the files that are skipped.
+///
+/// # Errors
+/// A directory cannot be read, or holds none of these.
+pub(crate) fn list_inputs<P: AsRef<Path>>(
+    paths: &[P],
     session: &ProgramContext,
-) -> anyhow::Result<Box<dyn Read + Send>> {
-    let mut file = File::open(path).with_context(|| read_problem(path))?;
-    let mut start = [0; 6];
-    // What cannot be read at a place is no file that lies there: it is ads.
-    let length = file.read_at(&mut start, 0).unwrap_or(0);
-    let start = &start[..length];
-    if start.starts_with(b"\x1f\x8b") {
-        return Ok(Box::new(MultiGzDecoder::new(StoppableReader::new(file, enough))));
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut inputs = Vec::new();
+    for path in paths.iter().map(AsRef::as_ref) {
+        if path == Path::new("-") || !path.is_dir() {
+            inputs.push(path.to_owned());
+            continue;
+        }
+        let (chosen, skipped) = choose_files(path).with_context(|| read_problem(path))?;
+        if chosen.is_empty() {
+            let hint = "files that are read in a directory: *.ad, *.ads, *.classad, job_queue.log, history*";
+            return Err(Problem::unreadable(format!("the directory '{}' holds no ads", path.display()))
+                .hint(hint)
+                .into());
+        }
+        warn_of_skipped_files(path, &skipped, session);
+        inputs.extend(chosen);
     }
-    if let Some(packer) = compression_program(start) {
-        let hint = format!("'{packer} -dc {} | ...' hands on what it holds", path.display());
-        return Err(read_problem(path).caused_by(format!("it is packed with {packer}")).hint(hint).into());
-    }
-    if is_queue_log(start) {
-        let queue = read_queue_log(&mut file, path, session)?;
-        return Ok(Box::new(Cursor::new(queue_to_text(&queue))));
-    }
-    Ok(Box::new(StoppableReader::new(file, enough)))
+    Ok(inputs)
 }
 
-fn compression_program(start: &[u8]) -> Option<&'static str> {
-    let known: [(&[u8], &str); 3] = [(b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (b"\x28\xb5\x2f\xfd", "zstd")];
-    known.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, packer)| packer)
-}
-
-/// Whether a file that begins so is a queue log: its first line is a record, or the beginning of a header that is being written.
-pub(crate) fn is_queue_log(start: &[u8]) -> bool {
-    let records: [&[u8]; 3] = [b"107 ", b"101 ", b"103 "];
-    records.into_iter().any(|record| start.starts_with(record))
-        || (!start.is_empty() && b"107 ".starts_with(start))
+fn warn_of_skipped_files(directory: &Path, skipped: &[PathBuf], session: &ProgramContext) {
+    let names = skipped.iter().filter_map(|path| path.file_name());
+    let names: Vec<_> = names.take(MAX_NAMED_SKIPPED_FILES).map(|name| name.display().to_string()).collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = skipped.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    session.warn(&format!("{}: skipped {}{more}", directory.display(), names.join(", ")));
 }
 
 /// Reads a queue log; says what had to be passed over.
@@ -140,41 +275,78 @@ fn queue_to_text(queue: &JobQueue) -> Vec<u8> {
     text
 }
 
-fn ad_files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+/// The files of a directory that are read, and the others. Hidden files count as neither.
+fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if !hidden && path.is_file() {
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.is_file() {
             files.push(path);
         }
     }
     files.sort();
-    let holds_ads = |path: &&PathBuf| {
-        path.extension()
-            .and_then(|ending| ending.to_str())
-            .is_some_and(|ending| AD_FILE_EXTENSIONS.contains(&ending))
-    };
-    let ads: Vec<PathBuf> = files.iter().filter(holds_ads).cloned().collect();
-    if !ads.is_empty() {
-        return Ok(ads);
+    let is_history =
+        |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"history"));
+    let preferences: [&dyn Fn(&Path) -> bool; 3] = [
+        &|path| has_extension(path, &AD_FILE_EXTENSIONS),
+        &|path| path.file_name().is_some_and(|name| name == "job_queue.log"),
+        &is_history,
+    ];
+    for is_wanted in preferences {
+        let (mut chosen, skipped): (Vec<_>, Vec<_>) =
+            files.iter().cloned().partition(|path| is_wanted(&uncompressed_name(path)));
+        if !chosen.is_empty() {
+            // The plain name of a history is the newest.
+            chosen.sort_by_key(|path| path.file_name().is_some_and(|name| name == "history"));
+            return Ok((chosen, skipped));
+        }
     }
-    let named = |name: &str| directory.join(name);
-    if files.contains(&named("job_queue.log")) {
-        return Ok(vec![named("job_queue.log")]);
-    }
-    files.retain(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"history")));
-    // The plain name is the newest.
-    files.sort_by_key(|path| *path == named("history"));
-    Ok(files)
+    Ok((Vec::new(), files))
 }
 
-/// Files one behind the other, each opened when the one before is over, with an empty line between them.
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| extensions.contains(&ending))
+}
+
+/// The path without the ending that a compression program added.
+fn uncompressed_name(path: &Path) -> PathBuf {
+    if has_extension(path, &COMPRESSED_EXTENSIONS) { path.with_extension("") } else { path.to_owned() }
+}
+
+/// Files one after the other, each opened when the previous one has ended, with an empty line between them.
 struct ConcatenatedFiles {
     files: std::vec::IntoIter<PathBuf>,
-    current: Option<Box<dyn Read + Send>>,
-    enough: StopFlag,
+    current: Option<InputReader>,
+    stop_flag: StopFlag,
     session: ProgramContext,
+}
+
+impl ConcatenatedFiles {
+    /// Opens a file as long ads; another form is converted.
+    fn open(&self, path: &Path) -> anyhow::Result<InputReader> {
+        let input = OpenInput::open_file(path, &self.stop_flag)?;
+        let mut reader = input.into_ads(&self.session)?;
+        let problem = || read_problem(path);
+        let blank = |start: &[u8]| start.iter().all(u8::is_ascii_whitespace);
+        let start = read_start(&mut reader, blank).with_context(problem)?;
+        let is_long = !matches!(start.trim_ascii_start().first(), Some(b'[' | b'{' | b'<'));
+        let reader: InputReader = Box::new(Cursor::new(start).chain(reader));
+        if is_long {
+            return Ok(reader);
+        }
+        let mut ads = AdReader::new(reader, None).dialect(self.session.dialect());
+        let mut text = Vec::new();
+        while let Some(record) = ads.next_ad().with_context(problem)? {
+            let name = path.display().to_string();
+            for error in &record.errors {
+                self.session.report(&super::malformed_ad_problem(error, &name).into());
+            }
+            text.extend_from_slice(&long::print(&record.ad));
+            text.push(b'\n');
+        }
+        Ok(Box::new(Cursor::new(text)))
+    }
 }
 
 impl Read for ConcatenatedFiles {
@@ -188,16 +360,19 @@ impl Read for ConcatenatedFiles {
                 }
             }
             let Some(path) = self.files.next() else { return Ok(0) };
-            match open_file(&path, &self.enough, &self.session) {
+            match self.open(&path) {
                 Ok(file) => self.current = Some(Box::new(file.chain(Cursor::new(b"\n\n")))),
-                Err(error) => match error.downcast_ref::<io::Error>() {
-                    // A job that has left a queue that is in use is no longer one of it.
-                    Some(gone) if gone.kind() == io::ErrorKind::NotFound => {}
-                    _ => self.session.report(&error),
-                },
+                // A job that has left a queue that is in use is no longer part of it.
+                Err(error) if is_not_found(&error) => {}
+                Err(error) => return Err(io::Error::other(format!("{error:#}"))),
             }
         }
     }
+}
+
+/// True if a file that was listed is gone.
+pub(crate) fn is_not_found(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 #[cfg(test)]
@@ -210,5 +385,20 @@ mod tests {
             is_queue_log(b"107 1 ") && is_queue_log(b"101 1.") && is_queue_log(b"10") && is_queue_log(b"1")
         );
         assert!(!is_queue_log(b"") && !is_queue_log(b"MyType") && !is_queue_log(b"108 1 "));
+    }
+
+    #[test]
+    fn event_logs_are_known_by_the_header_of_their_first_event() {
+        let kind = InputKind::detect;
+        assert_eq!(kind(b"000 (12.000.000) 2026-01-01 00:00:00 Job submitted"), InputKind::EventLog);
+        assert_eq!(kind(b"005 (-1.-1.-1) 01/01 00:00:00 ..."), InputKind::EventLog);
+        assert_eq!(kind(b"107 1 CreationTimestamp 1"), InputKind::QueueLog);
+        assert_eq!(kind(b"A = 1\n"), InputKind::Ads);
+        assert_eq!(kind(b"000 (12.0) = 1"), InputKind::Ads);
+        assert!(
+            InputKind::is_undecided(b"10")
+                && !InputKind::is_undecided(b"A")
+                && !InputKind::is_undecided(b"1\n")
+        );
     }
 }

@@ -6,6 +6,7 @@
 
 mod ad_input;
 mod color;
+mod compression;
 mod deadline;
 mod events;
 mod json_line_writer;
@@ -31,7 +32,7 @@ mod stdout;
 mod table;
 mod user_maps;
 
-pub(crate) use ad_input::{is_queue_log, open_input, read_queue_log};
+pub(crate) use ad_input::{InputKind, OpenInput, is_not_found, list_inputs, open_input, read_queue_log};
 pub use color::{Painter, StyleChoice};
 pub(crate) use deadline::exit_at_deadline;
 pub(crate) use events::finish_events;

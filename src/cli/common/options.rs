@@ -41,7 +41,10 @@ impl ConfigOptions {
     /// What hooks and whatever else is started are told of it.
     pub fn to_config_choice(&self) -> ConfigSelection {
         let knobs = self.set_knob.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
-        ConfigSelection { file: self.config_file.clone(), parameters: knobs.collect(), no_env: self.no_env }
+        // Standard input is a file to the configuration, too, and is read once.
+        let file = self.config_file.clone();
+        let file = file.map(|file| if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file });
+        ConfigSelection { file, parameters: knobs.collect(), no_env: self.no_env }
     }
 
     /// How the configuration is to be loaded: the options' share, all else as usual. `commands` says whether commands that it
@@ -54,30 +57,48 @@ impl ConfigOptions {
 /// What is read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct InputOptions {
-    /// Read ads from FILE; '-' is standard input
+    /// Read ads from FILE; may be repeated; '-' is standard input [default: -]
     ///
-    /// FILE may be packed with gzip, a queue log (job_queue.log), or a directory of ads or history files.
-    #[arg(
-        long,
-        alias = "jobads",
-        value_name = "FILE",
-        default_value = "-",
-        global = true,
-        help_heading = "Input"
-    )]
-    pub ads: PathBuf,
+    /// FILE may be compressed (gzip, zstd, xz, bzip2), a queue log (job_queue.log), a history, or a directory of these.
+    #[arg(long, alias = "jobads", value_name = "FILE", global = true, help_heading = "Input")]
+    pub ads: Vec<PathBuf>,
     /// Fail at the first malformed ad instead of reporting it
     #[arg(long, global = true, help_heading = "Input")]
     pub strict_input: bool,
 }
 
 impl InputOptions {
-    /// Opens `--ads`, whatever it is, and gives the name that messages use for it.
+    /// Files of `--ads`, or standard input if there are none.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.paths_with(&[])
+    }
+
+    /// Files of `--ads` and those named without an option, or standard input if there are none.
+    pub(crate) fn paths_with(&self, files: &[PathBuf]) -> Vec<PathBuf> {
+        let paths = [self.ads.as_slice(), files].concat();
+        if paths.is_empty() { vec![PathBuf::from("-")] } else { paths }
+    }
+
+    /// Opens the only file of `--ads`, whatever it is, and gives the name that messages use for it.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// There is more than one, or it cannot be opened.
     pub(crate) fn open(&self, stdin: PipedStdin, session: &ProgramContext) -> anyhow::Result<NamedAdReader> {
-        open_input(&self.ads, stdin, session)
+        match self.paths().as_slice() {
+            [path] => open_input(path, stdin, session),
+            _ => Err(Problem::usage("--ads is given more than once, and one ad is wanted").into()),
+        }
+    }
+
+    /// True if standard input is read.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.paths().iter().any(|path| path == Path::new("-"))
+    }
+
+    /// Names of the files for messages.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<_> = self.paths().iter().map(|path| path.display().to_string()).collect();
+        names.join(", ")
     }
 }
 

@@ -1,13 +1,12 @@
 //! Scenarios of simulations, of slots and of routes: read from a file, and the jobs that they name.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
+use super::{OpenInput, Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
 use crate::classad::Dialect;
 use crate::classad::references::AttrNames;
 use crate::os::RealWorld;
@@ -29,9 +28,11 @@ pub(crate) fn read_scenario(
     let name = path.display().to_string();
     let cannot = || Problem::cannot_read(&name);
     let mut bytes = Vec::new();
-    let input: Box<dyn Read> =
-        if name == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path).with_context(cannot)?) };
-    input.take(MAX_SCENARIO_BYTES + 1).read_to_end(&mut bytes).with_context(cannot)?;
+    OpenInput::open(path, open_stdio_pipe().0)?
+        .reader
+        .take(MAX_SCENARIO_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .with_context(cannot)?;
     if bytes.len() as u64 > MAX_SCENARIO_BYTES {
         let cause = io::Error::other(format!("a scenario has at most {} MiB", MAX_SCENARIO_BYTES >> 20));
         return Err(cannot().caused_by(cause).into());

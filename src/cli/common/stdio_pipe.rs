@@ -63,6 +63,12 @@ impl PipedStdin {
     /// The best size for a buffer around it, in bytes.
     pub const BUFFER_SIZE: usize = BUFFER_SIZE;
 
+    /// The same input, whose reads another flag ends.
+    pub(crate) fn with_stop_flag(mut self, stop_flag: &StopFlag) -> Self {
+        self.enough = stop_flag.clone();
+        self
+    }
+
     /// By what its reads are ended.
     pub(crate) fn stop_flag(&self) -> StopFlag {
         self.enough.clone()

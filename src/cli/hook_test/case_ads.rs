@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::options::{AdOptions, HookCallArgs};
 use crate::classad::{ClassAd, Expr};
@@ -30,7 +30,7 @@ pub(super) fn apply_ads(
     }
     if let Some(given) = &one.given {
         let mut given = given.iter().cloned();
-        let first = given.next().ok_or_else(|| no_ad_problem(&one.input.ads))?;
+        let first = given.next().ok_or_else(|| no_ad_problem(&one.input.names()))?;
         match hook {
             HookType::FetchWork => (case.slot, slot) = (first, SlotAdSource::FromUser),
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
@@ -46,13 +46,13 @@ pub(super) fn apply_ads(
         }
     }
     if let Some(path) = &ads.slot_ads {
-        case.slot = read_only_ad(path, one, session)?;
+        case.slot = read_only_ad(path.clone(), one, session)?;
     }
     if matches!(hook, HookType::JobFinalize) && ads.routed_ads.is_none() && ads.sample_job.is_some() {
         case.routed = samples::routed_job_ad(&case.job, &case.route.name);
     }
     if let Some(path) = &ads.routed_ads {
-        case.routed = read_only_ad(path, one, session)?;
+        case.routed = read_only_ad(path.clone(), one, session)?;
     }
     let changes = ad_changes(ads)?;
     changes.apply(case);
@@ -65,8 +65,8 @@ fn unknown_sample(what: &str, kind: &str, kinds: impl Iterator<Item = &'static s
         .hint(format!("known are {}", kinds.join(", ")))
 }
 
-fn no_ad_problem(name: &Path) -> Problem {
-    let name = if name == Path::new("-") { "standard input".to_owned() } else { name.display().to_string() };
+fn no_ad_problem(name: &str) -> Problem {
+    let name = if name == "-" { "standard input" } else { name };
     Problem::unreadable(format!("{name}: there is no ad in it"))
         .hint("--sample-job vanilla uses a built-in job")
 }
@@ -84,26 +84,27 @@ pub(super) fn open_given_ads<'a>(
     one: &HookCallArgs,
     session: &'a ProgramContext,
 ) -> anyhow::Result<Option<AdStream<'a>>> {
-    input_path(one).map(|path| AdStream::open(&path, one.input.strict_input, session)).transpose()
+    input_paths(one).map(|paths| AdStream::open(&paths, one.input.strict_input, session)).transpose()
 }
 
 /// Where ads are read from: `--ads`, else standard input when something may come from there.
-fn input_path(one: &HookCallArgs) -> Option<std::path::PathBuf> {
-    let path = &one.input.ads;
+fn input_paths(one: &HookCallArgs) -> Option<Vec<std::path::PathBuf>> {
+    let paths = one.input.paths();
     if one.names_ads {
-        return Some(path.clone());
+        return Some(paths);
     }
     let sampled = one.ads.sample_job.is_some() || one.ads.sample_slot.is_some() || one.ads.slot_ads.is_some();
     let stdin = std::io::stdin();
     let is_device = std::fs::metadata("/proc/self/fd/0")
         .map(|status| status.file_type().is_char_device())
         .unwrap_or(true);
-    (!sampled && !stdin.is_terminal() && !is_device).then(|| path.clone())
+    (!sampled && !stdin.is_terminal() && !is_device).then_some(paths)
 }
 
-fn read_only_ad(path: &Path, one: &HookCallArgs, session: &ProgramContext) -> anyhow::Result<ClassAd> {
-    let ads = read_ads(path, one.input.strict_input, 1, session)?;
-    Ok(ads.into_iter().next().ok_or_else(|| no_ad_problem(path))?)
+fn read_only_ad(path: PathBuf, one: &HookCallArgs, session: &ProgramContext) -> anyhow::Result<ClassAd> {
+    let name = path.display().to_string();
+    let ads = read_ads(&[path], one.input.strict_input, 1, session)?;
+    Ok(ads.into_iter().next().ok_or_else(|| no_ad_problem(&name))?)
 }
 
 /// What options change in the ads.

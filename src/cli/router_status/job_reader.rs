@@ -1,70 +1,74 @@
 //! Where the jobs come from: a queue log, ads in any form, history files.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Cursor, Read};
+use std::fs::OpenOptions;
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context as _;
-use bstr::BString;
 
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Context, Dialect};
 use crate::cli::common::{
-    Problem, ProgramContext as Program, is_queue_log, open_input, open_stdio_pipe, read_queue_log,
+    InputKind, OpenInput, Problem, ProgramContext as Program, is_not_found, list_inputs,
+    malformed_ad_problem, open_stdio_pipe, read_queue_log,
 };
 use crate::config::Config;
 use crate::job::JobId;
 use crate::os::files::open_regular_file;
-use crate::queue::{BackwardHistoryReader, HistoryRecord, JobQueue};
+use crate::os::read_whole;
+use crate::queue::{BackwardHistoryReader, HistoryRecord, JobQueue, list_history_files};
 use crate::router::job_pairs::{self, flattened_jobs};
-use crate::world::{ExternalCommand, World};
+use crate::world::World;
 
 /// So many errors of a file are told one by one.
 const MAX_REPORTED_ERRORS: u64 = 10;
-/// How much a compressed file may hold, in bytes.
-const MAX_UNPACKED_BYTES: usize = 2 << 30;
-
-/// Reads a queue log; says what had to be passed over.
+/// Reads a queue log, compressed or not.
 pub(super) fn read_queue_log_file(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
-    let problem = || Problem::cannot_read(path.display());
-    read_queue_log(&mut File::open(path).with_context(problem)?, path, program)
+    let mut input = OpenInput::open(path, open_stdio_pipe().0)?;
+    if input.kind == InputKind::EventLog {
+        return Err(input.event_log_problem().into());
+    }
+    read_queue_log(&mut input.reader, path, program)
 }
 
-/// The first bytes of a file.
-fn read_first_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    File::open(path)?.take(4).read_to_end(&mut start)?;
-    Ok(start)
-}
-
-/// The jobs of a file: a queue log, or ads in any form.
+/// The jobs of a file or directory: of queue logs, histories and ads in any form.
 pub(super) fn read_jobs_of_file(
     path: &Path,
     program: &Program,
     world: &dyn World,
 ) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
-    let problem = || Problem::cannot_read(path.display());
-    let input: Box<dyn Read> = match unpack(path, world)? {
-        Some(content) if is_queue_log(&content[..content.len().min(4)]) => {
-            return Ok(flattened_jobs(&read_queue_log(&mut content.as_slice(), path, program)?));
-        }
-        Some(content) => Box::new(Cursor::new(content)),
-        None if path.is_file() && is_queue_log(&read_first_bytes(path).with_context(problem)?) => {
-            return Ok(flattened_jobs(&read_queue_log_file(path, program)?));
-        }
-        None => Box::new(open_input(path, open_stdio_pipe().0, program)?.0),
-    };
-    let name = path.display().to_string();
+    let files = list_inputs(&[path], program)?;
     let mut jobs = Vec::new();
-    let mut errors = 0;
-    let mut reader = AdReader::new(input, None);
+    for file in &files {
+        match read_jobs_of_input(file, program, world) {
+            Ok(read) => jobs.extend(read),
+            // A job that has left a queue that is in use is no longer part of it.
+            Err(error) if file != path && is_not_found(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(jobs)
+}
+
+fn read_jobs_of_input(
+    path: &Path,
+    program: &Program,
+    world: &dyn World,
+) -> anyhow::Result<Vec<(JobId, ClassAd)>> {
+    let mut input = OpenInput::open(path, open_stdio_pipe().0)?;
+    let name = input.name.clone();
+    let problem = || Problem::cannot_read(&name);
+    if input.kind == InputKind::QueueLog {
+        return Ok(flattened_jobs(&read_queue_log(&mut input.reader, Path::new(&name), program)?));
+    }
+    let mut jobs = Vec::new();
+    let (mut errors, mut without_id) = (0, 0u64);
+    let mut reader = AdReader::new(input.into_ads(program)?, None);
     while let Some(record) = reader.next_ad().with_context(problem)? {
         for error in &record.errors {
             errors += 1;
             if errors <= MAX_REPORTED_ERRORS {
-                program
-                    .report(&Problem::unreadable(error.message.clone()).at_line(&error.caret(&name)).into());
+                program.report(&malformed_ad_problem(error, &name).into());
             }
         }
         let context = Context::new(world).my(&record.ad);
@@ -72,12 +76,21 @@ pub(super) fn read_jobs_of_file(
         if let (Some(cluster), Some(proc)) = (number("ClusterId"), number("ProcId")) {
             jobs.push((JobId::new(cluster, proc), record.ad));
         } else if !record.ad.is_empty() {
-            program
-                .warn(&format!("{name}:{}: an ad without ClusterId and ProcId is passed over", record.line));
+            without_id += 1;
+            if without_id <= MAX_REPORTED_ERRORS {
+                program.warn(&format!(
+                    "{name}:{}: an ad without ClusterId and ProcId is passed over",
+                    record.line
+                ));
+            }
         }
     }
     if errors > MAX_REPORTED_ERRORS {
         program.warn(&format!("{name}: {} more errors", errors - MAX_REPORTED_ERRORS));
+    }
+    if without_id > MAX_REPORTED_ERRORS {
+        let more = without_id - MAX_REPORTED_ERRORS;
+        program.warn(&format!("{name}: {more} more ads without ClusterId and ProcId"));
     }
     if jobs.is_empty() && errors > 0 {
         return Err(Problem::unreadable(format!("'{name}' holds no ad of a job")).into());
@@ -85,52 +98,48 @@ pub(super) fn read_jobs_of_file(
     Ok(jobs)
 }
 
-/// What a packed file holds; nothing if it is not packed, as its name says.
-fn unpack(path: &Path, world: &dyn World) -> anyhow::Result<Option<Vec<u8>>> {
-    let problem = || Problem::cannot_read(path.display());
-    let unpacker = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("gz") => "gzip",
-        Some("bz2") => "bzip2",
-        Some("xz") => "xz",
-        Some("zst") => "zstd",
-        _ => return Ok(None),
-    };
-    // One that is not there, or no file, is told as any other.
-    open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
-    let argv = [unpacker.into(), "-dc".into(), BString::from(path.as_os_str().as_encoded_bytes())].to_vec();
-    let timeout = Duration::from_secs(600);
-    let command = ExternalCommand {
-        argv,
-        stdin: Vec::new(),
-        merge_stderr: false,
-        timeout,
-        output_limit: MAX_UNPACKED_BYTES,
-    };
-    let output = world.run(&command).with_context(problem)?;
-    if !output.exit.is_success() {
-        return Err(
-            Problem::unreadable(format!("cannot unpack '{}': {}", path.display(), output.exit)).into()
-        );
-    }
-    Ok(Some(output.stdout))
-}
-
-/// Hands the records of a history file over, the newest first, until `take` says no.
+/// Calls `take` with the records of a history, the newest first, until it returns false. A directory stands for its history files.
 pub(super) fn for_each_history_record(
     path: &Path,
     world: &dyn World,
     take: &mut dyn FnMut(HistoryRecord) -> bool,
 ) -> anyhow::Result<bool> {
-    let problem = || Problem::cannot_read(path.display());
-    if let Some(content) = unpack(path, world)? {
-        return for_each_record(
-            BackwardHistoryReader::new(Cursor::new(content)).with_context(problem)?,
-            take,
-        )
-        .with_context(problem);
+    if path != Path::new("-") && path.is_dir() {
+        let files = list_history_files(&path.join("history"), world);
+        if files.is_empty() {
+            let message = format!("the directory '{}' holds no history", path.display());
+            return Err(Problem::unreadable(message).hint("files that are read: history, history.*").into());
+        }
+        for file in files {
+            if !for_each_history_record(&file, world, take)? {
+                return Ok(false);
+            }
+        }
+        return Ok(true);
     }
-    let file = open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
-    for_each_record(BackwardHistoryReader::new(file).with_context(problem)?, take).with_context(problem)
+    let input = OpenInput::open(path, open_stdio_pipe().0)?;
+    let problem = || Problem::cannot_read(&input.name);
+    match input.kind {
+        InputKind::Ads => {}
+        InputKind::EventLog => return Err(input.event_log_problem().into()),
+        InputKind::QueueLog => {
+            return Err(problem()
+                .caused_by("it is a queue log, not a history")
+                .hint("'htc-router-status queue FILE' shows its jobs")
+                .into());
+        }
+    }
+    // Only a file of its own can be read backwards without reading it whole.
+    if !input.is_compressed && path.is_file() {
+        let file = open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
+        let reader = BackwardHistoryReader::new(file).with_context(problem)?;
+        return for_each_record(reader, take).with_context(problem);
+    }
+    let name = input.name.clone();
+    let problem = || Problem::cannot_read(&name);
+    let text = read_whole(input.reader).with_context(problem)?;
+    let reader = BackwardHistoryReader::new(Cursor::new(text)).with_context(problem)?;
+    for_each_record(reader, take).with_context(problem)
 }
 
 fn for_each_record<R: io::Read + io::Seek>(

@@ -11,8 +11,8 @@ use crate::classad::format::long;
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{
-    InputOptions, OutputOptions, PipedStdin, PipedStdout, Problem, ProgramContext as Program,
-    malformed_ad_problem, open_input, open_stdio_pipe,
+    InputOptions, OutputOptions, PipedStdin, PipedStdout, Problem, ProgramContext as Program, is_not_found,
+    list_inputs, malformed_ad_problem, open_input, open_stdio_pipe,
 };
 use crate::world::World;
 
@@ -21,9 +21,16 @@ use crate::world::World;
 pub(super) struct InputFiles {
     #[command(flatten)]
     pub input: InputOptions,
-    /// Files of ads, in place of --ads
+    /// More files of ads, read after those of --ads
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+}
+
+impl InputFiles {
+    /// Files of `--ads` and those without an option, or standard input if there are none.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.input.paths_with(&self.files)
+    }
 }
 
 /// Reads all ads of all inputs in the mode of `world`; returns how many parts of them could not be read. What is written to the output that belongs
@@ -46,13 +53,13 @@ fn for_each_ad_with<R: Read>(
     take: &mut dyn FnMut(ClassAd) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let mut bad = 0;
-    let mut files = inputs.files.clone();
-    if files.is_empty() {
-        files.push(inputs.input.ads.clone());
-    }
-    for path in files {
-        let name = path.display().to_string();
-        let (file, _) = open_input(&path, stdin.take().unwrap_or_else(|| open_stdio_pipe().0), program)?;
+    for path in list_inputs(&inputs.paths(), program)? {
+        let opened = open_input(&path, stdin.take().unwrap_or_else(|| open_stdio_pipe().0), program);
+        let (file, name) = match opened {
+            // A job that has left a queue that is in use is no longer part of it.
+            Err(error) if !inputs.paths().contains(&path) && is_not_found(&error) => continue,
+            opened => opened?,
+        };
         let mut reader = AdReader::new(prepare(file), None)
             .exact(inputs.input.strict_input)
             .dialect(Dialect::of_world(world));

@@ -1,8 +1,11 @@
 //! `htc-router-translate compare`: do two rule sets, or two whole routers, do the same?
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use bstr::ByteSlice;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -14,24 +17,59 @@ use super::compare_search::{
 use super::iteration;
 use super::rules::{self, RulesOptions};
 use crate::classad::{ClassAd, Dialect};
-use crate::cli::common::{ProgramContext as Program, Status, write_to_stdout};
+use crate::cli::common::{Problem, ProgramContext as Program, Status, write_to_stdout};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
-use crate::os::RealWorld;
+use crate::os::{RealWorld, read_whole};
 use crate::runner::configured_world;
 use crate::transform::{Transform, TransformSession};
 use crate::why::transform_comparison::{
     TransformComparison, TransformDifference, TransformOutcome, TransformSide,
 };
 
-/// How much of a file is looked at to see what it is, in bytes.
+/// Number of bytes of a file that are searched for parameters of a router.
 const MAX_SNIFFED_BYTES: u64 = 16 << 20;
+
+/// One of the two files that are compared. What can be read only once, a pipe or standard input, is kept in memory.
+pub(super) struct ComparedFile {
+    /// Name for messages.
+    pub(super) name: String,
+    /// Path that can be read more than once.
+    pub(super) path: PathBuf,
+    /// Holds the text of a pipe for as long as `path` is used.
+    _copy: Option<File>,
+}
+
+impl ComparedFile {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let name = path.display().to_string();
+        let is_stdin = path == Path::new("-");
+        let is_pipe = || std::fs::metadata(path).is_ok_and(|status| !status.is_file() && !status.is_dir());
+        if !is_stdin && !is_pipe() {
+            return Ok(ComparedFile { name, path: path.to_owned(), _copy: None });
+        }
+        let problem = || Problem::cannot_read(&name);
+        let text = if is_stdin {
+            read_whole(std::io::stdin().lock())
+        } else {
+            File::open(path).and_then(read_whole)
+        };
+        let text = text.with_context(problem)?;
+        let mut copy = tempfile::tempfile().with_context(problem)?;
+        copy.write_all(&text).with_context(problem)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()));
+        Ok(ComparedFile { name, path, _copy: Some(copy) })
+    }
+}
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest ad otherwise.
 pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Result<Status> {
-    if arguments.routers || [&arguments.left, &arguments.right].into_iter().any(|path| is_configuration(path))
-    {
-        return compare_routers::run(arguments, program);
+    if arguments.left == Path::new("-") && arguments.right == Path::new("-") {
+        return Err(Problem::usage("both files are standard input").into());
+    }
+    let files = (ComparedFile::open(&arguments.left)?, ComparedFile::open(&arguments.right)?);
+    if arguments.routers || is_configuration(&files.0.path) || is_configuration(&files.1.path) {
+        return compare_routers::run((&files.0, &files.1), arguments, program);
     }
     let world = world_with_stopped_clock();
     let config = rules::load_config(&arguments.config, &RulesOptions::default(), &world, program)?;
@@ -41,10 +79,8 @@ pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Re
     };
     let view = config.as_ref().map(|config| config.view(&world));
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
-    let (left, right) = (
-        load(&arguments.left, Dialect::of_world(&world))?,
-        load(&arguments.right, Dialect::of_world(&world))?,
-    );
+    let (left, right) =
+        (load(&files.0, Dialect::of_world(&world))?, load(&files.1, Dialect::of_world(&world))?);
     let side = |rules| make_side(rules, arguments, (&world, knobs), program);
     let comparison = TransformComparison { left: side(&left)?, right: side(&right)? };
     let turns = comparison.differing_turn_counts();
@@ -53,7 +89,7 @@ pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Re
             .find_difference(ad)
             .map_err(|failure| report::failure_problem(&failure, Status::Unreadable))
     };
-    let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
+    let names = [files.0.name.clone(), files.1.name.clone()];
     let names = [names[0].as_str(), names[1].as_str()];
     let mut looked = DifferenceSearch::compare_given_ads("ad", (arguments, program), difference)?;
     if comparison.are_rule_sets_equal() {
@@ -83,9 +119,9 @@ fn is_configuration(path: &std::path::Path) -> bool {
     })
 }
 
-fn load(path: &std::path::Path, dialect: Dialect) -> anyhow::Result<[Transform; 1]> {
-    let text = rules::read_rules_file(path)?;
-    Transform::from_file(&path.to_string_lossy(), &text, dialect)
+fn load(file: &ComparedFile, dialect: Dialect) -> anyhow::Result<[Transform; 1]> {
+    let text = rules::read_rules_file(&file.path)?;
+    Transform::from_file(&file.name, &text, dialect)
         .map(|transform| [transform])
         .map_err(|error| report::load_problem(&error, Status::Unreadable))
 }

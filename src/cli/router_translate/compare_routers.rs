@@ -6,6 +6,7 @@ use bstr::BString;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::compare::ComparedFile;
 use super::compare_search::{
     CompareArguments, DifferenceSearch, ad_to_raw_json, print_json_row, render_ad, to_lines,
     world_with_stopped_clock,
@@ -20,18 +21,22 @@ use crate::runner::configured_world;
 use crate::why::router_comparison::{RouterComparison, RouterDifference, RouterOutcome, RouterSide};
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest job otherwise.
-pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Result<Status> {
+pub(super) fn run(
+    files: (&ComparedFile, &ComparedFile),
+    arguments: &CompareArguments,
+    program: &Program,
+) -> anyhow::Result<Status> {
     let world = world_with_stopped_clock();
     let load = |path: &Path| {
         let options = ConfigOptions { config_file: Some(path.to_owned()), ..arguments.config.clone() };
         RouterSetup::load(&options, QuirkMode::Manual, &world, program)
     };
-    let (left, right) = (load(&arguments.left)?, load(&arguments.right)?);
+    let (left, right) = (load(&files.0.path)?, load(&files.1.path)?);
     let world_of =
         |setup: &RouterSetup| configured_world(world.clone(), &setup.config, &mut |text| program.warn(text));
     let (left_world, right_world) = (world_of(&left), world_of(&right));
     let (left_view, right_view) = (left.config.view(&left_world), right.config.view(&right_world));
-    let names = [arguments.left.display().to_string(), arguments.right.display().to_string()];
+    let names = [files.0.name.clone(), files.1.name.clone()];
     let comparison = RouterComparison::new(
         RouterSide::new(&names[0], &left.table, &left.knobs, &left_view),
         RouterSide::new(&names[1], &right.table, &right.knobs, &right_view),

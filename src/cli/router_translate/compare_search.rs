@@ -12,7 +12,7 @@ use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, format};
 use crate::cli::common::{
     ConfigOptions, JsonLineWriter, OutputOptions, Problem, ProgramContext as Program, Progress, Status,
-    open_input, open_stdio_pipe, write_to_stdout,
+    list_inputs, open_input, open_stdio_pipe, write_to_stdout,
 };
 use crate::cli::transform_report as report;
 use crate::os::RealWorld;
@@ -93,9 +93,10 @@ impl<'a, D> DifferenceSearch<'a, D> {
             difference: None,
         };
         let progress = Progress::new("given ads", None, arguments.output.quiet);
-        for path in &arguments.ads {
-            let problem = || Problem::cannot_read(path.display());
-            let mut reader = AdReader::new(open_input(path, open_stdio_pipe().0, program)?.0, None);
+        for path in list_inputs(&arguments.ads, program)? {
+            let (input, name) = open_input(&path, open_stdio_pipe().0, program)?;
+            let problem = || Problem::cannot_read(&name);
+            let mut reader = AdReader::new(input, None);
             while let Some(record) = reader.next_ad().with_context(problem)? {
                 all.given += 1;
                 progress.advance(1);

@@ -24,6 +24,9 @@ pub(super) struct MatchArguments {
     /// Only counts: jobs of each route, and why the others got none
     #[arg(long)]
     summary: bool,
+    /// Exit with 0 if at least one job gets a route [default: if every job does]
+    #[arg(long)]
+    any: bool,
     #[command(flatten)]
     state: RouteStateOptions,
     #[command(flatten)]
@@ -54,8 +57,10 @@ pub(super) fn run(arguments: &MatchArguments, program: &Program) -> anyhow::Resu
         report.match_job(&router_setup::job_key(&job, &world), &job)
     })?;
     let missed = report.reasons.total();
+    let is_any_routed = report.counts.iter().any(|count| *count > 0);
     report.end(program)?;
-    Ok(if missed + malformed > 0 { Status::No } else { Status::Done })
+    let is_yes = if arguments.any { is_any_routed } else { missed + malformed == 0 };
+    Ok(if is_yes { Status::Done } else { Status::No })
 }
 
 /// What is told of the jobs.

@@ -36,6 +36,9 @@ pub(super) struct RouteArguments {
     /// Kill a hook that takes longer
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
     hook_limit: std::time::Duration,
+    /// Exit with 0 if at least one job is routed [default: if every job is]
+    #[arg(long)]
+    any: bool,
     /// Give every job this route, whatever its requirements and limits
     #[arg(long, value_name = "NAME")]
     route: Option<String>,
@@ -108,6 +111,7 @@ struct RoutingRun<'a> {
     forced: Option<usize>,
     ads: AdPrinter,
     reasons: ReasonCounts,
+    routed_count: u64,
     jobs: SingleJobRouter<'a>,
 }
 
@@ -147,6 +151,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Resu
         forced,
         ads: AdPrinter::new(&arguments.options.output, stdout),
         reasons: ReasonCounts::default(),
+        routed_count: 0,
     };
     let malformed = for_each_ad((&arguments.options.inputs, &world), program, Some(stdin), |mut job| {
         if arguments.state.ignore_prior_routing {
@@ -154,12 +159,13 @@ pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Resu
         }
         work.process_job(&router_setup::job_key(&job, &world), &job)
     })?;
-    let RoutingRun { ads, reasons, .. } = work;
+    let RoutingRun { ads, reasons, routed_count, .. } = work;
     ads.finish()?;
     if reasons.total() > 0 && !arguments.options.output.quiet {
         program.write_stderr(&format!("{}\n", reasons.to_lines("not routed").join("\n")));
     }
-    Ok(if reasons.total() + malformed > 0 { Status::No } else { Status::Done })
+    let is_yes = if arguments.any { routed_count > 0 } else { reasons.total() + malformed == 0 };
+    Ok(if is_yes { Status::Done } else { Status::No })
 }
 
 impl RouterSetup {
@@ -177,7 +183,10 @@ impl<'a> RoutingRun<'a> {
     /// Finds the route of a job, and does what the router does with it.
     fn process_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let Some(route) = self.choose_route(key, job) else { return Ok(()) };
-        match self.route_one_job(route, key, job)? {
+        let outcome = self.route_one_job(route, key, job)?;
+        self.routed_count +=
+            u64::from(matches!(outcome, RoutingOutcome::Routed(_) | RoutingOutcome::Edited(_)));
+        match outcome {
             RoutingOutcome::Routed(pair) if self.arguments.pairs => self.ads.write_pair(&pair.0, &pair.1)?,
             RoutingOutcome::Routed(pair) => self.ads.write(&pair.1)?,
             RoutingOutcome::Edited(edited) => self.ads.write(&edited)?,

@@ -1,6 +1,5 @@
 //! The router as the verbs see it: configuration, routing table, what was wrong with it, where the routes stand.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,10 @@ use clap::Args;
 use rustc_hash::FxHashMap;
 
 use crate::classad::{ClassAd, Context as Eval, Dialect};
-use crate::cli::common::{ConfigOptions, OutputOptions, Problem, ProgramContext as Program, shorten_message};
+use crate::cli::common::{
+    ConfigOptions, InputKind, OpenInput, OutputOptions, Problem, ProgramContext as Program, open_stdio_pipe,
+    shorten_message,
+};
 use crate::config::{Config, LookupContext};
 use crate::queue::QueueLogReader;
 use crate::quirks::QuirkMode;
@@ -89,8 +91,16 @@ impl RouterSetup {
 
 /// Reads a whole queue log.
 pub(super) fn read_whole_queue_log(path: &Path, world: &dyn World) -> anyhow::Result<QueueLogReader> {
-    let problem = || Problem::cannot_read(path.display());
-    let mut file = File::open(path).with_context(problem)?;
+    let OpenInput { reader: mut file, kind, name, .. } = OpenInput::open(path, open_stdio_pipe().0)?;
+    let problem = || Problem::cannot_read(&name);
+    let mut start = [0];
+    let is_empty = kind != InputKind::QueueLog && file.read(&mut start).with_context(problem)? == 0;
+    if kind != InputKind::QueueLog && !is_empty {
+        return Err(problem()
+            .caused_by("it is not a queue log")
+            .hint("name a schedd's job_queue.log")
+            .into());
+    }
     let mut reader = QueueLogReader::new().with_dialect(Dialect::of_world(world));
     let mut block = vec![0; 1 << 20];
     loop {

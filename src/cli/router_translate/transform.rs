@@ -7,7 +7,6 @@ mod transform_output;
 mod transform_reporter;
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -23,12 +22,13 @@ use super::rules::{self, LoadedRules};
 use crate::classad::Dialect;
 use crate::classad::stream::{AdForm, AdReader};
 use crate::cli::common::{
-    OutputTarget, Problem, ProgramContext as Program, Status, exit_when_reader_is_gone,
+    OpenInput, OutputTarget, Problem, ProgramContext as Program, Status, exit_when_reader_is_gone,
+    list_inputs, open_stdio_pipe,
 };
 use crate::cli::transform_report as report;
 use crate::lint::transforms as lint;
 use crate::lint::transforms::Severity;
-use crate::os::{RealWorld, StopFlag, StoppableReader, thread_count};
+use crate::os::{RealWorld, thread_count};
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
 /// So many ads of one are hardly meant.
@@ -79,8 +79,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
         failed: 0,
         malformed: 0,
     };
-    for path in arguments.input_files() {
-        transform_input(&mut run, path, &mut session, &mut loaded.stdin)?;
+    for path in list_inputs(&arguments.input_files(), program)? {
+        transform_input(&mut run, &path, &mut session, &mut loaded.stdin)?;
     }
     run.writer.finish(&mut run.out).with_context(written)?;
     // What was in the file before is lost only now.
@@ -145,11 +145,11 @@ fn transform_input<W: Write + Send>(
     let is_stdin = path == Path::new("-");
     let shown = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
     let problem = || Problem::cannot_read(&shown);
-    let enough = StopFlag::new();
+    let stdin = open_stdio_pipe().0;
+    let enough = stdin.stop_flag();
     let read: Box<dyn Read + Send> = match is_stdin.then(|| rest.take()) {
         Some(Some(rest)) => Box::new(io::Cursor::new(rest)),
-        Some(None) => Box::new(StoppableReader::new(io::stdin(), &enough)),
-        None => Box::new(StoppableReader::new(File::open(path).with_context(problem)?, &enough)),
+        _ => OpenInput::open(path, stdin)?.into_ads(run.program)?,
     };
     // The reader has a buffer of its own.
     let mut reader =

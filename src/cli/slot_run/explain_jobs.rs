@@ -78,9 +78,10 @@ pub(super) fn explain_jobs(
         }
     };
     let input = &arguments.input;
-    let jobs = read_ads(&input.ads, input.strict_input, usize::MAX, &session.with_dialect(slots.dialect()))?;
+    let jobs =
+        read_ads(&input.paths(), input.strict_input, usize::MAX, &session.with_dialect(slots.dialect()))?;
     if jobs.is_empty() {
-        return Err(Problem::unreadable(format!("{}: there is no ad", input.ads.display())).into());
+        return Err(Problem::unreadable(format!("{}: there is no ad", input.names())).into());
     }
     slot_config::warn_once(session, &heard.warnings);
     slot_config::warn_once(session, &heard.unknown_attribute_warnings(arguments, &jobs));
@@ -90,24 +91,26 @@ pub(super) fn explain_jobs(
             let heading = super::simulate_compare::heading(&cli.config.display_name(), file);
             compare_slots((cli, &heading), (&slots, &other), &jobs, &world)
         }
-        None => print_answers(cli, &slots, &jobs, &world),
+        None => print_answers(cli, arguments.any, &slots, &jobs, &world),
     }
 }
 
 /// What each slot says to each job.
 fn print_answers(
     cli: &SlotRunCli,
+    wants_any: bool,
     slots: &CandidateSlots,
     jobs: &[ClassAd],
     world: &dyn World,
 ) -> anyhow::Result<Status> {
     let (_, mut output) = open_stdio_pipe();
-    let mut all_taken = true;
+    let (mut all_taken, mut any_taken) = (true, false);
     let mut offers = Vec::new();
     let as_rows = cli.output.wants_json();
     for ad in jobs {
         let mut said = slots.consider(ad, world);
-        all_taken &= said.iter().any(|it| it.accepted);
+        let is_taken = said.iter().any(|it| it.accepted);
+        (all_taken, any_taken) = (all_taken && is_taken, any_taken || is_taken);
         if as_rows {
             offers.append(&mut said);
             continue;
@@ -124,7 +127,8 @@ fn print_answers(
         output.write_all(text.as_bytes()).context("standard output")?;
     }
     output.flush().context("standard output")?;
-    Ok(if all_taken { Status::Done } else { Status::No })
+    let is_yes = if wants_any { any_taken } else { all_taken };
+    Ok(if is_yes { Status::Done } else { Status::No })
 }
 
 /// The lines below a refusal: where its reason was set, and the other conditions that are not true.
@@ -177,11 +181,11 @@ fn pool_slots(
     arguments: &ExplainOptions,
     heard: &mut CollectedWarnings,
 ) -> anyhow::Result<CandidateSlots> {
-    if path == Path::new("-") && arguments.input.ads == Path::new("-") {
+    if path == Path::new("-") && arguments.input.reads_stdin() {
         return Err(Problem::usage("--slot-ads and --ads are both standard input").into());
     }
     let mut ads = Vec::new();
-    let read = read_ads(path, arguments.input.strict_input, usize::MAX, session)?;
+    let read = read_ads(&[path.to_owned()], arguments.input.strict_input, usize::MAX, session)?;
     heard.known.add_ads(&read);
     for mut ad in read {
         for (name, value) in &arguments.set {

@@ -357,6 +357,9 @@ pub(super) struct ExplainOptions {
     /// Tell how many of the jobs each slot would take with this configuration in place of the present one
     #[arg(long, value_name = "FILE", conflicts_with = "slot_ads")]
     pub(super) compare: Option<PathBuf>,
+    /// Exit with 0 if a slot accepts at least one job [default: if every job is accepted]
+    #[arg(long, conflicts_with = "compare")]
+    pub(super) any: bool,
     /// Only these slots, such as slot1
     #[arg(value_name = "SLOT")]
     pub(super) slots: Vec<String>,

@@ -6,26 +6,39 @@ use std::path::Path;
 use anyhow::Context;
 use bstr::ByteSlice;
 
-use super::super::common::{Problem, ProgramContext, refuse_malformed};
+use super::super::common::{
+    InputKind, OpenInput, Problem, ProgramContext, list_inputs, open_input, open_stdio_pipe, refuse_malformed,
+};
 use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::os::read_whole;
 use crate::starter::job_source::{self, ParsedJobFile};
 
-/// Reads a file, or standard input for `-`, to its end.
-pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<(Vec<u8>, String)> {
-    if path == Path::new("-") {
-        let stdin = std::io::stdin().lock();
-        if stdin.is_terminal() {
-            session.write_stderr("reading the job's ad from the terminal; end it with Ctrl-D\n");
-        }
-        let problem = || Problem::unreadable("cannot read standard input");
-        return Ok((read_whole(stdin).with_context(problem)?, "standard input".to_owned()));
+/// Text of ads, and where it comes from.
+pub(super) struct AdText {
+    pub(super) text: Vec<u8>,
+    pub(super) name: String,
+    /// True if empty lines separate ads: in queue logs, directories and histories, unlike in a job's own ad.
+    pub(super) is_list: bool,
+}
+
+/// Reads a file or directory, or standard input for `-`, to its end.
+pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<AdText> {
+    let is_stdin = path == Path::new("-");
+    if is_stdin && std::io::stdin().is_terminal() {
+        session.write_stderr("reading the job's ad from the terminal; end it with Ctrl-D\n");
     }
-    let name = path.display().to_string();
-    let problem = || Problem::cannot_read(&name);
-    let text = std::fs::File::open(path).and_then(read_whole).with_context(problem)?;
-    Ok((text, name))
+    let stdin = open_stdio_pipe().0;
+    let files = list_inputs(&[path], session)?;
+    let [file] = files.as_slice() else {
+        let (reader, name) = open_input(path, stdin, session)?;
+        let text = read_whole(reader).with_context(|| Problem::cannot_read(&name))?;
+        return Ok(AdText { text, name, is_list: true });
+    };
+    let input = OpenInput::open(file, stdin)?;
+    let (name, is_list) = (input.name.clone(), input.kind == InputKind::QueueLog);
+    let text = read_whole(input.into_ads(session)?).with_context(|| Problem::cannot_read(&name))?;
+    Ok(AdText { text, name, is_list })
 }
 
 /// The job's ad: long form as the starter reads it, or unless `lines_only` one ad in any other form.
@@ -35,14 +48,14 @@ pub(super) fn read_all(path: &Path, session: &ProgramContext) -> anyhow::Result<
 pub(super) fn read_job_ad(
     text: &[u8],
     name: &str,
-    (lines_only, dialect): (bool, Dialect),
+    (lines_only, is_list, dialect): (bool, bool, Dialect),
     strict: bool,
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
     if strict {
         refuse_malformed(text, name, dialect)?;
     }
-    if !lines_only && matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<')) {
+    if !lines_only && (is_list || matches!(text.trim_start().first(), Some(b'[' | b'{' | b'<'))) {
         return read_only_ad(text, name, dialect);
     }
     let ParsedJobFile { ad, bad, lines, parts } = job_source::read_job_file(text, dialect);
@@ -94,6 +107,6 @@ pub(super) fn read_slot_ad(
     dialect: Dialect,
     session: &ProgramContext,
 ) -> anyhow::Result<ClassAd> {
-    let (text, name) = read_all(path, session)?;
+    let AdText { text, name, .. } = read_all(path, session)?;
     read_first_ad(&mut AdReader::new(text.as_slice(), None).dialect(dialect), &name, "no slot ad")
 }

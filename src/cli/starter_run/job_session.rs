@@ -261,13 +261,16 @@ impl StarterInvocation<'_> {
         match &job.job_input_ad {
             Some(path) => Some(PathBuf::from(path)),
             None if job.job_keyword.is_some() && !self.ads_given => None,
-            None => Some(self.cli.input.ads.clone()),
+            None => self.cli.input.paths().into_iter().next(),
         }
     }
 
     fn read_job_ad(&self, dialect: Dialect, session: &ProgramContext) -> anyhow::Result<ClassAd> {
+        if self.cli.input.ads.len() > 1 {
+            return Err(Problem::usage("--ads is given more than once; a starter runs one job").into());
+        }
         let Some(path) = self.job_ad_path() else { return Ok(ClassAd::new()) };
-        let (text, name) = job_ad::read_all(&path, session)?;
+        let job_ad::AdText { text, name, is_list } = job_ad::read_all(&path, session)?;
         let length = std::env::var_os(PRIVATE_DIRECTORY_VARIABLE)
             .and_then(|private| handed_over_ad_length(Path::new(&private)));
         if let Some(length) = length.filter(|length| text.len() < *length) {
@@ -281,7 +284,13 @@ impl StarterInvocation<'_> {
         }
         // 25.14 knows no other form for its own option.
         let lines_only = self.cli.job.job_input_ad.is_some() && self.is_daemon();
-        job_ad::read_job_ad(&text, &name, (lines_only, dialect), self.cli.input.strict_input, session)
+        job_ad::read_job_ad(
+            &text,
+            &name,
+            (lines_only, is_list, dialect),
+            self.cli.input.strict_input,
+            session,
+        )
     }
 
     fn attribute_overrides(&self) -> JobOverrides {

@@ -1,6 +1,6 @@
 //! `--events-of FILE`: a job's log, in whatever form, as ads.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,8 +11,8 @@ use crate::classad::format::json::{self, JsonLayout};
 use crate::classad::format::long;
 use crate::classad::stream::{AdForm, AdReader};
 use crate::cli::common::{
-    AdFormat, PipedStdout, Problem, ProgramContext, Status, exit_when_reader_is_gone, malformed_ad_problem,
-    open_input, open_stdio_pipe,
+    AdFormat, InputKind, OpenInput, PipedStdin, PipedStdout, Problem, ProgramContext, Status,
+    exit_when_reader_is_gone, malformed_ad_problem, open_stdio_pipe,
 };
 use crate::text::calendar::CivilTime;
 use crate::user_log::{EventReadError, EventReader};
@@ -44,7 +44,15 @@ pub(super) fn print_log_events(
     }
     exit_when_reader_is_gone();
     let (stdin, output) = open_stdio_pipe();
-    let (mut input, name) = open_input(path, stdin, session)?;
+    let input = OpenInput::open(path, stdin)?;
+    let name = input.name.clone();
+    if input.kind == InputKind::QueueLog {
+        return Err(Problem::cannot_read(&name)
+            .caused_by("it is a queue log, not a job's event log")
+            .hint("'htc-classad-eval --ads FILE' and 'htc-router-status queue FILE' read it")
+            .into());
+    }
+    let mut input = BufReader::with_capacity(PipedStdin::BUFFER_SIZE, input.reader);
     let world = cli.clock.world();
     let now = world.now().epoch();
     let year = i32::try_from(CivilTime::from_seconds(now, i64::from(world.zone(now).offset)).year).ok();

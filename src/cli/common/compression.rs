@@ -1,0 +1,223 @@
+//! Decompression of input. The format is recognised by the first bytes, never by the name.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use bzip2::bufread::MultiBzDecoder;
+use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use super::PipedStdin;
+
+/// Number of bytes that [`Compression::detect`] needs at most.
+pub(super) const LONGEST_MAGIC: usize = 10;
+/// Memory limit of the xz decoder, in KiB: enough for what `xz -9e` writes.
+const MAX_XZ_MEMORY: u32 = 512 << 10;
+
+/// Compression format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    Gzip,
+    Bzip2,
+    Xz,
+    Zstd,
+    /// A format that is recognised and unsupported.
+    Unsupported(&'static str),
+}
+
+impl Compression {
+    /// Recognises the format by the first bytes of an input, or `None` if it is not compressed.
+    pub(super) fn detect(start: &[u8]) -> Option<Compression> {
+        match start {
+            [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+            // An attribute's name may begin with BZh as well: the mark of a block, or of the end, follows the level.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => {
+                Some(Compression::Bzip2)
+            }
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
+            // A frame, or a frame to skip as pzstd writes it.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
+            [0x04, 0x22, 0x4d, 0x18, ..] => Some(Compression::Unsupported("lz4")),
+            [0x1f, 0x9d, ..] => Some(Compression::Unsupported("compress")),
+            [b'P', b'K', 3, 4, ..] => Some(Compression::Unsupported("zip")),
+            _ => None,
+        }
+    }
+
+    /// True if more bytes after `start` could make it the beginning of a supported format.
+    pub(super) fn may_begin(start: &[u8]) -> bool {
+        const BEGINNINGS: [&[u8]; 8] = [
+            b"\x1f\x8b",
+            b"\xfd7zXZ\0",
+            b"\x28\xb5\x2f\xfd",
+            b"\x04\x22\x4d\x18",
+            b"\x1f\x9d",
+            b"PK\x03\x04",
+            b"BZh",
+            b"\x2a\x4d\x18",
+        ];
+        let is_prefix = |magic: &&[u8]| magic.starts_with(start);
+        let is_skippable = matches!(start, [0x50..=0x5f, rest @ ..] if b"\x2a\x4d\x18".starts_with(rest));
+        let is_bzip2 = start.len() < LONGEST_MAGIC
+            && matches!(start, [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
+            if b"\x31\x41\x59\x26\x53\x59".starts_with(rest) || b"\x17\x72\x45\x38\x50\x90".starts_with(rest));
+        is_skippable || is_bzip2 || BEGINNINGS.iter().any(|magic| is_prefix(magic))
+    }
+
+    /// Name of the format, which is also that of the program that unpacks it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Compression::Gzip => "gzip",
+            Compression::Bzip2 => "bzip2",
+            Compression::Xz => "xz",
+            Compression::Zstd => "zstd",
+            Compression::Unsupported(name) => name,
+        }
+    }
+
+    /// Returns a reader of the decompressed bytes. Several members, streams or frames are read as one.
+    pub(super) fn decompress(self, input: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+        let input = BufReader::with_capacity(PipedStdin::BUFFER_SIZE, input);
+        let inner: Box<dyn Read + Send> = match self {
+            Compression::Gzip => Box::new(MultiGzDecoder::new(input)),
+            Compression::Bzip2 => Box::new(MultiBzDecoder::new(input)),
+            Compression::Xz => Box::new(XzReader::new_mem_limit(input, true, MAX_XZ_MEMORY)),
+            Compression::Zstd => {
+                Box::new(ZstdReader { input, decoder: FrameDecoder::new(), is_in_frame: false })
+            }
+            Compression::Unsupported(_) => Box::new(input),
+        };
+        Box::new(Decompressor { inner, format: self.name() })
+    }
+}
+
+/// Reader of decompressed bytes whose errors name the format.
+struct Decompressor {
+    inner: Box<dyn Read + Send>,
+    format: &'static str,
+}
+
+impl Read for Decompressor {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(block).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => error,
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::new(error.kind(), format!("the {} data is truncated", self.format))
+            }
+            kind => io::Error::new(kind, format!("the {} data is damaged: {error}", self.format)),
+        })
+    }
+}
+
+/// Reader of all frames of a zstd file.
+struct ZstdReader<R> {
+    input: R,
+    decoder: FrameDecoder,
+    is_in_frame: bool,
+}
+
+impl<R: BufRead> ZstdReader<R> {
+    /// Reads the header of the next frame; false at the end of the input.
+    fn begin_frame(&mut self) -> io::Result<bool> {
+        while !self.input.fill_buf()?.is_empty() {
+            match self.decoder.init(&mut self.input) {
+                Ok(()) => {
+                    self.is_in_frame = true;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    if io::copy(&mut (&mut self.input).take(length), &mut io::sink())? < length {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                Err(error) => return Err(zstd_error(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Checks the checksum of a frame that has been read, where it has one.
+    fn end_frame(&mut self) -> io::Result<()> {
+        self.is_in_frame = false;
+        match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
+            (Some(written), Some(calculated)) if written != calculated => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, "wrong checksum"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: BufRead> Read for ZstdReader<R> {
+    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        if block.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.is_in_frame && !self.begin_frame()? {
+                return Ok(0);
+            }
+            match self.decoder.read(block)? {
+                0 if self.decoder.is_finished() => self.end_frame()?,
+                0 => {
+                    let wanted = BlockDecodingStrategy::UptoBytes(block.len());
+                    self.decoder.decode_blocks(&mut self.input, wanted).map_err(zstd_error)?;
+                }
+                length => return Ok(length),
+            }
+        }
+    }
+}
+
+fn zstd_error(error: FrameDecoderError) -> io::Error {
+    let is_truncated = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+    let kind = if is_truncated { io::ErrorKind::UnexpectedEof } else { io::ErrorKind::InvalidData };
+    io::Error::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_recognised_by_their_first_bytes_alone() {
+        assert_eq!(Compression::detect(b"\x1f\x8b\x08"), Some(Compression::Gzip));
+        assert_eq!(Compression::detect(b"BZh91AY&SY"), Some(Compression::Bzip2));
+        assert_eq!(Compression::detect(b"\xfd7zXZ\0"), Some(Compression::Xz));
+        assert_eq!(Compression::detect(b"\x28\xb5\x2f\xfd"), Some(Compression::Zstd));
+        assert_eq!(Compression::detect(b"BZh9 = 1\nA = 2"), None);
+        assert_eq!(Compression::detect(b"PK = 1"), None);
+        assert!(
+            Compression::may_begin(b"BZh9") && Compression::may_begin(b"\x1f") && Compression::may_begin(b"")
+        );
+        assert!(!Compression::may_begin(b"BZh9 ") && !Compression::may_begin(b"A"));
+    }
+
+    #[test]
+    fn frames_of_zstd_are_read_one_after_the_other() {
+        // "a\n" and "b\n", each a frame with one raw block, and a frame to skip between them.
+        let frame = |byte: u8| [0x28, 0xb5, 0x2f, 0xfd, 0x20, 2, 0x11, 0, 0, byte, b'\n'];
+        let skipped = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+        let packed = [&frame(b'a')[..], &skipped, &frame(b'b')].concat();
+        let mut text = Vec::new();
+        Compression::Zstd
+            .decompress(Box::new(io::Cursor::new(packed.clone())))
+            .read_to_end(&mut text)
+            .unwrap();
+        assert_eq!(text, b"a\nb\n");
+        let short = packed[..packed.len() - 1].to_vec();
+        let error = Compression::Zstd
+            .decompress(Box::new(io::Cursor::new(short)))
+            .read_to_end(&mut text)
+            .unwrap_err();
+        assert_eq!(error.to_string(), "the zstd data is truncated");
+    }
+}
