@@ -361,3 +361,48 @@ fn any_asks_for_one_job_with_a_route_or_slot() {
         [Some(1), Some(0), Some(1)]
     );
 }
+
+/// What two programs print one after the other is what each of them prints.
+#[test]
+fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
+    let home = prepared_home();
+    let shell = |script: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-ec", script]).current_dir(home.path()).env("CONDOR_CONFIG", "ONLY_ENV");
+        for (name, program) in [
+            ("EVAL", EVAL),
+            ("HOOK", HOOK_TEST),
+            ("TRANSLATE", TRANSLATE),
+            ("SLOTS", SLOT_RUN),
+            ("STARTER", STARTER_RUN),
+        ] {
+            command.env(name, program);
+        }
+        let output = command.output().unwrap();
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    // An account that may run the job: this one, or another if this is root.
+    let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
+    std::fs::write(home.path().join("mine.ad"), ONE.replace("\"ann\"", &format!("\"{owner}\""))).unwrap();
+    let commands = [
+        "$EVAL --ads job.ad --long".to_owned(),
+        "$HOOK prepare ./hook --ads job.ad".to_owned(),
+        "$TRANSLATE route --config-file router.config job.ad".to_owned(),
+        "$TRANSLATE transform --rules rules.xfm job.ad".to_owned(),
+        "$STARTER --ads mine.ad".to_owned(),
+    ];
+    for command in commands {
+        let (out, err) = shell(&format!("({command}; {command}) 2>err | $EVAL --count; cat err >&2"));
+        assert_eq!(out, "2\n", "{command}: {err}");
+    }
+    let (out, _) =
+        shell("$HOOK prepare ./hook --ads two.ads --ads job.ad 2>/dev/null | $EVAL --count || true");
+    assert_eq!(out, "0\n", "a file that is not there is an error before the first call");
+    std::fs::write(home.path().join("two.ads"), format!("{ONE}\n{ONE}")).unwrap();
+    let (out, _) = shell("$HOOK prepare ./hook --ads two.ads --ads job.ad 2>/dev/null | $EVAL --count");
+    assert_eq!(out, "3\n");
+}

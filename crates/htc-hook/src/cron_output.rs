@@ -19,7 +19,7 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 /// How many bytes a block may have; lines beyond are dropped. The reference has no such limit and grows until it is killed.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
 
-/// Cuts a stream of bytes into lines, which end at a newline or a NUL. FileTransfer returns stay; empty lines are dropped.
+/// Cuts a stream of bytes into lines, which end at a newline or a NUL. Carriage returns stay; empty lines are dropped.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     incomplete: Vec<u8>,

@@ -94,10 +94,10 @@ impl ResourceTable {
                 let [usage, request, allocated, assigned] = cells;
                 ResourceRow {
                     label: [name.as_slice(), resource_unit(&name)].concat().into(),
-                    usage: usage.to_padded(fractions[0]),
-                    request: request.to_padded(fractions[1]),
-                    allocated: allocated.to_padded(fractions[2]),
-                    assigned: assigned.to_padded(fractions[3]),
+                    usage: usage.into_padded(fractions[0]),
+                    request: request.into_padded(fractions[1]),
+                    allocated: allocated.into_padded(fractions[2]),
+                    assigned: assigned.into_padded(fractions[3]),
                 }
             })
             .collect();
@@ -221,7 +221,7 @@ impl TableCell {
     }
 
     /// Pads a whole number with spaces in a column that contains fractions, to align the decimal points.
-    fn to_padded(mut self, column_has_fraction: bool) -> BString {
+    fn into_padded(mut self, column_has_fraction: bool) -> BString {
         if column_has_fraction && !self.text.is_empty() && self.text.iter().all(u8::is_ascii_digit) {
             self.text.extend_from_slice(b"   ");
         }

@@ -63,7 +63,7 @@ impl Compression {
         let is_bzip2 = start.len() < LONGEST_MAGIC
             && matches!(start, [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
             if b"\x31\x41\x59\x26\x53\x59".starts_with(rest) || b"\x17\x72\x45\x38\x50\x90".starts_with(rest));
-        is_skippable || is_bzip2 || BEGINNINGS.iter().any(|magic| is_prefix(magic))
+        is_skippable || is_bzip2 || BEGINNINGS.iter().any(is_prefix)
     }
 
     /// Name of the format, which is also that of the program that unpacks it.

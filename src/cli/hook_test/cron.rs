@@ -182,7 +182,7 @@ fn read_slots(
         return Err(Problem::usage("a schedd has no slots: --slot is for startd-cron").into());
     }
     let mut slots = match &args.slot_ads {
-        Some(path) => read_ads(&[path.clone()], false, usize::MAX, session)?,
+        Some(path) => read_ads(std::slice::from_ref(path), false, usize::MAX, session)?,
         None if manager == CronManager::Schedd => vec![samples::schedd_ad()],
         None => vec![sample_slot(args.slot.unwrap_or(1))],
     };

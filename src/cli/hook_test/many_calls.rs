@@ -34,7 +34,7 @@ struct CallSummary<'a> {
     findings: BTreeMap<&'static str, (u64, String, String)>,
     events: Option<EventStream>,
     /// Texts that are not yet their turn, by the number of the ad.
-    waiting: BTreeMap<usize, String>,
+    waiting: BTreeMap<usize, Vec<u8>>,
     printed: usize,
 }
 
@@ -169,14 +169,10 @@ impl CallSummary<'_> {
             shown.write_record(directory).map_err(call::call_problem)?;
         }
         let text = match self.cli.output.ad_format() {
-            None => return Ok(()),
-            Some(AdFormat::Long) => {
-                let text = report::ads_to_long_form(&shown.verdict.result_ads);
-                let text = String::from_utf8_lossy(&text).into_owned();
-                if text.is_empty() { text } else { text + "\n" }
-            }
+            None | Some(AdFormat::Long) if self.one.also.summary => return Ok(()),
+            None | Some(AdFormat::Long) => report::ads_to_long_form(&shown.verdict.result_ads),
             Some(AdFormat::Json | AdFormat::Jsonl) => {
-                CheckedCall { setup, shown: &shown, failed: &failed }.to_json()?.to_string()
+                CheckedCall { setup, shown: &shown, failed: &failed }.to_json()?.to_string().into_bytes()
             }
         };
         self.waiting.insert(number, text);
@@ -192,32 +188,38 @@ impl CallSummary<'_> {
             match self.cli.output.ad_format() {
                 Some(AdFormat::Json) => {
                     let before = if first { "[\n" } else { ",\n" };
-                    write!(stdout, "{before}{text}")?;
+                    stdout.write_all(before.as_bytes())?;
+                    stdout.write_all(&text)?;
                 }
-                Some(AdFormat::Jsonl) => writeln!(stdout, "{text}")?,
-                Some(AdFormat::Long) | None => stdout.write_all(text.as_bytes())?,
+                Some(AdFormat::Jsonl) => {
+                    stdout.write_all(&text)?;
+                    stdout.write_all(b"\n")?;
+                }
+                Some(AdFormat::Long) | None => stdout.write_all(&text)?,
             }
         }
         Ok(())
     }
 
-    /// Tells what came of all of them: on standard output where nothing else is printed there.
+    /// Prints the table of verdicts: on standard error, or with `--summary` on standard output.
     fn end(&self, session: &ProgramContext) -> anyhow::Result<()> {
         let format = self.cli.output.ad_format();
         if format == Some(AdFormat::Json) {
             let text = if self.printed == 0 { "[]\n" } else { "\n]\n" };
             stdout().write_all(text.as_bytes())?;
         }
-        if format.is_some() && self.cli.output.quiet {
+        let is_summary = self.one.also.summary;
+        if self.cli.output.quiet && !is_summary {
             return Ok(());
         }
         let when = self.cli.output.color;
-        let painter = if format.is_none() { Painter::stdout(when) } else { Painter::stderr(when) };
+        let painter = if is_summary { Painter::stdout(when) } else { Painter::stderr(when) };
         let text =
             self.verdict_table(painter) + &self.describe_odd_groups(painter) + &self.warning_lines(painter);
-        match format {
-            None => stdout().write_all(text.as_bytes())?,
-            Some(_) => session.write_stderr(&text),
+        if is_summary {
+            stdout().write_all(text.as_bytes())?;
+        } else {
+            session.write_stderr(&text);
         }
         Ok(())
     }

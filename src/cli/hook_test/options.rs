@@ -188,6 +188,9 @@ pub(super) struct ExtraActionOptions {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Behaviour",
           conflicts_with_all = ["expect", "expect_verdict", "keep", "repeat", "probe"])]
     pub fuzz: Option<u32>,
+    /// For several ads, print the table of verdicts to standard output instead of the ads
+    #[arg(long, help_heading = "Output")]
+    pub summary: bool,
     /// Of many ads, make N calls side by side
     #[arg(long, short = 'j', value_name = "N", help_heading = "Behaviour", hide_short_help = true)]
     pub jobs: Option<usize>,

@@ -148,7 +148,7 @@ pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Ads in the long form: one as it is, two as JOB_FINALIZE reads them.
+/// Ads in the long form, two as JOB_FINALIZE reads them, with an empty line at the end.
 pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, ad) in ads.iter().enumerate() {
@@ -156,6 +156,9 @@ pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
             out.extend_from_slice(b"\n------\n");
         }
         out.extend_from_slice(&long::print(ad));
+    }
+    if !out.is_empty() {
+        out.push(b'\n');
     }
     out
 }

@@ -21,6 +21,9 @@ pub(super) fn run(
 ) -> anyhow::Result<Status> {
     let expectations = call::parse_expectations(&one.also.expect)?;
     let mut one = one.clone();
+    if one.also.summary && cli.output.wants_json() {
+        return Err(Problem::usage("--summary prints a table, not JSON").into());
+    }
     if let Some(mut stream) = case_ads::open_given_ads(&one, session)? {
         let enough = case_ads::ads_read_by(hook);
         let left = one.also.limit.unwrap_or(u64::MAX);
@@ -31,11 +34,16 @@ pub(super) fn run(
                 None => break,
             }
         }
-        if first.len() > enough {
+        // A table of one verdict, too, is a table.
+        let is_list = first.len() > enough || one.also.summary && enough == 1 && !first.is_empty();
+        if is_list {
             let ads = LimitedAds { first: first.into_iter(), rest: stream, left };
             return many_calls::run((cli, hook), (&one, &expectations), ads, session);
         }
         one.given = Some(first);
+    }
+    if one.also.summary {
+        return Err(Problem::usage("--summary is about ads of --ads or standard input").into());
     }
     let mut setup = make_setup(cli, hook, &one, session)?;
     if one.also.explain {

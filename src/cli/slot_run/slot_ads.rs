@@ -57,11 +57,9 @@ fn write_ads(
         Some(AdFormat::Json) => ListForm::Json,
         Some(AdFormat::Jsonl) => ListForm::JsonLines,
         Some(AdFormat::Long) | None => {
-            for (index, ad) in ads.enumerate() {
-                if index > 0 {
-                    output.write_all(b"\n")?;
-                }
+            for ad in ads {
                 output.write_all(&long::print(&ad))?;
+                output.write_all(b"\n")?;
             }
             return output.flush();
         }
@@ -103,7 +101,7 @@ impl PlannedSlotRecord {
         }
     }
 
-    fn to_cells(self) -> Vec<String> {
+    fn into_cells(self) -> Vec<String> {
         let cpus = self.cpus;
         vec![
             self.slot,
@@ -128,7 +126,7 @@ pub(super) fn print_planned_slots(cli: &SlotRunCli, session: &ProgramContext) ->
     let broken = slots.iter().any(|slot| slot.broken.is_some());
     let rows = cli.output.render_json(&slots)?;
     let painter = Painter::stdout(cli.output.color);
-    let text = || render(&columns, slots.into_iter().map(PlannedSlotRecord::to_cells), painter);
+    let text = || render(&columns, slots.into_iter().map(PlannedSlotRecord::into_cells), painter);
     write_to_stdout(rows.unwrap_or_else(text))?;
     Ok(if broken { Status::No } else { Status::Done })
 }

@@ -236,7 +236,10 @@ impl StarterInvocation<'_> {
         {
             return Ok(());
         }
-        let text = self.format_ad(&long::print(ad));
+        let mut text = self.format_ad(&long::print(ad));
+        if !self.as_tool && !self.cli.output.wants_json() {
+            text.push(b'\n');
+        }
         let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
         let mut stdout = stdout.context("cannot write the job's ad to standard output")?;
         let mut written = 0;

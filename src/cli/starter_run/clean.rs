@@ -29,7 +29,7 @@ pub(super) fn clean(cli: &StarterRunCli, session: &ProgramContext) -> anyhow::Re
     let cleaned = ExecuteCleaner::new(&knobs, base, group).clean(&execute, None, false, &world);
     SpoolDirectory::remove_abandoned();
     let ads: Vec<String> =
-        cleaned.iter().filter_map(|one| one.ad.as_ref()).map(|ad| format!("{ad}\n")).collect();
+        cleaned.iter().filter_map(|one| one.ad.as_ref()).map(|ad| format!("{ad}\n\n")).collect();
     stdout().write_all(&render_ad_list(cli.output.ad_format(), ads.iter().map(String::as_bytes)))?;
     for one in &cleaned {
         match one.remains {

@@ -376,6 +376,10 @@ impl StarterInvocation<'_> {
             _ => {
                 let ads = finished.outcome.as_deref();
                 stdout.write_all(&render_ad_list(self.cli.output.ad_format(), ads))?;
+                // Under the daemon's name the slot runner reads the ad.
+                if ads.is_some() && !self.as_tool && !self.cli.output.wants_json() {
+                    stdout.write_all(b"\n")?;
+                }
             }
         }
         stdout.flush()?;

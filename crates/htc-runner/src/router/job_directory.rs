@@ -282,7 +282,9 @@ impl JobDirectory {
     /// Writes a job's file atomically.
     fn write_job(&mut self, id: JobId, ad: &ClassAd) -> io::Result<()> {
         let path = self.file(id);
-        let text = long::print_with(ad, &PrintOptions { private: true, ..PrintOptions::default() });
+        let mut text = long::print_with(ad, &PrintOptions { private: true, ..PrintOptions::default() });
+        // The files of several jobs can be joined as they are.
+        text.push(b'\n');
         let temporary = self.path.join(format!(".{id}.{}", std::process::id()));
         let mut file = File::create(&temporary)?;
         file.write_all(&text)?;
