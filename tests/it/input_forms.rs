@@ -406,3 +406,28 @@ fn printed_ads_end_with_an_empty_line_so_that_outputs_can_be_joined() {
     let (out, _) = shell("$HOOK prepare ./hook --ads two.ads --ads job.ad 2>/dev/null | $EVAL --count");
     assert_eq!(out, "3\n");
 }
+
+#[test]
+fn what_one_program_prints_the_next_one_reads_from_fetch_to_status() {
+    let home = prepared_home();
+    let this = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    let owner = this.filter(|user| !user.uid.is_root()).map_or("nobody".to_owned(), |user| user.name);
+    let fetch = format!(
+        "#!/bin/sh\ncat >/dev/null\nprintf '%s\\n' 'ClusterId = 5' 'ProcId = 0' 'Owner = \"{owner}\"' 'Cmd = \"/bin/true\"' \
+         'Iwd = \"/\"' 'JobUniverse = 5' 'JobStatus = 1' 'RoutedBy = \"r\"' 'RouteName = \"Here\"' 'RoutedFromJobId = \"1.0\"'\n"
+    );
+    crate::children::write_executable(&home.path().join("fetch"), fetch.as_bytes());
+    let script = "\"$HOOK\" fetch ./fetch --sample-slot static 2>e1 | \"$HOOK\" prepare ./hook 2>e2 | \"$STARTER\" 2>e3 | \
+        tee job | \"$STATUS\" - --af JobStatus Checked; cat e1 e2 e3 >&2";
+    let output = Command::new("bash")
+        .args(["-c", script])
+        .current_dir(home.path())
+        .env("CONDOR_CONFIG", "ONLY_ENV")
+        .env("HOOK", HOOK_TEST)
+        .env("STARTER", STARTER_RUN)
+        .env("STATUS", STATUS)
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4 true\n", "{err}");
+}

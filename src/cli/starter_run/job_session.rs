@@ -22,7 +22,7 @@ use super::starter_invocation::{StarterInvocation, keep_unwritten_ad};
 use crate::classad::format::long;
 use crate::classad::{self, ClassAd, Dialect};
 use crate::config::ConfigView;
-use crate::job::attr;
+use crate::job::{JobStatus, attr};
 use crate::os::{Reactor, identity};
 use crate::process::Exit;
 use crate::runner::configured_world;
@@ -374,7 +374,11 @@ impl StarterInvocation<'_> {
             // The tool prints nothing of its own accord; the slot runner has it print the ad.
             None if self.as_tool && std::env::var_os(PRIVATE_DIRECTORY_VARIABLE).is_none() => {}
             _ => {
-                let ads = finished.outcome.as_deref();
+                let outcome = finished.outcome.as_deref();
+                let is_evicted = finished.timed_out || !matches!(finished.standing, JobOutcome::Ran(_));
+                let ended =
+                    outcome.filter(|_| !self.is_daemon() && !is_evicted).and_then(with_final_job_status);
+                let ads = ended.as_deref().or(outcome);
                 stdout.write_all(&render_ad_list(self.cli.output.ad_format(), ads))?;
                 // Under the daemon's name the slot runner reads the ad.
                 if ads.is_some() && !self.as_tool && !self.cli.output.wants_json() {
@@ -396,4 +400,17 @@ impl StarterInvocation<'_> {
             JobOutcome::Ran(_) | JobOutcome::NotStarted => Status::No,
         }
     }
+}
+
+/// The ad of a job that has exited with the JobStatus that a queue would give it, or `None` if it has not exited. A starter leaves
+/// that to the schedd, which a pipeline does not have.
+fn with_final_job_status(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut ad, _) = long::parse(text);
+    let has_exited = ad.string("JobState").is_some_and(|state| state == "Exited")
+        && ["ExitCode", "ExitSignal"].into_iter().any(|name| ad.contains(name))
+        && !["HoldReason", "VacateReason"].into_iter().any(|name| ad.contains(name));
+    has_exited.then(|| {
+        ad.set("JobStatus", JobStatus::COMPLETED);
+        long::print(&ad)
+    })
 }
