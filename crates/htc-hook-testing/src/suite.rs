@@ -14,6 +14,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,21 @@ pub enum SuiteError {
     Malformed(PathBuf, #[source] Box<toml::de::Error>),
 }
 
+/// Limit of a suite file, in bytes; a device has no end.
+const MAX_SUITE_BYTES: u64 = 256 << 20;
+
+fn read_suite_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    io::Read::read_to_string(
+        &mut io::Read::take(std::fs::File::open(path)?, MAX_SUITE_BYTES + 1),
+        &mut text,
+    )?;
+    if text.len() as u64 > MAX_SUITE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "a suite has at most 256 MiB"));
+    }
+    Ok(text)
+}
+
 /// Reads a suite file, or all `*.toml` of a directory.
 ///
 /// # Errors
@@ -171,7 +187,7 @@ pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
         }
         return Ok(cases);
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = read_suite_text(path).map_err(unreadable)?;
     let suite: SuiteFile =
         toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
