@@ -179,8 +179,15 @@ fn run(verb: &Verb, text: &[u8], source: Source, home: &Path) -> Outcome {
     if let Some(writer) = writer {
         writer.join().unwrap();
     }
+    let pid = child.id();
     let read = |path: &Path| {
         let mut text = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+        for (own, general) in [
+            (format!("dir_{pid}"), "dir_PID"),
+            (format!("CONDOR_STARTER_PID={pid}"), "CONDOR_STARTER_PID=PID"),
+        ] {
+            text = text.replace(&own, general);
+        }
         let inside = format!("directory/{}", verb.file);
         for name in
             [inside.as_str(), "standard input", "<stdin>", "directory", "packed", "fifo", "plain-input"]

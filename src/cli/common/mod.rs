@@ -50,11 +50,11 @@ pub use options::{
 pub(crate) use output_target::OutputTarget;
 pub use print_mask::{BadColumn, PrintMask, RenderedRow};
 pub use problem::Problem;
-pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config};
+pub(crate) use problem::{exit_status_of, is_broken_pipe, is_missing_config, malformed_ad_problem};
 pub use program::{CLASSAD_PARAMETERS_NOTE, CompatTool, Example, Manual, Program, program_command};
 pub use program_context::{ProgramContext, shorten_message};
 pub use progress::Progress;
-pub(crate) use read_ads::{AdStream, malformed_ad_problem, read_ads, refuse_malformed};
+pub(crate) use read_ads::{AdStream, read_ads, refuse_malformed};
 pub(crate) use scenario::{find_param_line, read_jobs, read_scenario, scenario_problem};
 pub use status::Status;
 pub(crate) use stdio_pipe::write_to_stdout;

@@ -6,6 +6,7 @@ use std::io;
 
 use super::Status;
 use super::color::Painter;
+use crate::classad::stream::AdError;
 use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
 use crate::text::control_characters::mask_terminal_controls;
@@ -171,6 +172,12 @@ pub(crate) fn render_error(tool: &str, error: &anyhow::Error, painter: Painter) 
         }
     }
     text
+}
+
+/// Returns the message about an ad that cannot be read, with its place in the input `name`.
+pub(crate) fn malformed_ad_problem(error: &AdError, name: &str) -> Problem {
+    let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(name));
+    problem.maybe_hint(error.help)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::ad_input::{InputReader, OpenInput, is_not_found, list_inputs};
+use super::problem::malformed_ad_problem;
 use super::{PipedStdin, Problem, ProgramContext, open_stdio_pipe};
-use crate::classad::stream::{AdError, AdReader};
+use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::os::StopFlag;
 
@@ -130,9 +131,4 @@ pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> any
             }
         }
     }
-}
-
-pub(crate) fn malformed_ad_problem(error: &AdError, name: &str) -> Problem {
-    let problem = Problem::unreadable(error.message.clone()).at_line(&error.caret(name));
-    problem.maybe_hint(error.help)
 }

@@ -1,11 +1,9 @@
 //! `htc-router-translate compare`: do two rule sets, or two whole routers, do the same?
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 
-use anyhow::Context;
 use bstr::ByteSlice;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -14,13 +12,14 @@ use super::compare_routers;
 use super::compare_search::{
     CompareArguments, DifferenceSearch, ad_to_raw_json, print_json_row, render_ad, world_with_stopped_clock,
 };
+use super::compared_file::ComparedFile;
 use super::iteration;
 use super::rules::{self, RulesOptions};
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{Problem, ProgramContext as Program, Status, write_to_stdout};
 use crate::cli::transform_report as report;
 use crate::config::{CommandPolicy, MacroSource};
-use crate::os::{RealWorld, read_whole};
+use crate::os::RealWorld;
 use crate::runner::configured_world;
 use crate::transform::{Transform, TransformSession};
 use crate::why::transform_comparison::{
@@ -29,38 +28,6 @@ use crate::why::transform_comparison::{
 
 /// Number of bytes of a file that are searched for parameters of a router.
 const MAX_SNIFFED_BYTES: u64 = 16 << 20;
-
-/// One of the two files that are compared. What can be read only once, a pipe or standard input, is kept in memory.
-pub(super) struct ComparedFile {
-    /// Name for messages.
-    pub(super) name: String,
-    /// Path that can be read more than once.
-    pub(super) path: PathBuf,
-    /// Holds the text of a pipe for as long as `path` is used.
-    _copy: Option<File>,
-}
-
-impl ComparedFile {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        let name = path.display().to_string();
-        let is_stdin = path == Path::new("-");
-        let is_pipe = || std::fs::metadata(path).is_ok_and(|status| !status.is_file() && !status.is_dir());
-        if !is_stdin && !is_pipe() {
-            return Ok(ComparedFile { name, path: path.to_owned(), _copy: None });
-        }
-        let problem = || Problem::cannot_read(&name);
-        let text = if is_stdin {
-            read_whole(std::io::stdin().lock())
-        } else {
-            File::open(path).and_then(read_whole)
-        };
-        let text = text.with_context(problem)?;
-        let mut copy = tempfile::tempfile().with_context(problem)?;
-        copy.write_all(&text).with_context(problem)?;
-        let path = PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()));
-        Ok(ComparedFile { name, path, _copy: Some(copy) })
-    }
-}
 
 /// Carries it out: 0 when no difference was found, 1 with the smallest ad otherwise.
 pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Result<Status> {

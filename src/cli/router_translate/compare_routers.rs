@@ -6,11 +6,11 @@ use bstr::BString;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::compare::ComparedFile;
 use super::compare_search::{
     CompareArguments, DifferenceSearch, ad_to_raw_json, print_json_row, render_ad, to_lines,
     world_with_stopped_clock,
 };
+use super::compared_file::ComparedFile;
 use super::router_setup::RouterSetup;
 use crate::classad::ClassAd;
 use crate::cli::common::{ConfigOptions, ProgramContext as Program, Status, write_to_stdout};

@@ -4,6 +4,7 @@ mod ad_pipeline;
 mod compare;
 mod compare_routers;
 mod compare_search;
+mod compared_file;
 mod convert;
 mod hook_stages;
 mod iteration;
