@@ -129,7 +129,7 @@ impl<'a> ConfigView<'a> {
     }
 
     /// The names that sources set, in the order of their first definitions. Defaults are in
-    /// [`defaults::changed`].
+    /// [`crate::defaults`].
     pub fn names(&self) -> impl Iterator<Item = &'a BStr> {
         self.set.entries().map(|entry| entry.name.as_ref())
     }

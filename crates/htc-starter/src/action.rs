@@ -150,7 +150,7 @@ pub struct ScratchFile {
 pub struct JobProcess {
     /// The file to execute.
     pub program: PathBuf,
-    /// All arguments, including the first (argv[0]).
+    /// All arguments, including the first (`argv[0]`).
     pub argv: Vec<BString>,
     /// Complete environment without ancestor markers, as `NAME=value` in byte order.
     pub environment: Vec<BString>,
