@@ -237,6 +237,35 @@ fn every_source_keeps_the_rules_of_its_layer() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The map names files that exist; a bare name is a file beside the one named before it.
+#[test]
+fn files_that_the_map_names_exist() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map");
+    let mut directory = root();
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for name in map.split('`').skip(1).step_by(2) {
+        let is_file =
+            name.ends_with(".rs") || name.ends_with(".md") || name.ends_with(".tsv") || name.ends_with('/');
+        if !is_file || name.contains(' ') || name.starts_with("crates/*") {
+            continue;
+        }
+        let top = if name.starts_with("htc-") { root().join("crates") } else { root() };
+        let places = [top.join(name), directory.join(name)];
+        let is_there = |path: &&PathBuf| {
+            let (folder, file) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+            path.exists() || (file.to_string_lossy().starts_with("*.") && folder.is_dir())
+        };
+        match places.iter().find(is_there) {
+            Some(path) => directory = path.parent().unwrap_or(path).to_owned(),
+            None => missing.push(name.to_owned()),
+        }
+        count += 1;
+    }
+    assert!(count > 40, "{count} names");
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn long_files_are_listed_and_very_long_ones_refused() {
     let lengths = sources().into_iter().map(|(path, text)| (text.lines().count(), path));

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use htc_classad::format::long;
 use htc_classad::stream::{AdForm, AdReader};
+use htc_os::read_at_most;
 
 /// A file of cases.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -159,15 +160,8 @@ pub enum SuiteError {
 const MAX_SUITE_BYTES: u64 = 256 << 20;
 
 fn read_suite_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    io::Read::read_to_string(
-        &mut io::Read::take(std::fs::File::open(path)?, MAX_SUITE_BYTES + 1),
-        &mut text,
-    )?;
-    if text.len() as u64 > MAX_SUITE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "a suite has at most 256 MiB"));
-    }
-    Ok(text)
+    let text = read_at_most(std::fs::File::open(path)?, MAX_SUITE_BYTES)?;
+    String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Reads a suite file, or all `*.toml` of a directory.

@@ -9,17 +9,31 @@ const MAX_FILE_SIZE: u64 = 1 << 30;
 ///
 /// # Errors
 /// The errors of the input; `FileTooLarge` for more than 1 GiB, as from /dev/zero.
-pub fn read_whole(read: impl Read) -> io::Result<Vec<u8>> {
-    read_at_most(read, MAX_FILE_SIZE)
+pub fn read_whole(input: impl Read) -> io::Result<Vec<u8>> {
+    read_at_most(input, MAX_FILE_SIZE)
 }
 
-fn read_at_most(read: impl Read, largest: u64) -> io::Result<Vec<u8>> {
+/// Reads the complete content of a file or pipe of at most `limit` bytes.
+///
+/// # Errors
+/// The errors of the input; `FileTooLarge` if it is longer.
+pub fn read_at_most(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    read.take(largest + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > largest {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 GiB"));
+    input.take(limit + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > limit {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it is larger than {}", format_size(limit)),
+        ));
     }
     Ok(text)
+}
+
+fn format_size(bytes: u64) -> String {
+    [(30, "GiB"), (20, "MiB")]
+        .into_iter()
+        .find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift)
+        .map_or_else(|| format!("{bytes} bytes"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }
 
 #[cfg(test)]
@@ -27,10 +41,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_is_an_error() {
+    fn input_without_end_is_an_error() {
         assert_eq!(read_at_most(&b"abc"[..], 3).unwrap(), b"abc");
         let error = read_at_most(io::repeat(0), 3).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(error.to_string(), "it is larger than 1 GiB");
+        assert_eq!(error.to_string(), "it is larger than 3 bytes");
+    }
+
+    #[test]
+    fn limits_are_printed_with_their_unit() {
+        assert_eq!([MAX_FILE_SIZE, 256 << 20, 1000].map(format_size), ["1 GiB", "256 MiB", "1000 bytes"]);
     }
 }

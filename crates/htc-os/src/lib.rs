@@ -44,7 +44,7 @@ mod thread_ids;
 pub mod tracking_group;
 mod wake_on_lan;
 
-pub use bounded_read::read_whole;
+pub use bounded_read::{read_at_most, read_whole};
 pub use child::duplicate_descriptor;
 pub use closed_stdout::{replace_closed_stdout, stdout_was_closed};
 pub use line_output::LineOutput;

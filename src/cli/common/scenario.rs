@@ -1,7 +1,7 @@
 //! Scenarios of simulations, of slots and of routes: read from a file, and the jobs that they name.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::path::Path;
 
 use anyhow::Context;
@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::{OpenInput, Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
 use crate::classad::Dialect;
 use crate::classad::references::AttrNames;
-use crate::os::RealWorld;
+use crate::os::{RealWorld, read_at_most};
 use crate::simulate::scenario::MAX_SCENARIO_BYTES;
 use crate::simulate::{
     JobFiles, Scenario, ScenarioError, SimulationKind, SkippedAd, Workload, WorkloadError,
@@ -27,16 +27,8 @@ pub(crate) fn read_scenario(
 ) -> anyhow::Result<Scenario> {
     let name = path.display().to_string();
     let cannot = || Problem::cannot_read(&name);
-    let mut bytes = Vec::new();
-    OpenInput::open(path, open_stdio_pipe().0)?
-        .reader
-        .take(MAX_SCENARIO_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .with_context(cannot)?;
-    if bytes.len() as u64 > MAX_SCENARIO_BYTES {
-        let cause = io::Error::other(format!("a scenario has at most {} MiB", MAX_SCENARIO_BYTES >> 20));
-        return Err(cannot().caused_by(cause).into());
-    }
+    let input = OpenInput::open(path, open_stdio_pipe().0)?;
+    let bytes = read_at_most(input.reader, MAX_SCENARIO_BYTES).with_context(cannot)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let caret = Caret { source: &name, text: error.as_bytes(), span: Span::new(at, at + 1) };

@@ -10,7 +10,7 @@ use anyhow::Context;
 use crate::cli::common::Problem;
 use crate::os::read_whole;
 
-/// One of the two files that are compared. What can be read only once, a pipe or standard input, is kept in memory.
+/// One of the two files that are compared. What can be read only once, a pipe or standard input, is copied to an unnamed file.
 pub(super) struct ComparedFile {
     /// Name for messages.
     pub(super) name: String,

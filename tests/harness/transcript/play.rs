@@ -267,17 +267,20 @@ fn wait_until(child: &mut Child, due: Instant) -> Result<bool> {
 /// How long a program that should run may be in coming.
 const LATE: Duration = Duration::from_secs(15);
 
-/// Waits until a program of this name has begun, unless the child ends or it is too late.
-fn wait_for_program(child: &mut Child, stage: &Stage, name: &str) -> Result<()> {
-    let end = Instant::now() + LATE;
+/// Returns how many programs of a name have begun in a stage.
+fn count_begun(stage: &Stage, name: &str) -> usize {
     let called = format!("-{name}-");
-    let has_begun = || {
-        let records = fs::read_dir(stage.records()).into_iter().flatten().flatten();
-        records.into_iter().any(|record| {
-            record.file_name().to_string_lossy().contains(&called) && record.path().join("ready").exists()
-        })
+    let records = fs::read_dir(stage.records()).into_iter().flatten().flatten();
+    let has_begun = |record: &fs::DirEntry| {
+        record.file_name().to_string_lossy().contains(&called) && record.path().join("ready").exists()
     };
-    while !has_begun() && Instant::now() < end {
+    records.filter(has_begun).count()
+}
+
+/// Waits until more than `before` programs of this name have begun, unless the child ends or it is too late.
+fn wait_for_program(child: &mut Child, stage: &Stage, name: &str, before: usize) -> Result<()> {
+    let end = Instant::now() + LATE;
+    while count_begun(stage, name) <= before && Instant::now() < end {
         if !wait_until(child, Instant::now() + Duration::from_millis(20))? {
             break;
         }
@@ -395,6 +398,8 @@ pub fn run_case(
     let input = files.join("stdin");
     fs::write(&input, stage.fill_in(&case.stdin)).map_err(|error| format!("{}: {error}", input.display()))?;
     let open = |path: &Path| File::open(path).map_err(|error| format!("{}: {error}", path.display()));
+    let mut awaited = case.awaited.as_deref();
+    let begun_before = awaited.map_or(0, |program| count_begun(stage, program));
     let mut child = command
         .current_dir(directory)
         .stdin(open(&input)?)
@@ -403,13 +408,12 @@ pub fn run_case(
         .spawn()
         .map_err(|error| format!("{}: {error}", case.name))?;
     let begun = Instant::now();
-    let mut awaited = case.awaited.as_deref();
     for (at, name) in &case.signals {
         if !wait_until(&mut child, begun + Duration::from_secs_f64(*at))? {
             break;
         }
         if let Some(program) = awaited.take() {
-            wait_for_program(&mut child, stage, program)?;
+            wait_for_program(&mut child, stage, program, begun_before)?;
         }
         if let Some(words) = name.strip_prefix("ask ") {
             ask(stage, words)?;

@@ -357,6 +357,17 @@ fn plain(value: &Value) -> String {
     }
 }
 
+/// Returns the name of the job's program if the recording has calls of it.
+fn recorded_job_program(job: &[u8], cases: &Path) -> Option<String> {
+    let job = String::from_utf8_lossy(job);
+    let path = job.lines().find_map(|line| line.strip_prefix("Cmd = \"")?.strip_suffix('"'))?;
+    let name = path.rsplit('/').next()?.to_owned();
+    let calls = fs::read_dir(cases.parent()?.join("hooks")).ok()?;
+    let is_called =
+        calls.flatten().any(|call| call.file_name().to_string_lossy().contains(&format!("-{name}-")));
+    is_called.then_some(name)
+}
+
 fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut names: Vec<String> =
@@ -373,16 +384,19 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
             serde_json::from_str(&argv).map_err(|error| format!("{}/argv.json: {error}", path.display()))?;
         let start = order(&name).and_then(|index| actions.get(index)).map_or(0.0, |action| action.at);
         let lead = format!("case {name}: SIG");
-        let signals = actions
+        let signals: Vec<(f64, String)> = actions
             .iter()
             .filter_map(|action| {
                 let signal = action.what.strip_prefix(&lead)?.split(' ').next()?;
                 Some((action.at - start, format!("SIG{signal}")))
             })
             .collect();
+        let stdin = fs::read(path.join("stdin")).unwrap_or_default();
+        // A signal that came while the recorded job ran comes to a job that runs, however late it begins here.
+        let awaited = recorded_job_program(&stdin, directory).filter(|_| !signals.is_empty());
         cases.push(Case {
             argv,
-            stdin: fs::read(path.join("stdin")).unwrap_or_default(),
+            stdin,
             stdout: fs::read(path.join("stdout")).unwrap_or_default(),
             exit: text(&path.join("exit"))?.trim().to_owned(),
             environment: fs::read_to_string(path.join("env.extra"))
@@ -392,7 +406,7 @@ fn cases(directory: &Path, actions: &[Action]) -> Result<Vec<Case>> {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             signals,
-            awaited: None,
+            awaited,
             log: None,
             start,
             name,
