@@ -1,21 +1,21 @@
-//! What changed between two ads, attribute by attribute.
+//! Differences between two ads, by attribute.
 
 use bstr::BString;
 
 use htc_classad::ClassAd;
 
-/// One attribute that is not what it was.
+/// One attribute that differs between two ads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributeChange {
-    /// Its name as it is spelled now, or was.
+    /// Name, as spelled in the new ad, or in the old one if the attribute was removed.
     pub name: BString,
-    /// The expression before; `None`: it is new.
+    /// Expression before, or `None` if the attribute is new.
     pub before: Option<BString>,
-    /// The expression now; `None`: it is gone.
+    /// Expression after, or `None` if the attribute was removed.
     pub after: Option<BString>,
 }
 
-/// The differences, by name.
+/// Returns the differences: new and changed attributes by name, then removed ones by name.
 pub fn diff_ads(before: &ClassAd, after: &ClassAd) -> Vec<AttributeChange> {
     let text = |ad: &ClassAd, name: &[u8]| ad.get(name).map(|value| value.unparse_old());
     let mut all: Vec<AttributeChange> = after

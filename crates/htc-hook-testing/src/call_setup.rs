@@ -1,4 +1,4 @@
-//! A call that can be made, any number of times.
+//! Setup of a hook call, which can be made any number of times.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -21,57 +21,57 @@ use htc_runner::hook_call::{HookCall, RootHookError, StderrHandling};
 use htc_runner::hook_environment::HookEnvironment;
 use htc_starter::StarterSettings;
 
-/// A call that can be made, any number of times.
+/// Everything needed to call a hook, any number of times.
 pub struct CallSetup {
-    /// What is outside.
+    /// Interface to the operating system.
     pub world: Rc<RealWorld>,
-    /// What the caller knows.
+    /// Inputs of the call.
     pub case: Case,
-    /// The hook.
+    /// Path of the hook.
     pub path: BString,
-    /// Why the caller would not run the hook.
+    /// Reason why the caller would refuse to run the hook, or `None`.
     pub refusal: Option<String>,
-    /// Knobs that are set for nothing.
+    /// Parameters that are set but have no effect.
     pub ignored_settings: Vec<String>,
-    /// How keyword and path were found.
+    /// Log of how keyword and path were found.
     pub lookup_log: Vec<String>,
-    /// Whose rights it gets, if others than those of this program.
+    /// Identity that the hook gets, or `None` if it runs with that of this program.
     pub identity: Option<ProcessIdentity>,
-    /// The account that the hook runs as; its caller runs as the program does.
+    /// Account that the hook runs as; its caller runs as this program does.
     pub account: Option<Account>,
-    /// The configuration of the starter.
+    /// Configuration of the starter.
     pub settings: StarterSettings,
-    /// The environment of its caller.
+    /// Environment of the daemon that calls the hook.
     pub daemon: HookEnvironment,
-    /// Variables that are set besides.
+    /// Additional environment variables of the hook.
     pub extra_variables: Vec<(BString, BString)>,
-    /// Directories that stand in front of PATH.
+    /// Directories put in front of PATH.
     pub path_prefixes: Vec<PathBuf>,
-    /// How long it is waited for.
+    /// Time after which the hook is killed.
     pub patience: Duration,
-    /// Deviations.
+    /// Quirks of 25.14 that are reproduced.
     pub quirks: QuirkMode,
 }
 
-/// Why a call cannot be made.
+/// Error of a hook call.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// Its directories cannot be made.
+    /// The directories of the call cannot be created.
     #[error("making a place for the hook")]
     Directories(#[source] io::Error),
-    /// It would run as root.
+    /// The hook would run as root.
     #[error(transparent)]
     Root(#[from] RootHookError),
-    /// It cannot be kept.
+    /// The record of the call cannot be written.
     #[error("cannot keep the call below '{0}'")]
     WriteRecord(PathBuf, #[source] io::Error),
-    /// The loop that waits for it fails.
+    /// The event loop fails.
     #[error(transparent)]
     EventLoop(#[from] io::Error),
 }
 
 impl CallSetup {
-    /// A call as the account of this program, without a path and with an empty environment.
+    /// Creates a setup without a hook path and with an empty environment, for the account of this program.
     pub fn without_hook(world: Rc<RealWorld>, case: Case, quirks: QuirkMode) -> Self {
         CallSetup {
             world,
@@ -91,7 +91,7 @@ impl CallSetup {
         }
     }
 
-    /// The same of the hook at a path, which is looked at as its caller does.
+    /// Creates the directories of one call.
     #[must_use]
     pub fn with_hook_path(mut self, path: &Path) -> Self {
         self.path = path.as_os_str().as_bytes().into();

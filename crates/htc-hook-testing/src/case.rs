@@ -1,4 +1,4 @@
-//! What the caller knows when it calls a hook.
+//! Inputs of one hook call.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use htc_hook::{HookType, hook_input};
 use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
 use htc_starter::exit_reason_always_evict;
 
-/// Which manual's protocol is spoken.
+/// Version of the hook protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// That of 7.8 and all later versions.
+    /// Protocol of 7.8 and all later versions.
     #[default]
     Current,
-    /// That of 7.1: PREPARE_JOB reads the slot as well, and nobody reads its output.
+    /// Protocol of 7.1: PREPARE_JOB also reads the slot ad, and its output is ignored.
     Legacy,
 }
 
@@ -37,7 +37,7 @@ impl Protocol {
         self == Protocol::Current || old
     }
 
-    /// How long its caller waits: 7.1 has no time-outs.
+    /// Returns the caller's default time-out, or `None` if it waits forever, as 7.1 does for every hook.
     pub fn default_timeout(self, hook: HookType) -> Option<Duration> {
         if self == Protocol::Legacy {
             None
@@ -47,12 +47,12 @@ impl Protocol {
     }
 }
 
-/// What TRANSLATE_JOB is told of its route.
+/// Route that TRANSLATE_JOB gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseRoute {
-    /// Its name.
+    /// Name of the route.
     pub name: BString,
-    /// GridResource; empty for none.
+    /// GridResource; empty if there is none.
     pub grid_resource: BString,
     /// TargetUniverse.
     pub universe: i64,
@@ -71,49 +71,49 @@ impl Default for CaseRoute {
     }
 }
 
-/// One call to be made.
+/// One hook call.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The type of hook.
+    /// Hook type.
     pub hook: HookType,
-    /// The keyword it is configured under; may be empty.
+    /// Hook keyword; may be empty.
     pub keyword: BString,
-    /// The job; for the router the source job.
+    /// Job ad; for the router that of the source job.
     pub job: ClassAd,
-    /// The slot.
+    /// Slot ad.
     pub slot: ClassAd,
-    /// The routed job.
+    /// Ad of the routed job.
     pub routed: ClassAd,
-    /// The route.
+    /// Route of the routed job.
     pub route: CaseRoute,
-    /// What REPLY_FETCH (`accept`, `reject`) and JOB_EXIT (`exit`, `evict`, `hold`, `remove`) are told.
+    /// Argument of REPLY_FETCH (`accept`, `reject`) or JOB_EXIT (`exit`, `evict`, `hold`, `remove`).
     pub word: BString,
     /// Further arguments (`<KEYWORD>_HOOK_PREPARE_JOB_ARGS`).
     pub arguments: Vec<BString>,
-    /// The id of the claim, for REPLY_FETCH and EVICT_CLAIM.
+    /// Claim id, for REPLY_FETCH and EVICT_CLAIM.
     pub claim_id: BString,
-    /// Whether a shadow stands behind the starter; without one the job was fetched.
+    /// True if the starter has a shadow; false for a fetched job.
     pub with_shadow: bool,
-    /// Which manual's protocol.
+    /// Version of the protocol.
     pub protocol: Protocol,
-    /// How long the caller waits; `None` for ever.
+    /// Time-out of the caller, or `None` if it waits forever.
     pub caller_waits: Option<Duration>,
     /// PIPE_BUFFER_MAX.
     pub output_limit: usize,
-    /// Whether UPDATE_JOB_INFO and JOB_EXIT are called for a job that has not been started.
+    /// True if UPDATE_JOB_INFO or JOB_EXIT is called for a job that has not been started.
     pub job_not_started: bool,
-    /// The keyword of the slot that fetched the job; empty: the same as `keyword`.
+    /// Hook keyword of the slot that fetched the job; empty if it is the same as `keyword`.
     pub fetching_keyword: BString,
-    /// The policy of the slot, as REPLY_FETCH sees it.
+    /// Policy expressions of the slot that decide about a fetched job.
     pub policy: ClassAd,
-    /// The job as it was before it was started; `None`: the caller has not completed it.
+    /// Job ad before the caller completed it, or `None` if the caller has not completed it.
     pub job_before_start: Option<ClassAd>,
-    /// These bytes are read instead of those made from the ads: a recorded call.
+    /// Input bytes of a recorded call, or `None` if the input is made from the ads.
     pub recorded_input: Option<Vec<u8>>,
 }
 
 impl Case {
-    /// A call of this type with sample ads.
+    /// Creates a call of this type with sample ads.
     pub fn new(hook: HookType) -> Self {
         let job = samples::job_ad("vanilla").unwrap_or_default();
         let route = CaseRoute::default();
@@ -139,8 +139,8 @@ impl Case {
         }
     }
 
-    /// The word that REPLY_FETCH and JOB_EXIT are told. A starter is asked to hold by a shadow alone, and to remove also by a
-    /// signal; 25.14 tells no hook of what a shadow asks.
+    /// Returns the argument of REPLY_FETCH or JOB_EXIT. Only a shadow asks a starter to hold a job, and a shadow or a
+    /// signal asks it to remove one; 25.14 passes `evict` to JOB_EXIT if a shadow asked.
     pub fn reported_word(&self, quirks: QuirkMode) -> &BStr {
         match self.shadow_reason_quirk(quirks).is_some_and(|untold| untold.as_reference) {
             true => b"evict".as_bstr(),
@@ -148,13 +148,13 @@ impl Case {
         }
     }
 
-    /// Whether JOB_EXIT is not told of what a shadow has asked; `None` where none has asked.
+    /// Returns the quirk decision about hiding a shadow's request from JOB_EXIT, or `None` if no shadow asked.
     pub(super) fn shadow_reason_quirk(&self, quirks: QuirkMode) -> Option<QuirkDecision> {
         let by_shadow = self.word == "hold" || self.word == "remove" && self.with_shadow;
         (self.hook == HookType::JobExit && by_shadow).then(|| exit_reason_always_evict(quirks))
     }
 
-    /// All arguments after the path.
+    /// Returns all arguments of the hook.
     pub fn all_arguments(&self, quirks: QuirkMode) -> Vec<BString> {
         match self.hook {
             HookType::ReplyFetch | HookType::JobExit => {
@@ -166,7 +166,7 @@ impl Case {
         }
     }
 
-    /// The bytes of its standard input. The ads are taken as they stand: see [`Case::completed_by_caller`].
+    /// Returns the bytes of the hook's standard input. The ads are used unchanged: see [`Case::completed_by_caller`].
     pub fn input(&self, quirks: QuirkMode) -> Vec<u8> {
         if let Some(bytes) = &self.recorded_input {
             return bytes.clone();
@@ -200,7 +200,7 @@ impl Case {
         }
     }
 
-    /// The ad that the hook's answer is about: the slot asks for a job, all others are about a job they were given.
+    /// Returns the ad that the hook's output is about: the slot ad for FETCH_WORK, otherwise the job or routed job.
     pub fn subject(&self) -> &ClassAd {
         match self.hook {
             HookType::FetchWork => &self.slot,
@@ -209,7 +209,7 @@ impl Case {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to the same ad as [`Case::subject`].
     pub(super) fn subject_mut(&mut self) -> &mut ClassAd {
         match self.hook {
             HookType::FetchWork => &mut self.slot,
@@ -218,7 +218,7 @@ impl Case {
         }
     }
 
-    /// Takes the ads out of what a hook of this type has read, and keeps the bytes.
+    /// Sets the ads from the input of a recorded call, and keeps the bytes.
     pub fn read_input(&mut self, bytes: &[u8]) {
         let ad = |text: &[u8]| long::parse(text).0;
         let parts = |separator: &[u8]| match bytes.find(separator) {
@@ -262,7 +262,7 @@ fn default_argument_word(hook: HookType) -> &'static str {
     }
 }
 
-/// The words of which a hook is told one, where it is told any.
+/// Returns the words that may be a hook's argument, or `None` for a type of hook without one.
 pub fn known_argument_words(hook: HookType) -> Option<&'static [&'static str]> {
     match hook {
         HookType::ReplyFetch => Some(&["accept", "reject"]),

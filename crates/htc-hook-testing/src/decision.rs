@@ -1,4 +1,4 @@
-//! What callers decide, each in the word that recorded sessions and suites have for it.
+//! Decisions of the callers of hooks, each with the word that recordings and suites use for it.
 
 use std::fmt;
 
@@ -6,47 +6,47 @@ use htc_base::text::similar_names;
 use htc_router::HookDecision;
 use htc_slot::FetchDecision;
 
-/// What a caller does with the answer of a hook, or without one.
+/// Decision of a caller about a hook's output, or about a hook that gave none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Of the startd, on an answer of FETCH_WORK.
+    /// Decision of the startd about the output of FETCH_WORK.
     Fetch(FetchDecision),
-    /// Of the job router, on an answer of one of its hooks.
+    /// Decision of the job router about one of its hooks.
     Router(HookDecision),
-    /// The caller takes the hook for not configured.
+    /// The caller treats the hook as not configured.
     NotConfigured,
-    /// What was to be started is not.
+    /// The job, claim or routed job that depends on the hook is not started.
     NotStarted,
-    /// Things go on as if all were well.
+    /// The caller continues normally.
     GoOn,
-    /// They do, and the user is told something.
+    /// The caller continues and logs a warning.
     GoOnWithWarning,
-    /// The caller does nothing more, for ever.
+    /// The caller never does anything more for this job.
     Stuck,
-    /// The caller looks at nothing that the hook does.
+    /// The caller ignores the hook's output and exit status.
     NoEffect,
     /// This caller never calls the hook.
     NeverCalled,
-    /// The hook has not ended, and is waited for.
+    /// The hook is still running and the caller still waits.
     StillRunning,
-    /// The caller has waited as long as it waits.
+    /// The hook exceeded the caller's time-out.
     TimedOut,
-    /// The last step of a job is over.
+    /// The last step of the job has ended.
     Done,
     /// The job is put on hold.
     Held,
     /// The job goes back to idle.
     Requeued,
-    /// What a cron job printed is in the ad.
+    /// The output of a cron job is in the ad.
     Published,
     /// A cron job printed nothing that could be published.
     NothingPublished,
-    /// What a cron job published is for other slots.
+    /// The output of a cron job was published for other slots only.
     NotForSlot,
 }
 
 impl Decision {
-    /// Those that neither a slot nor a router takes.
+    /// Decisions that are neither a [`FetchDecision`] nor a [`HookDecision`].
     const COMMON: &[Decision] = &[
         Decision::NotConfigured,
         Decision::NotStarted,
@@ -65,7 +65,7 @@ impl Decision {
         Decision::NotForSlot,
     ];
 
-    /// Every word that a verdict can be, in the order of a job's life.
+    /// Returns the word of every decision, in the order of a job's life.
     pub fn all_words() -> impl Iterator<Item = &'static str> {
         let fetch = FetchDecision::ALL.iter().map(|decision| decision.word());
         let router = HookDecision::ALL.iter().filter(|decision| **decision != HookDecision::Stuck);
@@ -73,10 +73,10 @@ impl Decision {
         fetch.chain(common).chain(router.map(|decision| decision.word()))
     }
 
-    /// Whether a verdict has this word; if not, what one could say.
+    /// Checks that a decision has this word.
     ///
     /// # Errors
-    /// The words that there are, and the one that was perhaps meant.
+    /// Returns a message with the closest word and all valid words.
     pub fn check_word(text: &str) -> Result<(), String> {
         if Decision::all_words().any(|word| word == text) {
             return Ok(());
@@ -87,7 +87,7 @@ impl Decision {
         Err(format!("no verdict has this word{hint}: there are {}", words.join(", ")))
     }
 
-    /// The word of suites, recordings and messages.
+    /// Returns the word that suites, recordings and messages use.
     pub fn word(self) -> &'static str {
         match self {
             Decision::Fetch(decision) => decision.word(),

@@ -1,20 +1,20 @@
-//! Random changes of ads, to find what a hook does not expect.
+//! Random mutations of ads, and reduction of an ad that makes a hook fail.
 
 use bstr::BString;
 
 use htc_classad::{ClassAd, Expr, Value};
 
-/// A small generator of random numbers (splitmix64): the same seed gives the same changes everywhere.
+/// Pseudo-random number generator (splitmix64): a seed gives the same mutations on every machine.
 #[derive(Clone, Debug)]
 pub struct RandomGenerator(u64);
 
 impl RandomGenerator {
-    /// From a seed.
+    /// Returns a generator with this seed.
     pub fn new(seed: u64) -> Self {
         RandomGenerator(seed)
     }
 
-    /// The next number.
+    /// Returns the next 64-bit number.
     pub fn next_number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -23,25 +23,25 @@ impl RandomGenerator {
         mixed ^ (mixed >> 31)
     }
 
-    /// One below `limit`; 0 when that is 0.
+    /// Returns a number below `limit`, or 0 if `limit` is 0.
     pub fn next_below(&mut self, limit: usize) -> usize {
         (self.next_number() % limit.max(1) as u64) as usize
     }
 }
 
-/// One change of an ad.
+/// One change of one attribute of an ad.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
-    /// The attribute.
+    /// Name of the attribute.
     pub name: BString,
-    /// Its new value; `None`: it is removed.
+    /// New value, or `None` if the attribute is removed.
     pub value: Option<Expr>,
-    /// What was done, in a word or two.
+    /// Short description of the change.
     pub description: &'static str,
 }
 
 impl Mutation {
-    /// A random change of one of the ad's attributes.
+    /// Returns a random change of one of the ad's attributes, or `None` if the ad is empty.
     pub fn random(ad: &ClassAd, random: &mut RandomGenerator) -> Option<Mutation> {
         let names = ad.sorted();
         let (name, _) = names.get(random.next_below(names.len()))?;
@@ -68,7 +68,7 @@ impl Mutation {
         Some(Mutation { name: (*name).to_owned(), value, description: what })
     }
 
-    /// Makes the change.
+    /// Applies the change to an ad.
     pub fn apply(&self, ad: &mut ClassAd) {
         match &self.value {
             Some(value) => ad.insert(&self.name, value.clone()),
@@ -77,8 +77,8 @@ impl Mutation {
     }
 }
 
-/// The smallest ad for which `shows` still holds: attributes are taken out in ever smaller groups, with at most `most`
-/// questions.
+/// Returns a smaller ad for which `shows` is still true. Removes attributes in ever smaller groups and calls `shows`
+/// at most `most` times.
 pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
     let mut asked = 0;
@@ -110,7 +110,8 @@ pub fn remove_attributes(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&Class
     best
 }
 
-/// The same ad with shorter strings, as far as `shows` still holds: each is cut to ever smaller halves.
+/// Returns the ad with shorter strings for which `shows` is still true. Truncates each string by bisection; all
+/// strings together use at most `most` calls of `shows`.
 pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd) -> bool) -> ClassAd {
     let mut best = ad.clone();
     let mut asked = 0;
@@ -118,7 +119,7 @@ pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd
     for name in names {
         let Some(Value::Str(text)) = ad.literal(&name) else { continue };
         let text: &[u8] = text.as_ref();
-        // The shortest beginning that still shows it lies in between.
+        // Bisection: `text[..enough]` shows the failure, `text[..too_short]` is assumed not to.
         let (mut too_short, mut enough) = (0, text.len());
         while enough - too_short > 1 && asked < most {
             let middle = too_short + (enough - too_short) / 2;
@@ -135,10 +136,10 @@ pub fn shorten_strings(ad: &ClassAd, most: usize, shows: &mut dyn FnMut(&ClassAd
     best
 }
 
-/// From this length on a run of one byte is written as a command that makes it.
+/// Minimum length of a run of one byte that is written as a command substitution instead of literally.
 const MIN_COMPRESSED_RUN: usize = 100;
 
-/// A `printf` that writes these bytes in any shell.
+/// Returns a `printf` command that writes these bytes in any POSIX shell.
 pub fn to_printf_command(text: &[u8]) -> String {
     let mut out = String::from("printf '");
     let mut arguments = String::new();

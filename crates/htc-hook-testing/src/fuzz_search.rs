@@ -1,4 +1,4 @@
-//! A hook called with random changes of its ad: what goes wrong, each with the smallest ad that shows it.
+//! Search for failures of a hook by random mutations of its ad, each reduced to a small ad that shows it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,52 +18,52 @@ use htc_base::process::{Exit, Stdio};
 use htc_classad::ClassAd;
 use htc_os::{Reactor, clock};
 
-/// Questions asked of a hook to make an ad smaller.
+/// Maximum number of calls of each of the two reduction steps.
 const MAX_SHRINK_CALLS: usize = 150;
 
-/// How long one ad may take to get smaller: a hook that hangs uses all of its time at every question.
+/// Maximum time to reduce one ad, because a hook that hangs uses its whole time-out at every call.
 pub const MAX_SHRINK_TIME: Duration = Duration::from_secs(60);
 
-/// What is kept of the standard error of each call, in bytes.
+/// Maximum number of bytes kept of each call's standard error.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// The first call that showed some trouble, and how many did.
+/// First call that showed a failure, and the number of calls that did.
 #[derive(Clone, Debug)]
 pub struct FuzzFailure {
-    /// The call.
+    /// Inputs of the call.
     pub case: Case,
-    /// How its ad was changed.
+    /// Mutations of its ad.
     pub mutations: Vec<Mutation>,
-    /// How many calls showed it.
+    /// Number of calls that showed the failure.
     pub calls: u32,
 }
 
-/// The smallest ad that was found to show some trouble.
+/// Result of reducing an ad.
 #[derive(Clone, Debug)]
 pub struct ShrunkAd {
-    /// The ad.
+    /// Smallest ad found that shows the failure.
     pub ad: ClassAd,
-    /// Whether there was no time to make it smaller still.
+    /// True if `MAX_SHRINK_TIME` ended the reduction.
     pub out_of_time: bool,
-    /// The signal that interrupted the search, if one did.
+    /// Signal that interrupted the reduction, or `None`.
     pub interrupted: Option<i32>,
 }
 
-/// A search for trouble.
+/// Search for failures of one hook.
 pub struct FuzzSearch<'a> {
     setup: &'a mut CallSetup,
-    /// The case with the ad as it was given.
+    /// Case with the unchanged ad.
     original: Case,
-    /// Rules that the unchanged ad breaks as well.
+    /// Rules that the hook also breaks with the unchanged ad.
     baseline_rules: Vec<&'static str>,
-    /// Trouble that the unchanged ad makes as well: it is not the change's.
+    /// Failure that the unchanged ad shows as well, so that the mutations did not cause it.
     pub baseline_failure: Option<String>,
-    /// What was found.
+    /// Failures found, by their signature.
     pub failures: BTreeMap<String, FuzzFailure>,
 }
 
 impl<'a> FuzzSearch<'a> {
-    /// A search that knows what the unchanged ad shows.
+    /// Creates a search, with the report of a call with the unchanged ad for comparison.
     pub fn new(setup: &'a mut CallSetup, baseline: &CallReport) -> Self {
         let usual = baseline.findings.iter().map(|finding| finding.rule.word()).collect();
         let original = setup.case.clone();
@@ -79,16 +79,17 @@ impl<'a> FuzzSearch<'a> {
         search
     }
 
-    /// The set-up, with the case as it was given.
+    /// Returns the setup, reset to the unchanged ad.
     pub fn original_setup(&mut self) -> &CallSetup {
         self.setup.case = self.original.clone();
         self.setup
     }
 
-    /// Makes so many calls, some at a time; the signal that ended them early, if one did.
+    /// Makes `times` calls with mutated ads, as many in parallel as there are CPUs. Returns the signal that
+    /// interrupted them, or `None`.
     ///
     /// # Errors
-    /// The loop itself fails.
+    /// The event loop fails.
     pub fn make_calls(
         &mut self,
         reactor: &mut Reactor,
@@ -121,7 +122,7 @@ impl<'a> FuzzSearch<'a> {
         )
     }
 
-    /// A call with some things of its ad changed.
+    /// Returns a call whose ad has up to three random mutations, or `None` if it cannot be prepared.
     fn mutated_call(
         &mut self,
         random: &mut RandomGenerator,
@@ -142,12 +143,12 @@ impl<'a> FuzzSearch<'a> {
         Some(PooledCall { tag: (case, mutations, place), spec, patience: self.setup.patience })
     }
 
-    /// Makes the ad of a call that showed some trouble smaller, as long as it shows that.
+    /// Reduces the ad of a call that showed the failure `what`, as long as the reduced ad shows the same failure.
     pub fn shrink_failure(&mut self, reactor: &mut Reactor, what: &str, case: &Case) -> ShrunkAd {
         let until = clock::monotonic_now().plus(MAX_SHRINK_TIME);
         let mut interrupted = None;
         let mut shows = |ad: &ClassAd| {
-            // Nothing can be read of an empty ad.
+            // A hook that reads an empty ad fails for another reason.
             if ad.is_empty() || interrupted.is_some() || clock::monotonic_now() >= until {
                 return false;
             }
@@ -171,7 +172,7 @@ impl<'a> FuzzSearch<'a> {
         ShrunkAd { ad: small, out_of_time: clock::monotonic_now() >= until, interrupted }
     }
 
-    /// One more call with another ad; the signal that interrupted it, if one did.
+    /// Calls the hook with another ad. Returns the outcome, or the signal that interrupted the call.
     fn repeat_call(
         &mut self,
         reactor: &mut Reactor,
@@ -184,7 +185,7 @@ impl<'a> FuzzSearch<'a> {
     }
 }
 
-/// What is wrong with a call that was not wrong with the unchanged ad; `None`: nothing.
+/// Describes what is wrong with a call and was not wrong with the unchanged ad, or returns `None`.
 fn failure_signature(
     setup: &CallSetup,
     usual: &[&'static str],

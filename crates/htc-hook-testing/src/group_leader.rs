@@ -1,5 +1,6 @@
-//! A process group for hooks that are in that of their caller: one that only a bystander leads. What a hook sends to its group
-//! (`kill 0`) would end us; so it meets the bystander, by whose end it is seen.
+//! Process group for hooks that HTCondor runs in the caller's own group. A placeholder process leads the group, so
+//! that a signal that the hook sends to its group (`kill 0`) ends the placeholder instead of this program, and its
+//! exit shows that it was sent.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use htc_base::process::{ChildSpec, Exit, LeftoverPolicy, SessionMode, Stdio};
 use htc_os::{ChildId, Reactor, ReactorEvent, SignalScope, clock};
 
-/// The bystander of one call.
+/// Placeholder process that leads the hook's process group during one call.
 pub(super) struct GroupLeaderProcess {
     leader: ChildId,
     /// How it ended, where it has.
@@ -17,12 +18,13 @@ pub(super) struct GroupLeaderProcess {
     stdin_writer: Option<OwnedFd>,
 }
 
-/// How long it is given to end by itself.
+/// Time it may take to exit by itself after it is dismissed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl GroupLeaderProcess {
-    /// Makes it where the hook is to be in our group, and puts the hook into its group instead. Where that cannot be done the hook
-    /// is called without.
+    /// Starts the placeholder if the hook inherits the caller's group, and makes the hook join the placeholder's
+    /// group instead. Returns `None` if the hook has another session mode or the placeholder cannot be started; the
+    /// hook is then called unchanged.
     pub(super) fn start(reactor: &mut Reactor, spec: &mut ChildSpec) -> Option<Self> {
         if spec.session != SessionMode::Inherit {
             return None;
@@ -41,7 +43,7 @@ impl GroupLeaderProcess {
         Some(GroupLeaderProcess { leader, exit: None, stdin_writer: Some(held) })
     }
 
-    /// Looks whether an event is its end.
+    /// Records the exit of the placeholder. Returns true if the event is that exit.
     pub(super) fn record_exit(&mut self, event: &ReactorEvent) -> bool {
         let ReactorEvent::Exited { child, exit, .. } = event else { return false };
         if *child == self.leader {
@@ -50,7 +52,8 @@ impl GroupLeaderProcess {
         *child == self.leader
     }
 
-    /// It is needed no more, and ends by itself: so every signal that ends it is the hook's. Its end comes as an event.
+    /// Lets the placeholder exit by itself, so that any signal that ends it came from the hook. SIGCONT wakes it if
+    /// the hook stopped it. Its exit arrives as an event.
     pub(super) fn dismiss(&mut self, reactor: &mut Reactor) {
         self.stdin_writer = None;
         if self.exit.is_none() {
@@ -58,12 +61,12 @@ impl GroupLeaderProcess {
         }
     }
 
-    /// Whether its end has been seen.
+    /// True if the placeholder has exited.
     pub(super) fn has_exited(&self) -> bool {
         self.exit.is_some()
     }
 
-    /// The signal that the hook has sent to its group.
+    /// Returns the signal that ended the placeholder, which the hook must have sent to its group, or `None`.
     pub(super) fn signal_from_hook(&self) -> Option<i32> {
         match self.exit? {
             Exit::Signal { number, .. } => Some(number),
@@ -71,7 +74,8 @@ impl GroupLeaderProcess {
         }
     }
 
-    /// Waits for its end once it is dismissed; the signal that came for us meanwhile.
+    /// Waits until the dismissed placeholder has exited. Kills it after `EXIT_TIMEOUT`. Returns the last signal that
+    /// this program received meanwhile.
     pub(super) fn wait(&mut self, reactor: &mut Reactor) -> io::Result<Option<i32>> {
         let mut interrupted = None;
         let mut deadline = Some(clock::monotonic_now().plus(EXIT_TIMEOUT));

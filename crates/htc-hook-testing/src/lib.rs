@@ -1,4 +1,4 @@
-//! One hook, called as its real caller would call it, and what that caller would do with the answer.
+//! Tests of one hook: calls it in the way its real caller does and decides what that caller would do with its output.
 //!
 //! [`Case`] is what the caller knows, [`CallDirectories`] where the hook runs, [`call_hook`] runs it, [`judge_call`] decides with the code
 //! of the machines, and [`find_problems`] says what is wrong with the hook whatever the verdict. Nothing here prints.

@@ -1,12 +1,12 @@
-//! How a call was made, in the words of recorded sessions: descriptors, accounts, directory, masks.
+//! Description of a hook's process for recordings: descriptors, identity, directory and signal masks.
 
 use serde_json::{Map, Value, json};
 
 use htc_base::process::{ChildSpec, SessionMode, Stdio};
 use htc_os::identity;
 
-/// The facts of a call that stand beside its words, environment and streams. What `spec` leaves to the caller is that of this
-/// program.
+/// Returns the facts of a process that are recorded besides its arguments, environment and streams. Settings that
+/// `spec` leaves open are those of this program.
 pub fn describe_process(spec: &ChildSpec) -> Map<String, Value> {
     let identity = spec.identity.as_ref();
     let uid = identity.map_or_else(identity::effective_uid, |one| one.uid);
@@ -47,7 +47,7 @@ pub fn describe_process(spec: &ChildSpec) -> Map<String, Value> {
     }
 }
 
-/// An open descriptor; none for a closed one.
+/// Describes an open descriptor; returns `None` for a closed one.
 fn describe_descriptor((number, stdio): (usize, &Stdio)) -> Option<Value> {
     let target = match stdio {
         Stdio::Closed => return None,

@@ -1,4 +1,4 @@
-//! Suites: files of cases in TOML. A case says which hook is called how, and what must come of it.
+//! Suites: TOML files of test cases. A case names a hook, the inputs of the call, and the expected result.
 //!
 //! ```toml
 //! [defaults]                       # for all cases of the file
@@ -23,7 +23,7 @@ use htc_classad::format::long;
 use htc_classad::stream::{AdForm, AdReader};
 use htc_os::read_at_most;
 
-/// A file of cases.
+/// Suite file, as parsed from TOML.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteFile {
@@ -35,114 +35,115 @@ pub struct SuiteFile {
     pub case: Vec<CaseText>,
 }
 
-/// One case as written.
+/// One case as written in the file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseText {
-    /// Its name.
+    /// Name of the case.
     pub name: Option<String>,
-    /// The hook, relative to the file.
+    /// Path of the hook, relative to the file.
     pub hook: Option<String>,
-    /// An environment variable that names the directory of the hook; the case is skipped where it is not set.
+    /// Environment variable that names the directory of the hook; the case is skipped if the variable is not set.
     pub hook_directory: Option<String>,
-    /// What else must be there, else the case is skipped: programs on PATH, whose full paths are then `${NAME}`, and files. The
-    /// directory of `hook_directory` is `${HOOKS}`.
+    /// Programs on PATH and files that the case needs; it is skipped if one is missing. The full path of a program is
+    /// available as `${NAME}`, and the directory of `hook_directory` as `${HOOKS}`.
     pub needs: Option<Vec<String>>,
-    /// The type, as on the command line; `startd-cron` and `schedd-cron` too.
+    /// Hook type, as on the command line, or `startd-cron`, `schedd-cron` or `benchmark`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// The ad of the job in long form.
+    /// Job ad in long form.
     pub job: Option<String>,
-    /// A file with it; of several ads each is a case of its own.
+    /// File with the job ad; if it has several ads, each is a separate case.
     pub job_file: Option<String>,
-    /// A built-in job.
+    /// Name of a built-in sample job.
     pub sample_job: Option<String>,
-    /// The ad of the slot; for `schedd-cron` that of the schedd.
+    /// Slot ad in long form; for `schedd-cron` the ad of the schedd.
     pub slot: Option<String>,
-    /// A file with it.
+    /// File with the slot ad.
     pub slot_file: Option<String>,
-    /// A built-in slot.
+    /// Name of a built-in sample slot.
     pub sample_slot: Option<String>,
-    /// The ad of the routed job.
+    /// Ad of the routed job in long form.
     pub routed: Option<String>,
-    /// Attributes set in the ad that the call is about.
+    /// Attributes to set in the ad that the call is about.
     pub set: Option<BTreeMap<String, String>>,
-    /// Attributes removed from it.
+    /// Attributes to remove from that ad.
     pub delete: Option<Vec<String>>,
-    /// Arguments; the first is what REPLY_FETCH and JOB_EXIT are told.
+    /// Arguments of the hook; REPLY_FETCH and JOB_EXIT are called with the first.
     pub words: Option<Vec<String>>,
-    /// Variables.
+    /// Environment variables of the hook.
     pub env: Option<BTreeMap<String, String>>,
-    /// Directories in front of PATH, relative to the file.
+    /// Directories to put in front of PATH, relative to the file.
     pub path_prepend: Option<Vec<String>>,
-    /// Files laid out in the directory of the case, whose path is `${DIR}`; those that begin with `#!` can be executed.
+    /// Files to create in the directory of the case, whose path is `${DIR}`; those that begin with `#!` are made
+    /// executable.
     pub files: Option<BTreeMap<String, String>>,
-    /// Whether a shadow stands behind.
+    /// True if the job has a shadow.
     pub shadow: Option<bool>,
-    /// Keyword; the name of a cron job.
+    /// Hook keyword, or the name of a cron job.
     pub keyword: Option<String>,
-    /// Exactly as 25.14.
+    /// True to behave exactly like 25.14, including its known bugs.
     pub reference: Option<bool>,
     /// PREFIX of a cron job.
     pub prefix: Option<String>,
     /// MODE of a cron job.
     pub mode: Option<String>,
-    /// How often a cron job is started.
+    /// Number of times a cron job is started.
     pub runs: Option<u64>,
     /// SLOTS of a cron job.
     pub slots: Option<Vec<i64>>,
     /// METRICS of a cron job.
     pub metrics: Option<String>,
-    /// Seconds after which it is killed.
+    /// Seconds after which the hook is killed.
     pub timeout: Option<f64>,
-    /// What must come of it.
+    /// Expected result.
     pub expect: Option<Expect>,
-    /// Parameters: one case for each table.
+    /// Parameter tables: one case is made for each table.
     pub each: Option<Vec<BTreeMap<String, String>>>,
 }
 
-/// What must come of a case. What is not said may be anything.
+/// Expected result of a case. Keys that are left out are not checked.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The verdict in a word.
+    /// Word of the verdict.
     pub verdict: Option<String>,
     /// Hold code.
     pub code: Option<i64>,
-    /// Its refinement.
+    /// Hold subcode.
     pub subcode: Option<i64>,
-    /// Part of the reason.
+    /// Text that the reason contains.
     pub reason: Option<String>,
     /// `exited N` or `signalled N`; a bare number is an exit status.
     pub exit: Option<toml::Value>,
-    /// The whole standard output.
+    /// Complete standard output.
     pub stdout: Option<String>,
-    /// A pattern that standard error must match; an empty one wants it empty.
+    /// Regular expression that standard error must match; an empty one requires empty standard error.
     pub stderr: Option<String>,
-    /// Expressions that must be true of the result (MY) and what went in (TARGET).
+    /// Expressions that must be true (MY = resulting ad, TARGET = input ad).
     pub result: Option<Vec<String>>,
-    /// The findings, notes left out, in any order.
+    /// Findings other than notes, in any order.
     pub findings: Option<Vec<String>>,
     /// Notes that must be among the findings.
     pub notes: Option<Vec<String>>,
-    /// Seconds it may take.
+    /// Maximum run time in seconds.
     pub within: Option<f64>,
 }
 
-/// One case, parameters put in.
+/// One case after parameter substitution.
 #[derive(Clone, Debug)]
 pub struct SuiteCase {
     /// `file: name`.
     pub name: String,
-    /// The directory of its file.
+    /// Directory of the suite file.
     pub base: PathBuf,
-    /// The file and the case's number in it, for `--update`.
+    /// Suite file and index of the case in it, for `--update`.
     pub source: (PathBuf, usize),
-    /// What it says.
+    /// Keys of the case.
     pub text: CaseText,
 }
 
-/// Why a suite cannot be used.
+/// Error of reading or writing a suite.
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
     /// A file or directory cannot be read.
@@ -151,12 +152,12 @@ pub enum SuiteError {
     /// A file cannot be written.
     #[error("cannot write '{0}'")]
     Unwritable(PathBuf, #[source] std::io::Error),
-    /// It is no suite; the place stands in the cause.
+    /// The file is not a valid suite; the cause has the position.
     #[error("'{0}' is no suite")]
     Malformed(PathBuf, #[source] Box<toml::de::Error>),
 }
 
-/// Limit of a suite file, in bytes; a device has no end.
+/// Maximum size of a suite file in bytes, because a device file has no end.
 const MAX_SUITE_BYTES: u64 = 256 << 20;
 
 fn read_suite_text(path: &Path) -> io::Result<String> {
@@ -164,10 +165,10 @@ fn read_suite_text(path: &Path) -> io::Result<String> {
     String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads a suite file, or all `*.toml` of a directory.
+/// Reads a suite file, or all `*.toml` files of a directory in order of their names.
 ///
 /// # Errors
-/// One cannot be read, or is no suite.
+/// A file cannot be read or is not a valid suite.
 pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
     let unreadable = |error| SuiteError::Unreadable(path.to_owned(), error);
     if path.is_dir() {
@@ -192,7 +193,7 @@ pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
         let mut case = apply_defaults(case, &suite.defaults);
         let name = case.name.clone().unwrap_or_else(|| format!("case {}", number + 1));
         let source = (path.to_owned(), number);
-        // Taken out: each of many cases would carry all of the table.
+        // `each` is taken out so that the cases made from it do not each carry the whole table.
         match case.each.take() {
             None => cases.push(SuiteCase {
                 name: format!("{stem}: {name}"),
@@ -216,14 +217,14 @@ pub fn read_suites(path: &Path) -> Result<Vec<SuiteCase>, SuiteError> {
     Ok(cases)
 }
 
-/// A case whose `job_file` holds several ads is one case for each of them.
+/// Replaces each case whose `job_file` holds several ads by one case per ad.
 ///
 /// # Errors
 /// A file cannot be read to its end.
 pub fn expand_job_files(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteError> {
     let mut all = Vec::with_capacity(cases.len());
     for case in cases {
-        // A path with a parameter in it is known when the case is laid out.
+        // A path that contains a parameter is known only when the case is prepared.
         let file =
             case.text.job_file.as_deref().filter(|file| case.text.job.is_none() && !file.contains("${"));
         let path = file.map(|file| case.base.join(file));
@@ -236,7 +237,7 @@ pub fn expand_job_files(cases: Vec<SuiteCase>) -> Result<Vec<SuiteCase>, SuiteEr
         let mut reader = AdReader::new(content, Some(AdForm::Long));
         let mut ads = Vec::new();
         while let Some(record) = reader.next_ad().map_err(unreadable)? {
-            // What is wrong with it is told when the case is laid out.
+            // Errors in the file are reported when the case is prepared.
             if !record.errors.is_empty() {
                 ads.clear();
                 break;
@@ -267,7 +268,7 @@ fn apply_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
         return case;
     };
     all.retain(|name, _| name != "name" && name != "each");
-    // An ad of the case's own, wherever it comes from, takes the place of the one that all others have.
+    // If the case gives a job (or slot) ad in any form, the default ad is dropped in all its forms.
     for ad in [["job", "job_file", "sample_job"], ["slot", "slot_file", "sample_slot"]] {
         if ad.iter().any(|name| own.contains_key(*name)) {
             all.retain(|name, _| !ad.contains(&name));
@@ -284,7 +285,8 @@ fn apply_defaults(case: CaseText, defaults: &CaseText) -> CaseText {
 
 type Substitutions = BTreeMap<String, String>;
 
-/// Puts the values in place of `${NAME}` in every text of a case but `hook_directory`, which is the name of a variable.
+/// Replaces `${NAME}` by its value in every string of a case except `hook_directory`, which names an environment
+/// variable.
 pub fn substitute(case: CaseText, values: &Substitutions) -> CaseText {
     fn substitute_value(value: &mut toml::Value, values: &Substitutions) {
         match value {
@@ -307,7 +309,8 @@ pub fn substitute(case: CaseText, values: &Substitutions) -> CaseText {
     all.try_into().unwrap_or(case)
 }
 
-/// A `${NAME}` that still stands in what is looked up or called, after all values were put in.
+/// Returns the first `${NAME}` that is still unreplaced in a path, type, argument or other key that is looked up, or
+/// `None`. Ads and files are not checked.
 pub fn unresolved_name(case: &CaseText) -> Option<&str> {
     let single = [
         &case.hook,

@@ -1,5 +1,5 @@
-//! A case of a suite that is a cron job of a startd or schedd: the same runner as that of `startd-cron`, and what the ad of
-//! the slot or schedd has become.
+//! Suite cases that run a cron job of a startd or schedd, in the same session as `startd-cron`, and compare the
+//! resulting ad of the slot or schedd.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use htc_hook::cron_job::{CronManager, CronMode};
 use htc_os::{Reactor, RealWorld, clock};
 use htc_slot::cron_ads::convert_usage_for_sending;
 
-/// A cron job that can be played.
+/// Cron job of a prepared case.
 pub(super) struct CallableCronCase {
     manager: CronManager,
     job: StandaloneCronJob,
@@ -36,7 +36,7 @@ pub(super) struct CallableCronCase {
     _files: Option<TempDir>,
 }
 
-/// Whose cron jobs the type names.
+/// Returns the daemon whose cron jobs a case type names, or `None` for other types.
 pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
     match kind {
         "startd-cron" => Some(CronManager::Startd),
@@ -46,7 +46,7 @@ pub fn parse_cron_manager(kind: &str) -> Option<CronManager> {
     }
 }
 
-/// Refuses a case of a hook that says what only cron jobs have.
+/// Rejects a hook case that has keys for cron jobs only.
 pub(super) fn refuse_cron_keys(text: &CaseText) -> Result<(), CaseError> {
     let said = [
         ("prefix", text.prefix.is_some()),
@@ -61,7 +61,7 @@ pub(super) fn refuse_cron_keys(text: &CaseText) -> Result<(), CaseError> {
     }
 }
 
-/// Makes the cron job of a case, and the ad that it publishes into.
+/// Prepares the cron job of a case and the ad that it publishes into.
 pub(super) fn prepare_cron_case(
     manager: CronManager,
     laid: PreparedCase,
@@ -124,7 +124,7 @@ pub(super) fn prepare_cron_case(
     })
 }
 
-/// Plays the job of a case to its end; the signal that ended it early, if one came.
+/// Runs the cron job of a case to its end and returns the result, or the number of the signal that interrupted it.
 pub(super) fn run_cron_case(
     how: &SuiteSettings,
     case: &SuiteCase,
@@ -134,7 +134,7 @@ pub(super) fn run_cron_case(
     let CallableCronCase { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
     let list = job.to_cron_list(&program).map_err(CaseError::Metrics)?;
     let slots = [ad];
-    // Cron jobs get no keys of daemons, in the reference neither.
+    // 25.14 does not give cron jobs the variables that it gives hooks.
     let mut environment = caller::caller_environment(world, &how.configuration, QuirkMode::Manual);
     set_variables(&mut environment, &extra, &prepend);
     let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;

@@ -1,4 +1,4 @@
-//! A suite of cases, called side by side.
+//! Runs the cases of suites in parallel.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,23 +18,24 @@ use htc_base::process::Stdio;
 use htc_hook::HookType;
 use htc_os::{Reactor, RealWorld};
 
-/// What is kept of the standard error of each call, in bytes.
+/// Maximum number of bytes kept of each call's standard error.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// What a case is after it was laid out.
+/// Prepared case.
 #[allow(clippy::large_enum_variant, reason = "one at a time")]
 enum CasePreparation {
     Hook(CallableHookCase),
     Cron(CallableCronCase),
-    /// Why it is skipped.
+    /// Case that is skipped, with the reason.
     Skipped(String),
 }
 
-/// Runs the cases and says what came of each, in their order; the signal that ended them early, if one came. `reactor` is
-/// called again when the one before is gone, `advance` after each case.
+/// Runs the cases and returns their results in the given order, or the number of the signal that interrupted them.
+/// `reactor` is called again for each cron case, after the previous reactor has been dropped; `advance` is called
+/// after each case.
 ///
 /// # Errors
-/// A reactor cannot be made, or the loop itself fails. What is wrong with a case is what came of it.
+/// A reactor cannot be created, or the event loop fails. Errors of a case are in its result.
 pub fn run_cases(
     cases: Vec<SuiteCase>,
     how: &SuiteSettings,
@@ -44,7 +45,7 @@ pub fn run_cases(
     let world = Rc::new(RealWorld::new());
     let board = RefCell::new(SuiteProgress::default());
     let mut waiting = cases.into_iter().enumerate();
-    // Both closures use the board; they never run at the same time.
+    // Both closures borrow `board` mutably; `run_pool` never calls one within the other.
     let interrupted = run_pool(
         &mut reactor()?,
         how.parallel,
@@ -70,7 +71,8 @@ pub fn run_cases(
     }
     let SuiteProgress { crons, mut done, .. } = board.into_inner();
     for (number, case, ready) in crons {
-        // Only one reactor can know what is left behind.
+        // Cron cases run one by one, each with its own reactor, because only one reactor can track leftover
+        // processes.
         match suite_cron::run_cron_case(how, &case, ready, (&world, &mut reactor()?)) {
             Ok(Ok(result)) => done.insert(number, result),
             Ok(Err(signal)) => return Ok(Err(signal)),
@@ -81,19 +83,20 @@ pub fn run_cases(
     Ok(Ok(done.into_values().collect()))
 }
 
-/// How it stands with the cases.
+/// Progress of all cases.
 #[derive(Default)]
 struct SuiteProgress {
     running: BTreeMap<usize, (SuiteCase, CallableHookCase)>,
-    /// Programs of daemons' cron jobs have their own clock: they come one by one, behind the hooks.
+    /// Cron cases, which run one by one after the hook cases because each is timed by its own session.
     crons: Vec<(usize, SuiteCase, CallableCronCase)>,
     done: BTreeMap<usize, CaseResult>,
-    /// Places of cases that are over, for the next ones.
+    /// Directories of finished cases, reused by later ones.
     spare_directories: Vec<CallDirectories>,
 }
 
 impl SuiteProgress {
-    /// Begins with a case; its call, if there is one to make.
+    /// Prepares a case and returns its call. A cron case is queued, and a case without a call gets its result at
+    /// once: both return `None`.
     fn start_case(
         &mut self,
         number: usize,
@@ -132,7 +135,7 @@ impl SuiteProgress {
     }
 }
 
-/// Makes a case ready, in the place of an earlier one where there is one.
+/// Prepares a case, reusing the directories of a finished one if there are any.
 fn make_callable(
     how: &SuiteSettings,
     case: &SuiteCase,

@@ -1,4 +1,5 @@
-//! Verdicts on many ads: how often each came, and what the ads of one have in common that the others have not.
+//! Statistics of the verdicts on many ads: the number of ads with each verdict, and attributes that distinguish them
+//! from the other ads.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +9,22 @@ use rustc_hash::FxHashMap;
 use super::Verdict;
 use htc_classad::ClassAd;
 
-/// So many values of an attribute are told apart in one group; of others only their number is known.
+/// Maximum number of distinct values of one attribute that are counted in a group; further values are only counted
+/// together.
 const MAX_VALUES: usize = 64;
-/// So many groups are made; what comes later and fits in none is counted by its verdict alone.
+/// Maximum number of groups; later verdicts that fit none of them are grouped without their reason.
 const MAX_GROUPS: usize = 200;
-/// What at least half of the other ads have as well tells nothing.
+/// Maximum share of the other ads that may have a feature for it to be reported.
 const MAX_SHARE_ELSEWHERE: f64 = 0.5;
 
-/// The verdicts on many ads.
+/// Groups of ads with the same verdict.
 #[derive(Debug, Default)]
 pub struct VerdictTally {
     groups: BTreeMap<VerdictKey, VerdictGroup>,
     total: u64,
 }
 
-/// What makes two verdicts the same: numbers in their reasons may differ.
+/// Key of a group. Reasons that differ only in their numbers have the same key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct VerdictKey {
     word: &'static str,
@@ -33,23 +35,23 @@ struct VerdictKey {
 /// Ads with the same verdict.
 #[derive(Debug)]
 pub struct VerdictGroup {
-    /// The verdict in a word.
+    /// Word of the verdict.
     pub word: &'static str,
-    /// Hold code and its refinement.
+    /// Hold code and subcode.
     pub hold: Option<(i64, i64)>,
-    /// The reason that the first of them had.
+    /// Reason that the first ad of the group got.
     pub reason: String,
-    /// Whether it is what the hook is for, or what was expected.
+    /// True if the hook did what it is for, or what was expected, for all ads of the group.
     pub good: bool,
-    /// How many there are.
+    /// Number of ads.
     pub count: u64,
-    /// The first of them, by its name.
+    /// Name of the first ad of the group.
     pub example: String,
     first: usize,
     values: FxHashMap<Vec<u8>, AttributeValues>,
 }
 
-/// The values of one attribute in a group.
+/// Values of one attribute in a group.
 #[derive(Debug, Default)]
 struct AttributeValues {
     name: BString,
@@ -61,18 +63,18 @@ struct AttributeValues {
     most: f64,
 }
 
-/// What all ads of a group have, and few others.
+/// Feature that all ads of a group have, and less than half of the other ads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommonFeature {
-    /// Such as `RequestGpus = 1`, or `no ContainerImage`.
+    /// Text of the feature, such as `RequestGpus = 1` or `no ContainerImage`.
     pub text: String,
-    /// The part of the other ads of which it is true as well, at most.
+    /// Upper bound of the share of the other ads that have the feature.
     pub elsewhere: f64,
 }
 
 impl VerdictTally {
-    /// Counts an ad, the `number`-th, and its verdict: whether it is good, and an expectation that was not met. They may come
-    /// in any order.
+    /// Adds the verdict on an ad with its number and name. `judged` says if the verdict is good, and gives an
+    /// expectation that was not met. Ads may be added in any order.
     pub fn add(
         &mut self,
         ad: &ClassAd,
@@ -117,14 +119,14 @@ impl VerdictTally {
         }
     }
 
-    /// All groups, the largest first.
+    /// Returns all groups, the largest first.
     pub fn groups(&self) -> Vec<&VerdictGroup> {
         let mut groups: Vec<&VerdictGroup> = self.groups.values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         groups
     }
 
-    /// What all ads of a group have and few others, the rarest first.
+    /// Returns the features that distinguish a group from the other ads, the rarest elsewhere first.
     pub fn common_features(&self, group: &VerdictGroup) -> Vec<CommonFeature> {
         let others: Vec<&VerdictGroup> =
             self.groups.values().filter(|other| !std::ptr::eq(*other, group)).collect();
@@ -138,7 +140,7 @@ impl VerdictTally {
             let theirs: Vec<&AttributeValues> =
                 others.iter().filter_map(|other| other.values.get(name)).collect();
             let different: u64 = theirs.iter().map(|values| values.distinct_count()).sum();
-            // What nearly every ad has of its own, such as its number.
+            // Skips attributes that are different in nearly every ad, such as ClusterId.
             if different > rest / 2 && different > 2 {
                 continue;
             }
@@ -190,12 +192,13 @@ impl AttributeValues {
         self.counts.len() as u64 + self.uncounted
     }
 
-    /// How often a value is there, at most: a late one may be among those that were not told apart.
+    /// Returns an upper bound of the number of ads with a value, because it may be one of those counted together.
     fn max_count(&self, value: &BString) -> u64 {
         self.counts.get(value).copied().unwrap_or(self.uncounted)
     }
 
-    /// The range of a number that lies outside the range of all others.
+    /// Describes the range of a numeric attribute if it does not overlap the range in the other groups. Otherwise
+    /// returns `None`.
     fn separate_range(&self, count: u64, others: &[&AttributeValues]) -> Option<String> {
         let all_numbers = self.numbers == count && others.iter().all(|other| other.numbers == other.present);
         if !all_numbers || others.is_empty() {
@@ -209,7 +212,7 @@ impl AttributeValues {
     }
 }
 
-/// A reason without its numbers.
+/// Replaces each run of digits in a reason by `#`.
 fn without_numbers(reason: &str) -> String {
     let mut shape = String::new();
     for c in reason.chars() {

@@ -1,4 +1,4 @@
-//! The asking end.
+//! Client side of the control socket.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -17,13 +17,15 @@ use serde::de::DeserializeOwned;
 use super::server::{MAX_REQUEST_LENGTH, check_length};
 use htc_os::identity;
 
-/// How long an answer may take.
+/// Time limit for connecting and for each read and write.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends a request to `who` listens there, with the ad whose length it tells, and waits for the answer.
+/// Sends a request, followed by the ad whose length it gives, to the `who` that listens at `socket`, and waits for
+/// the answer.
 ///
 /// # Errors
-/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+/// No process listens at the socket, the listener is neither root nor the caller's account, or the answer is not
+/// valid.
 pub fn send_request<A: DeserializeOwned>(
     socket: &Path,
     who: &str,
@@ -40,7 +42,8 @@ pub fn send_request<A: DeserializeOwned>(
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
     text.extend_from_slice(ad);
-    // Whoever refuses us may have answered and hung up before he has read all.
+    // A server that refuses the request may answer and close before it has read everything, so a failed write counts
+    // only if there is no answer.
     let written = stream.write_all(&text);
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).map_err(describe_timeout)?;
@@ -50,10 +53,11 @@ pub fn send_request<A: DeserializeOwned>(
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Says something to whoever listens there, without waiting: not for its ears, not for its answer.
+/// Sends a request without waiting for the server to accept it or to answer.
 ///
 /// # Errors
-/// Nobody listens there, or so many wait there that there is no room; the line is longer than anybody reads.
+/// No process listens at the path, its queue of connections is full, or the request is longer than
+/// `MAX_REQUEST_LENGTH`.
 pub fn send_without_reply(path: &Path, request: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');
@@ -65,11 +69,11 @@ pub fn send_without_reply(path: &Path, request: &impl Serialize) -> io::Result<(
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let stream = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     socket::connect(stream.as_raw_fd(), &address)?;
-    // An empty buffer has room for a line; what is closed with it in there is read all the same.
+    // The empty send buffer has room for one line, and the server can still read it after this end is closed.
     UnixStream::from(stream).write_all(&text)
 }
 
-/// Connects; says what is wrong with a path that is no socket in words of its own.
+/// Connects to the socket, with clear errors for a path that is a link or not a socket.
 fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     check_length(socket)?;
     let kind = socket.symlink_metadata()?.file_type();
@@ -81,7 +85,7 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     }
     let address = UnixAddr::new(socket)?;
     let stream = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    // A queue that nobody shortens is waited for as an answer is.
+    // The send time-out also limits how long `connect` waits in a full queue.
     setsockopt(&stream, SendTimeout, &TimeVal::seconds(ANSWER_TIMEOUT.as_secs().cast_signed()))?;
     socket::connect(stream.as_raw_fd(), &address).map_err(|errno| match errno {
         Errno::ECONNREFUSED => {
@@ -93,7 +97,7 @@ fn connect(socket: &Path, who: &str) -> io::Result<UnixStream> {
     Ok(UnixStream::from(stream))
 }
 
-/// That nobody answers, in words.
+/// Replaces a time-out error by a readable message.
 fn describe_timeout(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

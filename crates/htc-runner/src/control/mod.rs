@@ -1,10 +1,12 @@
-//! A socket by which a running program is told what tools and daemons tell a real one. What can be said stands where it is
-//! done: `slot` for execution points, `starter` for starters.
+//! Control socket of a running program, for commands that HTCondor's tools and daemons send to a real daemon. `slot`
+//! defines the commands of execution points and `starter` those of starters.
 //!
-//! One request a connection: a JSON object on one line, `{"command": "vacate", "slot": "slot1", "how": "fast"}`, with as many bytes
-//! of a job ad behind it as `ad_length` says; one JSON object comes back: `{"ok": true}`, `{"error": "..."}` or what was asked for.
+//! A connection carries one request: a JSON object on one line, such as `{"command": "vacate", "slot": "slot1",
+//! "how": "fast"}`, followed by `ad_length` bytes of a job ad. The answer is one JSON object: `{"ok": true}`,
+//! `{"error": "..."}` or the requested data.
 //!
-//! The socket is its owner's alone (0600, in a directory that nobody else can write), and who asks is known by the kernel's word.
+//! Only its owner and root can connect (mode 0600, in a directory that no other account can write); the kernel
+//! reports the client's uid.
 
 mod client;
 mod server;

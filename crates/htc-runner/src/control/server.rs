@@ -1,6 +1,6 @@
-//! The listening end: bytes and clients.
+//! Server side of the control socket: connections and their bytes.
 //!
-//! Nobody is waited for: a client that says nothing, or half a line, holds nothing up and is hung up on.
+//! The server never blocks on a client: one that is too slow is disconnected after `CLIENT_TIMEOUT`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -20,20 +20,20 @@ use htc_base::time::MonotonicTime;
 use htc_os as os;
 use htc_os::{Interest, Reactor, WatchToken, clock, identity};
 
-/// What an address of the kernel holds for a path, without the NUL.
+/// Maximum length of a path in `sockaddr_un`, without the NUL.
 const MAX_SOCKET_PATH_LENGTH: usize = 107;
-/// A request's line is no longer than this, in bytes.
+/// Maximum length of a request's line in bytes.
 pub(super) const MAX_REQUEST_LENGTH: usize = 64 << 10;
-/// A job ad that comes with one is no longer than this, in bytes.
+/// Maximum length of a job ad that follows the line, in bytes.
 const MAX_AD_LENGTH: usize = 4 << 20;
-/// So many clients are served at a time; others wait in the socket's own queue.
+/// Maximum number of clients served at a time; others wait in the queue of the socket.
 const MAX_CLIENTS: usize = 16;
-/// How long a client may take to say what it wants, and to take the answer: others wait for its place.
+/// Time a client may take to send its request, and again to receive the answer.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
-/// When nobody can be let in (no descriptor is free), it is tried again after this.
+/// Interval between attempts to accept a client after `accept` failed, for example because no descriptor was free.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whoever can write the directory could put a socket of his own in the place of ours.
+/// Rejects a directory that another account can write, because that account could replace the socket.
 fn check_directory(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let status = std::fs::metadata(parent)?;
@@ -46,11 +46,11 @@ fn check_directory(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// A socket for its owner alone. Who may speak to it may kill jobs: it is nobody else's from its first moment on, as its file has the mode
-/// that the socket had before.
+/// Binds and listens on a socket that only its owner can use, because its clients can kill jobs. The mode is set
+/// before `bind`, so the file is never accessible to others.
 ///
 /// # Errors
-/// As `bind(2)`.
+/// The same errors as `socket(2)`, `bind(2)` and `listen(2)`.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let address = UnixAddr::new(path)?;
     let socket = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
@@ -60,15 +60,16 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(socket))
 }
 
-/// What the socket itself has to know of a request.
+/// Field of a request that the socket needs to read it completely.
 #[derive(Deserialize)]
 struct RequestHeader {
-    /// How many bytes of an ad follow the line.
+    /// Number of bytes of the ad after the line.
     #[serde(default)]
     ad_length: usize,
 }
 
-/// The line of a request and its ad, once all of it is there; or why it is none.
+/// Returns the line and the ad of a request, or an error for the client if it is not valid. Returns `None` if more
+/// bytes are needed.
 fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
     let bad = |why: &str| Some(Err(invalid_request_message(why)));
     let end = match memchr::memchr(b'\n', said) {
@@ -97,56 +98,57 @@ fn invalid_request_message(why: &str) -> String {
     format!("a request is one JSON object on a line: {why}")
 }
 
-/// Reads the line of a request.
+/// Parses the line of a request.
 ///
 /// # Errors
-/// It is none, in words for the client.
+/// The line is not a valid request; the message is for the client.
 pub fn parse_request<R: DeserializeOwned>(line: &[u8]) -> Result<R, String> {
     serde_json::from_slice(line).map_err(|error| invalid_request_message(&error.to_string()))
 }
 
-/// A socket that is listened to.
+/// Listening control socket with its clients.
 pub struct ControlSocket {
     listener: UnixListener,
-    /// While it is listened to; not while all places are taken.
+    /// Watch of the listener, or `None` while no more clients are accepted.
     token: Option<WatchToken>,
-    /// When it is listened to again at the latest, where it is not.
+    /// Time to watch the listener again after `accept` failed, or `None`.
     resume_at: Option<MonotonicTime>,
-    /// Where it stands, if it goes with us.
+    /// Path of the socket if it is removed with this value, or `None` for an inherited socket.
     path: Option<PathBuf>,
     /// Who listens, as messages say it.
     listener_name: &'static str,
     clients: BTreeMap<WatchToken, ControlClient>,
 }
 
-/// Somebody who has not said all yet, or not taken all of the answer.
+/// Connected client whose request or answer is not complete.
 struct ControlClient {
     stream: UnixStream,
     uid: u32,
     received: Vec<u8>,
-    /// What is left of the answer.
+    /// Part of the answer that has not been sent.
     unsent: Vec<u8>,
     deadline: MonotonicTime,
 }
 
-/// The line of a request and the ad behind it; or why it is none, in words for the client.
+/// Line of a request and the ad after it, or an error message for the client.
 pub type RequestBytes = Result<(Vec<u8>, Vec<u8>), String>;
 
-/// A whole request.
+/// Complete request.
 pub struct ClientRequest {
     /// Whom to answer.
     pub client: WatchToken,
     /// Whose process it is.
     pub uid: u32,
-    /// The line of the request and its ad; or why it is none.
+    /// Line of the request and its ad, or an error message for the client.
     pub request: RequestBytes,
 }
 
 impl ControlSocket {
-    /// Listens at `path`, as `who`. A socket that nobody listens at any more is replaced.
+    /// Listens at `path` as a `who`. A socket that no process listens at is replaced.
     ///
     /// # Errors
-    /// A path that is too long, or no socket's; a directory that others can write; somebody who listens there.
+    /// The path is too long or is not a socket, another account can write the directory, or another process listens
+    /// there.
     pub fn open(path: &Path, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
         check_length(path)?;
         check_directory(path)?;
@@ -168,10 +170,11 @@ impl ControlSocket {
         Self::from_listener(bind(path)?, Some(path.to_owned()), who, reactor)
     }
 
-    /// Listens, as `who`, at the socket that whoever started us has left open under this number. What was asked before is heard.
+    /// Listens as a `who` at the socket that the parent process passed as descriptor `number`. Earlier connections
+    /// are still served.
     ///
     /// # Errors
-    /// Nothing is open there, or no socket that is listened to.
+    /// The descriptor is not open or is not a listening socket.
     pub fn open_inherited(number: i32, who: &'static str, reactor: &mut Reactor) -> io::Result<Self> {
         let descriptor = os::duplicate_descriptor(number)?;
         if !getsockopt(&descriptor, AcceptConn)? {
@@ -199,8 +202,8 @@ impl ControlSocket {
         })
     }
 
-    /// Something can be read or written: the whole request of a client, if it is complete now. What the first of those who come
-    /// in has said already is heard at once, as a signal would be.
+    /// Handles a readable or writable descriptor and returns a request that is now complete, or `None`. Data that the
+    /// first newly accepted client has already sent is read at once.
     pub fn handle_readiness(&mut self, token: WatchToken, reactor: &mut Reactor) -> Option<ClientRequest> {
         let token = if Some(token) == self.token { self.accept(reactor)? } else { token };
         let ControlClient { stream, received: said, unsent: rest, uid, .. } = self.clients.get_mut(&token)?;
@@ -234,7 +237,7 @@ impl ControlSocket {
         Some(ClientRequest { client: token, uid, request })
     }
 
-    /// Lets in who waits, as far as there are places; the first of them.
+    /// Accepts waiting clients up to `MAX_CLIENTS` and returns the first new one, or `None`.
     fn accept(&mut self, reactor: &mut Reactor) -> Option<WatchToken> {
         let mut first = None;
         while self.clients.len() < MAX_CLIENTS {
@@ -242,7 +245,8 @@ impl ControlSocket {
                 stream.set_nonblocking(true)?;
                 let uid = getsockopt(&stream, PeerCredentials)?.uid();
                 if uid != 0 && uid != identity::effective_uid() {
-                    // The mode of the socket keeps others out; who got a descriptor from somewhere is told.
+                    // The mode of the socket excludes other accounts, but one may have been passed an open
+                    // descriptor.
                     let error = format!("only root and the account of the {} may ask", self.listener_name);
                     let answer = serde_json::json!({ "ok": false, "error": error });
                     let _ = stream.write_all(format!("{answer}\n").as_bytes());
@@ -262,7 +266,7 @@ impl ControlSocket {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return first,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                // He still waits: looking at once would never end.
+                // The client stays in the queue, so retrying at once would loop forever.
                 Err(_) => {
                     self.resume_at = Some(clock::monotonic_now().plus(ACCEPT_RETRY_INTERVAL));
                     break;
@@ -275,12 +279,12 @@ impl ControlSocket {
         first
     }
 
-    /// When [`ControlSocket::check_timeouts`] is to be called next.
+    /// Returns the time of the next call of [`ControlSocket::check_timeouts`], or `None`.
     pub fn next_deadline(&self) -> Option<MonotonicTime> {
         self.clients.values().map(|client| client.deadline).chain(self.resume_at).min()
     }
 
-    /// Hangs up on those who have taken too long, and lets others in.
+    /// Disconnects clients that have exceeded their time limit, and accepts clients again.
     pub fn check_timeouts(&mut self, now: MonotonicTime, reactor: &mut Reactor) {
         let late =
             |(token, client): (&WatchToken, &ControlClient)| (client.deadline <= now).then_some(*token);
@@ -303,7 +307,7 @@ impl ControlSocket {
         }
     }
 
-    /// Answers and hangs up, as soon as the client has taken all of it.
+    /// Sends the answer and disconnects the client when it has received all of it.
     pub fn answer(&mut self, token: WatchToken, answer: &impl Serialize, reactor: &mut Reactor) {
         let mut text = serde_json::to_vec(answer).unwrap_or_default();
         text.push(b'\n');
@@ -315,7 +319,7 @@ impl ControlSocket {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         return self.queue_answer(token, text.split_off(sent), reactor);
                     }
-                    // A client that has gone does not want it.
+                    // The client has disconnected.
                     Ok(_) | Err(_) => break,
                 }
             }
@@ -349,10 +353,10 @@ impl Drop for ControlSocket {
     }
 }
 
-/// The kernel's addresses have room for so many bytes.
+/// Checks that a path fits into a socket address of the kernel.
 ///
 /// # Errors
-/// The path is longer.
+/// The path has more than 107 bytes.
 pub fn check_length(path: &Path) -> io::Result<()> {
     let length = path.as_os_str().len();
     if length <= MAX_SOCKET_PATH_LENGTH {

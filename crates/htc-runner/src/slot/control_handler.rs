@@ -1,4 +1,4 @@
-//! What comes in at the control socket, done and answered.
+//! Executes and answers the requests at the control socket of an execution point.
 
 use super::control_protocol::{
     ActiveDrain, Command, RequestContext, RequestRefusal, SlotControlAnswer, SlotControlRequest, SlotStatus,
@@ -10,11 +10,11 @@ use htc_os::{WatchToken, clock};
 use htc_slot::{Activity, ClaimCommand, SlotKey, SlotState, StartdEvent};
 use htc_starter::shadow::{MatchedAd, expand_for_slot};
 
-/// Words that are about a claim that is there.
+/// Commands that require an existing claim.
 const CLAIM_COMMANDS: [&str; 4] = ["alive", "hold", "deactivate", "release-claim"];
 
 impl LiveExecutionPoint<'_> {
-    /// Something came in at the control socket.
+    /// Handles activity at the control socket: reads a request, executes it and sends the answer.
     pub(super) fn handle_control_socket(&mut self, token: WatchToken) {
         let Some(control) = &mut self.control else { return };
         let Some(said) = control.handle_readiness(token, &mut self.reactor) else { return };
@@ -75,7 +75,7 @@ impl LiveExecutionPoint<'_> {
                     let new = !before.contains(&key) || id.eq_ignore_ascii_case(&slot);
                     (new && state == SlotState::Claimed).then(|| self.status_of((key, id, state, activity)))
                 };
-                // The present claim is another's until it has ended.
+                // The current claim belongs to another client until it ends.
                 let waits = self.machine.waiting_claim_text(&slot);
                 let slots: Vec<SlotStatus> = match &waits {
                     None => self.machine.slots().filter_map(claimed).collect(),
@@ -90,7 +90,7 @@ impl LiveExecutionPoint<'_> {
         })
     }
 
-    /// Words about a claim need one (`command_handler`, `command_release_claim`).
+    /// Checks that the slot has the claim that the command requires (`command_handler`, `command_release_claim`).
     fn check_claim(&self, request: &SlotControlRequest) -> Result<(), String> {
         let command = request.command.as_str();
         let Some(named) = request.slot.as_deref().filter(|_| CLAIM_COMMANDS.contains(&command)) else {
@@ -112,7 +112,7 @@ impl LiveExecutionPoint<'_> {
         Err(format!("{id} is {state}/{activity}: {why}"))
     }
 
-    /// A slot that policy would not let stay Claimed is what it was: its claimer hears nothing from a startd, and is told here.
+    /// Reports a claim that the slot's policy ended at once. A startd does not report this to the claimer.
     fn check_claim_kept(&self, slot: &str) -> Result<(), String> {
         match self.find_slot(slot) {
             Some((_, id, state @ (SlotState::Owner | SlotState::Unclaimed), activity)) => Err(format!(
@@ -122,7 +122,7 @@ impl LiveExecutionPoint<'_> {
         }
     }
 
-    /// What there is to be said to whoever wants a slot to be vacated that nobody has (`command_name_handler`).
+    /// Returns a message if a slot to be vacated has no claim to vacate, or `None` (`command_name_handler`).
     fn why_nothing_to_vacate(&self, request: &SlotControlRequest) -> Option<String> {
         let named = request.slot.as_deref().filter(|_| request.command == "vacate")?;
         let (key, id, state, activity) = self.find_slot(named)?;
@@ -139,12 +139,12 @@ impl LiveExecutionPoint<'_> {
         Some(format!("{id} is {state}/{activity}: {why}"))
     }
 
-    /// The slot of this name.
+    /// Finds the slot with this id, ignoring case.
     fn find_slot(&self, named: &str) -> Option<(SlotKey, &str, SlotState, Activity)> {
         self.machine.slots().find(|(_, id, ..)| id.eq_ignore_ascii_case(named))
     }
 
-    /// A schedd hands out the job's ad with what its references to the slot stand for.
+    /// Adds to the job ad the values of its references to the slot, as a schedd does before it sends the ad.
     fn resolve_slot_references(&self, event: &mut StartdEvent) -> Result<(), String> {
         let StartdEvent::Command { slot, command: ClaimCommand::Activate(job) } = event else {
             return Ok(());
@@ -159,7 +159,7 @@ impl LiveExecutionPoint<'_> {
         Ok(())
     }
 
-    /// Gives the machine an event; an error if it refuses what that asks for.
+    /// Passes an event to the execution point. Returns an error if it refuses the command.
     fn try_step(&mut self, event: StartdEvent) -> Result<(), String> {
         self.refusals.clear();
         self.step(event);
@@ -190,7 +190,8 @@ impl LiveExecutionPoint<'_> {
     }
 }
 
-/// What a claim asks of a partitionable slot that is not done here, where one dynamic slot is made for it; and what a pool would do.
+/// Returns a note if a claim asks a partitionable slot for something unsupported: the whole slot, or several dynamic
+/// slots. The note says what a pool would do.
 fn unsupported_split_note(event: &StartdEvent) -> Option<String> {
     let StartdEvent::Command { command: ClaimCommand::Request(request), .. } = event else { return None };
     let literal = |name| request.job.get(name).and_then(|expr| expr.as_literal());

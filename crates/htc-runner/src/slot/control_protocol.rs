@@ -1,4 +1,4 @@
-//! What a running execution point can be asked, and what that means.
+//! Commands of a running execution point, and their translation into events.
 
 use std::io;
 use std::path::Path;
@@ -17,51 +17,52 @@ use htc_slot::{
     ShutdownMode, StartdEvent, VacateReason,
 };
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotControlRequest {
-    /// One of `COMMANDS`.
+    /// Command, one of `COMMANDS`.
     pub command: String,
-    /// The slot it is about; all of them without.
+    /// Slot that the command applies to; `None` for all slots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// `graceful` (the default), `quick`, `fast` or `peaceful`, where the command knows it.
+    /// `graceful` (the default), `quick`, `fast` or `peaceful`, if the command supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
-    /// Why, for a drain or a hold.
+    /// Reason of a drain or a hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For a drain: whether slots take jobs again when all are drained.
+    /// For `drain`: true if slots take jobs again when all are drained.
     #[serde(default)]
     pub resume: bool,
-    /// For a drain: what comes when all are drained: `resume`, `exit`, `restart` or `reconfig`; nothing without.
+    /// For `drain`: action when all slots are drained: `resume`, `exit`, `restart` or `reconfig`; `None` for no
+    /// action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_completion: Option<String>,
-    /// For a drain: what has to be true in each slot's ad.
+    /// For `drain`: expression that must be true in each slot ad.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// For a graceful drain: START meanwhile.
+    /// For a graceful `drain`: START expression while draining.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// For `undrain`: the number of the drain that is meant; any without.
+    /// For `undrain`: number of the drain to cancel; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// For `claim` and `activate`: how many bytes of a job ad in long form follow the line.
+    /// For `claim` and `activate`: length in bytes of the job ad in long form after the line.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ad_length: usize,
-    /// What messages call that ad: the file that it is from.
+    /// Name of that ad in messages: the file it was read from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ad_name: Option<String>,
-    /// For `claim`: seconds without `alive` after which an idle claim ends; as configured without.
+    /// For `claim`: seconds without `alive` after which an idle claim ends; `None` for the configured lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<i64>,
-    /// For `claim`: the name of the schedd, for RemoteScheddName.
+    /// For `claim`: name of the schedd, for RemoteScheddName.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedd: Option<String>,
-    /// For `claim` of a partitionable slot: dynamic slots that have to make room at once.
+    /// For `claim` of a partitionable slot: dynamic slots to preempt at once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempts: Vec<String>,
-    /// For `release-claim`: whether the claim that waits to take over is meant.
+    /// For `release-claim`: true to release the claim that waits to take over the slot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waiting: bool,
 }
@@ -70,40 +71,41 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What comes back.
+/// Answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotControlAnswer {
-    /// Whether it was done, or is being done.
+    /// True if the command was carried out or started.
     pub ok: bool,
-    /// Why not.
+    /// Error message, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether it is the ad that came with the request which cannot be used.
+    /// True if the ad sent with the request is the reason of the error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bad_ad: bool,
-    /// For `drain`: its number.
+    /// For `drain`: number of the drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<u64>,
-    /// For `status`: the drain that is under way.
+    /// For `status`: the active drain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<ActiveDrain>,
-    /// For `status`: the slots. For `claim`: the one that is claimed.
+    /// For `status`: all slots. For `claim`: the claimed slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<SlotStatus>,
-    /// For `vacate`: why there is nothing to be done.
+    /// Note about the command: for `vacate` why there is nothing to vacate, for `claim` which attribute of the job
+    /// has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// For `claim`: what it waits for, where it is not to be had at once.
+    /// For `claim`: what the claim waits for, if the slot is not available at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,
 }
 
-/// Why a request is not carried out.
+/// Reason why a request is refused.
 #[derive(Debug)]
 pub(super) struct RequestRefusal {
-    /// In words.
+    /// Error message.
     pub text: String,
-    /// Whether it is the ad that came with it which cannot be used.
+    /// True if the ad sent with the request is the reason.
     pub bad_ad: bool,
 }
 
@@ -119,40 +121,40 @@ impl From<RequestRefusal> for SlotControlAnswer {
     }
 }
 
-/// What may come when all is drained, where anything does.
+/// Names of the actions when all slots are drained.
 const DRAIN_COMPLETIONS: [(&str, DrainCompletion); 4] = [
     ("resume", DrainCompletion::Resume),
     ("exit", DrainCompletion::Exit),
     ("restart", DrainCompletion::Restart),
     ("reconfig", DrainCompletion::Reconfigure),
 ];
-/// How fast it may be.
+/// Names of the drain speeds.
 const DRAIN_SPEEDS: [(&str, DrainSpeed); 3] =
     [("graceful", DrainSpeed::Graceful), ("quick", DrainSpeed::Quick), ("fast", DrainSpeed::Fast)];
 
-/// A drain that is under way.
+/// Active drain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActiveDrain {
-    /// Its number.
+    /// Number of the drain.
     pub request_id: u64,
-    /// How fast.
+    /// Speed of the drain.
     pub how: String,
-    /// Why.
+    /// Reason of the drain.
     pub reason: String,
-    /// Who asked for it.
+    /// Account that requested the drain.
     pub by: String,
-    /// When it began, in seconds since the epoch.
+    /// Start time, in seconds since the epoch.
     pub since: i64,
-    /// When it will be over, as far as one can say now; none when it is.
+    /// Estimated end, in seconds since the epoch, or `None` when all slots are drained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
-    /// What comes then.
+    /// Action when all slots are drained, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_completion: Option<String>,
-    /// START meanwhile.
+    /// START expression while draining, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// How many slots are drained.
+    /// Number of drained slots.
     pub drained: i64,
 }
 
@@ -175,45 +177,46 @@ impl From<DrainStatus> for ActiveDrain {
     }
 }
 
-/// One slot of a status.
+/// Status of one slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotStatus {
-    /// Its id.
+    /// Slot id.
     pub slot: String,
-    /// Its state.
+    /// Slot state.
     pub state: String,
-    /// Its activity.
+    /// Slot activity.
     pub activity: String,
-    /// How long the job has run, in seconds, where one runs.
+    /// Run time of the job in seconds, or `None` if no job runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_seconds: Option<i64>,
-    /// Its job, as `cluster.proc`.
+    /// Job as `cluster.proc`, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// Whose that is.
+    /// Owner of the job, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// What was made of the last fetch: `accepted`, `rejected`, `no work` or `bad answer`.
+    /// Verdict on the last fetch: `accepted`, `rejected`, `no work` or `bad answer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Why.
+    /// Reason of the verdict, or `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// In how many seconds it fetches next, where it does.
+    /// Seconds until the next fetch, or `None` if the slot does not fetch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetch_in: Option<u64>,
-    /// The hooks that run for it.
+    /// Names of the running hooks of the slot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<String>,
-    /// The drain of the execution point, where each slot is told alone.
+    /// Drain of the execution point, in output that prints each slot separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain: Option<ActiveDrain>,
 }
 
-/// Sends a request, with the ad that goes with it, and waits for the answer.
+/// Sends a request with its ad and waits for the answer.
 ///
 /// # Errors
-/// Nobody listens there, or somebody that is neither root nor we; the answer is none.
+/// No process listens at the socket, the listener is neither root nor the caller's account, or the answer is not
+/// valid.
 pub fn send_request(socket: &Path, request: &SlotControlRequest, ad: &[u8]) -> io::Result<SlotControlAnswer> {
     control::send_request(
         socket,
@@ -223,10 +226,10 @@ pub fn send_request(socket: &Path, request: &SlotControlRequest, ad: &[u8]) -> i
     )
 }
 
-/// Who listens, as messages say it.
+/// Name of the listening program in messages.
 pub(super) const LISTENER_NAME: &str = "execution point";
 
-/// The words of requests.
+/// Commands that a request can name.
 const COMMANDS: [&str; 15] = [
     "match",
     "claim",
@@ -245,38 +248,39 @@ const COMMANDS: [&str; 15] = [
     "status",
 ];
 
-/// What is known where a request comes in.
+/// Information about the client and the execution point that is needed to interpret a request.
 pub(super) struct RequestContext<'a> {
-    /// The job ad that came with it.
+    /// Job ad that came with the request.
     pub ad: Vec<u8>,
-    /// Whose process asks.
+    /// Uid of the client.
     pub uid: u32,
-    /// The lease of claims that ask for none, in seconds.
+    /// Lease in seconds of claims that request none.
     pub lease: i64,
-    /// The host that we are on.
+    /// Hostname of this machine.
     pub host: &'a str,
-    /// Which behaviour is wanted.
+    /// Quirks of 25.14 that are reproduced.
     pub quirks: QuirkMode,
-    /// How the job's ad is read.
+    /// Dialect of the job ad.
     pub dialect: Dialect,
 }
 
-/// What a request means.
+/// Interpretation of a request.
 #[derive(Debug)]
 pub(super) enum Command {
     Event(Box<StartdEvent>),
-    /// The job is to leave and to be told why.
+    /// Deactivate the claim and hold the job with this reason.
     Hold(Box<StartdEvent>, VacateReason),
-    /// A slot is to be claimed; the answer names it.
+    /// Claim a slot; the answer names it.
     Claim(Box<StartdEvent>),
-    /// A drain is to begin; the answer has its number.
+    /// Begin a drain; the answer has its number.
     Drain(Box<StartdEvent>),
     Reconfigure,
     Status,
 }
 
 impl SlotControlRequest {
-    /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
+    /// Checks that the slot that the request names, if any, is one of the `known` slots. Returns an error message
+    /// with suggestions otherwise.
     pub fn check_slot(&self, known: &[&str]) -> Result<(), String> {
         let Some(slot) = &self.slot else { return Ok(()) };
         if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
@@ -293,10 +297,11 @@ impl SlotControlRequest {
         Err(message)
     }
 
-    /// What it is to a machine, asked from our own account on that host; nothing for what is the runner's to do.
+    /// Converts the request into an event, as if it came from this process's account on `host`. Returns `None` for
+    /// commands that the runner carries out itself.
     ///
     /// # Errors
-    /// Why it cannot be asked for, in words.
+    /// The request is not valid; the message says why.
     pub fn into_event(
         self,
         ad: Vec<u8>,
@@ -314,7 +319,7 @@ impl SlotControlRequest {
         })
     }
 
-    /// What is to be done.
+    /// Interprets the request.
     pub(super) fn into_command(self, asked: RequestContext<'_>) -> Result<Command, RequestRefusal> {
         let verb = self.command.as_str();
         let who = (asked.uid, asked.quirks);
@@ -374,7 +379,7 @@ impl SlotControlRequest {
         Ok(Command::Event(Box::new(event)))
     }
 
-    /// A drain of whoever asks (`command_drain_jobs`).
+    /// Builds the drain that the client requests (`command_drain_jobs`).
     fn into_drain_request(
         self,
         speed: DrainSpeed,
@@ -413,7 +418,7 @@ impl SlotControlRequest {
         }))
     }
 
-    /// What a negotiator, schedd or shadow would ask, if it is one of their words.
+    /// Returns the claim command that a negotiator, schedd or shadow would send, or `None` for other commands.
     fn claim_command(&self, asked: RequestContext<'_>) -> Result<Option<ClaimCommand>, RequestRefusal> {
         let verb = self.command.as_str();
         Ok(Some(match verb {
@@ -438,8 +443,8 @@ impl SlotControlRequest {
         }))
     }
 
-    /// The job of a claim. Whoever claims for a job has it run as its owner, which takes root; else all run as we do, and nobody
-    /// else may have his run so.
+    /// Parses the job ad of a claim. The client must have the account of this process, because jobs may run as that
+    /// account.
     fn read_job_ad(&self, asked: &RequestContext<'_>) -> Result<ClassAd, RequestRefusal> {
         let own = identity::effective_uid();
         if asked.uid != own {
@@ -454,7 +459,7 @@ impl SlotControlRequest {
     }
 }
 
-/// The one ad of a text that is called `name`; or what is wrong with it.
+/// Parses a text with exactly one ad, which messages call `name`.
 fn parse_single_ad(text: &[u8], dialect: Dialect, name: &str) -> Result<ClassAd, String> {
     let mut reader = AdReader::new(text, None).dialect(dialect);
     let mut ads = Vec::new();
