@@ -1,4 +1,4 @@
-//! What a caller does with the answer of a hook that has ended in time.
+//! Verdict on the output of a hook that ended in time.
 
 use super::attribute_change::diff_ads;
 use super::call::HookExecution;
@@ -18,13 +18,13 @@ use htc_router::{
 use htc_slot::{FetchDecision, FetchOutput, evict_claim_decision, judge_fetch_output};
 use htc_starter::{job_info, prepare_verdict, refusal_without_exit_hook};
 
-/// A hook that has ended in time, and all that its caller decides with.
+/// Hook call that ended in time, and the inputs of the caller's decision.
 #[derive(Clone, Copy)]
 pub(super) struct AnsweredCall<'a> {
     pub(super) case: &'a Case,
     pub(super) ended: &'a HookExecution,
     pub(super) exit: Exit,
-    /// The hook.
+    /// Path of the hook.
     pub(super) path: &'a [u8],
     pub(super) world: &'a dyn World,
     pub(super) quirks: QuirkMode,
@@ -122,7 +122,8 @@ impl AnsweredCall<'_> {
         verdict
     }
 
-    /// What follows for a job that is accepted. One that names a keyword of its own is run with the hooks of that keyword, if any.
+    /// Describes what the starter does with an accepted job. If the job names its own hook keyword, the hooks of that
+    /// keyword are used.
     fn describe_next_step(&self, job: &ClassAd) -> String {
         let under = &self.case.keyword;
         let own = Context::new(self.world).my(job).string(keyword::HOOK_KEYWORD);
@@ -135,7 +136,7 @@ impl AnsweredCall<'_> {
         }
     }
 
-    /// Whether the answer is none because its end is missing, and the quirk that decides it.
+    /// True if the caller ignores the output because it is truncated, and the quirk that decides this.
     fn rejects_truncated(&self) -> (bool, Option<Quirk>) {
         let counts = hook_output::decide_cut_output(self.ended.cut, self.quirks);
         (counts.is_some_and(|counts| !counts.as_reference), counts.map(|counts| counts.quirk))
@@ -144,7 +145,7 @@ impl AnsweredCall<'_> {
     fn prepare_verdict(&self) -> Verdict {
         let AnsweredCall { case, ended, exit, path, world, quirks } = *self;
         let (refuses_cut, cut) = self.rejects_truncated();
-        // By the manual of 7.1 nobody reads the answer: the exit status decides alone.
+        // In the 7.1 protocol the output is ignored and only the exit status counts.
         let old = case.protocol == Protocol::Legacy;
         let read: &[u8] = if old { b"" } else { &ended.stdout };
         let answer = prepare_verdict::PrepareOutput { exit, stdout: read, cut: refuses_cut && !old };
@@ -254,7 +255,7 @@ impl AnsweredCall<'_> {
         verdict
     }
 
-    /// The job goes on with what was printed in its ad.
+    /// Merges the hook's output into the job ad and adds the changes to the verdict.
     fn merge_into_job(&self, mut verdict: Verdict, update: &ClassAd) -> Verdict {
         let mut job = self.case.job.clone();
         job.update(update);

@@ -91,7 +91,7 @@ impl CallSetup {
         }
     }
 
-    /// Creates the directories of one call.
+    /// Sets the hook's path and checks it as its caller does.
     #[must_use]
     pub fn with_hook_path(mut self, path: &Path) -> Self {
         self.path = path.as_os_str().as_bytes().into();
@@ -99,21 +99,21 @@ impl CallSetup {
         self
     }
 
-    /// What the hook's caller knows besides the case.
+    /// Returns the inputs of the verdict besides the case.
     pub fn verdict_inputs(&self) -> VerdictInputs<'_> {
         VerdictInputs { settings: &self.settings, world: &*self.world, quirks: self.quirks }
     }
 
-    /// The directories of one call.
+    /// Creates the directories of one call.
     ///
     /// # Errors
-    /// They cannot be made.
+    /// The directories cannot be created.
     pub fn create_directories(&self) -> Result<CallDirectories, CallError> {
         CallDirectories::create(&self.case, self.identity.as_ref(), &self.verdict_inputs())
             .map_err(CallError::Directories)
     }
 
-    /// The environment of the hook.
+    /// Builds the environment of the hook.
     pub fn hook_environment(&self, place: &CallDirectories) -> HookEnvironment {
         let mut all =
             place.hook_environment(self.daemon.clone(), self.account.as_ref(), &self.verdict_inputs());
@@ -121,10 +121,10 @@ impl CallSetup {
         all
     }
 
-    /// The child of one call.
+    /// Builds the specification of the child process of one call.
     ///
     /// # Errors
-    /// It would run as root.
+    /// The hook would run as root.
     pub fn child_spec(
         &self,
         place: &CallDirectories,
@@ -143,7 +143,7 @@ impl CallSetup {
     }
 }
 
-/// Sets variables, and puts directories in front of PATH.
+/// Sets environment variables and puts directories in front of PATH.
 pub fn set_variables(all: &mut HookEnvironment, extra: &[(BString, BString)], prepend: &[PathBuf]) {
     for (name, value) in extra {
         all.variables.set(name.clone(), value.clone());

@@ -1,8 +1,9 @@
-//! What a caller makes of the ads that people give before its hook reads them.
+//! Completion of the given ads as the hook's caller does it before the call.
 //!
-//! A job comes as a fetch hook prints it. The startd adds what it asks for and the keyword, the starter completes it, and a
-//! run leaves its marks: all of that is done here by the functions and the machines that the runners use. What has been
-//! through a caller already (a recorded input, the result of another call) is not changed a second time.
+//! A job is given as a fetch hook prints it. The startd adds default requests and the keyword, the starter completes
+//! the ad, and the run adds its attributes; this module does the same with the functions and state machines of the
+//! runners. Ads that a caller has already completed (a recorded input, the result of another call) are not changed
+//! again.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,31 +26,33 @@ use htc_starter::{
     StarterSettings, StarterSetup, StarterVacateReason, job_info,
 };
 
-/// What a caller knows besides the case.
+/// Inputs of a verdict besides the case.
 #[derive(Clone, Copy)]
 pub struct VerdictInputs<'a> {
-    /// The starter's configuration.
+    /// Configuration of the starter.
     pub settings: &'a StarterSettings,
-    /// Clock, accounts, files.
+    /// Clock, accounts and files.
     pub world: &'a dyn World,
-    /// Deviations.
+    /// Quirks of 25.14 that are reproduced.
     pub quirks: QuirkMode,
 }
 
-/// How long the job has run when JOB_EXIT is called.
+/// Run time of the job when JOB_EXIT is called.
 const JOB_RUN_TIME: Duration = Duration::from_secs(10);
-/// The process of a job that never was: one more than Linux gives out, so that nobody can be hit by a signal to it.
+/// Pid of the simulated job. It is one above the maximum pid of Linux, so that no process can be signalled by
+/// accident.
 const FAKE_PID: u32 = 4_194_304;
-/// What a job like `sleep` uses (s01).
+/// Returns the resource usage of a job like `sleep`.
 fn sample_usage() -> FamilyUsage {
     FamilyUsage { processes: 1, max_image_kib: 5092, resident_kib: 2924, ..FamilyUsage::default() }
 }
-/// What the run says of itself whatever the given ad says; all else that the ad has is kept.
+/// Attributes that the run sets whatever the given ad has; all other attributes of the given ad are kept.
 const RUN_ATTRIBUTES: [&str; 6] =
     ["JobState", "NumPids", "ExitBySignal", "ExitCode", "ExitSignal", "ExitReason"];
 
 impl Case {
-    /// The case as its caller has it when it calls the hook. `scratch` is the job's directory, for hooks of the starter.
+    /// Returns the case as its caller completes it before calling the hook. `scratch` is the job's scratch directory,
+    /// for starter hooks.
     pub fn completed_by_caller(&self, scratch: Option<&Path>, around: &VerdictInputs<'_>) -> Case {
         let mut case = self.clone();
         if case.recorded_input.is_some() {
@@ -72,7 +75,7 @@ impl Case {
         case
     }
 
-    /// What the startd adds to a job that it has fetched.
+    /// Adds the attributes that the startd adds to a fetched job.
     fn complete_fetched_job(&mut self, world: &dyn World) {
         if slot::is_static_slot_ad(&self.slot, world) {
             slot::add_default_requests(&mut self.job);
@@ -81,7 +84,7 @@ impl Case {
         slot::add_hook_keyword(&mut self.job, keyword, world);
     }
 
-    /// What the starter makes of the job until the hook is called.
+    /// Completes the job as the starter does before it calls the hook.
     fn complete_started_job(&mut self, scratch: &Path, around: &VerdictInputs<'_>) {
         if self.with_shadow {
             self.job.update(&job_exit::provisioned_resources(&self.slot, around.world));
@@ -96,7 +99,7 @@ impl Case {
             HookType::JobExit => state.is_some_and(|state| state == "Exited"),
             _ => true,
         };
-        // A job of another universe is never run here, but somebody may want to see its hook called all the same.
+        // The starter never runs a job of another universe, but its hook can still be tested.
         if let (Some(info), false) = (info, told)
             && let Some(mut sent) = self.simulate_run(info, scratch, around)
         {
@@ -109,8 +112,8 @@ impl Case {
         }
     }
 
-    /// The ad that the starter's machine gives to its hook when the job has been started, or has ended as the given ad says
-    /// it; `None`: it would not call the hook.
+    /// Returns the ad that the starter passes to its hook after the job has started, or has ended as the given ad
+    /// says. Returns `None` if the starter would not call the hook.
     fn simulate_run(&self, info: JobInfo, scratch: &Path, around: &VerdictInputs<'_>) -> Option<ClassAd> {
         let is_exit = self.hook == HookType::JobExit;
         // The first update is rounded to a whole second of the clock.
@@ -161,11 +164,11 @@ impl Case {
                 }
             };
         }
-        // It could not be started, which JOB_EXIT is told.
+        // The job could not be started, and JOB_EXIT is called.
         ad_of_first_hook(&out)
     }
 
-    /// JOB_EXIT after the job's end, of itself or asked for by the word that the hook is told.
+    /// Returns the ad for JOB_EXIT after the job ended by itself or was ended by the command in the hook's argument.
     fn simulate_job_end(
         &self,
         machine: &mut Starter<'_>,
@@ -200,7 +203,7 @@ impl Case {
         ad_of_first_hook(&out)
     }
 
-    /// PreCmd or PostCmd ends as the job promises.
+    /// Ends PreCmd or PostCmd with the exit status that the job ad promises, or 0.
     fn end_script(
         &self,
         machine: &mut Starter<'_>,
@@ -215,7 +218,7 @@ impl Case {
     }
 }
 
-/// Completes the job's ad as a starter does; an ad that another starter has completed keeps what it was like before.
+/// Completes the job ad as a starter does. OrigCmd and OrigIwd of an ad that another starter has completed are kept.
 fn complete_job_ad(
     job: &mut ClassAd,
     scratch: &Path,
@@ -232,7 +235,7 @@ fn complete_job_ad(
     info
 }
 
-/// How the main job ended, as its ad says it.
+/// Returns the exit status of the main job in its ad, or `None`.
 pub(super) fn exit_in_ad(job: &ClassAd) -> Option<Exit> {
     let number = |name: &str| job.literal(name).and_then(|value| value.as_int());
     let signal = || {
@@ -246,7 +249,7 @@ pub(super) fn exit_in_ad(job: &ClassAd) -> Option<Exit> {
     }
 }
 
-/// Whether a process is to be started, and whether that is a script.
+/// Returns `None` if no process is to be started, otherwise true if the process is a script.
 fn starting_process_is_script(actions: &[StarterAction]) -> Option<bool> {
     actions.iter().find_map(|action| match action {
         StarterAction::StartProcess(process) => Some(process.script),
@@ -254,7 +257,7 @@ fn starting_process_is_script(actions: &[StarterAction]) -> Option<bool> {
     })
 }
 
-/// The ad that the first hook of these actions reads.
+/// Returns the input ad of the first hook call in these actions, or `None`.
 fn ad_of_first_hook(actions: &[StarterAction]) -> Option<ClassAd> {
     actions.iter().find_map(|action| match action {
         StarterAction::Call(call) => Some(long::parse(&call.stdin).0),

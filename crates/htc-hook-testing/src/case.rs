@@ -23,7 +23,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Whether that manual knows the hook at all.
+    /// True if the manual of this version has the hook.
     pub fn has_hook(self, hook: HookType) -> bool {
         let old = matches!(
             hook,

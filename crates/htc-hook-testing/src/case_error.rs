@@ -1,4 +1,4 @@
-//! What is wrong with a case of a suite.
+//! Errors of suite cases.
 
 use std::io;
 
@@ -8,73 +8,73 @@ use htc_base::text::caret::Caret;
 use htc_classad::ParseError;
 use htc_classad::regex::PatternError;
 
-/// Why a case cannot be called.
+/// Reason why a case cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// Its type.
+    /// The hook type is unknown.
     #[error("there is no type '{0}'")]
     UnknownType(String),
-    /// A parameter in braces.
+    /// A `${NAME}` has no value.
     #[error("{0} stands for nothing")]
     UnresolvedName(String),
-    /// It names no hook.
+    /// The case names no hook.
     #[error("no hook is named")]
     NoHook,
-    /// How long it may take.
+    /// The time-out is not valid.
     #[error("timeout = {0}: expected a number of seconds above 0")]
     TimeOut(f64),
-    /// Which verdict it expects, and why there is no such one.
+    /// The expected verdict is not valid, with the reason.
     #[error("verdict = \"{0}\": {1}")]
     Verdict(String, String),
-    /// Which exit it expects.
+    /// The expected exit status is not valid.
     #[error("exit = {0}: expected a status, or a text such as 'signalled 9'")]
     Exit(toml::Value),
-    /// What its standard error is to match.
+    /// The pattern for standard error is not valid.
     #[error("stderr = '{0}': {1}")]
     Pattern(String, PatternError),
-    /// An expression, as a line of it is shown.
+    /// An expression is not valid; the text is the complete message.
     #[error("{0}")]
     Expression(String),
-    /// A file of it.
+    /// A file of the case cannot be read.
     #[error("cannot read '{0}'")]
     Unreadable(String, #[source] io::Error),
-    /// An ad of it.
+    /// An ad of the case is not valid.
     #[error("an ad of the case: {0}")]
     Ad(String),
-    /// A built-in ad: of what, which.
+    /// There is no such sample: the type of ad and the kind.
     #[error("no sample {0} '{1}'")]
     Sample(&'static str, String),
-    /// The first of its words, and those that there are.
+    /// The first argument is not valid for this hook; the valid ones are listed.
     #[error("words = [\"{0}\"]: expected one of {1}")]
     Word(String, String),
-    /// A case of a hook says what only cron jobs have.
+    /// A hook case has a key for cron jobs only.
     #[error("{0} is for startd-cron and schedd-cron")]
     OnlyForCron(&'static str),
-    /// A case of a cron job expects an output.
+    /// A cron case expects a standard output.
     #[error("stdout of a cron job is read in blocks: say with 'result' what the ad must have")]
     CronOutput,
     /// A schedd has no slots.
     #[error("a schedd has no slots: sample_slot and slots are for startd-cron")]
     SlotsOfSchedd,
-    /// It is never run.
+    /// A cron case has `runs = 0`.
     #[error("runs = 0: expected a number above 0")]
     NoRuns,
-    /// When a cron job is run.
+    /// The mode of a cron job is not valid.
     #[error("mode = '{0}': expected Periodic, WaitForExit, OneShot or OnDemand")]
     Mode(String),
-    /// METRICS of a cron job.
+    /// METRICS of a cron job is not valid.
     #[error("--metrics: {0}")]
     Metrics(String),
     /// The call cannot be made.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// A file or directory of the case.
+    /// A file or directory of the case cannot be used.
     #[error(transparent)]
     File(#[from] io::Error),
 }
 
 impl CaseError {
-    /// A wrong expression; `source` names where it stands.
+    /// Creates the error of an invalid expression; `source` names its location.
     pub(super) fn from_parse_error(text: &str, source: &str, error: &ParseError) -> Self {
         let span = Span::new(error.span.start as usize, error.span.end as usize);
         let caret = Caret { source, text: text.as_bytes(), span };
@@ -82,7 +82,7 @@ impl CaseError {
         CaseError::Expression(shown.lines().next().unwrap_or_default().to_owned())
     }
 
-    /// The whole message with its causes, in one line.
+    /// Returns the message and its causes in one line.
     pub fn to_message(&self) -> String {
         let mut told = self.to_string();
         let mut cause = std::error::Error::source(self);

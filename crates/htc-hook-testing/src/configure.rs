@@ -1,4 +1,5 @@
-//! What a configuration says of a call: the hook and its keyword, the slot and its policy, the route. Options win.
+//! Setup of a call from a configuration: the hook and its keyword, the slot and its policy, and the route. Options
+//! override the configuration.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -20,105 +21,105 @@ use htc_runner::hook_environment::ConfigSelection;
 use htc_slot::ConfigureError;
 use htc_starter::StarterSettings;
 
-/// Where the slot's ad comes from.
+/// Source of the slot ad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotAdSource {
-    /// It is built in: the slot of the configuration stands in its place, where that makes one.
+    /// A built-in ad, which is replaced by the slot of the configuration if the configuration has one.
     #[default]
     BuiltIn,
-    /// It is a built-in one of a kind that was asked for; the policy is that of the configuration.
+    /// A built-in ad of a kind that the user asked for, with the policy of the configuration.
     Sample,
-    /// It was given, and stays as it is.
+    /// An ad given by the user, which is used unchanged.
     FromUser,
 }
 
-/// How a call is made, as far as somebody has said so.
+/// Options of a call that override the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
-    /// Which configuration is read.
+    /// Configuration to read.
     pub configuration: ConfigSelection,
-    /// The hook; else the one that the configuration names.
+    /// Path of the hook, or `None` for the configured one.
     pub hook: Option<PathBuf>,
-    /// Whether its arguments are given; else the configuration may name some.
+    /// True if the user gave the hook's arguments, so that configured arguments are not used.
     pub has_arguments: bool,
-    /// The keyword; else the one that the caller finds.
+    /// Hook keyword, or `None` for the one that the caller finds.
     pub keyword: Option<String>,
     /// Name of the slot.
     pub slot: String,
-    /// Its type, for `SLOT_TYPE_<N>` knobs.
+    /// Type of the slot, for `SLOT_TYPE_<N>` parameters.
     pub slot_type: Option<u32>,
-    /// Where its ad comes from.
+    /// Source of the slot ad.
     pub slot_ad: SlotAdSource,
-    /// Name of a route of the configuration.
+    /// Name of a configured route, or `None`.
     pub route: Option<String>,
-    /// TargetUniverse instead of that of the route.
+    /// TargetUniverse that replaces that of the route, or `None`.
     pub target_universe: Option<i64>,
-    /// GridResource instead of that of the route.
+    /// GridResource that replaces that of the route, or `None`.
     pub grid_resource: Option<String>,
-    /// Whether the hook runs although its caller would refuse the path.
+    /// True to run the hook even if its caller would refuse the path.
     pub ignore_path_check: bool,
-    /// What is changed in the ads.
+    /// Changes of the ads.
     pub changes: AdChanges,
 }
 
-/// Why a configuration does not lead to a call.
+/// Reason why a configuration does not yield a call.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// It cannot be read.
+    /// The configuration cannot be read.
     #[error("cannot read the configuration")]
     Config(#[source] ConfigError),
-    /// The table of defaults cannot be used on this machine.
+    /// The table of parameter defaults cannot be used on this machine.
     #[error(transparent)]
     Defaults(ConfigError),
-    /// The policy of the slot does not parse.
+    /// The policy of the slot cannot be parsed.
     #[error(transparent)]
     Policy(#[from] ConfigureError),
-    /// The caller finds no keyword.
+    /// The caller finds no hook keyword.
     #[error("the {caller} has no keyword, so that it calls no hooks{tried}")]
     NoKeyword {
-        /// Who calls.
+        /// Daemon that calls the hook.
         caller: &'static str,
-        /// Where it looked, each on a line of its own.
+        /// Places where the keyword was searched, one per line.
         tried: String,
     },
-    /// The configuration names no such hook.
+    /// The hook is not configured.
     #[error("{knob} is not set: no such hook is called")]
     NotSet {
-        /// The knob that would name it.
+        /// Parameter that would name the hook.
         knob: BString,
-        /// A knob that was probably meant to.
+        /// Hint about a set parameter that was probably intended, or `None`.
         misnamed: Option<String>,
     },
-    /// The arguments that the configuration gives do not parse.
+    /// The configured arguments cannot be parsed.
     #[error("{knob}: {error}")]
     Arguments {
-        /// Where they stand.
+        /// Parameter that holds the arguments.
         knob: BString,
-        /// What is wrong with them.
+        /// Parse error.
         error: ArgumentError,
     },
-    /// There is no such slot.
+    /// There is no slot with this name.
     #[error("the configuration makes no slot '{name}' on this machine")]
     NoSlot {
-        /// Its name.
+        /// Name of the slot.
         name: String,
-        /// Those that there are.
+        /// Names of the existing slots.
         known: Vec<String>,
     },
-    /// There is no such route.
+    /// There is no usable route with this name.
     #[error("the configuration has no route '{name}' that can be used{why}")]
     NoRoute {
-        /// Its name.
+        /// Name of the route.
         name: String,
-        /// What is wrong with others, each on a line of its own.
+        /// Errors of the routes, one per line.
         why: String,
-        /// Those that there are.
+        /// Names of the usable routes.
         known: Vec<String>,
     },
 }
 
 impl SetupError {
-    /// What to do about it.
+    /// Returns a hint on how to fix the error, or `None`.
     pub fn hint(&self) -> Option<String> {
         match self {
             SetupError::NoKeyword { .. } => Some("--keyword WORD uses one all the same".to_owned()),
@@ -134,10 +135,10 @@ impl SetupError {
 }
 
 impl CallSetup {
-    /// Reads the configuration where one is wanted, and finds the hook. `warn` gets what is to be said of the configuration.
+    /// Reads the configuration if needed, and finds the hook. `warn` receives warnings about the configuration.
     ///
     /// # Errors
-    /// The configuration cannot be read, or does not lead to a call.
+    /// The configuration cannot be read or does not yield a call.
     pub fn configure(&mut self, options: &CallOptions, warn: &mut dyn FnMut(&str)) -> Result<(), SetupError> {
         let choice = &options.configuration;
         self.daemon = caller_environment(&*self.world, choice, self.quirks);
@@ -159,7 +160,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// For whom the configuration is read.
+    /// Returns the subsystem for which the configuration is read.
     fn config_subject(&self) -> LookupContext {
         LookupContext { subsystem: self.case.hook.caller().subsystem().into(), local_name: "".into() }
     }
@@ -201,7 +202,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// Without a configuration the table of defaults says what slot and starter are like.
+    /// Uses the table of parameter defaults for slot and starter if no configuration is read.
     fn apply_defaults(&mut self, options: &CallOptions) -> Result<(), SetupError> {
         if let Some(keyword) = &options.keyword {
             self.case.keyword = keyword.as_str().into();
@@ -214,7 +215,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// What the hook is told of a route of the configuration.
+    /// Sets the route of the case from the configuration.
     fn apply_route(
         &mut self,
         view: &ConfigView<'_>,
@@ -230,7 +231,7 @@ impl CallSetup {
             },
         );
         let Some(route) = table.index_of(name.as_bytes()).and_then(|at| table.routes.get(at)) else {
-            // A configuration of hooks alone: the options say what the route is.
+            // The configuration has hooks but no routes: the options describe the route.
             if table.routes.is_empty() && options.target_universe.is_some() {
                 return Ok(());
             }
@@ -267,7 +268,7 @@ mod tests {
         CallOptions { slot: "slot1".to_owned(), ..CallOptions::default() }
     }
 
-    /// A call of a hook as these knobs make it, and what was said of them.
+    /// Returns a call configured with these parameters, and the result of `configure`.
     fn configured(
         hook: HookType,
         knobs: &[(&str, &str)],
@@ -368,7 +369,7 @@ mod tests {
         let (setup, done) = configured(HookType::FetchWork, &knobs, &options());
         done.unwrap();
         assert_eq!(setup.case.slot.string("Site"), Some("here".into()));
-        // What was given stays as it is.
+        // An ad given by the user is used unchanged.
         let given = CallOptions { slot_ad: SlotAdSource::FromUser, ..options() };
         let (setup, done) = configured(HookType::FetchWork, &knobs, &given);
         done.unwrap();

@@ -1,5 +1,5 @@
-//! The slot that a hook of the execution point is called for: that of the configuration, made where the slot runner makes its own, or
-//! a built-in one.
+//! Slot for hooks of the execution point: the slot of the configuration, as the slot runner makes it, or a built-in
+//! one.
 
 use std::rc::Rc;
 
@@ -15,16 +15,16 @@ use htc_slot as slot;
 use htc_slot::{ExecutionPoint, ExitLimits};
 
 impl CallSetup {
-    /// Whether the hook reads the slot's internal ad.
+    /// True if the hook reads the slot's internal ad, which contains the policy.
     pub(super) fn reads_slot_policy(&self) -> bool {
         matches!(self.case.hook, HookType::ReplyFetch | HookType::EvictClaim)
     }
 
-    /// The slot of the configuration, as the slot runner makes it. Whether it could be made: a configuration of another machine
-    /// may ask for what this one does not have.
+    /// Uses the slot of the configuration as the slot runner makes it. Returns false if it cannot be made, because a
+    /// configuration for another machine may need resources that this one lacks.
     ///
     /// # Errors
-    /// There are slots, and none of them has the name that is wanted.
+    /// The configuration makes slots, but none with this name.
     pub(super) fn use_configured_slot(
         &mut self,
         config: &Config,
@@ -49,7 +49,7 @@ impl CallSetup {
         Ok(true)
     }
 
-    /// The execution point of the configuration on this machine; or why it cannot be made.
+    /// Builds the execution point of the configuration on this machine, or returns the reason why it cannot be built.
     fn build_execution_point(
         &self,
         config: &Config,
@@ -62,7 +62,7 @@ impl CallSetup {
             Err(error) => (configured_surroundings(config, world), Some(error.to_string())),
         };
         warning.iter().for_each(|warning| warn(warning));
-        // No job is run here.
+        // Problems of EXECUTE do not matter because no job is run.
         around.execute_problem = None;
         around.slot_volumes.values_mut().for_each(|volume| volume.execute_problem = None);
         match slot::configure(config, world, &around, self.quirks, ExitLimits::default()) {
@@ -75,17 +75,17 @@ impl CallSetup {
         }
     }
 
-    /// The ad that the hook is told of the slot with this name; or that there is no such slot.
+    /// Returns the ad of the slot with this name, as the hook gets it.
     fn select_slot_ad(
         &mut self,
         mut machine: ExecutionPoint,
         wanted: &str,
     ) -> Result<Option<ClassAd>, SetupError> {
         let all: Vec<_> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
-        // A dynamic slot is made of the one whose name it begins with.
+        // The name of a dynamic slot begins with that of its partitionable slot.
         let parent = wanted.split_once('_').map_or(wanted, |(parent, _)| parent);
         let found = all.iter().find(|(_, id)| id.eq_ignore_ascii_case(parent));
-        // Slots may have another prefix than the usual one.
+        // The configuration may use another prefix for slot names, so the first slot is used for the default name.
         let Some((key, id)) = found.or_else(|| all.first().filter(|_| wanted == "slot1")) else {
             let known = all.into_iter().map(|(_, id)| id).collect();
             return Err(SetupError::NoSlot { name: wanted.to_owned(), known });
@@ -109,7 +109,7 @@ impl CallSetup {
         Ok(ad)
     }
 
-    /// Whether the hook reads the ad of the slot that the job has, or has had; else that of the one it was fetched for.
+    /// True if the hook reads the ad of the job's own slot; false if that of the slot that fetched the job.
     fn reads_job_slot(&self) -> bool {
         match self.case.hook {
             HookType::ReplyFetch => {
@@ -119,13 +119,14 @@ impl CallSetup {
         }
     }
 
-    /// The policy of the slot in the configuration.
+    /// Reads the policy of the slot from the configuration.
     fn slot_policy(&self, config: &Config, options: &CallOptions) -> Result<ClassAd, SetupError> {
         let own = config.view_for_slot(options.slot_type, &*self.world);
         Ok(slot::read_slot_policy(own, config.view(&*self.world), self.quirks)?)
     }
 
-    /// Gives a built-in slot the START and RANK of the configuration, which decide about a fetched job. Options win.
+    /// Sets START and RANK of a built-in slot from the configuration, because they decide about a fetched job.
+    /// Options override them.
     pub(super) fn apply_slot_policy(
         &mut self,
         config: &Config,
@@ -145,7 +146,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// The policy of the slot, for hooks that read it.
+    /// Reads the policy of the slot for hooks that read it.
     pub(super) fn load_slot_policy(
         &mut self,
         config: &Config,

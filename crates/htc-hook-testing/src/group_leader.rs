@@ -12,9 +12,9 @@ use htc_os::{ChildId, Reactor, ReactorEvent, SignalScope, clock};
 /// Placeholder process that leads the hook's process group during one call.
 pub(super) struct GroupLeaderProcess {
     leader: ChildId,
-    /// How it ended, where it has.
+    /// Exit status of the placeholder, or `None` while it runs.
     exit: Option<Exit>,
-    /// It waits for the end of this.
+    /// Write end of its standard input; the placeholder exits when this is closed.
     stdin_writer: Option<OwnedFd>,
 }
 

@@ -1,7 +1,8 @@
 //! Tests of one hook: calls it in the way its real caller does and decides what that caller would do with its output.
 //!
-//! [`Case`] is what the caller knows, [`CallDirectories`] where the hook runs, [`call_hook`] runs it, [`judge_call`] decides with the code
-//! of the machines, and [`find_problems`] says what is wrong with the hook whatever the verdict. Nothing here prints.
+//! [`Case`] holds the inputs of a call, [`CallDirectories`] the directories it uses, [`call_hook`] runs it,
+//! [`judge_call`] decides with the same code as the execution point and the job router, and [`find_problems`] lists
+//! faults of the hook that do not depend on the verdict. Nothing in this crate prints.
 
 mod ad_changes;
 mod answer_verdict;

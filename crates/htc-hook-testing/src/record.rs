@@ -1,8 +1,9 @@
-//! Recorded calls: one directory a call with `meta.json`, `env`, `stdin`, `stdout`, `stderr`, raw bytes each.
+//! Recorded calls: one directory per call, with `meta.json` and the raw bytes of `env`, `stdin`, `stdout` and
+//! `stderr`.
 //!
-//! Two dialects are read: ours, which is that of recorded execution points (`meta.json` with hook, argv, exit), and that
-//! of recorded job routers (`argv.json`, `env.json`, `exit`). A record may leave to an earlier one what it has in common
-//! (`otherwise_like`), and its input may be a difference to an earlier one's (`stdin.diff`).
+//! Two formats are read: that of this program and of recorded execution points (`meta.json` with hook, argv, exit),
+//! and that of recorded job routers (`argv.json`, `env.json`, `exit`). A record may refer to an earlier one for
+//! common keys (`otherwise_like`), and its input may be a difference to an earlier input (`stdin.diff`).
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,53 +24,53 @@ use htc_runner::events::describe_exit;
 /// One recorded call.
 #[derive(Clone, Debug, Default)]
 pub struct CallRecord {
-    /// The directory's name, or that of the hook.
+    /// Name of the directory when read, or of the hook when written.
     pub name: String,
-    /// The type of hook, where it can be told.
+    /// Hook type, or `None` if it is unknown.
     pub hook: Option<HookType>,
-    /// The arguments, path first.
+    /// Path and arguments.
     pub argv: Vec<BString>,
-    /// The environment.
+    /// Environment as `NAME=value`.
     pub env: Vec<BString>,
-    /// What it read; empty where that is not known.
+    /// Standard input; empty if unknown.
     pub stdin: Vec<u8>,
-    /// Whether its input is known.
+    /// True if the input is known.
     pub has_input: bool,
-    /// What it wrote.
+    /// Standard output.
     pub stdout: Vec<u8>,
-    /// Whether all that it wrote is stored.
+    /// True if the output is complete.
     pub has_output: bool,
-    /// Its complaints.
+    /// Standard error.
     pub stderr: Vec<u8>,
-    /// How it ended; `None`: it did not, or nobody knows.
+    /// Exit status, or `None` if the hook did not end or the status is unknown.
     pub exit: Option<Exit>,
-    /// Why it never began: not started, or refused.
+    /// Reason why the hook was not started or was refused, or `None`.
     pub never_began: Option<CallEnding>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// The shadow or startd behind it, as recorded.
+    /// Name of the parent process, such as condor_startd, or `None`.
     pub parent: Option<String>,
-    /// The keyword that the hook is configured under, where that is stored.
+    /// Hook keyword, or `None` if it is not recorded.
     pub keyword: Option<BString>,
-    /// Whether a shadow stands behind the starter, where that is stored.
+    /// True if the starter had a shadow, or `None` if that is not recorded.
     pub with_shadow: Option<bool>,
-    /// The route, where one is stored.
+    /// Route, or `None` if none is recorded.
     pub route: Option<CaseRoute>,
-    /// When it began, in seconds since the epoch, of a call made here.
+    /// Start time in seconds since the epoch, or `None` for a record that was read.
     pub began: Option<f64>,
-    /// How it was called, of a call made here ([`describe_process`](super::describe_process)).
+    /// Facts about the process ([`describe_process`](super::describe_process)); empty for a record that was read.
     pub facts: serde_json::Map<String, Value>,
 }
 
 impl CallRecord {
-    /// Takes over what the caller knows and the hook does not read.
+    /// Adds the inputs of the case that are not in the hook's standard input.
     pub fn add_case(&mut self, case: &Case) {
         self.keyword = (!case.keyword.is_empty()).then(|| case.keyword.clone());
         self.with_shadow = Some(case.with_shadow);
         self.route = (case.hook == HookType::TranslateJob).then(|| case.route.clone());
     }
 
-    /// Takes over how a call ended.
+    /// Adds the outcome of the call.
     pub fn add_outcome(&mut self, outcome: &CallOutcome) {
         self.has_input = true;
         self.has_output = true;
@@ -84,12 +85,12 @@ impl CallRecord {
         }
     }
 
-    /// Writes the record below a directory as `NNN-NAME-PID`, `NNN` being the next free number. Several processes may do
-    /// so at the same time. Only this account can read it, since ads and environments hold ids of claims and more; the
-    /// values of `CONDOR_PRIVATE_...` are not written at all.
+    /// Writes the record to a new directory `NNN-NAME-PID` below `directory`, where `NNN` is the next free number.
+    /// Several processes may do this at the same time. Only this account can read the record, because ads and
+    /// environments contain secrets such as claim ids; the values of `CONDOR_PRIVATE_...` are not written.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Returns errors of the file system.
     pub fn write_below(&self, directory: &Path) -> io::Result<PathBuf> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let taken = fs::read_dir(directory)?
@@ -162,10 +163,10 @@ impl CallRecord {
     }
 }
 
-/// Reads all records of a directory, in the order of their names. Records of jobs are left out.
+/// Reads all records of a directory, ordered by name. Records of jobs are skipped.
 ///
 /// # Errors
-/// The directory or a record's `meta.json` cannot be read.
+/// The directory or a record's `meta.json` cannot be read, or a record has an invalid duration.
 pub fn read_records(directory: &Path) -> io::Result<Vec<CallRecord>> {
     let hooks = directory.join("hooks");
     let directory = if hooks.is_dir() { hooks } else { directory.to_owned() };
@@ -185,7 +186,7 @@ pub fn read_records(directory: &Path) -> io::Result<Vec<CallRecord>> {
     Ok(records)
 }
 
-/// What later records refer to.
+/// Earlier records, which later ones may refer to.
 #[derive(Default)]
 struct RecordReader {
     metas: HashMap<u64, Map<String, Value>>,
@@ -256,7 +257,7 @@ impl RecordReader {
         }))
     }
 
-    /// The input, put together from a difference where it is stored as one; `None` where it is shortened or missing.
+    /// Reads the input, applying a difference if necessary. Returns `None` if the input is shortened or missing.
     fn read_input(&self, path: &Path) -> Option<Vec<u8>> {
         if let Ok(bytes) = fs::read(path.join("stdin")) {
             return is_complete(&bytes).then_some(bytes);
@@ -268,12 +269,12 @@ impl RecordReader {
     }
 }
 
-/// Whether a stored text has not been shortened by its recorder.
+/// True if the recorder has not shortened a stored text.
 fn is_complete(text: &[u8]) -> bool {
     !text.contains_str("\n@@ shortened") && !text.contains_str("\n@@ cut here")
 }
 
-/// Applies a unified difference; `None` where it does not fit.
+/// Applies a unified difference. Returns `None` if it does not match.
 fn apply_diff(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = base.lines().collect();
     let mut out: Vec<&[u8]> = Vec::new();
@@ -284,7 +285,7 @@ fn apply_diff(base: &[u8], diff: &[u8]) -> Option<Vec<u8>> {
                 let old = line.strip_prefix(b"@@ -")?.split_str(" ").next()?.to_str().ok()?;
                 let (start, count) = old.split_once(',').unwrap_or((old, "1"));
                 let start: usize = start.parse().ok()?;
-                // A hunk that takes nothing away names the line it comes after.
+                // The start of a hunk that removes no line is the line before it.
                 let from = if count == "0" { start } else { start.saturating_sub(1) }.min(lines.len());
                 out.extend(lines.get(at..from).unwrap_or_default());
                 at = at.max(from);
@@ -322,7 +323,7 @@ fn json_strings(list: &Value) -> Vec<BString> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(BString::from).collect()
 }
 
-/// An entry of an environment without the keys and addresses that a daemon hands to its children only.
+/// Replaces the value of a variable that holds keys and addresses for child processes of a daemon.
 fn redact_secret(entry: &BString) -> BString {
     match entry.split_once_str("=") {
         Some((name, _)) if name.starts_with(b"CONDOR_PRIVATE_") => [name, b"=(not kept)"].concat().into(),
@@ -330,7 +331,7 @@ fn redact_secret(entry: &BString) -> BString {
     }
 }
 
-/// Why a call never began, as [`CallRecord::write_below`] stores it.
+/// Parses the reason why a call never began, as written by [`CallRecord::write_below`].
 fn parse_never_began(stored: &Value) -> Option<CallEnding> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
     let not_started = text("not_started");
@@ -339,7 +340,7 @@ fn parse_never_began(stored: &Value) -> Option<CallEnding> {
         .or_else(|| Some(CallEnding::Refused { reason: text("refused")? }))
 }
 
-/// The route of a call, as [`CallRecord::write_below`] stores it.
+/// Parses the route of a call, as written by [`CallRecord::write_below`].
 fn parse_route(stored: &Value) -> Option<CaseRoute> {
     let text = |key: &str| stored.get(key).and_then(Value::as_str).map(BString::from);
     Some(CaseRoute {
@@ -350,7 +351,7 @@ fn parse_route(stored: &Value) -> Option<CaseRoute> {
     })
 }
 
-/// `NAME=value` lines; a line without `=` goes on with the value before.
+/// Parses `NAME=value` lines; a line without a name continues the previous value.
 fn parse_environment(bytes: Vec<u8>) -> Vec<BString> {
     let mut out: Vec<BString> = Vec::new();
     for line in bytes.lines() {
@@ -367,7 +368,7 @@ fn parse_environment(bytes: Vec<u8>) -> Vec<BString> {
     out
 }
 
-/// `exited 3`, `signalled 9`, `signal 9 after 0.03 s`.
+/// Parses an exit status such as `exited 3`, `signalled 9` or `signal 9 after 0.03 s`.
 fn parse_exit(text: &str) -> Option<Exit> {
     let mut words = text.split_whitespace();
     let (word, number) = (words.next()?, words.next()?);
@@ -378,12 +379,12 @@ fn parse_exit(text: &str) -> Option<Exit> {
     }
 }
 
-/// The seconds in `exited 0 after 0.12 s`.
+/// Returns the seconds in `exited 0 after 0.12 s`, or `None`.
 fn parse_duration(text: &str) -> Option<f64> {
     text.split_once(" after ")?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// What names of router hooks have in them.
+/// Words in the names of router hooks, and the types that they indicate.
 const ROUTER_HOOK_WORDS: [(&str, HookType); 5] = [
     ("TRANSLATE", HookType::TranslateJob),
     ("UPDATE_JOB_INFO", HookType::RouterUpdateJobInfo),
@@ -392,7 +393,7 @@ const ROUTER_HOOK_WORDS: [(&str, HookType); 5] = [
     ("CLEANUP", HookType::JobCleanup),
 ];
 
-/// The type of hook: `Some(None)` for something that is a hook of a type unknown here; `None` for a job.
+/// Returns the hook type of a record: `Some(None)` for a hook of unknown type, `None` for a job.
 fn hook_type_of(meta: &Map<String, Value>, name: &str, argv: &[BString]) -> Option<Option<HookType>> {
     if let Some(stored) = meta.get("type") {
         let stored = stored.as_str().map(|word| HookType::from_name(word.as_bytes()));

@@ -1,4 +1,5 @@
-//! Stands in for a hook in a live pool: calls it as it was itself called, hands its streams on, and keeps what went in and came out.
+//! Recorder that takes the place of a hook in a live pool: it calls the hook with its own arguments and environment,
+//! forwards its streams, and records them.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,37 +23,37 @@ use htc_os::{
     ChildId, Reactor, ReactorEvent, RealWorld, SignalScope, SpawnError, clock, identity, sigpipe_was_ignored,
 };
 
-/// How long the rest of an input is waited for that nobody reads any more.
+/// Time to wait for input that the hook no longer reads.
 const INPUT_DRAIN_TIME: Duration = Duration::from_millis(200);
-/// How often the end of the streams is looked for once the hook has ended.
+/// Interval at which the streams are checked after the hook has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Signals that are handed on.
+/// Signals that are forwarded to the hook.
 const FORWARDED_SIGNALS: [i32; 7] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM];
 
-/// A call that is about to be made, as this program was called.
+/// Call to be made, with the arguments and environment of this process.
 pub struct CallRecorder {
     record: CallRecord,
     spec: ChildSpec,
     closed: [bool; 3],
 }
 
-/// A call that is over.
+/// Finished call.
 pub struct RecordedCall {
-    /// What is kept of it.
+    /// Record of the call.
     pub record: CallRecord,
-    /// How the hook ended; or why it never began.
+    /// Exit status of the hook, or the reason why it could not be started.
     pub end: Result<Exit, SpawnError>,
-    /// The signal that came when the hook had ended.
+    /// Signal that arrived after the hook had ended, or `None`.
     pub interrupted: Option<i32>,
 }
 
 impl CallRecorder {
-    /// Looks at how this program was called; that must come before it opens anything. The hook's type is guessed from its name
-    /// where it is not told.
+    /// Captures how this process was called. Must run before the process opens any file. The hook type is guessed
+    /// from the file name if `hook` is `None`.
     ///
     /// # Errors
-    /// Where the hook is cannot be found out.
+    /// The path of the hook cannot be made absolute.
     pub fn from_this_process(
         program: &OsString,
         words: &[OsString],
@@ -87,10 +88,10 @@ impl CallRecorder {
         Ok(CallRecorder { record, spec, closed })
     }
 
-    /// Makes the call; `outside` are the caller's ends of its streams.
+    /// Makes the call. `outside` holds the caller's ends of the three streams.
     ///
     /// # Errors
-    /// Its streams cannot be made, or it cannot be waited for.
+    /// The streams cannot be created, or waiting for the hook fails.
     pub fn run(self, outside: [OwnedFd; 3]) -> io::Result<RecordedCall> {
         let CallRecorder { mut record, mut spec, closed } = self;
         let mut reactor = Reactor::new(&FORWARDED_SIGNALS)?;
@@ -98,7 +99,7 @@ impl CallRecorder {
         spec.stdio = streams.stdio();
         record.facts = describe_process(&spec);
         record.began = Some(RealWorld::new().now().epoch_seconds_f64());
-        // Whose hook it is: condor_startd, condor_starter, condor_shadow ...
+        // The name of the parent process tells which daemon called: condor_startd, condor_starter, condor_shadow.
         let parent = format!("/proc/{}/comm", nix::unistd::getppid());
         record.parent = std::fs::read_to_string(parent).ok().map(|name| name.trim_end().to_owned());
         let began = clock::monotonic_now();
@@ -117,14 +118,15 @@ impl CallRecorder {
             }
         };
         let interrupted = streams.finish(&mut reactor)?;
-        // What it leaves behind must outlive us, as it would outlive the hook.
+        // The reactor would kill leftover processes when it is dropped, but without the recorder they would survive
+        // the hook.
         std::mem::forget(reactor);
         streams.store_in(&mut record);
         Ok(RecordedCall { record, end, interrupted })
     }
 }
 
-/// How the hook ended; signals are handed on to it.
+/// Waits until the hook has ended and forwards signals to it.
 fn wait_for_hook(reactor: &mut Reactor, child: ChildId) -> io::Result<Exit> {
     loop {
         match reactor.next_event(None)? {
@@ -135,11 +137,11 @@ fn wait_for_hook(reactor: &mut Reactor, child: ChildId) -> io::Result<Exit> {
     }
 }
 
-/// The three streams between our caller and the hook.
+/// Standard streams between the caller and the hook.
 struct HookStreams {
-    /// Of those that are open: the hook's end.
+    /// Hook's end of each stream that is open.
     hook_ends: [Option<OwnedFd>; 3],
-    /// Ours, until the pumps have them.
+    /// Recorder's end of each stream, until a pump takes it.
     our_ends: [Option<OwnedFd>; 3],
     pumps: [Option<StreamPump>; 3],
 }
@@ -166,22 +168,23 @@ impl HookStreams {
         })
     }
 
-    /// From now on bytes flow between the hook and the ends of our caller. The hook has its ends; ours of them must be closed so
-    /// that an end is seen.
+    /// Starts to forward data between the caller and the hook. Closes this process's copies of the hook's ends so
+    /// that the end of a stream is detected.
     fn start(&mut self, outside: [OwnedFd; 3]) -> io::Result<()> {
         self.hook_ends = [None, None, None];
         for (number, outside) in outside.into_iter().enumerate() {
             let Some(ours) = self.our_ends[number].take() else { continue };
             let (outside, ours) = (File::from(outside), File::from(ours));
             let (from, to) = if number == 0 { (outside, ours) } else { (ours, outside) };
-            // A hook need not read its input; an output that nobody reads is closed for the hook, too.
+            // The hook need not read its input, but if the caller closes an output stream it is closed for the hook
+            // too.
             self.pumps[number] = Some(StreamPump::start(from, to, number == 0)?);
         }
         Ok(())
     }
 
-    /// The hook has ended: what it has written must arrive, as long as somebody reads, and what it would have read is kept. The
-    /// signal of one who wants us to go.
+    /// Forwards the remaining output after the hook has ended, and captures the rest of its input. Returns the signal
+    /// that interrupted this, or `None`.
     fn finish(&mut self, reactor: &mut Reactor) -> io::Result<Option<i32>> {
         self.pumps.iter_mut().flatten().for_each(StreamPump::note_hook_end);
         let ended = clock::monotonic_now();
@@ -195,7 +198,7 @@ impl HookStreams {
         Ok(None)
     }
 
-    /// Whether all is handed on, so long after the end.
+    /// True if the output streams are done, and the input stream is done or its time has expired.
     fn are_drained(&self, since: Duration) -> bool {
         let done = |number: usize| self.pumps[number].as_ref().is_none_or(StreamPump::is_done);
         done(1) && done(2) && (done(0) || since > INPUT_DRAIN_TIME)
@@ -211,11 +214,11 @@ impl HookStreams {
     }
 }
 
-/// Further descriptors that our caller has left open for the hook, such as sockets of a daemon.
+/// Returns further descriptors that the caller left open for the hook, such as sockets of a daemon.
 fn inherited_descriptors() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    // What we have opened ourselves is closed at exec; so is the listing.
+    // Descriptors that this process opened, including the directory listing, have close-on-exec set.
     numbers
         .filter(|&number| {
             number > 2 && descriptor_flags(number).is_some_and(|flags| flags & libc::O_CLOEXEC == 0)
@@ -223,15 +226,15 @@ fn inherited_descriptors() -> Vec<i32> {
         .collect()
 }
 
-/// The flags of an open descriptor.
+/// Returns the flags of an open descriptor, or `None` if it is closed.
 fn descriptor_flags(number: i32) -> Option<i32> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
     i32::from_str_radix(flags.trim(), 8).ok()
 }
 
-/// Whether a descriptor was closed when we were started: the runtime then opens /dev/null for reading and writing, which no
-/// caller passes.
+/// True if a descriptor was closed when this process was started. The Rust runtime then opens /dev/null for reading
+/// and writing, which callers do not pass.
 fn was_closed(number: i32) -> bool {
     let path = format!("/proc/self/fd/{number}");
     let Ok(status) = std::fs::metadata(&path) else { return true };
@@ -242,7 +245,7 @@ fn was_closed(number: i32) -> bool {
     descriptor_flags(number).is_some_and(|flags| flags & libc::O_ACCMODE == libc::O_RDWR)
 }
 
-/// The signals that our caller has blocked.
+/// Returns the signals that the caller has blocked.
 fn blocked_signals() -> Vec<i32> {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap_or_default();

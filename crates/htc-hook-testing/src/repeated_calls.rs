@@ -1,4 +1,4 @@
-//! More than one call: do the answers differ, what do they depend on, how long do they take.
+//! Repeated calls of a hook, to find out if its output varies, what it depends on, and how long it takes.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStringExt;
@@ -17,8 +17,8 @@ use htc_base::world::World;
 use htc_os::Reactor;
 use htc_runner::hook_environment::HookEnvironment;
 
-/// What two calls are compared by. `root` is where it ran: it has a new name for each call, so that an answer may hold it
-/// without being another one.
+/// Returns the exit status and output of a call for comparison. `root` is the directory of the call, which has a new
+/// name each time; it is replaced so that it does not count as a difference.
 fn comparable_answer(outcome: &CallOutcome, root: &Path) -> (Option<Exit>, Vec<u8>) {
     match &outcome.ending {
         CallEnding::Ran(ended) => {
@@ -29,7 +29,7 @@ fn comparable_answer(outcome: &CallOutcome, root: &Path) -> (Option<Exit>, Vec<u
     }
 }
 
-/// The first lines in which two outputs differ.
+/// Describes the first line in which two outputs differ.
 fn first_difference(before: &[u8], after: &[u8]) -> String {
     let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
     let (before, after) = (lines(before), lines(after));
@@ -47,17 +47,17 @@ fn first_difference(before: &[u8], after: &[u8]) -> String {
     "its exit status".to_owned()
 }
 
-/// Other surroundings of a call.
+/// Call with one thing in its surroundings changed.
 struct SurroundingsProbe {
     change: fn(&mut HookEnvironment, &[(BString, BString)]),
-    /// Whether the working directory is another one.
+    /// True if the hook runs in another working directory.
     in_other_directory: bool,
     rule: Rule,
     description: &'static str,
     help: &'static str,
 }
 
-/// One thing changed at a time; the first changes nothing.
+/// Probes, each of which changes one thing; the first changes nothing.
 const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
     SurroundingsProbe {
         change: |_, _| {},
@@ -95,21 +95,21 @@ const SURROUNDINGS_PROBES: [SurroundingsProbe; 4] = [
     },
 ];
 
-/// How long calls took.
+/// Timing of repeated calls.
 #[derive(Clone, Debug, Default)]
 pub struct CallTiming {
-    /// Each of them, the shortest first.
+    /// Durations of the calls, the shortest first.
     pub durations: Vec<Duration>,
-    /// Processor time of all.
+    /// User CPU time of all calls.
     pub user: Duration,
-    /// The same in the kernel.
+    /// System CPU time of all calls.
     pub system: Duration,
-    /// How they ended, and how often so.
+    /// Exit statuses and the number of calls with each.
     pub ends: BTreeMap<String, u32>,
 }
 
 impl CallTiming {
-    /// The time within which this share of the calls was over.
+    /// Returns the duration within which this share (0 to 1) of the calls ended.
     pub fn quantile(&self, share: f64) -> Duration {
         let last = self.durations.len().max(1) - 1;
         self.durations.get((last as f64 * share).round() as usize).copied().unwrap_or_default()
@@ -130,11 +130,11 @@ impl CallTiming {
 }
 
 impl CallSetup {
-    /// Calls the hook again and tells whether it answers the same; keeps each call below a directory, where one is given. The
-    /// signal that interrupted it, if one did.
+    /// Calls the hook again until `times` calls have been made, and adds a finding if the output varies. Records each
+    /// call below `keep` if given. Returns the signal that interrupted a call.
     ///
     /// # Errors
-    /// The call cannot be made or kept.
+    /// A call cannot be made or recorded.
     pub fn check_determinism(
         &self,
         reactor: &mut Reactor,
@@ -168,10 +168,11 @@ impl CallSetup {
         Ok(Ok(()))
     }
 
-    /// Calls the hook in other surroundings, one thing changed at a time, and tells what its answer depends on.
+    /// Calls the hook with one thing in its surroundings changed at a time, and adds findings about what its output
+    /// depends on.
     ///
     /// # Errors
-    /// The call cannot be made.
+    /// A call cannot be made.
     pub fn probe_dependencies(
         &self,
         reactor: &mut Reactor,
@@ -209,10 +210,10 @@ impl CallSetup {
         Ok(Ok(()))
     }
 
-    /// Calls the hook so many times and takes the time; the signal that interrupted it, if one did.
+    /// Calls the hook `times` times and measures the time. Returns the signal that interrupted a call.
     ///
     /// # Errors
-    /// The call cannot be made.
+    /// A call cannot be made.
     pub fn measure_time(
         &self,
         reactor: &mut Reactor,

@@ -1,16 +1,17 @@
-//! Ads to try a hook with when none is at hand: what a submit file and a slot of ordinary size make of them.
+//! Built-in sample ads for tests of a hook: ads as HTCondor makes them from an ordinary submit file or slot.
 
 use std::sync::LazyLock;
 
 use htc_classad::ClassAd;
 
-/// What all sample jobs and all sample slots have in common, read once: suites make thousands of them.
+/// Attributes common to all sample jobs and to all sample slots. They are parsed once because suites make thousands
+/// of copies.
 static JOB_COMMON: LazyLock<ClassAd> =
     LazyLock::new(|| with_lines(ClassAd::new(), include_str!("samples/job-common.ad")));
 static SLOT_COMMON: LazyLock<ClassAd> =
     LazyLock::new(|| with_lines(ClassAd::new(), include_str!("samples/slot-common.ad")));
 
-/// Kinds of sample jobs and what distinguishes them.
+/// Kinds of sample jobs and their specific attributes.
 const JOB_SAMPLES: [(&str, &str); 8] = [
     ("vanilla", ""),
     ("container", include_str!("samples/job-container.ad")),
@@ -22,27 +23,27 @@ const JOB_SAMPLES: [(&str, &str); 8] = [
     ("v1", include_str!("samples/job-v1.ad")),
 ];
 
-/// Kinds of sample slots.
+/// Kinds of sample slots and their specific attributes.
 const SLOT_SAMPLES: [(&str, &str); 3] = [
     ("static", ""),
     ("partitionable", include_str!("samples/slot-partitionable.ad")),
     ("gpu", include_str!("samples/slot-gpu.ad")),
 ];
 
-/// The names of all sample jobs.
+/// Returns the names of all sample jobs.
 pub fn job_kinds() -> impl Iterator<Item = &'static str> {
     JOB_SAMPLES.iter().map(|(name, _)| *name)
 }
 
-/// The names of all sample slots.
+/// Returns the names of all sample slots.
 pub fn slot_kinds() -> impl Iterator<Item = &'static str> {
     SLOT_SAMPLES.iter().map(|(name, _)| *name)
 }
 
-/// A sample job.
+/// Returns a sample job ad, or `None` if there is no such kind.
 pub fn job_ad(kind: &str) -> Option<ClassAd> {
     build_sample(&JOB_COMMON, &JOB_SAMPLES, kind).map(|mut job| {
-        // A job has its arguments and its environment in one syntax only.
+        // A job has its arguments and environment in one syntax only.
         if kind == "v1" {
             job.remove("Arguments");
             job.remove("Environment");
@@ -51,17 +52,17 @@ pub fn job_ad(kind: &str) -> Option<ClassAd> {
     })
 }
 
-/// A sample slot.
+/// Returns a sample slot ad, or `None` if there is no such kind.
 pub fn slot_ad(kind: &str) -> Option<ClassAd> {
     build_sample(&SLOT_COMMON, &SLOT_SAMPLES, kind)
 }
 
-/// The ad of a schedd, as cron jobs of the schedd add to it.
+/// Returns a sample schedd ad, which cron jobs of the schedd add to.
 pub fn schedd_ad() -> ClassAd {
     with_lines(ClassAd::new(), include_str!("samples/schedd.ad"))
 }
 
-/// A routed copy of a job, as the router submits it.
+/// Returns the ad of a routed copy of a job, as submitted by the job router.
 pub fn routed_job_ad(source: &ClassAd, route: &[u8]) -> ClassAd {
     let mut routed = source.clone();
     let number = |name| source.literal(name).and_then(|value| value.as_int()).unwrap_or(0);
@@ -79,7 +80,7 @@ fn build_sample(common: &ClassAd, kinds: &[(&str, &str)], kind: &str) -> Option<
     Some(with_lines(common.clone(), own))
 }
 
-/// An ad with more lines; the samples' own have no bad ones (see the test).
+/// Inserts lines in long form into an ad. The samples have no invalid lines, which a test checks.
 fn with_lines(mut ad: ClassAd, lines: &str) -> ClassAd {
     for line in lines.lines() {
         let taken = ad.insert_line(line.as_bytes());

@@ -1,7 +1,7 @@
 //! Suites: TOML files of test cases. A case names a hook, the inputs of the call, and the expected result.
 //!
 //! ```toml
-//! [defaults]                       # for all cases of the file
+//! [defaults]                       # defaults for all cases of the file
 //! hook = "../prepare-hook"
 //! type = "prepare"
 //!
@@ -10,7 +10,7 @@
 //! sample_job = "container"
 //! delete = ["ContainerImage"]
 //! expect = { verdict = "not-started", reason = "no image" }
-//! each = [{ V = "1" }, { V = "2" }]   # one case for each; ${V} stands for the value everywhere
+//! each = [{ V = "1" }, { V = "2" }]   # one case per table; ${V} is replaced everywhere
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use htc_os::read_at_most;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteFile {
-    /// What cases have that do not say otherwise.
+    /// Keys that apply to every case that does not set them.
     #[serde(default)]
     pub defaults: CaseText,
     /// The cases.

@@ -1,10 +1,11 @@
-//! A first suite for a hook: what it is to get right first, failure paths included.
+//! Template of a suite for a hook, with the most important cases including failures.
 
 use super::suite_cron::parse_cron_manager as cron_manager;
 use htc_hook::HookType;
 use htc_hook::cron_job::CronManager;
 
-/// The type of hook that a name in small letters tells: the first that it has the word of.
+/// Guesses the hook type from a name in lower case: the first type whose keyword the name contains. Returns `None` if
+/// it contains none.
 pub fn guess_hook_type(name: &str) -> Option<&'static str> {
     let cron = if name.contains("schedd") { "schedd-cron" } else { "startd-cron" };
     let kinds = [
@@ -24,8 +25,8 @@ pub fn guess_hook_type(name: &str) -> Option<&'static str> {
     kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, kind)| kind)
 }
 
-/// The text of one for a type of hook; `None` where there is no such type. `shown` is how the hook is spoken of, `path` where it is
-/// from the directory of the suite.
+/// Returns the text of a suite for a hook type, or `None` if the type is unknown. `shown` is the name of the hook in
+/// the comments, `path` its path relative to the directory of the suite.
 pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
     let manager = cron_manager(kind);
     let hook = HookType::from_name(kind.as_bytes());
@@ -54,10 +55,10 @@ pub fn suite_template(kind: &str, shown: &str, path: &str) -> Option<String> {
     Some(text)
 }
 
-/// A case by its name, and the lines behind it.
+/// Function that writes a case: its name and the lines after it.
 type CaseWriter<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// The ads that a cron job publishes into, the ways it is called, and what it may lack.
+/// Writes the cases of a cron job: the ads that it publishes into, its modes, and a missing environment.
 fn write_cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
     match manager {
         CronManager::Startd => {
@@ -84,7 +85,7 @@ fn write_cron_cases(manager: CronManager, case: &mut CaseWriter<'_>) {
     case("no home and no account", "env = { HOME = \"\", USER = \"\", LOGNAME = \"\" }\n");
 }
 
-/// The ads that a hook reads, the words it is told, and what the ads may lack.
+/// Writes the cases of a hook: the ads that it reads, its arguments, and missing attributes.
 fn write_hook_cases(hook: HookType, case: &mut CaseWriter<'_>) {
     case("an ordinary job", "sample_job = \"vanilla\"\nexpect = { exit = 0, findings = [] }\n");
     match hook {

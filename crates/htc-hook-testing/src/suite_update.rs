@@ -1,4 +1,4 @@
-//! `run --update`: what came of failed cases becomes what is expected of them.
+//! `run --update`: replaces the expectations of failed cases by their actual results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::suite_compare::CaseResult;
 use super::verdict::Verdict;
 use htc_base::process::Exit;
 
-/// A suite file, reduced to where its expectations stand.
+/// Positions of the expectations in a suite file.
 #[derive(Deserialize)]
 struct ExpectPlaces {
     #[serde(default)]
@@ -32,11 +32,11 @@ struct CasePlace {
     each: Option<Value>,
 }
 
-/// Writes what came of each failed case into its `expect`; everything else of the files stays as it is. Cases with parameters
-/// and expectations of `[defaults]` stand for many and are left to people, who are told.
+/// Writes the actual results of each failed case into its `expect`; the rest of the files is unchanged. Cases with
+/// parameters and expectations in `[defaults]` apply to several cases; they are not updated, and `tell` reports them.
 ///
 /// # Errors
-/// A file cannot be read or written, or is no suite any more.
+/// A file cannot be read or written, or is no longer a valid suite.
 pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Result<(), SuiteError> {
     let mut files: BTreeMap<&Path, Vec<&CaseResult>> = BTreeMap::new();
     for one in done.iter().filter(|one| !one.failures.is_empty()) {
@@ -47,10 +47,10 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
             std::fs::read_to_string(path).map_err(|error| SuiteError::Unreadable(path.to_owned(), error))?;
         let places: ExpectPlaces =
             toml::from_str(&text).map_err(|error| SuiteError::Malformed(path.to_owned(), Box::new(error)))?;
-        // Later places first, so that earlier ones stay where they are.
+        // Later edits are applied first so that the positions of earlier ones stay valid.
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
         for one in cases {
-            // One case of the file for each ad of a file.
+            // A case whose `job_file` has several ads was expanded to one case per ad.
             let several = done.iter().filter(|other| other.source == one.source).count() > 1;
             let stands_for_many =
                 several && places.case.get(one.source.1).is_some_and(|case| case.each.is_none());
@@ -83,7 +83,7 @@ pub fn update_suites(done: &[CaseResult], tell: &mut dyn FnMut(String)) -> Resul
     Ok(())
 }
 
-/// The change of one case: where, and the new text.
+/// Returns the edit for one case: the range to replace and the new text.
 fn case_edit(
     one: &CaseResult,
     places: &ExpectPlaces,
@@ -111,8 +111,8 @@ fn case_edit(
     Ok((range, to_inline_table(&current_expectations(expect.get_ref(), verdict, outcome, &one.findings))))
 }
 
-/// An `expect` behind the header of a case that has none: nothing of the case stands before that. A line that looks like a
-/// header may stand in a text, so that the file is read again to see what the change does.
+/// Returns an edit that inserts an `expect` after the header of a case that has none. A string may contain a line
+/// that looks like a header, so the changed file is parsed again to verify the edit.
 fn insert_expect(text: &str, number: usize, expect: &str) -> Option<(std::ops::Range<usize>, String)> {
     let cases = |text: &str| -> Option<Vec<toml::Table>> {
         let all: toml::Table = toml::from_str(text).ok()?;
@@ -128,7 +128,7 @@ fn insert_expect(text: &str, number: usize, expect: &str) -> Option<(std::ops::R
     })
 }
 
-/// The expectations that would have held: those that are there, with present values; the verdict always.
+/// Returns the expectations that would have passed: the existing keys with the actual values, and always the verdict.
 fn current_expectations(
     old: &Value,
     verdict: &Verdict,
@@ -170,7 +170,7 @@ fn current_expectations(
     new
 }
 
-/// A table in braces, the verdict first.
+/// Formats a table as an inline table, the verdict first.
 fn to_inline_table(table: &toml::Table) -> String {
     let rank = |name: &str| {
         ["verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "findings", "result", "within"]

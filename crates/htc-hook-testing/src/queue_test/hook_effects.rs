@@ -1,5 +1,5 @@
-//! What the hooks of a queue do to its files, learnt from calls made one at a time: where a job is taken from, where its
-//! end is taken down, and whether a rejected job is put aside.
+//! Effects of a queue's hooks on its files, observed with one call at a time: where jobs are taken from, where exits
+//! are recorded, and whether a rejected job is set aside.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Read;
@@ -12,13 +12,13 @@ use super::queue_directory::FileSnapshot;
 use htc_classad::{ClassAd, Context};
 use htc_os::RealWorld;
 
-/// Files are read in pieces of this size; a word that is longer than one is none.
+/// Size of the pieces in which files are read. A longer word is not recognized as a name.
 const READ_SIZE: usize = 1 << 18;
 
-/// The names of a job, each kind of name at its own place: what tells it apart, QueueName, GlobalJobId, JobId, ClusterId.
+/// Names of a job at fixed positions: its id for the test, QueueName, GlobalJobId, JobId, ClusterId.
 pub(super) type JobNames = Vec<Option<BString>>;
 
-/// The names that an ad gives its job; `id` is what tells it apart.
+/// Returns the names that an ad gives its job; `id` identifies the job in the test.
 pub(super) fn job_names(job: &ClassAd, id: &str, world: &RealWorld) -> JobNames {
     let context = Context::new(world).my(job);
     let id = id.trim_matches('"');
@@ -31,23 +31,23 @@ pub(super) fn job_names(job: &ClassAd, id: &str, world: &RealWorld) -> JobNames 
     names
 }
 
-/// What has been learnt.
+/// Observed effects of the hooks.
 #[derive(Debug, Default)]
 pub struct HookEffects {
-    /// FETCH_WORK changes files here when it hands out a job: the queue is here.
+    /// True if FETCH_WORK changes files of this directory when it hands out a job, so that the queue is here.
     pub changes_queue_here: bool,
-    /// A rejected job is put aside by REPLY_FETCH; it is not to come back.
+    /// True if REPLY_FETCH sets a rejected job aside, so that the job does not come back.
     pub sets_rejects_aside: bool,
-    /// The files in which ends of jobs were taken down, and of how many jobs each.
+    /// Files in which exits of jobs were recorded, and the number of jobs recorded in each.
     written: BTreeMap<PathBuf, u32>,
-    /// The kinds of names that all of these records have had.
+    /// Positions of the names that all of these records contained, or `None` before the first record.
     kinds: Option<BTreeSet<usize>>,
-    /// Whether files of the queue name their jobs at all, so that a record may be expected to.
+    /// True if files of the queue contain names of jobs, so that an exit record should as well.
     queue_names_jobs: bool,
 }
 
 impl HookEffects {
-    /// FETCH_WORK has handed out a job.
+    /// Records the effects of a FETCH_WORK that handed out a job.
     pub(super) fn record_fetch(&mut self, names: &JobNames, before: &FileSnapshot, after: &FileSnapshot) {
         self.changes_queue_here |=
             after.written_since(before).next().is_some() || after.gone_since(before).next().is_some();
@@ -57,8 +57,8 @@ impl HookEffects {
             .any(|path| !name_kinds_found(names, &words_in_files([path], names)).is_empty());
     }
 
-    /// REPLY_FETCH has been told that the job was rejected: whether it put the job aside, as a file that was moved. A copy
-    /// in a log is none.
+    /// Records if REPLY_FETCH set the rejected job aside, that is, moved its file. A copy of the job in a log does
+    /// not count.
     pub(super) fn record_rejection(&mut self, job: &ClassAd, before: &FileSnapshot, after: &FileSnapshot) {
         let Some(command) = job.string("Cmd").filter(|command| !command.is_empty()) else { return };
         let moved = after.gone_since(before).next().is_some();
@@ -66,7 +66,8 @@ impl HookEffects {
             moved && after.written_since(before).any(|path| file_contains(path, command.as_bytes()));
     }
 
-    /// JOB_EXIT has been told of the end: what it wrote must name the job. The text says what is missing.
+    /// Records the effects of JOB_EXIT, which must write something that names the job. Returns a message if it does
+    /// not, or `None`.
     pub(super) fn record_exit(
         &mut self,
         names: &JobNames,
@@ -111,7 +112,7 @@ impl HookEffects {
         })
     }
 
-    /// Where the ends of jobs are taken down: files for several jobs, and directories with a file for each.
+    /// Returns the places of the exit records: files that record several jobs, and directories with one file per job.
     pub fn record_places(&self) -> BTreeSet<PathBuf> {
         let place = |(path, &jobs): (&PathBuf, &u32)| match path.parent() {
             Some(directory) if jobs == 1 && directory.as_os_str().is_empty() => PathBuf::from("."),
@@ -121,12 +122,12 @@ impl HookEffects {
         self.written.iter().map(place).collect()
     }
 
-    /// Whether records can be looked for after many calls at once.
+    /// True if exit records can be recognized after many simultaneous calls.
     pub fn can_count_records(&self) -> bool {
         self.kinds.as_ref().is_some_and(|kinds| !kinds.is_empty())
     }
 
-    /// Which of the names of `jobs` the records below this directory hold.
+    /// Reads the exit records below `root` and returns which names of `jobs` they contain.
     pub(super) fn read_records<'n>(
         &self,
         root: &Path,
@@ -149,14 +150,14 @@ impl HookEffects {
     }
 }
 
-/// The exit records of a queue.
+/// Names found in the exit records of a queue.
 pub(super) struct ExitRecords<'a> {
     words: HashSet<BString>,
     kinds: Option<&'a BTreeSet<usize>>,
 }
 
 impl ExitRecords<'_> {
-    /// Whether there is a record of this job.
+    /// True if there is a record of this job.
     pub(super) fn has_job(&self, names: &JobNames) -> bool {
         self.kinds.into_iter().flatten().all(|&kind| match names.get(kind) {
             Some(Some(name)) => self.words.contains(name),
@@ -170,7 +171,8 @@ fn name_kinds_found(names: &JobNames, words: &HashSet<BString>) -> BTreeSet<usiz
     (0..names.len()).filter(|&kind| there(&names[kind])).collect()
 }
 
-/// Calls `see` with the pieces of a file of any length, up to their last `whole` byte; the rest comes with the next piece.
+/// Calls `see` with consecutive pieces of a file. A piece ends at the offset that `whole` returns; the rest is
+/// prepended to the next piece.
 fn read_pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(&[u8])) {
     if !std::fs::symlink_metadata(path).is_ok_and(|status| status.is_file()) {
         return;
@@ -185,12 +187,12 @@ fn read_pieces(path: &Path, whole: impl Fn(&[u8]) -> usize, mut see: impl FnMut(
     see(&held);
 }
 
-/// Whether a file has `text` in it.
+/// True if a file contains `text`.
 fn file_contains(path: &Path, text: &[u8]) -> bool {
     let mut found = false;
     let mut end = Vec::new();
     read_pieces(path, <[u8]>::len, |piece| {
-        // What begins at the end of one piece goes on in the next.
+        // A match may begin at the end of one piece and continue in the next.
         end.extend_from_slice(piece);
         found |= end.contains_str(text);
         end.drain(..end.len().saturating_sub(text.len()));
@@ -198,7 +200,7 @@ fn file_contains(path: &Path, text: &[u8]) -> bool {
     found
 }
 
-/// Which of these names stand as words in some files, or in the names of the files.
+/// Returns the names that occur as words in the files or in their file names.
 fn words_in_files<'a, 'n>(
     paths: impl IntoIterator<Item = &'a Path>,
     names: impl IntoIterator<Item = &'n Option<BString>>,
@@ -218,7 +220,7 @@ fn is_separator(byte: &u8) -> bool {
     byte.is_ascii_whitespace() || b"\"'=,;()[]{}<>|\0".contains(byte)
 }
 
-/// What stands between blanks, quotes and the like, and the runs of letters and digits in that.
+/// Collects the wanted names among the words between separators, and among the alphanumeric runs of these words.
 fn collect_words(text: &[u8], wanted: &HashSet<&BStr>, found: &mut HashSet<BString>) {
     let mut see = |word: &[u8]| {
         if wanted.contains(word.as_bstr()) && !found.contains(word.as_bstr()) {
@@ -249,7 +251,7 @@ mod tests {
         let look = || FileSnapshot::of_directory(root);
         for list in [false, true] {
             let record = |number: i64| {
-                // The name of the file holds no name of the job as a word.
+                // The file name does not contain a name of the job as a word.
                 let path = root.join(if list { "log".to_owned() } else { format!("done/job{number}") });
                 let text = format!("{number}.0 ended\n");
                 let old = std::fs::read_to_string(&path).unwrap_or_default();
@@ -280,7 +282,7 @@ mod tests {
     fn records_of_any_length_are_read_to_their_end() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("queue.db");
-        // A name across the border of two pieces is one word; `1234` alone stands nowhere.
+        // A name that crosses the border of two pieces is one word; `1234` occurs nowhere as a word.
         for before in [READ_SIZE - 3, 5 * READ_SIZE - 2, 7 * READ_SIZE] {
             let mut text = b"x ".repeat(before / 2);
             text.resize(before, b' ');

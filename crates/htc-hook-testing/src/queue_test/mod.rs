@@ -1,7 +1,7 @@
-//! Proves that the hooks of a queue hand no job out twice and lose none, or shows the sequence that did it: FETCH_WORK,
-//! REPLY_FETCH, JOB_EXIT and EVICT_CLAIM are called from many slots at once, on a copy of the queue.
+//! Test that the hooks of a queue neither hand out a job twice nor lose one. Calls FETCH_WORK, REPLY_FETCH, JOB_EXIT
+//! and EVICT_CLAIM from many slots at once on a copy of the queue, and reports the calls that led to a violation.
 //!
-//! [`QueueTest`] is what is to be done, [`QueueTestReport`] what it has shown. Nothing here prints.
+//! [`QueueTest`] describes the test and [`QueueTestReport`] its result. Nothing in this module prints.
 
 mod hook_effects;
 mod queue_directory;

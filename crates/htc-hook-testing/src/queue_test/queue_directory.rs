@@ -1,5 +1,5 @@
-//! Where the hooks of a queue are driven: a copy of the configuration's directory in which nothing names the original any
-//! more, or that directory itself.
+//! Directory in which the hooks of a queue are tested: a copy of the configuration's directory with all references to
+//! the original replaced, or the directory itself.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,36 +12,36 @@ use tempfile::TempDir;
 
 use super::queue_error::QueueError;
 
-/// Directories with more entries are not copied.
+/// Maximum number of entries of a directory that is copied.
 const MAX_ENTRIES: u32 = 20_000;
-/// Longer files are data: no path is looked for in them.
+/// Maximum size of files in which paths are replaced; longer files are copied unchanged.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// The directory with the configuration, the hooks and the queue.
+/// Directory with the configuration, the hooks and the queue.
 pub(super) struct QueueDirectory {
-    /// The copy; `None` where the hooks work on the queue itself.
+    /// Copy of the directory, or `None` if the hooks work on the queue itself.
     copy: Option<TempDir>,
     original: DirectoryNames,
-    /// The configuration that names the hooks.
+    /// Configuration file that names the hooks.
     pub config_file: PathBuf,
 }
 
-/// A directory by all the names that texts may give it.
+/// Names by which texts may refer to a directory.
 struct DirectoryNames {
     real: PathBuf,
-    /// As it was given, made absolute.
+    /// Path as given, made absolute.
     given: PathBuf,
 }
 
 impl QueueDirectory {
-    /// The directory of the configuration itself.
+    /// Uses the directory of the configuration itself.
     pub(super) fn in_place(config_file: &Path) -> Result<Self, QueueError> {
         let original = DirectoryNames::of_config(config_file)?;
         Ok(QueueDirectory { copy: None, original, config_file: config_file.to_owned() })
     }
 
-    /// A fresh copy. Texts that name the original by an absolute path (configuration, scripts, ads) name the copy
-    /// instead, and so do links into it.
+    /// Copies the directory of the configuration. Absolute paths of the original in text files (configuration,
+    /// scripts, ads) are replaced by those of the copy, and symbolic links into the original lead into the copy.
     pub(super) fn copy_of(config_file: &Path) -> Result<Self, QueueError> {
         let original = DirectoryNames::of_config(config_file)?;
         let copy = tempfile::Builder::new().prefix("htc-hook-queue.").tempdir()?;
@@ -52,23 +52,23 @@ impl QueueDirectory {
         Ok(QueueDirectory { copy: Some(copy), original, config_file })
     }
 
-    /// The directory that the hooks are to work in.
+    /// Returns the directory in which the hooks work.
     pub(super) fn path(&self) -> &Path {
         self.copy.as_ref().map_or(&self.original.real, TempDir::path)
     }
 
-    /// The directory that was copied.
+    /// Returns the original directory.
     pub(super) fn original(&self) -> &Path {
         &self.original.real
     }
 
-    /// Whether this is a copy.
+    /// True if this is a copy.
     pub(super) fn is_copy(&self) -> bool {
         self.copy.is_some()
     }
 
-    /// The path of a hook as it is to be called: one of the original becomes that of the copy. A path that leads elsewhere
-    /// is refused, since such a hook would work on the queue itself.
+    /// Returns the path at which a hook is called: a path in the original is replaced by that in the copy. Rejects a
+    /// hook outside the directory, because it would work on the queue itself.
     pub(super) fn hook_path(&self, knob: &str, path: BString) -> Result<BString, QueueError> {
         let Some(copy) = &self.copy else { return Ok(path) };
         let path = self.original.replace_in(&path, copy.path());
@@ -96,7 +96,7 @@ impl DirectoryNames {
         Ok(DirectoryNames { real, given })
     }
 
-    /// The text with every name of this directory replaced.
+    /// Replaces every name of this directory in a text.
     fn replace_in(&self, text: &[u8], by: &Path) -> Vec<u8> {
         let mut text = replace_path(text, self.real.as_os_str().as_bytes(), by.as_os_str().as_bytes());
         if self.given != self.real {
@@ -106,14 +106,14 @@ impl DirectoryNames {
     }
 }
 
-/// Replaces a path wherever it stands as a whole: not as the beginning of a longer name, nor as the rest of another path.
+/// Replaces a path in a text, unless it is only the beginning of a longer name or the end of another path.
 fn replace_path(text: &[u8], path: &[u8], by: &[u8]) -> Vec<u8> {
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte) || *byte >= 0x80;
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
     for at in text.find_iter(path) {
         let longer = text.get(at + path.len()).is_some_and(in_name);
-        // `${HOME}/queue` begins elsewhere, too.
+        // In `${HOME}/queue` the path `/queue` is also the end of another path.
         let rest = at > 0 && (in_name(&text[at - 1]) || b"})".contains(&text[at - 1]));
         if !longer && !rest && path.len() > 1 {
             out.extend_from_slice(&text[from..at]);
@@ -131,7 +131,7 @@ struct TreeCopier<'a> {
 }
 
 impl TreeCopier<'_> {
-    /// Copies a tree of files; at most `left` entries.
+    /// Copies a directory tree of at most `left` entries.
     fn copy_tree(&self, from: &Path, to: &Path, left: &mut u32) -> Result<(), QueueError> {
         std::fs::create_dir_all(to)?;
         for entry in std::fs::read_dir(from)? {
@@ -147,12 +147,13 @@ impl TreeCopier<'_> {
                 self.copy_file(&source, &target)?;
             }
         }
-        // Last, since it may forbid to write.
+        // The permissions are set last because they may forbid writing.
         std::fs::set_permissions(to, std::fs::metadata(from)?.permissions())?;
         Ok(())
     }
 
-    /// A file with its permissions and times; a text names the copy where it named the original.
+    /// Copies a file with its permissions and modification time. In text files, paths of the original are replaced by
+    /// those of the copy.
     fn copy_file(&self, source: &Path, target: &Path) -> Result<(), QueueError> {
         std::fs::copy(source, target)?;
         let status = std::fs::metadata(source)?;
@@ -165,14 +166,15 @@ impl TreeCopier<'_> {
                 std::fs::set_permissions(target, status.permissions())?;
             }
         }
-        // Some queues go by age.
+        // Some queues order their jobs by file age.
         if let (Ok(time), Ok(file)) = (status.modified(), std::fs::File::open(target)) {
             let _ = file.set_modified(time);
         }
         Ok(())
     }
 
-    /// A link into the tree leads into the copy; what one leads to elsewhere must not be changed through it.
+    /// Copies a symbolic link. A link into the tree leads into the copy; the target of a link to a file elsewhere is
+    /// copied, so that the hooks do not change it. Programs stay links. A link to a directory elsewhere is an error.
     fn copy_link(&self, source: &Path, target: &Path) -> Result<(), QueueError> {
         let Ok(real) = source.canonicalize() else {
             return Ok(symlink(std::fs::read_link(source)?, target)?);
@@ -195,14 +197,14 @@ impl TreeCopier<'_> {
     }
 }
 
-/// The files below a directory, as far as can be seen without reading them.
+/// Snapshot of the files below a directory, from their metadata alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSnapshot(BTreeMap<PathBuf, FileMetadataStamp>);
 
 type FileMetadataStamp = (u64, u64, i64, i64);
 
 impl FileSnapshot {
-    /// Looks at a directory. What vanishes meanwhile is not there.
+    /// Takes a snapshot of a directory. Files that disappear meanwhile are left out.
     pub(super) fn of_directory(directory: &Path) -> Self {
         let mut files = BTreeMap::new();
         let mut open = vec![directory.to_owned()];
@@ -220,14 +222,14 @@ impl FileSnapshot {
         FileSnapshot(files)
     }
 
-    /// The files that are new, under this name or at all, or were written to.
+    /// Returns the files that were created, renamed to this path or written to.
     pub(super) fn written_since<'a>(&'a self, before: &'a FileSnapshot) -> impl Iterator<Item = &'a Path> {
         let fresh =
             |(path, stamp): &(&'a PathBuf, &'a FileMetadataStamp)| before.0.get(*path) != Some(*stamp);
         self.0.iter().filter(fresh).map(|(path, _)| path.as_path())
     }
 
-    /// The files that are gone.
+    /// Returns the files that were removed or renamed.
     pub(super) fn gone_since<'a>(&'a self, before: &'a FileSnapshot) -> impl Iterator<Item = &'a Path> {
         before.0.keys().filter(|path| !self.0.contains_key(*path)).map(PathBuf::as_path)
     }

@@ -1,4 +1,4 @@
-//! Why a queue cannot be driven.
+//! Errors of the queue test.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,77 +10,77 @@ use htc_config::ConfigError;
 use htc_hook::path_check::PathRefusal;
 use htc_slot::ConfigureError;
 
-/// Why a queue cannot be driven.
+/// Reason why a queue cannot be tested.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// The directory of the configuration.
+    /// The directory of the configuration cannot be read.
     #[error("cannot read '{}'", path.display())]
     Directory {
-        /// As it was given.
+        /// Path as given.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// The directory is too large for copies.
+    /// The directory has too many files to be copied.
     #[error("'{}' holds too many files to be copied", path.display())]
     TooManyFiles {
-        /// The part of it at which the limit was reached.
+        /// Directory at which the limit was reached.
         path: PathBuf,
     },
-    /// What is changed through the link is not on the copy.
+    /// A link leads to a directory outside the copy, so that the hooks would change it.
     #[error("'{}' is a link to '{}': the hooks would work on that, not on a copy", link.display(), target.display())]
     LinkElsewhere {
-        /// The link.
+        /// Path of the link.
         link: PathBuf,
-        /// The directory that it leads to.
+        /// Directory that the link leads to.
         target: PathBuf,
     },
-    /// The hook is no part of what is copied.
+    /// The hook is outside the copied directory.
     #[error("{knob} is '{path}', which is not below '{}' and so cannot be called on a copy", directory.display())]
     HookElsewhere {
-        /// The knob that names the hook.
+        /// Parameter that names the hook.
         knob: String,
-        /// The hook.
+        /// Path of the hook.
         path: BString,
-        /// What is copied.
+        /// Copied directory.
         directory: PathBuf,
     },
-    /// The hooks find the queue by a way that the copy cannot change.
+    /// The hooks find the queue in a way that the copy does not redirect.
     #[error("the hooks do not work on the copy: FETCH_WORK has changed '{}' itself; nothing more is called", path.display())]
     OriginalChanged {
-        /// What was changed.
+        /// File of the original that was changed.
         path: PathBuf,
     },
-    /// There was nothing to prove anything with.
+    /// The queue handed out no job, so that nothing was tested.
     #[error("the queue handed out no job at all")]
     NoJobs,
     /// The command that fills the queue failed.
     #[error("--fill ended with {}", ended(*.0))]
     FillFailed(Exit),
-    /// The configuration.
+    /// The configuration cannot be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The policy of the slots.
+    /// The policy of the slots is not valid.
     #[error(transparent)]
     Policy(#[from] ConfigureError),
-    /// A hook that its caller refuses.
+    /// The caller would refuse the path of a hook.
     #[error(transparent)]
     Refused(#[from] PathRefusal),
-    /// No keyword is configured, so that no hook is.
+    /// No hook keyword is configured.
     #[error("STARTD_JOB_HOOK_KEYWORD is not set")]
     NoKeyword,
-    /// The hook that hands out jobs is not configured.
+    /// FETCH_WORK is not configured.
     #[error("{0}_HOOK_FETCH_WORK is not set")]
     NoFetch(BString),
-    /// The directories of a hook cannot be made.
+    /// The directories of a hook cannot be created.
     #[error("making a place for the hook")]
     CallDirectories(#[source] io::Error),
-    /// The system refuses something that it should not.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] io::Error),
 }
 
-/// As std's own `ExitStatus` has it.
+/// Describes an exit status like std's `ExitStatus`.
 fn ended(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("exit status: {code}"),

@@ -1,4 +1,4 @@
-//! The hooks of a queue, and one call of each of them.
+//! Hooks of a queue and the calls of them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use htc_runner::hook_environment::{ConfigSelection, HookEnvironment};
 use htc_slot::read_slot_policy;
 use htc_starter::StarterSettings;
 
-/// The hooks, and what their callers read of the configuration.
+/// Hooks and the configuration that their callers use.
 pub(super) struct QueueHooks {
     pub keyword: BString,
-    /// Those of the starter that calls JOB_EXIT.
+    /// Settings of the starter that calls JOB_EXIT.
     pub settings: StarterSettings,
-    /// What REPLY_FETCH and EVICT_CLAIM see of the policy of each slot.
+    /// Policy of each slot in the slot ad that REPLY_FETCH and EVICT_CLAIM read.
     pub policy: ClassAd,
     pub fetch: BString,
     pub reply: Option<BString>,
@@ -37,7 +37,7 @@ pub(super) struct QueueHooks {
 }
 
 impl QueueHooks {
-    /// Those of the configuration in `directory`.
+    /// Reads the hooks from the configuration in `directory`.
     pub(super) fn from_config(test: &QueueTest<'_>, directory: &QueueDirectory) -> Result<Self, QueueError> {
         let world = test.world;
         let load = |subsystem: &str| {
@@ -68,13 +68,13 @@ impl QueueHooks {
     }
 }
 
-/// What every call of a round is made with.
+/// Inputs that all calls of a round share.
 pub(super) struct CallFactory<'a> {
     hooks: &'a QueueHooks,
     world: &'a RealWorld,
     slots: Vec<ClassAd>,
     daemon: HookEnvironment,
-    /// Where the startd's hooks start.
+    /// Working directory of the startd's hooks.
     log: tempfile::TempDir,
     patience: Duration,
 }
@@ -108,7 +108,8 @@ impl<'a> CallFactory<'a> {
         })
     }
 
-    /// The call of a step, `None` if there is no such hook; `doom` is after how long it is killed in the middle.
+    /// Builds the call of a step, or returns `None` if its hook is not configured. If `doom` is given, the call is
+    /// killed after that time.
     pub(super) fn build_call(
         &self,
         slot: usize,
@@ -163,13 +164,15 @@ impl<'a> CallFactory<'a> {
         VerdictInputs { settings: &self.hooks.settings, world: self.world, quirks: QuirkMode::Manual }
     }
 
-    /// What REPLY_FETCH and EVICT_CLAIM read: the job as the startd has completed it, and the slot with its policy.
+    /// Returns the input of REPLY_FETCH or EVICT_CLAIM: the job as completed by the startd, and the slot with its
+    /// policy.
     fn startd_hook_input(&self, mut case: Case) -> Vec<u8> {
         case.policy = self.hooks.policy.clone();
         case.completed_by_caller(None, &self.verdict_inputs()).input(QuirkMode::Manual)
     }
 
-    /// What a hook of the starter finds: the scratch directory of its job, with the ads and the variables that name them.
+    /// Creates the directories of a starter hook: the scratch directory of its job with the ads. Adds the variables
+    /// that name them to the environment.
     fn starter_directories(
         &self,
         case: &Case,

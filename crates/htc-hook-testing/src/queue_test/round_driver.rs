@@ -1,4 +1,4 @@
-//! What is known of each job of a queue while its hooks are driven, and which step comes next.
+//! State of each job during a round, and the choice of the next step.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -17,37 +17,39 @@ use htc_os::RealWorld;
 use htc_runner::hook_call::DEFAULT_PIPE_BUFFER_MAX;
 use htc_slot::{FetchOutcome, FetchOutput, parse_fetch_output};
 
-/// After so many violations a round ends: the rest of it would tell nothing new.
+/// Number of violations after which a round stops, because more of them would add no information.
 const MAX_VIOLATIONS: usize = 20;
-/// So many jobs come from a queue whose size nobody has told.
+/// Maximum number of jobs handed out by a queue of unknown size.
 const MAX_JOBS: usize = 10_000;
-/// So many jobs are followed through calls made one at a time.
+/// Number of finished jobs after which a round of single calls stops.
 const MAX_JOBS_ONE_BY_ONE: usize = 8;
-/// No larger share of the calls is killed, in percent, so that the others get somewhere.
+/// Upper limit of the share of killed calls in percent, so that the round can make progress.
 const MAX_KILLED_PERCENT: u32 = 90;
 
-/// Where a job stands.
+/// State of one job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobProgress {
-    /// The slot that has it.
+    /// Slot that has the job, or `None`.
     pub held_by: Option<usize>,
     pub finished: bool,
     pub evicted: bool,
     pub rejected: bool,
-    /// It was given back, and is to come again.
+    /// True if the job was given back and must be handed out again.
     pub must_return: bool,
-    /// One of its hooks was killed: nobody can say whether the queue has it, so it may come again or not.
+    /// True if one of the job's hooks was killed: it is unknown if the queue has the job, so it may be handed out
+    /// again or not.
     pub in_doubt: bool,
-    /// It was rejected, and REPLY_FETCH has put it aside.
+    /// True if the job was rejected and REPLY_FETCH set it aside.
     pub set_aside: bool,
     pub names: JobNames,
     pub story: Vec<String>,
 }
 
 impl JobProgress {
-    /// The slot gets the job; what speaks against that. A killed hook may not have printed all of it.
+    /// Records that the slot gets the job. Returns a message if that is a violation. `killed` says that the hook was
+    /// killed and may not have printed the whole job.
     fn record_hand_out(&mut self, slot: usize, killed: bool) -> Option<String> {
-        // After a killed hook the queue may hand the job out once more, never while another slot has it.
+        // After a killed hook the queue may hand out the job once more, but not while another slot has it.
         if std::mem::take(&mut self.in_doubt) && self.held_by.is_none() {
             (self.finished, self.set_aside) = (false, false);
         }
@@ -62,27 +64,28 @@ impl JobProgress {
         twice
     }
 
-    /// The slot gives the job back. One that a killed hook has handed out may not have been taken, so that it need not come.
+    /// Records that the slot gives the job back. A job that a killed hook handed out may still be in the queue, so it
+    /// need not come back.
     fn record_return(&mut self) {
         self.held_by = None;
         self.must_return = !self.in_doubt;
     }
 }
 
-/// A call that is over.
+/// Finished call.
 struct FinishedCall {
     slot: usize,
-    /// Its number and its slot.
+    /// Number of the call and its slot.
     name: String,
     exit: Option<Exit>,
-    /// Whether it was killed in the middle on purpose.
+    /// True if the test killed the call.
     killed: bool,
-    /// The files before it, in a round that makes one call at a time.
+    /// Files before the call, in a round of single calls.
     before: FileSnapshot,
 }
 
 impl FinishedCall {
-    /// A line of the story of a job.
+    /// Returns a line for the history of a job.
     fn story_line(&self, what: &str) -> String {
         format!("{} {what}{}", self.name, describe_exit(self.exit, self.killed))
     }
@@ -93,18 +96,18 @@ pub(super) struct RoundDriver<'a> {
     pub hooks: &'a QueueHooks,
     pub directory: &'a QueueDirectory,
     pub effects: &'a mut HookEffects,
-    /// What tells one job from another.
+    /// Expression that identifies a job, or `None` for the default.
     pub id: Option<&'a Expr>,
     pub world: &'a RealWorld,
-    /// The files before the next call of a round that makes one at a time, and those of the original.
+    /// Files before the next call in a round of single calls, and those of the original directory.
     pub files: FileSnapshot,
     pub original: FileSnapshot,
-    /// A round that is over before the queue is empty.
+    /// True if the round ended before the queue was empty.
     pub stopped: bool,
-    /// The hooks work on the original: which file they changed.
+    /// File of the original that the hooks changed although they should work on the copy, or `None`.
     pub changed_original: Option<std::path::PathBuf>,
     pub ready: VecDeque<(usize, SlotStep)>,
-    /// Slots that found nothing; they ask again when something has come back.
+    /// Slots that got no work; they fetch again when a job has been given back.
     pub idle: Vec<usize>,
     pub jobs: BTreeMap<String, JobProgress>,
     pub violations: Vec<String>,
@@ -112,11 +115,11 @@ pub(super) struct RoundDriver<'a> {
     pub calls: u32,
     pub number: u32,
     pub killed: u32,
-    /// Killed fetches that had not told of a job: each may have taken one.
+    /// Number of killed fetches that had not printed a job; each may have taken one from the queue.
     pub lost_fetches: usize,
-    /// The claims of the slots: the last job of each.
+    /// Claims of the slots: the last job of each.
     pub claims: BTreeMap<usize, Box<ClassAd>>,
-    /// How long calls take, lately; those to be killed get a random part of it.
+    /// Moving average of the duration of calls. A call to be killed gets a random part of it.
     pub typical_duration: Duration,
 }
 
@@ -159,14 +162,14 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// The next step of a slot, unless the round is over.
+    /// Queues the next step of a slot, unless the round has been stopped.
     fn schedule_step(&mut self, slot: usize, step: SlotStep) {
         if !self.stopped {
             self.ready.push_back((slot, step));
         }
     }
 
-    /// Nothing more is called.
+    /// Stops the round: no more hooks are called.
     fn stop_round(&mut self) {
         self.stopped = true;
         self.ready.clear();
@@ -218,7 +221,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// What a fetch hook has printed.
+    /// Handles the output of FETCH_WORK.
     fn handle_fetch(&mut self, call: &FinishedCall, stdout: &[u8], cut: bool) {
         let FinishedCall { slot, ref name, exit, killed, .. } = *call;
         if exit.is_none() && !killed {
@@ -227,7 +230,8 @@ impl<'a> RoundDriver<'a> {
         }
         let answer = FetchOutput { stdout, is_truncated: cut, limit: DEFAULT_PIPE_BUFFER_MAX };
         match parse_fetch_output(answer, Dialect::of_world(self.world), QuirkMode::Manual, &mut Vec::new()) {
-            // The startd does not look at how the hook ended; but what a killed one has taken nobody knows.
+            // The startd ignores the exit status of the hook, but a killed hook may have taken a job that it did not
+            // print.
             FetchOutcome::NoWork(_) | FetchOutcome::BadOutput { .. } if killed => {
                 self.lost_fetches += 1;
                 self.schedule_step(slot, SlotStep::Fetch);
@@ -250,7 +254,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// The queue was told that the slot does not take the job.
+    /// Handles the end of REPLY_FETCH for a rejected job.
     fn handle_rejection(&mut self, call: &FinishedCall, job: &ClassAd, id: &str) {
         if self.round.one_at_a_time {
             self.effects.record_rejection(job, &call.before, &self.files);
@@ -263,7 +267,7 @@ impl<'a> RoundDriver<'a> {
         self.schedule_step(call.slot, SlotStep::Fetch);
     }
 
-    /// The queue was told how the job ended.
+    /// Handles the end of JOB_EXIT.
     fn handle_exit(&mut self, call: &FinishedCall, id: &str, word: &str) {
         self.add_to_story(id, call.story_line(&format!("JOB_EXIT {word}")));
         self.mark_in_doubt(id, call.killed);
@@ -284,7 +288,8 @@ impl<'a> RoundDriver<'a> {
         self.handle_job_end(call.slot, id, word);
     }
 
-    /// A job was handed out: never one that another slot has or that is done, and no more than there are.
+    /// Handles a job that was handed out. It is a violation if another slot has it, if it has finished, or if there
+    /// are more jobs than the queue was filled with.
     fn handle_fetched_job(&mut self, call: &FinishedCall, job: Box<ClassAd>) {
         let FinishedCall { slot, ref name, killed, ref before, .. } = *call;
         let id = job_id(&job, self.id, self.world);
@@ -301,7 +306,7 @@ impl<'a> RoundDriver<'a> {
         if let Some(how) = known.record_hand_out(slot, killed) {
             let story = self.job_story(&id);
             self.add_violation(format!("job {id} is handed out twice, {how}{story}"));
-            // Nobody can tell the two apart from here on.
+            // The two copies cannot be distinguished from here on.
             self.schedule_step(slot, SlotStep::Fetch);
             return;
         }
@@ -322,7 +327,7 @@ impl<'a> RoundDriver<'a> {
         self.answer_fetch(slot, job, id);
     }
 
-    /// Takes a job on, or not: each is rejected once at the most.
+    /// Accepts or rejects a job; each job is rejected at most once.
     fn answer_fetch(&mut self, slot: usize, job: Box<ClassAd>, id: String) {
         let rejected = self.jobs.get(&id).is_some_and(|known| known.rejected);
         let chosen =
@@ -337,7 +342,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// A hook that hands out a job, leaves the copy as it is and changes the original works on that.
+    /// Stops the round if FETCH_WORK handed out a job but changed only the original directory and not the copy.
     fn check_original_changed(&mut self, before: &FileSnapshot) {
         if !self.directory.is_copy() || self.effects.changes_queue_here || *before != self.files {
             return;
@@ -384,14 +389,14 @@ impl<'a> RoundDriver<'a> {
         self.schedule_step(slot, SlotStep::Fetch);
     }
 
-    /// The job is the queue's again.
+    /// Returns a job to the queue.
     pub(super) fn release_job(&mut self, id: &str) {
         if let Some(known) = self.jobs.get_mut(id) {
             known.record_return();
         }
     }
 
-    /// Slots that found nothing look again, since a job has come back.
+    /// Lets the slots that got no work fetch again, because a job has been given back.
     fn wake_idle_slots(&mut self) {
         for slot in std::mem::take(&mut self.idle) {
             self.schedule_step(slot, SlotStep::Fetch);
@@ -402,7 +407,7 @@ impl<'a> RoundDriver<'a> {
         self.random.next_below(100) < percent as usize
     }
 
-    /// Whether the next call is to be killed in the middle, and how long it has.
+    /// Returns the time after which the next call is killed, or `None` if it is not killed.
     pub(super) fn choose_kill_delay(&mut self) -> Option<Duration> {
         let kill = self.round.kill.min(MAX_KILLED_PERCENT);
         self.is_chosen(kill).then(|| {
@@ -418,7 +423,7 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// Whether what a killed fetch hook has printed names a job: one whose id is known by more than its text.
+    /// True if the output of a killed fetch hook identifies a job by more than a hash of its text.
     fn is_identified(&self, job: &ClassAd) -> bool {
         let context = Context::new(self.world).my(job);
         match self.id {
@@ -449,12 +454,12 @@ impl<'a> RoundDriver<'a> {
         }
     }
 
-    /// What is still missing at the end. A round that was stopped has told why.
+    /// Checks at the end of a round that no job is missing. A stopped round has already reported the reason.
     pub(super) fn check_missing_jobs(&mut self) {
         if self.stopped || self.round.one_at_a_time {
             return;
         }
-        // A killed fetch may have taken a job that was never seen, or one that was to come back.
+        // A killed fetch may have taken a job that was never printed, or one that was to come back.
         let unseen = self.round.jobs.map_or(0, |jobs| jobs.saturating_sub(self.jobs.len()));
         let excused = self.lost_fetches.saturating_sub(unseen);
         let owed: Vec<String> = self
@@ -478,7 +483,7 @@ impl<'a> RoundDriver<'a> {
         self.check_exit_records();
     }
 
-    /// Each job that is done must have left a record where those of single calls were found.
+    /// Checks that each finished job has left an exit record in the places that the single calls showed.
     fn check_exit_records(&mut self) {
         if self.hooks.exit.is_none() || !self.effects.can_count_records() {
             return;
@@ -512,7 +517,7 @@ fn describe_exit(exit: Option<Exit>, killed: bool) -> String {
     }
 }
 
-/// The id of a job: the expression, else cluster and proc, else what the ad says.
+/// Returns the id of a job: the value of the expression, or the name in the ad, or a hash of the ad.
 fn job_id(job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> String {
     let context = Context::new(world).my(job);
     if let Some(id) = id {
@@ -529,7 +534,7 @@ fn job_id(job: &ClassAd, id: Option<&Expr>, world: &RealWorld) -> String {
     format!("{hash:016x}")
 }
 
-/// The name that an ad gives its job.
+/// Returns the name of the job in its ad: ClusterId and ProcId, QueueName, GlobalJobId or JobId, or `None`.
 fn name_in_ad(context: &Context<'_>) -> Option<String> {
     if let Some(cluster) = context.int("ClusterId") {
         return Some(format!("{cluster}.{}", context.int("ProcId").unwrap_or(0)));

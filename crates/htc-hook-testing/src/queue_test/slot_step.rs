@@ -1,9 +1,9 @@
-//! One call of a hook of a queue.
+//! One hook call of a slot.
 
 use crate::CallDirectories;
 use htc_classad::ClassAd;
 
-/// What is to be called next, and for which slot.
+/// Next hook call of a slot.
 pub(super) enum SlotStep {
     Fetch,
     Reply {
@@ -16,18 +16,18 @@ pub(super) enum SlotStep {
         id: String,
         word: &'static str,
     },
-    /// The claim is given up: there is no more work for it.
+    /// Gives up the claim, because there is no more work for it.
     Evict {
         job: Box<ClassAd>,
     },
 }
 
-/// A call of a step: whose, and whether it is to be killed.
+/// Call of a step, with its slot.
 pub(super) struct StepTag {
     pub slot: usize,
     pub step: SlotStep,
-    /// It is killed if it has not ended by then.
+    /// True if the call is killed before it ends by itself.
     pub is_killed: bool,
-    /// The directories of a hook of the starter; they go with the call.
+    /// Directories of a starter hook; they are removed after the call.
     pub directories: Option<CallDirectories>,
 }

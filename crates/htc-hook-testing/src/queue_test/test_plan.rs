@@ -1,4 +1,4 @@
-//! What is to be proved of a queue, and how.
+//! Description of a queue test.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,50 +11,50 @@ use htc_config::LoadOptions;
 use htc_os::RealWorld;
 use htc_runner::hook_environment::ConfigSelection;
 
-/// What is to be proved, and how.
+/// Queue test: the hooks, the rounds and their options.
 pub struct QueueTest<'a> {
-    /// The configuration that names the hooks; its directory is copied for each round.
+    /// Configuration file that names the hooks; its directory is copied for each round.
     pub config_file: PathBuf,
-    /// How it is read.
+    /// Options for reading the configuration.
     pub load: LoadOptions,
-    /// What the hooks are told of the configuration.
+    /// Configuration that the hooks get in their environment.
     pub choice: ConfigSelection,
-    /// The hooks work on the queue itself.
+    /// True if the hooks work on the queue itself instead of a copy.
     pub in_place: bool,
-    /// A later round needs what an earlier one has shown of the hooks: one that makes calls one at a time comes first.
+    /// Rounds of the test. A round of single calls comes first, because later rounds use its observations.
     pub rounds: Vec<TestRound>,
-    /// A shell command that fills the queue before each round; JOBS is in its environment.
+    /// Shell command that fills the queue before each round, with the number of jobs in `JOBS`.
     pub fill: Option<String>,
-    /// What tells one job from another.
+    /// Expression that identifies a job, or `None` for the names in the ad.
     pub id: Option<Expr>,
-    /// The hooks of this keyword; without one, of the configured one.
+    /// Hook keyword, or `None` for the configured one.
     pub keyword: Option<BString>,
-    /// How long a call may take.
+    /// Time after which a call is considered hanging.
     pub patience: Duration,
-    /// Whose keyword and environment the hooks get.
+    /// Quirks of 25.14 that are reproduced in the keyword and environment of the hooks.
     pub quirks: QuirkMode,
-    /// What chance is made of.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// Everything outside.
+    /// Interface to the operating system.
     pub world: &'a RealWorld,
 }
 
-/// How the hooks are driven.
+/// One round of a queue test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestRound {
-    /// In a word, for the reader.
+    /// Name of the round for the report.
     pub name: &'static str,
-    /// Slots that fetch at once.
+    /// Number of slots that fetch in parallel.
     pub slots: usize,
-    /// Share of calls that are killed, in percent.
+    /// Percentage of calls that are killed.
     pub kill: u32,
-    /// Share of jobs that are rejected once, in percent.
+    /// Percentage of jobs that are rejected once.
     pub reject: u32,
-    /// Share of jobs that are evicted once, in percent.
+    /// Percentage of jobs that are evicted once.
     pub evict: u32,
-    /// One call at a time, whose effect on the files of the queue is looked at; for a few jobs only, of which the first
-    /// is rejected and the second evicted.
+    /// True to make one call at a time and observe its effect on the files of the queue. Such a round uses only a few
+    /// jobs; it rejects the first and evicts the second.
     pub one_at_a_time: bool,
-    /// How many jobs the queue holds.
+    /// Number of jobs in the queue, or `None` if unknown.
     pub jobs: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! The rounds of a proof, one after the other, and what each has shown.
+//! Execution of the rounds of a queue test, and their results.
 
 use std::cell::RefCell;
 use std::os::unix::ffi::OsStringExt;
@@ -19,30 +19,30 @@ use htc_base::world::World;
 use htc_os::{Reactor, ReactorEvent, identity};
 use htc_runner::hook_call::HookCall;
 
-/// What a round has shown.
+/// Result of a round.
 #[derive(Clone, Debug)]
 pub struct RoundReport {
-    /// How the hooks were driven.
+    /// Options of the round.
     pub round: TestRound,
-    /// Calls that were made.
+    /// Number of calls.
     pub calls: u32,
-    /// Jobs that were handed out.
+    /// Number of jobs handed out.
     pub jobs: usize,
-    /// Jobs that ended.
+    /// Number of jobs that ended.
     pub finished: usize,
-    /// Jobs that were evicted once.
+    /// Number of jobs that were evicted once.
     pub evicted: usize,
-    /// Jobs that were rejected once.
+    /// Number of jobs that were rejected once.
     pub rejected: usize,
-    /// Rejected jobs that REPLY_FETCH has put aside.
+    /// Number of rejected jobs that REPLY_FETCH set aside.
     pub set_aside: usize,
-    /// Calls that were killed in the middle.
+    /// Number of calls that the test killed.
     pub killed: u32,
-    /// Jobs of which nobody can say any more whether the queue has them.
+    /// Number of jobs of which it is unknown if the queue still has them.
     pub doubtful: usize,
-    /// The round was over before the queue was empty.
+    /// True if the round ended before the queue was empty.
     pub stopped: bool,
-    /// What breaks the contract, each with the calls that led to it.
+    /// Violations of the contract of a queue, each with the calls that led to it.
     pub violations: Vec<String>,
 }
 
@@ -66,31 +66,32 @@ impl RoundReport {
     }
 }
 
-/// What all rounds have shown.
+/// Result of all rounds.
 #[derive(Debug, Default)]
 pub struct QueueTestReport {
-    /// The rounds that were begun.
+    /// Results of the rounds that were started.
     pub rounds: Vec<RoundReport>,
-    /// What the hooks do to the files of the queue.
+    /// Effects of the hooks on the files of the queue.
     pub effects: HookEffects,
-    /// No JOB_EXIT is configured, so that no job can have an exit record.
+    /// True if JOB_EXIT is not configured, so that no job can have an exit record.
     pub no_exit: bool,
-    /// The signal that ended it early.
+    /// Signal that interrupted the test, or `None`.
     pub interrupted: Option<i32>,
 }
 
 impl QueueTestReport {
-    /// Whether nothing was seen that breaks the contract of a queue.
+    /// True if exits are recorded and no round has a violation.
     pub fn is_passed(&self) -> bool {
         !self.no_exit && self.rounds.iter().all(|round| round.violations.is_empty())
     }
 }
 
 impl QueueTest<'_> {
-    /// Drives the hooks through all rounds. A signal that the reactor reports ends it early.
+    /// Runs all rounds. A signal that the reactor reports ends the test early.
     ///
     /// # Errors
-    /// The queue cannot be copied or filled, its hooks not be found, or they work on something else than the copy.
+    /// The queue cannot be copied or filled, its hooks cannot be found, they do not work on the copy, or they hand
+    /// out no job.
     pub fn run_rounds(&self, reactor: &mut Reactor) -> Result<QueueTestReport, QueueError> {
         let mut proof = QueueTestReport::default();
         for &round in &self.rounds {
@@ -119,7 +120,7 @@ impl QueueTest<'_> {
             if empty && proof.interrupted.is_none() && unbroken {
                 return Err(QueueError::NoJobs);
             }
-            // Hooks that give no job at all give none to many slots either.
+            // If one slot got no job, more slots will get none either.
             if empty || proof.interrupted.is_some() {
                 break;
             }
@@ -127,8 +128,8 @@ impl QueueTest<'_> {
         Ok(proof)
     }
 
-    /// Runs the command that fills the queue; the signal that interrupted it, if one did. What it leaves running may be a
-    /// part of the queue, and goes when the reactor does.
+    /// Runs the command that fills the queue and returns the signal that interrupted it, or `None`. Processes that it
+    /// leaves running may belong to the queue, so they run until the reactor is dropped.
     fn fill_queue(
         &self,
         round: TestRound,
@@ -166,7 +167,7 @@ impl QueueTest<'_> {
         }
     }
 
-    /// Drives one round until nothing is left to do; the signal that interrupted it, if one did.
+    /// Runs one round until no step is left. Returns the signal that interrupted it, or `None`.
     fn run_round(
         &self,
         drive: &mut RoundDriver<'_>,
@@ -175,7 +176,7 @@ impl QueueTest<'_> {
         let slots = drive.round.slots;
         let calls = CallFactory::new(self, drive.hooks, drive.directory.config_file.clone(), slots)?;
         let drive = RefCell::new(drive);
-        // A place that cannot be made ends the round with its error.
+        // Error of a directory that cannot be created; it ends the round.
         let failure = RefCell::new(None);
         let interrupted = run_pool(
             reactor,
@@ -185,7 +186,8 @@ impl QueueTest<'_> {
                 let (slot, step) = drive.ready.pop_front()?;
                 drive.calls += 1;
                 match &step {
-                    // From here on the queue may hand it out again, long before the hook has ended.
+                    // The hook may return the job to the queue long before it ends, so the job may be handed out
+                    // again from here on.
                     SlotStep::Reply { id, accept: false, .. } => drive.release_job(id),
                     SlotStep::Exit { id, word, .. } if *word != "exit" => drive.release_job(id),
                     _ => {}

@@ -115,7 +115,7 @@ pub struct ControlSocket {
     resume_at: Option<MonotonicTime>,
     /// Path of the socket if it is removed with this value, or `None` for an inherited socket.
     path: Option<PathBuf>,
-    /// Who listens, as messages say it.
+    /// Name of this program in messages.
     listener_name: &'static str,
     clients: BTreeMap<WatchToken, ControlClient>,
 }
@@ -135,9 +135,9 @@ pub type RequestBytes = Result<(Vec<u8>, Vec<u8>), String>;
 
 /// Complete request.
 pub struct ClientRequest {
-    /// Whom to answer.
+    /// Client to answer.
     pub client: WatchToken,
-    /// Whose process it is.
+    /// Uid of the client.
     pub uid: u32,
     /// Line of the request and its ad, or an error message for the client.
     pub request: RequestBytes,

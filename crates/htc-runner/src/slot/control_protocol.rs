@@ -561,7 +561,7 @@ mod tests {
         };
         let refused = request().into_command(asked(other, true));
         assert!(refused.unwrap_err().text.contains(&format!("not as uid {other}")));
-        // The ad is read in the mode of the configuration: only strict mode takes zeros in front.
+        // The configuration selects the mode: only strict mode accepts leading zeros.
         let refused = request().into_command(asked(other - 1, false)).unwrap_err();
         assert!(refused.bad_ad && refused.text.starts_with("the job's ad:1:"), "{refused:?}");
         assert!(request().into_command(asked(other - 1, true)).is_ok());
