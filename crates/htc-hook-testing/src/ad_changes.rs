@@ -1,22 +1,22 @@
-//! What is changed in the ads of a call before it is made.
+//! Changes of the ads of a call before it is made.
 
 use super::case::Case;
 use htc_classad::{ClassAd, Expr};
 use htc_hook::HookType;
 
-/// Attributes by name, and what they are set to.
+/// Names of attributes and their new values.
 pub type Assignments = Vec<(String, Expr)>;
 
-/// What is changed in the ads of a call.
+/// Changes of the ads of a call.
 #[derive(Clone, Debug, Default)]
 pub struct AdChanges {
-    /// What the ad that the hook is about loses, before anything is set.
+    /// Attributes to remove from the ad that the hook is about, before others are set.
     pub delete: Vec<String>,
-    /// What is set in the ad that the hook is about.
+    /// Attributes to set in the ad that the hook is about.
     pub set: Assignments,
-    /// What is set in the slot.
+    /// Attributes to set in the slot ad.
     pub set_slot: Assignments,
-    /// What is set in the routed job.
+    /// Attributes to set in the ad of the routed job.
     pub set_routed: Assignments,
 }
 
@@ -41,7 +41,7 @@ impl AdChanges {
         assign(&mut case.routed, &self.set_routed);
     }
 
-    /// Changes a slot that takes the place of another one, as that was changed.
+    /// Changes a slot ad that replaces the one in the case, in the same way.
     pub(super) fn apply_to_slot(&self, hook: HookType, slot: &mut ClassAd) {
         if hook == HookType::FetchWork {
             self.change_subject(slot);
@@ -49,7 +49,7 @@ impl AdChanges {
         assign(slot, &self.set_slot);
     }
 
-    /// Whether they say what an attribute of the slot is to be.
+    /// True if the changes set or remove this attribute of the slot.
     pub(super) fn changes_slot_attribute(&self, hook: HookType, name: &str) -> bool {
         let is = |known: &str| known.trim().eq_ignore_ascii_case(name);
         let of_subject = hook == HookType::FetchWork

@@ -1,4 +1,4 @@
-//! Runs one call to its end, or to the end of patience.
+//! Execution of one hook call, with a time limit.
 
 use std::io;
 use std::time::Duration;
@@ -9,36 +9,36 @@ use htc_os::{
     LeftoverProcess, OutputStream, Reactor, ReactorEvent, SignalScope, SpawnError, StdinDelivery, clock,
 };
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug)]
 pub struct CallOutcome {
-    /// How it ended, or why it never began.
+    /// End of the call, or the reason why it never began.
     pub ending: CallEnding,
-    /// From the spawn to the report of its end.
+    /// Time from the spawn to the report of the exit.
     pub took: Duration,
 }
 
-/// How a call ended.
+/// End of a call.
 #[derive(Clone, Debug)]
 pub enum CallEnding {
     /// The hook ran.
     Ran(HookExecution),
-    /// It could not be executed.
+    /// The hook could not be executed.
     NotStarted {
-        /// What the system says, with the interpreter's name where that is missing.
+        /// Error of the system call, with the name of a missing interpreter.
         reason: String,
-        /// The interpreter of its first line that does not exist.
+        /// Interpreter in the first line of the hook that does not exist, or `None`.
         interpreter: Option<String>,
     },
-    /// The caller would not even try.
+    /// The caller refused to run the hook.
     Refused {
-        /// What the caller logs.
+        /// Message that the caller logs.
         reason: String,
     },
 }
 
 impl CallEnding {
-    /// That of a call that could not be executed.
+    /// Creates the ending of a call that could not be executed.
     pub(super) fn not_started(error: &SpawnError) -> Self {
         let interpreter = error.interpreter.as_ref().map(ToString::to_string);
         let reason = match interpreter {
@@ -49,31 +49,31 @@ impl CallEnding {
     }
 }
 
-/// A hook that ran.
+/// Execution of a hook.
 #[derive(Clone, Debug, Default)]
 pub struct HookExecution {
-    /// How it ended; `None`: patience did, and it was killed.
+    /// Exit status, or `None` if the hook was killed because of the time limit or a signal.
     pub exit: Option<Exit>,
-    /// What its caller has read of its output.
+    /// Output that the caller read.
     pub stdout: Vec<u8>,
-    /// Whether that reached the limit and the pipe was closed.
+    /// True if the output reached the limit and the pipe was closed.
     pub cut: bool,
-    /// Whether something else still held the pipe when the reading ended.
+    /// True if another process still had the pipe open when the reading ended.
     pub pipe_held_open: bool,
-    /// What it complained of, as far as it is kept.
+    /// Standard error, up to a limit.
     pub stderr: Vec<u8>,
-    /// What became of its input.
+    /// Delivery of the input.
     pub stdin: StdinDelivery,
-    /// Processes it left behind.
+    /// Processes left behind.
     pub left_behind: Vec<LeftoverProcess>,
-    /// The signal that it sent to its process group, which is its caller's.
+    /// Signal that the hook sent to its process group, which includes its caller, or `None`.
     pub group_signal: Option<i32>,
-    /// What it used.
+    /// Resource usage.
     pub usage: ProcessUsage,
 }
 
 impl HookExecution {
-    /// What the report of a child's end says; none of other events.
+    /// Creates the execution from the exit event of a child, or returns `None` for other events.
     pub(super) fn from_event(event: ReactorEvent, killed: bool) -> Option<Self> {
         let ReactorEvent::Exited { exit, usage, stdin, stdout, stderr, left_behind, .. } = event else {
             return None;
@@ -92,15 +92,16 @@ impl HookExecution {
     }
 }
 
-/// How much of a standard error is kept.
+/// Maximum number of bytes kept of the standard error.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// Runs the child until it ends, at most `patience`; then it is killed with all that descends from it. Pieces of its
-/// standard error are handed to `complaint` as they come (where the specification asks for pieces). What it leaves behind
-/// is gone when this returns. A signal that the reactor reports ends it too, and is returned in place of an outcome.
+/// Runs the child until it ends or `patience` has passed; then the child and its descendants are killed. Pieces of
+/// its standard error are passed to `complaint` as they arrive if `spec` asks for pieces. Processes left behind are
+/// killed before this returns. A signal that the reactor reports also ends the child and is returned instead of an
+/// outcome.
 ///
 /// # Errors
-/// The loop itself fails.
+/// The event loop fails.
 pub fn call_hook(
     reactor: &mut Reactor,
     mut spec: ChildSpec,
@@ -146,7 +147,8 @@ pub fn call_hook(
             ReactorEvent::Exited { child: from, .. } if from == child => {
                 let took = clock::monotonic_now().since(began);
                 let Some(mut ended) = HookExecution::from_event(event, killed) else { continue };
-                // What hooks of starter and shadow leave behind lives until the starter ends; here that is now.
+                // Processes left behind by hooks of the starter and the shadow live until the starter ends, which is
+                // now.
                 if !ended.left_behind.is_empty() {
                     reactor.send_signal(child, nix::libc::SIGKILL, SignalScope::Family);
                 }
@@ -165,7 +167,7 @@ pub fn call_hook(
     }
 }
 
-/// Ends the bystander of a call; the signal that came for us meanwhile.
+/// Ends the group leader of a call. Returns the signal that this program received meanwhile, or `None`.
 fn dismiss_group_leader(
     aside: &mut Option<GroupLeaderProcess>,
     reactor: &mut Reactor,

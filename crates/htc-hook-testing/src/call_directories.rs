@@ -1,4 +1,4 @@
-//! Where a hook runs: working directory, scratch directory with the job's files, environment.
+//! Directories and environment of a hook: working directory, and scratch directory with the job's files.
 
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -20,35 +20,35 @@ use htc_runner::hook_environment::HookEnvironment;
 use htc_starter::environment::EnvironmentInputs;
 use htc_starter::{has_slot_ad, hook_tmpdir_of_job, job_info, process};
 
-/// The files that a starter writes into the scratch directory.
+/// Files that a starter writes into the scratch directory.
 const JOB_AD_FILE: &str = ".job.ad";
 const MACHINE_AD_FILE: &str = ".machine.ad";
 
-/// The directories of one call; they are removed when it is dropped.
+/// Directories of one call; they are removed when this is dropped.
 #[derive(Debug)]
 pub struct CallDirectories {
     root: TempDir,
-    /// The working directory of the caller.
+    /// Working directory of the hook.
     pub directory: PathBuf,
-    /// The scratch directory of the job, for hooks of the starter.
+    /// Scratch directory of the job, for starter hooks.
     pub scratch: Option<PathBuf>,
-    /// The case as its caller has it in this place.
+    /// Case as completed by the caller.
     case: Case,
 }
 
 impl CallDirectories {
-    /// Makes the directories that a caller of this type has: `log` for startd and router, the job's scratch directory with
-    /// its files for the starter. They belong to `owner` where one is given.
+    /// Creates the directories of a caller of this type: `log` for the startd, shadow and router, the job's scratch
+    /// directory with its files for the starter. They belong to `owner` if it is given.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Returns errors of the file system.
     pub fn create(
         case: &Case,
         owner: Option<&ProcessIdentity>,
         around: &VerdictInputs<'_>,
     ) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("htc-hook-test.").tempdir()?;
-        // The account must be able to pass.
+        // The account of the hook must be able to enter the directory.
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755))?;
         if case.hook.caller() != HookCaller::Starter {
             let directory = root.path().join("log");
@@ -60,7 +60,7 @@ impl CallDirectories {
                 case: case.completed_by_caller(None, around),
             });
         }
-        // EXECUTE, in it what the starter makes for the job.
+        // The layout is that of EXECUTE: `dir_PID/scratch`.
         let outer = root.path().join(format!("dir_{}", std::process::id()));
         files::make_directory(&outer, 0o755, None)?;
         let scratch = outer.join("scratch");
@@ -76,11 +76,12 @@ impl CallDirectories {
         Ok(CallDirectories { root, directory: scratch.clone(), scratch: Some(scratch), case })
     }
 
-    /// A place for another call of this program's own account: this one, if the last call has left it as it was, since
-    /// making and removing directories takes longer than many a hook. Nothing of the last call may run any more.
+    /// Returns directories for another call under this program's own account: these, if the previous call left them
+    /// unchanged, otherwise new ones. Creating and removing directories takes longer than many hooks. No process of
+    /// the previous call may still be running.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Returns errors of the file system.
     pub fn reuse_or_create(mut self, case: &Case, around: &VerdictInputs<'_>) -> io::Result<Self> {
         let fits = self.scratch.is_some() == (case.hook.caller() == HookCaller::Starter);
         if !fits || !self.is_untouched().unwrap_or(false) {
@@ -95,12 +96,13 @@ impl CallDirectories {
         Ok(self)
     }
 
-    /// The case as its caller has it in this place: what the hook reads is made of it, and what it answers is about it.
+    /// Returns the case as completed by the caller, which determines the hook's input and the ad that its output is
+    /// about.
     pub fn case(&self) -> &Case {
         &self.case
     }
 
-    /// Whether there is nothing but what was made here, with the permissions that it was given.
+    /// True if the directories contain only what was created here, with the original permissions.
     fn is_untouched(&self) -> io::Result<bool> {
         let names = |directory: &Path| -> io::Result<Vec<std::ffi::OsString>> {
             let mut names: Vec<_> = std::fs::read_dir(directory)?
@@ -130,12 +132,13 @@ impl CallDirectories {
             && is(&scratch.join(MACHINE_AD_FILE), 0o644, true)?)
     }
 
-    /// The directory that holds everything.
+    /// Returns the directory that contains all others.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// The whole environment of the call: the daemon's, and what the starter adds. `account` is the hook's.
+    /// Returns the environment of the call: that of the daemon and what the starter adds. `account` is the hook's
+    /// account.
     pub fn hook_environment(
         &self,
         daemon: HookEnvironment,
@@ -149,7 +152,7 @@ impl CallDirectories {
         use std::os::unix::ffi::OsStrExt;
         environment.variables.set("_CONDOR_EXECUTE", execute.as_os_str().as_bytes());
         let mut ad = case.job.clone();
-        // A job that no starter would take on still has a place to run its hooks in.
+        // The hooks of a job that the starter would refuse still need a directory and environment.
         let info = job_info::read_job_info(&mut ad, scratch, quirks, world).unwrap_or_else(|_| {
             let mut plain = ClassAd::new();
             plain.set("Cmd", "/bin/true");
@@ -166,7 +169,7 @@ impl CallDirectories {
         let ran = matches!(case.hook, HookType::UpdateJobInfo | HookType::JobExit) && state.is_some();
         let pid = case.job.literal("JobPid").and_then(|value| u32::try_from(value.as_int()?).ok());
         let pid = pid.filter(|_| ran && state.is_some_and(|state| state != "Exited"));
-        // 25.14 shows what the job got, once it has been started.
+        // 25.14 sets the temporary directory of the job once it has been started.
         let temporary = match ran && hook_tmpdir_of_job(quirks).as_reference {
             true => process::plan_mounts(&around.settings.mount_under_scratch, &case.job, scratch, world)
                 .map(|mounts| process::temporary_directory(mounts.as_deref(), scratch, quirks))
@@ -195,19 +198,19 @@ impl CallDirectories {
     }
 }
 
-/// `.job.ad`: the job before it was started.
+/// Returns the content of `.job.ad`: the job ad before the job was started.
 fn job_ad_bytes(case: &Case) -> Vec<u8> {
     long::print(case.job_before_start.as_ref().unwrap_or(&case.job))
 }
 
-/// Writes other bytes into a file of ours, in place.
+/// Overwrites a file in place.
 fn overwrite_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)
 }
 
-/// `.machine.ad`: the slot the job was accepted with; 25.14 leaves the file of a fetched job empty.
+/// Returns the content of `.machine.ad`: the slot ad; 25.14 leaves the file of a fetched job empty.
 fn machine_ad_bytes(case: &Case, quirks: QuirkMode) -> Vec<u8> {
     if has_slot_ad(case.with_shadow, quirks) { long::print(&case.slot) } else { Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a hook, whatever the verdict: each finding with its place and what to do.
+//! Findings about a hook call that do not depend on the verdict, each with its position and advice.
 
 use bstr::ByteSlice;
 
@@ -14,7 +14,7 @@ use htc_hook::{HookCaller, HookType};
 use htc_os::StdinDelivery;
 use htc_slot::FetchDecision;
 
-/// Looks for everything that one call shows.
+/// Returns all findings about one call.
 pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     match &outcome.ending {
@@ -23,7 +23,7 @@ pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> V
             found.push(not_started_finding(case, reason, interpreter.as_deref()))
         }
         CallEnding::Ran(ended) => {
-            // Output first: it is what people look at.
+            // Findings about the output come first because they matter most to the user.
             check_output(case, ended, verdict, &mut found);
             found.extend(unread_input_finding(case, ended));
             found.extend(leftover_process_findings(case, ended));
@@ -48,7 +48,7 @@ pub fn find_problems(case: &Case, outcome: &CallOutcome, verdict: &Verdict) -> V
     found
 }
 
-/// Where a program that a hook needs has to be.
+/// Advises where to install a program that a hook needs.
 fn install_advice(case: &Case, name: &str) -> String {
     let place = match case.hook.caller() {
         HookCaller::Startd | HookCaller::Starter => "on every execution point",
@@ -84,10 +84,10 @@ fn not_started_finding(case: &Case, reason: &str, interpreter: Option<&str>) -> 
     }
 }
 
-/// Input that was offered in vain.
+/// Reports input that the hook did not read.
 fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
     let StdinDelivery { offered, unread, .. } = ended.stdin;
-    // Whoever died of an exception, or found no program to run, did not come to it.
+    // A hook that died of an exception or found no program to run had no chance to read it.
     let died = ended.stderr.find("Traceback (most recent call last):").is_some()
         || matches!(ended.exit, Some(Exit::Code(126 | 127) | Exit::Signal { .. }));
     if unread == 0 || ended.exit.is_none() || died {
@@ -109,7 +109,7 @@ fn unread_input_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
     Some(Finding::new(Rule::InputNotRead, message, todo))
 }
 
-/// Processes that live on. What was killed with the hook at the end of patience is not left behind.
+/// Reports processes that outlive the hook. Those killed with the hook at its time limit are not reported.
 fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterator<Item = Finding> {
     let fate = match case.hook.caller() {
         HookCaller::Startd | HookCaller::Router if !case.hook.is_output_read() => {
@@ -134,7 +134,7 @@ fn leftover_process_findings(case: &Case, ended: &HookExecution) -> impl Iterato
     })
 }
 
-/// A signal to its process group: to its caller as well.
+/// Reports a signal that the hook sent to its process group, which includes its caller.
 fn signals_caller_finding(case: &Case, ended: &HookExecution) -> Option<Finding> {
     let number = ended.group_signal?;
     let who = case.hook.caller().name();
@@ -164,7 +164,7 @@ fn not_ended_finding(case: &Case, outcome: &CallOutcome) -> Finding {
     Finding::new(Rule::RanTooLong, message, "give every command in the hook a time-out of its own")
 }
 
-/// It has ended when its caller had gone on.
+/// Reports a hook that ended after its caller's time-out.
 fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     let limit = case.caller_waits.filter(|limit| outcome.took > *limit)?;
     let (took, waits) = (outcome.took.as_secs_f64(), limit.as_secs_f64());
@@ -172,7 +172,7 @@ fn late_finding(case: &Case, outcome: &CallOutcome) -> Option<Finding> {
     Some(Finding::new(Rule::RanTooLong, message, "make it faster, or raise the time-out's knob"))
 }
 
-/// What its exit status is worth.
+/// Reports an exit status that is ignored or has an unexpected effect.
 fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: &Verdict) -> Option<Finding> {
     if exit.is_success() {
         return None;
@@ -215,7 +215,7 @@ fn exit_status_finding(case: &Case, exit: Exit, ended: &HookExecution, verdict: 
     })
 }
 
-/// What scripts say on standard error about their surroundings.
+/// Reports problems of the environment that scripts print on standard error.
 fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     add_exception_finding(case, stderr, found);
     for line in stderr.lines() {
@@ -258,7 +258,7 @@ fn add_stderr_findings(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     }
 }
 
-/// What a Python program that died says last; an attribute that it did not find is named.
+/// Reports the exception that ended a Python program; for a KeyError the missing attribute.
 fn add_exception_finding(case: &Case, stderr: &[u8], found: &mut Vec<Finding>) {
     let Some(at) = stderr.find("Traceback (most recent call last):") else { return };
     let last = stderr[at..].lines().skip(1).find(|line| !line.is_empty() && !line[0].is_ascii_whitespace());
@@ -312,12 +312,13 @@ fn parse_missing_variable(line: &str) -> Option<String> {
     Some(rest.split('}').next()?.trim_matches(['"', '\'']).to_owned())
 }
 
-/// What `env` of a first line `#!/usr/bin/env NAME` says, that of busybox included.
+/// Returns the interpreter that `env` does not find for a first line `#!/usr/bin/env NAME`, or `None`. The messages
+/// of coreutils and busybox are recognized.
 fn parse_missing_interpreter(line: &str) -> Option<String> {
     let (who, rest) = line.split_once(": ")?;
     let rest = rest.strip_suffix(": No such file or directory")?;
     let name = rest.strip_prefix("can't execute ").unwrap_or(rest);
-    // As a shell would read it: 'python3'$'\r'.
+    // GNU env quotes the name for a shell, such as 'python3'$'\r'.
     let name = name.replace("'$'\\r'", "\r").replace("''", "");
     let name = name.trim_matches(['\'', '\u{2018}', '\u{2019}', '`']);
     let is_env = who.rsplit('/').next() == Some("env");

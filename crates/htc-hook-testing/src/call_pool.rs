@@ -1,4 +1,4 @@
-//! Many calls side by side, on one loop.
+//! Pool of hook calls that run in parallel in one event loop.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,14 +12,14 @@ use htc_base::process::ChildSpec;
 use htc_base::time::MonotonicTime;
 use htc_os::{ChildId, Interest, Reactor, ReactorEvent, SignalScope, clock};
 
-/// One call to be made.
+/// Call to be made by the pool.
 #[derive(Clone, Debug)]
 pub struct PooledCall<T> {
-    /// What it is known by.
+    /// Value that identifies the call.
     pub tag: T,
-    /// The child.
+    /// Specification of the child process.
     pub spec: ChildSpec,
-    /// How long it may take.
+    /// Time after which the call is killed.
     pub patience: Duration,
 }
 
@@ -31,7 +31,7 @@ struct RunningCall<T> {
     group_leader: Option<GroupLeaderProcess>,
 }
 
-/// A call that has ended, and whose bystander has not.
+/// Call whose hook has ended but whose group leader has not.
 struct EndedCall<T> {
     tag: T,
     execution: HookExecution,
@@ -39,15 +39,15 @@ struct EndedCall<T> {
     group_leader: GroupLeaderProcess,
 }
 
-/// Calls that come one by one, from somebody who may take his time.
+/// Source of calls that may not be available immediately.
 pub trait CallSource {
-    /// What can be read when `next` is to be asked.
+    /// Returns a descriptor that is readable when `next` should be called.
     fn descriptor(&self) -> BorrowedFd<'_>;
-    /// Whether no more will come.
+    /// True if no more calls will come.
     fn is_finished(&self) -> bool;
 }
 
-/// Begins a call; one that cannot be is done.
+/// Starts a call. Reports a call that cannot be started to `done`.
 fn begin_call<T>(
     reactor: &mut Reactor,
     job: PooledCall<T>,
@@ -70,7 +70,7 @@ fn begin_call<T>(
     }
 }
 
-/// Ends a call; one whose bystander has not ended is not done yet.
+/// Ends a call. Returns the call if its group leader must still exit, otherwise reports it to `done`.
 fn end_call<T>(
     reactor: &mut Reactor,
     one: RunningCall<T>,
@@ -91,12 +91,12 @@ fn end_call<T>(
     }
 }
 
-/// Makes the calls that `next` gives, at most `parallel` at a time, and hands each outcome to `done`, after which `next`
-/// is asked again. It is over when nothing runs and `next` has nothing. Returns the signal
-/// that ended it early, if one came for the program; everything is killed then.
+/// Makes the calls that `next` returns, at most `parallel` at a time, and passes each outcome to `done`. Ends when no
+/// call is running and `next` returns `None`. Returns the signal that interrupted the pool, or `None`; all calls are
+/// killed in that case.
 ///
 /// # Errors
-/// The loop itself fails.
+/// The event loop fails.
 pub fn run_pool<T>(
     reactor: &mut Reactor,
     parallel: usize,
@@ -106,11 +106,11 @@ pub fn run_pool<T>(
     run_pool_from_source(reactor, parallel, None, next, done)
 }
 
-/// The same with calls that are still coming: `next` may have nothing for a while, in which signals, deadlines and what has ended
-/// are looked after.
+/// Does the same as [`run_pool`] with calls from a source that may have none for a while; signals, deadlines and
+/// finished calls are handled meanwhile.
 ///
 /// # Errors
-/// The loop itself fails.
+/// The event loop fails.
 pub fn run_pool_from_source<T>(
     reactor: &mut Reactor,
     parallel: usize,
@@ -126,7 +126,7 @@ pub fn run_pool_from_source<T>(
             let Some(job) = next() else { break };
             running.extend(begin_call(reactor, job, done));
         }
-        // With all hands full nobody looks at what comes next.
+        // The source is not watched while the maximum number of calls is running.
         let awaited = coming.filter(|coming| running.len() < parallel.max(1) && !coming.is_finished());
         match (awaited, watch) {
             (Some(coming), None) => watch = Some(reactor.watch(coming.descriptor(), Interest::Read)?),
@@ -140,7 +140,7 @@ pub fn run_pool_from_source<T>(
             return Ok(None);
         }
         let deadline = running.values().filter(|one| !one.killed).map(|one| one.deadline).min();
-        // Looked at after every event: while others end all the time there is no time-out.
+        // Deadlines are checked after every event, because no time-out occurs while other calls keep ending.
         let now = clock::monotonic_now();
         for (&child, one) in &mut running {
             if !one.killed && one.deadline <= now {

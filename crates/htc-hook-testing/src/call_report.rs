@@ -1,4 +1,4 @@
-//! One call: made, judged, looked at for what is wrong.
+//! Making and judging one call.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,43 +18,43 @@ use htc_base::process::ChildSpec;
 use htc_base::world::World;
 use htc_os::Reactor;
 
-/// Everything that one call has shown.
+/// Report of one call.
 pub struct CallReport {
-    /// The call as its caller made it.
+    /// Inputs of the call, as completed by the caller.
     pub case: Case,
-    /// The call as it is kept.
+    /// Record of the call.
     pub record: CallRecord,
-    /// Where it ran; new for each call.
+    /// Directory of the call; new for each call.
     pub root: PathBuf,
-    /// What came of it.
+    /// Outcome of the call.
     pub outcome: CallOutcome,
-    /// What its caller decides.
+    /// Verdict of the caller.
     pub verdict: Verdict,
-    /// The verdict of the other side of `--quirks`.
+    /// Verdict with the opposite setting of `--quirks`.
     pub other_quirks_verdict: Verdict,
-    /// What is wrong with the hook.
+    /// Findings about the hook.
     pub findings: Vec<Finding>,
 }
 
 impl CallReport {
-    /// Writes the call below a directory, under the next free number.
+    /// Writes the record of the call below a directory, under the next free number.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The record cannot be written.
     pub fn write_record(&self, directory: &Path) -> Result<(), CallError> {
         let kept = self.record.write_below(directory);
         kept.map(drop).map_err(|error| CallError::WriteRecord(directory.to_owned(), error))
     }
 }
 
-/// A call that has not ended.
+/// Call that has not ended.
 pub struct PendingCall {
     place: CallDirectories,
     record: CallRecord,
 }
 
 impl CallSetup {
-    /// Makes all ready for a call.
+    /// Prepares a call.
     ///
     /// # Errors
     /// The call cannot be made.
@@ -76,7 +76,7 @@ impl CallSetup {
         Ok((PendingCall { place, record }, spec))
     }
 
-    /// What comes of a hook that its caller does not run, if it does not.
+    /// Returns the outcome if the caller refuses to run the hook, or `None`.
     pub fn refused_outcome(&self) -> Option<CallOutcome> {
         let reason = self.refusal.clone()?;
         Some(CallOutcome { ending: CallEnding::Refused { reason }, took: Duration::ZERO })
@@ -95,7 +95,7 @@ impl CallSetup {
         CallReport { case, record, root, outcome, verdict: mine, other_quirks_verdict: other, findings }
     }
 
-    /// Makes the call and judges it; the signal that interrupted it, if one did.
+    /// Makes the call and judges it. Returns the signal that interrupted it instead, if there was one.
     ///
     /// # Errors
     /// The call cannot be made.

@@ -1,4 +1,4 @@
-//! What the callers of hooks have where nothing else is said: their environment, their patience, the starter's settings.
+//! Defaults of the callers of hooks: environment, time-outs and starter settings.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use htc_os::{RealWorld, identity};
 use htc_runner::hook_environment::{ConfigSelection, DaemonEnvironment, HookEnvironment};
 use htc_starter::StarterSettings;
 
-/// How long a hook whose caller would wait for ever is waited for, unless somebody says otherwise.
+/// Time limit of a hook whose caller would wait forever.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a call is waited for: as its caller waits, unless that is to be shorter.
+/// Returns the time limit of a call: the caller's time-out, or `limit` if that is shorter.
 pub fn call_timeout(caller_waits: Option<Duration>, limit: Option<Duration>) -> Duration {
     match (caller_waits, limit) {
         (Some(waits), Some(limit)) => waits.min(limit),
@@ -22,16 +22,16 @@ pub fn call_timeout(caller_waits: Option<Duration>, limit: Option<Duration>) -> 
     }
 }
 
-/// What a daemon of this machine hands to its hooks; it runs as this program does.
+/// Returns the environment that a daemon on this machine gives its hooks; it runs as this program does.
 pub fn caller_environment(world: &dyn World, choice: &ConfigSelection, quirks: QuirkMode) -> HookEnvironment {
     let account = identity::account_by_uid(identity::effective_uid());
     DaemonEnvironment::from_system(account.as_ref(), world, choice).for_hooks(quirks)
 }
 
-/// What holds where no configuration is given: the table of defaults.
+/// Returns the configuration with all parameters at their defaults.
 ///
 /// # Errors
-/// The machine is such that the reference's own defaults stop a daemon.
+/// The defaults of 25.14 would stop a daemon on this machine.
 pub fn default_config(who: LookupContext) -> Result<Config, ConfigError> {
     let nothing = LoadOptions {
         file: Some("/dev/null".into()),
@@ -43,7 +43,7 @@ pub fn default_config(who: LookupContext) -> Result<Config, ConfigError> {
     Config::load(&RealWorld::new(), &who, &nothing).map(|(config, _)| config)
 }
 
-/// The starter's settings without a configuration; they are read once.
+/// Returns the starter's default settings, which are read once per thread.
 pub fn default_settings() -> StarterSettings {
     thread_local! {
         static READ: StarterSettings = {

@@ -1,4 +1,4 @@
-//! What was heard of the runs of a cron job, and what its daemon has done with it, in the words of a verdict.
+//! Observations about the runs of a cron job, and the resulting verdict.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use htc_os::LeftoverProcess;
 use htc_runner::cron::CronNotice;
 use htc_slot::cron_ads::CronMerge;
 
-/// How much is kept of the standard error of all runs, in bytes, and how many of other things.
+/// Maximum number of bytes kept of the standard error of all runs, and of other recorded items.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 const MAX_RECORDED: usize = 50;
 
-/// What was heard of the runs of one cron job.
+/// Observations about the runs of one cron job.
 #[derive(Clone, Debug, Default)]
 pub struct CronObservations {
-    /// Whether a program was started, and whether the last one has not ended.
+    /// True if a program was started, and true if the last one has not ended.
     started: bool,
     is_running: bool,
     not_started: Option<String>,
-    /// Whether a block was published, and whether one had no good line.
+    /// True if a block was published, and true if a block had no valid line.
     published: bool,
     empty_block: bool,
     bad_lines: Vec<BString>,
@@ -37,7 +37,7 @@ pub struct CronObservations {
 }
 
 impl CronObservations {
-    /// Takes in what a runner tells.
+    /// Records a notice of the cron runner.
     pub fn record_notice(&mut self, told: &CronNotice) {
         match told {
             CronNotice::Started { .. } => (self.started, self.is_running) = (true, true),
@@ -62,7 +62,7 @@ impl CronObservations {
         }
     }
 
-    /// How the last run has ended, or why there was none.
+    /// Returns the outcome of the last run, or the reason why there was none.
     pub fn outcome(&self, took: Duration) -> CallOutcome {
         let ending = match &self.not_started {
             Some(reason) => CallEnding::NotStarted { reason: reason.clone(), interpreter: None },
@@ -77,7 +77,7 @@ impl CronObservations {
         CallOutcome { ending, took }
     }
 
-    /// What the daemon has done. `result` is its ad afterwards, `merged` what was merged into it.
+    /// Returns the verdict. `result` is the daemon's ad afterwards, and `merged` lists what was merged into it.
     pub fn verdict(&self, result: ClassAd, merged: &[CronMerge<'_>]) -> Verdict {
         let rules: Vec<String> = merged
             .iter()
@@ -117,7 +117,7 @@ impl CronObservations {
         verdict.with_result([result])
     }
 
-    /// What is wrong with the program.
+    /// Returns findings about the program.
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         for line in &self.bad_lines {

@@ -1,4 +1,5 @@
-//! Cron jobs of an execution point at rest, each run once, so that slots that are only asked have what these publish.
+//! Runs the cron jobs of an execution point once, so that the ads of slots that run no jobs have the published
+//! attributes.
 
 use std::io;
 use std::time::Duration;
@@ -13,20 +14,20 @@ use htc_runner::hook_environment::ConfigSelection;
 use htc_slot::cron_ads::CronAds;
 use htc_slot::{ExecutionPoint, StartdEvent};
 
-/// What came of it.
+/// Result of the cron jobs.
 #[derive(Clone, Debug)]
 pub struct CronOutcome {
-    /// Whether something failed, which is not published.
+    /// True if a program could not be started or printed invalid lines; this is not published.
     pub failed: bool,
-    /// What they publish.
+    /// Published ads.
     ads: CronAds,
 }
 
-/// Runs each cron job of the machine once; what has not ended after `patience` is killed, and `warn` is told what is odd about
-/// single jobs, each with its name. `None`: it has none.
+/// Runs each cron job once and kills those that have not ended after `patience`. `warn` receives warnings about
+/// individual jobs with their names. Returns `None` if there are no cron jobs.
 ///
 /// # Errors
-/// There is no directory for their logs, or children cannot be waited for.
+/// The log directory cannot be created, or waiting for the programs fails.
 pub fn run_cron_once(
     machine: &ExecutionPoint,
     (choice, quirks): (&ConfigSelection, QuirkMode),
@@ -41,7 +42,7 @@ pub fn run_cron_once(
     let world = RealWorld::new();
     let surroundings = CronContext {
         manager: CronManager::Startd,
-        // Cron jobs get no keys of daemons, in the reference neither.
+        // 25.14 does not give cron jobs the variables that it gives hooks.
         environment: hook_test::caller_environment(&world, choice, QuirkMode::Manual),
         directory: log.path().to_owned(),
         identity: None,
@@ -77,13 +78,13 @@ pub fn run_cron_once(
 }
 
 impl CronOutcome {
-    /// Lets a machine have what they publish.
+    /// Publishes the ads in the execution point.
     pub fn publish(self, machine: &mut ExecutionPoint) {
         publish(machine, self.ads);
     }
 }
 
-/// Lets a machine have what cron jobs publish.
+/// Publishes the ads of cron jobs in the execution point.
 pub fn publish(machine: &mut ExecutionPoint, ads: CronAds) {
     let now = clock::now();
     machine.step(now, StartdEvent::CronPublished(Box::new(ads)));

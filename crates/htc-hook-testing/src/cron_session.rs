@@ -1,4 +1,4 @@
-//! Cron jobs played on a clock that runs while a program runs and skips the time between.
+//! Session of cron jobs on a clock that runs in real time while a program runs and skips the time between runs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,28 +19,28 @@ use htc_runner::cron::{CronContext, CronNotice, CronRunner, CronStepInputs};
 use htc_slot::cron_ads::CronAds;
 use htc_slot::cron_schedule::{CronEvent, CronNote, CronSchedule};
 
-/// How long programs are given to end when the time is up.
+/// Time that programs get to end when the session ends.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-/// The jobs, and the load they may make together.
+/// Cron jobs and the load that they may cause together.
 #[derive(Clone, Debug)]
 pub struct CronList {
-    /// The jobs, in their order.
+    /// Jobs in the configured order.
     pub jobs: Vec<CronJob>,
     /// MAX_JOB_LOAD of the manager.
     pub max_load: f64,
     /// AUTOPUBLISH of the manager.
     pub auto_publish: AutoPublish,
-    /// Whether a job was left out.
+    /// True if a job was skipped because its configuration is not valid.
     pub skipped: bool,
 }
 
 impl CronList {
-    /// The jobs that the configuration of a manager names, or the only one of them that is wanted; with what is odd about each that
-    /// is taken, and why others are left out.
+    /// Reads the jobs of a manager from the configuration, or only the job `only`. Also returns warnings about the
+    /// jobs, and errors of skipped ones.
     ///
     /// # Errors
-    /// It names none.
+    /// The configuration names no job, or not this one.
     pub fn from_config(
         manager: CronManager,
         knobs: &dyn ParameterSource,
@@ -80,22 +80,22 @@ impl CronList {
     }
 }
 
-/// What is played.
+/// Plan of a session.
 #[derive(Clone, Debug)]
 pub struct CronPlan {
-    /// How often each job is run; an OneShot job once.
+    /// Number of times each job is run; an OneShot job runs at most once.
     pub runs: u64,
-    /// How much time passes instead.
+    /// Duration of the session, which replaces `runs` if it is given.
     pub seconds: Option<Duration>,
-    /// When the configuration is read again.
+    /// Times at which the configuration is read again.
     pub reconfig: Vec<Duration>,
-    /// When a job begins, and in which of the slots (from 1).
+    /// Time at which a job begins, and the number of its slot (from 1).
     pub job_begins: Option<(Duration, usize)>,
-    /// How long a program may take where no time is given.
+    /// Time limit of a program if `seconds` is `None`.
     pub patience: Duration,
 }
 
-/// What else happens, and when.
+/// Action at a fixed time of the session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TimedAction {
     Reconfig,
@@ -103,29 +103,29 @@ enum TimedAction {
     End,
 }
 
-/// What there is to tell.
+/// Event of a session.
 #[derive(Clone, Debug)]
 pub enum CronSessionEvent {
-    /// What the runner says.
+    /// Notice of the cron runner.
     Notice(CronNotice),
-    /// A job of this mode is never started.
+    /// A job has the mode OnDemand and is never started.
     OnDemand(BString),
     /// A job begins in the slot.
     JobBegins,
-    /// The program has not ended in time and is killed.
+    /// A program has not ended in time and is killed.
     Killed(BString),
 }
 
-/// Where a play stops.
+/// Reason why [`CronSession::run`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionPause {
-    /// The configuration is to be read again: [`CronSession::configure`], then it goes on.
+    /// The configuration must be read again and passed to [`CronSession::configure`]; then the session can continue.
     Reconfig,
-    /// It is over; the signal that ended it early, if one came.
+    /// The session has ended, with the signal that interrupted it or `None`.
     Ended(Option<i32>),
 }
 
-/// Cron jobs being played.
+/// Session of cron jobs.
 pub struct CronSession<'a> {
     manager: CronManager,
     plan: CronPlan,
@@ -133,11 +133,11 @@ pub struct CronSession<'a> {
     world: &'a RealWorld,
     runner: CronRunner,
     reactor: &'a mut Reactor,
-    /// How often each job was let start.
+    /// Number of times each job was started.
     started: RefCell<BTreeMap<BString, u64>>,
-    /// Jobs that wait for their CONDITION, or cannot be started.
+    /// Jobs that wait for their CONDITION or cannot be started.
     blocked: Vec<BString>,
-    /// The real instant at which it began, and the time skipped since.
+    /// Real start time of the session, its start on the session's clock, and the time skipped since.
     began: MonotonicTime,
     clock_start: ClockReading,
     skipped: Duration,
@@ -147,7 +147,7 @@ pub struct CronSession<'a> {
 }
 
 impl<'a> CronSession<'a> {
-    /// A play in which nothing is configured yet.
+    /// Creates a session without any jobs.
     pub fn new(
         plan: CronPlan,
         surroundings: CronContext,
@@ -176,37 +176,37 @@ impl<'a> CronSession<'a> {
         }
     }
 
-    /// What was published.
+    /// Returns the published ads.
     pub fn published_ads(&self) -> &CronAds {
         self.runner.ads()
     }
 
-    /// The jobs as they are scheduled.
+    /// Returns the schedule of the jobs.
     pub fn schedule(&self) -> &CronSchedule {
         self.runner.schedule()
     }
 
-    /// How the program of a job is called.
+    /// Returns the specification of a job's program.
     pub fn child_spec(&self, job: &CronJob) -> ChildSpec {
         self.runner.child(job, self.now(), self.world)
     }
 
-    /// How much time has passed on the clock.
+    /// Returns the time that has passed on the session's clock.
     pub fn elapsed(&self) -> Duration {
         clock::monotonic_now().since(self.began) + self.skipped
     }
 
-    /// Whether a program could not be started, or printed lines that are no attributes.
+    /// True if a program could not be started or printed lines that are not attributes.
     pub fn has_failures(&self) -> bool {
         self.failed
     }
 
-    /// Whether a program was killed because it did not end.
+    /// True if a program was killed because it did not end.
     pub fn has_timed_out(&self) -> bool {
         self.timed_out
     }
 
-    /// Whether a job was started as often as it is to be, where no time is given.
+    /// True if the plan has no duration and the job was started as often as planned.
     pub fn has_run_enough(&self, name: &BString) -> bool {
         let started = self.started.borrow().get(name).copied().unwrap_or(0);
         self.plan.seconds.is_none() && started >= self.plan.runs
@@ -216,16 +216,16 @@ impl<'a> CronSession<'a> {
         self.clock_start.plus(self.elapsed())
     }
 
-    /// The real instant of a point on the clock.
+    /// Converts a time of the session's clock to real time.
     fn to_real_tick(&self, at: MonotonicTime) -> MonotonicTime {
         let from_start = at.since(self.clock_start.monotonic());
         self.began.plus(from_start.saturating_sub(self.skipped))
     }
 
-    /// Plays to the next pause. `told` hears what happens.
+    /// Runs to the next pause. `told` receives the events.
     ///
     /// # Errors
-    /// The loop itself fails.
+    /// The event loop fails.
     pub fn run(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
         let mut idle_since = clock::monotonic_now();
         loop {
@@ -244,17 +244,17 @@ impl<'a> CronSession<'a> {
             let moment = self.timed_actions.first().map(|moment| self.clock_start.plus(moment.0).monotonic());
             let wake = self.runner.next_wake().into_iter().chain(moment).min();
             if self.runner.running_count() == 0 {
-                // Nothing to wait for but the clock, which is put forward.
+                // No program is running, so the clock is advanced to the next event.
                 let Some(wake) = wake else { return Ok(SessionPause::Ended(None)) };
                 self.skipped += wake.since(self.now().monotonic());
                 self.send_event(CronEvent::Tick);
                 idle_since = clock::monotonic_now();
                 continue;
             }
-            // Where no time is given a program that does not end is not waited for without end.
+            // If the plan has no duration, a program that does not end is killed after `patience`.
             let limit = self.plan.seconds.is_none().then(|| idle_since.plus(self.plan.patience));
             let deadline = wake.map(|wake| self.to_real_tick(wake)).into_iter().chain(limit).min();
-            // A program that prints without end leaves no room for a time-out.
+            // A program that prints without pause never lets the reactor time out.
             let over = limit.is_some_and(|limit| limit <= clock::monotonic_now());
             let event = if over { ReactorEvent::Timeout } else { self.reactor.next_event(deadline)? };
             match event {
@@ -289,7 +289,7 @@ impl<'a> CronSession<'a> {
         }
     }
 
-    /// The time is up: what runs is told to end, and killed if it does not.
+    /// Ends the session: asks the programs to end and kills those that do not.
     fn shut_down(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) -> io::Result<SessionPause> {
         self.send_event(CronEvent::ShutDown { fast: false });
         let deadline = clock::monotonic_now().plus(SHUTDOWN_GRACE);
@@ -305,7 +305,7 @@ impl<'a> CronSession<'a> {
         Ok(SessionPause::Ended(None))
     }
 
-    /// The configuration was read, for the first time or again.
+    /// Applies a configuration, at the start or after [`SessionPause::Reconfig`].
     pub fn configure(&mut self, list: CronList, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
         self.failed |= list.skipped;
         let demanded = self.manager == CronManager::Benchmarks;
@@ -320,7 +320,7 @@ impl<'a> CronSession<'a> {
         });
     }
 
-    /// Has the runner do something.
+    /// Calls the runner with the inputs of a step.
     fn call_runner<T>(&mut self, act: impl FnOnce(&mut CronRunner, &mut CronStepInputs<'_>) -> T) -> T {
         let (daemon, now) = (self.daemon_ad(), self.now());
         let CronSession { runner, reactor, started, plan, world, manager, .. } = self;
@@ -329,7 +329,7 @@ impl<'a> CronSession<'a> {
             let mut started = started.borrow_mut();
             let count = started.entry(job.name.clone()).or_default();
             let starts = wanted.is_none_or(|wanted| *count < wanted)
-                // The schedd reads CONDITION and never evaluates it.
+                // The schedd reads CONDITION but never evaluates it.
                 && (*manager != CronManager::Startd || condition_holds(job, &daemon, world));
             *count += u64::from(starts);
             starts
@@ -345,14 +345,14 @@ impl<'a> CronSession<'a> {
         self.call_runner(|runner, at| runner.take_reactor_event(event, at));
     }
 
-    /// What CONDITION is evaluated in.
+    /// Returns the ad in which CONDITION is evaluated.
     fn daemon_ad(&self) -> ClassAd {
         let mut ad = self.slots.first().cloned().unwrap_or_default();
         self.runner.ads().merge_into(&mut ad, self.world);
         ad
     }
 
-    /// Whether every job that can be started was started often enough.
+    /// True if no program is running and every job that can be started was started as often as planned.
     fn has_finished(&self) -> bool {
         let started = self.started.borrow();
         self.runner.running_count() == 0
@@ -362,7 +362,7 @@ impl<'a> CronSession<'a> {
             })
     }
 
-    /// Tells what has happened, and takes down what it means for the play.
+    /// Reports the runner's notices and updates the state of the session.
     fn report_notices(&mut self, told: &mut dyn FnMut(&Self, &CronSessionEvent)) {
         let all: Vec<CronNotice> = self.runner.take_notices().collect();
         for one in all {
@@ -394,7 +394,7 @@ impl<'a> CronSession<'a> {
     }
 }
 
-/// How often a job is to be started where no time is given.
+/// Returns the number of times a job is started if the plan has no duration.
 fn wanted_starts(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
     match job.mode {
         CronMode::OnDemand => u64::from(manager == CronManager::Benchmarks),
@@ -403,7 +403,7 @@ fn wanted_starts(job: &CronJob, manager: CronManager, plan: &CronPlan) -> u64 {
     }
 }
 
-/// Whether CONDITION permits the job to start.
+/// True if CONDITION permits the job to start.
 fn condition_holds(job: &CronJob, daemon: &ClassAd, world: &RealWorld) -> bool {
     let condition = job.condition.as_ref();
     condition.is_none_or(|it| Context::new(world).my(daemon).eval(it).truth() == Some(true))

@@ -1,28 +1,29 @@
-//! Expressions that must hold of what came of a call.
+//! Expressions that must be true of the result of a call.
 
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr, ParseError};
 
-/// An expression that must hold.
+/// Expression that must be true.
 #[derive(Clone, Debug)]
 pub struct Expectation {
-    /// As it was written.
+    /// Text as written.
     pub text: String,
-    /// What it says.
+    /// Parsed expression.
     pub expr: Expr,
 }
 
 impl Expectation {
-    /// Reads one.
+    /// Parses an expectation.
     ///
     /// # Errors
-    /// It is no expression.
+    /// The text is not a valid expression.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Ok(Expectation { text: text.to_owned(), expr: Expr::parse(text.as_bytes())? })
     }
 }
 
-/// Those that are not true of a result, with their values; TARGET is the ad that went in.
+/// Returns the expectations that are not true, with their values. MY is `result` and TARGET is `subject`, the input
+/// ad.
 pub fn unmet_expectations(
     expectations: &[Expectation],
     result: &ClassAd,

@@ -1,82 +1,82 @@
-//! Findings: what they are called, what they say, where they point.
+//! Findings: their rule, message, advice and position.
 
 use htc_base::text::{Span, words};
 
 words! {
-    /// What a finding is about. The words are stable; scripts may look for them.
+    /// Rule that a finding reports. The words are stable, so scripts can match them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Rule.word {
-        /// A line of output that is no attribute.
+        /// A line of output is not an attribute.
         BadLine => "bad-line",
-        /// A string goes on in the next line of the output.
+        /// A string continues in the next line of the output.
         NewlineInString => "newline-in-string",
-        /// Text behind a complete value.
+        /// Text follows a complete value.
         TextAfterValue => "text-after-value",
-        /// An attribute whose name no queue takes.
+        /// The name of an attribute is not valid in any queue.
         BadName => "bad-name",
-        /// An attribute that the queue does not write, and the whole answer with it.
+        /// The queue refuses an attribute, and the whole output with it.
         RefusedAttribute => "refused-attribute",
-        /// An attribute printed twice with different values.
+        /// An attribute is printed twice with different values.
         PrintedTwice => "printed-twice",
-        /// An attribute or output that has no effect here.
+        /// An attribute or output has no effect here.
         IgnoredOutput => "ignored-output",
-        /// An attribute that was read before the hook ran.
+        /// An attribute was read before the hook ran.
         TooLate => "too-late",
         /// Lines end with carriage returns.
         CarriageReturns => "carriage-returns",
         /// The last line of a cron job has no newline.
         LastLine => "last-line",
-        /// A NUL byte in the output.
+        /// The output contains a NUL byte.
         NulByte => "nul-byte",
         /// The output is longer than the caller reads.
         OutputCut => "output-cut",
         /// The hook has not read all of its input.
         InputNotRead => "input-not-read",
-        /// Processes are left behind.
+        /// The hook left processes behind.
         LeftBehind => "left-behind",
-        /// The hook sends a signal to its process group, in which its caller is.
+        /// The hook sends a signal to its process group, which includes its caller.
         SignalsCaller => "signals-caller",
         /// The hook ran longer than the caller waits.
         RanTooLong => "ran-too-long",
-        /// A status that nobody looks at.
+        /// The caller ignores the exit status.
         StatusIgnored => "status-ignored",
-        /// A status that throws the answer away.
+        /// The exit status makes the caller ignore the output.
         AnswerDiscarded => "answer-discarded",
-        /// `HookStatusCode` that does not count, or not as meant.
+        /// `HookStatusCode` is ignored or has an unexpected effect.
         StatusCode => "status-code",
         /// The interpreter of the first line does not exist.
         MissingInterpreter => "missing-interpreter",
         /// The caller refuses the path, or it cannot be executed.
         BadPath => "bad-path",
-        /// A variable is not set that the caller does not pass.
+        /// A variable is not set because the caller does not pass it.
         MissingVariable => "missing-variable",
         /// A command is not found.
         MissingCommand => "missing-command",
-        /// The hook takes an attribute for granted that the ad does not have, or looks for another spelling of it.
+        /// The hook needs an attribute that the job ad lacks or spells differently.
         MissingAttribute => "missing-attribute",
-        /// The hook died of an exception of its language.
+        /// An uncaught exception ended the hook.
         Exception => "exception",
-        /// The value of an expression is printed in its place.
+        /// An expression is replaced by its value.
         FrozenExpression => "frozen-expression",
-        /// A fetched job lacks what it needs.
+        /// A fetched job lacks attributes that it needs.
         IncompleteJob => "incomplete-job",
-        /// The reference never calls this hook.
+        /// HTCondor 25.14 never calls this hook.
         NeverCalled => "never-called",
-        /// The answer asks for what the starter of this package does not do.
+        /// The output asks for something that this package's starter does not support.
         UnsupportedHere => "not-done-here",
-        /// A second run answers differently.
+        /// A second call gives a different output.
         Varies => "varies",
-        /// The answer depends on the working directory.
+        /// The output depends on the working directory.
         DependsOnDirectory => "depends-on-directory",
-        /// The answer depends on HOME.
+        /// The output depends on HOME.
         DependsOnHome => "depends-on-home",
-        /// The answer depends on the environment of the user's shell.
+        /// The output depends on the environment of the user's shell.
         DependsOnEnvironment => "depends-on-environment",
     }
 }
 
 impl Rule {
-    /// Whether it is only worth knowing; all others cost jobs sooner or later.
+    /// True for notes; all other findings can affect jobs.
     pub fn is_note(self) -> bool {
         matches!(
             self,
@@ -90,21 +90,21 @@ impl Rule {
     }
 }
 
-/// One finding.
+/// Finding about a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
+    /// Rule that the hook breaks.
     pub rule: Rule,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to do.
+    /// Advice on how to fix it.
     pub advice: String,
-    /// Where in the output, if it stands there.
+    /// Position in the output, or `None`.
     pub place: Option<Span>,
 }
 
 impl Finding {
-    /// A finding about the hook as a whole.
+    /// Creates a finding about the hook as a whole.
     pub fn new(rule: Rule, message: impl Into<String>, advice: impl Into<String>) -> Self {
         Finding { rule, message: message.into(), advice: advice.into(), place: None }
     }

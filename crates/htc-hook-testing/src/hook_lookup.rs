@@ -1,4 +1,4 @@
-//! Looking up the hook: its keyword, its path, its arguments and how long it is waited for, as its caller does.
+//! Lookup of the hook as its caller does it: keyword, path, arguments and time-out.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use htc_slot as slot;
 use htc_starter::{JobRefusal, hooks, refusal_without_exit_hook};
 
 impl CallSetup {
-    /// Looks the hook up as its caller does.
+    /// Looks up the hook as its caller does.
     pub(super) fn look_up_hook(
         &mut self,
         knobs: &dyn ParameterSource,
@@ -45,7 +45,7 @@ impl CallSetup {
         Ok(())
     }
 
-    /// The keyword that the caller finds for this slot and job.
+    /// Returns the keyword that the caller finds for this slot and job, or `None`.
     fn find_keyword(&mut self, knobs: &dyn ParameterSource, slot: &str) -> Option<BString> {
         let (clock, quirks) = (Rc::clone(&self.world), self.quirks);
         let world = &*clock;
@@ -74,7 +74,7 @@ impl CallSetup {
         lookup.keyword
     }
 
-    /// Takes the arguments that the configuration gives the hook, where it may give it some.
+    /// Reads the configured arguments if this type of hook can have any.
     fn read_arguments(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
         let Some(knob) = self.case.hook.arguments_parameter(keyword) else { return Ok(()) };
         let Some(text) = knobs.get(&knob) else { return Ok(()) };
@@ -84,13 +84,13 @@ impl CallSetup {
                 self.case.arguments = words;
                 Ok(())
             }
-            // The starter refuses the job.
+            // The starter refuses the job in any case.
             Err(_) if self.refusal.is_some() => Ok(()),
             Err(error) => Err(SetupError::Arguments { knob, error }),
         }
     }
 
-    /// How long the caller waits.
+    /// Reads the caller's time-out.
     fn read_timeout(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) {
         let hook = self.case.hook;
         let time_out = BString::from(format!("{}_TIMEOUT", hook.path_parameter(keyword)));
@@ -112,7 +112,7 @@ impl CallSetup {
         }
     }
 
-    /// Takes the path from the configuration.
+    /// Reads the path from the configuration.
     fn find_path(&mut self, knobs: &dyn ParameterSource, keyword: &[u8]) -> Result<(), SetupError> {
         let hook = self.case.hook;
         let path_check::HookPathSearch { found, refused } =
@@ -143,8 +143,8 @@ impl CallSetup {
         Ok(())
     }
 
-    /// The starter looks at all its hooks before it takes a job on: one bad path or argument text refuses the job. JOB_EXIT is
-    /// told of that where the quirk is decided so.
+    /// Checks the other hooks of the starter: one invalid path or argument string makes it refuse the job. Depending
+    /// on the quirk, JOB_EXIT is then called.
     fn check_other_hooks(&mut self, knobs: &dyn ParameterSource, keyword: &[u8], options: &CallOptions) {
         let hook = self.case.hook;
         let (_, refusal) = hooks::find_hooks_of_keyword(keyword, knobs, &*self.world);
@@ -164,7 +164,8 @@ impl CallSetup {
     }
 }
 
-/// A knob with a name of an old manual or a common slip, where the right one is not set.
+/// Finds a set parameter with a name from an old manual or a common mistake, and returns a hint with the correct
+/// name, or `None`.
 fn misnamed_parameter(knobs: &dyn ParameterSource, keyword: &[u8], hook: HookType) -> Option<String> {
     let keyword = keyword.as_bstr();
     let name = hook.name();

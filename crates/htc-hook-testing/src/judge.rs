@@ -1,4 +1,4 @@
-//! What the caller does with what came of a call: also where the hook was refused, not started, or did not end in time.
+//! Verdict on the outcome of a call, including hooks that were refused, could not be started or did not end in time.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use htc_router::{HookDecision, decide_skipping_refused_hook};
 use htc_slot::{FetchDecision, failed_fetch_decision};
 use htc_starter::{refusal_without_exit_hook, unspawnable_exit_hook_hangs};
 
-/// Judges a call. `path` is the hook's.
+/// Returns the verdict on a call of the hook at `path`.
 pub fn judge_call(
     case: &Case,
     outcome: &CallOutcome,
@@ -38,7 +38,7 @@ pub fn judge_call(
     }
 }
 
-/// The path is refused, so that the hook is never called.
+/// Returns the verdict on a hook whose path is refused, so that it is never called.
 fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook.caller() {
         HookCaller::Startd => {
@@ -78,7 +78,7 @@ fn refused_path_verdict(case: &Case, reason: &str, quirks: QuirkMode) -> Verdict
     verdict.with_reason(reason)
 }
 
-/// The path is good and exec fails.
+/// Returns the verdict on a hook with a valid path whose exec fails.
 fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode) -> Verdict {
     let verdict = match case.hook {
         HookType::FetchWork => {
@@ -127,7 +127,7 @@ fn not_started_verdict(case: &Case, path: &[u8], reason: &str, quirks: QuirkMode
     verdict.with_reason(reason)
 }
 
-/// The hook has not ended in the time that its caller or we were willing to wait.
+/// Returns the verdict on a hook that has not ended within the time-out of its caller or of this program.
 fn still_running_verdict(case: &Case, took: Duration) -> Verdict {
     let still = |says: &str| Verdict::new(Decision::StillRunning, false, says);
     let verdict = match case.hook {
@@ -157,7 +157,7 @@ fn no_answer_reason(took: Duration) -> String {
     format!("no answer within {:.1} s, and this caller has no time-out", took.as_secs_f64())
 }
 
-/// The same where the caller may have a time-out.
+/// Returns the same for a caller that may have a time-out.
 fn timeout_verdict(case: &Case, took: Duration) -> Verdict {
     let exits = case.hook == HookType::JobExit;
     let gives_up = |decision| {

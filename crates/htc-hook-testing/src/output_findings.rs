@@ -1,4 +1,4 @@
-//! What is wrong with what a hook prints.
+//! Findings about the output of a hook.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use htc_classad::{ClassAd, Dialect, Expr, LineError, Value, is_private};
 use htc_hook::hook_output::{self, BadOutputLine};
 use htc_hook::{HookCaller, HookType};
 
-/// Whether the answer is read line by line to its end, rather than up to the first bad line.
+/// True if the output is parsed line by line to its end and one bad line invalidates it; false if it is read up to
+/// the first bad line.
 fn reads_whole_answer(hook: HookType) -> bool {
     matches!(
         hook,
@@ -21,7 +22,7 @@ fn reads_whole_answer(hook: HookType) -> bool {
     )
 }
 
-/// Whether anything of the answer counts at all.
+/// True if the caller uses the output.
 fn is_answer_used(case: &Case) -> bool {
     let thrown_away = matches!(case.hook, HookType::JobExit | HookType::JobCleanup);
     let old = case.protocol == Protocol::Legacy && case.hook == HookType::PrepareJob;
@@ -78,7 +79,7 @@ pub(super) fn check_output(case: &Case, ended: &HookExecution, verdict: &Verdict
     }
 }
 
-/// What a fetched job cannot do without.
+/// Reports missing attributes that a fetched job needs.
 fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
     for (name, why) in [
         ("Cmd", "there is nothing to run"),
@@ -96,7 +97,7 @@ fn check_fetched_job(job: &ClassAd, found: &mut Vec<Finding>) {
     }
 }
 
-/// The old form of arguments and environment is not looked at where the new one stands (`ArgList::AppendArgsFromClassAd`,
+/// Reports an old-syntax attribute that has no effect because the new one is set (`ArgList::AppendArgsFromClassAd`,
 /// `Env::MergeFrom`).
 fn check_old_syntax(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let Some(job) = verdict.result_ads.last() else { return };
@@ -116,17 +117,18 @@ fn check_old_syntax(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     }
 }
 
-/// Where the first line stands that gives the attribute of this name.
+/// Returns the position of the first line that sets this attribute, or `None`.
 fn span_of_attribute(text: &[u8], wanted: &str) -> Option<Span> {
     let name_of = |line: &[u8]| line.split(|&byte| byte == b'=').next().unwrap_or_default().trim().to_owned();
     let mut lines = hook_output::output_lines(text).map(|(_, at)| at);
     lines.find(|at| caseless::eq(&name_of(at.slice(text)), wanted.as_bytes()))
 }
 
-/// An image alone puts no job into a container, WantContainer with it does not either (`Starter::SpawnJob`, recording c20 028).
+/// Reports an image that does not put the job into a container, because neither the image alone nor WantContainer is
+/// enough (`Starter::SpawnJob`).
 fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let Some(job) = verdict.result_ads.last() else { return };
-    // Of an expression nobody knows.
+    // The value of an expression is unknown, so it counts as wanted.
     let is_wanted = |name: &str| {
         job.get(name).is_some_and(|value| {
             !matches!(value.as_literal(), Some(Value::Bool(false) | Value::Int(0) | Value::Undefined))
@@ -152,7 +154,7 @@ fn check_container_choice(text: &[u8], verdict: &Verdict, found: &mut Vec<Findin
     }
 }
 
-/// `ends`: nothing stands behind the line.
+/// Creates the finding about a bad line. `ends` is true if nothing follows the line.
 fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: bool) -> Finding {
     let consequence = if reads_whole_answer(case.hook) {
         "it spoils the whole answer"
@@ -186,7 +188,7 @@ fn bad_line_finding(case: &Case, bad: &BadOutputLine, verdict: &Verdict, ends: b
     Finding::new(rule, format!("{what}: {consequence}"), advice).with_place(bad.error_span())
 }
 
-/// Whether a value begins with a quote that the line does not close.
+/// True if a value begins with a quote that the line does not close.
 fn is_unclosed_string(value: &[u8]) -> bool {
     let value = value.trim();
     let Some(rest) = value.strip_prefix(b"\"") else { return false };
@@ -201,7 +203,7 @@ fn is_unclosed_string(value: &[u8]) -> bool {
     true
 }
 
-/// Goes through the lines that count.
+/// Checks the lines that the caller reads.
 fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Finding>) {
     let end = verdict.bad_line.as_ref().map_or(text.len(), |bad| bad.span.start as usize);
     let mut seen: BTreeMap<Vec<u8>, BString> = BTreeMap::new();
@@ -248,7 +250,7 @@ fn check_lines(case: &Case, text: &[u8], verdict: &Verdict, found: &mut Vec<Find
     }
 }
 
-/// What is seen in a name that is none, and what to do.
+/// Explains an invalid attribute name and what to do about it.
 fn explain_bad_name(name: &[u8]) -> (&'static str, &'static str) {
     if name.starts_with(BYTE_ORDER_MARK) {
         let what = ", since it begins with a byte order mark, which no editor shows";
@@ -260,7 +262,7 @@ fn explain_bad_name(name: &[u8]) -> (&'static str, &'static str) {
     }
 }
 
-/// What some editors and programs begin a text with.
+/// Byte order mark that some editors and programs write at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 fn is_attribute_name(name: &[u8]) -> bool {
@@ -268,7 +270,8 @@ fn is_attribute_name(name: &[u8]) -> bool {
         && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Attributes that a starter has read before a prepare hook runs (`JobInfoCommunicator::initJobInfo`, `JICLocal::initJobInfo`).
+/// Attributes that the starter reads before a prepare hook runs (`JobInfoCommunicator::initJobInfo`,
+/// `JICLocal::initJobInfo`).
 const READ_BEFORE_HOOK: [&str; 11] = [
     "Iwd",
     "In",
@@ -283,17 +286,18 @@ const READ_BEFORE_HOOK: [&str; 11] = [
     "HookKeyword",
 ];
 
-/// What the transfer of input has read before PREPARE_JOB runs (`FileTransfer::Init`); PREPARE_JOB_BEFORE_TRANSFER can set it.
+/// Attributes that the transfer of input reads before PREPARE_JOB runs (`FileTransfer::Init`);
+/// PREPARE_JOB_BEFORE_TRANSFER can set them.
 const READ_BY_TRANSFER: [&str; 4] =
     ["TransferInput", "TransferExecutable", "PublicInputFiles", "TransferInputRemaps"];
 
-/// An attribute that the hook has printed.
+/// Attribute printed by the hook.
 struct PrintedAttribute<'a> {
     case: &'a Case,
     name: &'a BStr,
-    /// Its value, where that is an expression.
+    /// Value, or `None` if it is not an expression.
     value: Option<Expr>,
-    /// Where its name stands.
+    /// Position of the name.
     place: Span,
 }
 
@@ -306,7 +310,7 @@ impl PrintedAttribute<'_> {
         Finding::new(rule, message.into(), advice).with_place(self.place)
     }
 
-    /// All that is wrong with it.
+    /// Returns all findings about the attribute.
     fn findings(&self, verdict: &Verdict) -> impl Iterator<Item = Finding> {
         let all = [
             self.set_too_late(),
@@ -318,7 +322,7 @@ impl PrintedAttribute<'_> {
         all.into_iter().chain([self.ineffective_status_code()]).flatten()
     }
 
-    /// It was read before the hook ran.
+    /// Reports an attribute that the caller read before the hook ran.
     fn set_too_late(&self) -> Option<Finding> {
         let PrintedAttribute { case, name, .. } = self;
         let is_among = |list: &[&str]| list.iter().any(|early| caseless::eq(name, early.as_bytes()));
@@ -341,7 +345,8 @@ impl PrintedAttribute<'_> {
         Some(self.new_finding(Rule::TooLate, format!("{name} was read before the hook ran: {what}"), advice))
     }
 
-    /// Requirements and the like are expressions on purpose: a program that parses the ad and prints it back loses them.
+    /// Reports an expression, such as Requirements, that was replaced by a literal. A program that parses and prints
+    /// the whole ad may do this by mistake.
     fn frozen_expression(&self) -> Option<Finding> {
         let before = self.case.subject().get(self.name).filter(|_| self.case.hook != HookType::FetchWork);
         let is_expression = before.is_some_and(|before| before.as_literal().is_none());
@@ -352,7 +357,7 @@ impl PrintedAttribute<'_> {
         })
     }
 
-    /// Its caller sets it itself.
+    /// Reports an attribute that the caller sets itself.
     fn ignored_attribute(&self, verdict: &Verdict) -> Option<Finding> {
         let PrintedAttribute { case, name, .. } = self;
         let is_ignored = verdict.ignored_attributes.iter().any(|ignored| caseless::eq(ignored, name));
@@ -363,7 +368,7 @@ impl PrintedAttribute<'_> {
         })
     }
 
-    /// The queue does not take it.
+    /// Reports an attribute that the queue refuses.
     fn refused_attribute(&self, verdict: &Verdict) -> Option<Finding> {
         let name = self.name;
         let is_refused =
@@ -386,7 +391,7 @@ impl PrintedAttribute<'_> {
         })
     }
 
-    /// A status that its caller does not read.
+    /// Reports a HookStatusCode that the caller ignores.
     fn ineffective_status_code(&self) -> Option<Finding> {
         if !caseless::eq(self.name, b"HookStatusCode") {
             return None;

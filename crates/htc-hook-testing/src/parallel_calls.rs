@@ -1,4 +1,4 @@
-//! Calls of one hook side by side, each set up when it is its turn.
+//! Parallel calls of one hook, each prepared just before it starts.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use super::call_setup::{CallError, CallSetup};
 use htc_base::process::Stdio;
 use htc_os::Reactor;
 
-/// What is kept of the standard error of each call, in bytes.
+/// Maximum number of bytes kept of each call's standard error.
 const MAX_STDERR_BYTES: usize = 64 * 1024;
 
-/// What comes counts for nothing after a failure.
+/// Source that ends after the first failure.
 struct CancelOnFailure<'a> {
     coming: &'a dyn CallSource,
     failure: &'a dyn Fn() -> bool,
@@ -30,12 +30,13 @@ impl CallSource for CancelOnFailure<'_> {
     }
 }
 
-/// Makes the calls that `next` gives, at most `parallel` at a time, and hands what each has shown to `done`, with its number from 1.
-/// `next` may have nothing for a while as long as `coming` is not over.
-/// An error of either ends the calls when those that run are over. The signal that interrupted them, if one did.
+/// Makes the calls that `next` returns, at most `parallel` at a time, and passes each report to `done` with its
+/// number from 1. `next` may return `None` for a while as long as `coming` is not finished. After an error of `next`
+/// or `done` no more calls are started and the running ones are completed. Returns the signal that interrupted the
+/// calls, or `None`.
 ///
 /// # Errors
-/// A call cannot be made, and what `next` and `done` return.
+/// A call cannot be made, or `next` or `done` returns an error.
 pub fn call_hooks_in_parallel<E: From<CallError>>(
     reactor: &mut Reactor,
     (parallel, coming): (usize, &dyn CallSource),
@@ -43,7 +44,7 @@ pub fn call_hooks_in_parallel<E: From<CallError>>(
     done: &mut dyn FnMut(usize, &CallSetup, CallReport) -> Result<(), E>,
 ) -> Result<Option<i32>, E> {
     let mut number = 0;
-    // Both closures may find something that ends the calls.
+    // Error of either closure; it ends the calls.
     let failure = RefCell::new(None);
     let running: RefCell<HashMap<usize, (CallSetup, PendingCall)>> = RefCell::default();
     let finished = RefCell::new(|number: usize, setup: &CallSetup, shown: CallReport| {

@@ -1,4 +1,4 @@
-//! Recorded calls as calls that can be judged, or made again.
+//! Replay of recorded calls: judges them again or repeats them with another hook.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,59 +19,59 @@ use htc_hook::HookType;
 use htc_os::{Reactor, RealWorld};
 use htc_runner::hook_environment::ConfigSelection;
 
-/// How recorded calls are judged again, or made again.
+/// Settings for replaying recorded calls.
 pub struct Replay {
-    /// Only those of this type; one that does not tell its type is taken for it.
+    /// Hook type to replay, or `None` for all. Records of unknown type are treated as this type.
     pub only: Option<HookType>,
-    /// Whether the jobs come from a schedd.
+    /// True if the jobs come from a schedd.
     pub with_shadow: bool,
-    /// The hook that is called with each recorded input.
+    /// Hook to call with each recorded input, or `None` to judge the recorded output only.
     pub hook: Option<PathBuf>,
-    /// How long it may take at the most.
+    /// Maximum time of a call, or `None`.
     pub timeout: Option<Duration>,
-    /// What the hook is told of the configuration.
+    /// Configuration that the hook gets in its environment.
     pub configuration: ConfigSelection,
-    /// Deviations.
+    /// Quirks of 25.14 that are reproduced.
     pub quirks: QuirkMode,
-    /// What is outside.
+    /// Interface to the operating system.
     pub world: Rc<RealWorld>,
 }
 
-/// What came of a record.
+/// Outcome of replaying a record.
 pub enum ReplayOutcome {
-    /// It says too little, or is not asked for.
+    /// The record was skipped.
     Skipped(SkipReason),
-    /// It was judged, and where another hook is tried that, too.
+    /// The record was judged, and the other hook too if there is one.
     Judged(Box<JudgedReplay>),
-    /// A signal came for the program.
+    /// A signal interrupted the call.
     Interrupted(i32),
 }
 
-/// Why a record is not replayed.
+/// Reason why a record was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// It does not tell its type.
+    /// Its hook type is unknown.
     Untyped,
-    /// It is of another type.
+    /// It has another hook type.
     OtherType,
-    /// Its input was not kept as a whole.
+    /// Its input is not complete.
     NoInput,
 }
 
-/// A recorded call, judged again.
+/// Judged record.
 pub struct JudgedReplay {
-    /// Its type.
+    /// Hook type.
     pub hook: HookType,
-    /// What its caller decides on the recorded answer.
+    /// Verdict on the recorded output.
     pub before: Verdict,
-    /// What it decides on the answer of the hook that is tried.
+    /// Verdict on the output of the other hook, or `None` if there is none.
     pub after: Option<Verdict>,
-    /// How long the recorded call took.
+    /// Duration of the recorded call.
     pub took: Duration,
 }
 
 impl JudgedReplay {
-    /// Whether the hook that is tried leads to something else.
+    /// True if the other hook leads to a different verdict.
     pub fn is_changed(&self) -> bool {
         let before = &self.before;
         self.after.as_ref().is_some_and(|after| {
@@ -84,7 +84,7 @@ impl JudgedReplay {
 }
 
 impl Replay {
-    /// Judges one record, and makes its call again where a hook is tried.
+    /// Judges one record, and repeats its call with the other hook if there is one.
     ///
     /// # Errors
     /// The call cannot be made.
@@ -111,7 +111,7 @@ impl Replay {
             return Ok(ReplayOutcome::Judged(Box::new(JudgedReplay { hook, before, after: None, took })));
         };
         let setup = self.build_setup(record, case, tried);
-        // Messages that name the hook are not to differ for that.
+        // Both verdicts use the path of the other hook, so that messages with the path do not differ.
         let before = judged(&setup.case, &outcome, &setup.path);
         Ok(match repeat_call(&setup, reactor, record)? {
             Ok(outcome) => {
@@ -122,10 +122,10 @@ impl Replay {
         })
     }
 
-    /// The recorded call with another hook.
+    /// Creates the setup of the recorded call with another hook.
     fn build_setup(&self, record: &CallRecord, case: Case, hook: &Path) -> CallSetup {
         let mut daemon = caller_environment(&*self.world, &self.configuration, self.quirks);
-        // What the site's environment gave the hook is part of the recording; addresses and scratch directories are not.
+        // Variables of the recorded environment are kept, except addresses, directories and the configuration.
         for entry in &record.env {
             let Some(at) = memchr::memchr(b'=', entry) else { continue };
             let (name, value) = (&entry[..at], &entry[at + 1..]);
@@ -143,7 +143,7 @@ impl Replay {
     }
 }
 
-/// Makes a recorded call again; the signal that interrupted it, if one did.
+/// Repeats a recorded call. Returns the signal that interrupted it instead, if there was one.
 fn repeat_call(
     setup: &CallSetup,
     reactor: &mut Reactor,
@@ -158,7 +158,7 @@ fn repeat_call(
     Ok(outcome.map(|outcome| restore_scratch_path(outcome, place.scratch.as_deref(), record)))
 }
 
-/// The case that a recorded call was: its ads are those it read.
+/// Creates the case of a recorded call, with the ads from its input.
 pub fn case_from_record(record: &CallRecord, hook: HookType) -> Case {
     let mut case = Case::new(hook);
     case.read_input(&record.stdin);
@@ -171,7 +171,7 @@ pub fn case_from_record(record: &CallRecord, hook: HookType) -> Case {
             _ => record.argv[1..].to_vec(),
         };
     }
-    // "<KEYWORD>_HOOK_<TYPE>" is how recorders name a call.
+    // Recorders name a call "<KEYWORD>_HOOK_<TYPE>".
     let mut words = record.name.split('-');
     let name = words.nth(1).unwrap_or(&record.name);
     if let Some((keyword, _)) = name.split_once("_HOOK_") {
@@ -187,8 +187,8 @@ pub fn case_from_record(record: &CallRecord, hook: HookType) -> Case {
     case
 }
 
-/// The outcome of a call made again, as it would have been where the recorded one was made: a hook that tells its scratch
-/// directory gives the same answer there.
+/// Replaces the scratch directory in the output of a repeated call by that of the recording, so that a hook that
+/// prints its directory gives the same output.
 fn restore_scratch_path(
     mut outcome: CallOutcome,
     scratch: Option<&Path>,
@@ -206,7 +206,7 @@ fn restore_scratch_path(
     outcome
 }
 
-/// How a recorded call ended, its output cut where its caller would have stopped reading.
+/// Returns the outcome of a recorded call, with its output truncated at the caller's limit.
 pub fn outcome_from_record(record: &CallRecord, case: &Case) -> CallOutcome {
     if let Some(ending) = &record.never_began {
         return CallOutcome { ending: ending.clone(), took: Duration::ZERO };
@@ -220,7 +220,7 @@ pub fn outcome_from_record(record: &CallRecord, case: &Case) -> CallOutcome {
         stderr: record.stderr.clone(),
         ..HookExecution::default()
     };
-    // One that never ended was waited for as long as its caller waits, however long the recording shows it.
+    // A hook that never ended was waited for as long as its caller waits, whatever duration was recorded.
     let took = match (record.exit, case.caller_waits) {
         (None, Some(waits)) => waits,
         _ => Duration::try_from_secs_f64(record.seconds.max(0.0)).unwrap_or_default(),

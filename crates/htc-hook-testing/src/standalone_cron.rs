@@ -1,4 +1,4 @@
-//! One cron job that is given by its program, and what programs of cron jobs get of their daemon.
+//! Cron job that is given by its program instead of a configuration, and the daemon context for such programs.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,10 +18,10 @@ use htc_runner::cron::CronContext;
 use htc_runner::hook_environment::HookEnvironment;
 use htc_slot::cron_ads::{CronAds, CronMerge};
 
-/// A cron job that no configuration describes.
+/// Cron job without a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct StandaloneCronJob {
-    /// Its name; else that of its program.
+    /// Name of the job, or `None` for that of its program in upper case.
     pub name: Option<String>,
     /// Arguments of the program.
     pub words: Vec<String>,
@@ -31,17 +31,17 @@ pub struct StandaloneCronJob {
     pub slots: Vec<i64>,
     /// METRICS.
     pub metrics: String,
-    /// MODE; else one run follows the other.
+    /// MODE, or `None` for WaitForExit.
     pub mode: Option<CronMode>,
-    /// Whether it has a PERIOD, of a second.
+    /// True if it has a PERIOD, which is one second.
     pub periodic: bool,
 }
 
 impl StandaloneCronJob {
-    /// The list of it alone.
+    /// Returns the list with this job only.
     ///
     /// # Errors
-    /// What is wrong with its METRICS.
+    /// METRICS is not valid; the message says why.
     pub fn to_cron_list(&self, program: &Path) -> Result<CronList, String> {
         let path = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
         let of_program = || program.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
@@ -62,10 +62,11 @@ impl StandaloneCronJob {
     }
 }
 
-/// What programs get of the daemon; its directory goes with the second of the two.
+/// Creates the context that a daemon gives its cron programs. The daemon's directory is removed when the second value
+/// is dropped.
 ///
 /// # Errors
-/// The directory cannot be made.
+/// The directory cannot be created.
 pub fn cron_surroundings(
     manager: CronManager,
     environment: HookEnvironment,
@@ -74,14 +75,14 @@ pub fn cron_surroundings(
 ) -> io::Result<(CronContext, TempDir)> {
     let log = tempfile::Builder::new().prefix("htc-hook-cron.").tempdir()?;
     if identity.is_some() {
-        // The account must be able to enter the directory of the daemon.
+        // The account must be able to enter the daemon's directory.
         std::fs::set_permissions(log.path(), std::fs::Permissions::from_mode(0o755))?;
     }
     let directory = log.path().to_owned();
     Ok((CronContext { manager, environment, directory, identity, quirks }, log))
 }
 
-/// A slot of that number, as built in.
+/// Returns a built-in sample slot with this number.
 pub fn sample_slot(number: i64) -> ClassAd {
     let mut slot = samples::slot_ad("static").unwrap_or_default();
     let host = slot.string("Machine").map_or("host".to_owned(), ToString::to_string);
@@ -90,7 +91,7 @@ pub fn sample_slot(number: i64) -> ClassAd {
     slot
 }
 
-/// Merges what was published into an ad of the manager's daemon.
+/// Merges the published attributes into an ad of the manager's daemon.
 pub fn merge_published<'a>(
     ads: &'a CronAds,
     manager: CronManager,

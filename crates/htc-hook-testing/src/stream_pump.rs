@@ -1,4 +1,4 @@
-//! One stream between a caller and a recorded hook: bytes are handed on as they come, and the first of them kept.
+//! Thread that forwards one stream between a caller and a recorded hook and captures its beginning.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// So much of a stream is kept; all of it is handed on.
+/// Maximum number of captured bytes; the whole stream is forwarded.
 const MAX_CAPTURED_BYTES: usize = 8 << 20;
-/// So much of an output is read after the hook's end: a pipe holds no more.
+/// Maximum number of bytes of an output that are read after the hook has ended, which is the largest size of a pipe.
 const MAX_BYTES_AFTER_END: usize = 1 << 20;
 
-/// What is kept of a stream.
+/// Captured beginning of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamCapture {
     bytes: Vec<u8>,
@@ -27,12 +27,12 @@ impl StreamCapture {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Whether that is all there was.
+    /// True if the whole stream was captured.
     pub(super) fn is_complete(&self) -> bool {
         !self.cut
     }
 
-    /// The bytes; at the end of a shortened text the mark of recordings for that.
+    /// Returns the captured bytes; a truncated stream ends with the marker that recordings use.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         if self.cut {
             self.bytes.extend_from_slice(b"\n@@ cut here\n");
@@ -41,17 +41,17 @@ impl StreamCapture {
     }
 }
 
-/// A stream that is handed on by a thread of its own, so that one which nobody reads stops no other and no signal.
+/// Stream forwarded by its own thread, so that a reader that blocks delays neither other streams nor signals.
 pub(super) struct StreamPump {
     kept: Arc<Mutex<StreamCapture>>,
     done: Arc<AtomicBool>,
-    /// Closed when the hook has ended.
+    /// Pipe end that is closed when the hook has ended.
     alive: Option<OwnedFd>,
 }
 
 impl StreamPump {
-    /// Starts to hand on. When nobody takes the bytes any more the source is closed, unless `read_on` says that it is
-    /// to be read all the same.
+    /// Starts to forward the stream. When writing fails, the source is closed, unless `read_on` is true: then the
+    /// rest is read and captured.
     pub(super) fn start(from: File, to: File, read_on: bool) -> std::io::Result<Self> {
         let (ended, alive) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let (kept, done) = (Arc::new(Mutex::new(StreamCapture::default())), Arc::new(AtomicBool::new(false)));
@@ -63,17 +63,17 @@ impl StreamPump {
         Ok(StreamPump { kept, done, alive: Some(alive) })
     }
 
-    /// The hook has ended.
+    /// Records that the hook has ended.
     pub(super) fn note_hook_end(&mut self) {
         self.alive = None;
     }
 
-    /// Whether the stream is at its end.
+    /// True if the stream has ended.
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
 
-    /// What has come so far.
+    /// Takes the bytes captured so far.
     pub(super) fn take_capture(&self) -> StreamCapture {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -82,7 +82,7 @@ impl StreamPump {
 fn forward_stream(mut from: File, to: File, read_on: bool, kept: &Mutex<StreamCapture>, ended: &OwnedFd) {
     let mut to = Some(to);
     let mut buffer = vec![0; 64 << 10];
-    // Of an input one byte more than is kept shows that there is more.
+    // For an input, one byte more than the limit shows that the capture is truncated.
     let mut left = if read_on { MAX_CAPTURED_BYTES + 1 } else { MAX_BYTES_AFTER_END };
     loop {
         let (ready, over) = {

@@ -1,4 +1,4 @@
-//! A case of a suite laid out, whatever it calls: its files written, its parameters put in, its expectations parsed.
+//! Preparation of a suite case: writes its files, substitutes its parameters and parses its expectations.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -16,27 +16,27 @@ use htc_classad::format::long;
 use htc_classad::{ClassAd, regex};
 use htc_runner::hook_environment::ConfigSelection;
 
-/// How suites are run.
+/// Settings for running suites.
 #[derive(Clone, Debug)]
 pub struct SuiteSettings {
-    /// The configuration that callers tell their hooks of.
+    /// Configuration that hooks get in their environment.
     pub configuration: ConfigSelection,
-    /// Deviations, for cases that do not say.
+    /// Quirks of 25.14 to reproduce, for cases that do not set `reference`.
     pub quirks: QuirkMode,
-    /// The time limit of cases that have none.
+    /// Time limit of cases that set none.
     pub timeout: Option<Duration>,
-    /// How many cases run side by side.
+    /// Number of cases that run in parallel.
     pub parallel: usize,
 }
 
-/// What must come of a case, parsed.
+/// Parsed expectations of a case.
 pub(super) struct ParsedExpectations {
     pub expect: Expect,
     pub expectations: Vec<Expectation>,
     pub stderr: Option<regex::Regex>,
 }
 
-/// A case whose parameters are put in and whose files are laid out.
+/// Case with its parameters substituted and its files written.
 pub(super) struct PreparedCase {
     pub text: CaseText,
     pub path: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct PreparedCase {
     pub wanted: ParsedExpectations,
 }
 
-/// Writes the files that a case has.
+/// Writes the files of a case.
 fn write_case_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
     for (name, content) in text.files.iter().flatten() {
         let path = directory.join(name);
@@ -60,7 +60,7 @@ fn write_case_files(text: &CaseText, directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lays a case out; why it is skipped, where it is.
+/// Prepares a case, or returns the reason why it is skipped.
 pub(super) fn prepare_case(
     how: &SuiteSettings,
     case: &SuiteCase,
@@ -140,12 +140,12 @@ fn parse_expectations(text: &CaseText) -> Result<ParsedExpectations, CaseError> 
     Ok(ParsedExpectations { expect, expectations, stderr })
 }
 
-/// Whether a case has files of its own, or names their directory.
+/// True if a case has files or refers to their directory.
 fn needs_directory(text: &CaseText) -> bool {
     text.files.as_ref().is_some_and(|files| !files.is_empty()) || format!("{text:?}").contains("${DIR}")
 }
 
-/// A file by its path, a program by its name.
+/// Finds a required file by its path or a program by its name.
 fn find_requirement(need: &str) -> Option<PathBuf> {
     if need.contains('/') {
         return Some(PathBuf::from(need)).filter(|path| path.exists());
@@ -156,7 +156,7 @@ fn find_requirement(need: &str) -> Option<PathBuf> {
     })
 }
 
-/// An ad of the case, where it has one.
+/// Parses an ad of the case, or returns `None` if the case has none.
 pub(super) fn read_given_ad(
     inline: &Option<String>,
     file: &Option<String>,
@@ -176,7 +176,7 @@ pub(super) fn read_given_ad(
     }
 }
 
-/// Deletes and sets what the case says of the ad that the call is about.
+/// Applies `delete` and `set` of the case to the ad that the call is about.
 pub(super) fn apply_changes(text: &CaseText, subject: &mut ClassAd) -> Result<(), CaseError> {
     for name in text.delete.iter().flatten() {
         subject.remove(name);

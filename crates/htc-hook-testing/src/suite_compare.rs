@@ -1,4 +1,4 @@
-//! What came of a case, compared with what was expected.
+//! Comparison of the result of a case with its expectations.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -18,26 +18,26 @@ use htc_base::process::Exit;
 use htc_base::world::World;
 use htc_classad::ClassAd;
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Clone, Debug, Default)]
 pub struct CaseResult {
-    /// The suite and the case.
+    /// Name of the suite and the case.
     pub name: String,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Why it failed; empty for success.
+    /// Failures; empty if the case passed.
     pub failures: Vec<String>,
-    /// The names of the expectations that were not met.
+    /// Names of the expectations that were not met.
     pub unmet: Vec<&'static str>,
-    /// Why it was skipped.
+    /// Reason why the case was skipped, or `None`.
     pub skipped: Option<String>,
-    /// The verdict on it, if it could be called.
+    /// Verdict, or `None` if the hook could not be called.
     pub verdict: Option<Verdict>,
-    /// What came of the call.
+    /// Outcome of the call, or `None` if there was none.
     pub outcome: Option<CallOutcome>,
-    /// The words of the findings, notes left out.
+    /// Words of the findings other than notes.
     pub findings: Vec<&'static str>,
-    /// Its file, and its number there.
+    /// Suite file and index of the case in it.
     pub source: (PathBuf, usize),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn failed_result(case: &SuiteCase, why: String) -> CaseResult {
     }
 }
 
-/// A case that was not called.
+/// Returns the result of a case that was skipped.
 pub(super) fn skipped_result(case: &SuiteCase, why: String) -> CaseResult {
     CaseResult { failures: Vec::new(), skipped: Some(why), ..failed_result(case, String::new()) }
 }
@@ -64,16 +64,16 @@ pub(super) fn judge_case(case: &SuiteCase, ready: &CallableHookCase, outcome: &C
     compare_with_expectations(case, &ready.wanted, came, &*setup.world)
 }
 
-/// What came of a call.
+/// Result of a call.
 pub(super) struct CallResult<'a> {
-    /// The ad that went in.
+    /// Input ad.
     pub(super) subject: &'a ClassAd,
     pub(super) outcome: CallOutcome,
     pub(super) judged: Verdict,
     pub(super) findings: &'a [Finding],
 }
 
-/// What came of a call, compared with what was expected of it.
+/// Compares the result of a call with the expectations.
 pub(super) fn compare_with_expectations(
     case: &SuiteCase,
     wanted: &ParsedExpectations,
@@ -100,12 +100,12 @@ pub(super) fn compare_with_expectations(
     }
 }
 
-/// Whether nothing of a call can still run: it ended by itself, and left nothing behind.
+/// True if no process of the call can still be running: the hook ended by itself and left nothing behind.
 pub(super) fn has_nothing_running(outcome: &CallOutcome) -> bool {
     matches!(&outcome.ending, CallEnding::Ran(ended) if ended.exit.is_some() && ended.left_behind.is_empty() && !ended.pipe_held_open)
 }
 
-/// What is not as expected: what it is about, and the text of it.
+/// Differences from the expectations: the name of each and a text.
 #[derive(Default)]
 struct ExpectationDifferences(Vec<(&'static str, String)>);
 
@@ -116,7 +116,7 @@ impl ExpectationDifferences {
     }
 }
 
-/// Everything that is not as expected.
+/// Returns all differences between a call and the expectations, except those of `result`.
 fn compare_call(
     wanted: &ParsedExpectations,
     outcome: &CallOutcome,

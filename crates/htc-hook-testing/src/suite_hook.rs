@@ -1,4 +1,4 @@
-//! A case of a suite that is a call of a hook, made ready: its ads read, its place laid out.
+//! Preparation of a suite case that calls a hook: reads its ads and creates its directories.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -16,16 +16,16 @@ use super::suite_case::{ParsedExpectations, PreparedCase, SuiteSettings, apply_c
 use htc_hook::HookType;
 use htc_os::RealWorld;
 
-/// A case that can be called.
+/// Hook case that is ready to be called.
 pub(super) struct CallableHookCase {
     pub setup: CallSetup,
     pub directories: CallDirectories,
-    /// Files of the case; kept until it is over.
+    /// Files of the case; kept until it has ended.
     pub _files: Option<TempDir>,
     pub wanted: ParsedExpectations,
 }
 
-/// Makes the call of a hook ready, in the place of an earlier one where there is one.
+/// Prepares the call of a hook, reusing the directories of a finished call if there are any.
 pub(super) fn prepare_hook_case(
     how: &SuiteSettings,
     laid: PreparedCase,
@@ -55,7 +55,7 @@ pub(super) fn prepare_hook_case(
     Ok(CallableHookCase { setup, directories: place, _files: files, wanted })
 }
 
-/// The case with its ads.
+/// Builds the case with its ads.
 fn build_case(text: &CaseText, hook: HookType, base: &Path) -> Result<Case, CaseError> {
     let mut case = Case::new(hook);
     let given = |inline: &Option<String>, file: &Option<String>| read_given_ad(inline, file, base);

@@ -1,4 +1,4 @@
-//! What is wrong with a suite, in the words of who writes one: keys, texts and tables, not the program's own structures.
+//! Translation of errors of the TOML parser into messages for authors of suites.
 
 use htc_base::text::similar_names;
 
@@ -34,13 +34,13 @@ const CASE_KEYS: &[&str] = &[
     "expect",
     "each",
 ];
-/// Keys of what is expected.
+/// Keys of `expect`.
 const EXPECT_KEYS: &[&str] = &[
     "verdict", "code", "subcode", "reason", "exit", "stdout", "stderr", "result", "findings", "notes",
     "within",
 ];
 
-/// The message of the TOML reader in our words, and what to do about it.
+/// Translates a message of the TOML parser, and adds a hint if there is one.
 pub fn explain_toml_message(message: &str) -> (String, Option<String>) {
     if let Some(name) = backquoted_name(message, "unknown field `") {
         return explain_unknown_key(&name, message.contains("`subcode`"), message.contains("`defaults`"));
@@ -84,7 +84,7 @@ fn explain_unknown_key(name: &str, in_expect: bool, at_top: bool) -> (String, Op
     (format!("{here} no key '{name}'"), Some(hint))
 }
 
-/// What is wanted, and an example of it.
+/// Describes an expected type, with an example.
 fn describe_expected(wanted: &str) -> (&str, Option<&'static str>) {
     match wanted {
         "struct Expect" => ("a table", Some("write expect = { verdict = \"held\", code = 19 }")),

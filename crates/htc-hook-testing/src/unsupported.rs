@@ -1,11 +1,12 @@
-//! What an answer asks for that the starter of this package does not do, though that of a pool would.
+//! Findings about attributes in the output that this package's starter does not support, although the starter of a
+//! pool does.
 
 use super::{Case, Finding, Rule, Verdict};
 use htc_base::world::World;
 use htc_hook::HookType;
 use htc_starter::unsupported::{self, AccessPointRole};
 
-/// Looks at what a prepare hook has added: what the job asked for itself is not the hook's.
+/// Reports unsupported requests that a prepare hook has added; those of the job itself are not reported.
 pub fn find_unsupported(case: &Case, verdict: &Verdict, world: &dyn World) -> Vec<Finding> {
     let prepares = matches!(
         case.hook,

@@ -1,5 +1,5 @@
-//! What the caller does with an answer. The decisions are those of the machines' rooms; here they are put into words, and
-//! the resulting ads are made.
+//! Verdict on a hook call: the caller's decision with its description and the resulting ads. The decisions are those
+//! of the execution point, starter and router crates.
 
 use bstr::BString;
 
@@ -11,32 +11,32 @@ use htc_classad::ClassAd;
 use htc_hook::hook_output::BadOutputLine;
 use htc_starter::prepare_failure_hangs;
 
-/// The caller's decision.
+/// Verdict on a call.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// The decision itself.
+    /// Decision of the caller.
     pub decision: Decision,
-    /// What the caller does, in a sentence.
+    /// Description of the caller's action, in a sentence.
     pub action: String,
-    /// Why, in the caller's words where it has some; may be empty.
+    /// Reason, in the caller's words if it has any; may be empty.
     pub reason: String,
-    /// Hold code and its refinement, where the job is held.
+    /// Hold code and subcode, or `None` if the job is not held.
     pub hold: Option<(i64, i64)>,
-    /// What follows.
+    /// Description of the next step.
     pub next_step: String,
-    /// Whether the hook has done what it is for.
+    /// True if the hook did what it is for.
     pub good: bool,
-    /// What the answer changed of the ad it is about.
+    /// Changes of the ad that the output is about.
     pub changes: Vec<AttributeChange>,
-    /// What was printed without effect.
+    /// Attributes that were printed without effect.
     pub ignored_attributes: Vec<BString>,
-    /// The ads that result, for the next program: none after a failure, two for JOB_FINALIZE (source, routed).
+    /// Resulting ads for the next program: none after a failure, two for JOB_FINALIZE (source job, routed job).
     pub result_ads: Vec<ClassAd>,
-    /// The line that spoiled the answer or ended its reading.
+    /// Line that invalidated the output or ended its reading, or `None`.
     pub bad_line: Option<BadOutputLine>,
-    /// The attribute that the queue does not write, and the whole answer with it.
+    /// Attribute that the queue refuses together with the whole output, or `None`.
     pub refused_attribute: Option<BString>,
-    /// Quirks that had a say, whichever way they are decided.
+    /// Quirks that affect the verdict, in either mode.
     pub quirks: Vec<Quirk>,
 }
 
@@ -79,7 +79,7 @@ impl Verdict {
     }
 }
 
-/// The words for a job that a prepare hook has stopped.
+/// Returns the verdict on a job that a prepare hook has stopped.
 pub(super) fn prepare_failure_verdict(case: &Case, held: bool, by_code: bool, quirks: QuirkMode) -> Verdict {
     let verdict = match (case.with_shadow, held) {
         (true, true) => Verdict::new(Decision::Held, false, "the job is put on hold"),
