@@ -37,9 +37,9 @@ const MAX_STACK: usize = 1 << 20;
 /// Ads relative to which an expression is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalScopes<'a> {
-    /// The ad that plain names are looked up from.
+    /// Ad from which plain names are looked up.
     pub(crate) current: Option<&'a AdScope<'a>>,
-    /// The ad in which the expression is written; it differs from `current` if a function evaluates an argument in
+    /// Ad in which the expression is written. It differs from `current` if a function evaluates an argument in
     /// another ad, and for attributes of a chained parent.
     pub(crate) written_in: Option<&'a AdScope<'a>>,
 }
@@ -56,10 +56,10 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) arena: &'a EvalArena<'a>,
     pub(crate) mode: LanguageMode,
     functions: FunctionTable,
-    /// The two sides of a match.
+    /// Two sides of a match.
     left: Option<&'a AdScope<'a>>,
     right: Option<&'a AdScope<'a>>,
-    /// The ad in which `evalInEachContext()` evaluates, and the side to which its unscoped names fall back.
+    /// Ad in which `evalInEachContext()` evaluates, and the side to which its unscoped names fall back.
     each_context: Option<(&'a AdScope<'a>, Option<&'a AdScope<'a>>)>,
     root: Option<&'a AdScope<'a>>,
     budget: EvalBudget,
@@ -84,12 +84,12 @@ pub(crate) struct EvaluatorSetup<'a> {
     pub(crate) observer: Option<&'a dyn Observer>,
 }
 
-/// The match ad, which contains both context ads.
+/// Match ad, which contains both context ads.
 pub(crate) static MATCH_SCOPE: AdScope<'static> = AdScope { ad: AdRef::Match, parent: None, detached: false };
-/// The context ad that contains the left ad of a match.
+/// Context ad that contains the left ad of a match.
 pub(crate) static LEFT_CONTEXT: AdScope<'static> =
     AdScope { ad: AdRef::Context(MatchSide::Left), parent: Some(&MATCH_SCOPE), detached: false };
-/// The context ad that contains the right ad of a match.
+/// Context ad that contains the right ad of a match.
 pub(crate) static RIGHT_CONTEXT: AdScope<'static> =
     AdScope { ad: AdRef::Context(MatchSide::Right), parent: Some(&MATCH_SCOPE), detached: false };
 
@@ -144,14 +144,15 @@ impl<'a> Evaluator<'a> {
         made.and_then(|scope| self.arena.add_scope(scope)).map_or(value, ComputedValue::Ad)
     }
 
-    /// Evaluates an attribute that `scope` itself has, with a fresh budget; `None` if it does not have it.
+    /// Evaluates an attribute of `scope` with a fresh budget, or returns `None` if `scope` lacks it. Enclosing ads
+    /// are not searched.
     pub(crate) fn eval_attribute(&mut self, scope: &'a AdScope<'a>, name: &[u8]) -> Option<EvalResult<'a>> {
         let bound = self.find_in_scope(scope, NameLookup::new(name))?;
         Some(self.with_fresh_budget(Some(scope), |this| this.eval_binding_fresh(bound, scope)))
     }
 
-    /// Runs a nested evaluation with a fresh budget, as the reference does for `ad["name"]`, `evalInEachContext()` and
-    /// `countMatches()`.
+    /// Runs an evaluation with a fresh budget: that of a whole expression, or a nested one as the reference does for
+    /// `ad["name"]`, `evalInEachContext()` and `countMatches()`.
     pub(crate) fn with_fresh_budget<T>(
         &mut self,
         scope: Option<&'a AdScope<'a>>,
@@ -182,7 +183,7 @@ impl<'a> Evaluator<'a> {
         scope
     }
 
-    /// Continues if there is enough stack left.
+    /// Calls `run` if there is enough stack left, and fails otherwise.
     #[inline]
     pub(crate) fn with_stack_check<T>(
         &mut self,
@@ -206,7 +207,7 @@ impl<'a> Evaluator<'a> {
         !self.budget.has_levels(1)
     }
 
-    /// Counts one level of the reference's depth while `run` runs.
+    /// Counts one level of the reference's depth while `run` runs; fails if no level is left.
     #[inline]
     pub(crate) fn with_deeper_level<T>(
         &mut self,
@@ -219,13 +220,13 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// Counts a step of work that is not the evaluation of a node.
+    /// Counts one step of work; fails if none is left.
     #[inline]
     pub(crate) fn count_step(&mut self) -> Result<(), EvalFailure> {
         self.budget.spend_steps(1)
     }
 
-    /// Evaluates a node: scalars and names here, everything else below.
+    /// Evaluates a node as one step, and reports it to the observer if there is one.
     #[inline]
     pub(crate) fn eval(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> EvalResult<'a> {
         self.count_step()?;
@@ -336,7 +337,7 @@ impl<'a> Evaluator<'a> {
                 && self.budget.has_levels(2)
                 && let Some(target) = self.implicit_target(current)
             {
-                // Same as below, in the three steps of the reference: TARGET, `.RIGHT`, the ad.
+                // This shortcut counts the same steps as the code below: two more, for `.RIGHT` and for the ad.
                 return self.budget.spend_steps(2).map(|()| ComputedValue::Ad(target));
             }
             if let AdRef::Own(ad) = current.ad
@@ -355,7 +356,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates the stored value of an attribute that an ad itself has.
+    /// Evaluates the stored value of an attribute. `owner` is the ad that has it: the ad of `scope` or a chained
+    /// parent.
     #[inline]
     fn eval_stored_value(
         &mut self,
@@ -405,7 +407,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Evaluates a binding at the start of an evaluation, when its attribute is not yet marked as active.
+    /// Evaluates a binding without marking its attribute as active, as the reference does at the start of an
+    /// evaluation.
     pub(crate) fn eval_binding_fresh(
         &mut self,
         bound: Binding<'a>,

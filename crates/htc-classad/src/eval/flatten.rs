@@ -1,5 +1,5 @@
-//! Partial evaluation: replaces the known parts of an expression by their values (reference: `_Flatten` of
-//! operators.cpp, attrrefs.cpp, fnCall.cpp).
+//! Partial evaluation: replaces the known parts of an expression (`_Flatten` of operators.cpp, attrrefs.cpp,
+//! fnCall.cpp).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::syntax::tree::{
 pub enum FlattenResult {
     /// The value, if everything was known.
     Value(Value),
-    /// The remaining expression.
+    /// Remaining expression.
     Expr(Expr),
 }
 
@@ -442,8 +442,7 @@ impl<'a> Flattener<'_, 'a> {
         let no = self.flatten_whole(tree, branches[1], at)?;
         let no = self.part_to_node(no)?;
         let condition = selector.unwrap_or_else(|| self.builder.copy_node(tree, condition));
-        // If there is no literal, the reference forgets to fail, and its `MakeOperation` treats a conditional without a
-        // first branch as `?:`.
+        // If the first branch has no literal, `MakeOperation` of the reference makes a `?:`.
         let Ok(yes) = self.part_to_node(yes) else {
             return Ok(self.push_binary(BinaryOp::Elvis, condition, no));
         };

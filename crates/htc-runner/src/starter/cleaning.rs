@@ -125,7 +125,8 @@ impl CleanupRun<'_> {
         self.clean_directories(&own, only, (&seen, keeps_directories));
     }
 
-    /// Removes the volume group on a file that a killed starter has left, if the configuration names that file.
+    /// Removes the volume group on a file that a killed starter has left, if the configuration names that file and
+    /// this process is root.
     fn clean_volume_group(&mut self) {
         let Some(group) = self.cleaner.group.as_ref().filter(|_| self.world.effective_uid() == 0) else {
             return;
@@ -143,8 +144,8 @@ impl CleanupRun<'_> {
         }
     }
 
-    /// Cleans up after a starter whose EXECUTE no longer exists. The queue of its job is unknown; leftovers that cannot
-    /// be removed with this configuration may be removable with another one.
+    /// Cleans up after a starter whose EXECUTE no longer exists. Reports only what was removed: the queue of its job
+    /// is unknown, and leftovers that cannot be removed with this configuration may be removable with another one.
     fn clean_orphaned_starter(&mut self, (path, pid): (&Path, i32), records: &[LeftoverRecord]) {
         let mut alone = CleanupRun { findings: Vec::new(), ..*self };
         let gone = alone.clean_recorded_starter(pid, records);
@@ -299,7 +300,7 @@ impl CleanupRun<'_> {
                 self.clean_recovery_file(pid, &path);
             }
             if name.ends_with(".left.lock") && !path.with_extension("").exists() {
-                // The starter was killed while it removed the two.
+                // The starter was killed between removing its state file and the lock of it.
                 drop(fs::remove_file(&path));
             }
             if name.ends_with(".disk") {
@@ -449,7 +450,7 @@ fn says_not_found(answer: &[u8]) -> bool {
 /// Time to wait for killed processes, which may still be in a system call.
 const KILL_WAIT: Duration = Duration::from_secs(2);
 
-/// Kills a process and its descendants, and waits until they are gone.
+/// Kills a process and its descendants, and waits up to `KILL_WAIT` until they are gone.
 pub fn kill_tree(pid: i32) {
     let members: Vec<i32> = process_table::descendants(pid).iter().map(|one| one.pid).chain([pid]).collect();
     for member in &members {
@@ -462,7 +463,7 @@ pub fn kill_tree(pid: i32) {
     }
 }
 
-/// Returns true if a process still exists after a moment: a killed process releases its files before it is gone, and
+/// Returns true if a process still exists after `KILL_WAIT`: a killed process releases its files before it is gone, and
 /// remains in the process table until it is reaped.
 fn is_still_alive(pid: i32, started: u64) -> bool {
     let lives =

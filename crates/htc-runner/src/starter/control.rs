@@ -171,7 +171,7 @@ impl ControlCommand {
     /// Converts the command to a request for a starter without an observer.
     ///
     /// # Errors
-    /// Fails for a release, because a starter does not hold jobs.
+    /// Fails for a release, because a starter does not hold jobs, and for a status query.
     pub(super) fn into_request(self) -> Result<StarterCommand, String> {
         Ok(match self {
             ControlCommand::StarterRequest(request) => request,

@@ -42,6 +42,7 @@ impl RunState<'_> {
         hook.ancestor = Some(HookCall::new_family_marker(now, self.world.random()));
         hook.quirks = self.context.quirks;
         self.imitate_fresh_daemon(&mut hook);
+        // A daemon that has just started blocks SIGPROF until a child, hook or job, has ended.
         let past_start = !matches!(hook.hook, HookType::PrepareJob) && self.child_has_ended;
         let spec = hook.child_spec().map_err(|error| (error.to_string(), false)).map(|mut spec| {
             if past_start {
@@ -64,8 +65,8 @@ impl RunState<'_> {
         }
     }
 
-    /// Reproduces two properties of a daemon that has just started, which its hooks inherit: SIGPROF is blocked until a
-    /// child, hook or job, has ended, and TZ is unset until the first child was started.
+    /// Removes TZ from the environment of the first hook if this program's environment does not have it: a daemon
+    /// that has just started has not set TZ yet.
     fn imitate_fresh_daemon(&mut self, hook: &mut HookCall) {
         let first = !std::mem::replace(&mut self.called, true);
         let unset = !self.context.environment.iter().any(|(name, _)| name == "TZ");
@@ -121,7 +122,7 @@ impl RunState<'_> {
         }
     }
 
-    /// Gives the last hooks a moment to end, unless a hard end was requested.
+    /// Gives the last hooks a moment to end; except with the quirk, a hard end skips this.
     pub(super) fn wait_for_calls(&mut self) -> io::Result<()> {
         let limit = match hooks_killed_last(self.context.quirks).as_reference {
             true => REFERENCE_LAST_CALLS_TIMEOUT,

@@ -55,7 +55,7 @@ pub(super) fn job_child_spec(
 }
 
 /// Creates a child while this process is bound to the processors, so that the child inherits the binding. Processors
-/// that do not exist are ignored; if none is left, the child is not bound.
+/// that this process may not use are ignored; if none is left, the child is not bound.
 pub(super) fn with_cpu_affinity<T>(processors: &[usize], make: impl FnOnce() -> T) -> T {
     let own = Pid::from_raw(0);
     let before = sched_getaffinity(own).ok().filter(|_| !processors.is_empty());

@@ -111,7 +111,7 @@ pub fn run_starter<'a>(
 }
 
 impl RunState<'_> {
-    /// Waits for the next event and queues it.
+    /// Waits for the next event and handles it, which may queue events for the state machine.
     fn wait(&mut self) -> io::Result<()> {
         let ControlInputs { observer: companion, control, parent } = &self.inputs;
         let deadlines = [

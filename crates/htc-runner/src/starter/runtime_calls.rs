@@ -29,7 +29,7 @@ const OUTPUT_LIMIT: usize = 4 << 20;
 /// Time to wait for a killed call before it is killed again.
 const KILL_RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// Maximum number of bytes read from its error file.
+/// Maximum number of bytes read from a call's error file.
 const MAX_ERRORS_SIZE: u64 = 64 * 1024;
 
 impl RunState<'_> {

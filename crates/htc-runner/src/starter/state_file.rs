@@ -156,7 +156,7 @@ pub(super) fn list_state_files(directory: &Path) -> Vec<(PathBuf, i32)> {
     entries.filter_map(|entry| of_starter(entry.path())).collect()
 }
 
-/// Reads the state file of a starter that is gone; returns `None` if the file is in use.
+/// Reads the state file of a starter that is gone; returns `None` if the file is in use or does not exist.
 pub(super) fn read(path: &Path, starter: i32) -> io::Result<Option<Vec<LeftoverRecord>>> {
     let is_gone = || process_table::read_process(starter).is_none_or(|one| one.is_zombie());
     // Another process may have cleaned up already; opening the file would create it again.

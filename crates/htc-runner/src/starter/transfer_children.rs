@@ -343,7 +343,7 @@ fn parse_helper_answer(
     }
 }
 
-/// Reads the file written by a plugin, and removes it after a success. Anything but a regular file is ignored.
+/// Reads the file written by a plugin, and removes it if `remove` is true. Anything but a regular file is an error.
 fn take_outfile(path: &Path, remove: bool) -> io::Result<Vec<u8>> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;

@@ -280,7 +280,8 @@ impl UserLog {
         &self.main_log.path
     }
 
-    /// Appends one event with a single write; does nothing if the log is not open.
+    /// Appends one event to the event log of all jobs and to the job's main log, each with a single write. A log that
+    /// is not open is skipped.
     ///
     /// # Errors
     /// Fails if writing fails.

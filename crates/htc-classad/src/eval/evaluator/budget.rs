@@ -5,9 +5,9 @@ use crate::eval::computed_value::EvalFailure;
 
 /// Maximum nesting of operators and references.
 const MAX_DEPTH: i32 = 400;
-/// Maximum number of nodes that one evaluation visits.
+/// Maximum number of steps of one evaluation.
 const MAX_STEPS: i64 = 10_000_000;
-/// Maximum number of nodes that an evaluation and its nested evaluations visit together.
+/// Maximum number of steps of an evaluation and its nested evaluations together.
 const MAX_TOTAL_STEPS: i64 = 4 * MAX_STEPS;
 /// Maximum nesting of evaluations with fresh budgets.
 const MAX_FRESH_NESTING: u32 = 100;
@@ -71,7 +71,7 @@ impl EvalBudget {
         self.depth += 1;
     }
 
-    /// Begins a nested evaluation with fresh depth and steps.
+    /// Begins a nested evaluation with fresh depth and steps; fails if evaluations are nested too deeply.
     pub(super) fn begin_nested_evaluation(&mut self) -> Result<OuterBudget, EvalFailure> {
         if self.fresh_nesting >= MAX_FRESH_NESTING {
             return Err(EvalFailure);

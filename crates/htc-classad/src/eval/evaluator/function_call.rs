@@ -21,13 +21,13 @@ pub(crate) type FunctionTable = &'static [Option<BuiltinFunction>];
 
 /// Call of a function.
 pub(crate) struct FunctionCall<'e, 'a> {
-    /// The evaluation to which the call belongs.
+    /// Evaluation that the call belongs to.
     pub(crate) evaluator: &'e mut Evaluator<'a>,
-    /// The tree with the nodes of the arguments.
+    /// Tree with the nodes of the arguments.
     pub(crate) tree: &'a Arc<ExprTree>,
-    /// The unevaluated arguments.
+    /// Unevaluated arguments.
     pub(crate) arguments: &'a [NodeId],
-    /// The ad from which names in the arguments are looked up.
+    /// Scopes in which the arguments are evaluated.
     pub(crate) at: EvalScopes<'a>,
 }
 

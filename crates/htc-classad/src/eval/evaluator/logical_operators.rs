@@ -49,7 +49,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates the operators whose result may be of any type.
+    /// Evaluates the other binary operators, whose operands are always evaluated to values.
     pub(super) fn eval_value_operator(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -108,7 +108,8 @@ impl<'a> Evaluator<'a> {
         connective.combine(left, right)
     }
 
-    /// Evaluates the truth of an expression, without its value if only the truth matters.
+    /// Evaluates an expression to a truth value. Connectives, comparisons and parentheses do so without building a
+    /// value.
     fn eval_logic(&mut self, tree: &'a Arc<ExprTree>, id: NodeId, at: EvalScopes<'a>) -> LogicValue {
         if self.observer.is_some() {
             return LogicValue::from_result(&self.eval(tree, id, at));
@@ -128,7 +129,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns true if a constraint is true in an ad, evaluated with a fresh budget.
+    /// Returns true if a constraint is true in an ad. Uses the current budget, so the evaluator must be new.
     pub(crate) fn holds(&mut self, expr: &'a Expr, scope: Option<&'a AdScope<'a>>) -> bool {
         let ExprRepr::Node(tree, root) = &expr.0 else {
             return matches!(&expr.0, ExprRepr::Scalar(scalar) if scalar.truth() == Some(true));

@@ -71,7 +71,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the other side of a match, or `None` if `scope` is not a side of a match.
+    /// Returns the ad in which names not found in `scope` are searched: the other side of a match, or `None` if
+    /// `scope` is not a side of a match or in strict mode.
     #[inline]
     fn opposite_side(&self, scope: &AdScope<'a>) -> Option<&'a AdScope<'a>> {
         if self.mode.strict {
@@ -89,7 +90,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Resolves a plain name from the current ad.
+    /// Resolves a plain name from the current ad, then from the other side of a match.
     #[inline]
     pub(crate) fn resolve_name(
         &mut self,

@@ -8,7 +8,7 @@
 //! has one subject and its own table; [`FUNCTIONS_BY_SUBJECT`] collects the tables:
 //!
 //! ```text
-//! pub(super) const TABLE: &[Entry] = &[("isUndefined", |call| call.test(|value| value.is_undefined()))];
+//! pub(super) const FUNCTIONS: &[NamedFunction] = &[("isUndefined", |call| call.test_argument(ComputedValue::is_undefined))];
 //! ```
 
 mod conversions;
