@@ -1,5 +1,4 @@
-//! Partial evaluation: replaces the known parts of an expression (`_Flatten` of operators.cpp, attrrefs.cpp,
-//! fnCall.cpp).
+//! Partial evaluation: replaces the known parts of an expression (`_Flatten`: operators, attrrefs, fnCall.cpp).
 
 use std::sync::Arc;
 
@@ -19,14 +18,13 @@ use crate::syntax::tree::{
 /// Result of partial evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlattenResult {
-    /// The value, if everything was known.
+    /// Value, if everything was known.
     Value(Value),
     /// Remaining expression.
     Expr(Expr),
 }
 
-/// Replaces everything that is known from the context's MY; attributes whose expressions are not fully known remain
-/// references. Returns `None` if the reference fails.
+/// Replaces what the context's MY determines; other attributes remain references. `None` if the reference fails.
 ///
 /// ```
 /// use htc_classad::{ClassAd, Context, Expr, flatten::{self, FlattenResult}};
@@ -70,7 +68,6 @@ fn flatten_with(expr: &Expr, context: Context<'_>, inline: bool) -> Option<Flatt
     }
 }
 
-/// Result of flattening a part.
 #[derive(Clone, Copy)]
 enum FlatPart<'a> {
     Value(ComputedValue<'a>),
@@ -91,7 +88,7 @@ struct Flattener<'e, 'a> {
 }
 
 impl<'a> Flattener<'_, 'a> {
-    /// Adds a value as a literal. The reference cannot do this for lists and ads made by functions, and fails.
+    /// Adds a value as a literal. The reference cannot do this for lists and ads, and fails.
     fn push_literal(&mut self, value: ComputedValue<'a>) -> Result<NodeId, EvalFailure> {
         match value {
             ComputedValue::List(_) | ComputedValue::Ad(_) => Err(EvalFailure),
@@ -137,8 +134,7 @@ impl<'a> Flattener<'_, 'a> {
         self.flatten_node(tree, id, at)
     }
 
-    /// Flattens one node. The code for each kind is in a function that is not inlined: the nesting depth is that of the
-    /// reference, and the frames of all these levels must fit into the stack of an evaluation.
+    /// Flattens one node. The functions for each kind are not inlined, so that deep nesting fits into the stack.
     fn flatten_node(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -197,7 +193,7 @@ impl<'a> Flattener<'_, 'a> {
             }
             (left, right) => match (self.part_to_node(left), self.part_to_node(right)) {
                 (Ok(left), Ok(right)) => self.push_binary(op, left, right),
-                // If there is no literal, the reference forgets to fail.
+                // The reference ignores that an operand has no literal.
                 _ if !matches!(op, BinaryOp::Elvis | BinaryOp::Subscript) => {
                     FlatPart::Value(ComputedValue::Undefined)
                 }
@@ -282,7 +278,6 @@ impl<'a> Flattener<'_, 'a> {
         Ok(FlatPart::Tree(self.builder.push_ad(&mut fields)))
     }
 
-    /// Applies a binary operator to two values.
     fn apply_binary(
         &mut self,
         op: BinaryOp,
@@ -364,8 +359,7 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// Returns the rest of an operand without its constant. The reference loses the constant here: `1 + a + 2 * b`
-    /// becomes `1 + a + b` (operators.cpp, combine).
+    /// Returns the operand without its constant, which the reference loses: `1 + a + 2 * b` becomes `1 + a + b`.
     fn rest_without_constant(&mut self, operand: FlatOperand<'a>) -> Result<NodeId, EvalFailure> {
         match operand {
             FlatOperand::Whole(part) => self.part_to_node(part),
@@ -383,7 +377,7 @@ impl<'a> Flattener<'_, 'a> {
         }
     }
 
-    /// Flattens `&&` and `||` with exactly one known operand, which may decide the result or be dropped.
+    /// Flattens `&&` and `||` with one known operand that decides the result or can be dropped, else returns `None`.
     fn decide_logical(
         &mut self,
         op: BinaryOp,
@@ -475,7 +469,7 @@ impl<'a> Flattener<'_, 'a> {
                     ComputedValue::Undefined => None,
                     ComputedValue::List(_) if !self.inline => None,
                     ComputedValue::List(_) => {
-                        // The result of selecting from a list is a list of values, flattened like any other.
+                        // Selecting from a list gives a list of values, which is inlined as a literal.
                         let list = self.evaluator.select_attribute(value, wanted, at)?;
                         return Ok(FlatPart::Tree(if self.inline {
                             push_literal(self.builder, &list.to_value())
@@ -488,7 +482,7 @@ impl<'a> Flattener<'_, 'a> {
             }
         };
         let Some((bound, scope)) = found else {
-            // A base in which the name is not found is inlined by itself.
+            // If the name is not found in the base, only the base is inlined.
             if self.inline
                 && !matches!(base, NO_BASE | ABSOLUTE_BASE)
                 && let Ok(FlatPart::Tree(base)) = self.flatten_deeper(tree, base, at)
@@ -519,7 +513,6 @@ impl<'a> Flattener<'_, 'a> {
         })
     }
 
-    /// Flattens one level deeper in the reference's depth.
     fn flatten_deeper(
         &mut self,
         tree: &'a Arc<ExprTree>,
@@ -533,8 +526,7 @@ impl<'a> Flattener<'_, 'a> {
     }
 }
 
-/// Applies a logical operator to two values. Unlike in an evaluation, where the left operand may decide, a right
-/// operand that is not a truth value is an error (reference: `doLogical`).
+/// Applies a logical operator to two values. A right operand without a truth value is an error (`doLogical`).
 fn apply_logical<'a>(
     left: ComputedValue<'a>,
     right: ComputedValue<'a>,
@@ -548,7 +540,7 @@ fn apply_logical<'a>(
     result.into_computed().unwrap_or(ComputedValue::Error)
 }
 
-/// Converts a known operand of a logical operator to a truth value if the other operand is unknown.
+/// Converts a known operand of a logical operator to a boolean if the other operand is not fully known.
 fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> FlatOperand<'a> {
     match (operand, other) {
         (
@@ -559,7 +551,7 @@ fn coerce_to_truth<'a>(operand: FlatOperand<'a>, other: FlatOperand<'a>) -> Flat
     }
 }
 
-/// Converts a number to a truth value.
+/// Converts a value with a truth value, such as a number, to a boolean; returns other values unchanged.
 fn to_truth_value(value: ComputedValue<'_>) -> ComputedValue<'_> {
     value.truth().map_or(value, ComputedValue::Bool)
 }
@@ -570,7 +562,6 @@ mod tests {
     use crate::eval_world::System;
     use crate::syntax::Dialect;
 
-    /// Returns the remainder of an expression after flattening in an ad, as text.
     fn left_of(my: &str, text: &str) -> Option<String> {
         let my = ClassAd::parse_new(my.as_bytes(), Dialect::default()).unwrap();
         let context = Context::new(&System).my(&my);

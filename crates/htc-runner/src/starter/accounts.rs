@@ -115,7 +115,8 @@ fn parse_uid_gid(text: &str) -> Option<(u32, u32)> {
     Some((number(uid).filter(|_| is_whole)?, number(gid)?))
 }
 
-/// Returns the account of the daemons: CONDOR_IDS, else `condor`; `None` if they run as root.
+/// Returns the account of the daemons: CONDOR_IDS, else `condor`. Returns `None` if CONDOR_IDS is invalid or names root,
+/// or if there is no such account.
 pub fn condor_identity(view: &ConfigView<'_>, world: &dyn World) -> Option<ProcessIdentity> {
     match condor_ids(view, world) {
         Ok(Some((0, _))) | Err(_) => None,

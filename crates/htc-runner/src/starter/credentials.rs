@@ -4,8 +4,8 @@
 //!
 //! Reference: `CredDirCreator` of `cred_dir.cpp`; `initUserCredentials`, `refreshSandboxCredentialsOAuth` and
 //! `refreshSandboxCredentialsKRB` of `jic_shadow.cpp`; `initUserCredentials` of `jic_local.cpp`; `CONDOR_getcreds` of
-//! `NTreceivers.cpp`. The directory is open to all there, but only to the job here. Files made by a credmon must
-//! exist already.
+//! `NTreceivers.cpp`. 25.14 makes the directory accessible to all; here it is accessible only to the job. Files made by
+//! a credmon must exist already.
 
 use std::fs;
 use std::io;
@@ -237,7 +237,8 @@ impl Credentials {
     /// Reads the credentials again and rewrites them.
     ///
     /// # Errors
-    /// Fails if some cannot be read; the job keeps its existing ones (quirk `tokens-gone-unrefreshed`).
+    /// Fails if some cannot be read or written. If a token cannot be read, the job keeps the existing ones; with quirk
+    /// `tokens-gone-unrefreshed` they are removed.
     pub fn refresh(
         &mut self,
         identity: Option<&ProcessIdentity>,

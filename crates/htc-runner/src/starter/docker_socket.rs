@@ -55,7 +55,7 @@ impl<'w> DockerWatch<'w> {
     /// Creates the watch for a container that has just been started.
     ///
     /// # Errors
-    /// Fails with a message if docker cannot be queried.
+    /// Fails with a message if DOCKER_HOST is not a Unix socket.
     pub(super) fn new(
         container: BString,
         job: &ExecutionContext,
@@ -146,7 +146,7 @@ impl<'w> DockerWatch<'w> {
         ports
     }
 
-    /// Returns the final usage of a container that has ended, or `None` if it is unknown.
+    /// Returns the last known usage of a container that has ended, or `None`.
     pub(super) fn into_final_usage(self, reactor: &mut Reactor) -> Option<DockerUsage> {
         if let Some(asking) = self.query {
             reactor.unwatch(asking.token);

@@ -37,7 +37,7 @@ pub struct ExecutionContext {
     pub environment: Vec<(BString, BString)>,
     /// Home directory of the daemons' account.
     pub daemon_home: Option<BString>,
-    /// Directory of the job and its id, for core files.
+    /// Initial working directory of the job, where core files are renamed.
     pub iwd: PathBuf,
     /// `cluster.proc`.
     pub id: String,

@@ -55,7 +55,8 @@ pub fn withdraw_job(private: &Path) -> Option<(i32, u64)> {
     Some((pid.parse().ok()?, started.parse().ok()?))
 }
 
-/// Returns true if this process is the first. The file appears with its complete contents.
+/// Claims the job with this text; returns true if this process is the first to do so. The file is created atomically
+/// with its complete contents.
 fn claim_job(private: &Path, text: &str) -> io::Result<bool> {
     let own = private.join(format!("{TAKEN_FILE}.{}", std::process::id()));
     fs::write(&own, text)?;

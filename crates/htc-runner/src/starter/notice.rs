@@ -21,7 +21,7 @@ pub(super) fn unbound_directory_warning(target: &Path, why: &str) -> String {
     format!("the job sees the machine's own {} (MOUNT_UNDER_SCRATCH): {why}", target.display())
 }
 
-/// Completes an event, which has slot, job and time, from a notice; returns `None` for notices about the plan of a job.
+/// Completes an event, which has slot, job and time, from a notice; returns `None` for notices that are not reported.
 pub(super) fn notice_to_event(event: RunnerEvent, notice: StarterNotice) -> Option<RunnerEvent> {
     let kind = |kind: RunnerEventKind| RunnerEvent { kind, ..event.clone() };
     Some(match notice {

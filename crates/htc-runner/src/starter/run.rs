@@ -59,7 +59,7 @@ pub struct StarterOutcome {
     pub not_started: Option<String>,
     /// True if `--timeout` ended it.
     pub timed_out: bool,
-    /// True if a signal or `--timeout` requested its end.
+    /// True if a signal, an order or `--timeout` requested its end.
     pub requested: bool,
     /// The state file, which marks the job as unfinished until its outcome has been reported.
     pub state: Option<StateFile>,

@@ -34,7 +34,8 @@ pub(super) struct RunningProcess {
 }
 
 impl RunningProcess {
-    /// Returns the interval of samples, short enough that the largest image seen is meaningful.
+    /// Returns the interval of samples: that of the control group, or else `snapshot`, but at least
+    /// [`FIRST_SNAPSHOT_DELAY`].
     pub(super) fn interval(&self, snapshot: Duration) -> Duration {
         self.resources.group.as_ref().map_or(snapshot.max(FIRST_SNAPSHOT_DELAY), JobControlGroup::interval)
     }
