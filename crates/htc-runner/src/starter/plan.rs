@@ -208,7 +208,8 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         }))
     }
 
-    /// Returns a warning if a volume should be visible only to its job, or `None` (`VolumeManager::CheckHideMount`).
+    /// Returns a warning if the job's volume should be visible only to the job (`VolumeManager::CheckHideMount`), which is
+    /// unsupported, or `None`.
     fn visible_volume_warning(&self, sandbox: &Sandbox) -> Option<String> {
         const PARAMETER: &str = "LVM_HIDE_MOUNT";
         let is_made = sandbox.volume.as_ref().is_some_and(|volume| volume.logical.is_some());
@@ -290,7 +291,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
         })
     }
 
-    /// Opens the job's own log; schedd and shadow write another one.
+    /// Creates the log of a job without a schedd or shadow, which write their own log, or returns `None`.
     fn log(&self) -> Result<Option<UserLog>, ValueError> {
         let RunRequest { ad, quirks, log, .. } = &self.request;
         match &self.job {
@@ -374,7 +375,7 @@ impl<'w, 'v> PlanBuilder<'w, 'v> {
             output_limit: self.parameters.output_limit,
             quirks,
             environment: request.environment.variables().to_vec(),
-            // A relative path is resolved from the job's initial directory.
+            // A relative Iwd is in the scratch directory.
             iwd: job.map_or_else(|_| self.scratch.clone(), |job| self.scratch.join(job.iwd.to_path_lossy())),
             id: job.map_or_else(|_| refused_job_id(&request.ad, quirks, world), JobInfo::id),
             slot: request.event_slot.clone().unwrap_or_else(|| request.slot.to_string()),

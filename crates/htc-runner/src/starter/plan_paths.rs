@@ -27,7 +27,7 @@ pub fn read_execute_directory(
     Ok(execute_directory(&StarterSettings::read(view, None, world)?, fallback, QuirkMode::Manual, view))
 }
 
-/// Returns EXECUTE if some source sets it or the directory exists; else the fallback directory.
+/// Returns EXECUTE if the configuration sets it or LOCAL_DIR, or if the directory exists; else the fallback directory.
 pub(super) fn execute_directory(
     settings: &StarterSettings,
     fallback: &Path,
@@ -92,7 +92,7 @@ pub(super) fn placeholder_address(world: &dyn World) -> BString {
     format!("<{}:0>", world.ip_address()).into()
 }
 
-/// Returns the id of a refused job, as far as its ad has one.
+/// Returns the id of a refused job; 1 is used for a missing cluster and 0 for a missing proc.
 pub(super) fn refused_job_id(ad: &ClassAd, quirks: QuirkMode, world: &dyn World) -> String {
     let id = |name: &str| job_info::job_id_part(ad, name, quirks, world);
     let (cluster, proc) = (id(attr::CLUSTER_ID), id(attr::PROC_ID));

@@ -374,7 +374,7 @@ fn missing_program_line(
     Some(line)
 }
 
-/// Describes the isolation of the job, and how its processes are tracked.
+/// Describes a process: its command line, directory, files, limits, isolation, mounts and environment.
 fn describe_isolation(process: &JobProcess) -> Vec<String> {
     let mut lines = vec![match process.script {
         // Its argv[0] is condor_Prescript, whatever the file.

@@ -279,7 +279,7 @@ impl RunPreview {
     }
 }
 
-/// Describes the isolation of the job.
+/// Describes the isolation of the job, and how its processes are tracked.
 pub(super) fn isolation(process: &JobProcess) -> Vec<String> {
     let made = &process.isolation;
     let mut lines = Vec::new();
