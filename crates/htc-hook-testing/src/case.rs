@@ -104,9 +104,9 @@ pub struct Case {
     pub job_not_started: bool,
     /// Hook keyword of the slot that fetched the job; empty if it is the same as `keyword`.
     pub fetching_keyword: BString,
-    /// Policy expressions of the slot that decide about a fetched job.
+    /// Policy of the slot, which REPLY_FETCH and EVICT_CLAIM read as part of the slot ad.
     pub policy: ClassAd,
-    /// Job ad before the caller completed it, or `None` if the caller has not completed it.
+    /// Completed job ad before the job was started, or `None` if the caller has not completed it.
     pub job_before_start: Option<ClassAd>,
     /// Input bytes of a recorded call, or `None` if the input is made from the ads.
     pub recorded_input: Option<Vec<u8>>,

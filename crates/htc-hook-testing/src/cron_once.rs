@@ -42,7 +42,7 @@ pub fn run_cron_once(
     let world = RealWorld::new();
     let surroundings = CronContext {
         manager: CronManager::Startd,
-        // 25.14 does not give cron jobs the variables that it gives hooks.
+        // Cron jobs do not get the daemon's session keys (CONDOR_PRIVATE_...), in 25.14 either.
         environment: hook_test::caller_environment(&world, choice, QuirkMode::Manual),
         directory: log.path().to_owned(),
         identity: None,

@@ -21,7 +21,7 @@ pub enum Decision {
     GoOn,
     /// The caller continues and logs a warning.
     GoOnWithWarning,
-    /// The caller never does anything more for this job.
+    /// The caller waits forever and does nothing more for the slot or job.
     Stuck,
     /// The caller ignores the hook's output and exit status.
     NoEffect,

@@ -134,7 +134,7 @@ pub(super) fn run_cron_case(
     let CallableCronCase { manager, job, program, plan, extra, prepend, quirks, ad, wanted, _files } = ready;
     let list = job.to_cron_list(&program).map_err(CaseError::Metrics)?;
     let slots = [ad];
-    // 25.14 does not give cron jobs the variables that it gives hooks.
+    // Cron jobs do not get the daemon's session keys (CONDOR_PRIVATE_...), in 25.14 either.
     let mut environment = caller::caller_environment(world, &how.configuration, QuirkMode::Manual);
     set_variables(&mut environment, &extra, &prepend);
     let (surroundings, _log) = cron_surroundings(manager, environment, None, quirks)?;
