@@ -50,11 +50,11 @@ pub enum ReplayOutcome {
 /// Reason why a record was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its hook type is unknown.
+    /// The hook type of the record is unknown.
     Untyped,
-    /// It has another hook type.
+    /// The record has another hook type.
     OtherType,
-    /// Its input is not complete.
+    /// The input of the record is not complete.
     NoInput,
 }
 

@@ -62,7 +62,7 @@ pub fn in_primary_group(
 /// Error in CONDOR_IDS, with which no daemon starts (`init_condor_ids` of `uids.cpp`).
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CondorIdsError {
-    /// It is not a pair of numbers.
+    /// CONDOR_IDS is not a pair of numbers.
     #[error("CONDOR_IDS is '{text}'{of}: give UID.GID of the account of HTCondor's daemons")]
     Malformed {
         /// The value.

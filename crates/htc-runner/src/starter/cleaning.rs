@@ -111,7 +111,7 @@ impl CleanupRun<'_> {
                             state_file::remove(&path);
                         }
                     }
-                    // It was killed before it had created anything.
+                    // The starter was killed before it had created anything.
                     Ok(Some(records)) if records.is_empty() => state_file::remove(&path),
                     Ok(Some(_)) => {}
                     Err(error) => self.report_left(format!("'{}' is not used: {error}", path.display())),

@@ -37,7 +37,7 @@ pub struct StarterOrder {
     /// For `hold`, `soft` and `hard`: hold or vacate code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// Its subcode.
+    /// For `hold`, `soft` and `hard`: hold or vacate subcode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subcode: Option<i64>,
 }

@@ -43,7 +43,7 @@ use htc_starter::{
 pub struct Plan<'w> {
     /// The state machine.
     pub machine: Starter<'w>,
-    /// Its execution context.
+    /// Execution context of the state machine.
     pub context: ExecutionContext,
     /// Warnings to print before the run.
     pub warnings: Vec<String>,

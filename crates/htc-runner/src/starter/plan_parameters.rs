@@ -55,7 +55,7 @@ impl PlanParameters {
         };
         let output_limit = refuses.or_substitute(output_limit(view), || DEFAULT_PIPE_BUFFER_MAX)?;
         let affinity = match affinity(view, &request.slot) {
-            // It is one of the errors of the settings.
+            // The settings report this error.
             Err(_) if late => Vec::new(),
             read => refuses.or_substitute(read, Vec::new)?,
         };

@@ -377,7 +377,7 @@ fn missing_program_line(
 /// Describes a process: its command line, directory, files, limits, isolation, mounts and environment.
 fn describe_isolation(process: &JobProcess) -> Vec<String> {
     let mut lines = vec![match process.script {
-        // Its argv[0] is condor_Prescript, whatever the file.
+        // The argv[0] of a script is condor_Prescript, whatever the file.
         true => {
             let program = BString::from(process.program.as_os_str().as_encoded_bytes());
             let words: Vec<BString> =

@@ -34,7 +34,7 @@ pub struct RunPreview {
     pub calls: Vec<Vec<String>>,
     /// The command line of the job's process.
     pub command: Vec<String>,
-    /// Its initial directory.
+    /// Initial directory of the job's process.
     pub directory: String,
     /// Standard input, output and error.
     pub files: Vec<String>,
@@ -61,9 +61,9 @@ pub struct RunPreview {
 pub struct StartRefusal {
     /// The reason.
     pub reason: String,
-    /// Its hold code in a pool, or 0 for none.
+    /// Hold code in a pool, or 0 for none.
     pub hold_code: i64,
-    /// Its subcode.
+    /// Hold subcode.
     pub hold_subcode: i64,
 }
 
@@ -81,9 +81,9 @@ pub struct PlannedAccount {
 /// Hook that would be called.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedHook {
-    /// Its type.
+    /// Hook type.
     pub hook: &'static str,
-    /// Its command line.
+    /// Command line of the hook.
     pub command: Vec<String>,
     /// True if it is waited for.
     pub waited_for: bool,
@@ -92,9 +92,9 @@ pub struct PlannedHook {
 /// Directory mounted under another name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedMount {
-    /// Its source, or `None` if the runtime creates it.
+    /// Source, or `None` if the runtime creates the directory.
     pub source: Option<String>,
-    /// Its target.
+    /// Target.
     pub target: String,
     /// The setting that requested it.
     pub because: String,
@@ -123,7 +123,7 @@ pub struct ExplainedWords {
 /// Attribute or parameter without effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnusedSetting {
-    /// Its name.
+    /// Name of the attribute or parameter.
     pub name: String,
     /// Reason.
     pub why: String,

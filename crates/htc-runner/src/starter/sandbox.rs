@@ -33,7 +33,7 @@ pub struct Sandbox {
     pub move_to: Option<PathBuf>,
     /// Time before it is removed (STARTER_REMOVE_EXECUTE_DIR_DELAY_TIME).
     pub delay: Duration,
-    /// Its file system of limited size, or `None` for no limit.
+    /// File system of limited size for the scratch directory, or `None` for no limit.
     pub volume: Option<ScratchVolume>,
     /// True if the daemons' account must be able to create it, as in 25.14; by default root creates it anywhere.
     pub made_as_condor: bool,

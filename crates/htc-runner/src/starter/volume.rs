@@ -154,7 +154,7 @@ fn try_make_image_volume(image: &Path, directory: &HeldDirectory, bytes: u64) ->
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(image).map_err(|error| at("make", &error))?;
-    // Its blocks are allocated when they are written.
+    // Blocks of the file are allocated when they are written.
     let size = (bytes / 16).saturating_mul(17).saturating_add(FILE_SYSTEM_OVERHEAD);
     // Rounded to whole blocks: otherwise losetup prints a warning together with the device's name.
     file.set_len(size - size % BLOCK_SIZE).map_err(|error| at("make", &error))?;
