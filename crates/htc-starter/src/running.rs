@@ -99,8 +99,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Adds the attributes meant for the shadow, which the hook therefore gets too: where the job runs, and the maximum time
-    /// until the next update, which is -1 before the first (`JICShadow::updateStartd`, `updateShadow`).
+    /// Adds attributes meant for the shadow: scratch directory and MAXINTERVAL (`JICShadow::updateStartd`, `updateShadow`).
     pub(super) fn publish_for_shadow(&self, longest: i64, ad: &mut ClassAd) {
         if self.setup.transfer.is_some() {
             let scratch = BString::from(self.setup.scratch.as_os_str().as_encoded_bytes());
@@ -155,7 +154,6 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles a signal or command.
     pub(super) fn on_request(
         &mut self,
         now: ClockReading,
@@ -389,7 +387,6 @@ impl Starter<'_> {
         }
     }
 
-    /// Suspends or continues the job's processes.
     pub(super) fn stop_or_continue_family(&mut self, stop: bool, out: &mut Vec<StarterAction>) {
         match self.container.docker_names().cloned() {
             Some(names) => self.call_in_background(names.pause_call(stop), out),
@@ -414,7 +411,6 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the end of the job or of a script.
     pub(super) fn on_process_ended(
         &mut self,
         ended: ProcessEnd,
@@ -435,8 +431,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns the exit of a job that the first process of its namespace reported. Once the end has been requested, 25.14 does
-    /// not read that report (`pidNameSpaceReaper`).
+    /// Returns the exit reported inside the namespace, if any; 25.14 uses 0 after an end request (`pidNameSpaceReaper`).
     pub(super) fn exit_inside_namespace(&self, exit: Exit, inside: Option<Exit>) -> Exit {
         match inside {
             Some(_) if self.shutdown_requests.has_any() && self.has_quirk(Quirk::PidnsEvictedIsZero) => {
@@ -472,8 +467,7 @@ impl Starter<'_> {
         promised.is_some_and(|status| status != i64::from(exit.to_raw()))
     }
 
-    /// Returns the failure for a script that did not exit as required: a shadow holds the job; without a shadow, nothing is
-    /// reported (`holdJob` of `jic_shadow.cpp`, `jic_local.cpp`).
+    /// Returns the failure for a script's wrong exit; silent without a shadow (`holdJob`, jic_shadow.cpp, jic_local.cpp).
     fn hold_after_script(&self, text: &str, code: i64) -> StartFailure {
         StartFailure { silent: self.setup.transfer.is_none(), ..StartFailure::new(text, code, 0) }
     }
@@ -540,7 +534,6 @@ impl Starter<'_> {
         false
     }
 
-    /// Stops updates and measurements of the job.
     pub(super) fn stop_monitoring(&mut self) {
         self.job_run.pending_measurements.clear();
         self.job_run.update_due = None;

@@ -1,27 +1,27 @@
-//! One record as a line with its length and checksum.
+//! Encoding of a journal record as a line with its length and checksum.
 
 use serde::Serialize;
 
-/// Digits of the length, and of the checksum.
+/// Number of hexadecimal digits of the length, and of the checksum.
 const HEX_DIGITS: usize = 8;
-/// What stands before a record: both numbers, each with a blank behind it.
+/// Size of the header before a record: length and checksum, each followed by a space.
 pub(super) const HEADER_BYTES: usize = 2 * (HEX_DIGITS + 1);
 
-/// A record that cannot be written as one.
+/// Error of encoding a record.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalEncodeError {
-    /// The type has a part that JSON has no form for.
+    /// The record cannot be represented in JSON.
     #[error("the record has no form in JSON")]
     NotJson(#[source] serde_json::Error),
-    /// More than 4 GiB.
+    /// The record's length does not fit into 32 bits.
     #[error("the record is {0} bytes long")]
     TooLong(usize),
 }
 
-/// A record as it stands in a journal, with the newline.
+/// Returns a record as a line of a journal, including the newline.
 ///
 /// # Errors
-/// It has no form in JSON.
+/// Returns an error if the record cannot be represented in JSON or its length does not fit into 32 bits.
 pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, JournalEncodeError> {
     let mut line = vec![b' '; HEADER_BYTES];
     serde_json::to_writer(&mut line, record).map_err(JournalEncodeError::NotJson)?;
@@ -33,7 +33,7 @@ pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, JournalEncodeE
     Ok(line)
 }
 
-/// Length and checksum that a line claims, if it begins as lines of a journal do.
+/// Returns the length and checksum in a line's header, or `None` if the header is not valid.
 pub(super) fn parse_header(line: &[u8]) -> Option<(usize, u32)> {
     let (length, rest) = parse_hex_number(line)?;
     let (sum, _) = parse_hex_number(rest)?;
@@ -42,7 +42,7 @@ pub(super) fn parse_header(line: &[u8]) -> Option<(usize, u32)> {
 
 fn parse_hex_number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = text.split_at_checked(HEX_DIGITS)?;
-    // `from_str_radix` would take a sign.
+    // `from_str_radix` would accept a sign.
     let is_plain = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     let digits = std::str::from_utf8(digits).ok().filter(|_| is_plain)?;
     Some((u32::from_str_radix(digits, 16).ok()?, rest.strip_prefix(b" ")?))

@@ -1,9 +1,9 @@
-//! What of a name in a list of files is a URL.
+//! Recognition and parts of URLs in lists of files.
 
 use bstr::{BString, ByteSlice};
 
-/// Where the scheme ends, if the name is a URL: a letter, letters, digits and `+-.`, then `://` and something behind it
-/// (`IsUrl`, condor_url.cpp).
+/// Returns the length of the scheme, or `None` if the name is not a URL: a letter, then letters, digits and `+-.`, then `://` and
+/// at least one more byte (`IsUrl`, condor_url.cpp).
 fn scheme_end(name: &[u8]) -> Option<usize> {
     if !name.first()?.is_ascii_alphabetic() {
         return None;
@@ -13,19 +13,20 @@ fn scheme_end(name: &[u8]) -> Option<usize> {
     (name[end..].starts_with(b"://") && name.len() > end + 3).then_some(end)
 }
 
-/// Whether a name is a URL.
+/// Returns true if a name is a URL.
 pub fn is_url(name: &[u8]) -> bool {
     scheme_end(name).is_some()
 }
 
-/// The scheme that chooses the plugin: what stands behind the last of `+-.` in it (`getURLType`); `None`: no URL.
+/// Returns the part of the scheme after its last `+`, `-` or `.`, which selects the plugin (`getURLType`), or `None` if the name
+/// is not a URL.
 pub fn scheme(name: &[u8]) -> Option<&[u8]> {
     let whole = &name[..scheme_end(name)?];
     let start = whole.iter().rposition(|byte| b"+-.".contains(byte)).map_or(0, |at| at + 1);
     Some(&whole[start..])
 }
 
-/// The name that a file from a URL gets: the last part of it without the query.
+/// Returns the part of a path or URL after the last slash; the query of a URL is removed first.
 pub fn base_name(name: &[u8]) -> &[u8] {
     let path = match is_url(name) {
         true => &name[..name.find_byte(b'?').unwrap_or(name.len())],
@@ -34,7 +35,7 @@ pub fn base_name(name: &[u8]) -> &[u8] {
     path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..])
 }
 
-/// A URL as messages show it: without what stands in the query, which may be a signature (`UrlSafePrint`).
+/// Returns a URL for messages: its query, which may contain a signature, is replaced by `...` (`UrlSafePrint`).
 pub fn without_query(name: &[u8]) -> BString {
     match name.find_byte(b'?').filter(|_| is_url(name)) {
         Some(at) => [&name[..at], b"?..."].concat().into(),

@@ -173,7 +173,7 @@ impl<'a> ContainerInputs<'a> {
     /// Returns a boolean parameter that does not depend on slot or job.
     ///
     /// # Errors
-    /// Returns the errors of [`ContainerInputs::truth`].
+    /// Returns the errors of [`ContainerParameters::boolean`].
     pub(crate) fn plain_boolean_parameter(&self, knob: &'static str) -> Result<bool, StartFailure> {
         self.parameters().boolean(knob)
     }
