@@ -22,7 +22,7 @@ pub enum CommandPolicy {
     Allowed {
         /// When a command is killed.
         timeout: Duration,
-        /// How many bytes of output it may write.
+        /// Maximum number of bytes of output.
         output_limit: usize,
     },
 }
@@ -129,7 +129,7 @@ pub fn run_command(
     }
 }
 
-/// Whether the text is one that the reference runs: a command needs its bar at the very end.
+/// Returns true if the text is one that the reference runs: a command needs its bar at the very end.
 pub(crate) fn ends_in_pipe(text: &BStr) -> bool {
     text.last() == Some(&b'|')
 }

@@ -17,18 +17,18 @@ pub const DEFAULT_DAEMONS: [&str; 8] =
 /// What `$RANDOM_INTEGER` and the like begin with, each time: the same text draws the same in both and for all daemons.
 const RANDOM_SEED: u64 = 0;
 
-/// What is compared, and for whom.
+/// The two configurations of a comparison, and the daemons for which they are read.
 #[derive(Clone, Debug)]
 pub struct ConfigComparison<'a> {
     /// Before and after.
     pub files: [&'a Path; 2],
-    /// How both are read; their files are those above.
+    /// Options for reading both; their files are those above.
     pub options: LoadOptions,
     /// One daemon alone, or all.
     pub subsystem: Option<&'a str>,
     /// The local name of the daemons.
     pub local_name: BString,
-    /// Whether secrets are masked in what is told.
+    /// True if secrets are masked in what is told.
     pub redact: bool,
 }
 
@@ -49,11 +49,11 @@ pub struct ComparedValue {
 pub struct ParameterDifference {
     /// The parameter.
     pub name: String,
-    /// Those who see it so.
+    /// Daemons for which it is so.
     pub daemons: Vec<&'static str>,
-    /// What the first one says.
+    /// Value in the first one.
     pub before: ComparedValue,
-    /// What the other says.
+    /// Value in the other one.
     pub after: ComparedValue,
 }
 
@@ -62,7 +62,7 @@ pub struct ParameterDifference {
 pub struct ConfigDifferences {
     /// By name.
     pub changed: Vec<ParameterDifference>,
-    /// How many parameters that one of them sets come to the same.
+    /// Number of parameters that only one of them sets and that have the same value in both.
     pub unchanged_count: usize,
 }
 

@@ -11,7 +11,7 @@ use htc_base::text::number::real_prefix;
 use htc_base::text::space::{is_space, trim_end, trim_start};
 use htc_base::world::World;
 
-/// How many `if`s may be open at once.
+/// Maximum number of `if`s that may be open at once.
 const MAX_OPEN_IFS: usize = 63;
 
 /// Why a condition is none, in the reference's words.
@@ -56,7 +56,7 @@ pub enum IfError {
         keyword: &'static str,
         /// The condition as written.
         condition: BString,
-        /// What is wrong with it.
+        /// The fault.
         reason: ConditionError,
     },
     /// More than `MAX_OPEN_IFS` open at once.
@@ -73,11 +73,11 @@ pub enum IfError {
 /// One open `if`.
 #[derive(Clone, Copy, Debug)]
 struct OpenIf {
-    /// Whether the present branch is taken.
+    /// True if the present branch is taken.
     taken: bool,
-    /// Whether any branch so far was.
+    /// True if any branch so far was.
     any_taken: bool,
-    /// Whether `else` was seen.
+    /// True if `else` was seen.
     in_else: bool,
 }
 
@@ -111,12 +111,12 @@ impl IfStack {
         IfStack::default()
     }
 
-    /// Whether statements at this place count.
+    /// Returns true if statements at this place count.
     pub fn is_enabled(&self) -> bool {
         self.levels.iter().all(|level| level.taken)
     }
 
-    /// Whether no `if` is open.
+    /// Returns true if no `if` is open.
     pub fn is_empty(&self) -> bool {
         self.levels.is_empty()
     }
@@ -239,7 +239,7 @@ fn parse_defined_condition(condition: &[u8]) -> Option<(bool, &[u8])> {
     (classify_condition(name, false) == ConditionKind::Identifier).then_some((negated, name))
 }
 
-/// Whether a condition holds.
+/// Returns true if a condition holds.
 ///
 /// # Errors
 /// A condition of a kind that the language does not have.
@@ -267,7 +267,7 @@ pub fn test_condition(
     evaluate_condition(text, source, world).map(|holds| holds != negated)
 }
 
-/// What a condition looks like (`Characterize_config_if_expression`).
+/// Form of a condition (`Characterize_config_if_expression`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConditionKind {
     Empty,
@@ -373,7 +373,7 @@ fn is_identifier(set: u32) -> bool {
     .any(|more| set == HAS_LETTER | more)
 }
 
-/// What may stand behind `defined`.
+/// Returns true if a character may follow `defined`.
 fn is_defined_operand(set: u32) -> bool {
     [
         0,

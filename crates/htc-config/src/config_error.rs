@@ -1,4 +1,4 @@
-//! What is said when a configuration cannot be read.
+//! Errors of reading a configuration.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::macro_set::SourceId;
 use htc_base::text::Span;
 use htc_base::text::caret::LineCaret;
 
-/// Where in a source an error stands.
+/// Place of an error in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorLocation {
     /// The source.
@@ -30,11 +30,11 @@ pub struct ErrorLocation {
 pub struct ConfigError {
     /// Everything the reference would have written to stderr, in its words, warnings before the error included.
     pub lines: Vec<BString>,
-    /// How many of `lines` are warnings that came before.
+    /// Number of warnings at the beginning of `lines`.
     pub warnings: usize,
-    /// Where it stands, if in a source.
+    /// Its place, if it is in a source.
     pub place: Option<Box<ErrorLocation>>,
-    /// What to do about it.
+    /// Advice on how to correct it.
     pub hint: Option<String>,
     /// The reference's exit status, 1 mostly.
     pub status: u8,

@@ -37,12 +37,12 @@ impl<'a> ConfigView<'a> {
         ConfigView { set, context: who, world, slot_type: None, messages: RefCell::new(Vec::new()) }
     }
 
-    /// What is outside.
+    /// Returns the world outside the process.
     pub fn world(&self) -> &'a dyn World {
         self.world
     }
 
-    /// What is outside, in the mode of the configuration.
+    /// Returns the world outside, in the mode of the configuration.
     fn world_in_mode(&self) -> FixedModeWorld<'a> {
         FixedModeWorld { world: self.world, strict: self.set.strict }
     }
@@ -55,7 +55,7 @@ impl<'a> ConfigView<'a> {
         self
     }
 
-    /// Where values are looked up.
+    /// Returns the macros in which values are looked up.
     pub fn macro_set(&self) -> &'a MacroSet {
         self.set
     }
@@ -103,7 +103,7 @@ impl<'a> ConfigView<'a> {
         evaluate::to_boolean(text, &self.world_in_mode())
     }
 
-    /// Where a look-up's answer stands.
+    /// Returns the place of the definition that a look-up found.
     pub fn origin(&self, found: &FoundMacro<'_>) -> SettingOrigin {
         let name = found.display_name().into_owned().into();
         let special =
@@ -123,7 +123,7 @@ impl<'a> ConfigView<'a> {
         }
     }
 
-    /// Whether the name has a raw value that is not empty (`if defined`, without expansion).
+    /// Returns true if the name has a raw value that is not empty (`if defined`, without expansion).
     pub fn is_defined(&self, name: &str) -> bool {
         self.look_up(name.as_bytes()).is_some_and(|(found, _)| !found.raw().is_empty())
     }

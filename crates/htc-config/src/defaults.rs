@@ -14,7 +14,7 @@ use htc_base::text::{caseless, words};
 static TABLE_TEXT: &[u8] = include_bytes!("data/defaults.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/defaults.tsv"))] =
     line_starts(include_bytes!("data/defaults.tsv"));
-/// Where names, types and defaults end: a dump asks all of them.
+/// Ends of the names, which a dump reads all.
 static NAME_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 0);
 static TYPE_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 1);
 static DEFAULT_ENDS: [u32; ROW_STARTS.len()] = field_ends(include_bytes!("data/defaults.tsv"), 2);
@@ -116,7 +116,7 @@ impl Parameter {
         Some(self.default()).filter(|default| !default.is_empty() || self.has_flag("empty"))
     }
 
-    /// Whether the table gives the entry `flag`: `const`, `never`, `restart`, `expr`, `expert` and so on.
+    /// Returns true if the table gives the entry `flag`: `const`, `never`, `restart`, `expr`, `expert` and so on.
     pub fn has_flag(self, flag: &str) -> bool {
         self.row.field(4).split(|&byte| byte == b',').any(|word| word == flag.as_bytes())
     }
@@ -163,7 +163,7 @@ pub(crate) fn find_requested_or_found(found: &[u8], asked: &[u8]) -> Option<Para
 pub struct SubsystemDefaults(std::ops::Range<usize>);
 
 impl SubsystemDefaults {
-    /// Those of a subsystem in any case. Only the part before its first dot counts.
+    /// Returns the defaults of a subsystem, ignoring case. Only the part before its first dot counts.
     pub fn for_subsystem(subsystem: &[u8]) -> Self {
         let subsystem = &subsystem[..memchr::memchr(b'.', subsystem).unwrap_or(subsystem.len())];
         let order = |start: &u32| {

@@ -1,4 +1,4 @@
-//! What the parameters of hooks, slots, cron jobs and the router are for, in one sentence each.
+//! Purposes of the parameters of hooks, slots, cron jobs and the router, in one sentence each.
 //!
 //! The texts are ours. HTCondor's own table has texts for some parameters, which are not repeated here.
 
@@ -8,12 +8,12 @@ static TABLE_TEXT: &[u8] = include_bytes!("data/descriptions.tsv");
 static ROW_STARTS: [u32; count_lines(include_bytes!("data/descriptions.tsv"))] =
     line_starts(include_bytes!("data/descriptions.tsv"));
 
-/// What a parameter is for.
+/// Purpose of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
     /// One sentence.
     pub text: &'static str,
-    /// Whether HTCondor's own table describes the parameter as well, so that readers of `-info` expect a line.
+    /// True if HTCondor's own table describes the parameter as well, so that readers of `-info` expect a line.
     pub in_table: bool,
 }
 

@@ -81,14 +81,14 @@ const DETECTED_NAMES: [(&str, DetectedGroup); 34] = [
     ("UTSNAME_VERSION", DetectedGroup::Kernel),
 ];
 
-/// Whether a name is one of these.
+/// Returns true if a name is one of these.
 pub fn is_detected(name: &[u8]) -> bool {
     let others: [&[u8]; 3] = [b"SUBSYSTEM", b"LOCALNAME", b"CONFIG_ROOT"];
     DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).is_ok()
         || others.iter().any(|known| caseless::eq(known, name))
 }
 
-/// How the reference spells a detected name.
+/// Returns the reference's spelling of a detected name.
 pub(crate) fn spelling(name: &[u8]) -> Option<&'static str> {
     let at = DETECTED_NAMES.binary_search_by(|(known, _)| caseless::cmp(known.as_bytes(), name)).ok()?;
     Some(DETECTED_NAMES[at].0)
@@ -111,11 +111,11 @@ type NamedValues = Vec<(&'static str, BString)>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DetectedValues {
     groups: [OnceLock<NamedValues>; GROUP_COUNT],
-    /// Whether HOSTNAME and FULL_HOSTNAME are there yet.
+    /// True if HOSTNAME and FULL_HOSTNAME are there yet.
     pub(crate) has_host_names: bool,
-    /// Whether names of process and addresses are there yet.
+    /// True if names of process and addresses are there yet.
     pub(crate) has_process_values: bool,
-    /// What the host's names are made from.
+    /// Settings from which the names of the host are made.
     host: HostSettings,
     /// COUNT_HYPERTHREAD_CPUS.
     only_physical: bool,

@@ -36,7 +36,7 @@ pub(crate) fn boolean_prefix(text: &[u8]) -> Option<bool> {
     words.into_iter().find(|(word, _)| caseless::starts_with(text, word)).map(|(_, value)| value)
 }
 
-/// What a text is as a number.
+/// Numeric reading of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberResult<T> {
     /// This number.

@@ -76,7 +76,7 @@ pub enum ExpandErrorKind {
 /// An expansion that would not end, or not within reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpandError {
-    /// What went wrong.
+    /// The fault.
     pub kind: ExpandErrorKind,
     /// The names that lead to the place, outermost first; for a cycle the last is one of the others.
     pub chain: Vec<BString>,
@@ -116,11 +116,11 @@ impl std::error::Error for ExpandError {}
 
 /// The longest text an expansion may come to, in bytes.
 pub const MAX_LENGTH: usize = 16 * 1024 * 1024;
-/// How many references one expansion may replace.
+/// Maximum number of references that one expansion replaces.
 const MAX_REPLACEMENTS: u32 = 500_000;
-/// How deep functions may look up values that hold functions.
+/// Maximum depth of functions that look up values with functions.
 pub const MAX_DEPTH: usize = 64;
-/// How many bytes one expansion may scan.
+/// Maximum number of bytes that one expansion scans.
 const MAX_SCANNED_BYTES: u64 = 4 << 30;
 
 /// One replacement, for those who want to tell the story.
@@ -128,9 +128,9 @@ const MAX_SCANNED_BYTES: u64 = 4 << 30;
 pub struct ExpansionStep {
     /// The reference as it stood in the text.
     pub reference: BString,
-    /// What took its place.
+    /// Text that replaced it.
     pub value: BString,
-    /// How many names led here.
+    /// Number of names that led here.
     pub depth: usize,
 }
 
@@ -152,7 +152,7 @@ pub struct Expander<'a> {
     chain: Vec<BString>,
     replacement_count: u32,
     scanned_bytes: u64,
-    /// Whether the last plain reference gave its default: what that holds is no value of the name.
+    /// True if the last plain reference gave its default: what that holds is no value of the name.
     pub(crate) took_default: bool,
 }
 

@@ -6,7 +6,7 @@
 
 use htc_base::text::caseless;
 
-/// What the flags of `$F` ask for.
+/// Flags of `$F`.
 #[derive(Clone, Copy, Default)]
 struct FilenameFlags {
     extension: bool,

@@ -1,4 +1,4 @@
-//! What a rule has found, and the order in which that is read.
+//! Findings of rules, and their order.
 
 use bstr::BString;
 
@@ -10,13 +10,13 @@ use crate::source_location::SourceLocation;
 pub struct Finding {
     /// A stable name of the rule that found it.
     pub rule: &'static str,
-    /// Where it stands; `None` for what stands in no file.
+    /// Its place, or `None` if it is not in a file.
     pub spot: Option<SourceLocation>,
     /// The parameter it is about.
     pub name: BString,
-    /// What is wrong, in lower case without a stop.
+    /// The fault, in lower case without a full stop.
     pub message: String,
-    /// What to do.
+    /// Advice.
     pub fix: Option<String>,
 }
 

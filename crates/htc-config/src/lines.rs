@@ -18,7 +18,7 @@ pub struct LogicalLine<'a> {
     pub first_line: u32,
     /// The number the reference gives it: that of its last physical line that ended in a newline.
     pub line: u32,
-    /// Where the pieces of `text` stand in the file: offset in `text`, offset in the file. At least one.
+    /// Positions of the pieces of `text`: offset in `text`, offset in the file. At least one.
     pub pieces: Vec<(u32, u32)>,
 }
 
@@ -38,7 +38,7 @@ pub fn locate(pieces: &[(u32, u32)], length: usize, (start, end): (usize, usize)
     Span::new(shift(start), shift(end.min(piece_end).max(start)))
 }
 
-/// How comments and continuations go together.
+/// Treatment of comments in continued lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommentMode {
     /// `#opt:newcomment`, the default: a comment line does not continue and is dropped inside a continuation.
@@ -62,7 +62,7 @@ impl<'a> LogicalLines<'a> {
         LogicalLines { source, at: 0, line: 0, mode: CommentMode::New }
     }
 
-    /// How many lines ended by a newline have been read.
+    /// Number of lines read that end with a newline.
     pub fn lines_read(&self) -> u32 {
         self.line
     }

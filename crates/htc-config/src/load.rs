@@ -47,11 +47,11 @@ pub struct Config {
 pub struct LoadAttempt {
     /// The configuration as far as it came.
     pub config: Config,
-    /// What was said and did not stop it, in order.
+    /// Warnings, in order.
     pub warnings: Vec<LoadWarning>,
-    /// What would have stopped it, had it not been told to go on.
+    /// Errors that would have stopped it if it had not continued after errors.
     pub skipped_errors: Vec<ConfigError>,
-    /// What stopped it.
+    /// The error that stopped it.
     pub error: Option<ConfigError>,
 }
 

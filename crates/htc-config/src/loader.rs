@@ -13,13 +13,13 @@ use crate::statement::{self, StatementOperator};
 use htc_base::text::caseless;
 use htc_base::world::{FixedModeWorld, World};
 
-/// How deep includes and templates may be nested.
+/// Maximum depth of nested includes and templates.
 pub(crate) const MAX_NESTING: u32 = 20;
 
 /// A source that was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadSource {
-    /// What it is.
+    /// Its kind.
     pub kind: UnreadSourceKind,
     /// Its name, or the command line.
     pub name: BString,
@@ -29,7 +29,7 @@ pub struct UnreadSource {
     pub reason: String,
 }
 
-/// What was not read.
+/// Kind of a source that was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnreadSourceKind {
     /// A command, which was not run.
@@ -47,7 +47,7 @@ pub struct SkippedDefinition {
     pub name: BString,
     /// The text behind the operator.
     pub value: BString,
-    /// Where it stands.
+    /// Its place in the source.
     pub place: DefinitionPlace,
     /// The line of the `if`, `elif` or `else` that left it out, and its number.
     pub condition: (BString, u32),
@@ -89,15 +89,15 @@ impl MacroSource for MacroSetLookup<'_> {
 pub(crate) struct LoadFailure {
     /// The line at which reading stopped.
     pub(crate) line: u32,
-    /// What follows the trailer.
+    /// Text after the trailer.
     pub(crate) reason: BString,
-    /// Where it stands.
+    /// Its place in the source.
     pub(crate) place: Option<Box<ErrorLocation>>,
-    /// What to do about it.
+    /// Advice on how to correct it.
     pub(crate) hint: Option<String>,
     /// The reference's exit status.
     pub(crate) status: u8,
-    /// What a template failed of, for the template that uses it.
+    /// Reason why a template failed, for the template that uses it.
     pub(crate) template: TemplateFailure,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct Loader<'a> {
 const MAX_SKIPPED_ERRORS: usize = 100;
 
 impl<'a> Loader<'a> {
-    /// What is outside, in the mode that has been read so far.
+    /// Returns the world outside, in the mode that has been read so far.
     pub(crate) fn world_in_mode(&self) -> FixedModeWorld<'a> {
         FixedModeWorld { world: self.world, strict: self.set.strict }
     }

@@ -19,7 +19,7 @@ use htc_base::text::space::{is_space, trim};
 
 type ExpansionResult<'t> = Result<Cow<'t, [u8]>, ExpandError>;
 
-/// What takes the place of a reference in an ordinary value.
+/// Returns the text that replaces a reference in an ordinary value.
 pub(crate) fn evaluate_in_file_mode<'t>(
     expander: &mut Expander<'_>,
     text: &'t [u8],
@@ -289,7 +289,7 @@ fn split_off_format(body: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// How much of a formatted number the reference keeps in an ordinary value.
+/// Number of bytes of a formatted number that the reference keeps in an ordinary value.
 const MAX_NUMBER_BYTES: usize = 55;
 
 fn format_number_value<'t>(
@@ -352,7 +352,7 @@ fn parse_optional_format(text: Option<&[u8]>, conversion: PrintfConversion) -> O
     text.map_or(Some(None), |text| PrintfFormat::parse(text, conversion).map(Some))
 }
 
-/// What a text is that should be a format and is none: itself, with a complaint.
+/// Returns a text that is not a valid format unchanged, and reports it.
 fn report_invalid_format<'t>(
     expander: &mut Expander<'_>,
     text: Option<&'t [u8]>,
@@ -381,7 +381,7 @@ fn format_string_value<'t>(expander: &mut Expander<'_>, body: &'t [u8]) -> Expan
     })
 }
 
-/// What takes the place of a reference in the text of `-macro`; the inner error is the message of a function that
+/// Returns the text that replaces a reference in the text of `-macro`; the inner error is the message of a function that
 /// failed, which ends the expansion.
 pub(crate) fn evaluate_in_text_mode<'t>(
     expander: &mut Expander<'_>,

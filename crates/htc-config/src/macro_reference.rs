@@ -3,7 +3,7 @@
 
 use crate::statement::is_name_byte;
 
-/// What a reference calls.
+/// Function that a reference calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacroFunction {
     /// `$(NAME)` or `$(NAME:default)`
@@ -63,7 +63,7 @@ pub fn find_function(name: &[u8]) -> Option<MacroFunction> {
 /// One reference within a text; all fields are offsets into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacroReference {
-    /// What is called.
+    /// The called function.
     pub function: MacroFunction,
     /// The dollar.
     pub dollar: usize,
@@ -217,7 +217,7 @@ fn body_end(text: &[u8], body: usize, after_colon: &mut usize) -> Option<usize> 
     }
 }
 
-/// Whether a body is that of `$(DOLLAR)`.
+/// Returns true if a body is that of `$(DOLLAR)`.
 pub(crate) fn is_dollar_reference(function: MacroFunction, body: &[u8]) -> bool {
     function == MacroFunction::Plain && body.eq_ignore_ascii_case(b"DOLLAR")
 }

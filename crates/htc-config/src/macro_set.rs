@@ -1,4 +1,4 @@
-//! What the sources have set: names, raw values, and where each definition stands and what it replaced.
+//! Macros that the sources have set: names, raw values, the place of each definition and the values it replaced.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl SourceId {
     pub const OVERLAY: SourceId = SourceId(3);
 }
 
-/// What kind of place a source is.
+/// Kind of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
     /// Not a file: detected, default, environment, overlay, or the name of an `AUTO_USE` parameter.
@@ -50,7 +50,7 @@ pub enum SourceKind {
 pub struct ConfigSource {
     /// Its name as it was opened; a command ends in ` |`.
     pub name: BString,
-    /// What it is.
+    /// Its kind.
     pub kind: SourceKind,
     /// Which source included it, and on which line.
     pub included_from: Option<(SourceId, u32)>,
@@ -58,7 +58,7 @@ pub struct ConfigSource {
     pub text: Option<Arc<[u8]>>,
 }
 
-/// Where a template put a definition.
+/// Place of a definition within a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemplateLine {
     /// The template's place in the table.
@@ -67,7 +67,7 @@ pub struct TemplateLine {
     pub line: i32,
 }
 
-/// Where a definition stands.
+/// Place of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefinitionPlace {
     /// The source.
@@ -76,7 +76,7 @@ pub struct DefinitionPlace {
     pub line: Option<u32>,
     /// The template that a `use` on that line put in.
     pub template: Option<TemplateLine>,
-    /// Where the logical line begins in the source's text.
+    /// Offset of the logical line in the source's text.
     pub offset: u32,
 }
 
@@ -93,19 +93,19 @@ pub struct Definition {
     pub name: BString,
     /// The value, self references put in.
     pub raw: BString,
-    /// Where it stands.
+    /// Its place in the source.
     pub place: DefinitionPlace,
-    /// Whether the raw value is that of the table of defaults.
+    /// True if the raw value is that of the table of defaults.
     pub matches_default: bool,
 }
 
 impl Definition {
-    /// Whether the site's own files say it, in a line of theirs or through a template that they use.
+    /// Returns true if the site's own files say it, in a line of theirs or through a template that they use.
     pub fn is_from_site(&self) -> bool {
         self.place.source.number() > SourceId::DEFAULT.number()
     }
 
-    /// Whether a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
+    /// Returns true if a person wrote it at its place: in a file, a command's output or an overlay, not by a template.
     pub fn is_user_written(&self) -> bool {
         self.is_from_site() && self.place.template.is_none()
     }
@@ -140,7 +140,7 @@ pub struct LookupContext {
     pub local_name: BString,
 }
 
-/// What a look-up found.
+/// Result of a look-up.
 #[derive(Clone, Copy)]
 pub enum FoundMacro<'a> {
     /// A definition of a source.
@@ -175,7 +175,7 @@ impl<'a> FoundMacro<'a> {
         }
     }
 
-    /// Where the look-up is counted.
+    /// Returns the counter of the look-up.
     fn count_key(&self) -> Option<CountKey> {
         match self {
             FoundMacro::Set(entry) => Some(CountKey::for_name(&entry.name)),
@@ -202,7 +202,7 @@ impl<'a> FoundMacro<'a> {
     }
 }
 
-/// How many bytes of replaced values are kept for those who ask.
+/// Maximum number of bytes of replaced values that are kept.
 const MAX_HISTORY_BYTES: usize = 32 * 1024 * 1024;
 
 /// Another value for that of a name: gets the name, the raw value, and whether a template set it.
@@ -214,7 +214,7 @@ pub struct MacroSet {
     entries: Vec<MacroEntry>,
     displaced: Vec<u32>,
     index: FxHashMap<BString, u32>,
-    /// Whether any name has a dot; only then the name with a prefix has to be looked for.
+    /// True if any name has a dot; only then the name with a prefix has to be looked for.
     has_dotted: bool,
     sources: Vec<ConfigSource>,
     history: usize,
@@ -222,15 +222,15 @@ pub struct MacroSet {
     pub(crate) detected: DetectedValues,
     /// STRICT_CLASSAD_EVALUATION, once it has been read: how expressions in values are read and evaluated.
     pub(crate) strict: bool,
-    /// Whether values equal to their defaults are stored (`-summary`, `-writeconfig`).
+    /// True if values equal to their defaults are stored (`-summary`, `-writeconfig`).
     pub(crate) keep_defaults: bool,
-    /// Whether the texts of sources are kept.
+    /// True if the texts of sources are kept.
     pub(crate) keep_texts: bool,
     /// Values that others took the place of; kept on request.
     pub(crate) replacements: Vec<ValueReplacement>,
-    /// Whether `replacements` is kept.
+    /// True if `replacements` is kept.
     pub(crate) record_replacements: bool,
-    /// How often names were looked up, if that is counted.
+    /// Number of look-ups of each name, if they are counted.
     pub(crate) use_counts: Option<Box<UseCounts>>,
     /// The texts that the reference copies, if they are counted.
     pub(crate) string_pool: Option<Box<StringPool>>,
@@ -243,7 +243,7 @@ pub struct ValueReplacement {
     pub name: BString,
     /// The raw value before.
     pub old_raw: BString,
-    /// Where that value stood.
+    /// Place of that value.
     pub place: DefinitionPlace,
 }
 
@@ -332,7 +332,7 @@ impl MacroSet {
         self.detected.all(world).map(|(name, value)| (self.display_spelling(name), value))
     }
 
-    /// How output spells a detected name: as the first source that set it before it was detected.
+    /// Returns the spelling of a detected name in output: that of the first source that set it before it was detected.
     pub(crate) fn display_spelling<'a>(&'a self, known: &'static str) -> &'a BStr {
         let first = self.displaced_entries().find(|entry| caseless::eq(&entry.name, known.as_bytes()));
         first.map_or(BStr::new(known), |entry| entry.name.as_ref())
@@ -457,8 +457,7 @@ impl MacroSet {
         self.displaced.iter().filter_map(|&at| self.entries.get(at as usize))
     }
 
-    /// What readers of `name` get (`lookup_macro`, config.cpp): local name, its defaults, subsystem, its defaults, the plain
-    /// name, the defaults.
+    /// Looks `name` up (`lookup_macro`): local name, its defaults, subsystem, its defaults, plain name, defaults.
     pub fn find(&self, name: &[u8], context: &LookupContext, world: &dyn World) -> Option<FoundMacro<'_>> {
         let found = self.find_uncounted(name, context, world);
         if let Some(counts) = &self.use_counts
@@ -496,7 +495,7 @@ impl MacroSet {
         defaults::find_qualified(name).map(FoundMacro::Default)
     }
 
-    /// How often an entry was read; nothing where that is not counted.
+    /// Returns the number of times an entry was read; 0 if reads are not counted.
     pub fn use_count(&self, found: &FoundMacro<'_>) -> EntryUses {
         self.use_counts.as_ref().map(|counts| counts.uses_of(found.count_key())).unwrap_or_default()
     }
@@ -508,12 +507,12 @@ impl MacroSet {
         }
     }
 
-    /// How many entries were used, and how many referred to.
+    /// Returns the number of entries that were used, and of those that were referred to.
     pub fn count_used_entries(&self) -> (usize, usize) {
         self.use_counts.as_ref().map(|counts| counts.totals()).unwrap_or_default()
     }
 
-    /// What look-ups count as until the guard is dropped.
+    /// Sets the purpose of look-ups until the guard is dropped.
     pub fn set_lookup_purpose(&self, reading: LookupPurpose) -> Option<LookupPurposeGuard<'_>> {
         self.use_counts.as_ref().map(|counts| counts.set_purpose(reading))
     }
@@ -558,7 +557,7 @@ impl MacroSet {
         local.and_then(|local| self.find_with_prefix(local, name)).map(FoundMacro::Set)
     }
 
-    /// How output names a place: `FILE, line N, use CATEGORY:NAME+K`.
+    /// Returns a place as output names it: `FILE, line N, use CATEGORY:NAME+K`.
     pub fn describe_place(&self, place: &DefinitionPlace) -> BString {
         let mut text = self.source(place.source).name.clone();
         if let Some(line) = place.line {
@@ -594,7 +593,7 @@ fn find_parameter(name: &[u8]) -> Option<Parameter> {
     })
 }
 
-/// Whether a value is its default: the same bytes, or the same truth value in another case.
+/// Returns true if a value is its default: the same bytes, or the same truth value in another case.
 fn is_same_value(default: &[u8], value: &[u8]) -> bool {
     !default.is_empty() && default == value
         || caseless::eq(default, value) && (caseless::eq(value, b"true") || caseless::eq(value, b"false"))

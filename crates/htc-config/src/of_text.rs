@@ -5,7 +5,7 @@ use super::{Config, LoadOptions, LookupContext};
 #[cfg(test)]
 use htc_os::RealWorld;
 
-/// What a daemon reads from a file with this text.
+/// Returns the configuration that a daemon reads from a file with this text.
 #[cfg(test)]
 pub(crate) fn config_of(subsystem: &str, text: &str) -> (Config, RealWorld) {
     let home = tempfile::tempdir().unwrap();

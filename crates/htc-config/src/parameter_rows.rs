@@ -11,7 +11,7 @@ use crate::macro_set::{MacroEntry, MacroSet};
 use htc_base::text::caseless;
 use htc_base::world::World;
 
-/// What a row of the list is.
+/// Kind of a row of the list.
 #[derive(Clone, Copy, Debug)]
 pub enum RowKind<'a> {
     /// Set by a source.
@@ -29,12 +29,12 @@ pub struct ParameterRow<'a> {
     pub name: Cow<'a, BStr>,
     /// Its raw value.
     pub raw: Cow<'a, [u8]>,
-    /// What it is.
+    /// Its kind.
     pub kind: RowKind<'a>,
 }
 
 impl ParameterRow<'_> {
-    /// Whether a source set it, in contrast to what was detected or compiled in.
+    /// Returns true if a source set it, in contrast to what was detected or compiled in.
     pub fn is_set(&self) -> bool {
         matches!(self.kind, RowKind::Set(entry) if entry.current.place.source != SourceId::DETECTED)
     }
@@ -63,7 +63,7 @@ impl Ord for CaselessName<'_> {
     }
 }
 
-/// What sources set and what was detected, by name.
+/// Returns the parameters that sources set and the detected ones, by name.
 pub fn set_and_detected_rows<'a>(set: &'a MacroSet, world: &'a dyn World) -> Vec<ParameterRow<'a>> {
     let mut rows: BTreeMap<CaselessName<'a>, ParameterRow<'a>> = BTreeMap::new();
     for (name, value) in set.detected(world) {

@@ -26,7 +26,7 @@ struct OpenBlock {
     offset: u32,
     /// Whether a line was added; an empty first line would not count as one.
     opened_at: Span,
-    /// Whether what it would define cannot be defined: its lines are no statements all the same.
+    /// True if what it would define cannot be defined: its lines are no statements all the same.
     is_void: bool,
 }
 
@@ -91,7 +91,7 @@ impl Loader<'_> {
             .map_or(Ok(()), |stop| self.skip_error(before, stop))
     }
 
-    /// What is still open at the end of a source.
+    /// Reports constructs that are still open at the end of a source.
     fn find_unended(
         &mut self,
         frame: &SourceFrame<'_>,
@@ -354,7 +354,7 @@ impl Loader<'_> {
     }
 }
 
-/// What is mostly meant by a line without operator.
+/// Returns advice about a line without operator.
 fn missing_operator_hint(text: &[u8]) -> String {
     let word = text.split(|&b| is_space(b)).next().unwrap_or_default();
     let is = |known: &str| caseless::eq(word, known.as_bytes());
@@ -373,7 +373,7 @@ fn missing_operator_hint(text: &[u8]) -> String {
     "expected '=', '+=' or '@=' after the name".into()
 }
 
-/// What is mostly meant by a name that is none.
+/// Returns advice about an invalid name.
 fn bad_name_hint(name: &[u8]) -> &'static str {
     match name {
         [.., b'+'] => "a blank must stand before '+='",

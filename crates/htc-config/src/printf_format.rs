@@ -3,7 +3,7 @@
 
 use htc_base::text::printf::{ConversionSpec, unescape_percents};
 
-/// What kind of value is to be shown.
+/// Kind of the formatted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PrintfConversion {
     /// `d i o u x X c p`

@@ -13,7 +13,7 @@ use crate::statement::{self, LogicalLines, StatementOperator};
 use htc_base::text::{caseless, unqualified_name};
 use htc_base::world::World;
 
-/// What stands in the place of a secret.
+/// Text that replaces a secret.
 const MASK: &[u8] = b"********";
 
 /// Words in a name that make its value a secret.
@@ -46,7 +46,7 @@ const HARMLESS_ENDINGS: [&str; 22] = [
     "_CACHE",
 ];
 
-/// Whether a parameter of that name holds a secret rather than a place where one is kept.
+/// Returns true if a parameter of that name holds a secret rather than a place where one is kept.
 pub fn is_secret_name(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let has = |word: &&str| name.windows(word.len()).any(|part| part == word.as_bytes());
@@ -57,12 +57,12 @@ pub fn is_secret_name(name: &[u8]) -> bool {
         && !HARMLESS_ENDINGS.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Whether a part of a value is masked.
+/// Returns true if a part of a value is masked.
 pub fn is_masked(value: &[u8]) -> bool {
     value.contains_str(MASK)
 }
 
-/// Whether a value of that name is a secret: not a switch, and not one that the table of parameters knows as a number,
+/// Returns true if a value of that name is a secret: not a switch, and not one that the table of parameters knows as a number,
 /// a truth value or a path.
 fn is_secret_value(name: &[u8], value: &[u8]) -> bool {
     let is_switch = ["true", "false", ""].iter().any(|word| caseless::eq(word.as_bytes(), value));
@@ -133,7 +133,7 @@ fn secret_ranges(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// What secrets say, to take it out of texts that were made of them.
+/// Values of secrets, to remove them from derived texts.
 #[derive(Debug, Default)]
 pub struct KnownSecrets(Vec<BString>);
 

@@ -1,4 +1,4 @@
-//! What a dump leaves out so that reading it gives the same configuration again.
+//! Settings omitted from a dump so that it reloads identically.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,13 +12,13 @@ use crate::{CommandPolicy, Config, LoadOptions, LookupContext, defaults, stateme
 use htc_base::text::caseless;
 use htc_base::world::World;
 
-/// Whether a row sets what holds anyway. Reading would not keep it, as no source does that says so at once; it is here
+/// Returns true if a row sets what holds anyway. Reading would not keep it, as no source does that says so at once; it is here
 /// since something else was said before.
 pub fn is_redundant_default(row: &ParameterRow<'_>) -> bool {
     matches!(row.kind, RowKind::Set(entry) if entry.current.matches_default && defaults::find(&row.name).is_some())
 }
 
-/// Whether a parameter names sources or templates that are read after the source that sets it. Settings of the program's
+/// Returns true if a parameter names sources or templates that are read after the source that sets it. Settings of the program's
 /// own (`TOOL.LOCAL_CONFIG_FILE`) do as well; a template that is said not to be used brings nothing in.
 fn is_source_parameter(row: &ParameterRow<'_>, who: &LookupContext) -> bool {
     let is_own =
@@ -34,7 +34,7 @@ fn is_source_parameter(row: &ParameterRow<'_>, who: &LookupContext) -> bool {
         || (caseless::starts_with(name, b"AUTO_USE_") && !is_off())
 }
 
-/// Whether the user's own file was read.
+/// Returns true if the user's own file was read.
 fn has_user_file(config: &Config, world: &dyn World) -> bool {
     let name = config.view(world).string("USER_CONFIG_FILE").ok().flatten();
     let file = name.and_then(|name| user_file_path(&name.value, world));
@@ -55,7 +55,7 @@ pub enum DumpLine<'r, 'c> {
 pub struct RoundTripDump<'r, 'c> {
     /// Its lines.
     pub lines: Vec<DumpLine<'r, 'c>>,
-    /// Whether USER_CONFIG_FILE has to be emptied at the end, since what it brings in stands here already.
+    /// True if USER_CONFIG_FILE has to be emptied at the end, since what it brings in stands here already.
     pub disables_user_file: bool,
 }
 
@@ -78,7 +78,7 @@ pub fn build_dump<'r, 'c>(
     }
 }
 
-/// Whether the statements of all rows, read as the root file, give those rows again. The sources that they name are read
+/// Returns true if the statements of all rows, read as the root file, give those rows again. The sources that they name are read
 /// once more then, and may add to values that are complete here, or go over what came behind them.
 fn reads_back_same(
     config: &Config,

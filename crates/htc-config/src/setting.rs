@@ -4,7 +4,7 @@ use std::fmt;
 
 use bstr::BString;
 
-/// Where a value stands.
+/// Place of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingOrigin {
     /// The parameter's name as it was found, prefix included (`STARTD.START`, `SLOT_TYPE_1_START`).
@@ -18,7 +18,7 @@ pub struct SettingOrigin {
 }
 
 impl SettingOrigin {
-    /// Whether no source set the value.
+    /// Returns true if no source set the value.
     pub fn is_default(&self) -> bool {
         self.source == "<Default>"
     }
@@ -48,7 +48,7 @@ impl fmt::Display for SettingOrigin {
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: SettingOrigin,
     /// The text before expansion.
     pub raw: BString,

@@ -1,13 +1,13 @@
-//! Where lines and conditions of a source begin, found once for all findings about it.
+//! Offsets of lines and conditions of a source, computed once for all findings about it.
 
 use crate::condition::split_if_keyword;
 use crate::lines::LogicalLines;
 
-/// What is asked of a source's text again and again.
+/// Index of a source's text for repeated queries.
 #[derive(Clone, Debug)]
 pub struct SourceIndex {
     newlines: Vec<u32>,
-    /// Where lines with `if` or `endif` begin, and how many `if`s are open behind them.
+    /// Offsets of lines with `if` or `endif`, with the number of `if`s that are open after each.
     conditions: Vec<(u32, u32)>,
 }
 
@@ -37,7 +37,7 @@ impl SourceIndex {
         self.newlines.partition_point(|&newline| (newline as usize) < offset) as u32 + 1
     }
 
-    /// How many `if`s are open where the line at an offset begins.
+    /// Returns the number of `if`s that are open at the beginning of the line at an offset.
     pub fn if_depth(&self, offset: u32) -> u32 {
         let before = self.conditions.partition_point(|&(start, _)| start < offset);
         before.checked_sub(1).map_or(0, |at| self.conditions[at].1)

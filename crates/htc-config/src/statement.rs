@@ -16,7 +16,7 @@ pub enum StatementOperator {
     Append {
         /// The character between `+` and `=`, one of `,;|&*`.
         separator: Option<u8>,
-        /// Whether it stood there twice.
+        /// True if it stood there twice.
         doubled: bool,
     },
     /// `@=`: the value follows on lines of its own.
@@ -28,7 +28,7 @@ pub enum StatementOperator {
 pub struct SplitLine<'a> {
     /// The first word.
     pub name: &'a [u8],
-    /// What stood between the first word and the operator, trimmed; mostly nothing.
+    /// Text between the first word and the operator, trimmed; usually empty.
     pub words: &'a [u8],
     /// The operator.
     pub operator: StatementOperator,
@@ -160,7 +160,7 @@ pub fn statement_keyword(split: &SplitLine<'_>) -> Option<StatementKeyword> {
     known.iter().find(|(word, _)| caseless::eq(word, name)).map(|&(_, keyword)| keyword)
 }
 
-/// What stands between `include` and its colon.
+/// Words between `include` and its colon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IncludeOptions<'a> {
     /// `ifexist`: a target that cannot be opened is skipped.
@@ -195,7 +195,7 @@ pub fn parse_include_options(words: &[u8]) -> Result<IncludeOptions<'_>, &'stati
     Ok(options)
 }
 
-/// Whether every character of a name is allowed and there is one (`is_valid_param_name`).
+/// Returns true if every character of a name is allowed and there is one (`is_valid_param_name`).
 pub fn is_valid_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte))
 }

@@ -1,8 +1,8 @@
-//! What of the reference's parameters and job attributes is done here, and what is not: one row for each name or family.
+//! Level of support of the reference's parameters and job attributes: one row for each name or family.
 //!
 //! Every parameter of the reference's table, every name that its daemons read beside it, and every attribute that startd,
 //! starter, shadow and router read of a job has a row; `tests/honoured.rs` holds the rows against what the code reads.
-//! What is built later moves by the edit of one line. A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`, sorted by
+//! A row is `NAME<tab>standing<tab>of<tab>pool<tab>idle`, sorted by
 //! name without case; in names `*` stands for any text and `#` for a number.
 
 use htc_base::text::table::{
@@ -27,7 +27,7 @@ type SupportTable = (&'static [u8], &'static [u32], &'static [u32]);
 static PARAMETER_TABLE: SupportTable = (PARAMETER_TEXT, &PARAMETER_STARTS, &PARAMETER_FAMILIES);
 static ATTRIBUTE_TABLE: SupportTable = (ATTRIBUTE_TEXT, &ATTRIBUTE_STARTS, &ATTRIBUTE_FAMILIES);
 
-/// What becomes of a parameter or attribute here.
+/// Level of support of a parameter or attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SupportLevel {
     /// It does what it does in a pool.
@@ -56,18 +56,18 @@ impl SupportLevel {
 pub struct SupportEntry {
     /// The name, or the pattern of a family.
     pub name: &'static str,
-    /// What becomes of it here.
+    /// Level of support.
     pub level: SupportLevel,
     /// Who reads it in a pool, parted by commas; of what is honoured `$()` where it is but expanded.
     pub readers: &'static str,
-    /// What they would do, to be read after "would".
+    /// Behaviour in a pool, worded to follow "would".
     pub pool_behavior: &'static str,
     /// The value that asks for nothing.
     pub neutral_value: &'static str,
 }
 
 impl SupportEntry {
-    /// Whether one of `daemons` reads it.
+    /// Returns true if one of `daemons` reads it.
     pub fn is_read_by(&self, daemons: &[&str]) -> bool {
         self.readers.split(',').any(|of| daemons.contains(&of))
     }

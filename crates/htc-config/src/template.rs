@@ -69,7 +69,7 @@ pub struct UsedTemplate<'a> {
     pub name: &'a [u8],
     /// The text between the parentheses; empty without them.
     pub arguments: &'a [u8],
-    /// Whether a parenthesis was opened and never closed.
+    /// True if a parenthesis was opened and never closed.
     pub unbalanced: bool,
 }
 
@@ -121,7 +121,7 @@ fn closing_brace(text: &[u8], depth: u32) -> Option<usize> {
     }
 }
 
-/// How large a body may grow while arguments are put in; the reference has no bound (`T(2,$(2))` never ends).
+/// Maximum size of a body while arguments are inserted, in bytes; the reference has no limit (`T(2,$(2))` never ends).
 const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// The arguments of a template grew it beyond all bounds, or refer to themselves.
@@ -143,7 +143,7 @@ pub fn insert_arguments(body: &[u8], arguments: &[u8]) -> Result<BString, Endles
     Ok(text.into())
 }
 
-/// Whether a body refers to arguments at all.
+/// Returns true if a body refers to arguments at all.
 pub fn has_arguments(body: &[u8]) -> bool {
     body.windows(3).any(|w| w.starts_with(b"$(") && w[2].is_ascii_digit())
 }
@@ -229,7 +229,7 @@ fn argument_end(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// What replaces one reference.
+/// Returns the text that replaces one reference.
 fn argument_value(text: &[u8], found: &ArgumentReference, arguments: &[u8]) -> Vec<u8> {
     let default = || found.default.map(|(start, end)| &text[start..end]);
     let number = usize::try_from(found.number).unwrap_or(usize::MAX);

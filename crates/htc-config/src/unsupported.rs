@@ -1,4 +1,4 @@
-//! What a configuration sets that is not done here, by the table of [`supported`].
+//! Unsupported settings of a configuration, by the table of [`supported`].
 //!
 //! Only what people wrote themselves or have through a template counts, and only where it asks for something else than the defaults
 //! do.
@@ -19,12 +19,12 @@ pub struct UnsupportedSetting<'a> {
     pub row: SupportEntry,
 }
 
-/// What a configuration sets that is not done here.
+/// Unsupported settings of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct UnsupportedSettings<'a> {
-    /// What a pool would do and we do not.
+    /// Settings that a pool follows and these programs do not.
     pub unsupported: Vec<UnsupportedSetting<'a>>,
-    /// What is for something that is not here.
+    /// Settings of daemons that these programs do not replace.
     pub out_of_scope: Vec<UnsupportedSetting<'a>>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> UnsupportedSettings<'a> {
 /// So many settings are named that are for what is not here.
 const MAX_NAMED_SETTINGS: usize = 5;
 
-/// What is said of settings for what is not here.
+/// Describes the settings of daemons that these programs do not replace.
 fn report_out_of_scope(settings: &[&UnsupportedSetting<'_>]) -> Option<String> {
     let names = settings.iter().take(MAX_NAMED_SETTINGS).map(|setting| setting.entry.name.to_str_lossy());
     let names = names.collect::<Vec<_>>().join(", ");
@@ -115,7 +115,7 @@ fn describe_place(place: BString) -> BString {
     }
 }
 
-/// Whether a setting asks for something else than its default.
+/// Returns true if a setting asks for something else than its default.
 fn differs_from_default(view: &ConfigView<'_>, entry: &MacroEntry) -> bool {
     let name = unqualified_name(&entry.name);
     let Ok(value) = view.expand_raw(&entry.name, entry.raw()) else { return true };

@@ -1,4 +1,4 @@
-//! How often names were looked up (`config.cpp`, `lookup_macro`): what `-verbose:use`, `-used` and `-stats` tell.
+//! Counts of look-ups (`config.cpp`, `lookup_macro`), printed by `-verbose:use`, `-used` and `-stats`.
 //!
 //! Each look-up counts for the entry that answered it: one that reads a parameter, and every reference that is expanded
 //! on the way, as a use and a reference; one made while sources are read, or for `-macro` and `-check-if`, as a reference
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::defaults::{self, Parameter};
 
-/// What a look-up is made for, and so what it counts as.
+/// Purpose of a look-up, which decides how it is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LookupPurpose {
     /// A look at the table, for output; counts as nothing.
@@ -26,14 +26,14 @@ pub enum LookupPurpose {
 /// The counts of one entry. They are 16 bits wide as in the reference, and wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryUses {
-    /// How often it was read for a parameter.
+    /// Number of times it was read for a parameter.
     pub parameter_reads: i16,
-    /// How often it was read at all.
+    /// Number of times it was read.
     pub all_reads: i16,
 }
 
 impl EntryUses {
-    /// Whether it was read.
+    /// Returns true if it was read.
     pub fn is_used(self) -> bool {
         i32::from(self.parameter_reads) + i32::from(self.all_reads) > 0
     }
@@ -59,9 +59,9 @@ impl std::fmt::Display for EntryUses {
 #[derive(Clone, Debug, Default)]
 struct UseCountTables {
     reading: LookupPurpose,
-    /// Of what sources set and what was detected, by name in lower case.
+    /// Uses of parameters that sources set and of detected ones, by name in lower case.
     table: FxHashMap<BString, EntryUses>,
-    /// Of the table of defaults, by place; what a subsystem's own default answers counts for the general one.
+    /// Uses of the table of defaults, by position; the default of a subsystem counts for the general one.
     defaults: FxHashMap<usize, EntryUses>,
 }
 
@@ -75,7 +75,7 @@ impl Clone for UseCounts {
     }
 }
 
-/// Where an answer is counted.
+/// Counter of a look-up.
 pub(crate) enum CountKey {
     /// At the name that sources set, or that was detected, in lower case.
     Name(BString),
@@ -139,7 +139,7 @@ impl UseCounts {
         };
     }
 
-    /// How many entries have uses, and how many have references.
+    /// Returns the number of entries that have uses, and of those that have references.
     pub(crate) fn totals(&self) -> (usize, usize) {
         let counts = self.lock();
         let all = || counts.table.values().chain(counts.defaults.values());

@@ -41,22 +41,22 @@ impl std::ops::Deref for ValueError {
     }
 }
 
-/// What a [`ValueError`] tells.
+/// Problem that a [`ValueError`] reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueErrorDetails {
     /// The parameter.
     pub name: BString,
     /// Its expanded value.
     pub value: BString,
-    /// What is wrong.
+    /// The fault.
     pub problem: ValueProblem,
     /// The range in words: smallest, largest.
     pub range: (String, String),
-    /// What the reference's tools use instead.
+    /// Value that the reference's tools use instead.
     pub fallback: BString,
     /// The default in words.
     pub default: String,
-    /// Where the value comes from.
+    /// Origin of the value.
     pub origin: Option<SettingOrigin>,
 }
 
@@ -122,7 +122,7 @@ impl ValueError {
         self
     }
 
-    /// What a user is told: the reference's words, and where the value stands.
+    /// Returns the message for users: the reference's words and the place of the value.
     pub fn user_message(&self) -> String {
         match &self.origin {
             Some(origin) => format!("{self} ({})", origin.describe()),

@@ -11,7 +11,7 @@ pub const VERSION_LINE: &str = "$CondorVersion: 25.14.0 2026-11-20 PRE-RELEASE-U
 /// The text of `$CondorPlatform` as `-version` gives it.
 pub const PLATFORM_LINE: &str = "$CondorPlatform: x86_64_Debian12 $";
 
-/// Whether `OP VERSION` holds for [`VERSION`]; `None` for a version of fewer than two numbers or before 6
+/// Returns true if `OP VERSION` holds for [`VERSION`]; `None` for a version of fewer than two numbers or before 6
 /// (`config.cpp`, `Evaluate_config_if`).
 pub(crate) fn is_satisfied(text: &[u8]) -> Option<bool> {
     let mut rest = trim_start(text);

@@ -45,12 +45,12 @@ pub struct RowFilter {
 }
 
 impl RowFilter {
-    /// What `-summary` shows.
+    /// Returns the selection that `-summary` shows.
     pub fn for_summary() -> Self {
         RowFilter { version: true, upgrade: true, ..RowFilter::default() }
     }
 
-    /// Whether any kind but files is named.
+    /// Returns true if any kind but files is named.
     pub fn has_kind_filter(&self) -> bool {
         self.defaults || self.matches_default || self.detected || self.environment || self.duplicates
     }
@@ -100,7 +100,7 @@ fn mark_if(asked: bool, commented: bool, mark: &'static str) -> Option<&'static 
 }
 
 impl RowSelection {
-    /// What stands before a row, such as `#`; nothing if the row is left out.
+    /// Returns the mark before a row, such as `#`, or `None` if the row is left out.
     fn row_mark(&self, row: &ParameterRow<'_>, source: SourceId) -> Option<&'static str> {
         let filter = &self.filter;
         let default = || mark_if(filter.defaults, filter.comment_defaults, "#def#");
@@ -167,7 +167,7 @@ impl SelectedRow<'_> {
         [self.mark.as_bytes(), name, b" ", &value].concat().into()
     }
 
-    /// Where it was set.
+    /// Returns the place where it was set.
     fn definition_place(&self, set: &MacroSet) -> BString {
         let mut place = set.source(self.source).name.clone();
         match (self.line, self.row.kind) {

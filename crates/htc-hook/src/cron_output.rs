@@ -73,10 +73,10 @@ pub struct CronOutput {
     buffer: LineBuffer,
     queue: Vec<BString>,
     queued: usize,
-    /// Whether it was told that the present block has grown too long.
+    /// True if it was told that the present block has grown too long.
     overflow_reported: bool,
     separator: BString,
-    /// Whether a line of dashes alone is a tag.
+    /// True if a line of dashes alone is a tag.
     dashes_are_tag: bool,
     last_line_leaks: QuirkDecision,
 }
@@ -108,7 +108,7 @@ impl CronOutput {
         self.separator.clear();
     }
 
-    /// Whether the block has grown past `MAX_BLOCK_BYTES`, so that lines are dropped; true once for each block.
+    /// Returns true if the block has grown past `MAX_BLOCK_BYTES`, so that lines are dropped; true once for each block.
     pub fn has_overflowed(&mut self) -> bool {
         self.queued > MAX_BLOCK_BYTES && !std::mem::replace(&mut self.overflow_reported, true)
     }

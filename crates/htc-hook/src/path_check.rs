@@ -192,7 +192,7 @@ pub fn search_hook_path(
     tried
 }
 
-/// Whether any hook of any type with a good path is configured for the keyword (`JobHookClientMgr::initialize`).
+/// Returns true if any hook of any type with a good path is configured for the keyword (`JobHookClientMgr::initialize`).
 pub fn has_usable_hook(world: &dyn World, knobs: &dyn ParameterSource, keyword: &[u8]) -> bool {
     HookType::REFERENCE_NAMES.iter().any(|name| {
         let mut knob = BString::from(keyword);

@@ -201,7 +201,7 @@ impl ValueExplanation {
         self.raw = Some(raw);
     }
 
-    /// Whether there is a value that readers see.
+    /// Returns true if there is a value that readers see.
     pub fn has_value(&self) -> bool {
         matches!(&self.value, Some(Ok(value)) if !value.is_empty())
     }

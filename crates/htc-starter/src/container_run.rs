@@ -253,7 +253,7 @@ impl Starter<'_> {
         self.report_not_started(now, failure, out);
     }
 
-    /// Whether the runtime ended before it came as far as the job: then it has failed, and not the job.
+    /// Returns true if the runtime ended before it came as far as the job: then it has failed, and not the job.
     pub(super) fn runtime_ended_before_job(
         &mut self,
         now: ClockReading,

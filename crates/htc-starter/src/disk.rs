@@ -25,7 +25,7 @@ pub fn disk_limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn htc_base::wor
     of_slot.or_else(|| Context::new(world).my(ad).int(attr::REQUEST_DISK)).filter(|kib| *kib > 0)
 }
 
-/// Whether what the job's directory holds has a limit.
+/// Returns true if what the job's directory holds has a limit.
 pub fn has_disk_limit(settings: &StarterSettings, quirks: QuirkMode) -> bool {
     settings.enforce_disk && !quirks.reproduces(Quirk::DiskUnwatched)
 }

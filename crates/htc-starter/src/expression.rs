@@ -77,7 +77,7 @@ pub(super) fn eval_string(about: &EnvironmentInputs<'_>, text: &[u8]) -> Result<
     }
 }
 
-/// Whether an expression asks job or slot for something that it may well not have.
+/// Returns true if an expression asks job or slot for something that it may well not have.
 pub(super) fn references_ad_by_name(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     text.contains_str("target.") || text.contains_str("my.")

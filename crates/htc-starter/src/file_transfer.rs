@@ -139,7 +139,7 @@ impl Starter<'_> {
         self.start_transfer(TransferKind::Checkpoint(self.transfer_progress.checkpoints), out);
     }
 
-    /// Whether checkpoints can be uploaded at all.
+    /// Returns true if checkpoints can be uploaded at all.
     pub(super) fn can_upload_checkpoints(&self) -> bool {
         self.setup.transfer.as_ref().is_some_and(|moves| moves.when_to_transfer.is_some())
     }
@@ -211,7 +211,7 @@ impl Starter<'_> {
         true
     }
 
-    /// Whether the ad promises an end, and this is another.
+    /// Returns true if the ad promises an end, and this is another.
     fn exit_differs_from_promised(&self, now: ClockReading) -> bool {
         let promised = job_exit::promised_status(&self.ad, "", &self.world_at(now));
         let is = self.transfer_progress.exit.map(|exit| i64::from(exit.to_raw()));

@@ -100,7 +100,7 @@ pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<
     }
 }
 
-/// Whether a job that writes checkpoints of its own ended so that it is to be started again.
+/// Returns true if a job that writes checkpoints of its own ended so that it is to be started again.
 pub fn is_checkpoint_exit(ad: &ClassAd, exit: Exit, world: &dyn World) -> bool {
     let boolean = |name: &str| Context::new(world).my(ad).boolean(name).unwrap_or(false);
     let integer = |name: &str| Context::new(world).my(ad).int(name);
@@ -141,7 +141,7 @@ pub fn provisioned_resources(machine: &ClassAd, world: &dyn World) -> ClassAd {
     update
 }
 
-/// Whether an expression of the configuration is true: MY is the slot, TARGET the job.
+/// Returns true if an expression of the configuration is true: MY is the slot, TARGET the job.
 /// `None`: it gives no boolean.
 pub fn eval_condition(expression: &[u8], machine: &ClassAd, ad: &ClassAd, world: &dyn World) -> Option<bool> {
     let expression = htc_classad::Expr::parse_with(expression, Dialect::of_world(world).old()).ok()?;

@@ -302,7 +302,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Whether the job is stopped as soon as it is executed.
+    /// Returns true if the job is stopped as soon as it is executed.
     pub(super) fn is_suspended_at_exec(&self, now: ClockReading) -> bool {
         let world = self.world_at(now);
         Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)

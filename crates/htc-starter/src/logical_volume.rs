@@ -103,7 +103,7 @@ pub struct LogicalVolume {
     pub name: BString,
     kib: u64,
     pool: Option<BString>,
-    /// Whether what is written into it is encrypted with a key that nobody keeps.
+    /// True if what is written into it is encrypted with a key that nobody keeps.
     pub encrypted: bool,
     /// What its group stands on, if that is made for it.
     pub on_file: Option<VolumeGroup>,

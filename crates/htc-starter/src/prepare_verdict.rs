@@ -31,12 +31,12 @@ pub struct PrepareVerdict {
 }
 
 impl PrepareVerdict {
-    /// Whether the job goes on.
+    /// Returns true if the job goes on.
     pub fn lets_job_continue(&self) -> bool {
         self.status == 0
     }
 
-    /// Whether something is reported: a failure, or a success with a message.
+    /// Returns true if something is reported: a failure, or a success with a message.
     pub fn is_reported(&self) -> bool {
         self.status != 0 || !self.message.is_empty()
     }
@@ -54,7 +54,7 @@ pub struct PrepareOutput<'a> {
     pub exit: Exit,
     /// What it printed.
     pub stdout: &'a [u8],
-    /// Whether that reached the limit and was cut.
+    /// True if that reached the limit and was cut.
     pub cut: bool,
 }
 

@@ -31,7 +31,7 @@ impl EndStep {
 }
 
 impl Starter<'_> {
-    /// Whether a step that failed is tried again; if not, it is given up, and whoever asks goes on without it.
+    /// Returns true if a step that failed is tried again; if not, it is given up, and whoever asks goes on without it.
     pub(super) fn schedule_retry(
         &mut self,
         now: ClockReading,

@@ -15,11 +15,11 @@ pub struct StartFailure {
     pub code: i64,
     /// Hold subcode, mostly the system's error number.
     pub subcode: i64,
-    /// Whether 25.14 says nothing of it but in its log (quirk `start-failure-silent`).
+    /// True if 25.14 says nothing of it but in its log (quirk `start-failure-silent`).
     pub silent: bool,
-    /// Whether it came after event 001 had been written, which then stays alone (`JICLocal::notifyJobPreSpawn`).
+    /// True if it came after event 001 had been written, which then stays alone (`JICLocal::notifyJobPreSpawn`).
     pub after_event: bool,
-    /// Whether it ends 25.14 by an exception.
+    /// True if it ends 25.14 by an exception.
     pub exception: bool,
     /// Where the setting stands that made it: for whoever runs the job, not for the job's log.
     pub place: Option<String>,

@@ -72,7 +72,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Whether it ends without JOB_EXIT; that it does not is told where there is one.
+    /// Returns true if it ends without JOB_EXIT; that it does not is told where there is one.
     fn skips_exit_hook_on_refusal(&self, out: &mut Vec<StarterAction>) -> bool {
         let untold = refusal_without_exit_hook(self.setup.quirks);
         if !untold.as_reference && self.setup.hooks.exit.is_some() {

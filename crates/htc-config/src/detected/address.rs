@@ -149,7 +149,7 @@ fn best_matching(
     })
 }
 
-/// Whether the settings give addresses of both families of which others can reach one only.
+/// Returns true if the settings give addresses of both families of which others can reach one only.
 pub(crate) fn has_unreachable_family(settings: &AddressSettings, world: &dyn World) -> bool {
     let found = match &settings.interface {
         NetworkInterface::Any => {

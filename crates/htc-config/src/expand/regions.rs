@@ -8,7 +8,7 @@ struct ExpandedRegion {
     name: BString,
     /// Its first byte, counted from the start of the whole text.
     start: usize,
-    /// How many bytes follow it.
+    /// Number of bytes after it.
     tail: usize,
 }
 
@@ -34,12 +34,12 @@ impl ExpandedRegions {
         self.nested.push(ExpandedRegion { name, start, tail });
     }
 
-    /// Whether a name has such a part.
+    /// Returns true if a name has such a part.
     pub(super) fn has_name(&self, name: &[u8]) -> bool {
         !self.names.is_empty() && self.names.contains(&name.to_ascii_lowercase())
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub(super) fn len(&self) -> usize {
         self.nested.len()
     }

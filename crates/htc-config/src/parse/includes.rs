@@ -8,14 +8,14 @@ use crate::parse::frame::SourceFrame;
 use crate::statement::{self, IncludeOptions, SplitLine};
 use htc_base::text::space::trim_end;
 
-/// How many sources one configuration may be made of. The reference bounds only the depth, so that a dozen files that
+/// Maximum number of sources of one configuration. The reference bounds only the depth, so that a dozen files that
 /// include each other many times keep it busy for ever.
 const MAX_SOURCES: usize = 20_000;
 
 /// An `include` whose words are read.
 struct IncludeStatement<'a> {
     options: IncludeOptions<'a>,
-    /// What is read, expanded.
+    /// Expanded name of the source.
     target: BString,
     /// The file that a command's output goes to first, expanded.
     into: Option<BString>,
@@ -141,7 +141,7 @@ impl Loader<'_> {
     }
 }
 
-/// Whether the last character is the one that makes a command of a source.
+/// Returns true if the last character is the one that makes a command of a source.
 fn ends_in_pipe(name: &[u8]) -> bool {
     trim_end(name).last() == Some(&b'|')
 }

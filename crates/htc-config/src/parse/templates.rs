@@ -14,7 +14,7 @@ use crate::template::{self, Template};
 use htc_base::text::caseless;
 use htc_base::text::space::{is_space, trim, trim_start};
 
-/// Where a `use` stands, and within how many others.
+/// Place of a `use`, and its depth.
 #[derive(Clone, Copy)]
 pub(crate) struct TemplateUse {
     pub place: DefinitionPlace,
@@ -188,7 +188,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Whether a line is a statement that is carried out: no condition, nor in one that is false.
+    /// Returns true if a line is a statement that is carried out: no condition, nor in one that is false.
     fn is_active_statement(&mut self, line: &[u8], ifs: &mut IfStack) -> Result<bool, TemplateFailure> {
         let mut messages = Vec::new();
         let source = MacroSetLookup { set: &self.set, context: &self.context, world: self.world };

@@ -1,4 +1,4 @@
-//! What is done when all sources are read: the network and the domains are settled, `AUTO_USE_*` applied.
+//! Steps after all sources have been read: the network and the domains are determined, `AUTO_USE_*` is applied.
 
 use bstr::{BString, ByteSlice};
 

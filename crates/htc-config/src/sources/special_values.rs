@@ -54,10 +54,10 @@ const PROCESS_NAMES: [&str; 11] = [
     "DETECTED_CPUS_LIMIT",
 ];
 
-/// What the host's addresses are chosen by.
+/// Parameters that decide the addresses of the host.
 pub(super) const NETWORK_PARAMETERS: [&str; 3] = ["NETWORK_INTERFACE", "ENABLE_IPV4", "ENABLE_IPV6"];
 
-/// What a value of NETWORK_INTERFACE names.
+/// Parses a value of NETWORK_INTERFACE.
 pub(super) fn parse_interface(value: &BStr) -> NetworkInterface {
     match value.to_str_lossy().parse() {
         Ok(address) => NetworkInterface::Address(address),
@@ -124,12 +124,12 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Whether look-ups are counted: those whose values are of no use here are made, too, then.
+    /// Returns true if look-ups are counted: those whose values are of no use here are made, too, then.
     pub(super) fn counts_uses(&self) -> bool {
         self.set.use_counts.is_some()
     }
 
-    /// Whether each step of putting detected values in matters, not only what comes of them.
+    /// Returns true if each step of putting detected values in matters, not only what comes of them.
     fn records_replacements(&self) -> bool {
         self.set.record_replacements || self.set.string_pool.is_some()
     }
@@ -242,7 +242,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Whether no source says anything about addresses.
+    /// Returns true if no source says anything about addresses.
     pub(super) fn has_default_network(&self) -> bool {
         NETWORK_PARAMETERS.iter().all(|name| {
             let found = self.set.find_uncounted(name.as_bytes(), &self.context, self.world);

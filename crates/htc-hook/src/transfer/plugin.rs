@@ -12,7 +12,7 @@ use htc_classad::{ClassAd, Context, Dialect, EvalWorld};
 pub struct TransferPlugin {
     /// As configured, or as the job names it.
     pub path: BString,
-    /// Whether it is the job's own.
+    /// True if it is the job's own.
     pub of_job: bool,
     /// The newest protocol it speaks: 1 takes a file a call, 2 and more a list.
     pub protocol: i64,

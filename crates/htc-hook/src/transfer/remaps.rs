@@ -77,7 +77,7 @@ impl Remaps {
         Ok(parent.map(|parent| [&parent[..], b"/", &name[slash + 1..]].concat().into()))
     }
 
-    /// Whether one of them leads to a URL.
+    /// Returns true if one of them leads to a URL.
     pub fn has_url(&self) -> bool {
         self.rules.iter().any(|(_, target)| super::url::is_url(target))
     }

@@ -154,7 +154,7 @@ impl KnownParameterNames {
         &self.site.attributes
     }
 
-    /// Whether a name means something, or may.
+    /// Returns true if a name means something, or may.
     pub fn is_known(&self, name: &[u8]) -> bool {
         self.classify(name) == NameStatus::Read
     }
@@ -228,7 +228,7 @@ fn text_at_star<'n>(pattern: &str, name: &'n [u8]) -> Option<&'n [u8]> {
         .then_some(inner)
 }
 
-/// Whether two names differ in more than digits at their ends: `LIST1` is no slip of `LIST2`.
+/// Returns true if two names differ in more than digits at their ends: `LIST1` is no slip of `LIST2`.
 fn is_misspelling(known: &[u8], name: &[u8]) -> bool {
     let plain = |text: &[u8]| -> Vec<u8> {
         text.iter().filter(|b| !b.is_ascii_digit()).map(u8::to_ascii_lowercase).collect()

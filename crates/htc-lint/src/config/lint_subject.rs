@@ -77,7 +77,7 @@ impl<'a> LintSubject<'a> {
         self.mentioned.get_or_init(|| find_mentions(self.config, &self.view)).get(&name.to_ascii_lowercase())
     }
 
-    /// Whether a name is set at least with some prefix and a dot before it.
+    /// Returns true if a name is set at least with some prefix and a dot before it.
     pub(super) fn is_set_with_any_prefix(&self, name: &[u8]) -> bool {
         let ends = self.unprefixed_names.get_or_init(|| {
             let last = |name: &BString| unqualified_name(name).to_ascii_lowercase();

@@ -218,7 +218,7 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
     }
 }
 
-/// Whether a name is `<PREFIX>_<attribute>`, as slots and local names have their own values.
+/// Returns true if a name is `<PREFIX>_<attribute>`, as slots and local names have their own values.
 fn is_prefixed_attribute(name: &[u8], attribute: &[u8]) -> bool {
     let before = name.len().checked_sub(attribute.len() + 1);
     before.is_some_and(|at| at > 0 && name[at] == b'_' && caseless::ends_with(name, attribute))
@@ -293,7 +293,7 @@ fn suggest_member_fix(family: &NamedListFamily, name: &[u8], named: &[BString]) 
     Some(format!("did you mean {}?", BStr::new(near)))
 }
 
-/// Whether a comment shows how to add the member to its list: it is offered, not forgotten.
+/// Returns true if a comment shows how to add the member to its list: it is offered, not forgotten.
 fn is_offered_in_comment(subject: &LintSubject<'_>, family: &NamedListFamily, name: &[u8]) -> bool {
     let texts = subject.config.set.sources().iter().filter_map(|source| source.text.as_deref());
     texts.flat_map(|text| text.lines()).any(|line| {

@@ -211,7 +211,7 @@ fn if_depth(subject: &LintSubject<'_>, definition: &Definition) -> u32 {
     subject.source_index(place.source).map_or(0, |index| index.if_depth(place.offset))
 }
 
-/// Whether something that is evaluated while the file is read (a condition, an include, the value of another name
+/// Returns true if something that is evaluated while the file is read (a condition, an include, the value of another name
 /// taken in at once) stands between two definitions and may refer to the first.
 fn is_read_between(
     subject: &LintSubject<'_>,

@@ -27,7 +27,7 @@ pub enum NameUsage {
 }
 
 impl NameUsage {
-    /// Whether it is known that something uses it.
+    /// Returns true if it is known that something uses it.
     pub fn is_used(&self) -> bool {
         match self {
             NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => true,

@@ -48,7 +48,7 @@ pub const DAEMON_NAMES: [&str; 34] = [
     "PLACEMENTD",
 ];
 
-/// Whether the table or the daemons' sources have a parameter of exactly that name.
+/// Returns true if the table or the daemons' sources have a parameter of exactly that name.
 pub(super) fn is_parameter(name: &[u8]) -> bool {
     defaults::find_qualified(name).is_some()
         || htc_config::detected::is_detected(name)
@@ -65,7 +65,7 @@ pub(super) fn other_names() -> impl Iterator<Item = &'static [u8]> {
     OTHER_NAME_STARTS.iter().map(|&start| name_at(start))
 }
 
-/// Whether a parameter lists attributes whose values are parameters of the same names.
+/// Returns true if a parameter lists attributes whose values are parameters of the same names.
 pub(super) fn is_attribute_list(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     let is_list = [
@@ -94,7 +94,7 @@ pub(super) fn is_attribute_list(name: &[u8]) -> bool {
             && (caseless::ends_with(name, b"_STARTD_ATTRS") || caseless::ends_with(name, b"_STARTD_EXPRS"))
 }
 
-/// Whether a parameter lists clauses of a slot's requirements (`Reqexp.cpp`, `reqexp_config`).
+/// Returns true if a parameter lists clauses of a slot's requirements (`Reqexp.cpp`, `reqexp_config`).
 pub(super) fn is_clause_list(name: &[u8]) -> bool {
     let bare = unqualified_name(name);
     caseless::ends_with(bare, b"SLOT_REQUIREMENTS_CLAUSES")

@@ -47,7 +47,7 @@ enum ExpandedLength {
 }
 
 impl ExpandedLengths {
-    /// Whether a value surely ends when it is expanded.
+    /// Returns true if a value surely ends when it is expanded.
     fn is_finite(&mut self, subject: &LintSubject<'_>, raw: &[u8]) -> bool {
         matches!(self.length_of_value(subject, raw), ExpandedLength::AtMost(_))
     }
@@ -108,7 +108,7 @@ fn plain_references(raw: &[u8]) -> Option<Vec<Vec<u8>>> {
     (dollars == names.len()).then_some(names)
 }
 
-/// Whether a value is read in a language of its own, whose references are not those of the configuration alone:
+/// Returns true if a value is read in a language of its own, whose references are not those of the configuration alone:
 /// routes, transforms, templates of submit files.
 fn has_own_macro_language(name: &[u8]) -> bool {
     let name = unqualified_name(name);
@@ -117,7 +117,7 @@ fn has_own_macro_language(name: &[u8]) -> bool {
         .any(|prefix| caseless::starts_with(name, prefix.as_bytes()))
 }
 
-/// Whether the byte at `at` stands within the parentheses of a reference or function, where it is a default or an
+/// Returns true if the byte at `at` stands within the parentheses of a reference or function, where it is a default or an
 /// argument that may never be looked at.
 fn is_inside_reference(raw: &[u8], at: usize) -> bool {
     let mut open = Vec::new();
@@ -135,7 +135,7 @@ fn is_inside_reference(raw: &[u8], at: usize) -> bool {
     open.contains(&true)
 }
 
-/// Whether a value holds a reference that never expands; what is said about that need not be said again.
+/// Returns true if a value holds a reference that never expands; what is said about that need not be said again.
 pub(super) fn has_invalid_reference(raw: &[u8]) -> bool {
     !find_invalid_references(raw).is_empty()
 }
@@ -231,7 +231,7 @@ fn check_reference(raw: &[u8], dollar: usize, body: usize) -> Option<InvalidRefe
     }
 }
 
-/// Whether references inside make the outer one whole in the end.
+/// Returns true if references inside make the outer one whole in the end.
 fn is_completed_by_inner(raw: &[u8], body: usize, end: usize) -> bool {
     let inside = &raw[body..end.max(body)];
     let name = inside.split(|&b| b == b':').next().unwrap_or_default();

@@ -151,7 +151,7 @@ impl<'a> FilesToScan<'a> {
         }
     }
 
-    /// Whether a directory is the top of somebody's tree of files, and not one of the system's.
+    /// Returns true if a directory is the top of somebody's tree of files, and not one of the system's.
     fn is_tree_root(&self, directory: &Path) -> bool {
         let names = self.world.list_dir(directory).unwrap_or_default();
         names.iter().any(|name| {

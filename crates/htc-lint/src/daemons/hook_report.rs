@@ -28,7 +28,7 @@ pub struct HookReportRow {
     pub path: Option<String>,
     /// `accepted`, `none` or the reason of the refusal.
     pub verdict: String,
-    /// Whether it would be run.
+    /// True if it would be run.
     pub accepted: bool,
     /// Why not, without the path, where one is configured.
     #[serde(skip)]
@@ -247,7 +247,7 @@ impl HookReport {
         }
     }
 
-    /// Whether a configured hook is refused.
+    /// Returns true if a configured hook is refused.
     pub fn has_refused_hook(&self) -> bool {
         self.hooks.iter().any(|row| row.refused.is_some())
     }

@@ -24,7 +24,7 @@ pub struct LintRequest<'a> {
     pub files: &'a [PathBuf],
     /// What is not done here, in place of mistakes.
     pub only_unsupported: bool,
-    /// Whether secrets are masked.
+    /// True if secrets are masked.
     pub redact: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct LintResult {
     pub source_count: usize,
     /// How many settings they make.
     pub setting_count: usize,
-    /// Whether it was taken for a part of a configuration.
+    /// True if it was taken for a part of a configuration.
     pub is_partial: bool,
 }
 

@@ -8,11 +8,11 @@ use htc_config::{UnreadSource, UnreadSourceKind};
 /// What is known beside the configuration itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LintScope {
-    /// Whether the files are for another machine, so that paths that are not here are no mistake.
+    /// True if the files are for another machine, so that paths that are not here are no mistake.
     pub for_other_machine: bool,
-    /// Whether all sources that the configuration names were read. What was not may define and use anything.
+    /// True if all sources that the configuration names were read. What was not may define and use anything.
     pub is_complete: bool,
-    /// Whether the files are only a part of a configuration: named like one, and saying neither which daemons run nor
+    /// True if the files are only a part of a configuration: named like one, and saying neither which daemons run nor
     /// where more stands.
     pub is_partial: bool,
 }
@@ -31,7 +31,7 @@ impl LintScope {
     }
 }
 
-/// Whether a file is called, or stands, as those of a LOCAL_CONFIG_DIR do: `50-site.conf`, `config.d/site`.
+/// Returns true if a file is called, or stands, as those of a LOCAL_CONFIG_DIR do: `50-site.conf`, `config.d/site`.
 fn is_partial_config_name(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().as_encoded_bytes();
     let directory = file.parent().and_then(Path::file_name).unwrap_or_default().as_encoded_bytes();

@@ -10,7 +10,7 @@ use htc_config::finding::Finding;
 use htc_config::macro_set::MacroEntry;
 use htc_transform::{Transform, TransformLoadError};
 
-/// Whether a parameter holds a route or a transform.
+/// Returns true if a parameter holds a route or a transform.
 fn is_route_or_transform(name: &[u8]) -> bool {
     let name = unqualified_name(name);
     ["JOB_ROUTER_ROUTE_", "JOB_ROUTER_TRANSFORM_", "JOB_TRANSFORM_"]

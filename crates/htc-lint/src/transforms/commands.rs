@@ -315,7 +315,7 @@ impl TransformLinter<'_> {
     }
 }
 
-/// Whether the new name of COPY or RENAME can be one.
+/// Returns true if the new name of COPY or RENAME can be one.
 fn can_be_attribute_name(command: &TransformCommand) -> bool {
     if !matches!(command.attribute, Some(CommandAttribute::Pattern(_))) {
         return attribute_pattern::is_attribute_name(&command.value);

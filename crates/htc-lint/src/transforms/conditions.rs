@@ -13,9 +13,9 @@ struct OpenIf {
     line: RuleLine,
     /// What is known of the branch we are in.
     branch_value: Option<bool>,
-    /// Whether some branch before was certainly taken.
+    /// True if some branch before was certainly taken.
     earlier_branch_taken: bool,
-    /// Whether there was an else.
+    /// True if there was an else.
     has_else: bool,
 }
 

@@ -41,12 +41,12 @@ pub struct TransformFinding {
     pub message: String,
     /// What to do.
     pub fix: String,
-    /// Whether it stands inside an `if`, so that it may never be reached.
+    /// True if it stands inside an `if`, so that it may never be reached.
     pub inside_if: bool,
 }
 
 impl TransformFinding {
-    /// Whether the transform fails here for every ad.
+    /// Returns true if the transform fails here for every ad.
     pub fn is_fatal(&self) -> bool {
         self.severity == Severity::Error && !self.inside_if
     }

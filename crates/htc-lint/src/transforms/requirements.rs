@@ -88,7 +88,7 @@ fn find_word(text: &[u8], word: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether an expression without references counts as true.
+/// Returns true if an expression without references counts as true.
 fn may_be_true(expr: &Expr, world: &dyn World) -> bool {
     match Context::new(world).my(&ClassAd::new()).eval(expr) {
         Value::Bool(value) => value,
@@ -168,7 +168,7 @@ impl ConstantComparison {
         Some(ConstantComparison { name, sign: sign.trim(), value, text })
     }
 
-    /// Whether it is false or undefined wherever the other is true.
+    /// Returns true if it is false or undefined wherever the other is true.
     fn excludes(&self, other: &ConstantComparison) -> bool {
         if !caseless::eq(&self.name, &other.name) {
             return false;

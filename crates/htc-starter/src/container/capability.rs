@@ -313,7 +313,7 @@ impl<'a> CapabilityProbe<'a> {
     }
 }
 
-/// Whether `docker -v` speaks as docker does: one line of a sensible length, and not another program of that name.
+/// Returns true if `docker -v` speaks as docker does: one line of a sensible length, and not another program of that name.
 fn is_docker_version(output: &[u8]) -> bool {
     let mut lines = output.lines();
     let first = lines.next().unwrap_or_default();

@@ -27,7 +27,7 @@ pub fn docker_config_directory(slot_directory: &Path) -> PathBuf {
     path.into()
 }
 
-/// Whether the job wants credentials to be sent.
+/// Returns true if the job wants credentials to be sent.
 pub(crate) fn wants_docker_credentials(job: &ClassAd, world: &dyn World) -> bool {
     Context::new(world).my(job).boolean("DockerSendCredentials").unwrap_or(false)
 }

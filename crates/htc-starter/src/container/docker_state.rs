@@ -32,7 +32,7 @@ pub struct ContainerState {
     pub code: Option<i64>,
     /// Why docker could not run it; empty if it could.
     pub error: BString,
-    /// Whether its memory was used up.
+    /// True if its memory was used up.
     pub out_of_memory: bool,
 }
 

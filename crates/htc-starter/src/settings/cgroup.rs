@@ -52,7 +52,7 @@ pub struct CgroupParameters {
     pub enforced_by_request: bool,
     /// CGROUP_USE_PEAK_MEMORY, and whether caches are taken from it (CGROUP_IGNORE_CACHE_MEMORY); `None`: samples count.
     pub peak: Option<bool>,
-    /// Whether the configuration says anything about groups that is not its default.
+    /// True if the configuration says anything about groups that is not its default.
     pub is_configured: bool,
     /// Values that are none, for whoever finds that out where 25.14 does ([`CgroupParameters::read_deferring_faults`]).
     faults: Vec<(&'static str, StartFailure)>,

@@ -46,7 +46,7 @@ impl JavaParameters {
         Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], ToolAccount::Starter))
     }
 
-    /// Whether a directory of the class path has the class that answers it.
+    /// Returns true if a directory of the class path has the class that answers it.
     pub fn has_probe_class(&self, world: &dyn World) -> bool {
         let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
         let mut directories = list::split(default).map(|directory| directory.to_path_lossy().into_owned());

@@ -15,7 +15,7 @@ use htc_user_log::EventBody;
 type ModificationTime = (i64, i64);
 
 impl Shadow<'_> {
-    /// Whether the job is skipped; it is done then.
+    /// Returns true if the job is skipped; it is done then.
     pub(super) fn skip_if_up_to_date(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) -> bool {
         if self.setup.local || self.job_context().boolean("SkipIfDataflow") != Some(true) {
             return false;
@@ -34,12 +34,12 @@ impl Shadow<'_> {
         true
     }
 
-    /// Whether the last run was none.
+    /// Returns true if the last run was none.
     pub(super) fn was_skipped(&self) -> bool {
         self.job_context().boolean("DataflowJobSkipped") == Some(true)
     }
 
-    /// Whether the oldest output is newer than the newest input. `None`: something that has to be there is not.
+    /// Returns true if the oldest output is newer than the newest input. `None`: something that has to be there is not.
     fn is_output_up_to_date(&self) -> Option<bool> {
         let listed = |name: &str| self.job_string(name).unwrap_or_default();
         let (input, output) = (listed("TransferInput"), listed("TransferOutput"));

@@ -70,12 +70,12 @@ impl SiteNames {
         }
     }
 
-    /// Whether a daemon has this name, or a local name.
+    /// Returns true if a daemon has this name, or a local name.
     pub(in crate::config) fn is_daemon(&self, name: &[u8]) -> bool {
         self.is_daemon.contains(&name.to_ascii_lowercase())
     }
 
-    /// Whether a name is that of an advertised attribute, by itself or behind a prefix and `_`
+    /// Returns true if a name is that of an advertised attribute, by itself or behind a prefix and `_`
     /// (`condor_config.cpp`, `config_fill_ad`).
     pub(in crate::config) fn is_attribute_parameter(&self, name: &[u8]) -> bool {
         self.attributes.iter().any(|attribute| {

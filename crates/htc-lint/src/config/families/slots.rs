@@ -75,7 +75,7 @@ fn is_listed(names: &[&str], name: &[u8]) -> bool {
     names.iter().any(|known| caseless::eq(known.as_bytes(), name))
 }
 
-/// Whether a parameter may be set for a slot type.
+/// Returns true if a parameter may be set for a slot type.
 fn is_override(name: &[u8], site: &SiteNames) -> bool {
     let of_resource = ["CONSUMPTION_", "MODIFY_REQUEST_EXPR_"]
         .iter()
