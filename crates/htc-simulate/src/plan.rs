@@ -205,33 +205,35 @@ impl SimulationPlan {
     /// Reads the commands of events.
     fn read_commands(&mut self, scenario: &Scenario) -> Result<(), PlanError> {
         for (number, done) in scenario.events.iter().enumerate() {
-            let names = |value: &Option<String>, reason: &str| {
-                value.as_ref().is_some_and(|value| reason.contains(&format!("'{value}'")))
-            };
-            let fail = |reason: String| {
-                let keys = [("how", &done.how), ("slot", &done.slot)];
-                let key = keys.into_iter().find(|(_, value)| names(value, &reason));
-                PlanError::Event { number: number + 1, key: key.map_or("command", |(key, _)| key), reason }
-            };
             let Some(command) = &done.command else { continue };
-            let request = SlotControlRequest {
-                command: command.clone(),
-                slot: done.slot.clone(),
-                how: done.how.clone(),
-                reason: done.reason.clone(),
-                resume: done.resume,
-                ..SlotControlRequest::default()
+            let fail = |key: &str, reason: String| {
+                let keys = ["slot", "how", "reason", "resume"];
+                let key = keys.into_iter().find(|known| *known == key).unwrap_or("command");
+                PlanError::Event { number: number + 1, key, reason }
             };
+            let texts = [("slot", &done.slot), ("how", &done.how), ("reason", &done.reason)];
+            let texts = texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?.into())));
+            let resume = done.resume.then(|| ("resume", true.into()));
+            let keys = texts.chain(resume).chain([("command", command.clone().into())]);
+            let object: serde_json::Map<String, serde_json::Value> =
+                keys.map(|(key, value)| (key.to_owned(), value)).collect();
+            let line = serde_json::Value::Object(object).to_string();
+            let request = SlotControlRequest::parse(line.as_bytes())
+                .map_err(|error| fail(&error.key, error.message))?;
             let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
             let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
-            // Dynamic slots do not exist yet.
-            if !request.slot.as_deref().is_some_and(|slot| slot.contains('_')) {
-                request.check_slot(&known).map_err(fail)?;
+            // Slots that are carved out of others are not there yet.
+            if !request.slot().is_some_and(|slot| slot.contains('_')) {
+                request.check_slot(&known).map_err(|reason| fail("slot", reason))?;
             }
-            match request.into_event(Vec::new(), "", QuirkMode::Manual).map_err(fail)? {
+            match request
+                .into_event(Vec::new(), "", QuirkMode::Manual)
+                .map_err(|reason| fail("command", reason))?
+            {
                 Some(event) => drop(self.commands.insert(number, event)),
                 None => {
-                    return Err(fail(format!("'{command}' means nothing here; for reconfig give 'knobs'")));
+                    let reason = format!("'{command}' means nothing here; for reconfig give 'knobs'");
+                    return Err(fail("command", reason));
                 }
             }
         }

@@ -1,11 +1,14 @@
 //! Drain requests, and the status of a drain.
 
 use htc_classad::Expr;
+use serde::{Deserialize, Serialize};
 
-/// Speed of a drain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How fast jobs have to leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DrainSpeed {
-    /// Jobs get retirement and vacate time; retirement is coordinated between slots.
+    /// Retirement and vacate time are honoured, the slots' retirement coordinated.
+    #[default]
     Graceful,
     /// Jobs get vacate time only.
     Quick,
@@ -13,11 +16,37 @@ pub enum DrainSpeed {
     Fast,
 }
 
-/// Action after all slots are drained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+impl DrainSpeed {
+    /// Returns the word of requests and answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DrainSpeed::Graceful => "graceful",
+            DrainSpeed::Quick => "quick",
+            DrainSpeed::Fast => "fast",
+        }
+    }
+}
+
+impl DrainCompletion {
+    /// Returns the word of requests and answers, or `None` if nothing follows.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            DrainCompletion::Nothing => None,
+            DrainCompletion::Resume => Some("resume"),
+            DrainCompletion::Exit => Some("exit"),
+            DrainCompletion::Restart => Some("restart"),
+            DrainCompletion::Reconfigure => Some("reconfig"),
+        }
+    }
+}
+
+/// What comes when all slots are drained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DrainCompletion {
     /// The slots stay drained.
     #[default]
+    #[serde(skip)]
     Nothing,
     /// The slots accept jobs again.
     Resume,
@@ -25,7 +54,8 @@ pub enum DrainCompletion {
     Exit,
     /// The execution point restarts.
     Restart,
-    /// The configuration is read again, and the slots accept jobs.
+    /// It reads its configuration, and slots take jobs again.
+    #[serde(rename = "reconfig")]
     Reconfigure,
 }
 

@@ -182,8 +182,9 @@ pub enum StartdEvent {
     Reconfigure(Box<StartdSettings>),
 }
 
-/// Mode of a shutdown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// How to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ShutdownMode {
     /// Jobs may run until they finish.
     Peaceful,

@@ -11,7 +11,8 @@ use crate::cli::common::{
     InputOptions, Problem, ProgramContext, Status, exit_at_deadline, open_stdio_pipe, write_to_stdout,
 };
 use crate::os::RealWorld;
-use crate::runner::slot::{SlotControlAnswer, SlotControlRequest, default_socket, send_request};
+use crate::runner::slot::{SlotControlAnswer, SlotControlRequest, VacateSpeed, default_socket, send_request};
+use crate::slot::{DrainCompletion, DrainSpeed, ShutdownMode};
 
 /// What a verb asks, of whom, and the ad that goes with it.
 struct ControlQuery<'a> {
@@ -21,18 +22,8 @@ struct ControlQuery<'a> {
 }
 
 impl<'a> ControlQuery<'a> {
-    fn new(command: &str, of: &'a ExecutionPointOptions, slot: Option<&str>) -> Self {
-        let request = SlotControlRequest {
-            command: command.to_owned(),
-            slot: slot.map(str::to_owned),
-            ..SlotControlRequest::default()
-        };
+    fn new(of: &'a ExecutionPointOptions, request: SlotControlRequest) -> Self {
         ControlQuery { of, request, ad: None }
-    }
-
-    fn with_request(mut self, change: impl FnOnce(&mut SlotControlRequest)) -> Self {
-        change(&mut self.request);
-        self
     }
 
     fn with_ad(self, input: &'a InputOptions) -> Self {
@@ -47,55 +38,75 @@ pub(super) fn run_control_verb(
     session: &ProgramContext,
 ) -> anyhow::Result<Status> {
     exit_at_deadline(cli.end, session, "the time given with --timeout is over before there is an answer");
-    let fast = |fast: bool| fast.then(|| "fast".to_owned());
-    let question = match verb {
+    let speed = |fast: bool| fast.then_some(VacateSpeed::Fast);
+    let query = match verb {
         SlotRunVerb::Status(options) => {
-            let slot = options.of.slot.as_deref();
-            let ask = || send((cli, session), ControlQuery::new("status", &options.of.of, slot));
+            let of = &options.of.of;
+            let request = SlotControlRequest::Status { slot: options.of.slot.clone() };
+            let ask = || send(cli, session, ControlQuery::new(of, request.clone()));
             return status::show(cli, options, ask).map(|()| Status::Done);
         }
         SlotRunVerb::Claim(options) => {
-            let question =
-                ControlQuery::new("claim", &options.of.of, Some(&options.of.slot)).with_request(|request| {
-                    request.lease = options.lease;
-                    request.preempts.clone_from(&options.preempt);
-                    request.schedd.clone_from(&options.schedd);
-                });
-            return print_claimed_slot(
-                (cli, session),
-                send((cli, session), question.with_ad(&options.input))?,
-            );
+            let request = SlotControlRequest::Claim {
+                slot: options.of.slot.clone(),
+                ad_length: 0,
+                ad_name: None,
+                lease: options.lease,
+                schedd: options.schedd.clone(),
+                preempts: options.preempt.clone(),
+            };
+            let query = ControlQuery::new(&options.of.of, request).with_ad(&options.input);
+            return print_claimed_slot(cli, session, send(cli, session, query)?);
         }
         SlotRunVerb::Activate(options) => {
-            ControlQuery::new("activate", &options.of.of, Some(&options.of.slot)).with_ad(&options.input)
+            let slot = options.of.slot.clone();
+            let request = SlotControlRequest::Activate { slot, ad_length: 0, ad_name: None };
+            ControlQuery::new(&options.of.of, request).with_ad(&options.input)
         }
-        SlotRunVerb::Match(options) => ControlQuery::new("match", &options.of, Some(&options.slot)),
-        SlotRunVerb::Alive(options) => ControlQuery::new("alive", &options.of, Some(&options.slot)),
-        SlotRunVerb::Hold(options) => ControlQuery::new("hold", &options.of.of, Some(&options.of.slot))
-            .with_request(|request| request.reason.clone_from(&options.reason)),
+        SlotRunVerb::Match(options) => {
+            ControlQuery::new(&options.of, SlotControlRequest::Match { slot: options.slot.clone() })
+        }
+        SlotRunVerb::Alive(options) => {
+            ControlQuery::new(&options.of, SlotControlRequest::Alive { slot: options.slot.clone() })
+        }
+        SlotRunVerb::Hold(options) => {
+            let (slot, reason) = (options.of.slot.clone(), options.reason.clone());
+            ControlQuery::new(&options.of.of, SlotControlRequest::Hold { slot, reason })
+        }
         SlotRunVerb::Deactivate(options) => {
-            ControlQuery::new("deactivate", &options.of.of, Some(&options.of.slot))
-                .with_request(|request| request.how = fast(options.fast))
+            let (slot, how) = (options.of.slot.clone(), speed(options.fast));
+            ControlQuery::new(&options.of.of, SlotControlRequest::Deactivate { slot, how })
         }
         SlotRunVerb::ReleaseClaim(options) => {
-            ControlQuery::new("release-claim", &options.of.of, Some(&options.of.slot))
-                .with_request(|request| request.waiting = options.waiting)
+            let (slot, waiting) = (options.of.slot.clone(), options.waiting);
+            ControlQuery::new(&options.of.of, SlotControlRequest::ReleaseClaim { slot, waiting })
         }
-        SlotRunVerb::Suspend(options) => ControlQuery::new("suspend", &options.of, options.slot.as_deref()),
-        SlotRunVerb::Continue(options) => ControlQuery::new("continue", &options.of, options.slot.as_deref()),
+        SlotRunVerb::Suspend(options) => {
+            ControlQuery::new(&options.of, SlotControlRequest::Suspend { slot: options.slot.clone() })
+        }
+        SlotRunVerb::Continue(options) => {
+            ControlQuery::new(&options.of, SlotControlRequest::Continue { slot: options.slot.clone() })
+        }
         SlotRunVerb::Vacate(options) => {
-            ControlQuery::new("vacate", &options.of.of, options.of.slot.as_deref())
-                .with_request(|request| request.how = fast(options.fast))
+            let (slot, how) = (options.of.slot.clone(), speed(options.fast));
+            ControlQuery::new(&options.of.of, SlotControlRequest::Vacate { slot, how })
         }
-        SlotRunVerb::Undrain(options) => ControlQuery::new("undrain", &options.of, None)
-            .with_request(|request| request.request_id.clone_from(&options.request_id)),
-        SlotRunVerb::Reconfig(of) => ControlQuery::new("reconfig", of, None),
-        SlotRunVerb::Off(options) => ControlQuery::new("off", &options.of, None).with_request(|request| {
-            // What is graceful is so by itself.
-            request.how = options.peaceful.then(|| "peaceful".to_owned()).or(fast(options.fast));
-        }),
+        SlotRunVerb::Undrain(options) => {
+            let request_id = options.request_id.clone();
+            ControlQuery::new(&options.of, SlotControlRequest::Undrain { request_id })
+        }
+        SlotRunVerb::Reconfig(of) => ControlQuery::new(of, SlotControlRequest::Reconfig {}),
+        SlotRunVerb::Off(options) => {
+            let how = match (options.peaceful, options.fast) {
+                (true, _) => Some(ShutdownMode::Peaceful),
+                (_, true) => Some(ShutdownMode::Fast),
+                // What is graceful is so by itself.
+                _ => None,
+            };
+            ControlQuery::new(&options.of, SlotControlRequest::Off { how })
+        }
         SlotRunVerb::Drain(options) => {
-            let answer = send((cli, session), drain_request(options))?;
+            let answer = send(cli, session, drain_request(options))?;
             write_to_stdout(answer.request_id.map_or_else(String::new, |id| format!("{id}\n")))?;
             return Ok(Status::Done);
         }
@@ -107,7 +118,7 @@ pub(super) fn run_control_verb(
             return Err(Problem::usage("this verb is not for a running execution point").into());
         }
     };
-    let answer = send((cli, session), question)?;
+    let answer = send(cli, session, query)?;
     if let Some(note) = &answer.note {
         session.write_line(note);
     }
@@ -128,7 +139,8 @@ fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBu
 }
 
 fn send(
-    (cli, session): (&SlotRunCli, &ProgramContext),
+    cli: &SlotRunCli,
+    session: &ProgramContext,
     question: ControlQuery<'_>,
 ) -> anyhow::Result<SlotControlAnswer> {
     let socket = socket(cli, question.of)?;
@@ -141,7 +153,11 @@ fn send(
             if text.trim_ascii().is_empty() {
                 return Err(Problem::unreadable(format!("{name}: there is no ad")).into());
             }
-            request.ad_name = Some(name);
+            if let SlotControlRequest::Claim { ad_name, .. } | SlotControlRequest::Activate { ad_name, .. } =
+                &mut request
+            {
+                *ad_name = Some(name);
+            }
             text
         }
     };
@@ -163,34 +179,37 @@ fn send(
 /// A drain, in the name of whoever asks for it.
 fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
     let how = match (options.quick, options.fast) {
-        (true, _) => "quick",
-        (_, true) => "fast",
-        _ => "graceful",
+        (true, _) => DrainSpeed::Quick,
+        (_, true) => DrainSpeed::Fast,
+        _ => DrainSpeed::Graceful,
     };
     let by = || {
         let uid = nix::unistd::geteuid();
         let account = nix::unistd::User::from_uid(uid).ok().flatten();
         format!("by {}", account.map_or_else(|| uid.to_string(), |account| account.name))
     };
-    ControlQuery::new("drain", &options.of, None).with_request(|request| {
-        request.how = Some(how.to_owned());
-        request.reason = Some(options.reason.clone().unwrap_or_else(by));
-        let completions = [
-            (options.resume, "resume"),
-            (options.exit, "exit"),
-            (options.restart, "restart"),
-            (options.reconfig, "reconfig"),
-        ];
-        let wanted = completions.into_iter().find(|(wanted, _)| *wanted);
-        request.on_completion = wanted.map(|(_, word)| word.to_owned());
-        request.check.clone_from(&options.check);
-        request.start.clone_from(&options.start);
-    })
+    let completions = [
+        (options.resume, DrainCompletion::Resume),
+        (options.exit, DrainCompletion::Exit),
+        (options.restart, DrainCompletion::Restart),
+        (options.reconfig, DrainCompletion::Reconfigure),
+    ];
+    let wanted = completions.into_iter().find(|(wanted, _)| *wanted);
+    let request = SlotControlRequest::Drain {
+        how: Some(how),
+        reason: Some(options.reason.clone().unwrap_or_else(by)),
+        resume: false,
+        on_completion: wanted.map_or(DrainCompletion::Nothing, |(_, completion)| completion),
+        check: options.check.clone(),
+        start: options.start.clone(),
+    };
+    ControlQuery::new(&options.of, request)
 }
 
 /// The name of the slot that is claimed, or its row as JSON; what the claim waits for, and what of it is not done, is told.
 fn print_claimed_slot(
-    (cli, session): (&SlotRunCli, &ProgramContext),
+    cli: &SlotRunCli,
+    session: &ProgramContext,
     answer: SlotControlAnswer,
 ) -> anyhow::Result<Status> {
     for told in answer.waits.iter().chain(&answer.note) {

@@ -92,11 +92,11 @@ fn drain_owner_line(drain: &ActiveDrain, slots: usize) -> String {
         Some(_) => "over when the jobs have left".to_owned(),
         None => "over".to_owned(),
     };
-    let then = drain.on_completion.as_ref().map_or_else(String::new, |then| format!(", then {then}"));
+    let then = drain.on_completion.name().map_or_else(String::new, |then| format!(", then {then}"));
     let start = drain.start.as_ref().map_or_else(String::new, |start| format!("; START meanwhile: {start}"));
     // Whoever drains may have written more than a line.
     let reason = escape_control_characters(&drain.reason);
-    let (how, id, by, drained) = (&drain.how, drain.request_id, &drain.by, drain.drained);
+    let (how, id, by, drained) = (drain.how.name(), drain.request_id, &drain.by, drain.drained);
     format!(
         "{how} drain, request {id}, by {by} since {since} s, {until}{then}: {reason}; {drained} of {slots} slots drained{start}\n"
     )

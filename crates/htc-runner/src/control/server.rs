@@ -65,7 +65,7 @@ pub fn bind(path: &Path) -> io::Result<UnixListener> {
 struct RequestHeader {
     /// Number of bytes of the ad after the line.
     #[serde(default)]
-    ad_length: usize,
+    ad_length: serde_json::Value,
 }
 
 /// Returns the line and the ad of a request, or an error for the client if it is not valid. Returns `None` if more
@@ -80,7 +80,13 @@ fn parse_complete_request(said: &[u8], ended: bool) -> Option<RequestBytes> {
     };
     let line = said[..end].trim_ascii();
     let ad_length = match parse_request::<RequestHeader>(line) {
-        Ok(frame) => frame.ad_length,
+        Ok(RequestHeader { ad_length: serde_json::Value::Null }) => 0,
+        Ok(RequestHeader { ad_length }) => match ad_length.as_u64().and_then(|it| usize::try_from(it).ok()) {
+            Some(length) => length,
+            None => {
+                return Some(Err(format!("'ad_length' must be a number of bytes, not {ad_length}")));
+            }
+        },
         Err(error) => return Some(Err(error)),
     };
     if ad_length > MAX_AD_LENGTH {

@@ -2,16 +2,14 @@
 
 use super::control_protocol::{
     ActiveDrain, Command, RequestContext, RequestRefusal, SlotControlAnswer, SlotControlRequest, SlotStatus,
+    VacateSpeed,
 };
 use super::live_execution_point::LiveExecutionPoint;
-use crate::control::{self, ClientRequest};
+use crate::control::ClientRequest;
 use htc_classad::{Dialect, Value};
 use htc_os::{WatchToken, clock};
 use htc_slot::{Activity, ClaimCommand, SlotKey, SlotState, StartdEvent};
 use htc_starter::shadow::{MatchedAd, expand_for_slot};
-
-/// Commands that require an existing claim.
-const CLAIM_COMMANDS: [&str; 4] = ["alive", "hold", "deactivate", "release-claim"];
 
 impl LiveExecutionPoint<'_> {
     /// Handles activity at the control socket: reads a request, executes it and sends the answer.
@@ -27,12 +25,12 @@ impl LiveExecutionPoint<'_> {
 
     fn carry_out(&mut self, said: ClientRequest) -> Result<SlotControlAnswer, RequestRefusal> {
         let (line, ad) = said.request?;
-        let request: SlotControlRequest = control::parse_request(&line)?;
+        let request = SlotControlRequest::parse(&line)?;
         request.check_slot(&self.machine.slots().map(|(_, id, ..)| id).collect::<Vec<_>>())?;
         self.check_claim(&request)?;
         let nothing = self.why_nothing_to_vacate(&request);
         let host = self.options.world.full_host();
-        let slot = request.slot.clone().unwrap_or_default();
+        let slot = request.slot().unwrap_or_default().to_owned();
         let asked = RequestContext {
             ad,
             uid: said.uid,
@@ -92,20 +90,24 @@ impl LiveExecutionPoint<'_> {
 
     /// Checks that the slot has the claim that the command requires (`command_handler`, `command_release_claim`).
     fn check_claim(&self, request: &SlotControlRequest) -> Result<(), String> {
-        let command = request.command.as_str();
-        let Some(named) = request.slot.as_deref().filter(|_| CLAIM_COMMANDS.contains(&command)) else {
+        use SlotControlRequest as R;
+        let (R::Alive { slot }
+        | R::Hold { slot, .. }
+        | R::Deactivate { slot, .. }
+        | R::ReleaseClaim { slot, .. }) = request
+        else {
             return Ok(());
         };
-        let Some((_, id, state, activity)) = self.find_slot(named) else { return Ok(()) };
-        let why = match (state, command) {
-            (SlotState::Claimed | SlotState::Preempting, "release-claim") if request.waiting => {
+        let Some((_, id, state, activity)) = self.find_slot(slot) else { return Ok(()) };
+        let why = match (state, request) {
+            (SlotState::Claimed | SlotState::Preempting, R::ReleaseClaim { waiting: true, .. }) => {
                 match self.machine.waiting_claim_text(id) {
                     Some(_) => return Ok(()),
                     None => "no claim waits for it",
                 }
             }
-            (SlotState::Claimed, "hold") if activity == Activity::Idle => "it runs no job",
-            (SlotState::Claimed, _) | (SlotState::Matched, "release-claim") => return Ok(()),
+            (SlotState::Claimed, R::Hold { .. }) if activity == Activity::Idle => "it runs no job",
+            (SlotState::Claimed, _) | (SlotState::Matched, R::ReleaseClaim { .. }) => return Ok(()),
             (SlotState::Preempting, _) => "its claim is ending already",
             _ => "nobody has claimed it",
         };
@@ -124,12 +126,12 @@ impl LiveExecutionPoint<'_> {
 
     /// Returns a message if a slot to be vacated has no claim to vacate, or `None` (`command_name_handler`).
     fn why_nothing_to_vacate(&self, request: &SlotControlRequest) -> Option<String> {
-        let named = request.slot.as_deref().filter(|_| request.command == "vacate")?;
+        let SlotControlRequest::Vacate { slot: Some(named), how } = request else { return None };
         let (key, id, state, activity) = self.find_slot(named)?;
         let is_split = || self.machine.slots().any(|(other, ..)| other.number == key.number && other != key);
         let why = match state {
             SlotState::Claimed | SlotState::Matched | SlotState::Backfill => return None,
-            SlotState::Preempting if request.how.as_deref() == Some("fast") => return None,
+            SlotState::Preempting if *how == Some(VacateSpeed::Fast) => return None,
             SlotState::Preempting => "its job is on its way out",
             SlotState::Owner | SlotState::Unclaimed | SlotState::Drained if is_split() => {
                 "there is nothing to vacate; its dynamic slots are others, each by its name"

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::control;
 use htc_base::job::HoldCode;
@@ -17,62 +18,321 @@ use htc_slot::{
     ShutdownMode, StartdEvent, VacateReason,
 };
 
-/// Request of a client.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlotControlRequest {
-    /// Command, one of `COMMANDS`.
-    pub command: String,
-    /// Slot that the command applies to; `None` for all slots.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slot: Option<String>,
-    /// `graceful` (the default), `quick`, `fast` or `peaceful`, if the command supports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub how: Option<String>,
-    /// Reason of a drain or a hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// For `drain`: true if slots take jobs again when all are drained.
-    #[serde(default)]
-    pub resume: bool,
-    /// For `drain`: action when all slots are drained: `resume`, `exit`, `restart` or `reconfig`; `None` for no
-    /// action.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_completion: Option<String>,
-    /// For `drain`: expression that must be true in each slot ad.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<String>,
-    /// For a graceful `drain`: START expression while draining.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<String>,
-    /// For `undrain`: number of the drain to cancel; `None` for any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
-    /// For `claim` and `activate`: length in bytes of the job ad in long form after the line.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub ad_length: usize,
-    /// Name of that ad in messages: the file it was read from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ad_name: Option<String>,
-    /// For `claim`: seconds without `alive` after which an idle claim ends; `None` for the configured lease.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lease: Option<i64>,
-    /// For `claim`: name of the schedd, for RemoteScheddName.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedd: Option<String>,
-    /// For `claim` of a partitionable slot: dynamic slots to preempt at once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub preempts: Vec<String>,
-    /// For `release-claim`: true to release the claim that waits to take over the slot.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub waiting: bool,
+/// A request at the control socket, written as one JSON object with the key `command`.
+///
+/// [`SlotControlRequest::parse`] reads one and names the key that it refuses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SlotControlRequest {
+    /// Matches a slot, as a negotiator does.
+    Match {
+        /// The slot.
+        slot: String,
+    },
+    /// Claims a slot for the job whose ad follows the line, as a schedd does.
+    Claim {
+        /// The slot.
+        slot: String,
+        /// Bytes of the job ad in long form that follow the line.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ad_length: usize,
+        /// Name of the ad in messages: the file that it is from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ad_name: Option<String>,
+        /// Seconds without `alive` after which an idle claim ends, or `None` for the configured lease.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lease: Option<i64>,
+        /// Name of the schedd, for RemoteScheddName.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedd: Option<String>,
+        /// Dynamic slots of a partitionable slot that are preempted at once.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        preempts: Vec<String>,
+    },
+    /// Runs the job whose ad follows the line in a claimed slot, as a shadow does.
+    Activate {
+        /// The slot.
+        slot: String,
+        /// Bytes of the job ad in long form that follow the line.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ad_length: usize,
+        /// Name of the ad in messages: the file that it is from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ad_name: Option<String>,
+    },
+    /// Renews the lease of a claim.
+    Alive {
+        /// The slot.
+        slot: String,
+    },
+    /// Puts the job of a slot on hold.
+    Hold {
+        /// The slot.
+        slot: String,
+        /// HoldReason of the job.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Suspends the job of a slot, or of all.
+    Suspend {
+        /// The slot, or `None` for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<String>,
+    },
+    /// Continues the suspended job of a slot, or of all.
+    Continue {
+        /// The slot, or `None` for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<String>,
+    },
+    /// Vacates a slot, or all.
+    Vacate {
+        /// The slot, or `None` for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<String>,
+        /// How fast, or `None` for graceful.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<VacateSpeed>,
+    },
+    /// Ends the job of a slot and keeps the claim.
+    Deactivate {
+        /// The slot.
+        slot: String,
+        /// How fast, or `None` for graceful.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<VacateSpeed>,
+    },
+    /// Gives up a claim.
+    ReleaseClaim {
+        /// The slot.
+        slot: String,
+        /// True for the claim that waits to take over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waiting: bool,
+    },
+    /// Drains the execution point.
+    Drain {
+        /// How fast, or `None` for graceful.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<DrainSpeed>,
+        /// DrainReason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// True for `on_completion` = `resume`, an older form.
+        #[serde(default)]
+        resume: bool,
+        /// What happens when all slots are drained.
+        #[serde(default, skip_serializing_if = "is_nothing")]
+        on_completion: DrainCompletion,
+        /// Expression that must be true in each slot's ad.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        check: Option<String>,
+        /// START during a graceful drain.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<String>,
+    },
+    /// Ends a drain.
+    Undrain {
+        /// Number of the drain, or `None` for any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_id: Option<String>,
+    },
+    /// Ends the execution point.
+    Off {
+        /// How fast, or `None` for graceful.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<ShutdownMode>,
+    },
+    /// Reads the configuration again.
+    Reconfig {},
+    /// Asks for the state of all slots.
+    Status {
+        /// A slot that must exist.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<String>,
+    },
+}
+
+/// Speed at which a slot is vacated or a claim deactivated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VacateSpeed {
+    /// The job has its retirement and vacate time.
+    Graceful,
+    /// The job is killed.
+    Fast,
+}
+
+/// A request that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct InvalidRequest {
+    /// The key that is wrong or missing; `command` if the request as a whole is.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Values that a key of a request can have.
+#[derive(Clone, Copy)]
+enum KeyType {
+    /// A string that must be there.
+    RequiredText,
+    Text,
+    Words(&'static [&'static str]),
+    Integer,
+    /// A number of bytes.
+    Length,
+    Flag,
+    /// A list of strings.
+    Names,
+}
+
+/// A key of a request and what it can be.
+type RequestKey = (&'static str, KeyType);
+
+const REQUIRED_SLOT: RequestKey = ("slot", KeyType::RequiredText);
+const OPTIONAL_SLOT: RequestKey = ("slot", KeyType::Text);
+const AD_LENGTH: RequestKey = ("ad_length", KeyType::Length);
+const AD_NAME: RequestKey = ("ad_name", KeyType::Text);
+const REASON: RequestKey = ("reason", KeyType::Text);
+const VACATE_SPEED: RequestKey = ("how", KeyType::Words(&["graceful", "fast"]));
+
+/// The commands and the keys of each, beside `command`.
+const COMMANDS: [(&str, &[RequestKey]); 15] = [
+    ("match", &[REQUIRED_SLOT]),
+    (
+        "claim",
+        &[
+            REQUIRED_SLOT,
+            AD_LENGTH,
+            AD_NAME,
+            ("lease", KeyType::Integer),
+            ("schedd", KeyType::Text),
+            ("preempts", KeyType::Names),
+        ],
+    ),
+    ("activate", &[REQUIRED_SLOT, AD_LENGTH, AD_NAME]),
+    ("alive", &[REQUIRED_SLOT]),
+    ("hold", &[REQUIRED_SLOT, REASON]),
+    ("suspend", &[OPTIONAL_SLOT]),
+    ("continue", &[OPTIONAL_SLOT]),
+    ("vacate", &[OPTIONAL_SLOT, VACATE_SPEED]),
+    ("deactivate", &[REQUIRED_SLOT, VACATE_SPEED]),
+    ("release-claim", &[REQUIRED_SLOT, ("waiting", KeyType::Flag)]),
+    (
+        "drain",
+        &[
+            ("how", KeyType::Words(&["graceful", "quick", "fast"])),
+            REASON,
+            ("resume", KeyType::Flag),
+            ("on_completion", KeyType::Words(&["resume", "exit", "restart", "reconfig"])),
+            ("check", KeyType::Text),
+            ("start", KeyType::Text),
+        ],
+    ),
+    ("undrain", &[("request_id", KeyType::Text)]),
+    ("off", &[("how", KeyType::Words(&["peaceful", "graceful", "fast"]))]),
+    ("reconfig", &[]),
+    ("status", &[OPTIONAL_SLOT]),
+];
+
+impl KeyType {
+    /// Returns the reason why `value` cannot be that of the key `name` of `command`, or `None` if it can.
+    fn refusal(self, command: &str, name: &str, value: Option<&Value>) -> Option<String> {
+        let expected = match (self, value) {
+            (KeyType::RequiredText, None) => return Some(format!("'{command}' is for one slot: name it")),
+            (_, None)
+            | (KeyType::RequiredText | KeyType::Text, Some(Value::String(_)))
+            | (KeyType::Text | KeyType::Words(_) | KeyType::Integer, Some(Value::Null))
+            | (KeyType::Flag, Some(Value::Bool(_))) => return None,
+            (KeyType::Words(words), Some(Value::String(word))) => return unknown_word(words, name, word),
+            (KeyType::Words(words), Some(_)) => list_words(words),
+            (KeyType::Integer, Some(value)) if value.is_i64() => return None,
+            (KeyType::Length, Some(value)) if value.is_u64() => return None,
+            (KeyType::Names, Some(Value::Array(names))) if names.iter().all(Value::is_string) => return None,
+            (KeyType::RequiredText | KeyType::Text, Some(_)) => "a string".to_owned(),
+            (KeyType::Integer, Some(_)) => "an integer".to_owned(),
+            (KeyType::Length, Some(_)) => "a number of bytes".to_owned(),
+            (KeyType::Flag, Some(_)) => "true or false".to_owned(),
+            (KeyType::Names, Some(_)) => "a list of strings".to_owned(),
+        };
+        let found = value.map_or_else(String::new, Value::to_string);
+        Some(format!("'{name}' must be {expected}, not {found}"))
+    }
+}
+
+fn unknown_word(words: &'static [&'static str], name: &str, word: &str) -> Option<String> {
+    if words.contains(&word) {
+        return None;
+    }
+    let hint = did_you_mean(word, words.iter().copied());
+    Some(format!("'{word}' is not known here{hint}; '{name}' is {}", list_words(words)))
+}
+
+fn list_words(words: &[&str]) -> String {
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+fn did_you_mean(word: &str, known: impl Iterator<Item = &'static str>) -> String {
+    nearest(word, known).map_or_else(String::new, |near| format!(" (did you mean '{near}'?)"))
+}
+
+/// Checks the command, its keys and their values.
+fn check_object(object: &Map<String, Value>) -> Result<(), InvalidRequest> {
+    let refuse = |key: &str, message: String| Err(InvalidRequest { key: key.to_owned(), message });
+    let names = COMMANDS.map(|(name, _)| name);
+    let command = match object.get("command") {
+        Some(Value::String(command)) => command.as_str(),
+        Some(other) => return refuse("command", format!("'command' must be a string, not {other}")),
+        None => return refuse("command", format!("'command' is missing: {}", names.join(", "))),
+    };
+    let Some((_, keys)) = COMMANDS.iter().find(|(name, _)| *name == command) else {
+        let hint = did_you_mean(command, names.into_iter());
+        return refuse("command", format!("there is no command '{command}'{hint}: {}", names.join(", ")));
+    };
+    for name in object.keys().filter(|name| *name != "command") {
+        if keys.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let elsewhere = COMMANDS.iter().any(|(_, keys)| keys.iter().any(|(known, _)| known == name));
+        let message = match (name.as_str(), elsewhere) {
+            ("slot", _) => format!("'{command}' is for the whole execution point: name no slot"),
+            (_, true) => format!("'{command}' has no key '{name}'"),
+            (_, false) => {
+                let hint = did_you_mean(name, keys.iter().map(|(known, _)| *known));
+                format!("unknown key '{name}'{hint}")
+            }
+        };
+        return refuse(name, message);
+    }
+    for (name, kind) in *keys {
+        if let Some(message) = kind.refusal(command, name, object.get(*name)) {
+            return refuse(name, message);
+        }
+    }
+    if object.get("resume") == Some(&Value::Bool(true))
+        && object.get("on_completion").is_some_and(|it| !it.is_null())
+    {
+        return refuse("resume", "'resume' and 'on_completion' exclude each other: give one".to_owned());
+    }
+    Ok(())
 }
 
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Answer to a request.
+fn is_nothing(completion: &DrainCompletion) -> bool {
+    *completion == DrainCompletion::Nothing
+}
+
+/// What comes back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SlotControlAnswer {
     /// True if the command was carried out or started.
     pub ok: bool,
@@ -115,31 +375,27 @@ impl From<String> for RequestRefusal {
     }
 }
 
+impl From<InvalidRequest> for RequestRefusal {
+    fn from(error: InvalidRequest) -> Self {
+        error.message.into()
+    }
+}
+
 impl From<RequestRefusal> for SlotControlAnswer {
     fn from(RequestRefusal { text, bad_ad }: RequestRefusal) -> Self {
         SlotControlAnswer { error: Some(text), bad_ad, ..SlotControlAnswer::default() }
     }
 }
 
-/// Names of the actions when all slots are drained.
-const DRAIN_COMPLETIONS: [(&str, DrainCompletion); 4] = [
-    ("resume", DrainCompletion::Resume),
-    ("exit", DrainCompletion::Exit),
-    ("restart", DrainCompletion::Restart),
-    ("reconfig", DrainCompletion::Reconfigure),
-];
-/// Names of the drain speeds.
-const DRAIN_SPEEDS: [(&str, DrainSpeed); 3] =
-    [("graceful", DrainSpeed::Graceful), ("quick", DrainSpeed::Quick), ("fast", DrainSpeed::Fast)];
-
-/// Active drain.
+/// A drain that is under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ActiveDrain {
     /// Number of the drain.
     pub request_id: u64,
-    /// Speed of the drain.
-    pub how: String,
-    /// Reason of the drain.
+    /// How fast.
+    pub how: DrainSpeed,
+    /// Why.
     pub reason: String,
     /// Account that requested the drain.
     pub by: String,
@@ -148,10 +404,10 @@ pub struct ActiveDrain {
     /// Estimated end, in seconds since the epoch, or `None` when all slots are drained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
-    /// Action when all slots are drained, or `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_completion: Option<String>,
-    /// START expression while draining, or `None`.
+    /// What comes then.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub on_completion: DrainCompletion,
+    /// START meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
     /// Number of drained slots.
@@ -161,16 +417,14 @@ pub struct ActiveDrain {
 impl From<DrainStatus> for ActiveDrain {
     fn from(status: DrainStatus) -> Self {
         let DrainStatus { id, request, since, until, drained } = status;
-        let on_completion = DRAIN_COMPLETIONS.iter().find(|(_, one)| *one == request.completion);
-        let how = DRAIN_SPEEDS.iter().find(|(_, one)| *one == request.speed).map_or("", |(word, _)| *word);
         ActiveDrain {
             request_id: id,
-            how: how.to_owned(),
+            how: request.speed,
             reason: request.reason,
             by: request.requester,
             since,
             until,
-            on_completion: on_completion.map(|(word, _)| (*word).to_owned()),
+            on_completion: request.completion,
             start: request.start_while_draining.map(|start| start.unparse().to_string()),
             drained,
         }
@@ -179,6 +433,7 @@ impl From<DrainStatus> for ActiveDrain {
 
 /// Status of one slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SlotStatus {
     /// Slot id.
     pub slot: String,
@@ -218,37 +473,19 @@ pub struct SlotStatus {
 /// No process listens at the socket, the listener is neither root nor the caller's account, or the answer is not
 /// valid.
 pub fn send_request(socket: &Path, request: &SlotControlRequest, ad: &[u8]) -> io::Result<SlotControlAnswer> {
-    control::send_request(
-        socket,
-        LISTENER_NAME,
-        &SlotControlRequest { ad_length: ad.len(), ..request.clone() },
-        ad,
-    )
+    let mut request = request.clone();
+    if let SlotControlRequest::Claim { ad_length, .. } | SlotControlRequest::Activate { ad_length, .. } =
+        &mut request
+    {
+        *ad_length = ad.len();
+    }
+    control::send_request(socket, LISTENER_NAME, &request, ad)
 }
 
 /// Name of the listening program in messages.
 pub(super) const LISTENER_NAME: &str = "execution point";
 
-/// Commands that a request can name.
-const COMMANDS: [&str; 15] = [
-    "match",
-    "claim",
-    "activate",
-    "alive",
-    "hold",
-    "suspend",
-    "continue",
-    "vacate",
-    "deactivate",
-    "release-claim",
-    "drain",
-    "undrain",
-    "off",
-    "reconfig",
-    "status",
-];
-
-/// Information about the client and the execution point that is needed to interpret a request.
+/// What is known where a request comes in.
 pub(super) struct RequestContext<'a> {
     /// Job ad that came with the request.
     pub ad: Vec<u8>,
@@ -279,15 +516,43 @@ pub(super) enum Command {
 }
 
 impl SlotControlRequest {
-    /// Checks that the slot that the request names, if any, is one of the `known` slots. Returns an error message
-    /// with suggestions otherwise.
+    /// Reads the line of a request.
+    ///
+    /// # Errors
+    /// It is not JSON, or has an unknown command, key or value.
+    pub fn parse(line: &[u8]) -> Result<Self, InvalidRequest> {
+        let invalid = |message| InvalidRequest { key: "command".to_owned(), message };
+        check_object(&control::parse_request(line).map_err(invalid)?)?;
+        // Of the line, not of the object: that has lost keys that are given twice.
+        control::parse_request(line).map_err(invalid)
+    }
+
+    /// Returns the slot that the request names, or `None` for all.
+    pub fn slot(&self) -> Option<&str> {
+        use SlotControlRequest as R;
+        match self {
+            R::Match { slot }
+            | R::Claim { slot, .. }
+            | R::Activate { slot, .. }
+            | R::Alive { slot }
+            | R::Hold { slot, .. }
+            | R::Deactivate { slot, .. }
+            | R::ReleaseClaim { slot, .. } => Some(slot),
+            R::Suspend { slot } | R::Continue { slot } | R::Vacate { slot, .. } | R::Status { slot } => {
+                slot.as_deref()
+            }
+            R::Drain { .. } | R::Undrain { .. } | R::Off { .. } | R::Reconfig {} => None,
+        }
+    }
+
+    /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
     pub fn check_slot(&self, known: &[&str]) -> Result<(), String> {
-        let Some(slot) = &self.slot else { return Ok(()) };
+        let Some(slot) = self.slot() else { return Ok(()) };
         if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
             return Ok(());
         }
         let mut message = format!("there is no slot '{slot}'");
-        if COMMANDS.contains(&slot.as_str()) {
+        if COMMANDS.iter().any(|(name, _)| *name == slot) {
             message += &format!("; {slot} is a verb, which comes first");
         } else if let Some(near) = nearest(slot.to_ascii_lowercase(), known.iter().copied()) {
             message += &format!("; did you mean {near}?");
@@ -319,143 +584,102 @@ impl SlotControlRequest {
         })
     }
 
-    /// Interprets the request.
-    pub(super) fn into_command(self, asked: RequestContext<'_>) -> Result<Command, RequestRefusal> {
-        let verb = self.command.as_str();
-        let who = (asked.uid, asked.quirks);
-        if let Some(command) = self.claim_command(asked)? {
-            let Some(slot) = self.slot else {
-                return Err(format!("'{}' is for one slot: name it", self.command).into());
-            };
-            let held = (self.command == "hold").then(|| VacateReason {
-                text: self.reason.unwrap_or_else(|| "held by command".into()),
-                code: HoldCode::UserRequest as i32,
-                subcode: 0,
-            });
-            let claims = matches!(command, ClaimCommand::Request(_));
-            let event = Box::new(StartdEvent::Command { slot, command });
-            return Ok(match (held, claims) {
-                (Some(reason), _) => Command::Hold(event, reason),
-                (None, true) => Command::Claim(event),
-                (None, false) => Command::Event(event),
-            });
-        }
-        if self.slot.is_some() && matches!(verb, "off" | "drain" | "undrain" | "reconfig") {
-            return Err(format!("'{verb}' is for the whole execution point: name no slot").into());
-        }
-        let how = self.how.as_deref().unwrap_or("graceful");
-        let unknown = |known: &str| Err(format!("'{how}' is not known here; {known}").into());
-        let event = match self.command.as_str() {
-            "vacate" => match how {
-                "graceful" => StartdEvent::Vacate { slot: self.slot, fast: false },
-                "fast" => StartdEvent::Vacate { slot: self.slot, fast: true },
-                _ => return unknown("graceful or fast"),
-            },
-            "suspend" => StartdEvent::Suspend { slot: self.slot },
-            "continue" => StartdEvent::Continue { slot: self.slot },
-            "drain" => {
-                let Some((_, speed)) = DRAIN_SPEEDS.iter().find(|(word, _)| *word == how) else {
-                    return unknown("graceful, quick or fast");
+    /// Returns what the execution point does for the request.
+    pub(super) fn into_command(self, context: RequestContext<'_>) -> Result<Command, RequestRefusal> {
+        let claim_command = |slot, command| Box::new(StartdEvent::Command { slot, command });
+        Ok(match self {
+            Self::Match { slot } => Command::Event(claim_command(slot, ClaimCommand::Match)),
+            Self::Claim { slot, ad_name, lease, schedd, preempts, ad_length: _ } => {
+                let request = ClaimRequest {
+                    job: context.read_job_ad(ad_name.as_deref())?,
+                    lease: lease.unwrap_or(context.lease),
+                    schedd: schedd.unwrap_or_default().into(),
+                    host: context.host.into(),
+                    preempts,
                 };
-                return Ok(Command::Drain(Box::new(StartdEvent::Drain(
-                    self.into_drain_request(*speed, who)?,
-                ))));
+                Command::Claim(claim_command(slot, ClaimCommand::Request(Box::new(request))))
             }
-            "undrain" => StartdEvent::CancelDrain { id: self.request_id },
-            "off" => match how {
-                "peaceful" => StartdEvent::Shutdown(ShutdownMode::Peaceful),
-                "graceful" => StartdEvent::Shutdown(ShutdownMode::Graceful),
-                "fast" => StartdEvent::Shutdown(ShutdownMode::Fast),
-                _ => return unknown("peaceful, graceful or fast"),
-            },
-            "reconfig" => return Ok(Command::Reconfigure),
-            "status" => return Ok(Command::Status),
-            other => {
-                let meant = nearest(other, COMMANDS.iter().copied());
-                let hint = meant.map_or_else(String::new, |meant| format!(" (did you mean '{meant}'?)"));
-                return Err(format!("there is no command '{other}'{hint}: {}", COMMANDS.join(", ")).into());
+            Self::Activate { slot, ad_name, ad_length: _ } => {
+                let job = context.read_job_ad(ad_name.as_deref())?;
+                Command::Event(claim_command(slot, ClaimCommand::Activate(Box::new(job))))
             }
-        };
-        Ok(Command::Event(Box::new(event)))
-    }
-
-    /// Builds the drain that the client requests (`command_drain_jobs`).
-    fn into_drain_request(
-        self,
-        speed: DrainSpeed,
-        (uid, quirks): (u32, QuirkMode),
-    ) -> Result<Box<DrainRequest>, String> {
-        let completion = match &self.on_completion {
-            None if self.resume => DrainCompletion::Resume,
-            None => DrainCompletion::Nothing,
-            Some(asked) => DRAIN_COMPLETIONS
-                .iter()
-                .find(|(word, _)| word == asked)
-                .map(|(_, completion)| *completion)
-                .ok_or_else(|| format!("'{asked}' is not known here; resume, exit, restart or reconfig"))?,
-        };
-        let drops = quirks.reproduces(Quirk::DrainExprDropped);
-        let expr = |what: &str, text: &Option<String>| {
-            let parsed = text.as_ref().map(|text| {
-                Expr::parse_with(text.as_bytes(), Dialect::old_syntax())
-                    .map_err(|error| error.render(text.as_bytes()))
-            });
-            match parsed.transpose() {
-                Err(_) if drops => Ok(None),
-                parsed => {
-                    parsed.map_err(|error| format!("{what} cannot be read, nothing is drained: {error}"))
-                }
+            Self::Alive { slot } => Command::Event(claim_command(slot, ClaimCommand::Alive)),
+            Self::Hold { slot, reason } => Command::Hold(
+                claim_command(slot, ClaimCommand::Deactivate(Deactivation::Graceful)),
+                VacateReason {
+                    text: reason.unwrap_or_else(|| "held by command".into()),
+                    code: HoldCode::UserRequest as i32,
+                    subcode: 0,
+                },
+            ),
+            Self::Deactivate { slot, how } => {
+                let how = match how {
+                    Some(VacateSpeed::Fast) => Deactivation::Forcibly,
+                    Some(VacateSpeed::Graceful) | None => Deactivation::Graceful,
+                };
+                Command::Event(claim_command(slot, ClaimCommand::Deactivate(how)))
             }
-        };
-        let account = identity::account_by_uid(uid);
-        Ok(Box::new(DrainRequest {
-            speed,
-            completion,
-            check: expr("the check", &self.check)?,
-            start_while_draining: expr("START", &self.start)?,
-            reason: self.reason.unwrap_or_else(|| "by command".into()),
-            requester: account.map_or_else(|| uid.to_string(), |account| account.name.to_string()),
-        }))
+            Self::ReleaseClaim { slot, waiting } => {
+                Command::Event(claim_command(slot, ClaimCommand::Release { waiting }))
+            }
+            Self::Suspend { slot } => Command::Event(Box::new(StartdEvent::Suspend { slot })),
+            Self::Continue { slot } => Command::Event(Box::new(StartdEvent::Continue { slot })),
+            Self::Vacate { slot, how } => {
+                let fast = how == Some(VacateSpeed::Fast);
+                Command::Event(Box::new(StartdEvent::Vacate { slot, fast }))
+            }
+            Self::Drain { how, reason, resume, on_completion, check, start } => {
+                let drops = context.quirks.reproduces(Quirk::DrainExprDropped);
+                let account = identity::account_by_uid(context.uid);
+                let uid = context.uid;
+                Command::Drain(Box::new(StartdEvent::Drain(Box::new(DrainRequest {
+                    speed: how.unwrap_or(DrainSpeed::Graceful),
+                    completion: if resume { DrainCompletion::Resume } else { on_completion },
+                    check: parse_drain_expr("the check", check, drops)?,
+                    start_while_draining: parse_drain_expr("START", start, drops)?,
+                    reason: reason.unwrap_or_else(|| "by command".into()),
+                    requester: account.map_or_else(|| uid.to_string(), |account| account.name.to_string()),
+                }))))
+            }
+            Self::Undrain { request_id } => {
+                Command::Event(Box::new(StartdEvent::CancelDrain { id: request_id }))
+            }
+            Self::Off { how } => {
+                Command::Event(Box::new(StartdEvent::Shutdown(how.unwrap_or(ShutdownMode::Graceful))))
+            }
+            Self::Reconfig {} => Command::Reconfigure,
+            Self::Status { slot: _ } => Command::Status,
+        })
     }
+}
 
-    /// Returns the claim command that a negotiator, schedd or shadow would send, or `None` for other commands.
-    fn claim_command(&self, asked: RequestContext<'_>) -> Result<Option<ClaimCommand>, RequestRefusal> {
-        let verb = self.command.as_str();
-        Ok(Some(match verb {
-            "match" => ClaimCommand::Match,
-            "claim" => ClaimCommand::Request(Box::new(ClaimRequest {
-                job: self.read_job_ad(&asked)?,
-                lease: self.lease.unwrap_or(asked.lease),
-                schedd: self.schedd.clone().unwrap_or_default().into(),
-                host: asked.host.into(),
-                preempts: self.preempts.clone(),
-            })),
-            "activate" => ClaimCommand::Activate(Box::new(self.read_job_ad(&asked)?)),
-            "alive" => ClaimCommand::Alive,
-            "hold" => ClaimCommand::Deactivate(Deactivation::Graceful),
-            "deactivate" => ClaimCommand::Deactivate(match self.how.as_deref() {
-                None | Some("graceful") => Deactivation::Graceful,
-                Some("fast") => Deactivation::Forcibly,
-                Some(how) => return Err(format!("'{how}' is not known here; graceful or fast").into()),
-            }),
-            "release-claim" => ClaimCommand::Release { waiting: self.waiting },
-            _ => return Ok(None),
-        }))
+/// Parses an expression of a drain (`command_drain_jobs`); one that cannot be parsed is dropped if `drops`.
+fn parse_drain_expr(what: &str, text: Option<String>, drops: bool) -> Result<Option<Expr>, String> {
+    let Some(text) = text else { return Ok(None) };
+    match Expr::parse_with(text.as_bytes(), Dialect::old_syntax()) {
+        Ok(expr) => Ok(Some(expr)),
+        Err(_) if drops => Ok(None),
+        Err(error) => {
+            let error = error.render(text.as_bytes());
+            Err(format!("{what} cannot be read, nothing is drained: {error}"))
+        }
     }
+}
 
-    /// Parses the job ad of a claim. The client must have the account of this process, because jobs may run as that
-    /// account.
-    fn read_job_ad(&self, asked: &RequestContext<'_>) -> Result<ClassAd, RequestRefusal> {
+impl RequestContext<'_> {
+    /// Reads the job ad of a claim. The job runs as its owner, which takes root; otherwise as this process, and then only for
+    /// requests of the same account.
+    fn read_job_ad(&self, name: Option<&str>) -> Result<ClassAd, RequestRefusal> {
         let own = identity::effective_uid();
-        if asked.uid != own {
+        if self.uid != own {
             let text = format!(
                 "jobs run here as uid {own}, not as uid {}: ask from that account, or run the slots as root",
-                asked.uid
+                self.uid
             );
             return Err(text.into());
         }
-        let name = self.ad_name.as_deref().unwrap_or("the job's ad");
-        parse_single_ad(&asked.ad, asked.dialect, name).map_err(|text| RequestRefusal { text, bad_ad: true })
+        parse_single_ad(&self.ad, self.dialect, name.unwrap_or("the job's ad"))
+            .map_err(|text| RequestRefusal { text, bad_ad: true })
     }
 }
 
@@ -482,8 +706,8 @@ mod tests {
     use super::*;
 
     fn meaning(text: &str) -> Result<String, String> {
-        let request: SlotControlRequest = serde_json::from_str(text).unwrap();
-        request
+        SlotControlRequest::parse(text.as_bytes())
+            .map_err(|error| error.message)?
             .into_command(RequestContext {
                 ad: b"Cmd = 1\n".to_vec(),
                 uid: identity::effective_uid(),
@@ -531,7 +755,7 @@ mod tests {
     #[test]
     fn a_slot_that_is_not_there_is_told_with_the_one_that_was_meant() {
         let check = |slot: &str| {
-            let request = SlotControlRequest { slot: Some(slot.into()), ..SlotControlRequest::default() };
+            let request = SlotControlRequest::Status { slot: Some(slot.into()) };
             request.check_slot(&["slot1", "slot2_1"])
         };
         assert_eq!(check("SLOT1"), Ok(()));
@@ -545,11 +769,7 @@ mod tests {
 
     #[test]
     fn nobody_has_a_job_run_under_another_account_than_his_own() {
-        let request = || SlotControlRequest {
-            command: "claim".into(),
-            slot: Some("slot1".into()),
-            ..SlotControlRequest::default()
-        };
+        let request = || SlotControlRequest::parse(br#"{"command":"claim","slot":"slot1"}"#).unwrap();
         let other = identity::effective_uid() + 1;
         let asked = |uid, strict| RequestContext {
             ad: b"Cmd = 010\n".to_vec(),
@@ -565,5 +785,106 @@ mod tests {
         let refused = request().into_command(asked(other - 1, false)).unwrap_err();
         assert!(refused.bad_ad && refused.text.starts_with("the job's ad:1:"), "{refused:?}");
         assert!(request().into_command(asked(other - 1, true)).is_ok());
+    }
+
+    /// A value that the key can have.
+    fn valid_value(kind: KeyType) -> Value {
+        match kind {
+            KeyType::RequiredText | KeyType::Text => "slot1".into(),
+            KeyType::Words(words) => words[0].into(),
+            KeyType::Integer | KeyType::Length => 7.into(),
+            KeyType::Flag => true.into(),
+            KeyType::Names => vec!["slot1_1"].into(),
+        }
+    }
+
+    fn request_with_all_keys(command: &str, keys: &[RequestKey]) -> Map<String, Value> {
+        let values = keys.iter().map(|(name, kind)| ((*name).to_owned(), valid_value(*kind)));
+        let mut object: Map<String, Value> = values.collect();
+        if object.contains_key("on_completion") {
+            object.insert("resume".to_owned(), false.into());
+        }
+        object.insert("command".to_owned(), command.into());
+        object
+    }
+
+    fn refusal(object: &Map<String, Value>) -> InvalidRequest {
+        SlotControlRequest::parse(&serde_json::to_vec(object).unwrap()).unwrap_err()
+    }
+
+    #[test]
+    fn the_table_of_keys_is_that_of_the_requests() {
+        for (command, keys) in COMMANDS {
+            let object = request_with_all_keys(command, keys);
+            let request = SlotControlRequest::parse(&serde_json::to_vec(&object).unwrap()).unwrap();
+            assert_eq!(serde_json::to_value(request).unwrap(), Value::Object(object));
+            for (name, kind) in keys {
+                let KeyType::Words(words) = kind else { continue };
+                for word in *words {
+                    let text = format!(r#"{{"command":"{command}","slot":"slot1","{name}":"{word}"}}"#);
+                    let object: Map<String, Value> = serde_json::from_str(&text).unwrap();
+                    let known = |name: &str| name == "command" || keys.iter().any(|(key, _)| *key == name);
+                    let object: Map<_, _> = object.into_iter().filter(|(name, _)| known(name)).collect();
+                    assert!(
+                        SlotControlRequest::parse(&serde_json::to_vec(&object).unwrap()).is_ok(),
+                        "{text}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_refuses_one_key_too_many_and_names_it() {
+        for (command, keys) in COMMANDS {
+            let all = COMMANDS.iter().flat_map(|(_, keys)| keys.iter().map(|(name, _)| *name));
+            for extra in all.chain(["hwo", "Command", ""]) {
+                if keys.iter().any(|(name, _)| *name == extra) {
+                    continue;
+                }
+                let mut object = request_with_all_keys(command, keys);
+                object.insert(extra.to_owned(), Value::Null);
+                let error = refusal(&object);
+                assert_eq!(error.key, extra, "{command}: {error}");
+                // The type refuses it as well, without the table.
+                assert!(serde_json::from_value::<SlotControlRequest>(Value::Object(object)).is_err());
+            }
+            for (name, _) in keys {
+                let object = serde_json::to_string(&request_with_all_keys(command, keys)).unwrap();
+                let twice = object.replacen('{', &format!("{{\"{name}\":null,"), 1);
+                assert!(SlotControlRequest::parse(twice.as_bytes()).is_err(), "{twice}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_argument_with_a_wrong_value_is_refused_by_its_name() {
+        for (command, keys) in COMMANDS {
+            for (name, _) in keys {
+                let mut object = request_with_all_keys(command, keys);
+                object.insert((*name).to_owned(), serde_json::json!({ "a": 1.5 }));
+                let error = refusal(&object);
+                assert_eq!(error.key, *name, "{command}");
+                assert!(error.message.contains(&format!("'{name}'")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_misspelled_key_or_word_is_refused_with_the_one_that_was_meant() {
+        for (text, wanted) in [
+            (r#"{"command":"vacate","hows":"fast"}"#, "unknown key 'hows' (did you mean 'how'?)"),
+            (r#"{"command":"reconfig","how":"dance"}"#, "'reconfig' has no key 'how'"),
+            (
+                r#"{"command":"drain","resume":true,"on_completion":"exit"}"#,
+                "'resume' and 'on_completion' exclude each other: give one",
+            ),
+            (
+                r#"{"command":"drain","how":"quik"}"#,
+                "'quik' is not known here (did you mean 'quick'?); 'how' is graceful, quick or fast",
+            ),
+        ] {
+            assert_eq!(meaning(text).unwrap_err(), wanted);
+        }
     }
 }

@@ -39,7 +39,9 @@ mod state_directory;
 
 pub use account::{HookAccount, hook_account};
 pub use backfill_client::backfill_client_ad;
-pub use control_protocol::{ActiveDrain, SlotControlAnswer, SlotControlRequest, SlotStatus, send_request};
+pub use control_protocol::{
+    ActiveDrain, InvalidRequest, SlotControlAnswer, SlotControlRequest, SlotStatus, VacateSpeed, send_request,
+};
 pub use execute::{check_directories, check_room, clean_execute};
 pub use idle::InputDevices;
 pub use live_execution_point::ExecutionPointOutcome;

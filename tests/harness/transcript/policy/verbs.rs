@@ -98,7 +98,13 @@ fn heard(stream: &UnixStream) -> std::io::Result<(SlotControlRequest, Vec<u8>)> 
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let request: SlotControlRequest = serde_json::from_str(&line)?;
-    let mut ad = vec![0; request.ad_length];
+    let length = match request {
+        SlotControlRequest::Claim { ad_length, .. } | SlotControlRequest::Activate { ad_length, .. } => {
+            ad_length
+        }
+        _ => 0,
+    };
+    let mut ad = vec![0; length];
     reader.read_exact(&mut ad)?;
     let answer = serde_json::to_vec(&SlotControlAnswer {
         ok: true,
