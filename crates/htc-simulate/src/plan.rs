@@ -13,7 +13,7 @@ use htc_hook::cron_job::{AutoPublish, CronJob};
 use htc_hook::cron_output::CronOutput;
 use htc_runner::slot::SlotControlRequest;
 use htc_slot::cron_ads::CronAds;
-use htc_slot::{ExitLimits, SlotHookPaths, SlotHookType, StartdEvent, StartdSettings};
+use htc_slot::{DrainCompletion, ExitLimits, SlotHookPaths, SlotHookType, StartdEvent, StartdSettings};
 
 /// Plan of machines of one kind.
 pub struct MachinePlan {
@@ -207,13 +207,15 @@ impl SimulationPlan {
         for (number, done) in scenario.events.iter().enumerate() {
             let Some(command) = &done.command else { continue };
             let fail = |key: &str, reason: String| {
-                let keys = ["slot", "how", "reason", "resume"];
-                let key = keys.into_iter().find(|known| *known == key).unwrap_or("command");
+                // Keys of the request and of the event, where the two differ.
+                let keys = [("slot", "slot"), ("how", "how"), ("reason", "reason"), ("on_completion", "resume")];
+                let key = keys.into_iter().find(|(of_request, _)| *of_request == key);
+                let key = key.map_or("command", |(_, of_event)| of_event);
                 PlanError::Event { number: number + 1, key, reason }
             };
             let texts = [("slot", &done.slot), ("how", &done.how), ("reason", &done.reason)];
             let texts = texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?.into())));
-            let resume = done.resume.then(|| ("resume", true.into()));
+            let resume = done.resume.then(|| ("on_completion", DrainCompletion::Resume.name().into()));
             let keys = texts.chain(resume).chain([("command", command.clone().into())]);
             let object: serde_json::Map<String, serde_json::Value> =
                 keys.map(|(key, value)| (key.to_owned(), value)).collect();
@@ -222,7 +224,7 @@ impl SimulationPlan {
                 .map_err(|error| fail(&error.key, error.message))?;
             let slots = self.machines.iter().flat_map(|machine| &machine.settings.slots);
             let known: Vec<&str> = slots.map(|slot| slot.id.as_str()).collect();
-            // Slots that are carved out of others are not there yet.
+            // Dynamic slots do not exist yet.
             if !request.slot().is_some_and(|slot| slot.contains('_')) {
                 request.check_slot(&known).map_err(|reason| fail("slot", reason))?;
             }

@@ -3,11 +3,11 @@
 use htc_classad::Expr;
 use serde::{Deserialize, Serialize};
 
-/// How fast jobs have to leave.
+/// Speed of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DrainSpeed {
-    /// Retirement and vacate time are honoured, the slots' retirement coordinated.
+    /// Jobs get retirement and vacate time; retirement is coordinated between slots.
     #[default]
     Graceful,
     /// Jobs get vacate time only.
@@ -17,7 +17,7 @@ pub enum DrainSpeed {
 }
 
 impl DrainSpeed {
-    /// Returns the word of requests and answers.
+    /// Returns the value of the key `how` in requests and answers.
     pub const fn name(self) -> &'static str {
         match self {
             DrainSpeed::Graceful => "graceful",
@@ -28,7 +28,7 @@ impl DrainSpeed {
 }
 
 impl DrainCompletion {
-    /// Returns the word of requests and answers, or `None` if nothing follows.
+    /// Returns the value of the key `on_completion`, or `None` if there is no action.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             DrainCompletion::Nothing => None,
@@ -40,7 +40,7 @@ impl DrainCompletion {
     }
 }
 
-/// What comes when all slots are drained.
+/// Action after all slots are drained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DrainCompletion {
@@ -54,7 +54,7 @@ pub enum DrainCompletion {
     Exit,
     /// The execution point restarts.
     Restart,
-    /// It reads its configuration, and slots take jobs again.
+    /// The configuration is read again, and the slots accept jobs.
     #[serde(rename = "reconfig")]
     Reconfigure,
 }

@@ -182,7 +182,7 @@ pub enum StartdEvent {
     Reconfigure(Box<StartdSettings>),
 }
 
-/// How to end.
+/// Mode of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShutdownMode {

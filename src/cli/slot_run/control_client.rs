@@ -198,7 +198,6 @@ fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
     let request = SlotControlRequest::Drain {
         how: Some(how),
         reason: Some(options.reason.clone().unwrap_or_else(by)),
-        resume: false,
         on_completion: wanted.map_or(DrainCompletion::Nothing, |(_, completion)| completion),
         check: options.check.clone(),
         start: options.start.clone(),

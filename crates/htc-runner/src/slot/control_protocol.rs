@@ -118,9 +118,6 @@ pub enum SlotControlRequest {
         /// DrainReason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// True for `on_completion` = `resume`, an older form.
-        #[serde(default)]
-        resume: bool,
         /// What happens when all slots are drained.
         #[serde(default, skip_serializing_if = "is_nothing")]
         on_completion: DrainCompletion,
@@ -225,7 +222,6 @@ const COMMANDS: [(&str, &[RequestKey]); 15] = [
         &[
             ("how", KeyType::Words(&["graceful", "quick", "fast"])),
             REASON,
-            ("resume", KeyType::Flag),
             ("on_completion", KeyType::Words(&["resume", "exit", "restart", "reconfig"])),
             ("check", KeyType::Text),
             ("start", KeyType::Text),
@@ -314,11 +310,6 @@ fn check_object(object: &Map<String, Value>) -> Result<(), InvalidRequest> {
             return refuse(name, message);
         }
     }
-    if object.get("resume") == Some(&Value::Bool(true))
-        && object.get("on_completion").is_some_and(|it| !it.is_null())
-    {
-        return refuse("resume", "'resume' and 'on_completion' exclude each other: give one".to_owned());
-    }
     Ok(())
 }
 
@@ -393,9 +384,9 @@ impl From<RequestRefusal> for SlotControlAnswer {
 pub struct ActiveDrain {
     /// Number of the drain.
     pub request_id: u64,
-    /// How fast.
+    /// Speed of the drain.
     pub how: DrainSpeed,
-    /// Why.
+    /// DrainReason.
     pub reason: String,
     /// Account that requested the drain.
     pub by: String,
@@ -404,10 +395,10 @@ pub struct ActiveDrain {
     /// Estimated end, in seconds since the epoch, or `None` when all slots are drained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
-    /// What comes then.
+    /// Action when all slots are drained.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub on_completion: DrainCompletion,
-    /// START meanwhile.
+    /// START expression while draining, or `None` for the configured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
     /// Number of drained slots.
@@ -485,7 +476,7 @@ pub fn send_request(socket: &Path, request: &SlotControlRequest, ad: &[u8]) -> i
 /// Name of the listening program in messages.
 pub(super) const LISTENER_NAME: &str = "execution point";
 
-/// What is known where a request comes in.
+/// Information about the client and the execution point that is needed to interpret a request.
 pub(super) struct RequestContext<'a> {
     /// Job ad that came with the request.
     pub ad: Vec<u8>,
@@ -523,7 +514,7 @@ impl SlotControlRequest {
     pub fn parse(line: &[u8]) -> Result<Self, InvalidRequest> {
         let invalid = |message| InvalidRequest { key: "command".to_owned(), message };
         check_object(&control::parse_request(line).map_err(invalid)?)?;
-        // Of the line, not of the object: that has lost keys that are given twice.
+        // Parses the line again instead of the object, which has lost keys that occur twice.
         control::parse_request(line).map_err(invalid)
     }
 
@@ -545,7 +536,10 @@ impl SlotControlRequest {
         }
     }
 
-    /// Why the slot that it names cannot be meant, where it names one; `known` are those there are.
+    /// Checks that the slot of the request exists; `known` are the slots of the execution point.
+    ///
+    /// # Errors
+    /// There is no such slot; the message names the most similar one.
     pub fn check_slot(&self, known: &[&str]) -> Result<(), String> {
         let Some(slot) = self.slot() else { return Ok(()) };
         if known.iter().any(|id| id.eq_ignore_ascii_case(slot)) {
@@ -628,13 +622,13 @@ impl SlotControlRequest {
                 let fast = how == Some(VacateSpeed::Fast);
                 Command::Event(Box::new(StartdEvent::Vacate { slot, fast }))
             }
-            Self::Drain { how, reason, resume, on_completion, check, start } => {
+            Self::Drain { how, reason, on_completion, check, start } => {
                 let drops = context.quirks.reproduces(Quirk::DrainExprDropped);
                 let account = identity::account_by_uid(context.uid);
                 let uid = context.uid;
                 Command::Drain(Box::new(StartdEvent::Drain(Box::new(DrainRequest {
                     speed: how.unwrap_or(DrainSpeed::Graceful),
-                    completion: if resume { DrainCompletion::Resume } else { on_completion },
+                    completion: on_completion,
                     check: parse_drain_expr("the check", check, drops)?,
                     start_while_draining: parse_drain_expr("START", start, drops)?,
                     reason: reason.unwrap_or_else(|| "by command".into()),
@@ -801,9 +795,6 @@ mod tests {
     fn request_with_all_keys(command: &str, keys: &[RequestKey]) -> Map<String, Value> {
         let values = keys.iter().map(|(name, kind)| ((*name).to_owned(), valid_value(*kind)));
         let mut object: Map<String, Value> = values.collect();
-        if object.contains_key("on_completion") {
-            object.insert("resume".to_owned(), false.into());
-        }
         object.insert("command".to_owned(), command.into());
         object
     }
@@ -875,10 +866,7 @@ mod tests {
         for (text, wanted) in [
             (r#"{"command":"vacate","hows":"fast"}"#, "unknown key 'hows' (did you mean 'how'?)"),
             (r#"{"command":"reconfig","how":"dance"}"#, "'reconfig' has no key 'how'"),
-            (
-                r#"{"command":"drain","resume":true,"on_completion":"exit"}"#,
-                "'resume' and 'on_completion' exclude each other: give one",
-            ),
+            (r#"{"command":"drain","resume":true}"#, "unknown key 'resume'"),
             (
                 r#"{"command":"drain","how":"quik"}"#,
                 "'quik' is not known here (did you mean 'quick'?); 'how' is graceful, quick or fast",
