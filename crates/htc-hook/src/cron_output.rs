@@ -1,4 +1,4 @@
-//! What cron jobs print: lines, gathered into blocks, each block an ad.
+//! Output of cron jobs: lines are gathered into blocks, and each block becomes an ad.
 //!
 //! Reference: `linebuffer.cpp`, `cron_job_io.cpp`, `classad_cron_job.cpp`, `startd_cron_job.cpp`.
 
@@ -13,20 +13,22 @@ use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Expr};
 
-/// The longest line in bytes; the byte that no longer fits is lost (STDOUT_LINEBUF_SIZE).
+/// Maximum length of a line in bytes (STDOUT_LINEBUF_SIZE); the first byte that exceeds it is lost.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// How many bytes a block may have; lines beyond are dropped. The reference has no such limit and grows until it is killed.
+/// Maximum size of a block in bytes; further lines are dropped. The reference has no limit: its memory use
+/// grows until it is killed.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
 
-/// Cuts a stream of bytes into lines, which end at a newline or a NUL. Carriage returns stay; empty lines are dropped.
+/// Splitter of a byte stream into lines, which end at a newline or a NUL. Keeps carriage returns and drops
+/// empty lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     incomplete: Vec<u8>,
 }
 
 impl LineBuffer {
-    /// Takes bytes and hands each line that they complete to `line`.
+    /// Adds bytes and calls `line` with each line that they complete.
     pub fn push_bytes(&mut self, bytes: &[u8], mut line: impl FnMut(&[u8])) {
         let mut bytes = bytes;
         while !bytes.is_empty() {
@@ -35,7 +37,7 @@ impl LineBuffer {
             let end = memchr::memchr2(b'\n', 0, chunk);
             self.incomplete.extend_from_slice(&chunk[..end.unwrap_or(chunk.len())]);
             bytes = &bytes[end.unwrap_or(chunk.len())..];
-            // What ends the line, or does not fit into it any more, is no part of any.
+            // Skips the byte that ends the line: a newline, a NUL or the first byte beyond the limit.
             if let Some(rest) = bytes.get(1..) {
                 bytes = rest;
                 if !self.incomplete.is_empty() {
@@ -46,23 +48,23 @@ impl LineBuffer {
         }
     }
 
-    /// What has no end of line yet.
+    /// Returns the bytes after the last end of line.
     pub fn incomplete_line(&self) -> &[u8] {
         &self.incomplete
     }
 
-    /// Takes what has no end of line yet out.
+    /// Removes and returns the bytes after the last end of line.
     fn take_incomplete_line(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.incomplete)
     }
 }
 
-/// One block of output, ended by a line of `-` or by the end of the run.
+/// Block of output, ended by a line that starts with `-` or by the end of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputBlock {
-    /// Its lines with the job's prefix in front.
+    /// Lines, with the job's prefix in front of each.
     pub lines: Vec<BString>,
-    /// What stood behind the `-` that ended it, without blanks around; empty for nothing.
+    /// Text after the `-` that ended the block, without surrounding blanks; empty if there is none.
     pub arguments: BString,
 }
 
@@ -73,16 +75,16 @@ pub struct CronOutput {
     buffer: LineBuffer,
     queue: Vec<BString>,
     queued: usize,
-    /// True if it was told that the present block has grown too long.
+    /// True if the overflow of the current block was reported.
     overflow_reported: bool,
     separator: BString,
-    /// True if a line of dashes alone is a tag.
+    /// True if a line of dashes alone is treated as a tag.
     dashes_are_tag: bool,
     last_line_leaks: QuirkDecision,
 }
 
 impl CronOutput {
-    /// The output of a job with this PREFIX, from its first run on.
+    /// Creates the output of a job with this PREFIX before its first run.
     pub fn new(prefix: &[u8], quirks: QuirkMode) -> Self {
         CronOutput {
             prefix: prefix.into(),
@@ -96,24 +98,25 @@ impl CronOutput {
         }
     }
 
-    /// The job's PREFIX has changed: it counts for the lines to come.
+    /// Sets the job's PREFIX for the following lines.
     pub fn set_prefix(&mut self, prefix: &[u8]) {
         self.prefix = prefix.into();
     }
 
-    /// A new run begins: what an earlier one left unfinished in the queue is forgotten.
+    /// Starts a new run; drops the queued lines that an earlier run did not finish.
     pub fn begin_run(&mut self) {
         self.queue.clear();
         (self.queued, self.overflow_reported) = (0, false);
         self.separator.clear();
     }
 
-    /// Returns true if the block has grown past `MAX_BLOCK_BYTES`, so that lines are dropped; true once for each block.
+    /// Returns true if the block has grown past `MAX_BLOCK_BYTES`, so that lines are dropped. Only the first
+    /// call for each block returns true.
     pub fn has_overflowed(&mut self) -> bool {
         self.queued > MAX_BLOCK_BYTES && !std::mem::replace(&mut self.overflow_reported, true)
     }
 
-    /// Takes a piece of output; returns the blocks it completes.
+    /// Adds a piece of output and returns the blocks that it completes.
     pub fn push_output(&mut self, bytes: &[u8]) -> VecDeque<OutputBlock> {
         let mut blocks = VecDeque::new();
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -122,8 +125,8 @@ impl CronOutput {
         blocks
     }
 
-    /// The run is over; returns the block that no dash ended. A last line without newline is part of it, in the reference
-    /// of the next run (quirk `cron-last-line-leaks`).
+    /// Ends the run and returns the block that no dash ended. A last line without newline belongs to this
+    /// block; in the reference it becomes part of the next run (quirk `cron-last-line-leaks`).
     pub fn finish_run(&mut self) -> VecDeque<OutputBlock> {
         let mut blocks = VecDeque::new();
         if !self.last_line_leaks.as_reference {
@@ -136,7 +139,7 @@ impl CronOutput {
         blocks
     }
 
-    /// A line that waits for its rest, which the next run will print, and the quirk by which it does.
+    /// Returns the incomplete line that the next run will print, with the quirk that causes this.
     pub fn leaked_line(&self) -> Option<(&[u8], Quirk)> {
         let rest = self.buffer.incomplete_line();
         (!rest.is_empty()).then_some((rest, self.last_line_leaks.quirk))
@@ -159,7 +162,7 @@ impl CronOutput {
         self.finish_block()
     }
 
-    /// An empty queue makes no block, and its arguments then wait for the next one.
+    /// Ends the current block. An empty queue makes no block; its arguments are kept for the next block.
     fn finish_block(&mut self) -> Option<OutputBlock> {
         if self.queue.is_empty() {
             return None;
@@ -170,20 +173,20 @@ impl CronOutput {
     }
 }
 
-/// Where a block goes, and whether it is sent on at once.
+/// Ad that a block is published in, and whether it is sent to the collector at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublishTarget {
-    /// The tag that makes the ad's name `<JOB>.<tag>`.
+    /// Tag that makes the ad's name `<JOB>.<tag>`.
     pub tag: Option<BString>,
-    /// What `update` says: sent at once or not, whatever AUTOPUBLISH says.
+    /// Value of `update`: true to send the ad at once. It overrides AUTOPUBLISH.
     pub update: Option<bool>,
-    /// Words that mean nothing.
+    /// Words that have no effect.
     pub ignored: Vec<BString>,
 }
 
 impl OutputBlock {
-    /// The block as an ad, with `<PREFIX>LastUpdate`, and the lines that are no attributes. Without a single good line
-    /// there is no ad.
+    /// Returns the block as an ad with `<PREFIX>LastUpdate`, and the lines that are not attributes. The ad is
+    /// `None` if no line is an attribute.
     pub fn to_ad(&self, prefix: &[u8], now: ClockReading) -> (Option<ClassAd>, Vec<BadOutputLine>) {
         let mut ad = ClassAd::new();
         let mut bad = Vec::new();
@@ -215,8 +218,9 @@ impl OutputBlock {
         (Some(ad), bad)
     }
 
-    /// Reads the arguments as the startd does: a first word without `:` is the tag, `update` or `update:<boolean>` may
-    /// follow. The schedd ignores them all. `ad` is the block's ad, in which the boolean may be an expression.
+    /// Parses the arguments as the startd does: a first word without `:` is the tag, and `update` or
+    /// `update:<boolean>` may follow. The schedd ignores all arguments. `ad` is the block's ad, in which the
+    /// boolean is evaluated.
     pub fn publish_target(&self, ad: &ClassAd, world: &dyn World) -> PublishTarget {
         let mut address = PublishTarget::default();
         let mut words = list::split(&self.arguments).peekable();
@@ -229,7 +233,7 @@ impl OutputBlock {
         for word in words {
             match word.strip_prefix(b"update") {
                 Some(b"") => address.update = Some(true),
-                // One that is no boolean leaves the wish to update, but not its precedence.
+                // A value that is not a boolean is ignored, and so is its `update`.
                 Some(value) if value.starts_with(b":") => match eval_boolean(&value[1..], ad, world) {
                     Some(value) => address.update = Some(value),
                     None => address.ignored.push(word.into()),
@@ -241,7 +245,7 @@ impl OutputBlock {
     }
 }
 
-/// As `string_is_boolean_param`: a word, or an expression in the ad.
+/// Evaluates a boolean word, or an expression in the ad, as `string_is_boolean_param` does.
 fn eval_boolean(text: &[u8], ad: &ClassAd, world: &dyn World) -> Option<bool> {
     match text.trim_end().to_ascii_lowercase().as_slice() {
         b"true" | b"1" => Some(true),

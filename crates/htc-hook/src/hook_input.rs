@@ -1,6 +1,7 @@
-//! The exact bytes that each type of hook reads.
+//! Exact bytes that each type of hook reads.
 //!
-//! Ads are printed sorted, unevaluated, without private attributes, one line an attribute (`sPrintAd`).
+//! Ads are printed sorted, unevaluated, without private attributes, and with one attribute per line
+//! (`sPrintAd`).
 
 use bstr::BString;
 
@@ -8,18 +9,18 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_classad::ClassAd;
 use htc_classad::format::long;
 
-/// Between job and slot in what REPLY_FETCH and EVICT_CLAIM read.
+/// Separator between job and slot in the input of REPLY_FETCH and EVICT_CLAIM.
 const SLOT_AD_SEPARATOR: &[u8] = b"-----\n";
-/// Between the two parts of what router hooks read. After a printed ad this makes an empty line, after a route's line it
-/// does not (`JobRouterHookMgr.cpp`).
+/// Separator between the two parts of a router hook's input. It makes an empty line after a printed ad, but
+/// not after the line of a route (`JobRouterHookMgr.cpp`).
 const ROUTER_SEPARATOR: &[u8] = b"\n------\n";
 
-/// FETCH_WORK: the slot's ad as it would be sent to the collector.
+/// Returns the input of FETCH_WORK: the slot ad as it would be sent to the collector.
 pub fn fetch_work_input(slot: &ClassAd) -> Vec<u8> {
     truncate_at_nul(long::print(slot))
 }
 
-/// REPLY_FETCH: job, slot, and for an accepted job the id of its claim.
+/// Returns the input of REPLY_FETCH: job, slot and, for an accepted job, the claim id.
 pub fn reply_fetch_input(
     job: &ClassAd,
     slot: &ClassAd,
@@ -33,22 +34,23 @@ pub fn reply_fetch_input(
     truncate_at_nul(text)
 }
 
-/// EVICT_CLAIM: job, slot, the id of the claim that goes.
+/// Returns the input of EVICT_CLAIM: job, slot and the id of the evicted claim.
 pub fn evict_claim_input(job: &ClassAd, slot: &ClassAd, claim_id: &[u8], quirks: QuirkMode) -> Vec<u8> {
     reply_fetch_input(job, slot, Some(claim_id), quirks)
 }
 
-/// All hooks of starter and shadow, and the router's UPDATE_JOB_INFO and JOB_CLEANUP: one ad.
+/// Returns the input of all hooks of starter and shadow, and of the router's UPDATE_JOB_INFO and JOB_CLEANUP:
+/// one ad.
 pub fn job_ad_input(job: &ClassAd) -> Vec<u8> {
     truncate_at_nul(long::print(job))
 }
 
-/// PREPARE_JOB as the manual of 7.1 has it: the job, five dashes, the slot.
+/// Returns the input of PREPARE_JOB as the manual of 7.1 describes it: the job, five dashes, the slot.
 pub fn prepare_job_7_1_input(job: &ClassAd, slot: &ClassAd) -> Vec<u8> {
     truncate_at_nul(format_job_and_slot(job, slot))
 }
 
-/// TRANSLATE_JOB: the route's line ([`format_route`]), six dashes, the source job.
+/// Returns the input of TRANSLATE_JOB: the route's line ([`format_route`]), six dashes, the source job.
 pub fn translate_job_input(route_line: &[u8], source: &ClassAd) -> Vec<u8> {
     let mut text = route_line.to_vec();
     text.extend_from_slice(ROUTER_SEPARATOR);
@@ -56,7 +58,7 @@ pub fn translate_job_input(route_line: &[u8], source: &ClassAd) -> Vec<u8> {
     truncate_at_nul(text)
 }
 
-/// JOB_FINALIZE: the source job, an empty line, six dashes, the routed job.
+/// Returns the input of JOB_FINALIZE: the source job, an empty line, six dashes, the routed job.
 pub fn job_finalize_input(source: &ClassAd, routed: &ClassAd) -> Vec<u8> {
     let mut text = long::print(source);
     text.extend_from_slice(ROUTER_SEPARATOR);
@@ -64,8 +66,9 @@ pub fn job_finalize_input(source: &ClassAd, routed: &ClassAd) -> Vec<u8> {
     truncate_at_nul(text)
 }
 
-/// The description of a route in the new form, as TRANSLATE_JOB gets it:
-/// `[ Name = "Site1"; GridResource = "batch slurm"; TargetUniverse = 9 ]`. An empty grid resource is left out.
+/// Returns the description of a route in the new ClassAd syntax, as TRANSLATE_JOB gets it:
+/// `[ Name = "Site1"; GridResource = "batch slurm"; TargetUniverse = 9 ]`. An empty grid resource is left
+/// out.
 pub fn format_route(name: &[u8], grid_resource: &[u8], target_universe: i64) -> BString {
     let mut route = ClassAd::new();
     route.set("Name", BString::from(name));
@@ -95,7 +98,7 @@ fn push_claim_line(text: &mut Vec<u8>, id: &[u8], quirks: QuirkMode) {
     text.extend_from_slice(b"\"\n");
 }
 
-/// A text with a NUL byte ends there for its reader (`Write_Stdin_Pipe` of a C string).
+/// Cuts the text at its first NUL byte: the reference writes it as a C string (`Write_Stdin_Pipe`).
 fn truncate_at_nul(mut text: Vec<u8>) -> Vec<u8> {
     if let Some(end) = memchr::memchr(0, &text) {
         text.truncate(end);

@@ -62,14 +62,15 @@ pub fn visible_output(output: &[u8]) -> &[u8] {
     &output[..memchr::memchr(0, output).unwrap_or(output.len())]
 }
 
-/// Decides if output that was cut off at PIPE_BUFFER_MAX is used, including its last line; 25.14 uses it. Returns `None` if the
-/// output is complete.
+/// Decides if output that was cut off at PIPE_BUFFER_MAX is used, including its last line; 25.14 uses it.
+/// Returns `None` if the output is complete.
 pub fn decide_cut_output(cut: bool, quirks: QuirkMode) -> Option<QuirkDecision> {
     cut.then(|| quirks.decide(Quirk::AnswerCutAccepted))
 }
 
-/// The non-blank lines of an answer with their numbers, blanks trimmed at both ends (carriage returns too): what *token
-/// lines* looks at.
+/// Returns the non-blank lines of a hook's output with their numbers, without blanks and carriage returns at
+/// both ends: the input of the
+/// *token lines* parser.
 pub fn output_lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
     let text = visible_output(output);
     let mut at = 0;
@@ -118,7 +119,7 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
         at += text[at..].iter().take_while(|byte| is_space(**byte)).count();
         let end = at + memchr::memchr(b'\n', &text[at..]).unwrap_or(text.len() - at);
         let line = &text[at..end];
-        // The reference fails on the empty rest at the end, which has no consequence.
+        // The reference fails on the empty rest at the end, which has no effect.
         if line.is_empty() {
             break;
         }
@@ -136,10 +137,11 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
 /// Reader of the status of a prepare hook: starter and shadow interpret `HookStatusCode` differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrepareStatusReader {
-    /// PREPARE_JOB and PREPARE_JOB_BEFORE_TRANSFER: any number counts (reals are cut), but not a negative one
+    /// PREPARE_JOB and PREPARE_JOB_BEFORE_TRANSFER: any number is used (reals are truncated), except negative
+    /// ones
     /// (`HookPrepareJobClient::hookExited`).
     Starter,
-    /// SHADOW_PREPARE_JOB: only an integer counts, a negative one too (`ShadowHookMgr.cpp`).
+    /// SHADOW_PREPARE_JOB: only an integer is used, including a negative one (`ShadowHookMgr.cpp`).
     Shadow,
 }
 
@@ -152,7 +154,7 @@ pub struct PrepareStatus {
     pub reported: bool,
     /// `exited with status 3`, `died with signal 9`, `reported status 005`.
     pub how: String,
-    /// `HookStatusMessage`; empty when there is none.
+    /// `HookStatusMessage`; empty if there is none.
     pub message: BString,
 }
 
@@ -189,7 +191,7 @@ pub fn read_prepare_status(
         Exit::Code(code) => i64::from(code),
     };
     let value = context.eval_attr("HookStatusCode");
-    // The value is cut to 32 bits, whatever it is.
+    // The reference truncates the value to 32 bits.
     let reported = match reader {
         PrepareStatusReader::Starter => value.as_int().map(|code| code as i32).filter(|&code| code >= 0),
         PrepareStatusReader::Shadow => match value {

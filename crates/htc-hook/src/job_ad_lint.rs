@@ -1,4 +1,4 @@
-//! The ad of a fetched job, before a startd is asked to run it.
+//! Checks of a fetched job's ad before it is given to a startd.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use htc_config::SourceId;
 use htc_config::finding::Finding;
 use htc_config::source_location::SourceLocation;
 
-/// Attributes that must be strings where they are given.
+/// Attributes that must be strings if they are set.
 const STRING_ATTRIBUTES: [&str; 15] = [
     "Cmd",
     "Iwd",
@@ -29,7 +29,7 @@ const STRING_ATTRIBUTES: [&str; 15] = [
     "UserLog",
 ];
 
-/// Attributes that must be integers, or expressions that give one.
+/// Attributes that must be integers, or expressions that evaluate to an integer.
 const INTEGER_ATTRIBUTES: [&str; 8] = [
     "JobUniverse",
     "ClusterId",
@@ -41,7 +41,7 @@ const INTEGER_ATTRIBUTES: [&str; 8] = [
     "JobPrio",
 ];
 
-/// Others that starters and slots look at.
+/// Other attributes that the starter or the slot reads.
 const OTHER_ATTRIBUTES: [&str; 18] = [
     "RequestCpus",
     "RequestMemory",
@@ -63,10 +63,10 @@ const OTHER_ATTRIBUTES: [&str; 18] = [
     "WantIOProxy",
 ];
 
-/// With more findings than this a text is no ad.
+/// Number of findings after which the text is not treated as an ad, and checking stops.
 const MAX_FINDINGS: usize = 1000;
 
-/// What is wrong with the ad in a text of `Name = value` lines. `name` is that of its file.
+/// Returns the problems of the ad in a text of `Name = value` lines. `name` is the name of its file.
 pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
     let mut reading = JobAdReader { dialect, ..JobAdReader::default() };
     for (number, text) in (1..).zip(text.lines()) {
@@ -86,7 +86,7 @@ pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
     findings
 }
 
-/// What a job cannot do without, and what comes of it.
+/// Returns the attributes that a job needs but this ad lacks, each with the consequence.
 fn missing_attributes(ad: &ClassAd) -> Vec<(&'static str, &'static str)> {
     let all = [
         (&["Cmd"][..], "Cmd", "the starter refuses the job"),
@@ -102,7 +102,7 @@ fn missing_attributes(ad: &ClassAd) -> Vec<(&'static str, &'static str)> {
     all.into_iter().filter(|(names, ..)| is_missing(names)).map(|(_, name, why)| (name, why)).collect()
 }
 
-/// A line of the text.
+/// Line of the text.
 #[derive(Clone, Copy)]
 struct JobAdLine<'a> {
     name: &'a str,
@@ -111,7 +111,7 @@ struct JobAdLine<'a> {
 }
 
 impl JobAdLine<'_> {
-    /// What is wrong in a part of it.
+    /// Creates a finding about a part of the line.
     fn finding(&self, part: Range<usize>, attribute: &[u8], message: String) -> Finding {
         let text = self.text;
         let start = part.start;
@@ -122,12 +122,12 @@ impl JobAdLine<'_> {
     }
 }
 
-/// The ad as far as it is read.
+/// Reader of the ad, with the attributes read until now.
 #[derive(Default)]
 struct JobAdReader {
     ad: ClassAd,
     dialect: Dialect,
-    /// Attributes and the lines that give them.
+    /// Attributes and the numbers of the lines that set them.
     attribute_lines: Vec<(BString, u32)>,
     findings: Vec<Finding>,
 }
@@ -165,7 +165,7 @@ impl JobAdReader {
         self.check_value(line, name, &attribute);
     }
 
-    /// Whether the value is of the type that its readers want, and whether anybody reads it.
+    /// Checks that the value has the type that its reader expects, and that something reads the attribute.
     fn check_value(&mut self, line: JobAdLine<'_>, name: Range<usize>, attribute: &[u8]) {
         let shown = attribute.as_bstr();
         let equals = line.text.find_byte(b'=').map_or(name.start, |equals| equals + 1);

@@ -19,7 +19,7 @@ pub struct KeywordLookup {
     pub keyword: Option<BString>,
     /// Places that were read, in order.
     pub steps: Vec<LookupStep>,
-    /// A quirk that decides here, whichever way it was decided.
+    /// Quirk that affects this lookup, whichever way it was decided.
     pub quirk: Option<Quirk>,
 }
 
@@ -74,7 +74,7 @@ impl KeywordLookup {
         })
     }
 
-    /// Looks at a knob; true when it settles the matter.
+    /// Looks up a parameter; returns true if it sets the keyword.
     fn try_parameter(&mut self, knobs: &dyn ParameterSource, name: BString) -> bool {
         let found = knobs.get(&name);
         let origin = found.as_ref().and_then(|_| knobs.origin(&name));
@@ -87,7 +87,7 @@ impl KeywordLookup {
         self.keyword.is_some()
     }
 
-    /// Looks at the job's attribute; the value is returned, not yet used.
+    /// Looks up the job's attribute and returns its value without using it.
     fn try_job_attribute(&mut self, job: &ClassAd, world: &dyn World) -> Option<BString> {
         let value = Context::new(world).my(job).string(HOOK_KEYWORD);
         let found = match &value {
@@ -101,9 +101,11 @@ impl KeywordLookup {
     }
 }
 
-/// The keyword of a slot: `SLOT1_JOB_HOOK_KEYWORD` (`SLOT1_2_...` for a dynamic one), then `STARTD_JOB_HOOK_KEYWORD`.
-/// `knobs` must look names up the way that slot does, its slot type first. `parent` is the id of a dynamic slot's
-/// partitionable slot; 25.14 does not look there (quirk `dslot-keyword-no-fallback`).
+/// Looks up the keyword of a slot: `SLOT1_JOB_HOOK_KEYWORD` (`SLOT1_2_...` for a dynamic slot), then
+/// `STARTD_JOB_HOOK_KEYWORD`.
+/// `knobs` must look up names as that slot does, with its slot type first. `parent` is the id of a dynamic
+/// slot's
+/// partitionable slot, whose parameter 25.14 does not read (quirk `dslot-keyword-no-fallback`).
 ///
 /// Reference: `Resource::getHookKeyword`.
 pub fn startd_keyword(
@@ -130,11 +132,15 @@ pub fn startd_keyword(
     lookup
 }
 
-/// The keyword for a job in starter or shadow (`<P>` = `STARTER`, `SHADOW`): `<P>_JOB_HOOK_KEYWORD`, the job's
-/// `HookKeyword` unless no hook at all is configured for it, `<P>_DEFAULT_JOB_HOOK_KEYWORD`. Hooks of that caller count as
-/// configured whether their paths are good or not: a bad one refuses the job, and no other keyword takes its place.
+/// Looks up the keyword for a job in starter or shadow (`<P>` is `STARTER` or `SHADOW`): first
+/// `<P>_JOB_HOOK_KEYWORD`, then the job's
+/// `HookKeyword` unless no hook is configured for it, then `<P>_DEFAULT_JOB_HOOK_KEYWORD`. A hook of that
+/// caller counts as
+/// configured even if its path is invalid: an invalid path refuses the job, and no other keyword is used
+/// instead.
 ///
-/// Reference: `JobHookClientMgr::initialize`, which never comes to the last step when the job names a keyword without
+/// Reference: `JobHookClientMgr::initialize`, which never reaches the last step if the job names a keyword
+/// without
 /// hooks (quirk `hook-keyword-fallback-blocked`).
 pub fn starter_keyword(
     caller: HookCaller,
@@ -165,7 +171,7 @@ pub fn starter_keyword(
             lookup.quirk = Some(blocked.quirk);
         }
         if blocked.as_reference {
-            // It goes on with the keyword it has just said to ignore, and finds no hook.
+            // The reference logs that it ignores the keyword, but keeps using it and finds no hook.
             lookup.keyword = Some(wish);
             return lookup;
         }
@@ -174,7 +180,8 @@ pub fn starter_keyword(
     lookup
 }
 
-/// The keyword for a routed job: `HookKeyword` of the source job as it is now, then `JOB_ROUTER_HOOK_KEYWORD`.
+/// Looks up the keyword for a routed job: `HookKeyword` of the source job as it is now, then
+/// `JOB_ROUTER_HOOK_KEYWORD`.
 ///
 /// Reference: `JobRouterHookMgr::getHookKeyword`. An empty string in the job means no hooks.
 pub fn router_keyword(source: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> KeywordLookup {

@@ -1,7 +1,9 @@
 //! Checks of a hook's path, in the reference's order.
 //!
-//! The whole value of the parameter is the path: no arguments, no quotes, no search in PATH. Not checked are the kind of file (a
-//! directory passes and fails at exec), its owner, links, and directories further up. Reference: `hook_utils.cpp`
+//! The whole value of the parameter is the path: no arguments, no quotes, no search in PATH. The checks do
+//! not cover the kind of file (a
+//! directory passes and fails at exec), its owner, links, and directories further up. Reference:
+//! `hook_utils.cpp`
 //! (validateHookPath).
 
 use std::fmt;
@@ -122,7 +124,7 @@ pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
         return refuse(PathRefusalReason::NotExecutable);
     }
     let directory = parent_directory(path);
-    // That the directory cannot be looked at is ignored.
+    // An error of this `stat` is ignored, as in the reference.
     match world.stat(&directory) {
         Ok(status) if status.mode & WRITABLE_BY_OTHERS != 0 => {
             refuse(PathRefusalReason::DirectoryWorldWritable(directory))
@@ -131,7 +133,7 @@ pub fn check_path(world: &dyn World, path: &[u8]) -> Result<(), PathRefusal> {
     }
 }
 
-/// The text before the last slash, or `.` (`condor_dirname`).
+/// Returns the text before the last slash, or `.` (`condor_dirname`).
 fn parent_directory(path: &[u8]) -> PathBuf {
     match path.rfind_byte(b'/') {
         None => PathBuf::from("."),
@@ -140,11 +142,13 @@ fn parent_directory(path: &[u8]) -> PathBuf {
     }
 }
 
-/// Returns the checked path of a hook for a keyword, or `None` if none is configured. For the router's JOB_FINALIZE the legacy
+/// Returns the checked path of a hook for a keyword, or `None` if none is configured. For the router's
+/// JOB_FINALIZE the legacy
 /// parameter is read as well.
 ///
 /// # Errors
-/// The path is refused. Startd, router and shadow then do without the hook; the starter does not start the job.
+/// Returns an error if the path is refused. Startd, router and shadow then run without the hook; the starter
+/// does not start the job.
 pub fn configured_path(
     world: &dyn World,
     knobs: &dyn ParameterSource,
@@ -159,16 +163,16 @@ pub fn configured_path(
     }
 }
 
-/// What was found where a caller looks for the path of a hook; each with its knob.
+/// Result of the search for a hook's path; each path comes with its parameter.
 #[derive(Debug, Default)]
 pub struct HookPathSearch {
-    /// The first good path.
+    /// First valid path.
     pub found: Option<(BString, BString)>,
-    /// Bad ones in front of it.
+    /// Invalid paths before it.
     pub refused: Vec<(BString, PathRefusal)>,
 }
 
-/// The same as [`configured_path`] with all that was looked at.
+/// Searches like [`configured_path`], and returns everything that was checked.
 pub fn search_hook_path(
     world: &dyn World,
     knobs: &dyn ParameterSource,

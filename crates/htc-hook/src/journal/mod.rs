@@ -1,9 +1,13 @@
-//! Records on disk of what a program is about to do, so that whoever comes after a kill knows what was under way.
+//! Journal on disk of the actions that a program is about to take, so that its successor can recover after a
+//! kill.
 //!
-//! Bytes in, records out; `runner::journal` reads and writes the files. A journal is a file of lines: length and checksum of
-//! a record in hexadecimal digits, a blank each, and the record as one line of JSON. A line that was not written to its end, or
-//! was changed afterwards, is told and passed over; all others are still read. Records hold what is needed to find
-//! things again, and no secrets: their writers leave ClaimIds and tokens out.
+//! This module works on bytes and records; `runner::journal` reads and writes the files. A journal is a file
+//! of lines. Each line has
+//! the record's length and checksum as hexadecimal digits, each followed by a blank, and the record as one
+//! line of JSON. A line that is incomplete or
+//! was changed afterwards is reported and skipped; all other lines are read. Records hold what is needed to
+//! find
+//! processes and files again, and no secrets: writers leave out ClaimIds and tokens.
 
 mod frame;
 mod reader;

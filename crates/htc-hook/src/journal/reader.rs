@@ -18,7 +18,7 @@ pub struct Journal<T> {
 /// Part of a journal that is not a valid record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalDamage {
-    /// Position in the file.
+    /// Byte range in the file.
     pub place: Range<usize>,
     /// The bytes.
     pub piece: Vec<u8>,
@@ -32,17 +32,18 @@ pub enum JournalFlaw {
     /// The end of the file: the writer was stopped, or the power was lost, in the middle of it.
     #[error("the last record was not written to its end")]
     Truncated,
-    /// Length or checksum do not fit.
+    /// Length or checksum does not match the record.
     #[error("the record was changed after it was written")]
     Changed,
-    /// Written whole, but by a program whose records are others.
+    /// The record is complete, but a version of the program with other records wrote it.
     #[error("the record is of another version: {0}")]
     OtherVersion(String),
 }
 
-/// Reads a whole journal. It never fails: what is damaged is told, and all that is whole is read.
+/// Reads a whole journal. Never fails: damaged parts are reported, and all intact records are read.
 ///
-/// The last line without its newline is torn, whatever stands in it: its writer never learned that it is there.
+/// A last line without newline counts as truncated whatever it contains, because its writer never learned
+/// that it was written.
 pub fn read_journal<T: DeserializeOwned>(bytes: &[u8]) -> Journal<T> {
     let mut journal = Journal { records: Vec::new(), damage: Vec::new() };
     let mut start = 0;

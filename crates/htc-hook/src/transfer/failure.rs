@@ -9,11 +9,11 @@ use htc_base::job::HoldCode;
 /// Side on which a transfer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureSide {
-    /// The one that sends.
+    /// The sending side.
     Sender,
-    /// The one that receives.
+    /// The receiving side.
     Receiver,
-    /// A plugin, on the execution point.
+    /// A plugin on the execution point.
     Plugin,
 }
 
@@ -22,35 +22,37 @@ pub enum FailureSide {
 pub struct TransferFailure {
     /// Side on which it failed.
     pub side: FailureSide,
-    /// The code of the transfer itself: 13 the sender, 12 the receiver, 32 and 33 too much.
+    /// Hold code of the transfer: 13 if the sender failed, 12 if the receiver failed, 32 or 33 if a size
+    /// limit was exceeded.
     pub code: i64,
-    /// The system's error number, 256 times a plugin's status, a signal, or a negative number.
+    /// Error number of the system, 256 times a plugin's exit status, a signal, or a negative number.
     pub subcode: i64,
-    /// What happened, with the marks by which the reference finds it again.
+    /// Message, with the markers from which the reference builds its texts.
     pub text: BString,
-    /// True if the reference retries by itself.
+    /// True if the reference retries the transfer by itself.
     pub retry: bool,
 }
 
-/// A transfer in which this side received (`FILETRANSFER_HOLD_CODE`).
+/// Hold code of a transfer in which this side received (`FILETRANSFER_HOLD_CODE`).
 pub const DOWNLOAD_FILE_ERROR: i64 = 12;
-/// A transfer in which it sent.
+/// Hold code of a transfer in which this side sent.
 pub const UPLOAD_FILE_ERROR: i64 = 13;
 const EPERM: i64 = 1;
 const MEGABYTE: u64 = 1024 * 1024;
 
 impl TransferFailure {
-    /// A plugin's: what it said to an input, or to an output.
+    /// Creates the failure of a plugin from its message about input or output.
     pub fn from_plugin(way: TransferKind, subcode: i64, text: &[u8], again: bool) -> Self {
         let (code, text) = match way.is_input() {
             true => (DOWNLOAD_FILE_ERROR, text.into()),
-            // The sender's text has this before what plugins say.
+            // The sender puts this before the messages of plugins.
             false => (UPLOAD_FILE_ERROR, [b": ", text].concat().into()),
         };
         TransferFailure { side: FailureSide::Plugin, code, subcode, text, retry: again }
     }
 
-    /// A helper that could not do its work at all: tried again, not held.
+    /// Creates the failure of a transfer helper that did not run: the transfer is retried and the job is not
+    /// held.
     pub fn from_helper(way: TransferKind, reason: &str) -> Self {
         let code = if way.is_input() { DOWNLOAD_FILE_ERROR } else { UPLOAD_FILE_ERROR };
         TransferFailure {
@@ -62,7 +64,8 @@ impl TransferFailure {
         }
     }
 
-    /// What a task could not carry; the sender's word counts first. `strerror` names errors.
+    /// Creates the failure of a task; the sender's error takes precedence. `strerror` returns the text of an
+    /// error number.
     pub fn from_task_result(
         way: TransferKind,
         carried: &TransferTaskResult,
@@ -86,7 +89,7 @@ impl TransferFailure {
         })
     }
 
-    /// The text of event 021. `ip` stands for both sides' addresses.
+    /// Returns the text of event 021. `ip` is used as the address of both sides.
     pub fn event_message(&self, way: TransferKind, ip: &str) -> BString {
         let text = &self.text;
         let receiver = receiver_name(way);
@@ -115,7 +118,7 @@ fn receiver_name(way: TransferKind) -> &'static str {
     if way.is_input() { "STARTER" } else { "SHADOW" }
 }
 
-/// The place of the address in a receiver's text.
+/// Placeholder for the address in the receiver's message.
 const ADDRESS_PLACEHOLDER: &str = "\u{1}";
 
 fn insert_address(text: &BString, ip: &str) -> BString {

@@ -1,9 +1,13 @@
-//! File transfer of a job, as far as it does not touch files: which files are transferred, by which plugin, and how failures are
+//! File transfer of a job without file access: which files are transferred, by which plugin, and how failures
+//! are
 //! reported.
 //!
-//! [`TransferRequest`] is what a job's ad asks for. A [`TransferTask`] is one way of one transfer as plain data; [`expand_file_list`] says, by what
-//! the sending side sees ([`SenderFiles`]), which files that are. [`TransferPlugins`] knows who fetches which URL and speaks their
-//! protocol; a [`TransferFailure`] has the codes and words of the reference. Who carries it out stands in `runner::transfer`.
+//! [`TransferRequest`] is the transfer that a job ad asks for. A [`TransferTask`] describes one direction of
+//! one transfer as plain data;
+//! [`expand_file_list`] lists its files from what the sender finds ([`SenderFiles`]). [`TransferPlugins`]
+//! maps URL schemes to plugins and
+//! speaks their protocol. A [`TransferFailure`] has the codes and messages of the reference.
+//! `runner::transfer` performs the transfer.
 //!
 //! Reference: `file_transfer.cpp`, `jic_shadow.cpp`, `baseshadow.cpp`.
 

@@ -1,4 +1,4 @@
-//! Who fetches and stores what URLs name: the plugins of the configuration and of the job.
+//! Transfer plugins for URLs, from the configuration and from the job.
 //!
 //! Reference: `InsertPluginAndMappings`, `InitializeJobPlugins`, `AddJobPluginsToInputFiles`.
 
@@ -7,25 +7,26 @@ use bstr::{BString, ByteSlice};
 use htc_base::text::{caseless, list};
 use htc_classad::{ClassAd, Context, Dialect, EvalWorld};
 
-/// A program that moves files to and from URLs.
+/// Program that transfers files to and from URLs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransferPlugin {
-    /// As configured, or as the job names it.
+    /// Path as configured, or as the job gives it.
     pub path: BString,
-    /// True if it is the job's own.
+    /// True if the plugin comes from the job.
     pub of_job: bool,
-    /// The newest protocol it speaks: 1 takes a file a call, 2 and more a list.
+    /// Newest protocol that the plugin supports: 1 handles one file per call, 2 and later a list of files.
     pub protocol: i64,
-    /// Variables of the job that begin with this and `_` are its own too.
+    /// Name of the plugin; environment variables of the job that start with this name and `_` are passed to
+    /// it.
     pub name: BString,
 }
 
-/// What the configuration says of plugins that take a list of files.
+/// Settings for plugins that handle a list of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MultiFilePluginSettings {
-    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if they are used at all.
+    /// ENABLE_MULTIFILE_TRANSFER_PLUGINS: true if such plugins are used at all.
     pub enabled: bool,
-    /// ASSUME_COMPATIBLE_MULTIFILE_PLUGINS: true if those of protocol 2 get the job's PluginData.
+    /// ASSUME_COMPATIBLE_MULTIFILE_PLUGINS: true if plugins of protocol 2 get the job's PluginData.
     pub get_data: bool,
 }
 
@@ -35,25 +36,25 @@ impl Default for MultiFilePluginSettings {
     }
 }
 
-/// All plugins, and who is responsible for which scheme.
+/// All plugins, and the plugin for each scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransferPlugins {
-    /// How those that take a list are treated.
+    /// Settings for plugins that handle a list of files.
     pub multi_file: MultiFilePluginSettings,
     plugins: Vec<TransferPlugin>,
     schemes: Vec<(BString, usize)>,
 }
 
-/// Why a plugin of the configuration cannot be used, in the reference's words.
+/// Reason why a plugin of the configuration cannot be used, in the reference's words.
 type UnusableReason = String;
 
 impl TransferPlugins {
-    /// Returns a list without any plugin.
+    /// Creates an empty set of plugins.
     pub fn new(lists: MultiFilePluginSettings) -> Self {
         TransferPlugins { multi_file: lists, ..TransferPlugins::default() }
     }
 
-    /// The schemes of all, as they are advertised: who knows `https` is said to know `s3` and `gs` too
+    /// Returns the supported schemes as they are advertised: a plugin for `https` implies `s3` and `gs` too
     /// (`FileTransfer::GetSupportedMethods`).
     pub fn advertised_schemes(&self) -> BString {
         let mut names = self.supported_schemes();
@@ -63,10 +64,10 @@ impl TransferPlugins {
         bstr::join(",", names).into()
     }
 
-    /// A plugin of the configuration by what it printed when it was asked with `-classad`.
+    /// Adds a plugin of the configuration; `printed` is its output for `-classad`.
     ///
     /// # Errors
-    /// It printed nothing that tells a scheme.
+    /// Returns the reason if the output names no scheme.
     pub fn add_configured_plugin(
         &mut self,
         path: &[u8],
@@ -103,7 +104,7 @@ impl TransferPlugins {
         Ok(())
     }
 
-    /// A plugin of the job: it takes the place of others for its schemes.
+    /// Adds a plugin of the job; it replaces other plugins for its schemes.
     pub fn add_job_plugin(&mut self, path: &[u8], methods: &[u8]) {
         self.add_plugin(path, methods, 2, true);
     }
@@ -128,13 +129,13 @@ impl TransferPlugins {
         }
     }
 
-    /// Who is responsible for a scheme.
+    /// Returns the plugin for a scheme, or `None` if no plugin supports it.
     pub fn plugin_for_scheme(&self, scheme: &[u8]) -> Option<&TransferPlugin> {
         let (_, id) = self.schemes.iter().find(|(known, _)| caseless::eq(known, scheme))?;
         self.plugins.get(*id)
     }
 
-    /// The schemes, in byte order without case.
+    /// Returns the schemes, sorted without regard to case.
     pub fn supported_schemes(&self) -> Vec<BString> {
         let mut methods: Vec<BString> = self.schemes.iter().map(|(scheme, _)| scheme.clone()).collect();
         methods.sort_by_key(|method| method.to_ascii_lowercase());
@@ -142,14 +143,14 @@ impl TransferPlugins {
     }
 }
 
-/// The base name without `_plugin` and what is behind it, or without its extension, in capitals.
+/// Returns the base name in capitals, without `_plugin` and the text after it, or without the extension.
 pub fn plugin_name(path: &[u8]) -> BString {
     let base = path.rfind_byte(b'/').map_or(path, |at| &path[at + 1..]);
     let end = base.find("_plugin").or_else(|| base.rfind_byte(b'.')).unwrap_or(base.len());
     base[..end].to_ascii_uppercase().into()
 }
 
-/// The plugins that a job brings: (path, methods), in the order of the list, and fields without `=`.
+/// Parses the plugins of a job into (path, schemes) in the order of the list, and the fields without `=`.
 pub(super) fn parse_job_plugins(text: &[u8]) -> (Vec<(BString, BString)>, Vec<BString>) {
     let (mut plugins, mut bad) = (Vec::new(), Vec::new());
     for field in list::split_by(text, b";") {

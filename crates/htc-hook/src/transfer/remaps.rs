@@ -1,24 +1,24 @@
-//! `TransferOutputRemaps`: under which name a file is stored.
+//! `TransferOutputRemaps`: names under which output files are stored.
 
 use bstr::{BString, ByteSlice};
 use thiserror::Error;
 
-/// The rules, `name = target ; ...`.
+/// Remap rules, `name = target ; ...`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remaps {
     rules: Vec<(BString, BString)>,
 }
 
-/// Rules that lead from one to the other without end; the chain as the reference shows it.
+/// Error for remap rules that form a cycle, with the chain as the reference prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("remaps resulted in a cycle: {0}")]
 pub struct RemapCycle(pub BString);
 
-/// MAX_REMAP_RECURSIONS where nothing else is said.
+/// Default of MAX_REMAP_RECURSIONS.
 pub const DEFAULT_MAX_REMAP_RECURSIONS: usize = 128;
 
 impl Remaps {
-    /// Reads rules. A field without `=` is left out; a backslash takes `=` in a name and `;` in a target their meaning
+    /// Parses rules. A field without `=` is skipped. A backslash escapes `=` in a name and `;` in a target
     /// (`filename_remap_find`).
     pub fn parse(text: &[u8]) -> Self {
         let text: Vec<u8> = text.iter().copied().filter(|byte| !b"\t\n".contains(byte)).collect();
@@ -42,16 +42,17 @@ impl Remaps {
         Remaps { rules }
     }
 
-    /// Puts rules behind those that are there; the first that fits counts.
+    /// Adds a rule after the existing ones; the first rule that matches is used.
     pub fn add(&mut self, name: impl Into<BString>, target: impl Into<BString>) {
         self.rules.push((name.into(), target.into()));
     }
 
-    /// The name that a file is stored under; `None` where no rule says so. A directory's rule holds for what is in it, and
-    /// rules apply to what rules give.
+    /// Returns the name under which a file is stored, or `None` if no rule matches. A rule for a directory
+    /// applies to the files in it, and
+    /// rules are applied again to the result of a rule.
     ///
     /// # Errors
-    /// More than `most` rules one after the other.
+    /// Returns an error if more than `most` rules are applied in a row.
     pub fn find_target(&self, name: &[u8], most: usize) -> Result<Option<BString>, RemapCycle> {
         self.find_target_at_level(name, 0, most)
     }
@@ -77,24 +78,24 @@ impl Remaps {
         Ok(parent.map(|parent| [&parent[..], b"/", &name[slash + 1..]].concat().into()))
     }
 
-    /// Returns true if one of them leads to a URL.
+    /// Returns true if the target of a rule is a URL.
     pub fn has_url(&self) -> bool {
         self.rules.iter().any(|(_, target)| super::url::is_url(target))
     }
 
-    /// All rules, in the order in which they are looked at.
+    /// Returns all rules in the order in which they are tried.
     pub fn rules(&self) -> &[(BString, BString)] {
         &self.rules
     }
 }
 
 fn extend_cycle(level: usize, name: &[u8], cycle: &RemapCycle) -> RemapCycle {
-    // Kept short: each level would repeat those below it.
+    // Cut to a maximum length, because each level repeats the levels below it.
     let rest = &cycle.0[..cycle.0.len().min(512)];
     RemapCycle([format!("<{level}: ").as_bytes(), name, b">", rest].concat().into())
 }
 
-/// The text before a separator that no backslash protects, and what is behind it (`copy_upto`).
+/// Splits the text at the first separator that is not escaped by a backslash (`copy_upto`).
 fn split_at_separator(text: &[u8], separator: u8) -> Option<(BString, &[u8])> {
     let mut from = 0;
     loop {
@@ -106,7 +107,7 @@ fn split_at_separator(text: &[u8], separator: u8) -> Option<(BString, &[u8])> {
     }
 }
 
-/// Without white space at the ends, and without the backslashes that protect the separator.
+/// Removes surrounding white space and the backslashes that escape the separator.
 fn trim_and_unescape(text: &[u8], separator: u8) -> BString {
     text.trim().replace([b'\\', separator], [separator]).into()
 }

@@ -1,27 +1,30 @@
-//! What was moved, by protocol: TransferInputStats and TransferOutputStats.
+//! Files and bytes transferred, by protocol: TransferInputStats and TransferOutputStats.
 
 use bstr::ByteSlice;
 
 use super::task::{TransferKind, TransferTaskResult};
 use htc_classad::{ClassAd, Context, EvalWorld};
 
-/// What goes over for a directory beside its name.
+/// Number of bytes sent for a directory in addition to its name.
 pub const DIRECTORY_OVERHEAD_BYTES: u64 = 4;
 
-/// Files and bytes of one way of one run.
+/// Files and bytes transferred in one direction in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransferTally {
-    /// In the order in which they were first met: name of the attribute, number.
+    /// Attribute names and counts, in the order in which they first occurred.
     counts: Vec<(String, i64)>,
     /// Bytes of all protocols.
     pub bytes: u64,
 }
 
 impl TransferTally {
-    /// Adds what was copied in a transfer that failed, or did not. A URL to be fetched was itself sent.
+    /// Adds the result of a copy in a transfer that failed or succeeded. For a URL to be fetched, the URL
+    /// itself was sent.
     ///
-    /// Both sides count, and both tell the other. The sender counts directories, too. The receiver, which of input has
-    /// the last word on files, counts files alone; it counts bytes at the end of a transfer that succeeds, where its
+    /// Both sides count, and each sends its counts to the other. The sender counts directories as well. The
+    /// receiver, whose count
+    /// of input files is final, counts only files. It counts bytes at the end of a successful transfer, where
+    /// its
     /// number replaces the sender's unless it is 0 (`UpdateTransferStatsTotals`, `GetTransferAck`).
     pub fn add_task_result(&mut self, way: TransferKind, carried: &TransferTaskResult, failed: bool) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
@@ -39,7 +42,7 @@ impl TransferTally {
         self.bytes += if way.is_input() { bytes } else { of_files };
     }
 
-    /// Adds what plugins tell of files (`AggregateThisTransferStats`).
+    /// Adds the results that plugins report for files (`AggregateThisTransferStats`).
     pub fn add_plugin_results(&mut self, results: &[ClassAd], world: &dyn EvalWorld) {
         for ad in results {
             let context = Context::new(world).my(ad);
@@ -63,7 +66,7 @@ impl TransferTally {
         }
     }
 
-    /// The nested ad, with the totals of earlier runs (`updateFileTransferStats`).
+    /// Returns the nested ad, including the totals of earlier runs (`updateFileTransferStats`).
     pub fn to_stats_ad(&self, before: &ClassAd, world: &dyn EvalWorld) -> ClassAd {
         if self.counts.is_empty() {
             return before.clone();

@@ -1,5 +1,6 @@
-//! The policy of jobs: what their own expressions and the configuration's want done with them while they wait, run, are held
-//! and have ended. Shadow, schedd and job router ask the same.
+//! Policy expressions of jobs: actions that the job ad and the configuration request while a job waits, runs,
+//! is held
+//! and after it has ended. Shadow, schedd and job router evaluate the same expressions.
 //!
 //! Reference: `user_job_policy.cpp`.
 

@@ -1,5 +1,5 @@
-//! Periodic expressions of a managed source and of the configuration, in the order in which they are looked at
-//! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). Releases and vacates mean nothing to a router.
+//! Periodic expressions of a managed job and of the configuration, in the order of evaluation
+//! (`UserPolicy::AnalyzePolicy`, user_job_policy.cpp). Releases and vacates have no effect in a router.
 
 use bstr::{BString, ByteSlice};
 
@@ -14,7 +14,7 @@ use htc_classad::{ClassAd, Context, Dialect, Expr};
 pub enum RunningJobAction {
     /// The job is vacated and run again.
     Vacate {
-        /// Reason.
+        /// Reason for the vacate.
         reason: BString,
         /// `VacateReasonCode`.
         code: HoldCode,
@@ -30,7 +30,7 @@ pub enum RunningJobAction {
 pub enum PolicyAction {
     /// The job is held.
     Hold {
-        /// Reason.
+        /// Reason for the hold.
         reason: BString,
         /// `HoldReasonCode`.
         code: HoldCode,
@@ -41,8 +41,10 @@ pub enum PolicyAction {
     Remove(BString),
 }
 
-/// The first policy that fires for a job that runs, if one does: those that send it back are looked at after the allowed
-/// durations and before all others. Their codes are not those of a hold (`ShadowUserPolicy::doAction`).
+/// Returns the action of the first policy that is true for a running job, or `None` if no policy is true.
+/// PeriodicVacate is evaluated after the allowed
+/// durations and before all other policies. Its codes differ from those of a hold
+/// (`ShadowUserPolicy::doAction`).
 pub fn evaluate_while_running(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
@@ -88,7 +90,8 @@ fn duration_hold(job: &ClassAd, world: &dyn World) -> Option<PolicyAction> {
     hold_action(text, HoldCode::JobExecuteExceeded)
 }
 
-/// The first policy that fires for a job, if one does; those that send it back are not looked at.
+/// Returns the action of the first policy that is true for a job, or `None` if no policy is true. Release and
+/// vacate policies are not evaluated here.
 pub fn evaluate_periodic(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
@@ -128,8 +131,9 @@ pub fn evaluate_periodic(
     Some(PolicyAction::Remove(why.reason))
 }
 
-/// Why a held job is released, if a policy wants that: not one that its user holds, nor one that was held as often as
-/// SYSTEM_MAX_RELEASES says.
+/// Returns the reason to release a held job, or `None` if it stays held. A job that its user holds is not
+/// released, nor is a job that was held
+/// SYSTEM_MAX_RELEASES times or more.
 pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> Option<PolicyReason> {
     let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
     let most =
@@ -152,7 +156,8 @@ pub fn exit_hold_reason(
     find_true_policy(job, "OnExitHold", None, knobs, world)
 }
 
-/// Whether a job that has ended leaves the queue: only an OnExitRemove of false or 0 keeps it; with its text.
+/// Returns the reason why a job that has ended stays in the queue: OnExitRemove is false or 0. Otherwise
+/// returns `None`.
 pub fn stay_in_queue_reason(job: &ClassAd, world: &dyn World) -> Option<BString> {
     let expr = job.get("OnExitRemove")?;
     let value = Context::new(world).my(job).eval(&expr);
@@ -171,7 +176,7 @@ pub struct PolicyReason {
     pub subcode: i64,
 }
 
-/// The expression of the job, or those of the configuration, that is true.
+/// Returns the reason of the first expression that is true, of the job or of the configuration.
 fn find_true_policy(
     job: &ClassAd,
     attribute: &str,
@@ -210,7 +215,7 @@ fn find_true_policy(
     None
 }
 
-/// The policies of the configuration that are no expressions: the reference passes them over.
+/// Returns the policies of the configuration that are not valid expressions; the reference skips them.
 pub fn invalid_policies(knobs: &dyn ParameterSource, world: &dyn World) -> Vec<String> {
     let kinds = ["HOLD", "RELEASE", "REMOVE", "VACATE"].map(|kind| format!("SYSTEM_PERIODIC_{kind}"));
     let all = kinds.iter().flat_map(|kind| policy_parameters(kind, knobs));
@@ -225,7 +230,7 @@ fn reason_sentence(source: &str, name: &str, text: &[u8], value: &str) -> String
     format!("The {source} {name} expression '{}' evaluated to {value}", String::from_utf8_lossy(text))
 }
 
-/// The parameters of one kind: those of the list of names, then the one without a name.
+/// Returns the parameters of one kind of policy: those in the list of names, then the one without a name.
 fn policy_parameters(knob: &str, knobs: &dyn ParameterSource) -> Vec<String> {
     let list = knobs.get(format!("{knob}_NAMES").as_bytes()).unwrap_or_default();
     let tags = list::split(&list).filter(|tag| !caseless::eq(tag, b"NAMES"));
@@ -233,7 +238,7 @@ fn policy_parameters(knob: &str, knobs: &dyn ParameterSource) -> Vec<String> {
     named.chain([knob.to_owned()]).collect()
 }
 
-/// Days, hours, minutes and seconds without what is zero in front (`format_time_short`).
+/// Formats days, hours, minutes and seconds without leading zeros (`format_time_short`).
 fn format_duration(seconds: i64) -> String {
     let seconds = seconds.max(0);
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
