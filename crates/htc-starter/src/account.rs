@@ -1,6 +1,7 @@
-//! The account under which a starter that runs as root starts hooks and jobs; it is never root.
+//! Account under which a starter that runs as root starts hooks and jobs; it is never root.
 //!
-//! Reference: `JICLocal::initUserPriv` of `jic_local.cpp`; with a shadow `JICShadow::initUserPriv` and `sameUidDomain` of
+//! Reference: `JICLocal::initUserPriv` of `jic_local.cpp`; with a shadow `JICShadow::initUserPriv` and
+//! `sameUidDomain` of
 //! `jic_shadow.cpp`; `allowRunAsOwner` and `checkDedicatedExecuteAccounts` of `job_info_communicator.cpp`.
 
 use bstr::{BString, ByteSlice};
@@ -22,7 +23,7 @@ pub struct AccountInputs<'a> {
     pub view: &'a ConfigView<'a>,
     /// Name of the slot; may be empty.
     pub slot: &'a [u8],
-    /// Role acted in beside the starter.
+    /// Role of the access point for this starter.
     pub access_point: AccessPointRole,
     /// Which deviations from the manual to reproduce.
     pub quirks: QuirkMode,
@@ -101,7 +102,7 @@ pub fn choose_account(asking: &AccountInputs<'_>) -> Result<ChosenAccount, JobRe
 }
 
 impl AccountInputs<'_> {
-    /// Returns true in 25.14 without a shadow, where neither Owner nor `SLOT<N>_USER` is used.
+    /// Decides whether `Owner` and `SLOT<N>_USER` are ignored, as in 25.14 without a shadow.
     fn ignores_owner(&self) -> QuirkDecision {
         self.quirks.decide(Quirk::OwnerIgnored)
     }
@@ -197,7 +198,8 @@ impl AccountInputs<'_> {
         Ok(false)
     }
 
-    /// Returns `SLOT1_USER` for slot1, and by default also for slot1_2 if it has no account of its own. Not used with a shadow.
+    /// Returns `SLOT1_USER` for slot1, or `None` if `SLOT<N>_USER` is ignored. Without a shadow, slot1_2 uses
+    /// this account too if it has none of its own.
     fn slot_user(&self) -> Option<(BString, &'static str)> {
         let slot =
             self.slot.to_str().ok().filter(|slot| !slot.is_empty() && !self.ignores_owner().as_reference)?;

@@ -1,4 +1,4 @@
-//! The machine from the end of the job on: exit hook, result, removal.
+//! Steps of the state machine after the job has ended: exit hook, result, removal.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,8 @@ use htc_classad::ClassAd;
 use htc_classad::format::long;
 
 impl Starter<'_> {
-    /// No process is left: JOB_EXIT once, then the rest (`Starter::allJobsDone`).
+    /// Calls JOB_EXIT once when no process of the job is left, then continues with the clean-up
+    /// (`Starter::allJobsDone`).
     pub(super) fn all_jobs_done(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if matches!(
             self.phase,
@@ -35,7 +36,7 @@ impl Starter<'_> {
         }
         self.stop_monitoring();
         if self.job_end.exit_ad.is_none() {
-            // Made once and kept for later tries.
+            // Built once and kept for retries.
             let mut ad = self.ad.clone();
             self.publish_job_process(&mut ad, now);
             self.scripts.publish(&mut ad);
@@ -67,7 +68,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Calls JOB_EXIT, if there is one.
+    /// Calls JOB_EXIT if it is configured.
     pub(super) fn call_exit_hook(
         &mut self,
         now: ClockReading,
@@ -81,7 +82,8 @@ impl Starter<'_> {
         Some(self.call_hook(now, (JOB_EXIT_HOOK, path, vec![reason]), &ad, out))
     }
 
-    /// Puts ExitReason into the ad of JOB_EXIT, as the manual promises, for a job that exited by itself; 25.14 has it for signals alone.
+    /// Sets ExitReason in the ad of JOB_EXIT, as the manual promises, for a job that exited by itself; 25.14
+    /// sets it only for signals.
     fn publish_exit_reason(&self, ad: &mut ClassAd, out: &mut Vec<StarterAction>) {
         let Some(Exit::Code(code)) = self.job_run.process_end().map(|ended| ended.exit) else { return };
         if !ad.contains("ExitReason")
@@ -96,7 +98,7 @@ impl Starter<'_> {
         self.phase = StarterPhase::Exiting { call, until, late: false };
     }
 
-    /// JOB_EXIT takes too long: it is not waited for any more and killed, by 25.14 at the end.
+    /// Stops waiting for JOB_EXIT after its time-out and kills it; 25.14 kills it only at the end.
     pub(super) fn on_exit_hook_timeout(
         &mut self,
         now: ClockReading,
@@ -113,7 +115,7 @@ impl Starter<'_> {
         self.clean_up(now, out);
     }
 
-    /// JOB_EXIT cannot be executed.
+    /// Continues without JOB_EXIT, which cannot be executed.
     pub(super) fn on_exit_hook_not_executed(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let hangs = unspawnable_exit_hook_hangs(self.setup.quirks);
         Self::report_quirk(hangs.quirk, "the starter ends without JOB_EXIT", out);
@@ -121,7 +123,8 @@ impl Starter<'_> {
         self.clean_up(now, out);
     }
 
-    /// Log event, result ad, removal (`Starter::cleanupJobs`).
+    /// Transfers the output, writes the log event and the result ad, and removes the scratch directory
+    /// (`Starter::cleanupJobs`).
     pub(super) fn clean_up(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.remove_container(AfterRemoval::CleanUp, out) || self.start_output_transfer(now, out) {
             return;
@@ -143,7 +146,8 @@ impl Starter<'_> {
             }));
             out.push(StarterAction::WriteResultAd(long::print(&result)));
         } else if self.job_run.process.is_some() && self.job_run.evicted {
-            // Only for 25.14 is one evicted that has not ended: a container that was not started.
+            // Only when reproducing 25.14 can a job be evicted without having ended: its container was not
+            // started.
             let mut result = ClassAd::new();
             self.publish_job_process(&mut result, now);
             out.push(StarterAction::Log(JobLogEvent::Evicted { exit: Exit::Code(0) }));
@@ -154,7 +158,7 @@ impl Starter<'_> {
         self.remove_scratch(out);
     }
 
-    /// Ends what still runs and removes the scratch directory.
+    /// Kills the running hooks and removes the scratch directory.
     pub(super) fn remove_scratch(&mut self, out: &mut Vec<StarterAction>) {
         if self.remove_container(AfterRemoval::RemoveScratch, out) {
             return;
@@ -178,15 +182,15 @@ impl Starter<'_> {
         hooks_killed_last(self.setup.quirks).as_reference
     }
 
-    /// Hooks that still run when the starter ends.
+    /// Kills the hooks that still run when the starter ends.
     fn kill_running_hooks(&mut self, out: &mut Vec<StarterAction>) {
-        // The runner gives those that remain a moment.
+        // The runner waits a moment for the remaining hooks.
         let waited_for = self.calls.open.iter().filter(|(_, hook)| **hook != UPDATE_JOB_INFO_HOOK);
         out.extend(waited_for.map(|(call, _)| StarterAction::KillCall(*call)));
         out.push(StarterAction::KillCalls);
         match self.kills_hooks_last() {
             true => self.calls.open.clear(),
-            // Their end is still told.
+            // The end of the update hooks is still reported.
             false => self.calls.open.retain(|_, hook| *hook == UPDATE_JOB_INFO_HOOK),
         }
     }
@@ -208,7 +212,7 @@ impl Starter<'_> {
             }
         }
         if !remains.is_empty() && !self.calls.open.is_empty() && self.kills_hooks_last() {
-            // One of them may have written there meanwhile.
+            // A hook that still runs may have written there meanwhile.
             self.kill_running_hooks(out);
             return out.push(StarterAction::RemoveScratch);
         }
@@ -224,13 +228,15 @@ impl Starter<'_> {
     }
 }
 
-/// What cannot be removed of a scratch directory: 25.14 says nothing of it and has changed its modes; else it keeps them, its removal is
-/// tried again, and it is reported.
+/// Decides how to treat a scratch directory that cannot be removed. 25.14 reports nothing and leaves changed
+/// modes behind. Otherwise the modes are kept,
+/// the removal is retried, and the rest is reported.
 pub fn unremovable_scratch_silent(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UnremovableScratchSilent)
 }
 
-/// What 25.14 writes for a job that missed its time: the empty process publishes itself, with a wait status of 114.
+/// Returns the ad that 25.14 writes for a job that missed its deferral time: the state of a process that was
+/// never started, with the wait status 114.
 fn missed_deferral_ad(at: ClockReading) -> ClassAd {
     let mut ad = ClassAd::new();
     ad.set("JobState", "Exited");

@@ -1,5 +1,6 @@
-//! The machine around a job in a container: what is asked of the runtime before the job, what stands for the job while
-//! it runs, and that the container is removed at any end.
+//! State machine steps of a job in a container: queries to the runtime before the job, the process that
+//! represents the job while
+//! it runs, and the removal of the container at the end.
 //!
 //! Reference: `OsProc::StartJob` for Singularity; docker is in [`super::docker_run`].
 
@@ -23,7 +24,7 @@ use htc_base::time::ClockReading;
 use htc_base::world::FileKind;
 
 impl Starter<'_> {
-    /// Plans something with the ad as it is now.
+    /// Calls `plan` with the current ad; returns `None` if there is no job.
     pub(super) fn with_container_inputs<T>(
         &self,
         now: ClockReading,
@@ -31,7 +32,7 @@ impl Starter<'_> {
     ) -> Option<T> {
         let job = self.setup.job.as_ref().ok()?;
         let world = self.world_at(now);
-        // Docker knows nothing of the job's own /tmp.
+        // Docker does not know the job's private /tmp.
         let temporary: &Path =
             if self.container.is_docker() { &self.setup.scratch } else { &self.temporary_directory };
         let about = self.environment_inputs(job, &world, temporary, &[]);
@@ -39,7 +40,7 @@ impl Starter<'_> {
         Some(plan(&ContainerInputs { job_inputs: &about, host: &self.setup.surroundings, remarks }))
     }
 
-    /// What has been found out meanwhile about settings and attributes that are of no use.
+    /// Reports new remarks about settings and attributes that have no effect.
     pub(super) fn report_remarks(&self, out: &mut Vec<StarterAction>) {
         let told = self.container.remarks.take_new().into_iter().map(
             |SettingRemark { setting, line: reason, .. }| {
@@ -54,12 +55,12 @@ impl Starter<'_> {
         out.splice(end..end, told);
     }
 
-    /// Event 001, once.
+    /// Writes event 001 once.
     pub(super) fn log_execute_event(&mut self, out: &mut Vec<StarterAction>) {
         out.extend(self.container.pending_execute_event.take().map(StarterAction::Log));
     }
 
-    /// Calls the runtime and waits for the answer.
+    /// Calls the runtime; its output is awaited.
     pub(super) fn call_runtime(
         &mut self,
         stage: ContainerStage,
@@ -77,7 +78,8 @@ impl Starter<'_> {
         out.push(StarterAction::RunTool(id, Box::new(call)));
     }
 
-    /// A job for Singularity: its files first, then event 001, then everything else.
+    /// Starts a job under Singularity: first its files are opened, then event 001 is written, then the rest
+    /// follows.
     pub(super) fn start_singularity(&mut self, process: JobProcess, out: &mut Vec<StarterAction>) {
         self.phase = StarterPhase::Container;
         self.container.stage = ContainerStage::Files;
@@ -113,7 +115,7 @@ impl Starter<'_> {
         }
     }
 
-    /// A call of the runtime ended.
+    /// Handles the end of a call of the runtime.
     pub(super) fn on_tool_ended(
         &mut self,
         now: ClockReading,
@@ -208,7 +210,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The process that is, or stands for, the job.
+    /// Starts the process that is the job, or that represents it.
     pub(super) fn start_container_process(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let Some(process) = self.container.process.take() else { return };
         let process = match process.account {
@@ -224,8 +226,7 @@ impl Starter<'_> {
         out.push(StarterAction::StartProcess(Box::new(process)));
     }
 
-    /// The job does not start.
-    /// The image could not be tried.
+    /// Handles a failed image test: the job is not started.
     fn on_image_test_failed(
         &mut self,
         now: ClockReading,
@@ -233,7 +234,7 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) {
         let requeues = self.setup.quirks.decide(Quirk::SingularityTestRequeues);
-        // Without a shadow nobody holds a job.
+        // Without a shadow, jobs cannot be held.
         if !requeues.as_reference && self.setup.transfer.is_some() {
             Self::report_quirk(requeues.quirk, "the job is held", out);
         }
@@ -253,7 +254,8 @@ impl Starter<'_> {
         self.report_not_started(now, failure, out);
     }
 
-    /// Returns true if the runtime ended before it came as far as the job: then it has failed, and not the job.
+    /// Returns true if the runtime ended before it reached the job, so that the runtime failed and not the
+    /// job.
     pub(super) fn runtime_ended_before_job(
         &mut self,
         now: ClockReading,
@@ -271,13 +273,14 @@ impl Starter<'_> {
             ("Apptainer runtime failed to start", Quirk::StarterExceptions),
             out,
         ) {
-            // It comes to no clean-up (c20b 016).
+            // No clean-up follows in 25.14.
             self.end_in_exception(out);
         }
         true
     }
 
-    /// An exception of 25.14 while there is a job: told, status 4; by default the clean-up follows as always. True where it does not.
+    /// Reports an exception of 25.14 that occurs while there is a job, and sets status 4. By default the
+    /// usual clean-up follows; returns true if it does not.
     pub(super) fn report_exception_with_job(
         &mut self,
         now: ClockReading,

@@ -1,7 +1,8 @@
-//! What a job's directory holds: told in updates, and held against the limit of the slot.
+//! Disk usage of a job's directory: published in updates, and compared with the limit of the slot.
 //!
-//! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`, which needs a logical volume. By
-//! default the directory is watched where there is none.
+//! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`,
+//! which needs a logical volume. By
+//! default the directory is also checked when there is no logical volume.
 
 use std::time::Duration;
 
@@ -16,26 +17,27 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::time::ClockReading;
 use htc_classad::{ClassAd, Context};
 
-/// How soon the first time: a job that writes fast has not filled the machine by then.
+/// Delay of the first check, short enough that a job that writes fast cannot fill the disk before it.
 const FIRST_CHECK_DELAY: Duration = Duration::from_secs(1);
 
-/// The limit that STARTD_ENFORCE_DISK_LIMITS sets, in KiB: Disk of the slot, without a slot RequestDisk.
+/// Returns the limit that STARTD_ENFORCE_DISK_LIMITS sets, in KiB: Disk of the slot, or RequestDisk if there
+/// is no slot.
 pub fn disk_limit_kib(machine: &ClassAd, ad: &ClassAd, world: &dyn htc_base::world::World) -> Option<i64> {
     let of_slot = Context::new(world).my(machine).int(attr::DISK);
     of_slot.or_else(|| Context::new(world).my(ad).int(attr::REQUEST_DISK)).filter(|kib| *kib > 0)
 }
 
-/// Returns true if what the job's directory holds has a limit.
+/// Returns true if the disk usage of the job's directory is limited.
 pub fn has_disk_limit(settings: &StarterSettings, quirks: QuirkMode) -> bool {
     settings.enforce_disk && !quirks.reproduces(Quirk::DiskUnwatched)
 }
 
-/// What only a shadow is told of how full the directory is and how busy the job was.
+/// Attributes about disk usage and CPU usage that are only sent to a shadow.
 pub const SHADOW_ONLY_ATTRIBUTES: [&str; 6] =
     ["CpusUsage", "DiskUsage", "ExecuteDirWasEncrypted", "ScratchDirFileCount", "StderrMtime", "StdoutMtime"];
 
 impl Starter<'_> {
-    /// Begins to watch the directory of a job that runs.
+    /// Starts to check the directory of a running job.
     pub(super) fn start_disk_checks(&mut self, now: ClockReading) {
         if !has_disk_limit(&self.setup.settings, self.setup.quirks) {
             return;
@@ -46,7 +48,7 @@ impl Starter<'_> {
             bytes.map(|bytes| DiskLimit { bytes, due: now.monotonic().plus(FIRST_CHECK_DELAY) });
     }
 
-    /// Holds a job whose directory holds more than it may.
+    /// Holds the job if its directory exceeds the limit.
     pub(super) fn hold_if_over_disk_limit(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let (Some(limit), Some((used, _))) = (self.job_run.disk, self.job_run.usage.disk) else { return };
         if used < limit.bytes || self.shutdown_requests.has_any() {
@@ -66,7 +68,8 @@ impl Starter<'_> {
         self.on_request(now, StarterCommand::Hold(None), out);
     }
 
-    /// What a shadow is told of the scratch directory; how full it is, of a job whose files are transferred.
+    /// Adds the attributes about the scratch directory that are sent to a shadow. Its usage is only included
+    /// if the job's files are transferred.
     pub(super) fn publish_disk_usage(&self, ad: &mut ClassAd) {
         if self.setup.transfer.is_some() {
             ad.set("ExecuteDirWasEncrypted", self.job_run.encrypted);
@@ -83,8 +86,9 @@ impl Starter<'_> {
         ad.set("ScratchDirFileCount", i64::try_from(entries).unwrap_or(i64::MAX));
     }
 
-    /// Takes out again what only a shadow is told: the ad of JOB_EXIT has none of it, nor has that of an update which is no periodic
-    /// one (s23b, s23d).
+    /// Removes the attributes that are only sent to a shadow: they are not in the ad of JOB_EXIT, nor in
+    /// updates other than
+    /// periodic ones.
     pub(super) fn remove_shadow_only_attributes(&self, ad: &mut ClassAd) {
         if self.setup.transfer.is_none() {
             return;
@@ -98,7 +102,7 @@ impl Starter<'_> {
     }
 }
 
-/// As `to_string_byte_units` writes a size.
+/// Formats a size as `to_string_byte_units` does.
 fn format_byte_units(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");

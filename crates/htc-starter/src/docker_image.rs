@@ -1,7 +1,8 @@
-//! The machine around the image of a docker container: what docker logs in to registries with, whether the image is there, and that
-//! it comes.
+//! State machine steps for the image of a docker container: registry credentials, the check that the image is
+//! present, and
+//! pulling it.
 //!
-//! Reference: `docker_proc.cpp`, `docker-api.cpp`; what each call looks like is in [`super::container`].
+//! Reference: `docker_proc.cpp`, `docker-api.cpp`; the calls are built in [`super::container`].
 
 use bstr::ByteSlice;
 
@@ -17,7 +18,7 @@ use htc_base::time::ClockReading;
 use htc_classad::ClassAd;
 
 impl Starter<'_> {
-    /// A job for docker: whether its image is there.
+    /// Starts a docker job: fetches credentials if needed, then checks if the image is present.
     pub(super) fn start_docker_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let names = match self.with_container_inputs(now, DockerNames::from_inputs) {
             Some(Ok(names)) => names,
@@ -38,7 +39,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Only an access point has credentials; without one 25.14 gives docker an empty configuration.
+    /// Fetches the credentials from the access point; without one, 25.14 passes docker an empty
+    /// configuration.
     fn request_docker_credentials(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.setup.transfer.is_none() {
             let text =
@@ -59,7 +61,7 @@ impl Starter<'_> {
         out.push(StarterAction::DockerConfig(Some(config)));
     }
 
-    /// Docker's configuration is there, or cannot be.
+    /// Continues after docker's configuration was written, or fails the job if it could not be.
     pub(super) fn on_docker_config_written(
         &mut self,
         now: ClockReading,
@@ -77,7 +79,8 @@ impl Starter<'_> {
         }
     }
 
-    /// The end was asked for while an image was pulled: one that is there all the same is ours, and goes with the others.
+    /// Tags an image that was pulled although the job was asked to end, so that it is cleaned up with our
+    /// other images.
     pub(super) fn remember_pulled_image(
         &mut self,
         was: &ContainerStage,
@@ -131,7 +134,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Docker's images are known: the job's is there, is looked for once more, or is pulled.
+    /// Handles the list of images: uses the job's image if it is present; otherwise lists the images once
+    /// more, then pulls it.
     fn on_images_listed(
         &mut self,
         now: ClockReading,
@@ -155,7 +159,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Makes room for one more image, then pulls it.
+    /// Removes images until there is room for one more, then pulls the image.
     fn prune_images(
         &mut self,
         now: ClockReading,

@@ -207,7 +207,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns true if a container that could not be started counts as a job that ran and was evicted.
+    /// Counts a container that could not be started as a job that ran and was evicted, when reproducing
+    /// 25.14; returns true in that case.
     fn counts_unstarted_as_evicted(&mut self, now: ClockReading) -> bool {
         let counts = self.has_quirk(Quirk::DockerFailureIsEviction);
         if counts {

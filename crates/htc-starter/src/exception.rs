@@ -1,7 +1,9 @@
-//! Where 25.14 ends by an exception, and how (`EXCEPT`, `Starter::ExceptHandler`).
+//! Exceptions that end the starter in 25.14, and their consequences (`EXCEPT`, `Starter::ExceptHandler`).
 //!
-//! The text goes into the job's log, the job is killed, JOB_EXIT is called if there is no job, and the starter ends with
-//! [`EXCEPTION_STATUS`] without waiting for anything. Without JOB_EXIT nothing is left to do, and it ends as if all were well.
+//! The message is written to the job's log, the job is killed, JOB_EXIT is called if there is no job, and the
+//! starter exits with
+//! [`EXCEPTION_STATUS`] without waiting for anything. If there is no JOB_EXIT hook, it exits as after a
+//! success.
 
 use bstr::BString;
 
@@ -15,16 +17,16 @@ use htc_base::quirks::Quirk;
 use htc_base::time::ClockReading;
 use htc_classad::Context;
 
-/// `STARTER_EXIT_EXCEPTION`.
+/// Exit status of the starter after an exception (`STARTER_EXIT_EXCEPTION`).
 pub const EXCEPTION_STATUS: u8 = 4;
 
-/// What `Create_Process` gets as error number of a child that ended before its program was executed.
+/// Error number that `Create_Process` reports for a child that ended before it executed its program.
 const CHILD_FAILED_ERRNO: i32 = 666_669;
 
 impl Starter<'_> {
-    /// Why 25.14 ends by an exception here, if it does.
+    /// Returns the message of the exception that ends 25.14 at this point, if any.
     pub(super) fn find_fault(&self, moment: ParameterReadPoint) -> Option<BString> {
-        // PREPARE_JOB may have made a number of it (`build_job_env`).
+        // PREPARE_JOB may have changed it to a number (`build_job_env`).
         let no_iwd = || Context::new(self.setup.world).my(&self.ad).string(attr::IWD).is_none();
         if moment == ParameterReadPoint::Environment
             && self.has_quirk(Quirk::StarterExceptions)
@@ -41,7 +43,7 @@ impl Starter<'_> {
             .map(|fault| fault.text.clone())
     }
 
-    /// The exception that a knob makes here, if one does; true when it ended the starter.
+    /// Ends the starter if a parameter causes an exception at this point; returns true in that case.
     pub(super) fn end_if_faulty(
         &mut self,
         now: ClockReading,
@@ -53,8 +55,9 @@ impl Starter<'_> {
         true
     }
 
-    /// What keeps the job from being executed when its files are open and event 001 is written: the exception of the
-    /// starter, or that of the child, which the starter tells of and sees as a strange failure.
+    /// Returns the failures that prevent the exec after the files are open and event 001 is written: an
+    /// exception of the
+    /// starter, or of its child, which the starter reports together with an unknown error number.
     pub(super) fn faults_before_exec(&self, process: &JobProcess) -> Vec<StartFailure> {
         if let Some(text) = self.find_fault(ParameterReadPoint::Launch) {
             return vec![StartFailure::exception(text).after_event()];
@@ -67,7 +70,7 @@ impl Starter<'_> {
         ]
     }
 
-    /// The same when the job runs: it is killed, and nobody is told.
+    /// Kills a running job if a parameter causes an exception at this point; its exit is not reported.
     pub(super) fn kill_job_if_faulty(
         &mut self,
         moment: ParameterReadPoint,
@@ -82,7 +85,7 @@ impl Starter<'_> {
         true
     }
 
-    /// The job is killed, and nobody is told how it ended.
+    /// Kills the job without reporting its exit, and ends the starter.
     pub(super) fn kill_job_and_end(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
         self.shutdown_requests.request_fast_end();
         self.report_start_failure(StartFailure { exception: false, ..failure }, out);
@@ -91,7 +94,7 @@ impl Starter<'_> {
         self.remove_scratch(out);
     }
 
-    /// An exception within the handling of one: the end, and everything stays where it is.
+    /// Ends the starter after an exception during the handling of an exception; nothing is cleaned up.
     pub(super) fn end_in_exception(&mut self, out: &mut Vec<StarterAction>) {
         self.job_end.status = EXCEPTION_STATUS;
         self.finish(out);

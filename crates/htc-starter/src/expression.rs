@@ -1,5 +1,6 @@
-//! Settings that are expressions over the slot (MY) and the job (TARGET): what they give, and what is said of one that gives
-//! nothing of use. Whatever of them decides about containers and control groups is asked here.
+//! Parameters that are expressions over the slot (MY) and the job (TARGET): their values, and errors for
+//! unusable
+//! ones. All such parameters for containers and control groups are evaluated here.
 //!
 //! Reference: `param_boolean`, `param_longlong` and `param_eval_string` of `condor_config.cpp`.
 
@@ -12,12 +13,12 @@ use htc_config::evaluate::{NumberResult, parse_integer_in};
 use htc_config::value_error::{ValueError, ValueErrorDetails, ValueProblem};
 use htc_config::{Setting, SettingOrigin};
 
-/// What an expression gave in place of a string.
+/// Reason why an expression has no string value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StringExprError {
-    /// Nothing, for this job or slot: it asks one of them by name.
+    /// Undefined for this job or slot: the expression refers to one of them by name.
     UndefinedHere,
-    /// Nothing of use for any: why.
+    /// Unusable for every job, with the reason.
     Invalid(String),
 }
 
@@ -25,10 +26,10 @@ fn slot_and_job_context<'a>(about: &EnvironmentInputs<'a>) -> Context<'a> {
     about.slot_context().target(about.ad)
 }
 
-/// A truth value (`param_boolean` with both ads).
+/// Evaluates a boolean parameter (`param_boolean` with both ads).
 ///
 /// # Errors
-/// What gives none ends 25.14 by an exception.
+/// Returns an error for any other value, at which 25.14 exits with an exception.
 pub(super) fn eval_boolean(
     about: &EnvironmentInputs<'_>,
     name: &str,
@@ -40,10 +41,11 @@ pub(super) fn eval_boolean(
     })
 }
 
-/// A whole number (`param_longlong` with both ads); `least` is what the reference names as the smallest, and checks nowhere.
+/// Evaluates an integer parameter (`param_longlong` with both ads). `least` is the minimum in the reference's
+/// message; nothing checks it.
 ///
 /// # Errors
-/// What gives none ends 25.14 by an exception.
+/// Returns an error for any other value, at which 25.14 exits with an exception.
 pub(super) fn eval_integer(
     about: &EnvironmentInputs<'_>,
     name: &str,
@@ -62,10 +64,10 @@ pub(super) fn eval_integer(
     Err(StartFailure::from_setting_error(&failure.into()))
 }
 
-/// A string (`param_eval_string`): of a text behind the expression nothing is said.
+/// Evaluates a string expression (`param_eval_string`); text after the expression is ignored.
 ///
 /// # Errors
-/// It gives none.
+/// Returns an error if the value is not a string.
 pub(super) fn eval_string(about: &EnvironmentInputs<'_>, text: &[u8]) -> Result<BString, StringExprError> {
     let Ok((expression, _)) = Expr::parse_prefix(text, Dialect::of_world(about.world)) else {
         return Err(StringExprError::Invalid("is no expression".to_owned()));
@@ -77,13 +79,13 @@ pub(super) fn eval_string(about: &EnvironmentInputs<'_>, text: &[u8]) -> Result<
     }
 }
 
-/// Returns true if an expression asks job or slot for something that it may well not have.
+/// Returns true if an expression refers to attributes of job or slot, which may be missing.
 pub(super) fn references_ad_by_name(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     text.contains_str("target.") || text.contains_str("my.")
 }
 
-/// How a setting is named to whoever is to look at it.
+/// Returns the name, origin and value of a setting, for messages.
 pub(super) fn describe_setting(name: &str, setting: &Setting<BString>) -> String {
     format!("{name} ({}) = {}", SettingOrigin::describe(&setting.origin), setting.value)
 }

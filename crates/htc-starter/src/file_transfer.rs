@@ -1,6 +1,7 @@
-//! Files that come before the job and go after it, where the starter has a shadow.
+//! Transfer of input before the job and of output after it, if the starter has a shadow.
 //!
-//! Reference: `JICShadow::beginInputTransfer`, `transferOutput`, `uploadCheckpointFiles`; `Starter::SkipJobs`.
+//! Reference: `JICShadow::beginInputTransfer`, `transferOutput`, `uploadCheckpointFiles`;
+//! `Starter::SkipJobs`.
 
 use bstr::BString;
 
@@ -19,7 +20,7 @@ use htc_hook::HookType;
 use htc_hook::transfer::{FailureSide, TransferKind, TransferOutcome, WhenToTransferOutput};
 
 impl Starter<'_> {
-    /// With a shadow the first hook and the input; without one nothing.
+    /// Calls PREPARE_JOB_BEFORE_TRANSFER if there is a shadow and such a hook, then transfers the input.
     pub(super) fn prepare_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match self.setup.hooks.prepare_before_transfer.clone().filter(|_| self.setup.transfer.is_some()) {
             Some(path) => {
@@ -33,7 +34,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The input, if there is any to come.
+    /// Transfers the input, if files are transferred.
     pub(super) fn transfer_input(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.setup.transfer.as_ref().is_none_or(|moves| moves.when_to_transfer.is_none()) {
             return self.on_input_present(now, out);
@@ -51,14 +52,14 @@ impl Starter<'_> {
         self.call_prepare_hook(now, out);
     }
 
-    /// What is in the scratch directory, into the manifest, if one is wanted.
+    /// Lists the scratch directory in the manifest, if the job asks for one.
     fn write_file_manifest(&self, name: &'static str, out: &mut Vec<StarterAction>) {
         if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
             out.push(StarterAction::Manifest { directory, name, content: None });
         }
     }
 
-    /// The manifest tells the job's environment.
+    /// Writes the job's environment to the manifest, if the job asks for one.
     pub(super) fn write_environment_manifest(&self, environment: &[BString], out: &mut Vec<StarterAction>) {
         if let Some(directory) = self.setup.transfer.as_ref().and_then(|moves| moves.manifest.clone()) {
             let content = htc_base::text::arguments::join_v2_raw(environment);
@@ -70,7 +71,7 @@ impl Starter<'_> {
         }
     }
 
-    /// A transfer is over.
+    /// Handles the end of a transfer.
     pub(super) fn on_transferred(
         &mut self,
         now: ClockReading,
@@ -95,7 +96,7 @@ impl Starter<'_> {
     fn transfer_start_failure(&self, done: &TransferOutcome) -> Option<StartFailure> {
         let failure = done.failure.as_ref()?;
         let ip = self.setup.transfer.as_ref().map_or("", |moves| &moves.ip);
-        // What is tried again is no reason to hold.
+        // A failure that will be retried does not hold the job.
         let subcode = match failure.retry && failure.subcode > -1000 {
             true => -1000,
             false => failure.subcode,
@@ -116,7 +117,7 @@ impl Starter<'_> {
             return self.on_input_present(now, out);
         };
         self.transfer_progress.output_policy = OutputPolicy::FailureFiles;
-        // JOB_EXIT is not called when the set-up itself fails.
+        // JOB_EXIT is not called if the setup itself fails.
         self.job_end.exit_hook_done = true;
         self.shutdown_requests.request_fast_end();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason: failure.reason() }));
@@ -124,7 +125,7 @@ impl Starter<'_> {
         self.all_jobs_done(now, out);
     }
 
-    /// Reports an input that could not be transferred, with the last that a shadow hears of the scratch directory
+    /// Reports an input transfer that failed, with a final update about the scratch directory for the shadow
     /// (`transferOutputMopUp`).
     pub(super) fn report_failed_input(&mut self, out: &mut Vec<StarterAction>) {
         let Some(failure) = self.transfer_progress.input_failure.take() else { return };
@@ -134,7 +135,7 @@ impl Starter<'_> {
         self.report_start_failure(failure, out);
     }
 
-    /// A job that ended as one with checkpoints does when it has written one: it goes on from there.
+    /// Uploads the checkpoint of a job that exited after writing one; the job is then restarted.
     pub(super) fn upload_checkpoint(&mut self, out: &mut Vec<StarterAction>) {
         self.start_transfer(TransferKind::Checkpoint(self.transfer_progress.checkpoints), out);
     }
@@ -144,8 +145,9 @@ impl Starter<'_> {
         self.setup.transfer.as_ref().is_some_and(|moves| moves.when_to_transfer.is_some())
     }
 
-    /// Where files are not transferred a checkpoint is not either, and the job goes on all the same: the reference takes it for a
-    /// failure that passes (`JICShadow::uploadCheckpointFiles`, `VanillaProc::restartCheckpointedJob`).
+    /// Restarts the job without uploading its checkpoint, because files are not transferred. The reference
+    /// treats this as a
+    /// temporary failure (`JICShadow::uploadCheckpointFiles`, `VanillaProc::restartCheckpointedJob`).
     pub(super) fn continue_without_checkpoint(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if !self.transfer_progress.is_restarted() {
             let text = "the job goes on from its checkpoint, which nobody keeps for another run: files are not transferred \
@@ -183,12 +185,12 @@ impl Starter<'_> {
         }
     }
 
-    /// Notes how the job ended: not every end brings its output back.
+    /// Records the exit of the job, which determines the output that is transferred.
     pub(super) fn record_exit(&mut self, exit: Exit) {
         self.transfer_progress.exit = Some(exit);
     }
 
-    /// Begins to bring back what the job made; whether there is something to be waited for.
+    /// Starts the transfer of the output; returns true if the caller has to wait for it.
     pub(super) fn start_output_transfer(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) -> bool {
         let Some(moves) = self.setup.transfer.as_ref() else { return false };
         let Some(when) = moves.when_to_transfer else { return false };
@@ -211,7 +213,7 @@ impl Starter<'_> {
         true
     }
 
-    /// Returns true if the ad promises an end, and this is another.
+    /// Returns true if the ad promises an exit status and the job's exit is different.
     fn exit_differs_from_promised(&self, now: ClockReading) -> bool {
         let promised = job_exit::promised_status(&self.ad, "", &self.world_at(now));
         let is = self.transfer_progress.exit.map(|exit| i64::from(exit.to_raw()));
@@ -232,10 +234,11 @@ impl Starter<'_> {
                 return;
             }
         }
-        // One thing only can be told: why it could not be set up, or did not end as promised.
+        // Only one failure can be reported: the one of the setup or of a failed job takes precedence.
         match (self.transfer_start_failure(done), done.way) {
             (Some(failure), TransferKind::Output) => self.report_start_failure(failure, out),
-            // Standard output and error of a job that was not started are not there, as in the reference, which tries.
+            // Standard output and error of a job that was not started do not exist; the reference tries to
+            // transfer them too.
             (Some(_), TransferKind::Failure)
                 if self.transfer_progress.exit.is_none() && !self.has_failure_files() => {}
             (Some(failure), _) => {
@@ -253,7 +256,8 @@ impl Starter<'_> {
         self.setup.transfer.as_ref().is_some_and(|moves| moves.names_failure_files)
     }
 
-    /// Somebody wants the job to end while files are moved: input is given up at once, output only in a hurry.
+    /// Handles a request to end the job during a transfer: an input transfer is aborted at once, an output
+    /// transfer only for a fast end.
     pub(super) fn on_request_during_transfer(
         &mut self,
         now: ClockReading,

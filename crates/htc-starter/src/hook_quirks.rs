@@ -1,36 +1,41 @@
-//! What 25.14 does otherwise with the hooks of its starter: decided here for the machine, which does it, and for what sets a starter up
-//! and `htc-hook-test`, which say it.
+//! Quirks of 25.14 about the starter's hooks. The state machine applies the decisions; the setup of the
+//! starter and
+//! `htc-hook-test` report them.
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 
-/// JOB_EXIT for a job that was accepted and is not taken on: in 25.14 it is not called.
+/// Decides about JOB_EXIT for an accepted job that the starter refuses: 25.14 does not call it.
 pub fn refusal_without_exit_hook(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::StarterRefusalUntold)
 }
 
-/// The argument of JOB_EXIT for a job that its shadow holds or removes: always `evict` in 25.14, whose starter hears of a vacate only.
+/// Decides the argument of JOB_EXIT for a job that its shadow holds or removes: always `evict` in 25.14,
+/// whose starter is only asked to vacate.
 pub fn exit_reason_always_evict(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::ExitReasonAlwaysEvict)
 }
 
-/// A JOB_EXIT that cannot be executed: 25.14 waits for it for ever; else the starter ends without it.
+/// Decides about a JOB_EXIT hook that cannot be executed: 25.14 waits for it forever; otherwise the starter
+/// ends without it.
 pub fn unspawnable_exit_hook_hangs(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::ExitHookUnspawnableHangs)
 }
 
-/// After a prepare hook that failed, of a job that a shadow brings, 25.14 calls no JOB_EXIT, and hangs until it is killed. `None`
+/// Decides what follows a failed prepare hook of a job with a shadow: 25.14 does not call JOB_EXIT, and hangs
+/// until it is killed. Returns `None`
 /// without a shadow.
 pub fn prepare_failure_hangs(with_shadow: bool, quirks: QuirkMode) -> Option<QuirkDecision> {
     with_shadow.then(|| quirks.decide(Quirk::PrepareFailureHangsShadow))
 }
 
-/// Hooks that still run when the starter ends: 25.14 kills them last of all, without their directory by then; else they are killed
-/// before that is removed.
+/// Decides when hooks that still run at the end are killed: 25.14 kills them last, after their directory was
+/// removed; otherwise they are killed
+/// before it is removed.
 pub fn hooks_killed_last(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::HooksKilledLast)
 }
 
-/// The temporary directory that hooks are told of once the job has been started: in 25.14 the one that the job was told of.
+/// Decides the TMPDIR of hooks after the job has started: in 25.14 it is the job's.
 pub fn hook_tmpdir_of_job(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::HookTmpdirAfterJob)
 }

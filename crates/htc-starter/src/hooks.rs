@@ -1,7 +1,8 @@
-//! The hooks of one job: which keyword, which paths, and what the reference refuses.
+//! Hooks of one job: keyword, paths, and the reasons for which the reference refuses a job.
 //!
-//! Reference: `StarterHookMgr::initialize`. Every path is looked at once, before anything of the job runs; one bad path
-//! refuses the job, whether that hook would be called or not.
+//! Reference: `StarterHookMgr::initialize`. Every path is checked once, before anything of the job runs. One
+//! invalid path
+//! refuses the job, even if that hook would not be called.
 
 use std::time::Duration;
 
@@ -14,14 +15,14 @@ use htc_classad::ClassAd;
 use htc_hook::keyword::{self, KeywordLookup};
 use htc_hook::{HookCaller, HookType, ParameterSource, caller_timeout, path_check};
 
-/// What was found for a job.
+/// Hooks found for a job.
 #[derive(Clone, Debug)]
 pub struct FoundHooks {
-    /// The hooks that can be used. Those before a refused one stay usable for telling of the refusal.
+    /// Hooks that can be used. Hooks before a refused one stay usable, to report the refusal.
     pub hooks: StarterHooks,
-    /// How the keyword was found.
+    /// Result of looking up the keyword.
     pub lookup: KeywordLookup,
-    /// The first bad path or argument text.
+    /// First error in a path, the arguments or the time-out.
     pub refusal: Option<JobRefusal>,
 }
 
@@ -40,7 +41,7 @@ pub fn find_hooks(
     FoundHooks { hooks, lookup, refusal }
 }
 
-/// The hooks under a keyword that can be used, and the first bad path or argument text.
+/// Returns the usable hooks of a keyword, and the first error in a path, the arguments or the time-out.
 pub fn find_hooks_of_keyword(
     keyword: &[u8],
     knobs: &dyn ParameterSource,

@@ -1,6 +1,8 @@
-//! What a job's process does not share with the machine, its namespaces and a group of its own, and what its family is known by.
+//! Isolation of a job's process: its namespaces and a group of its own; and the marks by which its process
+//! family is recognised.
 //!
-//! Reference: `VanillaProc::StartJob` of `vanilla_proc.cpp`, `ProcFamilyProxy::start_procd` of `proc_family_proxy.cpp`.
+//! Reference: `VanillaProc::StartJob` of `vanilla_proc.cpp`, `ProcFamilyProxy::start_procd` of
+//! `proc_family_proxy.cpp`.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -10,37 +12,39 @@ use super::start_failure::StartFailure;
 use htc_base::process::Namespaces;
 use htc_base::quirks::{Quirk, QuirkMode};
 
-/// The program that is the first process of a PID namespace, by its name in LIBEXEC.
+/// Name in LIBEXEC of the program that runs as the first process of a PID namespace.
 pub const INIT_PROGRAM: &str = "condor_pid_ns_init";
 
-/// What a job's process has for itself.
+/// Isolation of a job's process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessIsolation {
-    /// Its namespaces.
+    /// Namespaces of the process.
     pub namespaces: Namespaces,
-    /// Where the first process of its PID namespace writes how the job ended; `None` where the job is that itself.
+    /// File in which the first process of the PID namespace records the job's exit; `None` if the job itself
+    /// is the first process.
     pub status_file: Option<PathBuf>,
-    /// A link to our own program, to be made there, by which it is that first process; `None` where LIBEXEC has one.
+    /// Link to our own program to create, which then acts as the first process; `None` if LIBEXEC has the
+    /// program.
     pub init_link: Option<PathBuf>,
-    /// One of these groups is to be its own.
+    /// Range of groups of which one is assigned to the job alone.
     pub tracking: Option<RangeInclusive<u32>>,
 }
 
-/// What the processes of a job are known by, the surest first.
+/// Ways to recognise the processes of a job, the most reliable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyTracking {
     /// A control group.
     Cgroup,
-    /// A PID namespace, with which all of them end.
+    /// A PID namespace; all processes end with it.
     PidNamespace,
     /// A supplementary group.
     TrackingGroup,
-    /// Being below the job, its session, its group, and a variable of the environment.
+    /// Descent from the job, its session, its process group, and a variable in the environment.
     ProcessMarks,
 }
 
 impl FamilyTracking {
-    /// In words; what may be missed is said.
+    /// Returns a description, which mentions processes that may be missed.
     pub fn description(self) -> &'static str {
         match self {
             FamilyTracking::Cgroup => "a control group",
@@ -54,7 +58,7 @@ impl FamilyTracking {
 }
 
 impl ProcessIsolation {
-    /// What the family is known by; `grouped`: whether there is a control group.
+    /// Returns how the family is recognised; `grouped` is true if there is a control group.
     pub fn family_tracking(&self, grouped: bool) -> FamilyTracking {
         match () {
             () if grouped => FamilyTracking::Cgroup,
@@ -65,13 +69,14 @@ impl ProcessIsolation {
     }
 }
 
-/// A subject, told once for all jobs of a slot runner, and the line.
+/// Subject, reported once for all jobs of a slot runner, and the message.
 type IsolationNotice = (&'static str, String);
 
-/// What is planned for a job, and what a user should know. `contained`: a runtime makes namespaces for it.
+/// Plans the isolation of a job and returns it with notices for the user. `contained` is true if a container
+/// runtime creates namespaces for the job.
 ///
 /// # Errors
-/// Groups that cannot be, and without root any at all in 25.14.
+/// Returns an error if no tracking group can be used; without root, 25.14 fails for any tracking group.
 pub(super) fn plan_isolation(
     about: &EnvironmentInputs<'_>,
     contained: bool,
@@ -111,7 +116,8 @@ pub(super) fn plan_isolation(
     Ok((made, told))
 }
 
-/// What 25.14 makes of NO_JOB_NETWORKING without a PID namespace: it writes into a pipe that it has not made, loses the job, and ends.
+/// Returns the failure of 25.14 for NO_JOB_NETWORKING without a PID namespace: it writes to a pipe that it
+/// has not created, loses the job, and exits.
 pub(super) fn network_quirk_failure(made: &ProcessIsolation, quirks: QuirkMode) -> Option<StartFailure> {
     let lost = made.namespaces.no_network && !made.namespaces.private_pids;
     (lost && quirks.reproduces(Quirk::NoJobNetworkingFails))

@@ -196,7 +196,7 @@ pub(super) fn classify_exit(exit: Exit, records: &JavaRecords) -> (JavaEnd, Java
     }
 }
 
-/// State of the machine's Java job.
+/// State of a Java job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JavaState {
     /// True once the virtual machine is the command in the job ad.

@@ -1,4 +1,4 @@
-//! The machine around a java job: the virtual machine in the place of its command, and what its end means.
+//! State machine steps of a Java job: the virtual machine as its command, and the meaning of its exit.
 
 use super::action::{StarterAction, StarterNotice};
 use super::java::{JavaEnd, JavaRecords, classify_exit, java_command, set_command_in_ad};
@@ -9,7 +9,8 @@ use htc_base::quirks::Quirk;
 use htc_base::time::ClockReading;
 
 impl Starter<'_> {
-    /// The virtual machine becomes the job's command, once: a job that goes on from a checkpoint has it already.
+    /// Makes the virtual machine the job's command, once: a job that restarts from a checkpoint already has
+    /// it.
     pub(super) fn set_java_command(&mut self, now: ClockReading) -> Result<(), StartFailure> {
         let Some(job) = self.setup.job.as_ref().ok().filter(|_| !self.job_run.java.command_set) else {
             return Ok(());
@@ -21,7 +22,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// How the job ended, which is not how its virtual machine did.
+    /// Returns the exit of the job, which may differ from that of its virtual machine.
     pub(super) fn judge_java_exit(
         &mut self,
         exit: Exit,
@@ -32,7 +33,7 @@ impl Starter<'_> {
         self.job_run.java.thrown = thrown;
         let JavaEnd::SystemError(why) = end else { return end.job_exit(exit) };
         self.job_run.java.machine_failed = true;
-        // Whoever asked for the end knows why.
+        // If the end was requested, the reason is already known.
         if !self.shutdown_requests.has_any() {
             let text = format!("the job goes back as if it had been evicted: {why}");
             out.push(StarterAction::Report(StarterNotice::Warning(text)));

@@ -1,4 +1,4 @@
-//! How things end: kill signals, exit attributes, deferral, checkpoint exits, promised statuses.
+//! Ends of jobs and processes: kill signals, exit attributes, deferral, checkpoint exits, promised statuses.
 
 use bstr::{BString, ByteSlice};
 
@@ -7,13 +7,15 @@ use htc_base::time::ClockReading;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect, Value};
 
-/// SIGTERM, the signal where an ad gives none.
+/// SIGTERM, the default kill signal.
 pub const SIGTERM: i32 = 15;
-/// The signal that 25.14 takes for a stop.
+/// SIGTRAP, which 25.14 treats as a stop.
 pub const SIGTRAP: i32 = 5;
 
-/// A signal that an ad names: a number as it is, a negative one not; a name with `SIG`, an unknown one not.
-/// Reference: `findSignal` of `condor_kill_signal`-like lookups in `user_proc.cpp`.
+/// Returns the signal that an attribute names: a number that is not negative, or a name with `SIG`; `None`
+/// for anything else.
+///
+/// Reference: `findSignal`.
 pub fn kill_signal(ad: &ClassAd, name: &str, world: &dyn World) -> Option<i32> {
     if let Some(number) = Context::new(world).my(ad).int(name) {
         return i32::try_from(number).ok().filter(|number| *number >= 0);
@@ -21,14 +23,14 @@ pub fn kill_signal(ad: &ClassAd, name: &str, world: &dyn World) -> Option<i32> {
     signal_number(&Context::new(world).my(ad).string(name)?)
 }
 
-/// `died on signal 9 (Killed)`.
+/// Returns the reason, such as `died on signal 9 (Killed)`.
 fn exit_reason(signal: i32) -> String {
-    // `GetExceptionString` takes only the low bits of senseless numbers.
+    // `GetExceptionString` uses only the low bits of numbers that are too large.
     let shown = if signal > 64 { signal & 0x7f } else { signal };
     format!("died on signal {shown} ({})", signal_description(shown))
 }
 
-/// Puts how a process ended into an ad, with a prefix for scripts.
+/// Sets the exit attributes of a process in an ad; scripts have a prefix.
 pub fn publish_exit(ad: &mut ClassAd, prefix: &str, exit: Exit) {
     let name = |name: &str| format!("{prefix}{name}");
     match exit {
@@ -44,21 +46,22 @@ pub fn publish_exit(ad: &mut ClassAd, prefix: &str, exit: Exit) {
     }
 }
 
-/// Seconds between two times as `timersub_double` computes them: the odd last digits of `JobDuration` come from there.
+/// Returns the seconds between two times as `timersub_double` computes them, including the rounding in the
+/// last digits of `JobDuration`.
 pub fn seconds_between(start: ClockReading, end: ClockReading) -> f64 {
     let parts = |now: ClockReading| (now.wall_us.div_euclid(1_000_000), now.wall_us.rem_euclid(1_000_000));
     let ((start_s, start_us), (end_s, end_us)) = (parts(start), parts(end));
     (end_s as f64 - start_s as f64) + (end_us as f64 - start_us as f64) / 1_000_000.0
 }
 
-/// When a job is to start.
+/// Start time of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deferral {
-    /// At once.
+    /// Start at once.
     Now,
-    /// In so many seconds.
+    /// Start after this number of seconds.
     Wait(u64),
-    /// Never: too late, or no sensible time; the reference's words.
+    /// Do not start: it is too late, or the time is not valid; with the reference's message.
     Missed(String),
 }
 
@@ -85,8 +88,9 @@ pub fn read_deferral(ad: &ClassAd, id: &str, now: i64, world: &dyn World) -> Def
     Deferral::Now
 }
 
-/// The raw wait status that the ad promises for `Pre`, `Post` or the job (`computeDesiredExitStatus`); `None` if it
-/// promises nothing.
+/// Returns the raw wait status that the ad promises for `Pre`, `Post` or the job
+/// (`computeDesiredExitStatus`), or `None` if it
+/// promises none.
 pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<i64> {
     let name = |what: &str| match prefix {
         "" => format!("JobSuccessExit{what}"),
@@ -100,7 +104,7 @@ pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<
     }
 }
 
-/// Returns true if a job that writes checkpoints of its own ended so that it is to be started again.
+/// Returns true if the exit means that the job wrote a checkpoint and is to be restarted.
 pub fn is_checkpoint_exit(ad: &ClassAd, exit: Exit, world: &dyn World) -> bool {
     let boolean = |name: &str| Context::new(world).my(ad).boolean(name).unwrap_or(false);
     let integer = |name: &str| Context::new(world).my(ad).int(name);
@@ -119,7 +123,8 @@ pub fn is_checkpoint_exit(ad: &ClassAd, exit: Exit, world: &dyn World) -> bool {
     }
 }
 
-/// What the slot's ad tells of the resources given to the job: the whole content of the first update.
+/// Returns the content of the first update: the resources that the slot ad provides for the job.
+///
 /// Reference: `Starter::WriteAdFiles`.
 pub fn provisioned_resources(machine: &ClassAd, world: &dyn World) -> ClassAd {
     let mut update = ClassAd::new();
@@ -141,8 +146,8 @@ pub fn provisioned_resources(machine: &ClassAd, world: &dyn World) -> ClassAd {
     update
 }
 
-/// Returns true if an expression of the configuration is true: MY is the slot, TARGET the job.
-/// `None`: it gives no boolean.
+/// Evaluates a condition of the configuration: MY is the slot, TARGET the job. Returns `None` if the value is
+/// neither a boolean nor a number.
 pub fn eval_condition(expression: &[u8], machine: &ClassAd, ad: &ClassAd, world: &dyn World) -> Option<bool> {
     let expression = htc_classad::Expr::parse_with(expression, Dialect::of_world(world).old()).ok()?;
     match Context::new(world).my(machine).target(ad).eval(&expression) {

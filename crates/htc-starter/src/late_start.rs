@@ -1,7 +1,8 @@
-//! A job that 25.14 starts when it is too late (quirk `job-started-while-ending`).
+//! Start of a job that 25.14 starts although it is already ending (quirk `job-started-while-ending`).
 //!
-//! A job that is to end while PREPARE_JOB runs gets its JOB_EXIT at once, and PREPARE_JOB runs on. When that one ends while
-//! JOB_EXIT still runs, 25.14 goes on as if nothing had happened: `HookPrepareJobClient::hookExited` does not ask.
+//! If a job is asked to end while PREPARE_JOB runs, JOB_EXIT is called at once and PREPARE_JOB keeps running.
+//! If PREPARE_JOB ends while
+//! JOB_EXIT still runs, 25.14 starts the job: `HookPrepareJobClient::hookExited` does not check for this.
 
 use bstr::BString;
 
@@ -19,7 +20,7 @@ use htc_base::quirks::Quirk;
 use htc_base::time::ClockReading;
 
 impl Starter<'_> {
-    /// PREPARE_JOB ended while JOB_EXIT runs.
+    /// Handles the end of PREPARE_JOB while JOB_EXIT runs.
     pub(super) fn on_late_prepare_hook_ended(
         &mut self,
         now: ClockReading,
@@ -54,7 +55,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The late job runs.
+    /// Records the start of the late job.
     pub(super) fn on_late_job_started(
         &mut self,
         now: ClockReading,
@@ -69,13 +70,13 @@ impl Starter<'_> {
         self.job_run.record_start(process);
     }
 
-    /// It could not be started.
+    /// Reports that the late job could not be started.
     pub(super) fn on_late_job_failed(&mut self, failures: Vec<StartFailure>, out: &mut Vec<StarterAction>) {
         out.push(StarterAction::Log(JobLogEvent::Execute));
         failures.into_iter().for_each(|failure| self.report_start_failure(failure, out));
     }
 
-    /// It ended before JOB_EXIT did, whose result is waited for all the same.
+    /// Records the end of the late job while JOB_EXIT still runs, whose end is awaited as usual.
     pub(super) fn on_late_job_ended(
         &mut self,
         now: ClockReading,
@@ -89,7 +90,7 @@ impl Starter<'_> {
         out.push(StarterAction::Report(StarterNotice::JobEnded { exit: ended.exit, requested: None }));
     }
 
-    /// Somebody asks for its end once more.
+    /// Ends the late job after another request.
     pub(super) fn end_late_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.job_run.live_process().is_some() {
             self.job_run.evicted = true;

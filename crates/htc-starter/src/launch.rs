@@ -1,4 +1,5 @@
-//! The machine at the start of the job: what it runs in, its process, and what keeps that from being started.
+//! State machine steps at the start of the job: the choice of its runtime, its process, and failures to start
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -21,21 +22,21 @@ use htc_base::time::ClockReading;
 use htc_base::world::{FileKind, World};
 use htc_classad::Context;
 
-/// What 25.14 says of mounts that PER_JOB_NAMESPACES forbids.
+/// Error number that 25.14 reports for mounts if PER_JOB_NAMESPACES is false.
 const ENOSYS: i32 = 38;
 
-/// What makes the directories that are bound over those of the machine.
+/// Returns the actions that create the directories to mount over those of the machine.
 fn make_mount_directories(mounts: &[(PathBuf, PathBuf)], world: &dyn World) -> Vec<StarterAction> {
     let there = |target: &Path| world.stat(target).is_ok_and(|status| status.kind == FileKind::Directory);
     let mounts = mounts.iter().filter(|(_, target)| there(target));
     mounts.map(|(path, _)| StarterAction::MakeDirectory { path: path.clone(), mode: 0o700 }).collect()
 }
 
-/// MOUNT_UNDER_SCRATCH where nobody has set it.
+/// Default of MOUNT_UNDER_SCRATCH.
 const DEFAULT_MOUNTS: &[u8] = b"/tmp,/var/tmp";
 
 impl Starter<'_> {
-    /// The job.
+    /// Starts the job.
     pub(super) fn start_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.setup.job.is_err() {
             return;
@@ -50,7 +51,7 @@ impl Starter<'_> {
         }
     }
 
-    /// The job in what its ad and the configuration choose for it.
+    /// Starts the job in the runtime that its ad and the configuration choose.
     fn start_job_in_runtime(
         &mut self,
         now: ClockReading,
@@ -63,7 +64,7 @@ impl Starter<'_> {
         }
         let (runtime, late) = self.choose_runtime(now, out)?;
         if runtime != ContainerRuntime::Plain && matches!(self.phase, StarterPhase::Exiting { .. }) {
-            // Started too late: nobody would end the container.
+            // Started too late: nothing would remove the container.
             return Ok(());
         }
         if runtime == ContainerRuntime::Docker {
@@ -75,7 +76,8 @@ impl Starter<'_> {
             return Ok(());
         }
         let mounts = self.plan_mounts(&world, universe != Universe::Local.number(), out)?;
-        // What comes after sees the job's, also if arguments or environment keep it from being started.
+        // Later steps see the job's temporary directory, even if invalid arguments or environment keep the
+        // job from starting.
         self.temporary_directory =
             process::temporary_directory(mounts.as_deref(), &self.setup.scratch, self.setup.quirks);
         let encrypts = Context::new(&world).my(&self.ad).boolean("EncryptExecuteDirectory") == Some(true);
@@ -87,7 +89,8 @@ impl Starter<'_> {
         let directories = make_mount_directories(mounts.as_deref().unwrap_or_default(), &world);
         let process = self.plan_job_process(&world, (runtime, late), mounts, out);
         if runtime == ContainerRuntime::Singularity || process.is_err() {
-            // 25.14 makes them before it reads arguments and environment: JOB_EXIT finds them (VanillaProc::StartJob).
+            // 25.14 creates them before it reads arguments and environment, so JOB_EXIT finds them
+            // (VanillaProc::StartJob).
             out.extend(directories);
         }
         let process = JobProcess { java: universe == Universe::Java.number(), ..process? };
@@ -101,7 +104,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// What is bound over directories of the machine; `None`: nothing can be.
+    /// Plans the mounts over directories of the machine; `None` if mounting is not possible.
     fn plan_mounts(
         &self,
         world: &dyn World,
@@ -115,7 +118,7 @@ impl Starter<'_> {
             mounts = Some(process::with_private_tmp(mounts.unwrap_or_default(), &self.setup.scratch));
         }
         let no_mounts = !self.setup.settings.isolation.mounts;
-        // Its namespace is that of the machine (PER_JOB_NAMESPACES), where nothing is bound over anything.
+        // The job shares the machine's mount namespace (PER_JOB_NAMESPACES), so nothing is mounted.
         if mounts.is_some()
             && no_mounts
             && self.setup.can_mount
@@ -148,12 +151,14 @@ impl Starter<'_> {
         Ok(mounts)
     }
 
-    /// Why nothing is bound over a directory of the machine.
+    /// Returns the reason why nothing is mounted over a directory of the machine, or `None` if the mount is
+    /// possible.
     fn not_mounted_reason(&self, target: &Path, world: &dyn World) -> Option<&'static str> {
         if !target.is_absolute() {
             return Some("it is no path from / on");
         }
-        // Bound over a directory above it the scratch directory would be out of reach, for the job and for what is bound next.
+        // A mount over one of its parent directories would hide the scratch directory from the job and from
+        // later mounts.
         if self.setup.scratch.starts_with(target) {
             return Some("the scratch directory lies below it (EXECUTE)");
         }
@@ -161,7 +166,7 @@ impl Starter<'_> {
         (!is_there).then_some("it is no directory of this machine")
     }
 
-    /// The job's process with all that is put around it. The failure that is given is found out only when the standard
+    /// Plans the job's process. The given failure, if any, is reported only after the standard
     /// files are open.
     fn plan_job_process(
         &mut self,
@@ -171,7 +176,7 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) -> Result<JobProcess, StartFailure> {
         let Ok(job) = self.setup.job.clone() else { return Err(StartFailure::silent("there is no job")) };
-        // Also where none of the directories is there (c40 012).
+        // /dev/shm is private even if none of the directories exists.
         let private_shm =
             self.setup.settings.private_shm && mounts.is_some() && runtime == ContainerRuntime::Plain;
         let about = self.environment_inputs(&job, world, &self.temporary_directory, &[]);
@@ -198,7 +203,8 @@ impl Starter<'_> {
         process.map(|process| self.put_in_cgroup(JobProcess { private_shm, ..process }, group, out))
     }
 
-    /// A shell in its place, where one is wanted; namespaces and wrapper; what of these cannot be.
+    /// Replaces the process by a shell if one is requested, and adds namespaces, the job wrapper, and the
+    /// failures that they cause.
     fn wrap_process(
         &self,
         process: JobProcess,
@@ -209,7 +215,7 @@ impl Starter<'_> {
         let is_plain = runtime == ContainerRuntime::Plain;
         let mut process = match &self.setup.shell {
             Some(shell) if is_plain => process::shell_process(process, shell, &self.setup.scratch),
-            // In an image there is one shell for sure.
+            // /bin/sh is the only shell that every image can be expected to have.
             Some(_) => process::shell_process(process, &"/bin/sh".into(), &self.setup.scratch),
             None => process,
         };
@@ -227,7 +233,7 @@ impl Starter<'_> {
         process
     }
 
-    /// The job's process with its control group, and what is told of that.
+    /// Puts the job's process in its control group, and reports the notices about it.
     fn put_in_cgroup(
         &mut self,
         process: JobProcess,
@@ -243,8 +249,9 @@ impl Starter<'_> {
         JobProcess { group: plan.spec.is_some().then(|| Box::new(plan)), ..process }
     }
 
-    /// Which runtime the job gets; what the configuration gives the job for that becomes part of its ad. The second is a
-    /// failure that is found out only when the standard files are open.
+    /// Chooses the runtime of the job; attributes that the configuration adds become part of the job ad. The
+    /// second value is a
+    /// failure to report only after the standard files are open.
     fn choose_runtime(
         &mut self,
         now: ClockReading,
@@ -264,7 +271,7 @@ impl Starter<'_> {
         Ok((runtime, None))
     }
 
-    /// A process runs.
+    /// Handles the start of a process.
     pub(super) fn on_process_started(&mut self, now: ClockReading, pid: u32, out: &mut Vec<StarterAction>) {
         let process = StartedProcess::new(pid, now);
         match self.phase {
@@ -308,7 +315,7 @@ impl Starter<'_> {
         Context::new(&world).my(&self.ad).boolean("SuspendJobAtExec").unwrap_or(false)
     }
 
-    /// `Renice` is in the ad from the exec on, tried or done.
+    /// Sets `Renice` in the ad from the exec on, even if the exec fails.
     pub(super) fn publish_renice(&mut self) {
         if let Some(renice) = &self.setup.settings.renice
             && let Ok(expression) = htc_classad::Expr::parse(renice)
@@ -317,7 +324,7 @@ impl Starter<'_> {
         }
     }
 
-    /// A process could not be started. Several standard files may have failed, and each is reported.
+    /// Handles a process that could not be started. If several standard files failed, each is reported.
     pub(super) fn on_process_failed(
         &mut self,
         now: ClockReading,
@@ -335,13 +342,13 @@ impl Starter<'_> {
         match self.phase {
             StarterPhase::Starting => {
                 if first.code == HoldCode::FailedToCreateProcess.number() || first.after_event {
-                    // 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
+                    // Event 001 is written before the exec and stays (`JICLocal::notifyJobPreSpawn`).
                     self.log_execute_event(out);
                     self.publish_renice();
                 }
             }
             StarterPhase::PreScript | StarterPhase::PostScript => self.job_end.ended_by_exception = true,
-            // It was taken for started, and waited for the other end of a FIFO.
+            // The process counted as started while it waited for the other end of a FIFO.
             StarterPhase::Running => {
                 self.job_run.process = None;
                 return self.report_not_started(now, first, out);
@@ -356,7 +363,7 @@ impl Starter<'_> {
         self.all_jobs_done(now, out);
     }
 
-    /// The job cannot be started: fast shutdown.
+    /// Ends the starter with a fast shutdown because the job cannot be started.
     pub(super) fn on_start_failed(
         &mut self,
         now: ClockReading,

@@ -31,7 +31,7 @@ pub enum LeftoverRecord {
         /// Job ad as it is in the scratch directory, without private attributes.
         ad: String,
     },
-    /// The outcome of a job, which could not be reported.
+    /// The outcome of a job that could not be reported.
     Untold {
         /// Job ad with the outcome.
         ad: String,

@@ -1,7 +1,8 @@
-//! The logical volume that a startd with LVM has its starter put under a job's directory.
+//! Logical volume for a job's directory, which the starter creates if the startd uses LVM.
 //!
-//! Reference: `VolumeManager.cpp`, `Starter.cpp` of the startd, `createTempExecuteDir` of `starter.cpp`. No recording has it: their
-//! source is the only evidence.
+//! Reference: `VolumeManager.cpp`, `Starter.cpp` of the startd, `createTempExecuteDir` of `starter.cpp`. The
+//! behaviour is taken from
+//! the source only; it was not compared with a running startd.
 
 use std::path::PathBuf;
 
@@ -10,24 +11,25 @@ use bstr::{BString, ByteSlice};
 use super::volume_group::{LvmCommand, VolumeGroup, lvm_command};
 use htc_config::{ConfigView, ValueError};
 
-/// What the configuration says of LVM.
+/// Parameters of LVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeParameters {
-    /// LVM_VOLUME_GROUP_NAME, else THINPOOL_VOLUME_GROUP_NAME.
+    /// LVM_VOLUME_GROUP_NAME, otherwise THINPOOL_VOLUME_GROUP_NAME.
     group: BString,
-    /// LVM_THINPOOL_NAME, else THINPOOL_NAME, where LVM_USE_THIN_PROVISIONING.
+    /// LVM_THINPOOL_NAME, otherwise THINPOOL_NAME, if LVM_USE_THIN_PROVISIONING is true.
     pool: Option<BString>,
     /// LVM_THIN_LV_EXTRA_SIZE_MB.
     extra_mib: u64,
-    /// What the group stands on, where no group is named.
+    /// Volume group to create on a file, if no group is named.
     on_file: Option<VolumeGroup>,
 }
 
 impl VolumeParameters {
-    /// Reads it; `None` where no volume group is named, or no pool though volumes are to be thin, and no file for a group either.
+    /// Reads the parameters. Returns `None` if no volume group is named, or no pool although volumes are
+    /// thin, and there is no file for a group either.
     ///
     /// # Errors
-    /// A knob that is no number or truth value.
+    /// Returns an error if a parameter is not a valid number or boolean.
     pub fn read(view: &ConfigView<'_>) -> Result<Option<Self>, ValueError> {
         let text = |names: [&str; 2]| -> Result<Option<BString>, ValueError> {
             for name in names {
@@ -55,7 +57,7 @@ impl VolumeParameters {
         }))
     }
 
-    /// The group or pool, as it is spoken of.
+    /// Returns a description of the group or pool for messages.
     pub fn description(&self) -> String {
         match (&self.on_file, &self.pool) {
             (Some(group), _) => format!("a volume group on '{}'", group.file.display()),
@@ -64,10 +66,10 @@ impl VolumeParameters {
         }
     }
 
-    /// The command that fails where there is no such group or pool.
+    /// Returns the command that fails if the group or pool does not exist.
     ///
     /// # Errors
-    /// The group that is made when a job needs it.
+    /// Returns the volume group that is created only when a job needs it.
     pub fn check_command(&self) -> Result<LvmCommand, &VolumeGroup> {
         match (&self.on_file, &self.pool) {
             (Some(group), _) => Err(group),
@@ -79,7 +81,7 @@ impl VolumeParameters {
         }
     }
 
-    /// The volume of a starter's job with a directory of so many KiB.
+    /// Returns the volume for a starter's job with a directory of `kib` KiB.
     pub fn volume_for_job(&self, slot: &[u8], starter: u32, kib: u64) -> LogicalVolume {
         let slot = if slot.is_empty() { b"slot1" } else { slot };
         let extra = if self.pool.is_some() { self.extra_mib.saturating_mul(1024) } else { 0 };
@@ -94,23 +96,24 @@ impl VolumeParameters {
     }
 }
 
-/// One volume.
+/// Logical volume of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalVolume {
-    /// Its group.
+    /// Volume group.
     pub group: BString,
-    /// Its name: no two starters have the same.
+    /// Name of the volume, unique to its starter.
     pub name: BString,
     kib: u64,
     pool: Option<BString>,
-    /// True if what is written into it is encrypted with a key that nobody keeps.
+    /// True if the data on the volume is encrypted with a key that is not kept.
     pub encrypted: bool,
-    /// What its group stands on, if that is made for it.
+    /// Volume group to create for the volume, if any.
     pub on_file: Option<VolumeGroup>,
 }
 
 impl LogicalVolume {
-    /// The volume that a starter which is gone has left, if the name is one that it had.
+    /// Returns the volume that an ended starter left behind, or `None` if a volume of that starter cannot
+    /// have this name.
     pub fn from_leftover(group: &str, name: &str, starter: i32) -> Option<Self> {
         let plain = |text: &str| {
             let letter = |c: char| c.is_ascii_alphanumeric() || "+_.-@".contains(c);
@@ -127,18 +130,18 @@ impl LogicalVolume {
         })
     }
 
-    /// The same, encrypted or not.
+    /// Returns the volume with encryption turned on or off.
     #[must_use]
     pub fn with_encryption(self, encrypted: bool) -> Self {
         LogicalVolume { encrypted, ..self }
     }
 
-    /// What is mounted.
+    /// Returns the device to mount.
     pub fn mounted_device(&self) -> PathBuf {
         if self.encrypted { self.encrypted_device() } else { self.plain_device() }
     }
 
-    /// The device that encrypts, which 25.14 names itself.
+    /// Returns the encrypting device, whose name 25.14 chooses itself.
     pub fn encrypted_device(&self) -> PathBuf {
         PathBuf::from("/dev/mapper").join(self.encrypted_name().to_path_lossy())
     }
@@ -147,14 +150,15 @@ impl LogicalVolume {
         [&self.group[..], b"-", &self.name, b"-enc"].concat().into()
     }
 
-    /// The device, as the device mapper names it.
+    /// Returns the device under the name that the device mapper gives it.
     fn plain_device(&self) -> PathBuf {
         let doubled = |text: &BString| text.replace("-", "--");
         let name = [&doubled(&self.group)[..], b"-", &doubled(&self.name)].concat();
         PathBuf::from("/dev/mapper").join(name.to_path_lossy())
     }
 
-    /// The commands that make it, and a file system in it; `key` is a file of 32 random bytes, for one that is encrypted.
+    /// Returns the commands that create the volume and a file system on it; `key` is a file of 32 random
+    /// bytes, used for an encrypted volume.
     pub fn create_commands(&self, key: &[u8]) -> Vec<LvmCommand> {
         let size = format!("{}k", self.kib);
         let mut create = lvm_command(&[b"lvcreate", b"--autobackup", b"n", b"-n", &self.name]);
@@ -185,7 +189,7 @@ impl LogicalVolume {
         [create].into_iter().chain(open).chain([format]).collect()
     }
 
-    /// The commands that remove it.
+    /// Returns the commands that remove the volume.
     pub fn remove_commands(&self) -> Vec<LvmCommand> {
         let both = [&self.group[..], b"/", &self.name].concat();
         let close = self.encrypted.then(|| lvm_command(&[b"cryptsetup", b"close", &self.encrypted_name()]));

@@ -1,4 +1,4 @@
-//! The devices that the driver of NVIDIA knows.
+//! Devices listed by the NVIDIA driver.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 
 use htc_base::world::World;
 
-/// The driver's list of devices: the id of each and its number (`make_nvidia_uuid_to_dev_map`).
+/// Returns the UUID and minor number of each device of the NVIDIA driver (`make_nvidia_uuid_to_dev_map`).
 pub(super) fn nvidia_devices(world: &dyn World) -> Vec<(BString, u32)> {
     let root = PathBuf::from("/proc/driver/nvidia/gpus");
     let mut names = world.list_dir(&root).unwrap_or_default();

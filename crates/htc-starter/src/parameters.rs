@@ -1,4 +1,4 @@
-//! From the configuration to [`StarterSettings`].
+//! Reading of [`StarterSettings`] from the configuration.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -19,10 +19,11 @@ use htc_config::{ConfigView, ValueError};
 use htc_hook::ParameterSource as _;
 
 impl StarterSettings {
-    /// Reads the knobs of a starter. `machine` is the slot's ad, whose resources have knobs of their own.
+    /// Reads the parameters of a starter. `machine` is the slot ad, whose resources have parameters of their
+    /// own.
     ///
     /// # Errors
-    /// A number or truth value that is none: a starter does not begin with it.
+    /// Returns an error for an invalid number or boolean: the starter does not start with it.
     pub fn read(
         view: &ConfigView<'_>,
         machine: Option<&ClassAd>,
@@ -31,11 +32,12 @@ impl StarterSettings {
         ParameterReader { view, late: None }.read_settings(machine, world)
     }
 
-    /// The same as 25.14 reads them, one by one when it comes to them: what is wrong is kept in
+    /// Reads the parameters as 25.14 does, which reads some of them only when it needs them: their errors are
+    /// kept in
     /// [`faults`](StarterSettings::faults).
     ///
     /// # Errors
-    /// A knob that the daemon itself reads at once.
+    /// Returns an error for an invalid parameter that the daemon reads at startup.
     pub fn read_deferring_faults(
         view: &ConfigView<'_>,
         machine: Option<&ClassAd>,
@@ -49,7 +51,7 @@ impl StarterSettings {
     }
 }
 
-/// The mode of scratch directories.
+/// Returns the mode of scratch directories for JOB_EXECDIR_PERMISSIONS.
 fn parse_scratch_mode(word: Option<BString>) -> u32 {
     match word {
         Some(word) if word.eq_ignore_ascii_case(b"group") => 0o750,
@@ -58,10 +60,10 @@ fn parse_scratch_mode(word: Option<BString>) -> u32 {
     }
 }
 
-/// The knobs, and what becomes of wrong ones.
+/// Reader of the parameters, which returns or defers errors.
 struct ParameterReader<'a> {
     view: &'a ConfigView<'a>,
-    /// What is wrong with knobs that are read later; `None`: everything counts at once.
+    /// Errors of parameters that 25.14 reads later, or `None` if every error is returned at once.
     late: Option<RefCell<Vec<ParameterFault>>>,
 }
 
@@ -99,7 +101,7 @@ impl ParameterReader<'_> {
             scratch_mode: parse_scratch_mode(text("JOB_EXECDIR_PERMISSIONS")?),
             initial_update_interval: initial.min(update_interval),
             update_interval,
-            // Set to nothing there is none.
+            // An empty value means that there is no metric.
             memory_usage_metric: text("MEMORY_USAGE_METRIC")?.unwrap_or_default(),
             statistics_window: (
                 self.read_integer("STATISTICS_WINDOW_QUANTUM", None, ParameterReadPoint::Daemon, quantum)?,
@@ -147,7 +149,7 @@ impl ParameterReader<'_> {
                 .unwrap_or_default(),
             graceful_timeout: self.read_seconds(
                 "SHUTDOWN_GRACEFUL_TIMEOUT",
-                // 25.14 checks no range.
+                // 25.14 does not check the range.
                 self.late.is_none().then_some(1),
                 ParameterReadPoint::Shutdown,
                 default.graceful_timeout,
@@ -156,7 +158,7 @@ impl ParameterReader<'_> {
         })
     }
 
-    /// How often the job's queue is told of it, and when first.
+    /// Reads the interval of updates and the time of the first one.
     fn read_update_intervals(&self, default: &StarterSettings) -> Result<[Duration; 2], ValueError> {
         let seconds = |name: &str, least: Option<i64>, default| {
             self.read_seconds(name, least, ParameterReadPoint::Updates, default)
@@ -176,13 +178,13 @@ impl ParameterReader<'_> {
 
     fn read_nvidia(&self, default: bool) -> Result<bool, ValueError> {
         match self.view.boolean("AUTO_SET_NVIDIA_VISIBLE_DEVICES") {
-            // Read only for a slot that has GPUs, which no fetched job's has.
+            // 25.14 reads this only for a slot with GPUs, which the slots of fetched jobs never have.
             Err(_) if self.late.is_some() => Ok(default),
             set => Ok(set?.map_or(default, |setting| setting.value)),
         }
     }
 
-    /// Knobs whose subject is not ours, and whose bad values end 25.14 all the same.
+    /// Checks parameters that are otherwise unused here, but whose invalid values end 25.14.
     fn check_unused_parameters(&self) -> Result<(), ValueError> {
         self.read_boolean("ENFORCE_CPU_AFFINITY", ParameterReadPoint::Launch, false)?;
         let slice = self.view.real("STARTER_UPDATE_INTERVAL_TIMESLICE").map(|_| ());
@@ -190,14 +192,14 @@ impl ParameterReader<'_> {
         self.value_or_deferred_fault(slice, ParameterReadPoint::Updates, ())
     }
 
-    /// Namespaces and tracking groups.
+    /// Reads the parameters of namespaces and tracking groups.
     fn read_isolation(&self) -> Result<IsolationParameters, ValueError> {
         let tracked = self.read_boolean("USE_GID_PROCESS_TRACKING", ParameterReadPoint::Start, false)?;
         let knobs = IsolationParameters::read(self.view, tracked);
         let processes = self.read_boolean("USE_PID_NAMESPACES", ParameterReadPoint::Isolation, false)?;
         Ok(IsolationParameters {
             processes,
-            // Asked only for those that have one.
+            // Read only for jobs with a PID namespace.
             init: !processes
                 || self.read_boolean("USE_PID_NAMESPACE_INIT", ParameterReadPoint::Isolation, true)?,
             no_network: self.read_boolean("NO_JOB_NETWORKING", ParameterReadPoint::Isolation, false)?,
@@ -210,7 +212,7 @@ impl ParameterReader<'_> {
         })
     }
 
-    /// A value; of one that is wrong the default, if that is found out later only.
+    /// Returns the value. If an error is found only later, records it and returns the default.
     fn value_or_deferred_fault<T>(
         &self,
         read: Result<T, ValueError>,
@@ -245,7 +247,7 @@ impl ParameterReader<'_> {
         )
     }
 
-    /// Below zero is none.
+    /// Reads a number of seconds; a negative number counts as 0.
     fn read_seconds(
         &self,
         name: &str,
@@ -269,8 +271,9 @@ impl ParameterReader<'_> {
         self.value_or_deferred_fault(read.map_err(|error| error.with_default(words)), moment, default)
     }
 
-    /// Ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, else `LOWPORT` and `HIGHPORT`
-    /// (`get_port_range`). The last two are the daemon's own as well.
+    /// Reads the ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, otherwise `LOWPORT` and
+    /// `HIGHPORT`
+    /// (`get_port_range`). The daemon itself uses the last two as well.
     fn read_port_range(&self) -> Result<Option<(u16, u16)>, ValueError> {
         let ranges = [
             ("OUT_LOWPORT", "OUT_HIGHPORT", ParameterReadPoint::Environment),
@@ -280,7 +283,7 @@ impl ParameterReader<'_> {
         for (low, high, moment) in ranges {
             let port = |name: &str| {
                 let read = match self.late {
-                    // 25.14 checks no range and has its other ways to fail.
+                    // 25.14 does not check the range, and fails in other ways.
                     Some(_) => self.view.int(name),
                     None => self.view.int_in(name, Some((0, 65_535))),
                 };
@@ -295,7 +298,7 @@ impl ParameterReader<'_> {
     }
 }
 
-/// Only a truth value written out is one; anything else is a list of names (c04 018 to 037).
+/// Only a literal boolean or integer turns inheritance on or off; any other text is a list of names.
 fn parse_environment_inheritance(text: &[u8]) -> EnvironmentInheritance {
     let literal = Expr::parse(text).ok().and_then(|expression| expression.as_literal());
     match literal {
@@ -307,7 +310,7 @@ fn parse_environment_inheritance(text: &[u8]) -> EnvironmentInheritance {
     }
 }
 
-/// How the ids of the machine's resources are told to jobs.
+/// Reads how the IDs of the machine's resources are passed to jobs.
 fn read_assigned_resources(
     view: &ConfigView<'_>,
     machine: &ClassAd,

@@ -1,7 +1,8 @@
-//! What the answer of a prepare hook means to a starter.
+//! Effect of a prepare hook's output on a starter.
 //!
-//! Reference: `HookPrepareJobClient::hookExited` of `StarterHookMgr.cpp`. How an answer is read stands in
-//! [`htc_hook::hook_output`]; here it is judged.
+//! Reference: `HookPrepareJobClient::hookExited` of `StarterHookMgr.cpp`. [`htc_hook::hook_output`] parses
+//! the output; this module
+//! judges it.
 
 use bstr::BString;
 
@@ -11,27 +12,28 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Dialect};
 use htc_hook::hook_output::{self, BadOutputLine, PrepareStatusReader};
 
-/// How a hook ended whose answer was cut.
+/// Outcome of a hook whose output was cut off.
 pub const CUT_OUTPUT_TEXT: &str = "output cut at PIPE_BUFFER_MAX";
 
-/// The verdict on a prepare hook.
+/// Verdict on a prepare hook.
 #[derive(Clone, Debug)]
 pub struct PrepareVerdict {
-    /// What it printed, as far as it can be read.
+    /// Attributes in the output, up to the first invalid line.
     pub update: ClassAd,
-    /// 0: go on. Positive: the exit status or `HookStatusCode`. Negative: minus the signal that killed it.
+    /// 0 if the job continues; otherwise the exit status or `HookStatusCode`, or minus the signal that killed
+    /// the hook.
     pub status: i64,
     /// `HookStatusMessage`.
     pub message: BString,
-    /// The line of the log and of event 021, such as
+    /// Line for the log and event 021, such as
     /// `PREPARE_JOB (script) failed (exited with status 3): <no message>`.
     pub text: BString,
-    /// The line at which the reading ended; nothing from there on counts.
+    /// Line at which parsing stopped; it and all later lines are ignored.
     pub unread: Option<BadOutputLine>,
 }
 
 impl PrepareVerdict {
-    /// Returns true if the job goes on.
+    /// Returns true if the job continues.
     pub fn lets_job_continue(&self) -> bool {
         self.status == 0
     }
@@ -41,25 +43,26 @@ impl PrepareVerdict {
         self.status != 0 || !self.message.is_empty()
     }
 
-    /// The hold code of a failure; 0 sends a job with a shadow back to idle.
+    /// Returns the hold code of a failure; with 0, a job with a shadow goes back to idle.
     pub fn hold_code(&self) -> i64 {
         if (1..300).contains(&self.status) { HoldCode::HookPrepareJobFailure.number() } else { 0 }
     }
 }
 
-/// How a hook ended and what it printed.
+/// Exit and output of a prepare hook.
 #[derive(Clone, Copy, Debug)]
 pub struct PrepareOutput<'a> {
-    /// How it ended.
+    /// Exit of the hook.
     pub exit: Exit,
-    /// What it printed.
+    /// Standard output.
     pub stdout: &'a [u8],
-    /// True if that reached the limit and was cut.
+    /// True if the output reached the limit and was cut off.
     pub cut: bool,
 }
 
-/// Judges the answer of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its path. A cut one
-/// fails the hook; pass false for quirk `answer-cut-accepted`.
+/// Judges the output of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its
+/// path. Output that was cut off
+/// fails the hook; pass `cut: false` for quirk `answer-cut-accepted`.
 pub fn judge_prepare_hook(
     hook: &str,
     path: &[u8],

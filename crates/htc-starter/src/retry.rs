@@ -1,7 +1,10 @@
-//! The steps of the ending that may fail for a moment only: tried again, so often, and then given up, which is told.
+//! Final steps that may fail temporarily: each is retried a limited number of times, then skipped with a
+//! message.
 //!
-//! Each step that is done stays done; what asks for an end meanwhile has the step tried at once (`Starter::allJobsDone`). 25.14 tries
-//! the output again when its shadow is there again, four times at most (`JICShadow::transferOutputFinish`), the rest never.
+//! A completed step is not repeated. A request to end the job retries the waiting step at once
+//! (`Starter::allJobsDone`). 25.14 retries
+//! the output transfer when its shadow reconnects, at most four times (`JICShadow::transferOutputFinish`),
+//! and the other steps never.
 
 use std::time::Duration;
 
@@ -12,11 +15,12 @@ use super::state_machine::Starter;
 use htc_base::time::ClockReading;
 
 impl EndStep {
-    /// How often it is tried, and how long between two tries.
+    /// Returns the maximum number of tries and the pause between two tries.
     fn retry_limits(self) -> (u32, Duration) {
         match self {
             EndStep::ExitHook | EndStep::Output(_) => (5, Duration::from_secs(1)),
-            // What cannot be removed mostly never can; a process that dies just now may still have written there.
+            // A failed removal rarely succeeds later, except if a process that is just exiting still wrote
+            // files.
             EndStep::Removal => (3, Duration::from_millis(250)),
         }
     }
@@ -31,7 +35,8 @@ impl EndStep {
 }
 
 impl Starter<'_> {
-    /// Returns true if a step that failed is tried again; if not, it is given up, and whoever asks goes on without it.
+    /// Schedules another try of a failed step and returns true; returns false if the step is skipped and the
+    /// caller has to continue without it.
     pub(super) fn schedule_retry(
         &mut self,
         now: ClockReading,
@@ -60,8 +65,8 @@ impl Starter<'_> {
         true
     }
 
-    /// Somebody asks for the end while a step waits: it is tried at once, as every event from outside has 25.14 go through the
-    /// steps once more; if it is in a hurry for the last time.
+    /// Retries a waiting step at once because the end was requested: in 25.14 every outside event repeats the
+    /// steps. After a fast request this is the last try.
     pub(super) fn retry_on_request(
         &mut self,
         now: ClockReading,
@@ -72,7 +77,7 @@ impl Starter<'_> {
         self.retry_step(now, step, out);
     }
 
-    /// The time of a step that failed has come.
+    /// Retries a failed step.
     pub(super) fn retry_step(&mut self, now: ClockReading, step: EndStep, out: &mut Vec<StarterAction>) {
         match step {
             EndStep::ExitHook => {

@@ -1,32 +1,34 @@
-//! Why a job could not be started, in the reference's words and with its hold codes.
+//! Reasons why a job could not be started, with the reference's messages and hold codes.
 
 use bstr::BString;
 
 use htc_base::job::HoldCode;
 use htc_config::{SettingOrigin, ValueError};
 
-/// A job that was not started. Without a shadow nobody is told but the event stream and the starter's user log; the codes
-/// are kept for jobs that have one.
+/// Failure to start a job. Without a shadow it is only reported in the event stream and the starter's user
+/// log; the codes
+/// are for jobs with a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartFailure {
-    /// The text of the reference.
+    /// Message of the reference.
     pub text: BString,
-    /// Hold code; 0 where the reference has none.
+    /// Hold code; 0 if the reference has none.
     pub code: i64,
-    /// Hold subcode, mostly the system's error number.
+    /// Hold subcode, usually the system's error number.
     pub subcode: i64,
-    /// True if 25.14 says nothing of it but in its log (quirk `start-failure-silent`).
+    /// True if 25.14 only writes it to its own log (quirk `start-failure-silent`).
     pub silent: bool,
-    /// True if it came after event 001 had been written, which then stays alone (`JICLocal::notifyJobPreSpawn`).
+    /// True if it occurred after event 001 was written, for which no event of the end follows
+    /// (`JICLocal::notifyJobPreSpawn`).
     pub after_event: bool,
-    /// True if it ends 25.14 by an exception.
+    /// True if 25.14 exits with an exception.
     pub exception: bool,
-    /// Where the setting stands that made it: for whoever runs the job, not for the job's log.
+    /// Place of the invalid setting, for messages to the user but not for the job's log.
     pub place: Option<String>,
 }
 
 impl StartFailure {
-    /// A failure that 25.14 reports.
+    /// Creates a failure that 25.14 reports.
     pub fn new(text: impl Into<BString>, code: i64, subcode: i64) -> Self {
         StartFailure {
             text: text.into(),
@@ -39,28 +41,29 @@ impl StartFailure {
         }
     }
 
-    /// A failure that 25.14 tells to nobody: bad arguments, bad environment, missing wrapper.
+    /// Creates a failure that 25.14 does not report: invalid arguments, invalid environment, missing wrapper.
     pub fn silent(text: impl Into<BString>) -> Self {
         StartFailure { silent: true, ..StartFailure::new(text, HoldCode::FailedToCreateProcess.number(), 0) }
     }
 
-    /// One that ends 25.14 by an exception: no hold code, and JOB_EXIT is dropped (quirk `exception-drops-exit-hook`).
+    /// Creates a failure at which 25.14 exits with an exception: there is no hold code, and JOB_EXIT is not
+    /// called (quirk `exception-drops-exit-hook`).
     pub fn exception(text: impl Into<BString>) -> Self {
         StartFailure { exception: true, ..StartFailure::new(text, 0, 0) }
     }
 
-    /// The exception that a setting makes, in the reference's words.
+    /// Creates the failure for an invalid setting, in the reference's words.
     pub fn from_setting_error(error: &ValueError) -> Self {
         StartFailure::exception(error.to_string()).with_origin(error.origin.as_ref())
     }
 
-    /// The same, of a setting that stands there.
+    /// Sets the place of the invalid setting.
     #[must_use]
     pub fn with_origin(self, origin: Option<&SettingOrigin>) -> Self {
         StartFailure { place: origin.map(SettingOrigin::describe), ..self }
     }
 
-    /// What a user is told: the text, and where to look.
+    /// Returns the message for the user: the text and the place of the setting.
     pub fn reason(&self) -> String {
         match &self.place {
             Some(place) => format!("{} ({place})", self.text),
@@ -68,7 +71,7 @@ impl StartFailure {
         }
     }
 
-    /// The same failure after event 001.
+    /// Marks the failure as one that occurred after event 001.
     #[must_use]
     pub fn after_event(self) -> Self {
         StartFailure { after_event: true, ..self }

@@ -1,4 +1,5 @@
-//! The machine from its beginning to the start of the job: scratch directory, prepare hook, deferral, PreCmd.
+//! State machine steps from the beginning to the start of the job: scratch directory, prepare hook, deferral,
+//! PreCmd.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,17 +26,17 @@ use htc_classad::Context;
 use htc_classad::format::long;
 use htc_hook::{HookType, hook_output};
 
-/// How long a hook that has been killed is waited for.
+/// Time to wait for a hook after it was killed.
 const KILLED_HOOK_WAIT: Duration = Duration::from_secs(5);
 
 impl Starter<'_> {
-    /// The first step: the scratch directory, or the refusal.
+    /// Starts with the scratch directory, or reports the refusal of the job.
     pub(super) fn begin(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if self.phase != StarterPhase::New {
             return;
         }
         if let Some(text) = self.find_fault(ParameterReadPoint::Directory) {
-            // Found before there is a job or a hook: nothing is left to do.
+            // Found before there is a job or a hook, so no clean-up is needed.
             out.push(StarterAction::Report(StarterNotice::NotStarted { reason: text.to_string() }));
             return self.finish(out);
         }
@@ -64,7 +65,7 @@ impl Starter<'_> {
         self.report_refusal(now, out);
     }
 
-    /// JOB_EXIT for a job that was accepted and is not taken on; 25.14 ends without any hook.
+    /// Calls JOB_EXIT for an accepted job that the starter refuses; 25.14 ends without calling any hook.
     fn report_refusal(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match self.skips_exit_hook_on_refusal(out) {
             true => self.remove_scratch(out),
@@ -72,7 +73,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Returns true if it ends without JOB_EXIT; that it does not is told where there is one.
+    /// Returns true if JOB_EXIT is not called for a refused job; otherwise reports the difference to 25.14 if
+    /// the hook exists.
     fn skips_exit_hook_on_refusal(&self, out: &mut Vec<StarterAction>) -> bool {
         let untold = refusal_without_exit_hook(self.setup.quirks);
         if !untold.as_reference && self.setup.hooks.exit.is_some() {
@@ -86,8 +88,9 @@ impl Starter<'_> {
         ScratchFile { name: ".job.ad", bytes: long::print(&self.ad) }
     }
 
-    /// The files could not be written. Before the job that is a failure of the scratch directory; 25.14 runs the job
-    /// without them.
+    /// Handles a file that could not be written. Before the job starts this fails the scratch directory;
+    /// 25.14 runs the job
+    /// without the file.
     pub(super) fn on_write_failed(&mut self, path: &Path, reason: &str, out: &mut Vec<StarterAction>) {
         let text = format!("cannot write {}: {reason}", path.display());
         let runs = self.setup.quirks.decide(Quirk::JobAdUnwrittenRuns);
@@ -107,9 +110,9 @@ impl Starter<'_> {
         out: &mut Vec<StarterAction>,
     ) {
         let StarterPhase::MakingScratch { .. } = self.phase else { return };
-        // Parts of it may exist.
+        // A part of it may exist.
         self.job_end.scratch_made = true;
-        // An EXECUTE that is not there ends 25.14 by an exception (c41 011, 020).
+        // If EXECUTE does not exist, 25.14 exits with an exception.
         let excepted = no_execute && self.has_quirk(Quirk::StarterExceptions);
         self.job_end.status = u8::from(!excepted);
         self.shutdown_requests.request_fast_end();
@@ -121,7 +124,7 @@ impl Starter<'_> {
         self.report_refusal(now, out);
     }
 
-    /// The first update, then the prepare hook, both with the plain ad.
+    /// Sends the first update and calls the prepare hook, both with the unchanged ad.
     pub(super) fn on_scratch_made(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let StarterPhase::MakingScratch { unwritten } = &mut self.phase else { return };
         let unwritten = unwritten.take();
@@ -136,7 +139,7 @@ impl Starter<'_> {
             );
         }
         if self.setup.hooks.update.is_some() && self.find_fault(ParameterReadPoint::Environment).is_some() {
-            // The log is not open yet in 25.14: the exception is told to nobody.
+            // In 25.14 the log is not open yet, so the exception is not reported.
             self.job_end.ended_by_exception = true;
             return self.all_jobs_done(now, out);
         }
@@ -156,7 +159,7 @@ impl Starter<'_> {
         self.prepare_transfer(now, out);
     }
 
-    /// PREPARE_JOB, if there is one.
+    /// Calls PREPARE_JOB if it is configured; otherwise continues with the deferral time.
     pub(super) fn call_prepare_hook(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match self.setup.hooks.prepare.clone() {
             Some(_) if self.end_if_faulty(now, ParameterReadPoint::Environment, out) => {}
@@ -169,7 +172,7 @@ impl Starter<'_> {
         }
     }
 
-    /// One of the two prepare hooks has been called.
+    /// Enters the phase in which the starter waits for a prepare hook.
     pub(super) fn wait_for_prepare_hook(&mut self, now: ClockReading, call: CallId, hook: HookType) {
         let limit = self.setup.hook_timeout.map_or(PrepareHookDeadline::None, |limit| {
             PrepareHookDeadline::Until(now.monotonic().plus(limit))
@@ -177,7 +180,7 @@ impl Starter<'_> {
         self.phase = StarterPhase::Preparing { hook, call, limit };
     }
 
-    /// The path of one of the prepare hooks.
+    /// Returns the path of a prepare hook.
     fn prepare_hook_path(&self, hook: HookType) -> BString {
         let path = match hook {
             HookType::PrepareJobBeforeTransfer => &self.setup.hooks.prepare_before_transfer,
@@ -186,7 +189,7 @@ impl Starter<'_> {
         path.clone().unwrap_or_default()
     }
 
-    /// Why the job does not get the credentials that it needs.
+    /// Returns the reason why credentials that the job needs are missing, or `None` if none are missing.
     fn missing_credentials(&self, now: ClockReading) -> Option<String> {
         let tokens = self.setup.job.as_ref().ok().map(|job| &job.credentials);
         let why = tokens.and_then(|tokens| tokens.missing.as_ref());
@@ -204,8 +207,9 @@ impl Starter<'_> {
         }
     }
 
-    /// The starter cannot give credentials to the job (`JICLocal::initUserCredentials`). In 25.14 that is a failed
-    /// initialization, after which everything stays as it is.
+    /// Ends a job without the credentials it needs (`JICLocal::initUserCredentials`). In 25.14 this is a
+    /// failed
+    /// initialization, after which nothing is cleaned up.
     fn fail_without_credentials(&mut self, now: ClockReading, reason: String, out: &mut Vec<StarterAction>) {
         self.job_end.status = 1;
         if self.skips_exit_hook_on_refusal(out) {
@@ -216,7 +220,7 @@ impl Starter<'_> {
         self.report_not_started(now, StartFailure::new(reason, 0, 0), out);
     }
 
-    /// A hook could not be executed.
+    /// Handles a hook that could not be executed.
     pub(super) fn on_hook_call_failed(
         &mut self,
         now: ClockReading,
@@ -249,7 +253,7 @@ impl Starter<'_> {
         }
     }
 
-    /// A hook ended and its answer is here.
+    /// Handles the end of a hook, with its output.
     pub(super) fn on_hook_call_ended(
         &mut self,
         now: ClockReading,
@@ -343,8 +347,9 @@ impl Starter<'_> {
         }
     }
 
-    /// PREPARE_JOB runs too long: it is killed, and what it has printed may tell what it waits for. One that cannot be
-    /// killed is not waited for.
+    /// Handles a time-out of a prepare hook: kills it and waits for its output, which is included in the
+    /// message. If the hook does not end after the
+    /// kill, the starter stops waiting for it.
     pub(super) fn on_prepare_hook_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let StarterPhase::Preparing { hook, call, limit } = &mut self.phase else { return };
         let (hook, call) = (*hook, *call);
@@ -380,7 +385,7 @@ impl Starter<'_> {
         );
     }
 
-    /// DeferralTime.
+    /// Waits until DeferralTime, or ends the job if it was missed.
     fn wait_for_deferral_time(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         match job_exit::read_deferral(&self.ad, &self.job_id(), now.epoch(), &self.world_at(now)) {
             Deferral::Now => self.start_pre_script_or_job(now, out),
@@ -395,14 +400,14 @@ impl Starter<'_> {
                 if self.decide_quirk_without_shadow(Quirk::MissedDeferralAsSignal, instead, out) {
                     self.job_end.missed_deferral = Some(now);
                 }
-                // The exit that is told of a process that never was sends an update first.
+                // The exit reported for the process that was never started is preceded by an update.
                 self.publish_update(now, UpdateTrigger::StateChange, out);
                 self.all_jobs_done(now, out);
             }
         }
     }
 
-    /// PreCmd where there is one and scripts are allowed, else the job.
+    /// Starts PreCmd if there is one and scripts are allowed, otherwise the job.
     pub(super) fn start_pre_script_or_job(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if let Err(failure) = self.evaluate_scripts_allowed(now, out) {
             return self.report_not_started(now, failure, out);
@@ -417,7 +422,7 @@ impl Starter<'_> {
         }
     }
 
-    /// Asks the configuration once, and only for a job that has a script; one that is not allowed is told of.
+    /// Evaluates once if scripts are allowed, only for a job that has one; reports scripts that are not run.
     fn evaluate_scripts_allowed(
         &mut self,
         now: ClockReading,
@@ -449,7 +454,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// The process of PreCmd or PostCmd, if there is to be one.
+    /// Returns the process of PreCmd or PostCmd, or `None` if there is none or scripts are not allowed.
     pub(super) fn pre_or_post_script(
         &self,
         now: ClockReading,
@@ -463,7 +468,7 @@ impl Starter<'_> {
         process::plan_script_process(&about, prefix).transpose()
     }
 
-    /// Reports why the job does not start and goes to the exit hook.
+    /// Reports why the job is not started, and continues with the exit hook.
     pub(super) fn report_not_started(
         &mut self,
         now: ClockReading,
@@ -476,14 +481,14 @@ impl Starter<'_> {
         self.all_jobs_done(now, out);
     }
 
-    /// Its end was asked for before it began: goes to the exit hook.
+    /// Handles an end request before the job has started: continues with the exit hook.
     pub(super) fn end_before_start(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let reason = "its end was asked for before it began".to_owned();
         out.push(StarterAction::Report(StarterNotice::NotStarted { reason }));
         self.all_jobs_done(now, out);
     }
 
-    /// Event 021, which 25.14 leaves out for some failures.
+    /// Writes event 021, which 25.14 omits for some failures.
     pub(super) fn report_start_failure(&mut self, failure: StartFailure, out: &mut Vec<StarterAction>) {
         self.job_end.ended_by_exception |= failure.exception;
         if !failure.silent

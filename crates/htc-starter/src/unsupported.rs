@@ -1,7 +1,9 @@
-//! What a job's ad asks for and is not done here, by the table of [`supported`].
+//! Attributes of a job ad that are unsupported here, according to the table of [`supported`].
 //!
-//! What a pool would do only with a shadow or schedd is told, and the job runs, as 25.14 runs it without them. What the
-//! starter itself would do with the job refuses it: better not at all than otherwise than asked.
+//! For an attribute that a pool would only use with a shadow or schedd, a warning is printed and the job
+//! runs, as in 25.14 without them. An
+//! attribute that the starter itself would use refuses the job, rather than running it in another way than
+//! requested.
 
 use bstr::{BString, ByteSlice};
 
@@ -11,28 +13,28 @@ use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Value};
 use htc_config::supported::{self, SupportEntry, SupportLevel};
 
-/// Something that the ad asks for: the attributes that ask, and what a pool would do.
+/// Unsupported request of the ad: the attributes, and what a pool would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsupportedRequest {
-    /// The attributes, parted by commas.
+    /// Attributes, separated by commas.
     pub attributes: String,
-    /// One sentence.
+    /// Description in one sentence.
     pub line: String,
 }
 
-/// Who of a pool is played beside the starter.
+/// Role of the access point for this starter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessPointRole {
-    /// Nobody: the job was fetched.
+    /// None: the job was fetched.
     #[default]
     Absent,
     /// A schedd, for the local universe.
     Schedd,
-    /// Schedd and shadow.
+    /// A schedd and a shadow.
     Shadow,
 }
 
-/// What schedd and shadow would do and ours do not either.
+/// Attributes that schedd and shadow would use but ours do not support.
 const UNSUPPORTED_BY_SHADOW: [&str; 11] = [
     "CheckpointDestination",
     "CommonInputFiles",
@@ -46,7 +48,7 @@ const UNSUPPORTED_BY_SHADOW: [&str; 11] = [
     "TransferFiles",
     "WantIOProxy",
 ];
-/// What a schedd does of a job in its own universe.
+/// Attributes that a schedd uses for a job in the local universe.
 const SUPPORTED_BY_SCHEDD: [&str; 8] = [
     "AllowedExecuteDuration",
     "AllowedJobDuration",
@@ -70,7 +72,7 @@ impl AccessPointRole {
     }
 }
 
-/// What is not done though the job runs, one for each thing that a pool would do.
+/// Returns the unsupported requests of a job that runs anyway, grouped by what a pool would do.
 pub fn unsupported_requests(
     ad: &ClassAd,
     with: AccessPointRole,
@@ -101,7 +103,8 @@ pub fn unsupported_requests(
         .collect()
 }
 
-/// What the starter of a pool would do with the job and this one cannot, in words for the message.
+/// Returns the message for a request that a pool's starter supports and this one does not, or `None` if there
+/// is none.
 pub fn refused_request(ad: &ClassAd, world: &dyn World) -> Option<String> {
     let row = supported::attributes_with_level(SupportLevel::RefusesJob)
         .find(|row| is_requested(ad, *row, world))?;
@@ -110,9 +113,10 @@ pub fn refused_request(ad: &ClassAd, world: &dyn World) -> Option<String> {
 
 const TRANSFER_INPUT: &str = "TransferInput";
 
-/// Whether the ad asks for what the row is about: its value is not the row's idle one, which is false or nothing where the
-/// row names none. What
-/// refuses a job has to be true, as the starter asks it; of the rest an expression may become so.
+/// Returns true if the ad requests what the row describes: its value differs from the row's neutral value, or
+/// from false, 0 and the empty string if the row has none.
+/// An attribute that refuses a job is evaluated, as the starter does; for the others any expression counts as
+/// a request, since it may become true.
 fn is_requested(ad: &ClassAd, row: SupportEntry, world: &dyn World) -> bool {
     let Some(expression) = ad.get(row.name) else { return false };
     let stays = |name: &str| {
@@ -138,7 +142,7 @@ fn is_requested(ad: &ClassAd, row: SupportEntry, world: &dyn World) -> bool {
     }
 }
 
-/// The files of TransferInput that are not where the job could open them; of URLs nobody knows.
+/// Returns the files of TransferInput that do not exist where the job would open them; URLs are not checked.
 fn missing_input_files(ad: &ClassAd, world: &dyn World) -> Vec<String> {
     let text = |name: &str| Context::new(world).my(ad).string(name).unwrap_or_default();
     let directory = text(attr::IWD);

@@ -1,31 +1,34 @@
-//! When the periodic update is due, and what other updates there are.
+//! Times of the periodic updates, and the other reasons for an update.
 
 use std::time::Duration;
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 use htc_base::time::{ClockReading, MonotonicTime};
 
-/// Why there is an update. One of the timer's is made for the hook anew; any other is the shadow's.
+/// Reason for an update. The input of a periodic one is made for the hook; any other is the update sent to
+/// the shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpdateTrigger {
     Periodic,
     StateChange,
 }
 
-/// Longest interval, in seconds, that is shown to be rounded: of longer ones a second is less than a tenth.
+/// Longest interval in seconds for which rounding is reported: for longer intervals, one second is less than
+/// a tenth.
 const MAX_VISIBLE_INTERVAL: u64 = 10;
 
-/// The clock of updates: 25.14 rounds each to whole seconds; else the interval is kept.
+/// Decides if the times of updates are rounded to whole seconds, as in 25.14, or the interval is kept
+/// exactly.
 pub(super) fn decide_update_rounding(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UpdateTimerRounded)
 }
 
-/// True if rounding makes a visible difference to an interval.
+/// Returns true if rounding changes the interval visibly.
 pub(super) fn is_rounding_visible(interval: Duration) -> bool {
     interval.as_secs() <= MAX_VISIBLE_INTERVAL
 }
 
-/// The time of the first update, `delay` after the start of the job.
+/// Returns the time of the first update, `delay` after the start of the job.
 pub(super) fn first_update(now: ClockReading, delay: Duration, rounded: bool) -> MonotonicTime {
     match rounded {
         _ if delay.is_zero() => now.monotonic(),
@@ -34,7 +37,7 @@ pub(super) fn first_update(now: ClockReading, delay: Duration, rounded: bool) ->
     }
 }
 
-/// The time of the update after the one that was due at `due` and runs now.
+/// Returns the time of the update after the one that was due at `due` and runs now.
 pub(super) fn next_update(
     now: ClockReading,
     due: MonotonicTime,
@@ -45,17 +48,19 @@ pub(super) fn next_update(
         return round_to_second(now, interval);
     }
     let next = due.plus(interval);
-    // After a pause of the machine updates are not made up for.
+    // Updates that were missed while the machine was suspended are not repeated.
     if next > now.monotonic() { next } else { now.monotonic().plus(interval) }
 }
 
-/// The time to wake up for an update. A daemon sleeps whole seconds from the moment it last looked at its timers.
+/// Returns the time to wake up for an update. A daemon sleeps whole seconds from the moment it last checked
+/// its timers.
 pub(super) fn wake_time(due: MonotonicTime, now: ClockReading, rounded: bool) -> MonotonicTime {
     let awake = Duration::from_micros(now.wall_us.rem_euclid(1_000_000).unsigned_abs());
     if rounded { due.plus(awake) } else { due }
 }
 
-/// The nearest whole second of the clock (`Timeslice::updateNextStartTime`), so that 4 s show as 4 or 5 (s01).
+/// Rounds to the nearest whole second of the clock (`Timeslice::updateNextStartTime`), so that an interval of
+/// 4 s appears as 4 or 5.
 fn round_to_second(now: ClockReading, delay: Duration) -> MonotonicTime {
     const SECOND: i64 = 1_000_000;
     let exact = now.wall_us.saturating_add(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX));

@@ -1,6 +1,8 @@
-//! Jobs of the VM universe, which are described and not run: what the starter of a pool would start for them.
+//! Jobs of the VM universe, which are described but not run: the process that a pool's starter would start
+//! for them.
 //!
-//! Reference: `VMProc::StartJob` of `vm_proc.cpp`, `VMGahpServer::startUp` and `publishVMClassAd` of `vm_gahp_server.cpp`.
+//! Reference: `VMProc::StartJob` of `vm_proc.cpp`, `VMGahpServer::startUp` and `publishVMClassAd` of
+//! `vm_gahp_server.cpp`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -13,22 +15,22 @@ use htc_base::text::arguments;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
-/// The mode in which the vm gahp serves one starter (VMGAHP_STANDALONE_MODE).
+/// Mode in which the vm gahp serves one starter (VMGAHP_STANDALONE_MODE).
 const STANDALONE_MODE: &str = "3";
 
-/// What is known of where it would run.
+/// Host and account on which the job would run.
 pub struct VmContext<'a> {
     /// VM_GAHP_SERVER.
     pub server: Option<BString>,
     /// The scratch directory.
     pub scratch: &'a Path,
-    /// The job's account; `None` is our own.
+    /// Account of the job, or `None` for our own.
     pub account: Option<&'a ProcessIdentity>,
-    /// What expressions are evaluated in.
+    /// World in which expressions are evaluated.
     pub world: &'a dyn World,
 }
 
-/// What would be started, in lines; `None` for a job that is no virtual machine.
+/// Describes in lines what would be started; returns `None` for a job of another universe.
 pub fn describe_vm_start(ad: &ClassAd, place: &VmContext<'_>) -> Option<Vec<String>> {
     let context = || Context::new(place.world).my(ad);
     if context().int(attr::JOB_UNIVERSE) != Some(Universe::Vm.number()) {

@@ -1,7 +1,9 @@
-//! The volume group that a startd with LVM makes of a file where the configuration names none (LVM_BACKING_FILE).
+//! Volume group that a startd with LVM creates on a file if the configuration names no group
+//! (LVM_BACKING_FILE).
 //!
-//! Reference: `VolumeManager::VolumeManager`, `CreateLoopback`, `CleanupAllDevices` of `VolumeManager.cpp`. No recording has it: their
-//! source is the only evidence.
+//! Reference: `VolumeManager::VolumeManager`, `CreateLoopback`, `CleanupAllDevices` of `VolumeManager.cpp`.
+//! The behaviour is taken from
+//! the source only; it was not compared with a running startd.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,23 +13,23 @@ use bstr::{BString, ByteSlice};
 
 use htc_config::{ConfigView, ValueError};
 
-/// What stands for the loop device where none is made.
+/// Placeholder for the loop device when none is created.
 const PLACEHOLDER_DEVICE: &[u8] = b"/dev/loopN";
 
-/// A group that stands on a file.
+/// Volume group on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeGroup {
     /// LVM_BACKING_FILE.
     pub file: PathBuf,
-    /// How large it is at least, in bytes: LVM_BACKING_FILE_SIZE_MB and a fiftieth.
+    /// Minimum size of the file in bytes: LVM_BACKING_FILE_SIZE_MB plus 2 percent.
     pub bytes: u64,
-    /// The group's name.
+    /// Name of the group.
     pub name: BString,
-    /// The pool in it, where volumes are thin.
+    /// Name of the thin pool in the group, if volumes are thin.
     pub pool: Option<BString>,
 }
 
-/// One command.
+/// Command line.
 pub type LvmCommand = Vec<BString>;
 
 pub(super) fn lvm_command(words: &[&[u8]]) -> LvmCommand {
@@ -35,11 +37,12 @@ pub(super) fn lvm_command(words: &[&[u8]]) -> LvmCommand {
 }
 
 impl VolumeGroup {
-    /// The group that the configuration asks for: a startd of 25.14 makes one wherever none is named; here a file has to be named,
-    /// as it takes 10 GB of the disk.
+    /// Reads the volume group that the configuration asks for. A startd of 25.14 creates one whenever no
+    /// group is named; here the file has to be set explicitly,
+    /// because it takes 10 GB of disk.
     ///
     /// # Errors
-    /// A knob that is no number or truth value.
+    /// Returns an error if a parameter is not a valid number or boolean.
     pub fn read(view: &ConfigView<'_>) -> Result<Option<Self>, ValueError> {
         let Some(file) = view.string("LVM_BACKING_FILE")?.filter(|file| !file.origin.is_default()) else {
             return Ok(None);
@@ -50,7 +53,7 @@ impl VolumeGroup {
         let named = view.string("LVM_AUTO_VG_NAME")?.map(|name| name.value).filter(|name| !name.is_empty());
         let name = named.unwrap_or_else(|| "condor_STARTD".into());
         let pool = thin.then(|| BString::from([name.as_slice(), b"_THINPOOL"].concat()));
-        // As `static_cast<off_t>(size_kb * 1.02) * 1024`.
+        // As in `static_cast<off_t>(size_kb * 1.02) * 1024`.
         let bytes = ((kib as f64 * 1.02) as u64).saturating_mul(1024);
         let file = PathBuf::from(OsStr::from_bytes(&file.value));
         Ok((!file.as_os_str().is_empty() && bytes > 0).then_some(VolumeGroup { file, bytes, name, pool }))
@@ -60,22 +63,22 @@ impl VolumeGroup {
         self.file.as_os_str().as_bytes()
     }
 
-    /// Asks which loop devices there are.
+    /// Returns the command that lists the loop devices.
     pub fn list_loops_command() -> LvmCommand {
         lvm_command(&[b"losetup", b"--list", b"--output", b"name,back-file"])
     }
 
-    /// Asks which group a device belongs to.
+    /// Returns the command that prints the group of a device.
     pub fn find_group_command(device: &[u8]) -> LvmCommand {
         lvm_command(&[b"pvs", b"--noheadings", b"-o", b"vg_name", device])
     }
 
-    /// Makes a loop device of the file.
+    /// Returns the command that attaches a loop device to the file.
     pub fn attach_command(&self) -> LvmCommand {
         lvm_command(&[b"losetup", b"--find", b"--show", self.device_path()])
     }
 
-    /// Makes the group on a loop device.
+    /// Returns the commands that create the group on a loop device.
     pub fn create_commands(&self, device: &[u8]) -> Vec<LvmCommand> {
         let mut all = vec![
             lvm_command(&[b"pvcreate", device]),
@@ -89,7 +92,8 @@ impl VolumeGroup {
         all
     }
 
-    /// Removes the group from its loop device; what is not there is no failure.
+    /// Returns the commands that remove the group from its loop device; the failure of one is ignored if its
+    /// target does not exist.
     pub fn remove_group_commands(&self, device: &[u8]) -> Vec<LvmCommand> {
         let pool = self.pool.as_ref().map(|pool| {
             let both = [self.name.as_slice(), b"/", pool].concat();
@@ -100,17 +104,17 @@ impl VolumeGroup {
         pool.into_iter().chain([group, physical]).collect()
     }
 
-    /// Takes the loop device away.
+    /// Returns the command that detaches the loop device.
     pub fn detach_command(device: &[u8]) -> LvmCommand {
         lvm_command(&[b"losetup", b"-d", device])
     }
 
-    /// All commands from the first to the last before a volume, with some loop device.
+    /// Returns all commands that prepare the group for a volume, with a placeholder for the loop device.
     pub fn all_create_commands(&self) -> Vec<LvmCommand> {
         [vec![self.attach_command()], self.create_commands(PLACEHOLDER_DEVICE)].concat()
     }
 
-    /// All commands when it goes, with some loop device.
+    /// Returns all commands that remove the group, with a placeholder for the loop device.
     pub fn all_remove_commands(&self) -> Vec<LvmCommand> {
         [
             self.remove_group_commands(PLACEHOLDER_DEVICE),
@@ -120,7 +124,7 @@ impl VolumeGroup {
     }
 }
 
-/// The loop devices with their files, as `losetup --list` tells them below a heading.
+/// Parses the output of `losetup --list` into pairs of loop device and file; the first line is a heading.
 pub fn parse_loops(listed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     listed.lines().skip(1).filter_map(|line| {
         let mut words = line.split_str(" ").filter(|word| !word.is_empty());

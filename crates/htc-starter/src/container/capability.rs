@@ -1,8 +1,9 @@
-//! What a starter finds out about the runtimes of its machine before any job: the attributes that a startd puts into its
+//! Detection of the container runtimes of a machine before any job: the attributes that a startd adds to its
 //! slots.
 //!
-//! Reference: `printClassAd` of `starter_v61_main.cpp`, `Singularity::canRun` of `singularity.cpp`, `DockerAPI::detect`,
-//! `testImageRuns` and `version` of `docker-api.cpp`; recording c24.
+//! Reference: `printClassAd` of `starter_v61_main.cpp`, `Singularity::canRun` of `singularity.cpp`,
+//! `DockerAPI::detect`,
+//! `testImageRuns` and `version` of `docker-api.cpp`.
 
 use std::time::Duration;
 
@@ -21,18 +22,19 @@ use htc_classad::Value;
 /// Attributes in the order in which they are printed.
 pub type Capabilities = Vec<(&'static str, Value)>;
 
-/// How long the calls around docker's test image may take.
+/// Time limit for the calls that use docker's test image.
 const TEST_IMAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the test programs end with when they could be run.
+/// Exit of the test programs if they could be run.
 const TEST_SUCCESS_EXIT: Exit = Exit::Code(37);
 
-/// The questions, one after the other. Give each answer to [`CapabilityProbe::next_call`] until it asks no more.
+/// Sequence of calls that detects the runtimes. The caller passes each result to
+/// [`CapabilityProbe::next_call`] until that returns `None`.
 pub struct CapabilityProbe<'a> {
     knobs: &'a ContainerParameters,
     world: &'a dyn World,
     quirks: QuirkMode,
-    /// Our own user namespace, as the kernel numbers it.
+    /// Inode number of our own user namespace.
     namespace: Option<u64>,
     step: ProbeStep,
     contained: bool,
@@ -64,7 +66,7 @@ enum ProbeStep {
 }
 
 impl<'a> CapabilityProbe<'a> {
-    /// Nothing asked yet.
+    /// Creates a probe that has made no calls yet.
     pub fn new(
         knobs: &'a ContainerParameters,
         namespace: Option<u64>,
@@ -90,12 +92,13 @@ impl<'a> CapabilityProbe<'a> {
         }
     }
 
-    /// What was found out, and the setting at which 25.14 would have ended before it told anything.
+    /// Returns the capabilities, and the invalid parameter at which 25.14 would have exited without printing
+    /// any.
     pub fn into_capabilities(self) -> (Capabilities, Option<StartFailure>) {
         (self.found, self.failure)
     }
 
-    /// The next question, given how the last one ended (`None`: not at all) and what it wrote.
+    /// Returns the next call, given the exit of the previous call (`None` if it did not run) and its output.
     pub fn next_call(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
         let success = exit == Some(Exit::Code(0));
         match self.step {
@@ -110,7 +113,7 @@ impl<'a> CapabilityProbe<'a> {
                 Ok(false) => self.docker_call(ProbeStep::DockerVersionAgain, &["-v"]),
                 Err(failure) => self.stop_with_failure(failure),
             },
-            // Its status is not looked at, only that it says something.
+            // The exit status is ignored; some output is enough.
             ProbeStep::DockerLoad if !output.is_empty() => self.run_test_container(),
             ProbeStep::DockerRun => {
                 self.docker_worked = exit == Some(TEST_SUCCESS_EXIT);
@@ -146,14 +149,14 @@ impl<'a> CapabilityProbe<'a> {
         self.knobs.text(name).cloned().unwrap_or_default()
     }
 
-    /// An exception of 25.14, which finds out nothing more then.
+    /// Ends the probe, as 25.14 does after an exception.
     fn stop_with_failure(&mut self, failure: StartFailure) -> Option<ToolCall> {
         self.failure = Some(failure);
         self.step = ProbeStep::Done;
         None
     }
 
-    /// A call of DOCKER, if that is there.
+    /// Returns a call of the program in DOCKER, or `None` if the program does not exist.
     fn docker_call(&mut self, step: ProbeStep, words: &[&str]) -> Option<ToolCall> {
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         self.docker_test_call(step, &words).map(|call| ToolCall { limit: DEFAULT_TIMEOUT, ..call })
@@ -182,7 +185,7 @@ impl<'a> CapabilityProbe<'a> {
         self.docker_test_call(ProbeStep::DockerLoad, &[b"load", b"-i", &image])
     }
 
-    /// The test container. 25.14 takes whatever PATH has as `docker`.
+    /// Starts the test container. 25.14 runs the `docker` that is found in PATH.
     fn run_test_container(&mut self) -> Option<ToolCall> {
         let image = self.text_parameter("DOCKER_TEST_IMAGE_NAME");
         let words: [&[u8]; 4] = [b"run", b"--rm=true", &image, b"/exit_37"];
@@ -249,7 +252,8 @@ impl<'a> CapabilityProbe<'a> {
         }
     }
 
-    /// One of the three tries ended. The first one without success is made once more without PID namespaces.
+    /// Records the result of a Singularity test. If the first test fails, it is repeated once without PID
+    /// namespaces.
     fn on_singularity_test_ended(&mut self, exit: Option<Exit>, output: &[u8]) -> Option<ToolCall> {
         let worked = exit == Some(TEST_SUCCESS_EXIT);
         if !worked {
@@ -313,7 +317,8 @@ impl<'a> CapabilityProbe<'a> {
     }
 }
 
-/// Returns true if `docker -v` speaks as docker does: one line of a sensible length, and not another program of that name.
+/// Returns true if the output of `docker -v` looks like docker's: one line of plausible length, and not
+/// another program of the same name.
 fn is_docker_version(output: &[u8]) -> bool {
     let mut lines = output.lines();
     let first = lines.next().unwrap_or_default();

@@ -1,7 +1,8 @@
 //! `docker create`: all options in the reference's order.
 //!
-//! Reference: `DockerAPI::createContainer` of `docker-api.cpp`, `DockerProc::LaunchContainer` and `buildExtraVolumes` of
-//! `docker_proc.cpp`; recordings c21, c22, c37.
+//! Reference: `DockerAPI::createContainer` of `docker-api.cpp`, `DockerProc::LaunchContainer` and
+//! `buildExtraVolumes` of
+//! `docker_proc.cpp`.
 
 use std::path::PathBuf;
 
@@ -18,13 +19,15 @@ use htc_base::text::arguments;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
 
-/// The longest name of a machine that docker takes.
+/// Longest hostname that docker accepts.
 const MAX_HOST_NAME_LEN: usize = 63;
 
-/// Plans the container. `command` is the job's, empty for none; `arguments` what follows it; `environment` the job's.
+/// Plans the container. `command` is the job's command and its arguments, or empty; `environment` is the
+/// job's environment.
 ///
 /// # Errors
-/// A network that the slot does not offer, a port that is none, extra arguments that cannot be read; nobody to run as.
+/// Returns an error if the slot does not offer the network, a port or the extra arguments are not valid, or
+/// there is no account to run as.
 pub fn plan_docker_container(
     inputs: &ContainerInputs<'_>,
     names: &DockerNames,
@@ -32,7 +35,8 @@ pub fn plan_docker_container(
     environment: Environment,
 ) -> Result<ContainerPlan, StartFailure> {
     let mut line = AnnotatedCommandLine::default();
-    // Before all else, as 25.14 does: a condition without a truth value ends it first (`buildExtraVolumes`).
+    // First, as in 25.14, where a condition that is neither true nor false ends the plan here
+    // (`buildExtraVolumes`).
     let (volumes, directories) = collect_volumes(inputs, &mut line)?;
     let mut limits = Vec::new();
     line.add(names.program.iter().cloned(), "DOCKER");
@@ -135,7 +139,7 @@ fn add_memory_limits(
     }
 }
 
-/// `/dev/shm`, where the knob is an integer for this slot and job.
+/// Sets the size of `/dev/shm` if the parameter evaluates to an integer for this slot and job.
 fn add_shared_memory(
     inputs: &ContainerInputs<'_>,
     line: &mut AnnotatedCommandLine,
@@ -152,7 +156,7 @@ fn add_shared_memory(
     Ok(())
 }
 
-/// Words that a knob decides about.
+/// Adds words if a boolean parameter is true.
 fn add_optional_words((knob, set): (&'static str, bool), words: &[&str], line: &mut AnnotatedCommandLine) {
     match set {
         true => line.add(words.iter().copied(), knob),
@@ -160,11 +164,12 @@ fn add_optional_words((knob, set): (&'static str, bool), words: &[&str], line: &
     }
 }
 
-/// Specifications of mounts, and what asks for each.
+/// Mount specifications, each with the attribute or parameter that requests it.
 type VolumeSpecs = Vec<(BString, String)>;
 
-/// What is seen inside: the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, what the administrator names; and the directories that
-/// have to be made for that.
+/// Collects the mounts of the container (the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, the administrator's
+/// volumes) and the directories
+/// to create for them.
 fn collect_volumes(
     inputs: &ContainerInputs<'_>,
     line: &mut AnnotatedCommandLine,
@@ -175,7 +180,7 @@ fn collect_volumes(
     all.push((twice(&inputs.job_inputs.job.iwd), "Iwd".into()));
     let mut directories = Vec::new();
     for (directory, from) in inputs.mount_under_scratch() {
-        // `dirscat`: one slash between them and one at the end.
+        // As `dirscat` does: one slash between the parts and one at the end.
         let inside = directory.trim_start_with(|letter| letter == '/').trim_end_with(|letter| letter == '/');
         let outside = [inputs.scratch().as_bytes(), b"/", inside, b"/"].concat();
         directories.push(outside.to_path_lossy().into_owned());
@@ -212,7 +217,7 @@ fn collect_volumes(
     Ok((all, directories))
 }
 
-/// Adds them to the command line, equal ones once.
+/// Adds the volumes to the command line, without duplicates.
 fn add_volumes(all: VolumeSpecs, line: &mut AnnotatedCommandLine) -> Vec<ContainerMount> {
     let mut mounts: Vec<ContainerMount> = Vec::new();
     let mut seen: Vec<BString> = Vec::new();
@@ -232,7 +237,7 @@ fn add_volumes(all: VolumeSpecs, line: &mut AnnotatedCommandLine) -> Vec<Contain
     mounts
 }
 
-/// The devices of the GPUs that are assigned.
+/// Adds the devices of the assigned GPUs.
 fn add_gpu_devices(
     inputs: &ContainerInputs<'_>,
     line: &mut AnnotatedCommandLine,
@@ -262,7 +267,7 @@ fn add_gpu_devices(
     Ok(())
 }
 
-/// The job's account, never root.
+/// Adds the job's account, which is never root.
 fn add_user(inputs: &ContainerInputs<'_>, line: &mut AnnotatedCommandLine) -> Result<(), StartFailure> {
     let account = inputs.host.account.as_ref().filter(|account| account.uid != 0 && account.gid != 0);
     let Some(account) = account else {

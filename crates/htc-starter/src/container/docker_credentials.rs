@@ -1,5 +1,6 @@
-//! What docker is given to log in to registries with (DockerSendCredentials): the access point has a program make it
-//! (DOCKER_PAT_PRODUCER), and pulling and making a container see it as their configuration (DOCKER_CONFIG).
+//! Registry credentials for docker (DockerSendCredentials): a program of the access point creates them
+//! (DOCKER_PAT_PRODUCER), and
+//! `docker pull` and `docker create` read them as their configuration (DOCKER_CONFIG).
 //!
 //! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `CONDOR_get_docker_creds` of `NTreceivers.cpp`.
 
@@ -17,10 +18,11 @@ use htc_base::world::World;
 use htc_classad::format::json::{self, JsonLayout};
 use htc_classad::{ClassAd, Context, Dialect};
 
-/// How long the program may take.
+/// Time limit of the program.
 const PRODUCER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The directory of docker's configuration: beside that of the job, which cannot write there. 25.14 has it in /tmp.
+/// Returns the directory of docker's configuration. It is next to the job's directory, where the job cannot
+/// write. 25.14 creates it in /tmp.
 pub fn docker_config_directory(slot_directory: &Path) -> PathBuf {
     let mut path = slot_directory.as_os_str().to_owned();
     path.push(".docker");
@@ -36,10 +38,10 @@ fn credentials_failure(text: impl Into<BString>) -> StartFailure {
     StartFailure::new(text, HoldCode::InvalidDockerImage.number(), 0)
 }
 
-/// The call of the access point's program.
+/// Returns the call of the access point's program.
 ///
 /// # Errors
-/// There is none.
+/// Returns an error if no program is configured.
 pub(crate) fn producer_call(inputs: &ContainerInputs<'_>) -> Result<ToolCall, StartFailure> {
     let program = inputs.parameters().text("DOCKER_PAT_PRODUCER").filter(|program| !program.is_empty());
     let program = program
@@ -60,10 +62,10 @@ fn environment_entry(name: &str, value: &[u8]) -> BString {
     [name.as_bytes(), b"=", value].concat().into()
 }
 
-/// What it printed, as docker's configuration.
+/// Converts the output of the program to docker's configuration.
 ///
 /// # Errors
-/// It failed, or printed no ad.
+/// Returns an error if the program failed or printed no ad.
 pub(crate) fn config_from_producer(
     exit: Option<Exit>,
     output: &[u8],
@@ -84,7 +86,7 @@ pub(crate) fn config_from_producer(
     }
 }
 
-/// An ad as docker's configuration; one without attributes where nobody sends any.
+/// Converts an ad to docker's configuration; an empty ad if there are no credentials.
 pub(crate) fn config_from_ad(ad: &ClassAd) -> Vec<u8> {
     let mut text = Vec::new();
     json::push(ad, JsonLayout::Indented, &mut text);

@@ -1,4 +1,4 @@
-//! What docker says of a container that has ended.
+//! State that docker reports for a container that has ended.
 //!
 //! Reference: `DockerAPI::inspect` of `docker-api.cpp`, `DockerProc::JobReaper` of `docker_proc.cpp`.
 
@@ -11,33 +11,33 @@ use htc_base::quirks::{Quirk, QuirkMode};
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Dialect};
 
-/// One line an attribute; only the error comes from outside and is escaped by docker.
+/// Format with one attribute per line. Only the error may contain arbitrary text; docker escapes it.
 const INSPECT_FORMAT: &str = "ContainerId=\"{{.Id}}\"\nPid={{.State.Pid}}\nName=\"{{.Name}}\"\nRunning={{.State.Running}}\n\
                       ExitCode={{.State.ExitCode}}\nStartedAt=\"{{.State.StartedAt}}\"\n\
                       FinishedAt=\"{{.State.FinishedAt}}\"\nDockerError={{json .State.Error}}\n\
                       OOMKilled=\"{{.State.OOMKilled}}\"";
 
-/// The question.
+/// Returns the `inspect` call.
 pub fn inspect_state_call(names: &DockerNames) -> ToolCall {
     let words = ["inspect", "--format", INSPECT_FORMAT].map(BString::from);
     names.short_call(words.into_iter().chain([names.container.clone()]))
 }
 
-/// What is known of a container.
+/// State of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContainerState {
-    /// Whether it runs.
+    /// True if the container is running; `None` if docker does not say.
     pub running: Option<bool>,
-    /// Its exit code as docker counts: 128 more than a signal.
+    /// Exit code as docker reports it: 128 plus the number for a signal.
     pub code: Option<i64>,
-    /// Why docker could not run it; empty if it could.
+    /// Reason why docker could not run the container; empty if it could.
     pub error: BString,
-    /// True if its memory was used up.
+    /// True if the container was killed for its memory usage.
     pub out_of_memory: bool,
 }
 
 impl ContainerState {
-    /// Reads the answer; `None` if it is not whole.
+    /// Parses the output of `inspect`; returns `None` if it is incomplete.
     pub fn parse(output: &[u8], world: &dyn World) -> Option<Self> {
         let wanted = INSPECT_FORMAT.lines().count();
         let mut ad = ClassAd::new();
@@ -60,7 +60,8 @@ impl ContainerState {
         })
     }
 
-    /// How the job ended, by the exit code. 25.14 takes 255 for a signal 127, which is none (quirk
+    /// Returns the job's exit according to the exit code. 25.14 treats 255 as the signal 127, which does not
+    /// exist (quirk
     /// `docker-255-is-success`).
     pub fn job_exit(&self, quirks: QuirkMode) -> Option<Exit> {
         let code = self.code?;
@@ -73,7 +74,7 @@ impl ContainerState {
     }
 }
 
-/// A line with the double quotes inside its value made single ones: what is in quotes must not end there.
+/// Replaces double quotes inside a quoted value with single quotes, so that they do not end the value.
 fn replace_inner_quotes(line: &[u8]) -> BString {
     let mut line = BString::from(line);
     let Some(first) = line.find_byte(b'"') else { return line };

@@ -1,6 +1,7 @@
-//! What docker's socket tells of a container that runs: what it uses, and the ports of this machine that its own are reached by.
+//! Resource usage of a running container and the host ports of its services, as read from docker's socket.
 //!
-//! Reference: `DockerAPI::stats`, `getServicePorts` of `docker-api.cpp`; `DockerProc::PublishUpdateAd` of `docker_proc.cpp`.
+//! Reference: `DockerAPI::stats`, `getServicePorts` of `docker-api.cpp`; `DockerProc::PublishUpdateAd` of
+//! `docker_proc.cpp`.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +12,35 @@ use htc_base::text::list;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context, Expr};
 
-/// Bytes in what the network attributes count.
+/// Bytes per unit of the network attributes.
 const BYTES_PER_NETWORK_MB: f64 = 1_000_000.0;
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What a container uses.
+/// Resource usage of a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DockerUsage {
-    /// Memory, in bytes; the most that was seen.
+    /// Peak memory, in bytes.
     pub memory: u64,
-    /// Bytes that it received.
+    /// Bytes received.
     pub received: u64,
-    /// Bytes that it sent.
+    /// Bytes sent.
     pub sent: u64,
-    /// Processor time in user mode, in nanoseconds.
+    /// CPU time in user mode, in nanoseconds.
     pub user: u64,
-    /// The same in the kernel.
+    /// CPU time in the kernel, in nanoseconds.
     pub system: u64,
 }
 
 impl DockerUsage {
-    /// The question.
+    /// Returns the HTTP request for the resource usage.
     pub fn stats_request(container: &[u8]) -> Vec<u8> {
         [&b"GET /containers/"[..], container, b"/stats?stream=0 HTTP/1.0\r\n\r\n"].concat()
     }
 
-    /// Reads an answer as the reference does: the first of each name counts.
+    /// Parses a response as the reference does: the first occurrence of each name is used.
     pub fn parse(answer: &[u8]) -> Self {
         let number = |name: &str| number_after(answer, name);
-        // Kernels with one hierarchy know no `rss`.
+        // With cgroup v2, there is no `rss`.
         let memory = number("rss").or_else(|| match (number("anon"), number("shmem")) {
             (Some(anon), Some(shmem)) => Some(anon.saturating_add(shmem)),
             _ => number("usage"),
@@ -53,13 +54,13 @@ impl DockerUsage {
         }
     }
 
-    /// The newest counts, and the most memory of both.
+    /// Returns these counts with the larger of both peak memory values.
     #[must_use]
     pub fn with_earlier_peak(self, earlier: Option<DockerUsage>) -> Self {
         DockerUsage { memory: self.memory.max(earlier.map_or(0, |earlier| earlier.memory)), ..self }
     }
 
-    /// Puts it into an ad; nothing before any memory was seen. ImageSize is in MiB, as 25.14 has it.
+    /// Sets the attributes in an ad, unless the memory usage is still 0. ImageSize is in MiB, as in 25.14.
     pub fn publish(&self, ad: &mut ClassAd) {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         if self.memory == 0 {
@@ -75,7 +76,7 @@ impl DockerUsage {
     }
 }
 
-/// The number behind the first `"name":`.
+/// Returns the number after the first `"name":`.
 fn number_after(text: &[u8], name: &str) -> Option<u64> {
     let name = format!("\"{name}\"");
     let rest = text[text.find(&name)? + name.len()..].strip_prefix(b":")?.trim_start();
@@ -83,13 +84,13 @@ fn number_after(text: &[u8], name: &str) -> Option<u64> {
     rest[..digits].to_str().ok()?.parse().ok()
 }
 
-/// The services that a job names.
+/// Returns the service names of a job.
 fn service_names(job: &ClassAd, world: &dyn World) -> Vec<BString> {
     let names = Context::new(world).my(job).string("ContainerServiceNames").unwrap_or_default();
     list::split(&names).map(BString::from).collect()
 }
 
-/// The question for the ports, where a job has services.
+/// Returns the HTTP request for the ports, or `None` if the job has no services.
 pub fn ports_request(container: &[u8], job: &ClassAd, world: &dyn World) -> Option<Vec<u8>> {
     if service_names(job, world).is_empty() {
         return None;
@@ -97,7 +98,7 @@ pub fn ports_request(container: &[u8], job: &ClassAd, world: &dyn World) -> Opti
     Some([&b"GET /containers/"[..], container, b"/json HTTP/1.0\r\n\r\n"].concat())
 }
 
-/// `<service>_HostPort` of each service whose port is known; `None` where the answer is none.
+/// Returns `<service>_HostPort` for each service whose port is known, or `None` if the response is not valid.
 pub fn host_ports(answer: &[u8], job: &ClassAd, world: &dyn World) -> Option<ClassAd> {
     let body = answer.find(b"\r\n\r\n").map_or(answer, |at| &answer[at + 4..]);
     let said: Json = serde_json::from_slice(body).ok()?;
@@ -118,7 +119,7 @@ pub fn host_ports(answer: &[u8], job: &ClassAd, world: &dyn World) -> Option<Cla
     Some(ad)
 }
 
-/// The same of a container that has ended: nobody answers there any more.
+/// Returns `<service>_HostPort` with undefined values, for a container that has ended.
 pub(crate) fn undefined_host_ports(job: &ClassAd, world: &dyn World) -> ClassAd {
     let mut ad = ClassAd::new();
     for service in service_names(job, world) {

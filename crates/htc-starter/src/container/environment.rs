@@ -1,4 +1,5 @@
-//! The environment of Singularity and Apptainer: what passes, what is added, and the names under which it gets inside.
+//! Environment of Singularity and Apptainer: variables that are removed or added, and the names under which
+//! they are passed into the container.
 //!
 //! Reference: `Singularity::cleanEnvironment`, `retargetEnvs` and `convertEnv` of `singularity.cpp`.
 
@@ -12,7 +13,7 @@ use htc_base::quirks::Quirk;
 use htc_base::text::environment::Environment;
 use htc_base::text::list;
 
-/// Variables of the runtime that a job may set: what it needs to pull an image of its own.
+/// Variables of the runtime that a job may set, to pull its own image.
 const ALLOWED_VARIABLES: [&str; 4] = [
     "APPTAINER_DOCKER_USERNAME",
     "APPTAINER_DOCKER_PASSWORD",
@@ -20,7 +21,8 @@ const ALLOWED_VARIABLES: [&str; 4] = [
     "SINGULARITY_DOCKER_PASSWORD",
 ];
 
-/// Removes HOME, which the runtime refuses, and everything by which a job could change its own container.
+/// Removes HOME, which the runtime refuses, and all variables with which a job could change its own
+/// container.
 pub(super) fn remove_forbidden_variables(inputs: &ContainerInputs<'_>, environment: &mut Environment) {
     environment.remove("HOME");
     let mut allowed: BTreeSet<BString> = ALLOWED_VARIABLES.iter().map(|name| BString::from(*name)).collect();
@@ -33,7 +35,8 @@ pub(super) fn remove_forbidden_variables(inputs: &ContainerInputs<'_>, environme
     }
 }
 
-/// Values that name the directory of the slot name the target directory inside; outside they stay.
+/// Rewrites values that contain the slot's directory, for use inside the container; outside, the values are
+/// unchanged.
 pub(super) fn retarget_scratch_paths(
     inputs: &ContainerInputs<'_>,
     version: &RuntimeVersion,
@@ -44,7 +47,7 @@ pub(super) fn retarget_scratch_paths(
     let elsewhere = inputs.job_inputs.job.iwd.as_bstr() != scratch;
     let mut outside = environment.get("_CONDOR_SCRATCH_DIR").cloned().unwrap_or_default();
     if elsewhere {
-        // `replace_str`: each time it stands there.
+        // As `replace_str` does: every occurrence is replaced.
         let inside = scratch.replace(slot, "/condor_scratch");
         environment.set("_CONDOR_SCRATCH_DIR", inside.clone());
         if inputs.job_inputs.quirks.reproduces(Quirk::OutsideScratchInside) {
@@ -62,7 +65,8 @@ pub(super) fn retarget_scratch_paths(
     environment.set("_CONDOR_SCRATCH_DIR_OUTSIDE_CONTAINER", outside);
 }
 
-/// What the starter sets for the runtime itself, and every variable once more under the name by which it gets inside.
+/// Sets the runtime's own variables, and repeats every variable under the name that passes it into the
+/// container.
 pub(super) fn convert_for_runtime(
     inputs: &ContainerInputs<'_>,
     version: &RuntimeVersion,

@@ -1,12 +1,14 @@
-//! Jobs in containers, as pure functions: which runtime a job gets, every command line of that runtime in order, and
-//! what its answers mean.
+//! Jobs in containers, as pure functions: the choice of the runtime, its command lines in order, and the
+//! meaning of their output.
 //!
-//! Job, slot and knobs go in; a [`ContainerPlan`] comes out: command line with the reason for each of its words,
-//! mounts, environment, limits, what has to be removed. `--dry-run` prints it, the runner carries it out; a runtime is a
-//! child like any other. What a runtime has to be asked first (its version, its images) is a [`ToolCall`] with an
-//! answer.
+//! The inputs are job, slot and parameters. The result is a [`ContainerPlan`]: the command line with the
+//! reason for each of its words,
+//! mounts, environment, limits, and the container to remove. `--dry-run` prints the plan, and the runner
+//! executes it; a runtime is a
+//! child process like any other. A query to the runtime (its version, its images) is a [`ToolCall`] whose
+//! output is awaited.
 //!
-//! Reference: `singularity.cpp`, `docker_proc.cpp`, `docker-api.cpp`; recordings c20 to c24 and c37.
+//! Reference: `singularity.cpp`, `docker_proc.cpp`, `docker-api.cpp`.
 
 mod capability;
 mod docker;

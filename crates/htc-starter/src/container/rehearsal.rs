@@ -1,4 +1,4 @@
-//! What runtimes are taken to answer where they are not asked.
+//! Assumed output of container runtimes for a dry run, in which they are not called.
 
 use bstr::{BString, ByteSlice};
 
@@ -7,13 +7,15 @@ use htc_base::process::Exit;
 use htc_base::world::World;
 use htc_classad::{ClassAd, Context};
 
-/// The answer to a call when all goes well: no image is there yet, and the container ends as the job does.
+/// Returns the output of a call if everything succeeds: no image is present yet, and the container ends as
+/// the job does.
 ///
-/// The version is that of the slot's ad (SingularityVersion); without it that of the program here, by its name: who calls
-/// Apptainer `singularity` has a link of that name.
+/// The version is SingularityVersion of the slot ad. If it is missing, the version is guessed from the name
+/// of the program, after symbolic
+/// links are resolved: Apptainer is often called through a link named `singularity`.
 pub fn rehearsed_answer(call: &ToolCall, machine: &ClassAd, job: Exit, world: &dyn World) -> Vec<u8> {
     if call.argv.len() == 1 {
-        // The access point's program for docker's credentials.
+        // The access point's program that produces docker's credentials.
         return b"{\"auths\": {}}".to_vec();
     }
     let last = |from_end: usize| call.argv.iter().rev().nth(from_end).map_or(&b""[..], |word| word);

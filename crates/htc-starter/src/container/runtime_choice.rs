@@ -1,4 +1,4 @@
-//! Which runtime a job gets, by its ad or by the configuration.
+//! Choice of the container runtime of a job, according to its ad and the configuration.
 //!
 //! Reference: `Starter::SpawnJob` of `starter.cpp`, `Singularity::job_enabled` of `singularity.cpp`.
 
@@ -10,16 +10,16 @@ use crate::unsupported;
 use htc_base::job::{Universe, attr};
 use htc_classad::ClassAd;
 
-/// A runtime, and how it was chosen.
+/// Chosen runtime, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeChoice {
     /// The runtime.
     pub runtime: ContainerRuntime,
-    /// What decided.
+    /// Attribute or parameter that decided.
     pub reason: String,
-    /// Attributes that the configuration gives the job (USE_DEFAULT_CONTAINER).
+    /// Attributes that the configuration adds to the job (USE_DEFAULT_CONTAINER).
     pub job_attributes: ClassAd,
-    /// What was looked at and did not decide.
+    /// Attributes and parameters that were read but had no effect.
     pub unused: Vec<UnusedContainerSetting>,
 }
 
@@ -35,11 +35,11 @@ impl RuntimeChoice {
     }
 }
 
-/// Chooses.
+/// Chooses the runtime of a job.
 ///
 /// # Errors
-/// A knob that gives no truth value, in the reference's words; SINGULARITY_JOB is asked after event 001 only (recording
-/// c20 010).
+/// Returns an error, in the reference's words, if a parameter is not a boolean. SINGULARITY_JOB is read only
+/// after event 001.
 pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, StartFailure> {
     let mut choice = RuntimeChoice {
         runtime: ContainerRuntime::Plain,
@@ -53,7 +53,8 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     let wants = |name: &str| inputs.job_boolean(name);
     let has_docker = inputs.machine().boolean("HasDocker").unwrap_or(false);
     let is_java = inputs.job().int(attr::JOB_UNIVERSE) == Some(Universe::Java.number());
-    // A java job is none for docker, nor does the configuration put it anywhere else (`Starter::SpawnJob`).
+    // Java jobs never run in docker, and the configuration does not put them in a container
+    // (`Starter::SpawnJob`).
     if is_java {
         choice.add_unused("WantDocker", "JobUniverse 10: a java job is none for docker");
     } else if wants("WantDocker") {
@@ -73,7 +74,7 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     } else if let Some(runtime) = default_runtime(inputs, has_docker, &mut choice)? {
         return Ok(choice.with_runtime(runtime, "USE_DEFAULT_CONTAINER with DEFAULT_CONTAINER_IMAGE"));
     }
-    // Asked for every job that is no one of docker's.
+    // Read for every job that does not run in docker.
     inputs.plain_boolean_parameter("SINGULARITY_USE_LAUNCHER").map_err(StartFailure::after_event)?;
     for name in ["WantSIF", "WantSandboxImage", "WantDockerImage"] {
         if wants(name) {
@@ -96,10 +97,10 @@ pub fn choose_runtime(inputs: &ContainerInputs<'_>) -> Result<RuntimeChoice, Sta
     Ok(choice)
 }
 
-/// The image of jobs that have none.
+/// Image for jobs that do not name one.
 const DEFAULT_IMAGE_PARAMETER: &str = "DEFAULT_CONTAINER_IMAGE";
 
-/// What the configuration puts a job into that asks for nothing.
+/// Returns the runtime that the configuration chooses for a job that does not ask for one.
 fn default_runtime(
     inputs: &ContainerInputs<'_>,
     has_docker: bool,

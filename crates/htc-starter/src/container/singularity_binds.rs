@@ -1,4 +1,4 @@
-//! SINGULARITY_BIND_EXPR: what the administrator binds into every container.
+//! SINGULARITY_BIND_EXPR: directories that the administrator binds into every container.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use htc_base::world::FileKind;
 
 const PARAMETER: &str = "SINGULARITY_BIND_EXPR";
 
-/// Drivers that programs with OpenCL look for.
+/// Directory in which OpenCL programs look for drivers.
 const OPENCL_VENDORS_DIRECTORY: &str = "/etc/OpenCL/vendors";
 
-/// Adds them, as far as their sources are there; with a GPU the drivers of OpenCL as well.
+/// Adds the binds whose sources exist. With a GPU, also binds the OpenCL drivers.
 pub(super) fn add_binds(
     inputs: &ContainerInputs<'_>,
     image: &BStr,
     gpu: bool,
     line: &mut AnnotatedCommandLine,
 ) -> Result<Vec<ContainerMount>, StartFailure> {
-    // `SingularityBind` where the knob is not set, an attribute that nothing sets.
+    // If the parameter is not set, the reference evaluates `SingularityBind`, an attribute that nothing sets.
     let is_set = inputs.parameters().setting(PARAMETER).is_some();
     let wanted = match is_set {
         true => inputs.string_parameter(PARAMETER, "nothing is bound"),

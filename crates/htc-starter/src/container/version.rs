@@ -1,18 +1,18 @@
-//! The version of Singularity or Apptainer.
+//! Version of Singularity or Apptainer.
 
 use bstr::{BStr, BString, ByteSlice};
 
-/// What `--version` said: its first line decides how variables are named.
+/// First line of the output of `--version`; it determines the names of environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuntimeVersion(BString);
 
 impl RuntimeVersion {
-    /// From what the program wrote.
+    /// Parses the output of `--version`.
     pub fn parse(output: &[u8]) -> Self {
         RuntimeVersion(output.lines().next().unwrap_or_default().into())
     }
 
-    /// The line itself.
+    /// Returns the first line of the output.
     pub fn first_line(&self) -> &BStr {
         self.0.as_bstr()
     }
@@ -21,7 +21,7 @@ impl RuntimeVersion {
         if self.0.contains_str("apptainer") { "APPTAINER" } else { "SINGULARITY" }
     }
 
-    /// What stands in front of variables that get inside.
+    /// Returns the prefix of variables that are passed into the container.
     pub fn variable_prefix(&self) -> &'static str {
         if self.0.contains_str("apptainer") { "APPTAINERENV_" } else { "SINGULARITYENV_" }
     }

@@ -1,4 +1,4 @@
-//! The knobs about control groups.
+//! Parameters of control groups.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ const LOCAL_UNIVERSE_ENFORCEMENT: &str = "LOCAL_UNIVERSE_CGROUP_ENFORCEMENT";
 pub(crate) const USE_PEAK_MEMORY: &str = "CGROUP_USE_PEAK_MEMORY";
 const IGNORE_CACHE_MEMORY: &str = "CGROUP_IGNORE_CACHE_MEMORY";
 
-/// The file that says that there is but one hierarchy.
+/// File that exists only with cgroup v2 (a single hierarchy).
 const UNIFIED_HIERARCHY_FILE: &str = "/sys/fs/cgroup/cgroup.procs";
 
-/// The knobs about control groups.
+/// Parameters of control groups.
 #[derive(Clone, Debug)]
 pub struct CgroupParameters {
-    /// BASE_CGROUP; empty for no groups.
+    /// BASE_CGROUP; empty if no control groups are used.
     pub base: BString,
     /// CGROUP_MEMORY_LIMIT_POLICY.
     pub policy: BString,
@@ -48,18 +48,20 @@ pub struct CgroupParameters {
     pub polling: Duration,
     /// USE_CGROUPS_FOR_LOCAL_UNIVERSE.
     pub local: bool,
-    /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: RequestMemory and RequestCpus count where the slot's ad has neither.
+    /// LOCAL_UNIVERSE_CGROUP_ENFORCEMENT: RequestMemory and RequestCpus are limits if the slot ad has neither
+    /// Memory nor Cpus.
     pub enforced_by_request: bool,
-    /// CGROUP_USE_PEAK_MEMORY, and whether caches are taken from it (CGROUP_IGNORE_CACHE_MEMORY); `None`: samples count.
+    /// `None` if samples are used (CGROUP_USE_PEAK_MEMORY is false); otherwise true if caches are subtracted
+    /// from the peak (CGROUP_IGNORE_CACHE_MEMORY).
     pub peak: Option<bool>,
-    /// True if the configuration says anything about groups that is not its default.
+    /// True if any parameter of control groups differs from its default.
     pub is_configured: bool,
-    /// Values that are none, for whoever finds that out where 25.14 does ([`CgroupParameters::read_deferring_faults`]).
+    /// Invalid parameters, reported where 25.14 reads them ([`CgroupParameters::read_deferring_faults`]).
     faults: Vec<(&'static str, StartFailure)>,
 }
 
 impl Default for CgroupParameters {
-    /// The reference's defaults.
+    /// Returns the reference's defaults.
     fn default() -> Self {
         CgroupParameters {
             base: "htcondor".into(),
@@ -81,18 +83,19 @@ impl Default for CgroupParameters {
 }
 
 impl CgroupParameters {
-    /// Reads them.
+    /// Reads the parameters.
     ///
     /// # Errors
-    /// A number or truth value that is none.
+    /// Returns an error for an invalid number or boolean.
     pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         Self::read_with_faults(view, &mut |_, error| Err(error))
     }
 
-    /// The same; of a number or truth value that is none the default, and why it is none where 25.14 comes to it.
+    /// Reads the parameters; uses the default for an invalid number or boolean, and keeps the error until the
+    /// point where 25.14 reads the parameter.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// Returns an error if a macro expands without end.
     pub fn read_deferring_faults(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let mut faults = Vec::new();
         let knobs = Self::read_with_faults(view, &mut |name, error| {
@@ -157,12 +160,12 @@ impl CgroupParameters {
 }
 
 impl CgroupParameters {
-    /// What is wrong with a knob, if that has not been told yet.
+    /// Returns the deferred error of a parameter, if any.
     pub(crate) fn fault_of_parameter(&self, name: &str) -> Option<StartFailure> {
         self.faults.iter().find(|(one, _)| *one == name).map(|(_, failure)| failure.clone())
     }
 
-    /// What 25.14 comes to before it asks for limits of memory.
+    /// Returns the first deferred error that 25.14 finds before it reads the memory limits.
     pub(crate) fn fault_before_memory_limits(
         &self,
         machine: &ClassAd,
@@ -177,19 +180,20 @@ impl CgroupParameters {
             .or_else(|| self.fault_of_parameter(LOCAL_UNIVERSE_ENFORCEMENT).filter(|_| lacks(attr::MEMORY)))
     }
 
-    /// What it comes to when the job runs in a group.
+    /// Returns the first deferred error that 25.14 finds when the job runs in its group.
     pub(crate) fn fault_when_running(&self) -> Option<StartFailure> {
         [POLLING_INTERVAL, USE_PEAK_MEMORY, IGNORE_CACHE_MEMORY]
             .into_iter()
             .find_map(|name| self.fault_of_parameter(name))
     }
 
-    /// What it comes to when the job has used up its memory.
+    /// Returns the deferred error that 25.14 finds when the job has exceeded its memory.
     pub(crate) fn fault_at_out_of_memory(&self) -> Option<StartFailure> {
         self.fault_of_parameter(ALWAYS_HOLD_ON_OOM)
     }
 
-    /// BASE_CGROUP without what would lead out of the tree; `None` where no groups are wanted.
+    /// Returns BASE_CGROUP without components that would lead out of the hierarchy, or `None` if no control
+    /// groups are used.
     pub fn base_path(&self) -> Option<String> {
         if self.base.trim().is_empty() {
             return None;

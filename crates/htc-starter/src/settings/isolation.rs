@@ -1,4 +1,4 @@
-//! The knobs about namespaces and tracking groups.
+//! Parameters of namespaces and tracking groups.
 
 use std::ops::RangeInclusive;
 
@@ -7,16 +7,17 @@ use bstr::BString;
 use crate::start_failure::StartFailure;
 use htc_config::{ConfigView, ValueError};
 
-/// The knobs about namespaces and tracking groups.
+/// Parameters of namespaces and tracking groups.
 #[derive(Clone, Debug)]
 pub struct IsolationParameters {
     /// USE_PID_NAMESPACES.
     pub processes: bool,
-    /// USE_PID_NAMESPACE_INIT: the job is not itself the first process of its namespace.
+    /// USE_PID_NAMESPACE_INIT: an init process rather than the job is the first process of the namespace.
     pub init: bool,
     /// NO_JOB_NETWORKING.
     pub no_network: bool,
-    /// PER_JOB_NAMESPACES: false keeps mounts in the machine's namespace, so that there can be none.
+    /// PER_JOB_NAMESPACES: if false, jobs share the machine's mount namespace, so that nothing can be
+    /// mounted.
     pub mounts: bool,
     /// LIBEXEC.
     pub libexec: Option<BString>,
@@ -25,7 +26,7 @@ pub struct IsolationParameters {
 }
 
 impl Default for IsolationParameters {
-    /// The reference's defaults.
+    /// Returns the reference's defaults.
     fn default() -> Self {
         IsolationParameters {
             processes: false,
@@ -39,10 +40,10 @@ impl Default for IsolationParameters {
 }
 
 impl IsolationParameters {
-    /// Reads all but the truth values, which end 25.14 at different times.
+    /// Reads all parameters except the booleans, whose errors end 25.14 at different times.
     ///
     /// # Errors
-    /// A number that is none.
+    /// Returns an error for an invalid number.
     pub fn read(view: &ConfigView<'_>, tracked: bool) -> Result<Self, ValueError> {
         let gid = |name: &str| -> Result<i64, ValueError> {
             Ok(view.int(name)?.map_or(0, |setting| setting.value))
@@ -59,7 +60,7 @@ impl IsolationParameters {
         })
     }
 
-    /// The groups that jobs are tracked by.
+    /// Returns the range of tracking groups, or `None` if tracking is off.
     pub(crate) fn tracking_gids(&self) -> Result<Option<RangeInclusive<u32>>, StartFailure> {
         let Some((least, most)) = self.tracking else { return Ok(None) };
         let wrong = |text: String| Err(StartFailure::exception(text).after_event());
@@ -70,7 +71,7 @@ impl IsolationParameters {
         }
         match (u32::try_from(least), u32::try_from(most)) {
             (Ok(least), Ok(most)) if least <= most => Ok(Some(least..=most)),
-            // It is told so by the daemon of processes, which does not begin with it.
+            // In 25.14 the ProcD checks the range and does not start.
             _ if least <= most => wrong("unable to spawn the ProcD".to_owned()),
             _ => wrong(format!("invalid tracking gid range: {least} - {most}")),
         }

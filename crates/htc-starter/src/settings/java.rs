@@ -1,4 +1,4 @@
-//! What the configuration says about java, and the virtual machine that it names (`java_config.cpp`).
+//! Parameters of Java, and the virtual machine that they name (`java_config.cpp`).
 
 use bstr::{BString, ByteSlice};
 
@@ -7,14 +7,14 @@ use htc_base::text::{arguments, list};
 use htc_base::world::World;
 use htc_config::{ConfigView, ValueError};
 
-/// What the configuration says about java; a knob that is set to nothing is not set.
+/// Parameters of Java; an empty value counts as not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JavaParameters {
     /// JAVA.
     pub program: Option<BString>,
     /// JAVA_CLASSPATH_ARGUMENT.
     pub argument: Option<BString>,
-    /// JAVA_CLASSPATH_SEPARATOR, of which the first character counts.
+    /// JAVA_CLASSPATH_SEPARATOR; only its first character is used.
     pub separator: Option<BString>,
     /// JAVA_CLASSPATH_DEFAULT.
     pub class_path: Option<BString>,
@@ -23,10 +23,10 @@ pub struct JavaParameters {
 }
 
 impl JavaParameters {
-    /// Reads them all.
+    /// Reads the parameters.
     ///
     /// # Errors
-    /// An expansion without end.
+    /// Returns an error if a macro expands without end.
     pub fn read(view: &ConfigView<'_>) -> Result<Self, ValueError> {
         let text = |name: &str| {
             Ok::<_, ValueError>(view.string(name)?.map(|set| set.value).filter(|text| !text.is_empty()))
@@ -40,13 +40,15 @@ impl JavaParameters {
         })
     }
 
-    /// The question what the virtual machine is (`java_detect`); `None`: it cannot be asked.
+    /// Returns the call that queries the virtual machine's properties (`java_detect`), or `None` if there is
+    /// no valid command line.
     pub fn probe_command(&self) -> Option<ToolCall> {
         let line = self.command_line(&[])?.ok()?;
         Some(ToolCall::new(&line, ["CondorJavaInfo", "old"], ToolAccount::Starter))
     }
 
-    /// Returns true if a directory of the class path has the class that answers it.
+    /// Returns true if JAVA is set and a directory of the class path has the class that prints the
+    /// properties.
     pub fn has_probe_class(&self, world: &dyn World) -> bool {
         let default = self.class_path.as_ref().map_or(b".".as_bstr(), |text| text.as_bstr());
         let mut directories = list::split(default).map(|directory| directory.to_path_lossy().into_owned());
@@ -54,10 +56,11 @@ impl JavaParameters {
             && directories.any(|directory| world.stat(&directory.join("CondorJavaInfo.class")).is_ok())
     }
 
-    /// The virtual machine with its class path and JAVA_EXTRA_ARGUMENTS (`java_config`). `None`: there is no JAVA.
+    /// Returns the virtual machine with its class path and JAVA_EXTRA_ARGUMENTS (`java_config`), or `None` if
+    /// JAVA is not set.
     ///
     /// # Errors
-    /// Extra arguments that cannot be read.
+    /// Returns an error if the extra arguments are invalid.
     pub fn command_line(&self, jars: &[BString]) -> Option<Result<Vec<BString>, arguments::ArgumentError>> {
         let mut line = vec![self.program.clone()?];
         line.push(self.argument.clone().unwrap_or_else(|| "-classpath".into()));

@@ -1,4 +1,4 @@
-//! A job that is not run because its output is newer than all that it is made from (SkipIfDataflow).
+//! Jobs that are skipped because their output is newer than all of their input (SkipIfDataflow).
 //!
 //! Reference: `startShadow` of `shadow_v61_main.cpp`, `FileTransfer::IsDataflowJob`.
 
@@ -11,11 +11,11 @@ use htc_base::text::list;
 use htc_base::time::ClockReading;
 use htc_user_log::EventBody;
 
-/// When a file was changed, in seconds and nanoseconds.
+/// Modification time of a file, in seconds and nanoseconds.
 type ModificationTime = (i64, i64);
 
 impl Shadow<'_> {
-    /// Returns true if the job is skipped; it is done then.
+    /// Completes the job without running it if its output is up to date; returns true in that case.
     pub(super) fn skip_if_up_to_date(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) -> bool {
         if self.setup.local || self.job_context().boolean("SkipIfDataflow") != Some(true) {
             return false;
@@ -27,19 +27,20 @@ impl Shadow<'_> {
         }
         self.phase = ShadowPhase::Running;
         self.ad.set("ExitCode", 0i64);
-        // As condor_submit makes it.
+        // As condor_submit sets it.
         self.ad.set("ExitBySignal", false);
         Self::log(EventBody::DataflowSkipped(BString::default()), out);
         self.apply_exit_policy(now, Exit::Code(0), out);
         true
     }
 
-    /// Returns true if the last run was none.
+    /// Returns true if the last run was skipped.
     pub(super) fn was_skipped(&self) -> bool {
         self.job_context().boolean("DataflowJobSkipped") == Some(true)
     }
 
-    /// Returns true if the oldest output is newer than the newest input. `None`: something that has to be there is not.
+    /// Returns true if the oldest output is newer than the newest input, or `None` if a required file is
+    /// missing.
     fn is_output_up_to_date(&self) -> Option<bool> {
         let listed = |name: &str| self.job_string(name).unwrap_or_default();
         let (input, output) = (listed("TransferInput"), listed("TransferOutput"));
@@ -55,7 +56,7 @@ impl Shadow<'_> {
         Some(made?.into_iter().min()? > from.into_iter().max()?)
     }
 
-    /// When a file was changed that lies in Iwd or has a whole name.
+    /// Returns the modification time of a file; a relative name is resolved in Iwd.
     fn modification_time(&self, name: &[u8]) -> Option<ModificationTime> {
         let directory = self.job_string(attr::IWD).unwrap_or_default();
         let path = directory.to_path_lossy().join(name.to_path_lossy());

@@ -23,7 +23,7 @@ pub enum ShadowEvent {
     Executing(BString),
     /// An update from the starter; the shadow evaluates periodic policies after it.
     Updated(Box<ClassAd>),
-    /// Attributes that become known when a run begins or has ended.
+    /// Attributes that become known when a run starts or ends.
     AttributesKnown(Box<ClassAd>),
     /// The job's process has ended; the starter is still running.
     JobEnded,

@@ -1,7 +1,9 @@
-//! The end of a run in the local universe: its starter writes the log and knows the policy, its schedd holds and removes.
+//! End of a run in the local universe: the starter writes the log and evaluates the policy, the schedd holds
+//! and removes.
 //!
-//! Reference: `JICLocalSchedd` (`holdJob`, `removeJob`, `requeueJob`, `notifyJobExit`) and `StarterUserPolicy::doAction`; what the schedd
-//! does then: `jobExitCode` and `kill_zombie` of `schedd.cpp`.
+//! Reference: `JICLocalSchedd` (`holdJob`, `removeJob`, `requeueJob`, `notifyJobExit`) and
+//! `StarterUserPolicy::doAction`; for the schedd's part
+//! `jobExitCode` and `kill_zombie` of `schedd.cpp`.
 
 use bstr::BString;
 
@@ -15,19 +17,20 @@ use htc_classad::{AttrName, references};
 use htc_hook::user_policy::{self, PolicyAction};
 use htc_user_log::{CpuTime, EventBody, EvictedEvent, RunUsage, TerminatedEvent};
 
-/// How often the job ran to its end.
+/// Attribute with the number of runs in which the job exited by itself.
 const NUM_JOB_COMPLETIONS: &str = "NumJobCompletions";
 
-/// Why a job is held whose log cannot be opened.
+/// Hold reason if the job's log cannot be opened.
 const NO_LOG_REASON: &str = "Failed to initialize user log";
 
 impl Shadow<'_> {
-    /// The hold of a job whose log cannot be opened (`JICLocalSchedd::initLocalUserLog`, `BaseShadow::initUserLog`).
+    /// Holds a job whose log cannot be opened (`JICLocalSchedd::initLocalUserLog`,
+    /// `BaseShadow::initUserLog`).
     pub(super) fn hold_without_log(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         self.hold_job(now, HoldOrVacateReason::new(NO_LOG_REASON, HoldCode::UnableToInitUserLog as i64), out);
     }
 
-    /// A starter of the local universe has ended.
+    /// Handles the end of a starter of the local universe.
     pub(super) fn on_local_starter_ended(
         &mut self,
         now: ClockReading,
@@ -37,14 +40,14 @@ impl Shadow<'_> {
     ) {
         match fate {
             Some(PendingFate::Hold(why)) => self.hold_locally(now, why, out),
-            // Any code holds it (`notifyStarterError`).
+            // Any code other than 0 holds the job (`notifyStarterError`).
             Some(PendingFate::Failed(why)) if why.code != 0 => self.hold_locally(now, why, out),
             Some(PendingFate::Remove(reason) | PendingFate::RemoveEvicted { reason, .. }) => {
                 self.log_eviction(out);
                 self.remove_job(now, &reason, out);
             }
             Some(PendingFate::Vacate(HoldOrVacateReason { reason, code, .. })) => {
-                // A schedd that vacates its job gives the starter no reason.
+                // A schedd that vacates its job passes no reason to the starter.
                 let of_policy =
                     code == HoldCode::JobPolicyVacate as i64 || code == HoldCode::SystemPolicyVacate as i64;
                 self.requeue_locally(now, end.exit, Some(reason).filter(|_| of_policy), out);
@@ -61,7 +64,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// The job ran to its end: its policy says what that means.
+    /// Evaluates the policy of a job that exited by itself, and holds, requeues or completes it.
     fn on_local_job_completed(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         self.count_completion(out);
         let frozen = self.world_at(now);
@@ -70,7 +73,7 @@ impl Shadow<'_> {
             Some(PolicyAction::Hold { reason, code, subcode }) => {
                 Some(HoldOrVacateReason { reason, code: code as i64, subcode })
             }
-            // It leaves the queue as one that is done.
+            // A removal by policy leaves the queue as a completed job.
             Some(PolicyAction::Remove(_)) => return self.terminate_locally(now, exit, out),
             None => {
                 user_policy::exit_hold_reason(&ad, self.setup.knobs, &frozen).map(HoldOrVacateReason::from)
@@ -85,7 +88,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// Counts that the job ran to its end, as a shadow does: `max_retries` of condor_submit ends by this number.
+    /// Counts that the job exited by itself, as a shadow does: the retries by `max_retries` of condor_submit
+    /// depend on this number.
     fn count_completion(&mut self, out: &mut Vec<ShadowAction>) {
         let uncounted = self.setup.quirks.decide(Quirk::LocalCompletionsUncounted);
         if uncounted.as_reference {
@@ -123,7 +127,7 @@ impl Shadow<'_> {
         self.hold_job(now, hold, out);
     }
 
-    /// The job goes back into the queue. One that was not started leaves no event.
+    /// Puts the job back into the queue. A job that was not started gets no event.
     fn requeue_locally(
         &mut self,
         now: ClockReading,
@@ -142,17 +146,17 @@ impl Shadow<'_> {
         if let Some(reason) = reason {
             self.ad.set("RequeueReason", reason);
         }
-        // Nobody runs one again at once that was sent away.
+        // A job that its policy requeued is not run again at once.
         self.requeue(now, !by_policy, out);
     }
 
-    /// Event 004 of a starter: without code, reason and table.
+    /// Writes event 004 as a starter does: without code, reason and resource table.
     fn log_eviction(&self, out: &mut Vec<ShadowAction>) {
         let body = EvictedEvent { run: self.local_run_usage(), ..EvictedEvent::default() };
         Self::log(EventBody::Evicted(Box::new(body)), out);
     }
 
-    /// What the job used, which to its starter is the machine's own use (`getRusageFromAd`).
+    /// Returns the job's CPU usage, which its starter reports as local usage (`getRusageFromAd`).
     fn local_run_usage(&self) -> RunUsage {
         let seconds = |name: &str| self.job_context().real(name).unwrap_or(0.0) as i64;
         let local = CpuTime { user: seconds("RemoteUserCpu"), system: seconds("RemoteSysCpu") };

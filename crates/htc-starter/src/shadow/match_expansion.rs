@@ -1,5 +1,6 @@
-//! What a schedd does to a job's ad once it has a slot for it: `$$(NAME)` and `$$([expression])` are replaced, and the ad says what the
-//! job is given. A job that a hook fetched has no schedd, and its ad stays as it is.
+//! Changes that a schedd makes to a job ad for the slot it runs in: `$$(NAME)` and `$$([expression])` are
+//! replaced, and the provisioned
+//! resources are added. A job that a hook fetched has no schedd, and its ad is not changed.
 //!
 //! Reference: `dollarDollarExpand` (qmgmt.cpp).
 
@@ -11,38 +12,40 @@ use htc_classad::syntax::Dialect;
 use htc_classad::{AttrName, ClassAd, Context, Expr, Value};
 use htc_config::macro_reference::next_dollar_dollar;
 
-/// Before the name of an attribute: what a reference to it was replaced by, for a time when the slot's ad is not at hand.
+/// Prefix of attributes that keep the value used for a reference, for later when the slot ad is not
+/// available.
 const MATCH_PREFIX: &str = "MATCH_";
-/// Before the name of an attribute of the job: what it became.
+/// Prefix of attributes that keep the expanded value of a job attribute.
 const MATCH_EXP_PREFIX: &str = "MATCH_EXP_";
-/// What a negotiator has put into the slot's ad for the job.
+/// Prefix of attributes that a negotiator adds to the slot ad for the job.
 const NEGOTIATOR_PREFIX: &[u8] = b"NegotiatorMatchExpr";
-/// The resources of a slot that names none.
+/// Resources of a slot that does not list any.
 const DEFAULT_RESOURCES: &str = "Cpus, Disk, Memory";
 
-/// A job's ad for its slot.
+/// Job ad for its slot.
 #[derive(Clone, Debug)]
 pub struct MatchedAd {
-    /// What is other than in the queue, as the shadow gets it.
+    /// Attributes of the shadow's copy of the ad that differ from the queue.
     pub run_attributes: ClassAd,
-    /// What the queue keeps of it.
+    /// Attributes that are kept in the queue.
     pub queue_attributes: ClassAd,
 }
 
-/// A reference that nothing stands for: the job is put on hold.
+/// Reference that cannot be expanded: the job is put on hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Cannot expand $$ expression ({name}).")]
 pub struct ExpansionError {
-    /// The name or expression, as it would stand between the parentheses.
+    /// Name or expression between the parentheses.
     pub name: BString,
-    /// The job's attribute that it stands in.
+    /// Job attribute that contains the reference.
     pub attribute: BString,
 }
 
-/// The ad of a job that runs in the slot with this ad; without one what earlier matches have left is used.
+/// Returns the changes to a job ad for a slot; without a slot ad, the values kept from earlier matches are
+/// used.
 ///
 /// # Errors
-/// A reference to something that is not in the slot's ad and has no default.
+/// Returns an error for a reference to an attribute that the slot ad lacks and that has no default.
 pub fn expand_for_slot(
     job: &ClassAd,
     slot: Option<&ClassAd>,
@@ -67,7 +70,7 @@ pub fn expand_for_slot(
                 name: name_of_reference,
                 attribute: name.to_owned(),
             })?;
-        // What is no expression any more stays as it was.
+        // An attribute whose expanded text is not a valid expression is not changed.
         if text != before
             && let Ok(expr) = Expr::parse_with(&text, Dialect::of_world(world).old())
         {
@@ -81,7 +84,7 @@ pub fn expand_for_slot(
     Ok(found)
 }
 
-/// One attribute's value under replacement.
+/// Expansion of one attribute.
 struct AttributeExpansion<'a> {
     job: &'a ClassAd,
     slot: Option<&'a ClassAd>,
@@ -90,7 +93,7 @@ struct AttributeExpansion<'a> {
 }
 
 impl AttributeExpansion<'_> {
-    /// All references are replaced, once each: what comes of one is not looked at again.
+    /// Expands all references; the result of an expansion is not expanded again.
     fn expand_references(mut self, mut text: BString) -> Result<BString, BString> {
         let mut from = 0;
         while let Some(reference) = next_dollar_dollar(&text, from) {
@@ -112,8 +115,9 @@ impl AttributeExpansion<'_> {
         Ok(text)
     }
 
-    /// The text of an expression, MY being the job and TARGET the slot. It stands in the text of a value, so that its quotes and
-    /// backslashes have another before them.
+    /// Evaluates an expression to a string; MY is the job, TARGET the slot. The expression is inside the text
+    /// of a value, so its quotes and
+    /// backslashes are escaped once more.
     fn evaluate_expression(&self, inner: &[u8]) -> Option<BString> {
         let mut text = Vec::from(b"string(");
         let mut bytes = inner.iter().copied().peekable();
@@ -132,7 +136,7 @@ impl AttributeExpansion<'_> {
         }
     }
 
-    /// What stands in the slot's ad under a name, not evaluated; of a string what is between its quotes.
+    /// Returns the unevaluated value of a slot attribute; for a string, the text between the quotes.
     fn look_up_in_slot(&mut self, name: &[u8], default: Option<&[u8]>) -> Option<BString> {
         if name.contains(&b'.') {
             return None;
@@ -158,7 +162,7 @@ impl AttributeExpansion<'_> {
     }
 }
 
-/// What the slot has and what the job asked for, as values, and what the negotiator said.
+/// Adds the slot's provisioned resources, the job's requests as values, and the negotiator's attributes.
 fn publish_provisioned(job: &ClassAd, slot: &ClassAd, world: &dyn World, found: &mut MatchedAd) {
     for (name, expr) in slot.sorted() {
         if name.starts_with(NEGOTIATOR_PREFIX) {
@@ -173,7 +177,7 @@ fn publish_provisioned(job: &ClassAd, slot: &ClassAd, world: &dyn World, found: 
     let listed = listed.unwrap_or_else(|| DEFAULT_RESOURCES.into());
     for resource in list::split(&listed) {
         let resource = resource.to_str_lossy();
-        // `title_case`
+        // As `title_case` does.
         let mut letters = resource.to_ascii_lowercase();
         if let Some(first) = letters.get_mut(..1) {
             first.make_ascii_uppercase();

@@ -1,14 +1,17 @@
-//! The access point's part for one job: what schedd and shadow do while a starter has it, as a pure machine.
+//! Access point of one job: the actions of schedd and shadow while a starter runs the job, as a pure state
+//! machine.
 //!
-//! [`Shadow`] is told what the starter did and says what is to be logged, asked of the starter, and done next; its ad is the
-//! job's as the queue would have it. How it ends is decided by the job's own policy ([`htc_hook::user_policy`]).
+//! [`Shadow`] receives the events of the starter and returns what to log, what to request from the starter,
+//! and what to do next. Its ad is the
+//! job ad as it would be in the queue. The job's own policy decides how it ends ([`htc_hook::user_policy`]).
 //!
 //! ```text
 //! Begin -> (000) -> Iwd, sizes -> SHADOW_PREPARE_JOB -> Run -> 040 001 006 ... -> Ended
 //!       -> 005 and done | 004 and again | 021 004 012 and held -> released and again | 009 and gone
 //! ```
 //!
-//! In the local universe ([`ShadowSetup`]) there is no shadow: the starter logs and decides, the schedd holds and removes.
+//! In the local universe ([`ShadowSetup`]) there is no shadow: the starter writes the log and evaluates the
+//! policy, the schedd holds and removes.
 //!
 //! Reference: `baseshadow.cpp`, `remoteresource.cpp`, `condor_user_policy.cpp`, `qmgmt.cpp`.
 

@@ -1,4 +1,4 @@
-//! The job before and between its runs: submitted, prepared, started, held, released.
+//! Steps of a job before and between its runs: submitted, prepared, started, held, released.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use htc_hook::transfer::TransferRequest;
 use htc_hook::user_policy;
 use htc_user_log::{EventBody, EventKind};
 
-/// A job that came to nothing is started again after this long, doubled each time.
+/// Pause after a failed run; doubled after each further failure.
 const FIRST_RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// At most this long.
+/// Maximum number of times that the pause is doubled.
 const MAX_RETRY_PAUSE: u32 = 6;
 
 impl Shadow<'_> {
@@ -74,7 +74,8 @@ impl Shadow<'_> {
         self.start_shadow(now, out);
     }
 
-    /// Returns the attributes that event 000 has beside its notes (`Scheduler::WriteSubmitToUserLog`).
+    /// Returns the attributes that event 000 contains in addition to its notes
+    /// (`Scheduler::WriteSubmitToUserLog`).
     fn submit_event_attributes(&self) -> ClassAd {
         let named = self.job_string("SubmitEventNotesAttrs").unwrap_or_default();
         let names = list::split(&named).chain([&b"DAGNodeName"[..], b"JobBatchName"]);
@@ -88,7 +89,7 @@ impl Shadow<'_> {
         structure
     }
 
-    /// The size that condor_submit has found, if it is above the limit.
+    /// Returns the input size that condor_submit determined and the limit, if the size exceeds the limit.
     fn excess_input_size(&self, now: ClockReading) -> Option<(i64, i64)> {
         let size = self.job_int("TransferInputSizeMB")?;
         let knob = || {
@@ -100,11 +101,11 @@ impl Shadow<'_> {
         (size > most).then_some((size, most))
     }
 
-    /// A shadow begins: its hook, if it has one.
+    /// Starts a shadow, which first calls its hook if it has one.
     pub(super) fn start_shadow(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         self.runs += 1;
         self.this_run = CurrentRun::new(self.earlier_transfer_stats());
-        // What was told of another run is no news of this one (`RemoteResource::setJobAd`).
+        // The value of an earlier run does not apply to this one (`RemoteResource::setJobAd`).
         if self.ad.contains("ExecuteDirWasEncrypted") {
             self.ad.set("ExecuteDirWasEncrypted", Value::Undefined);
         }
@@ -159,7 +160,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// SHADOW_PREPARE_JOB: what it printed goes into the ad; a status below 300 holds the job, others send it back.
+    /// Handles the end of SHADOW_PREPARE_JOB. With status 0 its output is merged into the ad and the job is
+    /// started; another status below 300 holds the job, and a higher one requeues it.
     pub(super) fn on_hook_ended(
         &mut self,
         now: ClockReading,
@@ -215,7 +217,8 @@ impl Shadow<'_> {
         self.on_shadow_exception(now, &text, out);
     }
 
-    /// The shadow gives up before there is a starter: event 007, and the job is idle again (`BaseShadow::log_except`).
+    /// Handles an exception of the shadow before there is a starter: event 007, and the job is idle again
+    /// (`BaseShadow::log_except`).
     fn on_shadow_exception(&mut self, now: ClockReading, message: &[u8], out: &mut Vec<ShadowAction>) {
         self.add_wall_clock_time(now);
         let line: BString = message.replace(b"\n", b"|").replace(b"\r", b" ").into();
@@ -242,7 +245,7 @@ impl Shadow<'_> {
         self.set_policy_alarm(now, out);
     }
 
-    /// What the queue notes of a job that has a slot (`mark_job_running`, `add_shadow_birthdate`).
+    /// Sets the attributes of a job that got a slot (`mark_job_running`, `add_shadow_birthdate`).
     fn record_start(&mut self, now: ClockReading) {
         self.this_run.started = Some(now);
         self.set_status(now, JobStatus::RUNNING);
@@ -259,19 +262,19 @@ impl Shadow<'_> {
         self.ad.set("LastSuspensionTime", 0i64);
         self.ad.set("CurrentHosts", 1i64);
         self.ad.set("RemoteHost", self.setup.slot.clone());
-        // Of the run before.
+        // They are from the previous run.
         ["VacateReason", "VacateReasonCode", "VacateReasonSubCode"]
             .iter()
             .for_each(|name| drop(self.ad.remove(*name)));
     }
 
-    /// Notes how many files of each protocol are to be transferred (`UniShadow::checkInputFileTransfer`).
+    /// Sets the number of files to transfer by protocol (`UniShadow::checkInputFileTransfer`).
     fn count_input_files(&mut self) {
         let counts = TransferRequest::count_input_by_protocol(&self.ad, self.setup.world);
         self.ad.set("TransferInputFileCounts", counts);
     }
 
-    /// What a shadow sets when it begins (`RemoteResource::setJobAd`, `activateClaim`).
+    /// Sets the attributes that a shadow sets when it starts (`RemoteResource::setJobAd`, `activateClaim`).
     fn begin_activation(&mut self) {
         self.ad.set("JobCurrentReconnectAttempt", Value::Undefined);
         for name in ["RemoteSysCpu", "RemoteUserCpu"] {
@@ -279,7 +282,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// When policies are looked at next.
+    /// Sets the time of the next evaluation of periodic policies.
     pub(super) fn set_policy_alarm(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.setup.interval > 0 {
             let at = now.monotonic().plus(Duration::from_secs(self.setup.interval.unsigned_abs()));
@@ -287,7 +290,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// The job is held.
+    /// Holds the job.
     pub(super) fn hold_job(
         &mut self,
         now: ClockReading,
@@ -322,7 +325,7 @@ impl Shadow<'_> {
             || self.setup.knobs.get(b"SYSTEM_PERIODIC_RELEASE_NAMES").is_some()
     }
 
-    /// Counts in a nested ad.
+    /// Adds 1 to a counter in a nested ad.
     pub(super) fn increment_nested(&mut self, attribute: &str, name: &str) {
         let nested = self.job_context().eval_attr(attribute);
         let mut nested = match &nested {
@@ -334,14 +337,14 @@ impl Shadow<'_> {
         self.ad.set(attribute, nested);
     }
 
-    /// The job has no slot any more.
+    /// Removes the slot from the job ad.
     pub(super) fn leave_slot(&mut self) {
         if self.ad.contains("RemoteHost") {
             self.ad.set("LastRemoteHost", self.setup.slot.clone());
             self.ad.remove("RemoteHost");
             self.ad.set("LastSuspensionTime", 0i64);
             self.ad.set("CurrentHosts", 0i64);
-            // The one ends with the shadow, the others nobody tells the queue.
+            // ShadowBday is removed with the shadow; the shadow does not send the other two to the queue.
             for name in ["ShadowBday", "JobLastCheckpointTime", "UncommittedSuspensionTime"] {
                 self.ad.remove(name);
             }
@@ -349,7 +352,8 @@ impl Shadow<'_> {
         self.round_ad();
     }
 
-    /// The job is idle: run again, or not. One that came to nothing waits a while.
+    /// Makes the job idle, and runs it again unless the limit on runs is reached. A failed run is followed by
+    /// a pause.
     pub(super) fn requeue(&mut self, now: ClockReading, vain: bool, out: &mut Vec<ShadowAction>) {
         self.set_status(now, JobStatus::IDLE);
         self.leave_slot();
@@ -367,11 +371,11 @@ impl Shadow<'_> {
             .map_or(FIRST_RETRY_PAUSE, |started| now.monotonic().since(started.monotonic()));
         let pause = match vain {
             true => FIRST_RETRY_PAUSE * (1 << self.failed_runs.min(MAX_RETRY_PAUSE)),
-            // Without an end in sight no job is run more often than once in that time: a schedd does not either.
+            // Without a limit on runs, no job is started more than once per pause, as under a schedd.
             false if !matches!(self.setup.run_limit, RunLimit::Runs(_)) => {
                 FIRST_RETRY_PAUSE.saturating_sub(ran)
             }
-            // One that was not run at all would go round within one step.
+            // A job that was not run at all would otherwise loop within one step.
             false if self.was_skipped() => FIRST_RETRY_PAUSE,
             false => Duration::ZERO,
         };
@@ -384,7 +388,7 @@ impl Shadow<'_> {
         out.push(ShadowAction::WakeAt(Some(until)));
     }
 
-    /// A job that stays in the queue would be run again by a pool.
+    /// Reports that a pool would run again a job that stays in the queue.
     fn report_retries(&self, vain: bool, out: &mut Vec<ShadowAction>) {
         if vain || self.setup.local {
             return;
@@ -399,7 +403,7 @@ impl Shadow<'_> {
         out.push(ShadowAction::Report(text));
     }
 
-    /// Policies are looked at, or a pause is over.
+    /// Evaluates the periodic policies, or ends a pause.
     pub(super) fn on_timeout(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         match self.phase {
             ShadowPhase::Running => self.evaluate_periodic_policy(now, out),
@@ -426,7 +430,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// A held job is idle again.
+    /// Releases a held job, which becomes idle.
     pub(super) fn release_job(&mut self, now: ClockReading, reason: BString, out: &mut Vec<ShadowAction>) {
         Self::log(EventBody::Released(reason.clone()), out);
         self.ad.set("ReleaseReason", reason);
@@ -443,14 +447,14 @@ impl Shadow<'_> {
         self.requeue(now, false, out);
     }
 
-    /// The job is gone.
+    /// Removes the job from the queue.
     pub(super) fn remove_job(&mut self, now: ClockReading, reason: &BString, out: &mut Vec<ShadowAction>) {
         out.push(ShadowAction::Report(format!("the job is removed: {reason}")));
         Self::log(EventBody::Aborted(reason.clone()), out);
         self.set_status(now, JobStatus::REMOVED);
         self.ad.set("RemoveReason", reason.clone());
         self.ad.set("JobFinishedHookDone", now.epoch());
-        // A job without a log has no event that could be told twice.
+        // Without a log, there is no event that could be written twice.
         if self.job_string("UserLog").is_some() {
             self.ad.set("JobAbortEventLogged", 1i64);
         }
@@ -459,7 +463,7 @@ impl Shadow<'_> {
     }
 }
 
-/// The reference's name of a code, under which holds and vacates are counted.
+/// Returns the reference's name of a code, under which holds and vacates are counted.
 pub(super) fn hold_code_name(code: i64) -> &'static str {
     let known = HoldCode::ALL.iter().find(|known| i64::from(**known as u16) == code);
     known.map_or("Unspecified", |known| known.name())

@@ -1,5 +1,6 @@
-//! Numbers that a schedd rounds up in its queue, so that jobs of about one size are alike (`SCHEDD_ROUND_ATTR_<name>`); what they
-//! really are stands beside them (`<name>_RAW`).
+//! Numbers that a schedd rounds up in its queue, so that jobs of similar size are grouped
+//! (`SCHEDD_ROUND_ATTR_<name>`); the
+//! exact values are kept in `<name>_RAW`.
 //!
 //! Reference: `SetAttribute` of `qmgmt.cpp`.
 
@@ -9,24 +10,24 @@ use super::state_machine::{Shadow, ShadowAction};
 use htc_classad::{ClassAd, Value};
 use htc_hook::ParameterSource;
 
-/// A name that belongs to another.
+/// Suffix of the attribute that keeps the exact value.
 const RAW_SUFFIX: &[u8] = b"_RAW";
-/// Powers of ten that a knob may name.
+/// Maximum power of ten in the parameter.
 const MAX_POWER_OF_TEN: u32 = 9;
-/// What is taken for nothing.
+/// Numbers below this count as 0.
 const ZERO_TOLERANCE: f64 = 0.000_001;
 
-/// How a number is rounded.
+/// Rule for rounding a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rounding {
-    /// To this share of its order of magnitude.
+    /// Round to this percentage of the number's order of magnitude.
     Percent(f64),
-    /// To a multiple of this.
+    /// Round to a multiple of this.
     Multiple(i64),
 }
 
 impl Rounding {
-    /// From a knob; `None` in it: nothing is rounded. The error says what a schedd does.
+    /// Parses the parameter; returns `None` if nothing is rounded. The error describes what a schedd does.
     fn parse(text: &[u8]) -> Result<Option<Self>, &'static str> {
         let text = text.trim().to_str_lossy();
         if text.is_empty() || text == "0" {
@@ -70,21 +71,21 @@ impl Rounding {
 }
 
 impl Shadow<'_> {
-    /// The ad as the queue keeps it.
+    /// Rounds the attributes of the ad as the queue does.
     pub(super) fn round_ad(&mut self) {
         for (name, rounding) in rounded_attributes(&self.ad, self.setup.knobs).into_iter().flatten() {
             round_attribute(&mut self.ad, &name, rounding);
         }
     }
 
-    /// What of the knobs cannot be read, once.
+    /// Reports the rounding parameters that are not valid.
     pub(super) fn report_rounding_errors(&self, out: &mut Vec<ShadowAction>) {
         let wrong = rounded_attributes(&self.ad, self.setup.knobs).into_iter().filter_map(Result::err);
         out.extend(wrong.map(ShadowAction::Report));
     }
 }
 
-/// The attributes that are rounded, or what is wrong with their knobs.
+/// Returns the attributes that are rounded, or the errors in their parameters.
 fn rounded_attributes(ad: &ClassAd, knobs: &dyn ParameterSource) -> Vec<Result<(BString, Rounding), String>> {
     let numbers =
         ad.iter().filter(|(_, expr)| matches!(expr.as_literal(), Some(Value::Int(_) | Value::Real(_))));
@@ -104,7 +105,7 @@ fn round_attribute(ad: &mut ClassAd, name: &[u8], rounding: Rounding) {
     let raw = [name, RAW_SUFFIX].concat();
     let literal = |ad: &ClassAd, name: &[u8]| ad.get(name)?.as_literal();
     let Some(value) = literal(ad, name) else { return };
-    // Rounded once already.
+    // The attribute is already rounded.
     let before = literal(ad, &raw).and_then(|raw| rounding.round_value(&raw));
     if before.as_ref() == Some(&value) {
         return;

@@ -1,4 +1,4 @@
-//! The end of a run: done, again, held or gone.
+//! End of a run: the job is completed, requeued, held or removed.
 
 use bstr::BString;
 
@@ -15,7 +15,7 @@ use htc_user_log::{
 };
 
 impl Shadow<'_> {
-    /// The starter has ended.
+    /// Handles the end of the starter.
     pub(super) fn on_starter_ended(
         &mut self,
         now: ClockReading,
@@ -29,12 +29,13 @@ impl Shadow<'_> {
             self.record_job_end();
         }
         if self.this_run.executing.is_some() && !self.this_run.sent_back_at_once {
-            // From 1970 on where nobody told of the end of its process, as in the reference (`resourceExit`).
+            // If the end of the job's process was not reported, the duration counts from 1970, as in the
+            // reference (`resourceExit`).
             self.ad.set("ActivationDuration", ran);
             self.ad.set("ActivationTeardownDuration", now.epoch() - self.this_run.exited.unwrap_or(0));
         }
         if end.is_last_run {
-            // A person wants no further run.
+            // The user requested that no further run follows.
             self.setup.run_limit = super::state_machine::RunLimit::Runs(self.runs);
         }
         let fate = self.this_run.fate.take();
@@ -54,7 +55,7 @@ impl Shadow<'_> {
             }
             Some(PendingFate::Failed(why)) => {
                 self.record_eviction(now, why.clone(), out);
-                // `shouldHoldJobBasedOnCodes`
+                // As `shouldHoldJobBasedOnCodes` does.
                 match why.code != 0 && why.code < 1000 && why.subcode > -1000 {
                     true => self.hold_job(now, why, out),
                     false => self.requeue(now, true, out),
@@ -78,7 +79,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// How the job ended, unless an error ended its shadow before it heard of that.
+    /// Records the job's exit, unless an error ended the shadow before it was reported.
     fn record_job_end(&mut self) {
         let end = std::mem::take(&mut self.this_run.end);
         if self.this_run.critical_error_code.is_none() || self.this_run.end_reported {
@@ -86,7 +87,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// How long the job had its slot (`update_remote_wall_clock`), added to what the queue counts.
+    /// Adds the time for which the job had its slot (`update_remote_wall_clock`), and returns it.
     pub(super) fn add_wall_clock_time(&mut self, now: ClockReading) -> i64 {
         let ran = self.this_run.started.map_or(0, |started| now.epoch() - started.epoch());
         let before = self.job_context().real("RemoteWallClockTime");
@@ -97,10 +98,10 @@ impl Shadow<'_> {
         ran
     }
 
-    /// The starter ended without a word: the shadow looks for it, and finds nobody.
+    /// Handles a starter that ended without a report: the shadow tries to reconnect and does not find it.
     fn on_starter_lost(&mut self, now: ClockReading, reason: Option<String>, out: &mut Vec<ShadowAction>) {
         if reason.is_some() {
-            // Why, the starter has said itself.
+            // The starter itself has reported the reason.
             out.push(ShadowAction::Report("the starter ended without a word to the shadow".to_owned()));
         }
         let (startd, address) = (self.setup.slot.clone(), self.setup.address.clone());
@@ -113,7 +114,7 @@ impl Shadow<'_> {
     }
 
     fn usage_table(&self) -> Option<ResourceTable> {
-        // The schedd lists the slot's resources in what it hands the shadow.
+        // The schedd lists the slot's resources in the ad that it sends to the shadow.
         let listed = self
             .run_overrides
             .get("ProvisionedResources")
@@ -139,7 +140,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Event 004, and what the queue remembers of it.
+    /// Writes event 004 and records the eviction in the job ad.
     fn record_eviction(&mut self, now: ClockReading, why: HoldOrVacateReason, out: &mut Vec<ShadowAction>) {
         let run = RunUsage { sent: 0.0, received: 0.0, ..self.run_usage("") };
         let body = EvictedEvent {
@@ -153,7 +154,7 @@ impl Shadow<'_> {
         self.record_vacate(now, why);
     }
 
-    /// What the queue remembers of a job that has left its slot before its end.
+    /// Records in the job ad that the job left its slot before its end.
     pub(super) fn record_vacate(&mut self, now: ClockReading, why: HoldOrVacateReason) {
         let HoldOrVacateReason { reason, code, subcode } = why;
         self.ad.set("VacateReason", reason);
@@ -166,7 +167,7 @@ impl Shadow<'_> {
             names.push(format!("{}{protocol}", names[0]));
         }
         names.iter().for_each(|name| self.increment_nested("NumVacatesByReason", name));
-        // Before it began to run in this run (`SetAttribute` of VacateReasonCode).
+        // Vacated before it executed in this run (`SetAttribute` of VacateReasonCode).
         let (began, born) = (self.job_int("JobCurrentStartExecutingDate"), self.job_int("ShadowBday"));
         if began.is_none_or(|began| born.is_some_and(|born| born > began)) {
             self.increment("NumVacatesPreExecution");
@@ -174,12 +175,13 @@ impl Shadow<'_> {
         }
     }
 
-    /// The job ran to its end: its policy says what that means.
+    /// Handles a job that exited by itself.
     fn on_job_completed(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         self.increment("NumJobCompletions");
         let dumped = self.job_context().boolean("JobCoreDumped");
         if dumped == Some(true) {
-            // What it would be called, wherever the job's file lies (`BaseShadow::init`, `terminateJob`).
+            // The reference's name of the file, even if the job's core file has another name
+            // (`BaseShadow::init`, `terminateJob`).
             let id = [self.job_int("ClusterId"), self.job_int("ProcId")].map(Option::unwrap_or_default);
             let iwd = self.job_string("Iwd").unwrap_or_default();
             self.ad.set("JobCoreFileName", BString::from(format!("{iwd}/core.{}.{}", id[0], id[1])));
@@ -187,14 +189,14 @@ impl Shadow<'_> {
         self.apply_exit_policy(now, exit, out);
     }
 
-    /// What its policy makes of a job that has ended.
+    /// Applies the policy of a job that has ended: it is held, requeued or completed.
     pub(super) fn apply_exit_policy(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         let frozen = self.world_at(now);
         match user_policy::evaluate_periodic(&self.ad, self.setup.knobs, &frozen) {
             Some(PolicyAction::Hold { reason, code, subcode }) => {
                 return self.hold_job(now, HoldOrVacateReason { reason, code: code as i64, subcode }, out);
             }
-            // It leaves the queue as one that is done (`ShadowUserPolicy::doAction`).
+            // A removal by policy leaves the queue as a completed job (`ShadowUserPolicy::doAction`).
             Some(PolicyAction::Remove(_)) => return self.terminate_job(now, exit, out),
             None => {}
         }
@@ -221,7 +223,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// The job leaves the queue as one that is done (`BaseShadow::terminateJob`).
+    /// Completes the job, which leaves the queue (`BaseShadow::terminateJob`).
     fn terminate_job(&mut self, now: ClockReading, exit: Exit, out: &mut Vec<ShadowAction>) {
         self.ad.set("TerminationPending", true);
         self.commit_run_time(now);
@@ -242,7 +244,7 @@ impl Shadow<'_> {
         self.complete_job(now, out);
     }
 
-    /// What the job ran since it began or wrote its last checkpoint was not in vain.
+    /// Counts the run time since the start or the last checkpoint as committed.
     fn commit_run_time(&mut self, now: ClockReading) {
         let int = |name: &str| self.job_int(name);
         let checkpoint = int("LastCkptTime").or(self.this_run.checkpoint).unwrap_or(0);
@@ -262,13 +264,13 @@ impl Shadow<'_> {
         }
     }
 
-    /// SlotWeight of the slot, as the schedd notes it at the match.
+    /// Returns SlotWeight of the slot, as the schedd records it at the match; 1 if it is unknown.
     fn slot_weight(&self) -> f64 {
         let weight = |ad| Context::new(self.setup.world).my(ad).real("SlotWeight");
         self.setup.slot_ad.as_ref().and_then(weight).unwrap_or(1.0)
     }
 
-    /// The job has left the queue.
+    /// Marks the job as completed.
     pub(super) fn complete_job(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         self.set_status(now, JobStatus::COMPLETED);
         self.ad.set("CompletionDate", now.epoch());

@@ -1,4 +1,5 @@
-//! The job while a starter has it: transfers, execution, updates, suspension, errors, periodic policy.
+//! Steps of the job while a starter has it: transfers, execution, updates, suspension, errors, periodic
+//! policy.
 
 use bstr::BString;
 
@@ -15,7 +16,7 @@ use htc_hook::transfer::{TransferKind, TransferOutcome};
 use htc_hook::user_policy::{self, PolicyAction, RunningJobAction};
 use htc_user_log::{EventBody, FileTransferStep};
 
-/// What was moved, by protocol: in and out.
+/// Attributes with the transferred bytes and files by protocol: input and output.
 const STATS_ATTRIBUTES: [&str; 2] = ["TransferInputStats", "TransferOutputStats"];
 
 impl Shadow<'_> {
@@ -64,18 +65,18 @@ impl Shadow<'_> {
         self.ad.set(finished, now.epoch());
         self.ad.set(dated, if done.failure.is_some() { -1 } else { now.epoch() });
         let is_checkpoint = matches!(done.way, TransferKind::Checkpoint(_));
-        // The last transfer of a run counts, with what earlier runs moved.
+        // Statistics are those of the last transfer of the run, added to those of earlier runs.
         if !(is_checkpoint && done.failure.is_some()) {
             let before = &self.this_run.earlier_transfers[usize::from(!done.way.is_input())];
             self.ad.set(stats, done.tally.to_stats_ad(before, self.setup.world));
         }
         let bytes = if done.failure.is_some() { 0 } else { done.tally.bytes };
         let (name, of_run) = match done.way.is_input() {
-            // As the job sees it: what it was sent it has received.
+            // From the job's point of view: input is received, output is sent.
             true => ("BytesRecvd", &mut self.this_run.received),
             false => ("BytesSent", &mut self.this_run.sent),
         };
-        // Of a run the last transfer counts, after checkpoints too (c31 o38).
+        // The last transfer of a run counts, also after checkpoints.
         let earlier = std::mem::replace(of_run, bytes);
         let total = self.job_context().real(name).unwrap_or(0.0);
         self.ad.set(name, total - earlier as f64 + bytes as f64);
@@ -86,20 +87,21 @@ impl Shadow<'_> {
             self.ad.set("SpooledOutputFiles", BString::from(bstr::join(",", &done.stored)));
         }
         if is_checkpoint {
-            // It was not the job's end.
+            // A checkpoint is not the end of the job.
             self.this_run.end = ClassAd::new();
             self.this_run.end_reported = false;
         }
         if is_checkpoint && done.failure.is_none() {
             self.record_checkpoint(now);
         }
-        // A checkpoint that failed has no end of its own (c31 o39).
+        // A failed checkpoint has no event for its end.
         if !(is_checkpoint && done.failure.is_some()) {
             Self::log(EventBody::Transfer { step, host: BString::default() }, out);
         }
     }
 
-    /// The starter says how a job ended whose output it could not bring back (`BaseShadow::mockTerminateJob`).
+    /// Sets the exit attributes that a starter reports for a job whose output could not be transferred
+    /// (`BaseShadow::mockTerminateJob`).
     fn record_end_without_output(&mut self) {
         self.this_run.end_reported = true;
         if !self.this_run.end.contains("ExitReason") {
@@ -107,7 +109,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// What was moved in the runs so far.
+    /// Returns the transfer statistics of the runs so far.
     pub(super) fn earlier_transfer_stats(&self) -> [ClassAd; 2] {
         STATS_ATTRIBUTES.map(|name| match self.job_context().eval_attr(name) {
             Value::Ad(ad) => (*ad).clone(),
@@ -115,7 +117,8 @@ impl Shadow<'_> {
         })
     }
 
-    /// A shadow tells of transfers also where there were none (`BaseShadow::updateJobInQueue`).
+    /// Sets the transfer attributes even if nothing was transferred, as a shadow does
+    /// (`BaseShadow::updateJobInQueue`).
     pub(super) fn publish_transfer_stats(&mut self) {
         for name in ["BytesRecvd", "BytesSent"] {
             if !self.ad.contains(name) {
@@ -129,7 +132,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// What the job did up to its checkpoint was not in vain (`notifySuccessfulPeriodicCheckpoint`).
+    /// Counts the run time up to the checkpoint as committed (`notifySuccessfulPeriodicCheckpoint`).
     fn record_checkpoint(&mut self, now: ClockReading) {
         let number = self.job_int("CheckpointNumber").map_or(0, |number| number.saturating_add(1));
         self.ad.set("CheckpointNumber", number);
@@ -138,7 +141,7 @@ impl Shadow<'_> {
         self.ad.set("CommittedTime", self.job_int("CommittedTime").unwrap_or(0) + ran);
         self.ad.set("JobLastCheckpointTime", ended);
         self.this_run.checkpoint = Some(ended);
-        // It goes on at once.
+        // The job restarts immediately.
         self.this_run.executing = Some(now.epoch());
     }
 
@@ -149,7 +152,7 @@ impl Shadow<'_> {
         }
         self.this_run.executing = Some(now.epoch());
         let execute = self.log_execute_event(scratch);
-        // An ad beside the event says how often it ran before.
+        // The ad that accompanies the event still has the previous NumJobStarts.
         out.push(ShadowAction::LogBefore(Box::new(execute), Box::new(self.ad.clone())));
         self.this_run.starts_before = self.ad.get(NUM_JOB_STARTS);
         self.increment(NUM_JOB_STARTS);
@@ -172,7 +175,7 @@ impl Shadow<'_> {
         EventBody::Execute { host, slot_name: self.setup.slot.clone(), properties }
     }
 
-    /// The job's process has ended (`recordActivationExitExecutionTime`).
+    /// Records the end of the job's process (`recordActivationExitExecutionTime`).
     pub(super) fn on_job_ended(&mut self, now: ClockReading) {
         if let (Some(executing), None, false) =
             (self.this_run.executing, self.this_run.critical_error_code, self.this_run.sent_back_at_once)
@@ -184,12 +187,13 @@ impl Shadow<'_> {
     }
 
     pub(super) fn on_updated(&mut self, update: &ClassAd, out: &mut Vec<ShadowAction>) {
-        // How the job ended is told before the output is transferred, but after the PostCmd: of one that failed nobody hears it.
+        // The job's exit is reported before the output is transferred, but after PostCmd: if PostCmd failed,
+        // it is never reported.
         if self.this_run.critical_error_code == Some(HoldCode::PostScriptFailed as i64) {
             return;
         }
         match self.setup.local {
-            // The starter's own ad (`notifyJobExit`).
+            // In the local universe the update is the starter's own ad (`notifyJobExit`).
             true => self.apply_local_update(update),
             false => self.apply_update(update),
         }
@@ -230,7 +234,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// The time that the job was suspended (`RemoteResource::recordResumeEvent`). A starter alone counts none.
+    /// Adds the time for which the job was suspended (`RemoteResource::recordResumeEvent`). Without a shadow
+    /// it is not counted.
     fn add_suspension_time(&mut self, now: ClockReading) {
         if self.setup.local {
             return;
@@ -246,7 +251,7 @@ impl Shadow<'_> {
         self.ad.set("LastSuspensionTime", 0i64);
     }
 
-    /// An error of the starter: told at once, and what becomes of the job when it has ended.
+    /// Logs an error of the starter at once, and records the fate of the job for the end of the starter.
     pub(super) fn on_starter_error(
         &mut self,
         why: HoldOrVacateReason,
@@ -256,7 +261,7 @@ impl Shadow<'_> {
         if self.this_run.critical_error_code.is_some() {
             return;
         }
-        // What a starter itself logs has no codes (`LocalUserLog::logStarterError`).
+        // Errors that a starter itself logs have no codes (`LocalUserLog::logStarterError`).
         let (code, subcode) = if self.setup.local { (0, 0) } else { why.codes() };
         let body = EventBody::RemoteError {
             critical,
@@ -267,7 +272,8 @@ impl Shadow<'_> {
             subcode,
         };
         Self::log(body, out);
-        // Of several the last that has a code counts in the local universe (`JICLocalSchedd::holdJob`), else the first.
+        // In the local universe the last error with a code counts (`JICLocalSchedd::holdJob`), otherwise the
+        // first error.
         let last_counts = self.setup.local && why.code != 0;
         let replaced = last_counts && matches!(self.this_run.fate, Some(PendingFate::Failed(_)));
         if !critical || self.this_run.fate.is_some() && !replaced {
@@ -287,7 +293,7 @@ impl Shadow<'_> {
         self.this_run.fate = Some(PendingFate::Failed(HoldOrVacateReason { reason, code, subcode }));
     }
 
-    /// Policies of a job that runs. The first that fires ends it.
+    /// Evaluates the policies of a running job. The first policy that is true ends it.
     pub(super) fn evaluate_periodic_policy(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.this_run.fate.is_some() {
             return;
@@ -310,7 +316,8 @@ impl Shadow<'_> {
                 }
                 None => return self.set_policy_alarm(now, out),
             };
-        // A starter sends its job back as if it were removed (`JICLocalSchedd::requeueJob`).
+        // Without a shadow, the starter ends a requeued job as if it were removed
+        // (`JICLocalSchedd::requeueJob`).
         let ask = if self.setup.local && ask == JobEndRequest::Vacate { JobEndRequest::Requeue } else { ask };
         self.this_run.fate = Some(fate);
         out.push(ShadowAction::WakeAt(None));
@@ -318,7 +325,8 @@ impl Shadow<'_> {
         debug_assert!(self.phase == ShadowPhase::Running);
     }
 
-    /// A shadow evaluates periodic policies at each update of its starter; one of the local universe at its interval alone
+    /// Evaluates the periodic policies after an update of the starter. In the local universe they are only
+    /// evaluated at the interval
     /// (`RemoteResource::updateFromStarter`).
     pub(super) fn evaluate_policy_after_update(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.phase == ShadowPhase::Running && !self.setup.local && self.setup.interval > 0 {
@@ -326,7 +334,8 @@ impl Shadow<'_> {
         }
     }
 
-    /// How long the job runs as policies have it: since its shadow began, in the local universe since its first start
+    /// Returns the age of the run for policies: since the shadow started, or in the local universe since the
+    /// job's first start
     /// (`getJobBirthday`).
     fn run_age(&self, now: ClockReading) -> i64 {
         let first = self.job_int("JobStartDate").filter(|_| self.setup.local);
@@ -334,7 +343,8 @@ impl Shadow<'_> {
         born.map_or(0, |born| now.epoch() - born)
     }
 
-    /// Asks the starter for the job's end: at once where neither the job nor the pool wants to be graceful
+    /// Asks the starter to end the job: immediately if neither the job nor the configuration asks for a
+    /// graceful removal
     /// (`jobWantsGracefulRemoval`).
     pub(super) fn request_job_end(&self, ask: JobEndRequest, out: &mut Vec<ShadowAction>) {
         let wish = self.job_context().boolean("WantGracefulRemoval");
@@ -343,12 +353,13 @@ impl Shadow<'_> {
     }
 }
 
-/// What the event of an execution tells of its slot: how much of each resource there is, which of it, and what it is like; and what the
+/// Copies the slot attributes that event 001 contains: the amounts, IDs and properties of each resource, and
+/// the attributes that the
 /// job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs` (compat_classad_util.cpp).
 fn copy_slot_attributes(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
     let context = Context::new(world).my(slot);
     let copy = |name: &[u8], told: &mut ClassAd| {
-        // What opens the claim is for nobody's eyes, whoever names it.
+        // Private attributes such as the ClaimId are never copied, even if they are named.
         if let Some(expr) = slot.get(name).filter(|_| !told.contains(name) && !is_private(name)) {
             told.insert(name, expr);
         }

@@ -1,4 +1,4 @@
-//! From a starter's error to what a user reads (`BaseShadow::improveReasonAttributes`).
+//! Conversion of a starter's transfer error to a message for users (`BaseShadow::improveReasonAttributes`).
 
 use bstr::{BString, ByteSlice};
 
@@ -6,7 +6,8 @@ use htc_base::job::HoldCode;
 use htc_hook::transfer::url;
 use htc_hook::transfer::{DOWNLOAD_FILE_ERROR, UPLOAD_FILE_ERROR};
 
-/// What is improved: the error with `Error from <slot>: ` in front, its code, and whether the job had begun to run.
+/// Returns the improved reason and its hold code. `text` is the error after `Error from <slot>: `, `code` its
+/// code, and `began` is true if the job had started to run.
 pub fn improve_reason(text: &[u8], code: i64, began: bool, host: &str) -> (BString, i64) {
     if code != DOWNLOAD_FILE_ERROR && code != UPLOAD_FILE_ERROR {
         return (text.into(), code);
@@ -42,7 +43,8 @@ pub fn improve_reason(text: &[u8], code: i64, began: bool, host: &str) -> (BStri
     )
 }
 
-/// By which protocol files could not be moved, as vacates are counted; `None` where that was not the error.
+/// Returns the protocol of the failed file transfer, under which vacates are counted; `None` if the error is
+/// of another kind.
 pub(super) fn failed_protocol(text: &[u8], code: i64) -> Option<String> {
     if code != DOWNLOAD_FILE_ERROR && code != UPLOAD_FILE_ERROR {
         return None;
@@ -52,11 +54,11 @@ pub(super) fn failed_protocol(text: &[u8], code: i64) -> Option<String> {
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    // The one is the other's network.
+    // The OSDF is part of Pelican.
     Some(if name == "Osdf" { "Pelican".to_owned() } else { name })
 }
 
-/// The name behind `Error from `, if it is short enough to be one.
+/// Returns the name after `Error from `, if it is short enough to be a slot name.
 fn slot_in_error(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_prefix(b"Error from ")?;
     let end = rest.find_byte(b':').filter(|end| (1..50).contains(end))?;
@@ -70,7 +72,7 @@ fn url_scheme_in_error(text: &[u8]) -> Option<&[u8]> {
     url::scheme(&rest[..end])
 }
 
-/// What stands behind `|Error: `, up to what the other side says.
+/// Returns the text after `|Error: `, up to the message of the other side.
 fn error_details(text: &[u8]) -> Option<&[u8]> {
     const MARK: &[u8] = b"|Error: ";
     let rest = &text[text.find(MARK)? + MARK.len()..];

@@ -1,11 +1,11 @@
-//! What a shadow takes over from the ads that its starter sends (`RemoteResource::updateFromStarter`).
+//! Attributes that a shadow copies from its starter's updates (`RemoteResource::updateFromStarter`).
 //!
-//! Everything else that stands there is for the starter's own hooks.
+//! All other attributes of an update are only for the starter's own hooks.
 
 use super::state_machine::Shadow;
 use htc_classad::{ClassAd, Context};
 
-/// Copied as they are.
+/// Attributes that are copied unchanged.
 const COPIED_ATTRIBUTES: [&str; 34] = [
     "JobVMCpuUtilization",
     "NetworkInputMb",
@@ -42,7 +42,8 @@ const COPIED_ATTRIBUTES: [&str; 34] = [
     "VacateReasonCode",
     "VacateReasonSubCode",
 ];
-/// How the job ended: it comes into the queue when its shadow hears of the end, and so not where an error ended the shadow first.
+/// Attributes of the job's exit. They are copied when the shadow handles the exit, so not if an error ended
+/// the shadow first.
 const JOB_END_ATTRIBUTES: [&str; 9] = [
     "ExceptionHierarchy",
     "ExceptionName",
@@ -54,20 +55,20 @@ const JOB_END_ATTRIBUTES: [&str; 9] = [
     "JobCoreDumped",
     "SpooledOutputFiles",
 ];
-/// How often the job was started.
+/// Attribute with the number of times the job was started.
 pub(super) const NUM_JOB_STARTS: &str = "NumJobStarts";
-/// The name that statistics of a starter have in the queue, beside those of the schedd's own.
+/// Suffix in the queue of the starter's statistics, which distinguishes them from the schedd's own.
 const STARTER_PREFIX: &str = "Starter";
-/// Of which the largest counts that was told.
+/// Attributes of which the largest value ever reported is kept.
 const PEAK_ATTRIBUTES: [&str; 3] = ["ImageSize", "ResidentSetSize", "ProportionalSetSizeKb"];
-/// Of which the largest of this run counts.
+/// Attributes of which the largest value of this run is kept.
 const PEAK_OF_RUN_ATTRIBUTES: [&str; 2] = ["DiskUsage", "ScratchDirFileCount"];
-/// Processor time of a run, which grows, and that of all runs.
+/// Attributes of CPU time: of the current run, and the sum over all runs.
 const CPU_TIME_ATTRIBUTES: [(&str, &str); 2] =
     [("RemoteSysCpu", "CumulativeRemoteSysCpu"), ("RemoteUserCpu", "CumulativeRemoteUserCpu")];
 
 impl Shadow<'_> {
-    /// What the queue takes over from an update.
+    /// Copies attributes from an update to the job ad.
     pub(super) fn apply_update(&mut self, update: &ClassAd) {
         for name in COPIED_ATTRIBUTES {
             let source = name.strip_suffix(STARTER_PREFIX).unwrap_or(name);
@@ -99,8 +100,9 @@ impl Shadow<'_> {
         }
     }
 
-    /// What the queue takes over from the starter's own ad in the local universe: how the job ended only when it leaves the queue as done
-    /// (`QmgrJobUpdater::updateJob`). Starts are counted in the queue alone.
+    /// Copies the starter's own ad in the local universe; the exit attributes are copied only when the job
+    /// leaves the queue as completed
+    /// (`QmgrJobUpdater::updateJob`). NumJobStarts is counted in the queue only.
     pub(super) fn apply_local_update(&mut self, update: &ClassAd) {
         let starts = self.ad.get(NUM_JOB_STARTS);
         for (name, value) in update.iter() {
@@ -112,8 +114,9 @@ impl Shadow<'_> {
         }
     }
 
-    /// The ad in which policies are evaluated: in the local universe that of the starter, which knows how the job ended, but not that
-    /// its start was counted (`JICLocalSchedd::notifyJobPreSpawn`).
+    /// Returns the ad in which policies are evaluated: in the local universe the starter's, which includes
+    /// the job's exit but not
+    /// the count of its start (`JICLocalSchedd::notifyJobPreSpawn`).
     pub(super) fn policy_ad(&self) -> ClassAd {
         let mut ad = self.ad.clone();
         if self.setup.local && self.this_run.executing.is_some() {
@@ -133,7 +136,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// An expression stands for itself; of numbers the largest.
+    /// Copies MemoryUsage: an expression unchanged, a number if it is larger.
     fn apply_memory_usage(&mut self, update: &ClassAd) {
         let Some(told) = update.get("MemoryUsage") else { return };
         match told.as_literal() {
@@ -142,7 +145,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// Counted in whole seconds, as far as it has grown.
+    /// Adds the growth of the CPU time to the sum; previous values are truncated to whole seconds.
     fn apply_cpu_time(&mut self, at: usize, (name, all): (&str, &str), update: &ClassAd) {
         let Some(told) = Context::new(self.setup.world).my(update).real(name) else { return };
         let before = self.this_run.cpu_seconds[at] as f64;
@@ -152,7 +155,7 @@ impl Shadow<'_> {
             self.this_run.cpu_seconds[at] = told as i64;
             self.ad.set(name, told);
         }
-        // As condor_submit makes them.
+        // As condor_submit sets them.
         for name in [name, all] {
             if !self.ad.contains(name) {
                 self.ad.set(name, 0.0);
@@ -161,7 +164,7 @@ impl Shadow<'_> {
     }
 }
 
-/// What is told of the slot's resources and of a container's services.
+/// Returns true for attributes about the slot's resources and a container's services.
 fn is_resource_attribute(name: &[u8]) -> bool {
     let taken_otherwise =
         [&b"MemoryUsage"[..], b"DiskUsage"].iter().any(|known| name.eq_ignore_ascii_case(known));

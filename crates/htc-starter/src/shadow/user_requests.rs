@@ -1,7 +1,8 @@
-//! What users ask of a job in the queue: hold, remove, vacate, release (`condor_hold`, `condor_rm`, `condor_vacate_job`,
+//! User requests for a job in the queue: hold, remove, vacate, release (`condor_hold`, `condor_rm`,
+//! `condor_vacate_job`,
 //! `condor_release`).
 //!
-//! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`; recordings c33a e06 to e09, c39.
+//! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`.
 
 use super::event::UserRequest;
 use super::state_machine::{JobEndRequest, PendingFate, Shadow, ShadowAction, ShadowPhase};
@@ -9,7 +10,7 @@ use htc_base::job::HoldCode;
 use htc_base::time::ClockReading;
 
 impl Shadow<'_> {
-    /// Why an order cannot be carried out just now.
+    /// Returns the reason why a request cannot be performed now, or `None` if it can.
     pub fn refusal_reason(&self, order: &UserRequest) -> Option<&'static str> {
         match (self.phase, order) {
             (ShadowPhase::Running, UserRequest::Release(_)) => Some("the job is not held"),
@@ -30,7 +31,7 @@ impl Shadow<'_> {
         }
     }
 
-    /// How it stands with the job, in a word.
+    /// Returns the state of the job in one word.
     pub fn state(&self) -> &'static str {
         match self.phase {
             ShadowPhase::New | ShadowPhase::Hook => "preparing",
@@ -66,14 +67,15 @@ impl Shadow<'_> {
             self.this_run.fate = Some(fate);
             out.push(ShadowAction::WakeAt(None));
             return match ask {
-                // A schedd that wants the slot back asks softly whatever the job says of its removal.
+                // A schedd that vacates a job does so gracefully, whatever the job asks for its removal.
                 JobEndRequest::Vacate => out.push(ShadowAction::RequestEnd(ask)),
                 _ => self.request_job_end(ask, out),
             };
         }
         out.push(ShadowAction::WakeAt(None));
         if self.phase == ShadowPhase::Hook {
-            // The slot was the job's as long as its hook ran. A pool's shadow hears of it when the hook has ended
+            // The job has had its slot while the hook ran. A pool's shadow handles the request when the hook
+            // has ended
             // (`RemoteResource::killStarter` before there is a starter).
             self.add_wall_clock_time(now);
         }
@@ -81,7 +83,7 @@ impl Shadow<'_> {
             UserRequest::Hold(why) => self.hold_job(now, why, out),
             UserRequest::Remove(reason) => self.remove_job(now, &reason, out),
             UserRequest::Release(reason) => self.release_job(now, reason, out),
-            // No starter has seen it: there is nothing that it could be evicted from.
+            // There is no starter yet from which the job could be evicted.
             UserRequest::Vacate { .. } if self.phase == ShadowPhase::Hook => self.requeue(now, true, out),
             UserRequest::Vacate { .. } => {}
         }
