@@ -1,8 +1,8 @@
 //! Parsing of hook output, and the treatment of output that was cut off.
 //!
-//! There are two parsers. *Token lines*: every non-blank line must be an attribute, otherwise the whole output is invalid
-//! (FETCH_WORK and the hooks of the router). *Ad prefix*: lines are used up to the first that is not an attribute, and the hook
-//! still succeeds (prepare hooks; `initAdFromString`).
+//! There are two parsers. *Token lines*: every non-blank line must be an attribute, otherwise the whole
+//! output is invalid (FETCH_WORK and the hooks of the router). *Ad prefix*: lines are used up to the first
+//! that is not an attribute, and the hook still succeeds (prepare hooks; `initAdFromString`).
 
 use bstr::{BString, ByteSlice};
 
@@ -57,7 +57,8 @@ impl std::fmt::Display for BadOutputLine {
     }
 }
 
-/// Returns the part of an output that callers see: bytes after a NUL are lost (`Read_Std_Pipe` makes a C string of it).
+/// Returns the part of an output that callers see: bytes after a NUL are lost (`Read_Std_Pipe` makes a C
+/// string of it).
 pub fn visible_output(output: &[u8]) -> &[u8] {
     &output[..memchr::memchr(0, output).unwrap_or(output.len())]
 }
@@ -82,7 +83,8 @@ pub fn output_lines(output: &[u8]) -> impl Iterator<Item = (usize, Span)> + '_ {
     })
 }
 
-/// Parses the output of FETCH_WORK and of router hooks: every line must be an attribute, and later lines replace earlier ones.
+/// Parses the output of FETCH_WORK and of router hooks: every line must be an attribute, and later lines
+/// replace earlier ones.
 ///
 /// # Errors
 /// Returns the first line that is not an attribute; nothing of the output is then used.
@@ -138,8 +140,7 @@ pub fn parse_ad_prefix(output: &[u8], dialect: Dialect) -> ParsedAdPrefix {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrepareStatusReader {
     /// PREPARE_JOB and PREPARE_JOB_BEFORE_TRANSFER: any number is used (reals are truncated), except negative
-    /// ones
-    /// (`HookPrepareJobClient::hookExited`).
+    /// ones (`HookPrepareJobClient::hookExited`).
     Starter,
     /// SHADOW_PREPARE_JOB: only an integer is used, including a negative one (`ShadowHookMgr.cpp`).
     Shadow,
@@ -159,7 +160,8 @@ pub struct PrepareStatus {
 }
 
 impl PrepareStatus {
-    /// Returns the line for the log and the job's events: `PREPARE_JOB (script) failed (exited with status 3): <no message>`.
+    /// Returns the line for the log and the job's events: `PREPARE_JOB (script) failed (exited with status
+    /// 3): <no message>`.
     pub fn log_message(&self, hook: &str, path: &[u8]) -> BString {
         let name = path.rsplitn_str(2, "/").next().unwrap_or(path);
         let outcome = if self.status == 0 { "succeeded" } else { "failed" };

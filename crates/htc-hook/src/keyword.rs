@@ -102,10 +102,9 @@ impl KeywordLookup {
 }
 
 /// Looks up the keyword of a slot: `SLOT1_JOB_HOOK_KEYWORD` (`SLOT1_2_...` for a dynamic slot), then
-/// `STARTD_JOB_HOOK_KEYWORD`.
-/// `knobs` must look up names as that slot does, with its slot type first. `parent` is the id of a dynamic
-/// slot's
-/// partitionable slot, whose parameter 25.14 does not read (quirk `dslot-keyword-no-fallback`).
+/// `STARTD_JOB_HOOK_KEYWORD`. `knobs` must look up names as that slot does, with its slot type first.
+/// `parent` is the id of a dynamic slot's partitionable slot, whose parameter 25.14 does not read (quirk
+/// `dslot-keyword-no-fallback`).
 ///
 /// Reference: `Resource::getHookKeyword`.
 pub fn startd_keyword(
@@ -133,15 +132,12 @@ pub fn startd_keyword(
 }
 
 /// Looks up the keyword for a job in starter or shadow (`<P>` is `STARTER` or `SHADOW`): first
-/// `<P>_JOB_HOOK_KEYWORD`, then the job's
-/// `HookKeyword` unless no hook is configured for it, then `<P>_DEFAULT_JOB_HOOK_KEYWORD`. A hook of that
-/// caller counts as
-/// configured even if its path is invalid: an invalid path refuses the job, and no other keyword is used
-/// instead.
+/// `<P>_JOB_HOOK_KEYWORD`, then the job's `HookKeyword` unless no hook is configured for it, then
+/// `<P>_DEFAULT_JOB_HOOK_KEYWORD`. A hook of that caller counts as configured even if its path is invalid: an
+/// invalid path refuses the job, and no other keyword is used instead.
 ///
 /// Reference: `JobHookClientMgr::initialize`, which never reaches the last step if the job names a keyword
-/// without
-/// hooks (quirk `hook-keyword-fallback-blocked`).
+/// without hooks (quirk `hook-keyword-fallback-blocked`).
 pub fn starter_keyword(
     caller: HookCaller,
     job: &ClassAd,

@@ -1,10 +1,8 @@
 //! Checks of a hook's path, in the reference's order.
 //!
 //! The whole value of the parameter is the path: no arguments, no quotes, no search in PATH. The checks do
-//! not cover the kind of file (a
-//! directory passes and fails at exec), its owner, links, and directories further up. Reference:
-//! `hook_utils.cpp`
-//! (validateHookPath).
+//! not cover the kind of file (a directory passes and fails at exec), its owner, links, and directories
+//! further up. Reference: `hook_utils.cpp` (validateHookPath).
 
 use std::fmt;
 use std::io;
@@ -143,8 +141,7 @@ fn parent_directory(path: &[u8]) -> PathBuf {
 }
 
 /// Returns the checked path of a hook for a keyword, or `None` if none is configured. For the router's
-/// JOB_FINALIZE the legacy
-/// parameter is read as well.
+/// JOB_FINALIZE the legacy parameter is read as well.
 ///
 /// # Errors
 /// Returns an error if the path is refused. Startd, router and shadow then run without the hook; the starter
@@ -196,7 +193,8 @@ pub fn search_hook_path(
     tried
 }
 
-/// Returns true if any hook of any type with a good path is configured for the keyword (`JobHookClientMgr::initialize`).
+/// Returns true if any hook of any type with a good path is configured for the keyword
+/// (`JobHookClientMgr::initialize`).
 pub fn has_usable_hook(world: &dyn World, knobs: &dyn ParameterSource, keyword: &[u8]) -> bool {
     HookType::REFERENCE_NAMES.iter().any(|name| {
         let mut knob = BString::from(keyword);

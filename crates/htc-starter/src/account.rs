@@ -1,8 +1,8 @@
 //! Account under which a starter that runs as root starts hooks and jobs; it is never root.
 //!
 //! Reference: `JICLocal::initUserPriv` of `jic_local.cpp`; with a shadow `JICShadow::initUserPriv` and
-//! `sameUidDomain` of
-//! `jic_shadow.cpp`; `allowRunAsOwner` and `checkDedicatedExecuteAccounts` of `job_info_communicator.cpp`.
+//! `sameUidDomain` of `jic_shadow.cpp`; `allowRunAsOwner` and `checkDedicatedExecuteAccounts` of
+//! `job_info_communicator.cpp`.
 
 use bstr::{BString, ByteSlice};
 
@@ -128,7 +128,8 @@ impl AccountInputs<'_> {
         Ok(read.map_or(default, |setting| setting.value))
     }
 
-    /// Returns the account of `OsUser`, otherwise of `User` up to its `@`, otherwise (unless reproducing 25.14) of `Owner`.
+    /// Returns the account of `OsUser`, otherwise of `User` up to its `@`, otherwise (unless reproducing
+    /// 25.14) of `Owner`.
     fn account_named_by_job(&self) -> Option<(BString, &'static str)> {
         let user = || self.job_string(attr::USER).map(|user| (strip_domain(&user), attr::USER));
         let owner = || {
@@ -166,7 +167,8 @@ impl AccountInputs<'_> {
         Ok(allowed && context().boolean("RunAsOwner").unwrap_or(true))
     }
 
-    /// Returns true if a job with a shadow runs as its owner: allowed, requested, and both machines have the same accounts.
+    /// Returns true if a job with a shadow runs as its owner: allowed, requested, and both machines have the
+    /// same accounts.
     fn runs_as_owner(&self, told: &mut Vec<String>) -> Result<bool, JobRefusal> {
         // Both parameters are read before there is a job (`JICShadow::config`).
         let trusted = self.view.boolean_crufty("TRUST_UID_DOMAIN");

@@ -229,8 +229,7 @@ impl Starter<'_> {
 }
 
 /// Decides how to treat a scratch directory that cannot be removed. 25.14 reports nothing and leaves changed
-/// modes behind. Otherwise the modes are kept,
-/// the removal is retried, and the rest is reported.
+/// modes behind. Otherwise the modes are kept, the removal is retried, and the rest is reported.
 pub fn unremovable_scratch_silent(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::UnremovableScratchSilent)
 }

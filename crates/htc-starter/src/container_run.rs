@@ -1,6 +1,5 @@
 //! State machine steps of a job in a container: queries to the runtime before the job, the process that
-//! represents the job while
-//! it runs, and the removal of the container at the end.
+//! represents the job while it runs, and the removal of the container at the end.
 //!
 //! Reference: `OsProc::StartJob` for Singularity; docker is in [`super::docker_run`].
 

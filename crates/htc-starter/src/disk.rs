@@ -1,8 +1,7 @@
 //! Disk usage of a job's directory: published in updates, and compared with the limit of the slot.
 //!
 //! Reference: `JICShadow::publishUpdateAd` of `jic_shadow.cpp`; `Starter::CheckLVUsage` of `starter.cpp`,
-//! which needs a logical volume. By
-//! default the directory is also checked when there is no logical volume.
+//! which needs a logical volume. By default the directory is also checked when there is no logical volume.
 
 use std::time::Duration;
 
@@ -87,8 +86,7 @@ impl Starter<'_> {
     }
 
     /// Removes the attributes that are only sent to a shadow: they are not in the ad of JOB_EXIT, nor in
-    /// updates other than
-    /// periodic ones.
+    /// updates other than periodic ones.
     pub(super) fn remove_shadow_only_attributes(&self, ad: &mut ClassAd) {
         if self.setup.transfer.is_none() {
             return;

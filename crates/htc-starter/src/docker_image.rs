@@ -1,6 +1,5 @@
 //! State machine steps for the image of a docker container: registry credentials, the check that the image is
-//! present, and
-//! pulling it.
+//! present, and pulling it.
 //!
 //! Reference: `docker_proc.cpp`, `docker-api.cpp`; the calls are built in [`super::container`].
 

@@ -50,8 +50,8 @@ fn command_in_container(about: &EnvironmentInputs<'_>) -> Result<Vec<BString>, S
 }
 
 impl Starter<'_> {
-    /// Plans and creates the container. Failures before event 001 are the starter's, later ones the container's. Without a
-    /// shadow, 25.14 waits forever after both if it had to pull the image.
+    /// Plans and creates the container. Failures before event 001 are the starter's, later ones the
+    /// container's. Without a shadow, 25.14 waits forever after both if it had to pull the image.
     pub(super) fn create_docker_container(
         &mut self,
         now: ClockReading,
@@ -156,7 +156,8 @@ impl Starter<'_> {
         out.extend(files.map(StarterAction::OpenFiles));
     }
 
-    /// Handles a failed `docker create`; in 25.14 this is the job's exit, and a shadow that holds the job does not get it.
+    /// Handles a failed `docker create`; in 25.14 this is the job's exit, and a shadow that holds the job
+    /// does not get it.
     fn on_create_failed(
         &mut self,
         now: ClockReading,
@@ -333,7 +334,8 @@ impl Starter<'_> {
         self.on_job_ended(ProcessEnd { at: now, exit, core: false }, usage, None, out);
     }
 
-    /// Holds a job that exceeded the memory limit of its container. Without a shadow, 25.14 exits without a message.
+    /// Holds a job that exceeded the memory limit of its container. Without a shadow, 25.14 exits without a
+    /// message.
     fn hold_for_container_memory(
         &mut self,
         now: ClockReading,
@@ -418,8 +420,8 @@ impl Starter<'_> {
         }
     }
 
-    /// Handles the answer to a background call. If docker cannot be asked to end the job, the process that represents it is
-    /// killed.
+    /// Handles the answer to a background call. If docker cannot be asked to end the job, the process that
+    /// represents it is killed.
     pub(super) fn on_background_call_ended(&mut self, answer: ToolAnswer<'_>, out: &mut Vec<StarterAction>) {
         let pauses = self.container.background_call.is_some_and(|side| side.pauses);
         if !answer.is_success() && pauses && self.job_run.suspended {

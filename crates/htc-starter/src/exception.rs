@@ -1,9 +1,8 @@
 //! Exceptions that end the starter in 25.14, and their consequences (`EXCEPT`, `Starter::ExceptHandler`).
 //!
 //! The message is written to the job's log, the job is killed, JOB_EXIT is called if there is no job, and the
-//! starter exits with
-//! [`EXCEPTION_STATUS`] without waiting for anything. If there is no JOB_EXIT hook, it exits as after a
-//! success.
+//! starter exits with [`EXCEPTION_STATUS`] without waiting for anything. If there is no JOB_EXIT hook, it
+//! exits as after a success.
 
 use bstr::BString;
 
@@ -56,8 +55,8 @@ impl Starter<'_> {
     }
 
     /// Returns the failures that prevent the exec after the files are open and event 001 is written: an
-    /// exception of the
-    /// starter, or of its child, which the starter reports together with an unknown error number.
+    /// exception of the starter, or of its child, which the starter reports together with an unknown error
+    /// number.
     pub(super) fn faults_before_exec(&self, process: &JobProcess) -> Vec<StartFailure> {
         if let Some(text) = self.find_fault(ParameterReadPoint::Launch) {
             return vec![StartFailure::exception(text).after_event()];

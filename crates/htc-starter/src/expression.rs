@@ -1,6 +1,5 @@
 //! Parameters that are expressions over the slot (MY) and the job (TARGET): their values, and errors for
-//! unusable
-//! ones. All such parameters for containers and control groups are evaluated here.
+//! unusable ones. All such parameters for containers and control groups are evaluated here.
 //!
 //! Reference: `param_boolean`, `param_longlong` and `param_eval_string` of `condor_config.cpp`.
 

@@ -146,8 +146,8 @@ impl Starter<'_> {
     }
 
     /// Restarts the job without uploading its checkpoint, because files are not transferred. The reference
-    /// treats this as a
-    /// temporary failure (`JICShadow::uploadCheckpointFiles`, `VanillaProc::restartCheckpointedJob`).
+    /// treats this as a temporary failure (`JICShadow::uploadCheckpointFiles`,
+    /// `VanillaProc::restartCheckpointedJob`).
     pub(super) fn continue_without_checkpoint(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         if !self.transfer_progress.is_restarted() {
             let text = "the job goes on from its checkpoint, which nobody keeps for another run: files are not transferred \

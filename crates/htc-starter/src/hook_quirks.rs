@@ -1,6 +1,5 @@
 //! Quirks of 25.14 about the starter's hooks. The state machine applies the decisions; the setup of the
-//! starter and
-//! `htc-hook-test` report them.
+//! starter and `htc-hook-test` report them.
 
 use htc_base::quirks::{Quirk, QuirkDecision, QuirkMode};
 
@@ -22,15 +21,13 @@ pub fn unspawnable_exit_hook_hangs(quirks: QuirkMode) -> QuirkDecision {
 }
 
 /// Decides what follows a failed prepare hook of a job with a shadow: 25.14 does not call JOB_EXIT, and hangs
-/// until it is killed. Returns `None`
-/// without a shadow.
+/// until it is killed. Returns `None` without a shadow.
 pub fn prepare_failure_hangs(with_shadow: bool, quirks: QuirkMode) -> Option<QuirkDecision> {
     with_shadow.then(|| quirks.decide(Quirk::PrepareFailureHangsShadow))
 }
 
 /// Decides when hooks that still run at the end are killed: 25.14 kills them last, after their directory was
-/// removed; otherwise they are killed
-/// before it is removed.
+/// removed; otherwise they are killed before it is removed.
 pub fn hooks_killed_last(quirks: QuirkMode) -> QuirkDecision {
     quirks.decide(Quirk::HooksKilledLast)
 }

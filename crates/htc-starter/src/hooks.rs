@@ -1,8 +1,7 @@
 //! Hooks of one job: keyword, paths, and the reasons for which the reference refuses a job.
 //!
 //! Reference: `StarterHookMgr::initialize`. Every path is checked once, before anything of the job runs. One
-//! invalid path
-//! refuses the job, even if that hook would not be called.
+//! invalid path refuses the job, even if that hook would not be called.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Jobs of the java universe: the command line of the Java virtual machine, and the outcome of the job according to the two
-//! files that `CondorJavaWrapper` writes.
+//! Jobs of the java universe: the command line of the Java virtual machine, and the outcome of the job
+//! according to the two files that `CondorJavaWrapper` writes.
 //!
-//! Reference: `java_proc.cpp`, `java_config.cpp`. The wrapper itself is part of HTCondor (`CondorJavaWrapper.class` in `LIB`,
-//! named by JAVA_CLASSPATH_DEFAULT).
+//! Reference: `java_proc.cpp`, `java_config.cpp`. The wrapper itself is part of HTCondor
+//! (`CondorJavaWrapper.class` in `LIB`, named by JAVA_CLASSPATH_DEFAULT).
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -29,7 +29,8 @@ pub const END_RECORD_FILE: &str = "jvm.end";
 /// Signal reported for a job that threw an exception.
 const EXCEPTION_SIGNAL: i32 = 15;
 
-/// Returns the command line that runs the job's main class (`JavaProc::StartJob`); the first element is the program.
+/// Returns the command line that runs the job's main class (`JavaProc::StartJob`); the first element is the
+/// program.
 ///
 /// # Errors
 /// Returns an error if JAVA is not set or the arguments are invalid; 25.14 does not report these to anyone.
@@ -101,7 +102,8 @@ pub(super) enum JavaEnd {
 }
 
 impl JavaEnd {
-    /// Returns the exit of the job: `JobReaper` turns an exception into a signal, and 25.14 turns a system error into success.
+    /// Returns the exit of the job: `JobReaper` turns an exception into a signal, and 25.14 turns a system
+    /// error into success.
     pub(super) fn job_exit(self, exit: Exit) -> Exit {
         match self {
             JavaEnd::Normal => exit,
@@ -120,8 +122,8 @@ pub(super) struct JavaException {
 }
 
 impl JavaException {
-    /// Parses the text after the wrapper's first word: the rest of that line, and the line with the class hierarchy
-    /// (`ParseExceptionFile`).
+    /// Parses the text after the wrapper's first word: the rest of that line, and the line with the class
+    /// hierarchy (`ParseExceptionFile`).
     fn parse(rest: &[u8]) -> Self {
         let mut lines = rest.lines_with_terminator();
         let first = lines.next().unwrap_or_default();

@@ -89,8 +89,7 @@ pub fn read_deferral(ad: &ClassAd, id: &str, now: i64, world: &dyn World) -> Def
 }
 
 /// Returns the raw wait status that the ad promises for `Pre`, `Post` or the job
-/// (`computeDesiredExitStatus`), or `None` if it
-/// promises none.
+/// (`computeDesiredExitStatus`), or `None` if it promises none.
 pub fn promised_status(ad: &ClassAd, prefix: &str, world: &dyn World) -> Option<i64> {
     let name = |what: &str| match prefix {
         "" => format!("JobSuccessExit{what}"),

@@ -1,8 +1,8 @@
 //! Start of a job that 25.14 starts although it is already ending (quirk `job-started-while-ending`).
 //!
 //! If a job is asked to end while PREPARE_JOB runs, JOB_EXIT is called at once and PREPARE_JOB keeps running.
-//! If PREPARE_JOB ends while
-//! JOB_EXIT still runs, 25.14 starts the job: `HookPrepareJobClient::hookExited` does not check for this.
+//! If PREPARE_JOB ends while JOB_EXIT still runs, 25.14 starts the job: `HookPrepareJobClient::hookExited`
+//! does not check for this.
 
 use bstr::BString;
 

@@ -250,8 +250,7 @@ impl Starter<'_> {
     }
 
     /// Chooses the runtime of the job; attributes that the configuration adds become part of the job ad. The
-    /// second value is a
-    /// failure to report only after the standard files are open.
+    /// second value is a failure to report only after the standard files are open.
     fn choose_runtime(
         &mut self,
         now: ClockReading,

@@ -119,7 +119,8 @@ pub fn find_unfinished_job(records: &[LeftoverRecord]) -> Option<UnfinishedJob> 
     })
 }
 
-/// Returns true if the name is that of a container of this starter: no other container is removed, whatever a file says.
+/// Returns true if the name is that of a container of this starter: no other container is removed, whatever a
+/// file says.
 pub fn is_container_of_starter(name: &str, starter: i32) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '@');
     name.starts_with("HTCJob") && name.ends_with(&format!("_PID{starter}")) && name.chars().all(plain)
@@ -131,8 +132,8 @@ pub fn container_from_recovery_file(text: &[u8]) -> Option<String> {
     Some(ad.string("DockerContainerName")?.to_string())
 }
 
-/// Returns the PID of the starter that a name in EXECUTE belongs to: `dir_<pid>`, possibly with a numeric suffix (if that name
-/// was already in use) or the suffix of an accompanying file.
+/// Returns the PID of the starter that a name in EXECUTE belongs to: `dir_<pid>`, possibly with a numeric
+/// suffix (if that name was already in use) or the suffix of an accompanying file.
 pub fn starter_pid_from_name(name: &str) -> Option<i32> {
     let rest = name.strip_prefix("dir_")?;
     let rest = [".recover", ".left.lock", ".left", ".disk", ".docker"]

@@ -1,8 +1,7 @@
 //! Logical volume for a job's directory, which the starter creates if the startd uses LVM.
 //!
 //! Reference: `VolumeManager.cpp`, `Starter.cpp` of the startd, `createTempExecuteDir` of `starter.cpp`. The
-//! behaviour is taken from
-//! the source only; it was not compared with a running startd.
+//! behaviour is taken from the source only; it was not compared with a running startd.
 
 use std::path::PathBuf;
 

@@ -33,8 +33,7 @@ impl StarterSettings {
     }
 
     /// Reads the parameters as 25.14 does, which reads some of them only when it needs them: their errors are
-    /// kept in
-    /// [`faults`](StarterSettings::faults).
+    /// kept in [`faults`](StarterSettings::faults).
     ///
     /// # Errors
     /// Returns an error for an invalid parameter that the daemon reads at startup.
@@ -272,8 +271,7 @@ impl ParameterReader<'_> {
     }
 
     /// Reads the ports of outgoing connections: `OUT_LOWPORT` and `OUT_HIGHPORT`, otherwise `LOWPORT` and
-    /// `HIGHPORT`
-    /// (`get_port_range`). The daemon itself uses the last two as well.
+    /// `HIGHPORT` (`get_port_range`). The daemon itself uses the last two as well.
     fn read_port_range(&self) -> Result<Option<(u16, u16)>, ValueError> {
         let ranges = [
             ("OUT_LOWPORT", "OUT_HIGHPORT", ParameterReadPoint::Environment),

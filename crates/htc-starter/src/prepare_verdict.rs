@@ -1,8 +1,7 @@
 //! Effect of a prepare hook's output on a starter.
 //!
 //! Reference: `HookPrepareJobClient::hookExited` of `StarterHookMgr.cpp`. [`htc_hook::hook_output`] parses
-//! the output; this module
-//! judges it.
+//! the output; this module judges it.
 
 use bstr::BString;
 
@@ -25,8 +24,8 @@ pub struct PrepareVerdict {
     pub status: i64,
     /// `HookStatusMessage`.
     pub message: BString,
-    /// Line for the log and event 021, such as
-    /// `PREPARE_JOB (script) failed (exited with status 3): <no message>`.
+    /// Line for the log and event 021, such as `PREPARE_JOB (script) failed (exited with status 3): <no
+    /// message>`.
     pub text: BString,
     /// Line at which parsing stopped; it and all later lines are ignored.
     pub unread: Option<BadOutputLine>,
@@ -61,8 +60,7 @@ pub struct PrepareOutput<'a> {
 }
 
 /// Judges the output of a prepare hook. `hook` is `PREPARE_JOB` or `PREPARE_JOB_BEFORE_TRANSFER`, `path` its
-/// path. Output that was cut off
-/// fails the hook; pass `cut: false` for quirk `answer-cut-accepted`.
+/// path. Output that was cut off fails the hook; pass `cut: false` for quirk `answer-cut-accepted`.
 pub fn judge_prepare_hook(
     hook: &str,
     path: &[u8],

@@ -2,9 +2,8 @@
 //! message.
 //!
 //! A completed step is not repeated. A request to end the job retries the waiting step at once
-//! (`Starter::allJobsDone`). 25.14 retries
-//! the output transfer when its shadow reconnects, at most four times (`JICShadow::transferOutputFinish`),
-//! and the other steps never.
+//! (`Starter::allJobsDone`). 25.14 retries the output transfer when its shadow reconnects, at most four times
+//! (`JICShadow::transferOutputFinish`), and the other steps never.
 
 use std::time::Duration;
 

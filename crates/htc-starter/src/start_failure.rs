@@ -6,8 +6,7 @@ use htc_base::job::HoldCode;
 use htc_config::{SettingOrigin, ValueError};
 
 /// Failure to start a job. Without a shadow it is only reported in the event stream and the starter's user
-/// log; the codes
-/// are for jobs with a shadow.
+/// log; the codes are for jobs with a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartFailure {
     /// Message of the reference.

@@ -208,8 +208,7 @@ impl Starter<'_> {
     }
 
     /// Ends a job without the credentials it needs (`JICLocal::initUserCredentials`). In 25.14 this is a
-    /// failed
-    /// initialization, after which nothing is cleaned up.
+    /// failed initialization, after which nothing is cleaned up.
     fn fail_without_credentials(&mut self, now: ClockReading, reason: String, out: &mut Vec<StarterAction>) {
         self.job_end.status = 1;
         if self.skips_exit_hook_on_refusal(out) {
@@ -348,8 +347,7 @@ impl Starter<'_> {
     }
 
     /// Handles a time-out of a prepare hook: kills it and waits for its output, which is included in the
-    /// message. If the hook does not end after the
-    /// kill, the starter stops waiting for it.
+    /// message. If the hook does not end after the kill, the starter stops waiting for it.
     pub(super) fn on_prepare_hook_timeout(&mut self, now: ClockReading, out: &mut Vec<StarterAction>) {
         let StarterPhase::Preparing { hook, call, limit } = &mut self.phase else { return };
         let (hook, call) = (*hook, *call);

@@ -1,9 +1,8 @@
 //! Attributes of a job ad that are unsupported here, according to the table of [`supported`].
 //!
 //! For an attribute that a pool would only use with a shadow or schedd, a warning is printed and the job
-//! runs, as in 25.14 without them. An
-//! attribute that the starter itself would use refuses the job, rather than running it in another way than
-//! requested.
+//! runs, as in 25.14 without them. An attribute that the starter itself would use refuses the job, rather
+//! than running it in another way than requested.
 
 use bstr::{BString, ByteSlice};
 
@@ -114,9 +113,8 @@ pub fn refused_request(ad: &ClassAd, world: &dyn World) -> Option<String> {
 const TRANSFER_INPUT: &str = "TransferInput";
 
 /// Returns true if the ad requests what the row describes: its value differs from the row's neutral value, or
-/// from false, 0 and the empty string if the row has none.
-/// An attribute that refuses a job is evaluated, as the starter does; for the others any expression counts as
-/// a request, since it may become true.
+/// from false, 0 and the empty string if the row has none. An attribute that refuses a job is evaluated, as
+/// the starter does; for the others any expression counts as a request, since it may become true.
 fn is_requested(ad: &ClassAd, row: SupportEntry, world: &dyn World) -> bool {
     let Some(expression) = ad.get(row.name) else { return false };
     let stays = |name: &str| {

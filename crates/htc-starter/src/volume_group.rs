@@ -2,8 +2,7 @@
 //! (LVM_BACKING_FILE).
 //!
 //! Reference: `VolumeManager::VolumeManager`, `CreateLoopback`, `CleanupAllDevices` of `VolumeManager.cpp`.
-//! The behaviour is taken from
-//! the source only; it was not compared with a running startd.
+//! The behaviour is taken from the source only; it was not compared with a running startd.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -38,8 +37,7 @@ pub(super) fn lvm_command(words: &[&[u8]]) -> LvmCommand {
 
 impl VolumeGroup {
     /// Reads the volume group that the configuration asks for. A startd of 25.14 creates one whenever no
-    /// group is named; here the file has to be set explicitly,
-    /// because it takes 10 GB of disk.
+    /// group is named; here the file has to be set explicitly, because it takes 10 GB of disk.
     ///
     /// # Errors
     /// Returns an error if a parameter is not a valid number or boolean.

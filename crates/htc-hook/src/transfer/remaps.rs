@@ -48,8 +48,7 @@ impl Remaps {
     }
 
     /// Returns the name under which a file is stored, or `None` if no rule matches. A rule for a directory
-    /// applies to the files in it, and
-    /// rules are applied again to the result of a rule.
+    /// applies to the files in it, and rules are applied again to the result of a rule.
     ///
     /// # Errors
     /// Returns an error if more than `most` rules are applied in a row.

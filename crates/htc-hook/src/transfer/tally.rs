@@ -22,10 +22,9 @@ impl TransferTally {
     /// itself was sent.
     ///
     /// Both sides count, and each sends its counts to the other. The sender counts directories as well. The
-    /// receiver, whose count
-    /// of input files is final, counts only files. It counts bytes at the end of a successful transfer, where
-    /// its
-    /// number replaces the sender's unless it is 0 (`UpdateTransferStatsTotals`, `GetTransferAck`).
+    /// receiver, whose count of input files is final, counts only files. It counts bytes at the end of a
+    /// successful transfer, where its number replaces the sender's unless it is 0
+    /// (`UpdateTransferStatsTotals`, `GetTransferAck`).
     pub fn add_task_result(&mut self, way: TransferKind, carried: &TransferTaskResult, failed: bool) {
         let sent = carried.urls.iter().filter(|_| way.is_input()).map(|(url, _)| url.len()).sum::<usize>();
         let bytes = carried.bytes + sent as u64;

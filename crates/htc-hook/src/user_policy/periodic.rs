@@ -42,9 +42,8 @@ pub enum PolicyAction {
 }
 
 /// Returns the action of the first policy that is true for a running job, or `None` if no policy is true.
-/// PeriodicVacate is evaluated after the allowed
-/// durations and before all other policies. Its codes differ from those of a hold
-/// (`ShadowUserPolicy::doAction`).
+/// PeriodicVacate is evaluated after the allowed durations and before all other policies. Its codes differ
+/// from those of a hold (`ShadowUserPolicy::doAction`).
 pub fn evaluate_while_running(
     job: &ClassAd,
     knobs: &dyn ParameterSource,
@@ -132,8 +131,7 @@ pub fn evaluate_periodic(
 }
 
 /// Returns the reason to release a held job, or `None` if it stays held. A job that its user holds is not
-/// released, nor is a job that was held
-/// SYSTEM_MAX_RELEASES times or more.
+/// released, nor is a job that was held SYSTEM_MAX_RELEASES times or more.
 pub fn release_reason(job: &ClassAd, knobs: &dyn ParameterSource, world: &dyn World) -> Option<PolicyReason> {
     let int = |name: &str| Context::new(world).my(job).int(name).unwrap_or(0);
     let most =

@@ -2,8 +2,7 @@
 //! slots.
 //!
 //! Reference: `printClassAd` of `starter_v61_main.cpp`, `Singularity::canRun` of `singularity.cpp`,
-//! `DockerAPI::detect`,
-//! `testImageRuns` and `version` of `docker-api.cpp`.
+//! `DockerAPI::detect`, `testImageRuns` and `version` of `docker-api.cpp`.
 
 use std::time::Duration;
 

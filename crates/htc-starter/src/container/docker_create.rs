@@ -1,8 +1,7 @@
 //! `docker create`: all options in the reference's order.
 //!
 //! Reference: `DockerAPI::createContainer` of `docker-api.cpp`, `DockerProc::LaunchContainer` and
-//! `buildExtraVolumes` of
-//! `docker_proc.cpp`.
+//! `buildExtraVolumes` of `docker_proc.cpp`.
 
 use std::path::PathBuf;
 
@@ -168,8 +167,7 @@ fn add_optional_words((knob, set): (&'static str, bool), words: &[&str], line: &
 type VolumeSpecs = Vec<(BString, String)>;
 
 /// Collects the mounts of the container (the slot's directory, Iwd, MOUNT_UNDER_SCRATCH, the administrator's
-/// volumes) and the directories
-/// to create for them.
+/// volumes) and the directories to create for them.
 fn collect_volumes(
     inputs: &ContainerInputs<'_>,
     line: &mut AnnotatedCommandLine,

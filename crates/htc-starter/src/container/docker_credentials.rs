@@ -1,6 +1,6 @@
 //! Registry credentials for docker (DockerSendCredentials): a program of the access point creates them
-//! (DOCKER_PAT_PRODUCER), and
-//! `docker pull` and `docker create` read them as their configuration (DOCKER_CONFIG).
+//! (DOCKER_PAT_PRODUCER), and `docker pull` and `docker create` read them as their configuration
+//! (DOCKER_CONFIG).
 //!
 //! Reference: `DockerProc::StartJob` of `docker_proc.cpp`, `CONDOR_get_docker_creds` of `NTreceivers.cpp`.
 

@@ -61,8 +61,7 @@ impl ContainerState {
     }
 
     /// Returns the job's exit according to the exit code. 25.14 treats 255 as the signal 127, which does not
-    /// exist (quirk
-    /// `docker-255-is-success`).
+    /// exist (quirk `docker-255-is-success`).
     pub fn job_exit(&self, quirks: QuirkMode) -> Option<Exit> {
         let code = self.code?;
         Some(match code {

@@ -2,11 +2,9 @@
 //! meaning of their output.
 //!
 //! The inputs are job, slot and parameters. The result is a [`ContainerPlan`]: the command line with the
-//! reason for each of its words,
-//! mounts, environment, limits, and the container to remove. `--dry-run` prints the plan, and the runner
-//! executes it; a runtime is a
-//! child process like any other. A query to the runtime (its version, its images) is a [`ToolCall`] whose
-//! output is awaited.
+//! reason for each of its words, mounts, environment, limits, and the container to remove. `--dry-run` prints
+//! the plan, and the runner executes it; a runtime is a child process like any other. A query to the runtime
+//! (its version, its images) is a [`ToolCall`] whose output is awaited.
 //!
 //! Reference: `singularity.cpp`, `docker_proc.cpp`, `docker-api.cpp`.
 

@@ -11,8 +11,8 @@ use htc_classad::{ClassAd, Context};
 /// the job does.
 ///
 /// The version is SingularityVersion of the slot ad. If it is missing, the version is guessed from the name
-/// of the program, after symbolic
-/// links are resolved: Apptainer is often called through a link named `singularity`.
+/// of the program, after symbolic links are resolved: Apptainer is often called through a link named
+/// `singularity`.
 pub fn rehearsed_answer(call: &ToolCall, machine: &ClassAd, job: Exit, world: &dyn World) -> Vec<u8> {
     if call.argv.len() == 1 {
         // The access point's program that produces docker's credentials.

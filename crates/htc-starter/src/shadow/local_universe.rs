@@ -2,8 +2,7 @@
 //! and removes.
 //!
 //! Reference: `JICLocalSchedd` (`holdJob`, `removeJob`, `requeueJob`, `notifyJobExit`) and
-//! `StarterUserPolicy::doAction`; for the schedd's part
-//! `jobExitCode` and `kill_zombie` of `schedd.cpp`.
+//! `StarterUserPolicy::doAction`; for the schedd's part `jobExitCode` and `kill_zombie` of `schedd.cpp`.
 
 use bstr::BString;
 

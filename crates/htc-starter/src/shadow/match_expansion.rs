@@ -1,6 +1,6 @@
 //! Changes that a schedd makes to a job ad for the slot it runs in: `$$(NAME)` and `$$([expression])` are
-//! replaced, and the provisioned
-//! resources are added. A job that a hook fetched has no schedd, and its ad is not changed.
+//! replaced, and the provisioned resources are added. A job that a hook fetched has no schedd, and its ad is
+//! not changed.
 //!
 //! Reference: `dollarDollarExpand` (qmgmt.cpp).
 
@@ -116,8 +116,7 @@ impl AttributeExpansion<'_> {
     }
 
     /// Evaluates an expression to a string; MY is the job, TARGET the slot. The expression is inside the text
-    /// of a value, so its quotes and
-    /// backslashes are escaped once more.
+    /// of a value, so its quotes and backslashes are escaped once more.
     fn evaluate_expression(&self, inner: &[u8]) -> Option<BString> {
         let mut text = Vec::from(b"string(");
         let mut bytes = inner.iter().copied().peekable();

@@ -2,8 +2,8 @@
 //! machine.
 //!
 //! [`Shadow`] receives the events of the starter and returns what to log, what to request from the starter,
-//! and what to do next. Its ad is the
-//! job ad as it would be in the queue. The job's own policy decides how it ends ([`htc_hook::user_policy`]).
+//! and what to do next. Its ad is the job ad as it would be in the queue. The job's own policy decides how it
+//! ends ([`htc_hook::user_policy`]).
 //!
 //! ```text
 //! Begin -> (000) -> Iwd, sizes -> SHADOW_PREPARE_JOB -> Run -> 040 001 006 ... -> Ended

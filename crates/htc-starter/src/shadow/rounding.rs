@@ -1,6 +1,5 @@
 //! Numbers that a schedd rounds up in its queue, so that jobs of similar size are grouped
-//! (`SCHEDD_ROUND_ATTR_<name>`); the
-//! exact values are kept in `<name>_RAW`.
+//! (`SCHEDD_ROUND_ATTR_<name>`); the exact values are kept in `<name>_RAW`.
 //!
 //! Reference: `SetAttribute` of `qmgmt.cpp`.
 

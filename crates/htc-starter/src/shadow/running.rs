@@ -326,8 +326,7 @@ impl Shadow<'_> {
     }
 
     /// Evaluates the periodic policies after an update of the starter. In the local universe they are only
-    /// evaluated at the interval
-    /// (`RemoteResource::updateFromStarter`).
+    /// evaluated at the interval (`RemoteResource::updateFromStarter`).
     pub(super) fn evaluate_policy_after_update(&mut self, now: ClockReading, out: &mut Vec<ShadowAction>) {
         if self.phase == ShadowPhase::Running && !self.setup.local && self.setup.interval > 0 {
             self.evaluate_periodic_policy(now, out);
@@ -335,8 +334,7 @@ impl Shadow<'_> {
     }
 
     /// Returns the age of the run for policies: since the shadow started, or in the local universe since the
-    /// job's first start
-    /// (`getJobBirthday`).
+    /// job's first start (`getJobBirthday`).
     fn run_age(&self, now: ClockReading) -> i64 {
         let first = self.job_int("JobStartDate").filter(|_| self.setup.local);
         let born = first.or_else(|| self.this_run.started.map(|started| started.epoch()));
@@ -344,8 +342,7 @@ impl Shadow<'_> {
     }
 
     /// Asks the starter to end the job: immediately if neither the job nor the configuration asks for a
-    /// graceful removal
-    /// (`jobWantsGracefulRemoval`).
+    /// graceful removal (`jobWantsGracefulRemoval`).
     pub(super) fn request_job_end(&self, ask: JobEndRequest, out: &mut Vec<ShadowAction>) {
         let wish = self.job_context().boolean("WantGracefulRemoval");
         let graceful = self.setup.local || wish.unwrap_or(self.setup.graceful);
@@ -354,8 +351,8 @@ impl Shadow<'_> {
 }
 
 /// Copies the slot attributes that event 001 contains: the amounts, IDs and properties of each resource, and
-/// the attributes that the
-/// job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs` (compat_classad_util.cpp).
+/// the attributes that the job asks for. Reference: `CopyMachineResources`, `CopySelectAttrs`
+/// (compat_classad_util.cpp).
 fn copy_slot_attributes(slot: &ClassAd, more: &[u8], world: &dyn World, told: &mut ClassAd) {
     let context = Context::new(world).my(slot);
     let copy = |name: &[u8], told: &mut ClassAd| {

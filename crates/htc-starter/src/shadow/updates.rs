@@ -101,8 +101,8 @@ impl Shadow<'_> {
     }
 
     /// Copies the starter's own ad in the local universe; the exit attributes are copied only when the job
-    /// leaves the queue as completed
-    /// (`QmgrJobUpdater::updateJob`). NumJobStarts is counted in the queue only.
+    /// leaves the queue as completed (`QmgrJobUpdater::updateJob`). NumJobStarts is counted in the queue
+    /// only.
     pub(super) fn apply_local_update(&mut self, update: &ClassAd) {
         let starts = self.ad.get(NUM_JOB_STARTS);
         for (name, value) in update.iter() {
@@ -115,8 +115,7 @@ impl Shadow<'_> {
     }
 
     /// Returns the ad in which policies are evaluated: in the local universe the starter's, which includes
-    /// the job's exit but not
-    /// the count of its start (`JICLocalSchedd::notifyJobPreSpawn`).
+    /// the job's exit but not the count of its start (`JICLocalSchedd::notifyJobPreSpawn`).
     pub(super) fn policy_ad(&self) -> ClassAd {
         let mut ad = self.ad.clone();
         if self.setup.local && self.this_run.executing.is_some() {

@@ -1,6 +1,5 @@
 //! User requests for a job in the queue: hold, remove, vacate, release (`condor_hold`, `condor_rm`,
-//! `condor_vacate_job`,
-//! `condor_release`).
+//! `condor_vacate_job`, `condor_release`).
 //!
 //! Reference: `abort_job_myself`, `holdJob`, `releaseJob` of `qmgmt.cpp`.
 
@@ -75,8 +74,7 @@ impl Shadow<'_> {
         out.push(ShadowAction::WakeAt(None));
         if self.phase == ShadowPhase::Hook {
             // The job has had its slot while the hook ran. A pool's shadow handles the request when the hook
-            // has ended
-            // (`RemoteResource::killStarter` before there is a starter).
+            // has ended (`RemoteResource::killStarter` before there is a starter).
             self.add_wall_clock_time(now);
         }
         match order {
