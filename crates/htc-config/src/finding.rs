@@ -1,5 +1,6 @@
 //! Findings of rules, and their order.
 
+use crate::lint_rule::LintRule;
 use bstr::BString;
 
 use crate::macro_set::Definition;
@@ -8,12 +9,14 @@ use crate::source_location::SourceLocation;
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// A stable name of the rule that found it.
-    pub rule: &'static str,
+    /// Rule that found it.
+    pub rule: LintRule,
     /// Its place, or `None` if it is not in a file.
     pub spot: Option<SourceLocation>,
     /// The parameter it is about.
     pub name: BString,
+    /// Raw value of the parameter; empty if the finding is not about a value.
+    pub value: BString,
     /// The fault, in lower case without a full stop.
     pub message: String,
     /// Advice.
@@ -23,12 +26,19 @@ pub struct Finding {
 impl Finding {
     /// One about a definition; `spot` is the place of what is wrong with it.
     pub fn new(
-        rule: &'static str,
+        rule: LintRule,
         (definition, spot): (&Definition, Option<SourceLocation>),
         message: String,
         fix: Option<String>,
     ) -> Self {
-        Finding { rule, spot, name: definition.name.clone(), message: shorten(message), fix }
+        Finding {
+            rule,
+            spot,
+            name: definition.name.clone(),
+            value: definition.raw.clone(),
+            message: shorten(message),
+            fix,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod expand;
 pub(crate) mod filename;
 pub mod finding;
 pub mod lines;
+pub mod lint_rule;
 pub mod load;
 mod load_options;
 mod loader;

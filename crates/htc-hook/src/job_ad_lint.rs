@@ -1,5 +1,6 @@
 //! Checks of a fetched job's ad before it is given to a startd.
 
+use htc_config::lint_rule::LintRule;
 use std::ops::Range;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -77,9 +78,10 @@ pub fn lint_job_ad(name: &str, text: &[u8], dialect: Dialect) -> Vec<Finding> {
     }
     let JobAdReader { ad, mut findings, .. } = reading;
     findings.extend(missing_attributes(&ad).into_iter().map(|(attribute, why)| Finding {
-        rule: "job-ad",
+        rule: LintRule::JobAd,
         spot: None,
         name: attribute.into(),
+        value: BString::default(),
         message: format!("{name}: {attribute} is missing: {why}"),
         fix: None,
     }));
@@ -118,7 +120,14 @@ impl JobAdLine<'_> {
         let span = Span::new(start.min(text.len()), part.end.clamp(start, text.len().max(start)));
         let (name, text) = (self.name.into(), text.into());
         let spot = SourceLocation { source: SourceId::OVERLAY, name, line: self.number, text, span };
-        Finding { rule: "job-ad", spot: Some(spot), name: attribute.into(), message, fix: None }
+        Finding {
+            rule: LintRule::JobAd,
+            spot: Some(spot),
+            name: attribute.into(),
+            value: BString::default(),
+            message,
+            fix: None,
+        }
     }
 }
 

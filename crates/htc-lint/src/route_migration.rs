@@ -1,6 +1,7 @@
 //! Routes of the old syntax written as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration, with what is lost or to be looked at.
 
 use bstr::{BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 use serde::Serialize;
 
 use crate::transforms::{TransformRunner, lint};
@@ -142,7 +143,7 @@ impl<'a> RouteMigration<'a> {
         }
         if let Ok(transform) = converted.to_transform(Dialect::of_world(world)) {
             let findings = lint(&transform, TransformRunner::Router, Some(view), world);
-            for finding in findings.iter().filter(|finding| finding.rule == "universe") {
+            for finding in findings.iter().filter(|finding| finding.rule == LintRule::Universe) {
                 self.record_warning(&format!("{place}: {}; {}", finding.message, finding.fix));
             }
         }

@@ -6,13 +6,14 @@ mod finding;
 mod macros;
 mod requirements;
 
+use htc_config::lint_rule::{LintRule, LintSeverity};
 use std::collections::BTreeMap;
 
 use bstr::{BString, ByteSlice};
 
 use crate::transforms::conditions::ConstantConditions;
 use crate::transforms::finding::TransformLinter;
-pub use crate::transforms::finding::{Severity, TransformFinding, TransformRunner};
+pub use crate::transforms::finding::{TransformFinding, TransformRunner};
 use crate::transforms::macros::MacroUses;
 use htc_base::text::caseless;
 use htc_base::text::space::trim;
@@ -42,7 +43,8 @@ pub fn find_ineffective_statements(
     };
     lint.lint_statements(transform);
     lint.findings.retain(|finding| {
-        finding.severity == Severity::Error || matches!(finding.rule, "expression" | "regex" | "new-name")
+        finding.rule.severity() == LintSeverity::Error
+            || matches!(finding.rule, LintRule::Expression | LintRule::Regex | LintRule::NewName)
     });
     lint.findings
 }
@@ -98,12 +100,12 @@ impl TransformLinter<'_> {
                 && conditions.depth() == 0
             {
                 let message = format!("never reached, 'error' on line {} ends the transform", stop.number);
-                self.report_warning("dead", (line, whole), message, "remove it");
+                self.report(LintRule::Dead, (line, whole), message, "remove it");
                 continue;
             }
             if !matches!(statement, TransformStatement::Condition) && conditions.is_unreachable() {
-                self.report_warning(
-                    "dead",
+                self.report(
+                    LintRule::Dead,
                     (line, whole),
                     "never executed, its condition is constant",
                     "remove it or correct the condition",
@@ -137,8 +139,8 @@ impl TransformLinter<'_> {
         self.inside_if = false;
         if let Some((tag, line)) = block {
             let end = line.text.len();
-            self.report_error(
-                "block",
+            self.report(
+                LintRule::Block,
                 (&line, (0, end)),
                 "the value that begins here has no end, the transform fails",
                 format!("end it with a line '@{tag}'"),
@@ -146,14 +148,14 @@ impl TransformLinter<'_> {
         }
         if let Some(line) = conditions.outermost_if() {
             let end = line.text.len();
-            self.report_error("if", (&line, (0, end)), "this if has no endif", "add a line 'endif'");
+            self.report(LintRule::If, (&line, (0, end)), "this if has no endif", "add a line 'endif'");
         }
     }
 
     fn lint_condition(&mut self, line: &RuleLine, conditions: &mut ConstantConditions) {
         let whole = (0, line.text.len());
         if let Some(message) = conditions.follow_line(line) {
-            self.report_error("if", (line, whole), message, "each if needs one endif, else comes last");
+            self.report(LintRule::If, (line, whole), message, "each if needs one endif, else comes last");
         }
         let text = line.text.strip_prefix(b":").unwrap_or(&line.text);
         let word_end = text.iter().position(|&b| htc_base::text::space::is_space(b)).unwrap_or(text.len());
@@ -162,20 +164,20 @@ impl TransformLinter<'_> {
                 && caseless::starts_with(trim(&text[word_end..]), b"if")
             {
                 let message = "'else if' is a plain else, the condition is ignored";
-                self.report_warning("else-if", (line, whole), message, "write 'elif'");
+                self.report(LintRule::ElseIf, (line, whole), message, "write 'elif'");
             }
             return;
         }
         let condition = trim(&text[word_end..]);
         if let Some((reason, hint)) = self.explain_invalid_condition(condition) {
             let message = format!("{reason}, the transform fails");
-            self.report_error("if", (line, whole), message, hint);
+            self.report(LintRule::If, (line, whole), message, hint);
             return;
         }
         if condition.iter().any(|b| b"=<>&|".contains(b)) && !caseless::starts_with(condition, b"version") {
             let message = "when this is false 25.14 does not take the else branch, the transform fails";
-            self.report_warning(
-                "complex-if",
+            self.report(
+                LintRule::ComplexIf,
                 (line, whole),
                 message,
                 format!("write 'EVALMACRO v ({}) =?= true' before and 'if $(v)' here", condition.as_bstr()),
@@ -209,7 +211,7 @@ impl TransformLinter<'_> {
         {
             let message = format!("this defines a macro called {word}, it is not the statement {word}");
             let fix = format!("remove the '=': {word} {}", assignment.value);
-            self.report_warning("statement-assigned", (line, (0, name_end)), message, fix);
+            self.report(LintRule::StatementAssigned, (line, (0, name_end)), message, fix);
         } else if CommandKeyword::parse(&assignment.name).is_some() {
             let message = format!("this defines a macro called {}, no attribute is touched", assignment.name);
             let fix = format!(
@@ -217,7 +219,7 @@ impl TransformLinter<'_> {
                 assignment.name.to_uppercase().as_bstr(),
                 assignment.value
             );
-            self.report_warning("statement-assigned", (line, (0, name_end)), message, fix);
+            self.report(LintRule::StatementAssigned, (line, (0, name_end)), message, fix);
         }
         if self.runner == TransformRunner::Router && ROUTE_EXPRESSIONS.iter().any(|steer| is(steer)) {
             self.lint_route_expression(line, assignment);
@@ -231,7 +233,7 @@ impl TransformLinter<'_> {
                 &assignment.name[1..].as_bstr()
             );
             let fix = format!("write 'SET {} {}'", assignment.name[1..].as_bstr(), assignment.value);
-            self.report_warning("plus-attribute", (line, (0, name_end)), message, fix);
+            self.report(LintRule::PlusAttribute, (line, (0, name_end)), message, fix);
         } else if plain && !statement::is_macro_name(&assignment.name) {
             let message = format!("'{}' is not a valid macro name, the transform fails", assignment.name);
             let fix = if assignment.name.ends_with(b"+") {
@@ -239,7 +241,7 @@ impl TransformLinter<'_> {
             } else {
                 "use letters, digits, '_', '.' and '/'"
             };
-            self.report_error("macro-name", (line, (0, name_end)), message, fix);
+            self.report(LintRule::MacroName, (line, (0, name_end)), message, fix);
         }
     }
 
@@ -250,7 +252,7 @@ impl TransformLinter<'_> {
             let message = format!("TARGET. is undefined in {name}, which sees the source job alone");
             let place = (at + offset, at + offset + "target.".len());
             let fix = "write the attribute's name without 'TARGET.', or with 'MY.'";
-            self.report_warning("scope", (line, place), message, fix);
+            self.report(LintRule::Scope, (line, place), message, fix);
         }
         if !text.contains(&b'$')
             && !text.is_empty()
@@ -261,21 +263,21 @@ impl TransformLinter<'_> {
                 at + error.span.start as usize,
                 at + (error.span.end as usize).max(error.span.start as usize + 1),
             );
-            self.report_warning("expression", (line, place), message, "correct the expression");
+            self.report(LintRule::Expression, (line, place), message, "correct the expression");
         }
     }
 
     fn lint_directive(&mut self, line: &RuleLine, directive: &ConfigDirective) {
         let whole = (0, line.text.len());
         match directive {
-            ConfigDirective::Use { .. } => self.report_error(
-                "use",
+            ConfigDirective::Use { .. } => self.report(
+                LintRule::Use,
                 (line, whole),
                 "'use' always fails in a transform",
                 "put the statements of the template here",
             ),
-            ConfigDirective::Include { .. } if self.runner != TransformRunner::Tool => self.report_warning(
-                "include",
+            ConfigDirective::Include { .. } if self.runner != TransformRunner::Tool => self.report(
+                LintRule::Include,
                 (line, whole),
                 "the file is read again for every job, relative to the daemon's directory",
                 "include it in the configuration, outside the transform",

@@ -1,5 +1,6 @@
 //! `lint`: what is wrong in a configuration, in print.
 
+use crate::config::lint_rule::LintRule;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -38,7 +39,7 @@ pub(super) struct LintCommand {
 /// A finding for programs.
 #[derive(Debug, Serialize)]
 struct FindingRecord {
-    rule: &'static str,
+    rule: LintRule,
     file: Option<String>,
     line: Option<u32>,
     column: Option<u32>,
@@ -114,14 +115,14 @@ fn print_findings(
     session.write_stderr(&findings_summary(&findings, read));
     Ok(match () {
         () if findings.is_empty() => Status::Done,
-        () if findings.iter().all(|finding| finding.rule == "not-read") => Status::Undefined,
+        () if findings.iter().all(|finding| finding.rule == LintRule::NotRead) => Status::Undefined,
         () => Status::No,
     })
 }
 
 /// `3 findings (2 unused-macro, 1 syntax); 4 sources and 52 settings read`.
 fn findings_summary(findings: &[Finding], read: &str) -> String {
-    let mut rules: Vec<(&str, usize)> = Vec::new();
+    let mut rules: Vec<(LintRule, usize)> = Vec::new();
     for finding in findings {
         match rules.iter_mut().find(|(rule, _)| *rule == finding.rule) {
             Some((_, count)) => *count += 1,

@@ -1,5 +1,6 @@
 //! `--why NAME`: the story of one value as text and as JSON.
 
+use crate::config::lint_rule::LintRule;
 use std::fmt::Write;
 
 use bstr::{BStr, ByteSlice};
@@ -33,7 +34,7 @@ impl ValueDisplay<'_> {
 
 /// What lint finds wrong with a value, beside who reads it, which the story says.
 pub(super) fn is_about_value(finding: &Finding) -> bool {
-    !matches!(finding.rule, "unknown-parameter" | "removed-parameter" | "unused-macro")
+    !matches!(finding.rule, LintRule::UnknownParameter | LintRule::RemovedParameter | LintRule::UnusedMacro)
 }
 
 /// Tells the story, and what lint finds wrong with the value.
@@ -223,7 +224,7 @@ pub(super) struct StoryRecord {
 /// What lint finds.
 #[derive(Debug, Serialize)]
 struct StoryFinding {
-    rule: &'static str,
+    rule: LintRule,
     message: String,
     fix: Option<String>,
 }

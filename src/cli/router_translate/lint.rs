@@ -11,7 +11,7 @@ use super::rules::{self, RulesOptions};
 use crate::cli::common::{ConfigOptions, OutputOptions, ProgramContext as Program, Status, stdout};
 use crate::config::MacroSource;
 use crate::lint::transforms as lint;
-use crate::lint::transforms::{Severity, TransformFinding};
+use crate::lint::transforms::TransformFinding;
 use crate::os::RealWorld;
 use crate::quirks::QuirkMode;
 use crate::runner::configured_world;
@@ -107,7 +107,7 @@ fn print_findings(findings: &[TransformFinding], out: &mut impl Write) -> std::i
         let caret = Caret { source: &source.name, text: &source.text, span };
         let message = mask_terminal_controls(&format!(
             "{}: {} [{}]",
-            severity_word(finding.severity),
+            finding.rule.severity().word(),
             finding.message,
             finding.rule
         ));
@@ -134,13 +134,6 @@ fn line_numbers(findings: &[TransformFinding]) -> impl Iterator<Item = u32> {
     })
 }
 
-fn severity_word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    }
-}
-
 fn finding_to_json(finding: &TransformFinding, line: u32) -> serde_json::Value {
     let source = &finding.line.source;
     let span = finding.line.span(finding.at.0, finding.at.0);
@@ -152,7 +145,7 @@ fn finding_to_json(finding: &TransformFinding, line: u32) -> serde_json::Value {
         "column": column,
         "end_column": column + finding.at.1.saturating_sub(finding.at.0),
         "rule": finding.rule,
-        "severity": severity_word(finding.severity),
+        "severity": finding.rule.severity().word(),
         "message": finding.message,
         "fix": finding.fix,
     })

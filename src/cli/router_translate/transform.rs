@@ -26,8 +26,8 @@ use crate::cli::common::{
     list_inputs, open_stdio_pipe,
 };
 use crate::cli::transform_report as report;
+use crate::config::lint_rule::LintSeverity;
 use crate::lint::transforms as lint;
-use crate::lint::transforms::Severity;
 use crate::os::{RealWorld, thread_count};
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
@@ -113,7 +113,8 @@ fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Prog
         fatal += found.iter().filter(|finding| finding.is_fatal()).count();
         findings.extend(found);
     }
-    let mut told = findings.iter().filter(|finding| fatal > 0 || finding.severity == Severity::Error);
+    let mut told =
+        findings.iter().filter(|finding| fatal > 0 || finding.rule.severity() == LintSeverity::Error);
     for finding in told.by_ref().take(MAX_REPORTED_STATEMENTS) {
         program.report(&report::finding_problem(finding, Status::Unreadable));
     }

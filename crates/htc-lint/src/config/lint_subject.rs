@@ -1,5 +1,6 @@
 //! What the rules see: a configuration, and what is asked of it again and again.
 
+use htc_config::lint_rule::LintRule;
 use std::cell::OnceCell;
 
 use bstr::BString;
@@ -101,7 +102,7 @@ impl<'a> LintSubject<'a> {
     /// A finding about a part of a definition's raw value, or about all of it.
     pub fn make_finding(
         &self,
-        rule: &'static str,
+        rule: LintRule,
         definition: &Definition,
         part: Option<(usize, usize)>,
         message: impl Into<String>,

@@ -1,6 +1,7 @@
 //! Names in lists and the parameters that define them: routes, transforms, requirements, cron jobs.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 
 use super::brackets::find_unbalanced;
 use super::families::accounting_groups;
@@ -138,7 +139,13 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
         if let Some(entry) = entry.filter(|entry| entry.current.is_user_written()) {
             let message =
                 format!("{name} belongs to the old route language, which no longer works since 24.10.2");
-            findings.push(subject.make_finding("old-syntax", &entry.current, None, message, fix.to_owned()));
+            findings.push(subject.make_finding(
+                LintRule::OldSyntax,
+                &entry.current,
+                None,
+                message,
+                fix.to_owned(),
+            ));
         }
     }
     for entry in subject.user_written_entries() {
@@ -158,7 +165,13 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             if let Some(UnreadReason { why, fix }) =
                 accounting_groups::check_listed_group(BStr::new(&group), &listed, &subject.view)
             {
-                findings.push(subject.make_finding("named-not-defined", &entry.current, part, why, fix));
+                findings.push(subject.make_finding(
+                    LintRule::NamedNotDefined,
+                    &entry.current,
+                    part,
+                    why,
+                    fix,
+                ));
             }
         }
     }
@@ -191,7 +204,7 @@ fn check_daemon_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &m
             Some(near) => format!("did you mean {}?", BStr::new(near)),
             None => format!("set {word} to the path of its program, or remove the name"),
         };
-        findings.push(subject.make_finding("named-not-defined", &entry.current, part, message, fix));
+        findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
     }
 }
 
@@ -214,7 +227,7 @@ fn check_attribute_list(subject: &LintSubject<'_>, entry: &MacroEntry, findings:
             Some(near) => format!("did you mean {near}?"),
             None => format!("set {word}, or remove the name"),
         };
-        findings.push(subject.make_finding("named-not-defined", &entry.current, part, message, fix));
+        findings.push(subject.make_finding(LintRule::NamedNotDefined, &entry.current, part, message, fix));
     }
 }
 
@@ -265,7 +278,13 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
                 Some(near) => format!("did you mean {}?", BStr::new(near)),
                 None => format!("set {knob}, or remove the name"),
             };
-            findings.push(subject.make_finding("named-not-defined", &entry.current, part, message, fix));
+            findings.push(subject.make_finding(
+                LintRule::NamedNotDefined,
+                &entry.current,
+                part,
+                message,
+                fix,
+            ));
         }
         named.extend(names);
     }
@@ -277,7 +296,7 @@ fn check_members(subject: &LintSubject<'_>, family: &NamedListFamily, findings: 
         let message = format!("{} '{}' is in no list: it is never used", family.member_noun, BStr::new(name));
         let slip = suggest_member_fix(family, &entry.name, &named);
         let fix = slip.unwrap_or_else(|| format!("add it to {}", family.lists.join(" or ")));
-        findings.push(subject.make_finding("defined-not-named", &entry.current, None, message, fix));
+        findings.push(subject.make_finding(LintRule::DefinedNotNamed, &entry.current, None, message, fix));
     }
 }
 
@@ -312,7 +331,7 @@ fn check_brackets(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         if let Some(wrong) = find_unbalanced(raw) {
             let part = Some((wrong.at, wrong.at + 1));
             let message = format!("{}: {wrong}", entry.name);
-            findings.push(subject.make_finding("unbalanced", &entry.current, part, message, None));
+            findings.push(subject.make_finding(LintRule::Unbalanced, &entry.current, part, message, None));
         }
         return;
     }
@@ -334,7 +353,7 @@ fn check_brackets(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
             let at = start + wrong.at;
             let message = format!("{}: {wrong}", entry.name);
             findings.push(subject.make_finding(
-                "unbalanced",
+                LintRule::Unbalanced,
                 &entry.current,
                 Some((at, at + 1)),
                 message,

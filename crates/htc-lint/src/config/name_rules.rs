@@ -1,6 +1,7 @@
 //! Names that nobody reads, and definitions without effect.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
 use super::lint_subject::LintSubject;
@@ -63,7 +64,7 @@ fn check_hook_parameter(subject: &LintSubject<'_>, entry: &MacroEntry) -> Option
     }
     let (why, fix) = explain_unread_hook_parameter(keyword, rest);
     let message = format!("{} is read by nobody{why}", entry.name);
-    Some(subject.make_finding("hook-knob", &entry.current, None, message, fix))
+    Some(subject.make_finding(LintRule::HookKnob, &entry.current, None, message, fix))
 }
 
 /// Why a knob of that keyword and rest is read by nobody, and what to do instead.
@@ -127,20 +128,20 @@ fn check_unread(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut Ve
     let (rule, message, fix) = match name_usage::classify_usage(subject, name) {
         NameUsage::Read | NameUsage::ReferredTo | NameUsage::Mentioned(_) => return,
         NameUsage::Unread(unread) => {
-            ("unknown-parameter", format!("nothing reads {name}: {}", unread.why), Some(unread.fix))
+            (LintRule::UnknownParameter, format!("nothing reads {name}: {}", unread.why), Some(unread.fix))
         }
         NameUsage::Misspelled(near) => (
-            "unknown-parameter",
+            LintRule::UnknownParameter,
             format!("HTCondor has no parameter {name}, and nothing refers to it"),
             Some(format!("did you mean {near}?")),
         ),
         NameUsage::Removed(instead) => (
-            "removed-parameter",
+            LintRule::RemovedParameter,
             format!("HTCondor reads {name} no more, earlier versions did"),
             Some(instead.to_owned()),
         ),
         NameUsage::SiteOwn => (
-            "unused-macro",
+            LintRule::UnusedMacro,
             format!(
                 "{name} is the site's own, and no value refers to it, nor a script, submit file or template that was found"
             ),
@@ -173,7 +174,7 @@ fn check_shadowed(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mut 
         }
         let line = here.place.line.map_or_else(String::new, |line| format!(" in line {line}"));
         findings.push(subject.make_finding(
-            "shadowed-definition",
+            LintRule::ShadowedDefinition,
             earlier,
             None,
             format!("{} is set again{line} of the same file: this value is never used", earlier.name),
@@ -263,7 +264,7 @@ fn is_heading(line: &[u8]) -> bool {
 fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
     for entry in subject.config.set.displaced_entries().filter(|entry| entry.current.is_user_written()) {
         findings.push(subject.make_finding(
-            "no-effect",
+            LintRule::NoEffect,
             &entry.current,
             None,
             format!("{} is always detected: setting it has no effect", entry.name),
@@ -285,7 +286,7 @@ fn check_without_effect(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) 
                 continue;
             }
             findings.push(subject.make_finding(
-                "no-effect",
+                LintRule::NoEffect,
                 &entry.current,
                 None,
                 format!("the {daemon} still reads {} as its own default, {default}", entry.name),

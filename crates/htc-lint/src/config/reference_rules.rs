@@ -1,6 +1,7 @@
 //! `$(...)` that never expands, and references to names that were probably meant otherwise.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashMap;
 
 use super::lint_subject::LintSubject;
@@ -25,7 +26,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, findings: &mut Vec<Finding>) {
             // Expanding each of a long chain of values takes the square of its length.
         } else if let Err(error) = subject.view.expand_raw(&entry.name, &definition.raw) {
             let message = format!("{} cannot be expanded: {error}", entry.name);
-            findings.push(subject.make_finding("endless", definition, None, message, None));
+            findings.push(subject.make_finding(LintRule::Endless, definition, None, message, None));
         }
         subject.view.take_messages();
         check_undefined_references(subject, definition, findings);
@@ -163,7 +164,7 @@ fn check_invalid_references(subject: &LintSubject<'_>, definition: &Definition, 
             message.push_str(&format!("; the value is then no expression: {effect}"));
         }
         let part = Some((dead.start, dead.end));
-        findings.push(subject.make_finding("never-expanded", definition, part, message, dead.fix));
+        findings.push(subject.make_finding(LintRule::NeverExpanded, definition, part, message, dead.fix));
     }
 }
 
@@ -313,13 +314,19 @@ fn check_undefined_references(
         let message = format!("{} is not defined: the reference expands to nothing", name.as_bstr());
         if let Some(near) = suggest_name(subject, name) {
             let fix = format!("did you mean $({})?", near.as_bstr());
-            findings.push(subject.make_finding("misspelled-reference", definition, part, message, fix));
+            findings.push(subject.make_finding(
+                LintRule::MisspelledReference,
+                definition,
+                part,
+                message,
+                fix,
+            ));
         } else if !has_own_macro_language(&definition.name)
             && !is_inside_reference(raw, found.dollar)
             && !subject.is_set_with_any_prefix(name)
         {
             let fix = format!("define {0}, or write $({0}:default)", name.as_bstr());
-            findings.push(subject.make_finding("undefined", definition, part, message, fix));
+            findings.push(subject.make_finding(LintRule::Undefined, definition, part, message, fix));
         }
     }
 }

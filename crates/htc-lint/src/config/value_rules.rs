@@ -1,6 +1,7 @@
 //! Values that are not what their readers need: numbers, truth values, expressions, strings without quotes.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 use rustc_hash::FxHashSet;
 
 use super::brackets::find_unbalanced;
@@ -254,8 +255,8 @@ fn invalid_expression_finding<'a>(
     }
     let looks_like_text = kind == ExpressionKind::Advertised && wrong.is_none() && !value.contains(&b'"');
     let (rule, fix) = match looks_like_text {
-        true => ("unquoted-string", Some(format!("a string needs quotes: \"{value}\""))),
-        false => ("bad-expression", None),
+        true => (LintRule::UnquotedString, Some(format!("a string needs quotes: \"{value}\""))),
+        false => (LintRule::BadExpression, None),
     };
     subject.make_finding(rule, &entry.current, Some(place), message, fix)
 }
@@ -287,7 +288,7 @@ fn check_undefined_attribute<'a>(
         BStr::new(attribute)
     );
     let fix = format!("a string needs quotes: \"{value}\"");
-    Some(subject.make_finding("unquoted-string", &entry.current, Some((0, raw.len())), message, fix))
+    Some(subject.make_finding(LintRule::UnquotedString, &entry.current, Some((0, raw.len())), message, fix))
 }
 
 /// What parses and still says something else than it was meant to.
@@ -313,7 +314,7 @@ fn check_expression_traps<'a>(
                 .unwrap_or((&entry.current, (0, raw.len()))),
         };
         findings.push(subject.make_finding(
-            "misleading-expression",
+            LintRule::MisleadingExpression,
             definition,
             Some(part),
             message,
@@ -370,7 +371,7 @@ fn check_memory_policy(subject: &LintSubject<'_>, entry: &MacroEntry, findings: 
     let fix = "the words are hard, soft, custom and none";
     let place = (0, entry.current.raw.len());
     findings.push(subject.make_finding(
-        "bad-value",
+        LintRule::BadValue,
         &entry.current,
         Some(place),
         message,
@@ -440,5 +441,11 @@ fn check_type(
             )
         }
     };
-    findings.push(subject.make_finding("bad-value", &entry.current, Some((0, raw.len())), message, fix));
+    findings.push(subject.make_finding(
+        LintRule::BadValue,
+        &entry.current,
+        Some((0, raw.len())),
+        message,
+        fix,
+    ));
 }

@@ -1,6 +1,7 @@
 //! Cron jobs that never run, or not as it says there.
 
 use bstr::{BStr, ByteSlice};
+use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
@@ -20,7 +21,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             let message = format!("{knob}: '{word}' means nothing: it counts as Never");
             let fix = "use Never, Always or If_Changed";
             findings.push(subject.make_finding(
-                "cron-job",
+                LintRule::CronJob,
                 &entry.current,
                 None,
                 message,
@@ -48,7 +49,7 @@ fn check_job(
     }
     let mut tell = |at: &str, message: String| {
         let entry = file_entry(subject, at).unwrap_or(executable);
-        findings.push(subject.make_finding("cron-job", &entry.current, None, message, None));
+        findings.push(subject.make_finding(LintRule::CronJob, &entry.current, None, message, None));
     };
     let job = match CronJob::read(manager, name, &subject.view, QuirkMode::Manual) {
         Ok(job) => job,

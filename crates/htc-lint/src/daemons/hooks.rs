@@ -1,5 +1,6 @@
 //! Keywords without hooks, and paths of hooks that the daemons refuse.
 
+use htc_config::lint_rule::LintRule;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -53,7 +54,7 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
         let near =
             htc_base::text::similar_names::nearest(&keyword, with_hooks.iter().map(|known| &known[..]));
         findings.push(subject.make_finding(
-            "keyword-without-hooks",
+            LintRule::KeywordWithoutHooks,
             &entry.current,
             Some((0, entry.raw().len())),
             format!("no hook at all is configured for keyword '{keyword}'"),
@@ -97,7 +98,7 @@ fn check_hook_path(
         let words: Vec<&[u8]> = path.fields().collect();
         if words.len() > 1 && words.first().is_some_and(|word| word.starts_with(b"/")) {
             findings.push(subject.make_finding(
-                "hook-path",
+                LintRule::HookPath,
                 &entry.current,
                 whole,
                 format!(
@@ -109,6 +110,12 @@ fn check_hook_path(
         return;
     }
     if let Err(refusal) = path_check::check_path(subject.world, &path) {
-        findings.push(subject.make_finding("hook-refused", &entry.current, whole, refusal.to_string(), None));
+        findings.push(subject.make_finding(
+            LintRule::HookRefused,
+            &entry.current,
+            whole,
+            refusal.to_string(),
+            None,
+        ));
     }
 }

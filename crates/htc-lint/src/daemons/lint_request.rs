@@ -1,8 +1,10 @@
 //! A configuration, or the ad of a job, read and looked at by all rules; secrets do not come out.
 
+use htc_config::lint_rule::LintRule;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::allow_comments::AllowComments;
 use super::{LintScope, check_unread_sources, fatal_error_finding, unsupported_here};
 use crate::config as lint;
 use crate::config::LintSubject;
@@ -84,14 +86,16 @@ impl LintRequest<'_> {
         };
         if scope.for_other_machine || !attempt.skipped_errors.is_empty() {
             // Other files, scripts, and statements that are not understood may refer to what these set.
-            findings.retain(|finding| finding.rule != "unused-macro");
+            findings.retain(|finding| finding.rule != LintRule::UnusedMacro);
         }
         findings.extend(
             attempt.skipped_errors.iter().map(|error| fatal_error_finding(error, "daemons stop here")),
         );
         findings.extend(attempt.error.iter().map(|error| fatal_error_finding(error, "reading stops here")));
         findings.extend(check_unread_sources(&subject, scope));
+        AllowComments::of_config(&attempt.config).apply(&mut findings);
         for finding in findings.iter_mut().filter(|_| self.redact) {
+            finding.value = redact::mask_value(&finding.name, &finding.value).into_owned().into();
             let source = finding.spot.as_ref().map(|spot| attempt.config.set.source(spot.source));
             secrets.redact_finding(finding, source.and_then(|source| source.text.as_deref()));
         }

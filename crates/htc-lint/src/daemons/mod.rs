@@ -1,6 +1,7 @@
 //! What is wrong in a configuration: the language's own rules, then those of hooks, slots and transforms, which need
 //! the rooms that read these values.
 
+mod allow_comments;
 mod cron_jobs;
 mod hook_report;
 mod hooks;

@@ -5,16 +5,17 @@ use super::{cron_jobs, hooks, slots, transforms};
 use crate::config as lint;
 use crate::config::LintSubject;
 use htc_config::finding::Finding;
+use htc_config::lint_rule::LintRule;
 
 /// Rules that say that something is nowhere.
-const ABSENCE_RULES: [&str; 7] = [
-    "undefined",
-    "unused-macro",
-    "named-not-defined",
-    "defined-not-named",
-    "keyword-without-hooks",
-    "unused",
-    "shadowed-definition",
+const ABSENCE_RULES: [LintRule; 7] = [
+    LintRule::Undefined,
+    LintRule::UnusedMacro,
+    LintRule::NamedNotDefined,
+    LintRule::DefinedNotNamed,
+    LintRule::KeywordWithoutHooks,
+    LintRule::Unused,
+    LintRule::ShadowedDefinition,
 ];
 
 /// Runs all rules over a configuration whose texts were kept.

@@ -1,6 +1,7 @@
 //! The shares of slot types.
 
 use bstr::{BStr, BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 
 use crate::config::LintSubject;
 use htc_base::quirks::QuirkMode;
@@ -36,7 +37,7 @@ fn check_quoted_ids(subject: &LintSubject<'_>, entry: &MacroEntry, findings: &mu
         format!("{}: the quotes are a part of the names: the first is {}", entry.name, first.as_bstr());
     let fix = "write names without quotes, with commas or blanks between them";
     findings.push(subject.make_finding(
-        "resource-names",
+        LintRule::ResourceNames,
         &entry.current,
         None,
         message,
@@ -80,7 +81,7 @@ fn check_shares(
     let whole = (0, raw.len());
     let part = |span: &std::ops::Range<usize>| if *raw == *value { (span.start, span.end) } else { whole };
     let mut tell = |part: (usize, usize), message: String, fix: Option<String>| {
-        findings.push(subject.make_finding("slot-type", &entry.current, Some(part), message, fix));
+        findings.push(subject.make_finding(LintRule::SlotType, &entry.current, Some(part), message, fix));
     };
     for (span, name) in SlotTypeShares::ignored_items(text, tags) {
         let message = format!("the machine has no resource {name}: this share is ignored");

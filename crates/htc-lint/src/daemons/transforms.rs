@@ -1,6 +1,7 @@
 //! The bodies of routes and transforms.
 
 use bstr::ByteSlice;
+use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
@@ -39,7 +40,7 @@ fn read_transform(
         };
     let part = Some((span.start as usize, (span.end as usize).max(span.start as usize + 1)));
     let message = format!("REQUIREMENTS of {label} is no expression: {reason}");
-    findings.push(subject.make_finding("transform", &entry.current, part, message, None));
+    findings.push(subject.make_finding(LintRule::Transform, &entry.current, part, message, None));
     Transform::from_parameter(label, &replace_condition(raw, &text)?, subject.dialect()).ok()
 }
 
@@ -72,14 +73,18 @@ pub(super) fn lint(subject: &LintSubject<'_>, scope: LintScope, findings: &mut V
             // Macros pass from one transform of a chain to the next, and from files that are not seen here.
             let name = told.message.split(' ').next().unwrap_or_default();
             let elsewhere = count_word(&bodies, name) > count_word(raw, name);
-            if matches!(told.rule, "undefined" | "unused") && (!scope.is_complete || elsewhere) {
+            if matches!(told.rule, LintRule::Undefined | LintRule::Unused)
+                && (!scope.is_complete || elsewhere)
+            {
                 continue;
             }
             let span = told.line.span(told.at.0, told.at.1);
             let part = (span.start as usize, (span.end as usize).min(raw.len()));
             // What is wrong with brackets is told with its place already.
             let covered = findings.iter().any(|other| {
-                other.rule == "unbalanced" && other.name == entry.name && told.message.contains("expression")
+                other.rule == LintRule::Unbalanced
+                    && other.name == entry.name
+                    && told.message.contains("expression")
             });
             if !covered {
                 let fix = Some(told.fix).filter(|fix| !fix.is_empty());

@@ -1,6 +1,7 @@
 //! What of a configuration was not read: sources that it names, and whatever stands behind a statement at which daemons stop.
 
 use bstr::{BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 
 use super::lint_scope::LintScope;
 use crate::config::LintSubject;
@@ -22,9 +23,10 @@ pub fn fatal_error_finding(error: &ConfigError, what: &str) -> Finding {
     });
     let said = if said.is_empty() { "this is no statement".to_owned() } else { said.join("; ") };
     Finding {
-        rule: "syntax",
+        rule: LintRule::Syntax,
         spot,
         name: BString::default(),
+        value: BString::default(),
         message: format!("{what}: {said}"),
         fix: error.hint.clone(),
     }
@@ -48,24 +50,24 @@ fn unread_source_finding(
     let UnreadSource { kind, name, from, reason } = source;
     let (rule, message, fix) = match (kind, scope.for_other_machine) {
         (UnreadSourceKind::Command, _) => (
-            "not-read",
+            LintRule::NotRead,
             format!("'{name}' was not run: what it sets is not known here"),
             "run it with --exec, if you trust it".to_owned(),
         ),
         // Daemons read nothing from a directory that is not there, and that is often meant.
         (UnreadSourceKind::Directory, false) => return None,
         (UnreadSourceKind::Directory, true) => (
-            "not-read",
+            LintRule::NotRead,
             format!("the directory {name} was not looked at: {reason}"),
             "look where it is, or name its files here, too".to_owned(),
         ),
         (UnreadSourceKind::File, true) => (
-            "not-read",
+            LintRule::NotRead,
             format!("the file {name} was not looked at: {reason}"),
             "look where it is, or name it here, too".to_owned(),
         ),
         (UnreadSourceKind::File, false) => (
-            "missing-source",
+            LintRule::MissingSource,
             format!("daemons stop here, the file {name} cannot be read: {reason}"),
             "make it, or take 'include ifexist' or REQUIRE_LOCAL_CONFIG_FILE = false".to_owned(),
         ),
@@ -81,7 +83,14 @@ fn unread_source_finding(
             let part = raw.find(&name[..]).map_or((0, raw.len()), |at| (at, at + name.len()));
             subject.make_finding(rule, &entry.current, Some(part), message, fix)
         }
-        None => Finding { rule, spot: None, name: BString::default(), message, fix: Some(fix) },
+        None => Finding {
+            rule,
+            spot: None,
+            name: BString::default(),
+            value: BString::default(),
+            message,
+            fix: Some(fix),
+        },
     };
     if let Some((source, line)) = *from {
         finding.spot = include_location(subject, source, line);

@@ -1,7 +1,8 @@
 //! `lint --here`: what is set and not done by the programs of this package, by the table of what is honoured.
 
-use bstr::ByteSlice;
+use bstr::{BString, ByteSlice};
 use htc_classad::Dialect;
+use htc_config::lint_rule::LintRule;
 
 use crate::config::LintSubject;
 use htc_base::world::World;
@@ -11,7 +12,7 @@ use htc_config::unsupported::{UnsupportedSetting, UnsupportedSettings};
 use htc_starter::unsupported;
 
 /// The rule of what another would read; it does not count as a finding.
-pub const OUT_OF_SCOPE_RULE: &str = "elsewhere";
+pub const OUT_OF_SCOPE_RULE: LintRule = LintRule::Elsewhere;
 
 /// What is set and not done, and what is set for somebody who is not here.
 pub(super) fn unsupported_parameters(subject: &LintSubject<'_>) -> Vec<Finding> {
@@ -21,7 +22,7 @@ pub(super) fn unsupported_parameters(subject: &LintSubject<'_>) -> Vec<Finding> 
         subject.make_finding(rule, &entry.current, Some((0, entry.raw().len())), message, None)
     };
     let told = found.unsupported.iter().map(|setting| {
-        finding("not-done", setting, setting.row.describe(&setting.entry.name.to_str_lossy()))
+        finding(LintRule::NotDone, setting, setting.row.describe(&setting.entry.name.to_str_lossy()))
     });
     let elsewhere = found
         .out_of_scope
@@ -38,9 +39,10 @@ pub(super) fn unsupported_job_attributes(text: &[u8], world: &dyn World) -> Vec<
         .map(|told| (told.attributes, told.line));
     let refused = unsupported::refused_request(&ad, world).map(|line| (String::new(), line));
     let finding = |(name, message): (String, String)| Finding {
-        rule: "not-done",
+        rule: LintRule::NotDone,
         spot: None,
         name: name.into(),
+        value: BString::default(),
         message,
         fix: None,
     };

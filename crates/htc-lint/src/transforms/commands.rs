@@ -1,6 +1,7 @@
 //! Mistakes in commands: SET, COPY and the others.
 
 use bstr::{BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 
 use crate::transforms::finding::TransformLinter;
 use htc_base::text::space::trim;
@@ -44,7 +45,7 @@ impl TransformLinter<'_> {
                 "a pattern is /regex/ with flags i, m, U or g directly behind it, then a blank".to_owned(),
             ),
         };
-        self.report_error("command", (line, at), format!("{error}, the transform fails"), fix);
+        self.report(LintRule::Command, (line, at), format!("{error}, the transform fails"), fix);
     }
 
     pub(super) fn lint_command(&mut self, line: &RuleLine, command: &TransformCommand, depth: usize) {
@@ -55,7 +56,7 @@ impl TransformLinter<'_> {
         ) {
             let message = format!("this is no {0} statement, it does nothing", command.keyword.name());
             let fix = format!("put nothing between {} and what it says", command.keyword.name());
-            self.report_warning("statement", (line, (0, line.text.len())), message, fix);
+            self.report(LintRule::Statement, (line, (0, line.text.len())), message, fix);
             return;
         }
         match &command.attribute {
@@ -72,8 +73,8 @@ impl TransformLinter<'_> {
                         "25.14 makes the '{character}' part of the name, as a NUL byte; the output is cut there"
                     );
                     let place = (at.1, at.1 + 1);
-                    self.report_warning(
-                        "trailing",
+                    self.report(
+                        LintRule::Trailing,
                         (line, place),
                         message,
                         format!("put a blank before '{character}'"),
@@ -89,7 +90,7 @@ impl TransformLinter<'_> {
         {
             let message = format!("'{}' is no attribute name, nothing is done", command.value);
             let fix = "a new name is a letter or '_' followed by letters, digits and '_', without quotes";
-            self.report_warning("new-name", (line, value_at), message, fix);
+            self.report(LintRule::NewName, (line, value_at), message, fix);
         }
         self.lint_expression(line, command);
     }
@@ -106,7 +107,7 @@ impl TransformLinter<'_> {
                         .to_owned(),
                     last => format!("'\\0' is all that matched, the last group is '\\{last}'"),
                 };
-                self.report_warning("regex", (line, place), message, fix);
+                self.report(LintRule::Regex, (line, place), message, fix);
                 return;
             }
         }
@@ -121,7 +122,7 @@ impl TransformLinter<'_> {
         if name.contains(&b'$') && command.keyword != CommandKeyword::EvalMacro {
             let message = "macros are not expanded in the attribute's name";
             let fix = "write the name itself, or use a pattern with COPY and RENAME";
-            self.report_warning("name-macro", place, message, fix);
+            self.report(LintRule::NameMacro, place, message, fix);
         } else if command.keyword != CommandKeyword::EvalMacro && !attribute_pattern::is_attribute_name(name)
         {
             let starts = name.first() == Some(&b'/');
@@ -131,7 +132,7 @@ impl TransformLinter<'_> {
             } else {
                 "use letters, digits and '_'"
             };
-            self.report_warning("name", place, message, fix);
+            self.report(LintRule::Name, place, message, fix);
         }
     }
 
@@ -140,7 +141,7 @@ impl TransformLinter<'_> {
         match attribute_pattern::compile_pattern(found) {
             Err(error) => {
                 let message = format!("{error}; the statement is ignored");
-                self.report_warning("regex", place, message, "correct the regular expression");
+                self.report(LintRule::Regex, place, message, "correct the regular expression");
             }
             Ok(regex) if command.keyword != CommandKeyword::Delete => {
                 self.lint_group_references(line, command, regex.groups())
@@ -151,11 +152,11 @@ impl TransformLinter<'_> {
             let message = "the flag 'g' does not repeat anything, in 25.14 it makes the pattern match at the start of a name only";
             let fix =
                 "write '^' where that is meant, and leave the 'g' out: every attribute that matches is taken";
-            self.report_warning("regex", place, message, fix);
+            self.report(LintRule::Regex, place, message, fix);
         }
         if found.regex.ends_with(b"\\") {
             let message = "'\\/' does not escape, the pattern ends at its slash";
-            self.report_warning("regex", place, message, "write '.' or '\\x2f' for a slash");
+            self.report(LintRule::Regex, place, message, "write '.' or '\\x2f' for a slash");
         }
     }
 
@@ -183,7 +184,7 @@ impl TransformLinter<'_> {
                     && at_depth == depth
                 {
                     let message = format!("dead statement: {name} is changed again on line {}", line.number);
-                    self.report_warning("dead", (&before, place), message, "remove one of the two");
+                    self.report(LintRule::Dead, (&before, place), message, "remove one of the two");
                 }
                 if command.keyword != CommandKeyword::Delete {
                     self.unread_sets.insert(key, (line.clone(), at, depth));
@@ -192,7 +193,7 @@ impl TransformLinter<'_> {
             CommandKeyword::Default => {
                 if let Some((before, ..)) = self.unread_sets.get(&key) {
                     let message = format!("dead statement: {name} was set on line {}", before.number);
-                    self.report_warning("dead", (line, at), message, "remove it, or put it before the SET");
+                    self.report(LintRule::Dead, (line, at), message, "remove it, or put it before the SET");
                 }
             }
             _ => {
@@ -232,19 +233,14 @@ impl TransformLinter<'_> {
         if !trim(&command.value[end..]).is_empty() {
             let at = (offset + end, line.text.len());
             let message = "reads as far as it parses, the rest is ignored without a word";
-            self.report_warning(
-                "rest-ignored",
-                (line, at),
-                message,
-                "remove it, or join it with an operator",
-            );
+            self.report(LintRule::RestIgnored, (line, at), message, "remove it, or join it with an operator");
         }
         if let Some(target) = find_scope(&command.value, "target")
             && matches!(command.keyword, CommandKeyword::EvalSet | CommandKeyword::EvalMacro)
         {
             let at = (offset + target, offset + target + 7);
             let message = "TARGET. is undefined here, there is one ad";
-            self.report_warning("scope", (line, at), message, "write the attribute's name without 'TARGET.'");
+            self.report(LintRule::Scope, (line, at), message, "write the attribute's name without 'TARGET.'");
         }
     }
 
@@ -258,7 +254,7 @@ impl TransformLinter<'_> {
             None => ((offset + start, offset + end), suggest_expression(value)),
         };
         let message = format!("{error}; {} does nothing", command.keyword.name());
-        self.report_warning("expression", (line, at), message, fix);
+        self.report(LintRule::Expression, (line, at), message, fix);
     }
 
     /// What an expression says that is rarely meant: `'a'` for a string, functions that do not exist. It stands at an
@@ -272,7 +268,7 @@ impl TransformLinter<'_> {
     ) {
         for trap in pitfalls::find(text, dialect) {
             let at = (offset + trap.span.start as usize, offset + trap.span.end as usize);
-            self.report_warning("trap", (line, at), trap.message, trap.hint);
+            self.report(LintRule::Trap, (line, at), trap.message, trap.hint);
         }
     }
 
@@ -283,7 +279,7 @@ impl TransformLinter<'_> {
             let message = "single quotes make an attribute's name, not a string";
             let fix = format!("write \"{}\"", value[1..value.len() - 1].as_bstr());
             let at = (command.value_at, line.text.len());
-            self.report_warning("quotes", (line, at), message, fix);
+            self.report(LintRule::Quotes, (line, at), message, fix);
         }
     }
 
@@ -309,7 +305,7 @@ impl TransformLinter<'_> {
         if open {
             let message = format!("a quotation mark is missing; {} does nothing", command.keyword.name());
             let at = (command.value_at, line.text.len());
-            self.report_warning("quotes", (line, at), message, "add it");
+            self.report(LintRule::Quotes, (line, at), message, "add it");
         }
         open
     }

@@ -1,5 +1,6 @@
 //! What is found in a look through a transform.
 
+use htc_config::lint_rule::{LintRule, LintSeverity};
 use std::collections::BTreeMap;
 
 use htc_base::world::World;
@@ -17,22 +18,11 @@ pub enum TransformRunner {
     Router,
 }
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The transform fails, or does not load.
-    Error,
-    /// It does something else than it seems to.
-    Warning,
-}
-
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransformFinding {
-    /// A stable name of the rule that found it.
-    pub rule: &'static str,
-    /// How bad.
-    pub severity: Severity,
+    /// Rule that found it; the severity is the rule's.
+    pub rule: LintRule,
     /// The line.
     pub line: RuleLine,
     /// The place within the line.
@@ -48,7 +38,7 @@ pub struct TransformFinding {
 impl TransformFinding {
     /// Returns true if the transform fails here for every ad.
     pub fn is_fatal(&self) -> bool {
-        self.severity == Severity::Error && !self.inside_if
+        self.rule.severity() == LintSeverity::Error && !self.inside_if
     }
 }
 
@@ -63,44 +53,21 @@ pub(super) struct TransformLinter<'a> {
 }
 
 impl TransformLinter<'_> {
-    /// Notes what does something else than it seems to, at a place in a line.
-    pub(super) fn report_warning(
+    /// Adds a finding at a place in a line.
+    pub(super) fn report(
         &mut self,
-        rule: &'static str,
-        place: (&RuleLine, (usize, usize)),
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) {
-        self.add_finding((rule, Severity::Warning), place, message.into(), fix.into());
-    }
-
-    /// Notes what makes the transform fail.
-    pub(super) fn report_error(
-        &mut self,
-        rule: &'static str,
-        place: (&RuleLine, (usize, usize)),
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) {
-        self.add_finding((rule, Severity::Error), place, message.into(), fix.into());
-    }
-
-    fn add_finding(
-        &mut self,
-        (rule, severity): (&'static str, Severity),
+        rule: LintRule,
         (line, at): (&RuleLine, (usize, usize)),
-        message: String,
-        fix: String,
+        message: impl Into<String>,
+        fix: impl Into<String>,
     ) {
-        let inside_if = self.inside_if;
         self.findings.push(TransformFinding {
             rule,
-            severity,
             line: line.clone(),
             at,
-            message,
-            fix,
-            inside_if,
+            message: message.into(),
+            fix: fix.into(),
+            inside_if: self.inside_if,
         });
     }
 }

@@ -1,9 +1,10 @@
 //! Mistakes with macros: read but never defined, defined but never read, and texts that only look like references.
 
 use bstr::{BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::transforms::finding::{Severity, TransformFinding};
+use crate::transforms::finding::TransformFinding;
 use htc_base::text::caseless;
 use htc_base::text::similar_names::nearest;
 use htc_classad::{AttrName, Dialect, Expr};
@@ -30,19 +31,19 @@ struct MacroOccurrence {
 
 impl MacroOccurrence {
     /// A warning that points at it.
-    fn warning_here(&self, rule: &'static str, message: String, fix: String) -> TransformFinding {
+    fn warning_here(&self, rule: LintRule, message: String, fix: String) -> TransformFinding {
         warning(rule, (&self.line, self.at), message, fix)
     }
 }
 
 fn warning(
-    rule: &'static str,
+    rule: LintRule,
     (line, at): (&RuleLine, (usize, usize)),
     message: String,
     fix: String,
 ) -> TransformFinding {
     let line = line.clone();
-    TransformFinding { rule, severity: Severity::Warning, line, at, message, fix, inside_if: false }
+    TransformFinding { rule, line, at, message, fix, inside_if: false }
 }
 
 /// All macros of a transform.
@@ -256,7 +257,12 @@ impl MacroUses {
             }
             let Some(close) = memchr::memchr(b')', &text[dollar..]).map(|offset| dollar + offset + 1) else {
                 let message = "no ')' follows, this stays in the text as it is";
-                self.report_doubtful("reference", (line, (dollar, to)), message, "close it with ')'".into());
+                self.report_doubtful(
+                    LintRule::Reference,
+                    (line, (dollar, to)),
+                    message,
+                    "close it with ')'".into(),
+                );
                 continue;
             };
             let body = &text[dollar + 2..close - 1];
@@ -276,7 +282,7 @@ impl MacroUses {
                     "use letters, digits, '_', '.' and '/'".into(),
                 )
             };
-            self.report_doubtful("reference", (line, (dollar, close)), message, fix);
+            self.report_doubtful(LintRule::Reference, (line, (dollar, close)), message, fix);
         }
     }
 
@@ -284,7 +290,7 @@ impl MacroUses {
         if body.contains(&b'(') {
             let message = "the body of a function ends at the first ')', this is cut short";
             let fix = "put the inner text into a macro of its own and name that macro here";
-            self.report_doubtful("function-body", (line, at), message, fix.into());
+            self.report_doubtful(LintRule::FunctionBody, (line, at), message, fix.into());
         } else if matches!(function, MacroFunction::Int | MacroFunction::Real | MacroFunction::String)
             && caseless::starts_with(body.trim(), b"MY.")
         {
@@ -293,14 +299,14 @@ impl MacroUses {
             if let Some(set) = self.expressions.get(&AttrName::from(&name[3..])) {
                 let message = format!("line {set} sets {name} to an expression, which is not evaluated here");
                 let fix = format!("use $EVAL({name}), or EVALMACRO before");
-                self.report_doubtful("function-ad", (line, at), &message, fix);
+                self.report_doubtful(LintRule::FunctionAd, (line, at), &message, fix);
             }
         }
     }
 
     fn report_doubtful(
         &mut self,
-        rule: &'static str,
+        rule: LintRule,
         place: (&RuleLine, (usize, usize)),
         message: &str,
         fix: String,
@@ -371,7 +377,7 @@ impl MacroUses {
                     (format!("{name} is never defined, this expands to nothing"), fix)
                 }
             };
-            findings.push(read.warning_here("undefined", message, fix));
+            findings.push(read.warning_here(LintRule::Undefined, message, fix));
         }
         findings
     }
@@ -404,7 +410,11 @@ impl MacroUses {
                 let message = format!(
                     "dead statement: {name} is given another value on line {number} before it is read"
                 );
-                findings.push(before.warning_here("dead", message, "remove one of the two".to_owned()));
+                findings.push(before.warning_here(
+                    LintRule::Dead,
+                    message,
+                    "remove one of the two".to_owned(),
+                ));
             }
         }
         findings
@@ -429,7 +439,7 @@ impl MacroUses {
             }
             let message = format!("{name} is set and never read");
             let fix = format!("remove it, or write 'SET {name} ...' if an attribute was meant");
-            findings.push(defined.warning_here("unused", message, fix));
+            findings.push(defined.warning_here(LintRule::Unused, message, fix));
         }
         findings
     }

@@ -1,6 +1,7 @@
 //! Mistakes in REQUIREMENTS: conditions that can never be true, names that are not there, lines that do not count.
 
 use bstr::{BString, ByteSlice};
+use htc_config::lint_rule::LintRule;
 
 use crate::transforms::finding::{TransformLinter, TransformRunner};
 use htc_base::job::Universe;
@@ -28,7 +29,7 @@ impl TransformLinter<'_> {
                     format!("{word}. is undefined in the requirements of a transform, which see one ad");
                 let place = (at + offset, at + offset + scope.len() + 1);
                 let fix = format!("write the attribute's name without '{word}.'");
-                self.report_warning("scope", (line, place), message, fix);
+                self.report(LintRule::Scope, (line, place), message, fix);
             }
         }
         self.lint_universe_comparison(line, &requirements.expr, (at, end));
@@ -36,11 +37,11 @@ impl TransformLinter<'_> {
             if !may_be_true(&requirements.expr, self.world) {
                 let message = "these requirements can never be true, the transform is never applied";
                 let fix = "remove the line or the transform";
-                self.report_warning("never", (line, (at, end)), message, fix);
+                self.report(LintRule::Never, (line, (at, end)), message, fix);
             }
         } else if let Some(reason) = explain_never_true(&requirements.expr, self.world) {
             let message = format!("these requirements can never be true: {reason}");
-            self.report_warning("never", (line, (at, end)), message, "correct the condition");
+            self.report(LintRule::Never, (line, (at, end)), message, "correct the condition");
         }
     }
 
@@ -61,7 +62,7 @@ impl TransformLinter<'_> {
                 }
                 None => "the attribute is called JobUniverse".to_owned(),
             };
-            self.report_warning("universe", (line, found), message, fix);
+            self.report(LintRule::Universe, (line, found), message, fix);
         }
     }
 
@@ -73,7 +74,7 @@ impl TransformLinter<'_> {
                 let message =
                     format!("dead statement: only the last {keyword} counts, on line {}", last.number);
                 let whole = (0, line.text.len());
-                self.report_warning("dead", (line, whole), message, "remove it, or join the two");
+                self.report(LintRule::Dead, (line, whole), message, "remove it, or join the two");
             }
         }
     }

@@ -1,0 +1,367 @@
+//! Rules of lint: names, severities and explanations.
+
+use serde::{Serialize, Serializer};
+
+/// Consequence of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LintSeverity {
+    /// A daemon does not start, a transform fails or a job is lost.
+    Error,
+    /// The configuration does not do what it says.
+    Warning,
+    /// Information; not a mistake.
+    Note,
+}
+
+impl LintSeverity {
+    /// Returns the word that messages use.
+    pub fn word(self) -> &'static str {
+        match self {
+            LintSeverity::Error => "error",
+            LintSeverity::Warning => "warning",
+            LintSeverity::Note => "note",
+        }
+    }
+}
+
+/// Documentation of one rule.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RuleDescription {
+    /// Stable name.
+    pub name: &'static str,
+    /// Severity of every finding of the rule.
+    pub severity: LintSeverity,
+    /// Mistake that the rule finds.
+    pub explanation: &'static str,
+    /// Example with the mistake; empty if the rule is not about a text.
+    pub wrong: &'static str,
+    /// Example without the mistake; empty if there is none.
+    pub right: &'static str,
+    /// Versions of HTCondor for which the rule was written.
+    pub versions: &'static str,
+}
+
+macro_rules! lint_rules {
+    ($($variant:ident $severity:ident $name:literal $explanation:literal $wrong:literal $right:literal;)*) => {
+        /// Rule of lint. The order is that of the names.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum LintRule {
+            $(#[doc = $explanation] $variant,)*
+        }
+
+        impl LintRule {
+            /// All rules, by name.
+            pub const ALL: &'static [LintRule] = &[$(LintRule::$variant,)*];
+
+            /// Returns the documentation of the rule.
+            pub fn description(self) -> RuleDescription {
+                match self {
+                    $(LintRule::$variant => RuleDescription {
+                        name: $name,
+                        severity: LintSeverity::$severity,
+                        explanation: $explanation,
+                        wrong: $wrong,
+                        right: $right,
+                        versions: "25",
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+lint_rules! {
+    AllowInvalid Warning "allow-invalid"
+        "A comment 'htc: allow' has no reason, or names a rule that does not exist. It silences nothing."
+        "# htc: allow unused-macro\nMY_HOUSE = 5"
+        "# htc: allow unused-macro: the monitoring reads it\nMY_HOUSE = 5";
+    BadExpression Error "bad-expression"
+        "HTCondor evaluates this parameter as a ClassAd expression, and its value is not a valid one."
+        "START = Owner = \"ann\""
+        "START = Owner == \"ann\"";
+    BadValue Error "bad-value"
+        "The value is not a number, boolean or word that this parameter accepts, or it is out of its range."
+        "NUM_CPUS = four"
+        "NUM_CPUS = 4";
+    Block Error "block"
+        "A statement of the configuration language opens a block that a transform does not end."
+        "JOB_TRANSFORM_a @=end\n  SET A 1"
+        "JOB_TRANSFORM_a @=end\n  SET A 1\n@end";
+    Command Error "command"
+        "A line of a route or transform is not a valid statement, so the transform fails."
+        "SETT Rank 5"
+        "SET Rank 5";
+    ComplexIf Warning "complex-if"
+        "An if of the configuration language cannot evaluate this condition: it is not a ClassAd expression."
+        "if $(A) > 5 && $(B)"
+        "if $(A)";
+    CronJob Warning "cron-job"
+        "A cron job has no executable, or a parameter of a cron job has a value that its manager rejects."
+        "STARTD_CRON_JOBLIST = DISK"
+        "STARTD_CRON_JOBLIST = DISK\nSTARTD_CRON_DISK_EXECUTABLE = /usr/libexec/disk";
+    Dead Warning "dead"
+        "A statement of a route or transform can have no effect."
+        "SET A 1\nSET A 2"
+        "SET A 2";
+    DefinedNotNamed Warning "defined-not-named"
+        "A route, transform, cron job or slot type is defined, but no list names it, so nothing uses it."
+        "JOB_TRANSFORM_a = SET A 1"
+        "JOB_TRANSFORM_NAMES = a\nJOB_TRANSFORM_a = SET A 1";
+    ElseIf Warning "else-if"
+        "The configuration language has elif, not else if."
+        "else if defined A"
+        "elif defined A";
+    Elsewhere Note "elsewhere"
+        "The parameter is for a daemon that this package does not imitate. Only --here reports it."
+        "DAEMON_LIST = MASTER, STARTD"
+        "";
+    Endless Error "endless"
+        "A macro refers to itself: its expansion never ends."
+        "A = $(B)\nB = $(A)"
+        "A = 1\nB = $(A)";
+    Expression Warning "expression"
+        "A value or condition in a route or transform is not a valid ClassAd expression."
+        "SET Rank 5 +"
+        "SET Rank 5";
+    FunctionAd Warning "function-ad"
+        "A $FUNCTION(...) of a transform reads an ad that does not exist there."
+        "SET A $(MACHINE.Memory)"
+        "SET A $(MY.Memory)";
+    FunctionBody Warning "function-body"
+        "A $FUNCTION(...) has an argument that the function does not accept."
+        "SET A $INT(five)"
+        "SET A $INT(5)";
+    HookKnob Warning "hook-knob"
+        "The name looks like that of a hook but is not one, or no caller of hooks reads it."
+        "FARM_HOOK_PREPAR_JOB = /usr/libexec/prepare"
+        "FARM_HOOK_PREPARE_JOB = /usr/libexec/prepare";
+    HookPath Error "hook-path"
+        "HTCondor refuses the path of this hook and does not call it."
+        "FARM_HOOK_PREPARE_JOB = prepare.sh"
+        "FARM_HOOK_PREPARE_JOB = /usr/libexec/prepare.sh";
+    HookRefused Error "hook-refused"
+        "The hooks are configured in a way that their caller refuses."
+        "FARM_HOOK_FETCH_WORK = \"/usr/libexec/fetch\""
+        "FARM_HOOK_FETCH_WORK = /usr/libexec/fetch";
+    If Error "if"
+        "An if, elif, else or endif has no counterpart, or its condition cannot be evaluated."
+        "if true\nSET A 1"
+        "if true\nSET A 1\nendif";
+    Include Warning "include"
+        "The access point and the router do not run an include in a transform."
+        "include : extra.rules"
+        "SET A 1";
+    JobAd Warning "job-ad"
+        "An attribute of a fetched job is missing, has the wrong type or is read by no daemon."
+        "Cmd = /bin/true"
+        "Cmd = \"/bin/true\"";
+    KeywordWithoutHooks Warning "keyword-without-hooks"
+        "A hook keyword selects hooks, but none is configured for it."
+        "STARTER_JOB_HOOK_KEYWORD = FARM"
+        "STARTER_JOB_HOOK_KEYWORD = FARM\nFARM_HOOK_PREPARE_JOB = /usr/libexec/prepare";
+    MacroName Error "macro-name"
+        "The name on the left of = is not a valid macro name."
+        "a-b = 1"
+        "a_b = 1";
+    MisleadingExpression Warning "misleading-expression"
+        "The expression is valid but does not mean what it seems to mean."
+        "START = Owner == undefined"
+        "START = Owner =?= undefined";
+    MissingSource Error "missing-source"
+        "Daemons do not start because a file that the configuration requires cannot be read."
+        "LOCAL_CONFIG_FILE = /no/such/file"
+        "include ifexist : /no/such/file";
+    MisspelledReference Warning "misspelled-reference"
+        "$(NAME) refers to a name that is not set, and a similar name is."
+        "WEIGHT = 3\nRANK = $(WEIGTH) * 2"
+        "WEIGHT = 3\nRANK = $(WEIGHT) * 2";
+    My Warning "my"
+        "MY. is used where there is no such ad."
+        "SET A $(MY.)"
+        "SET A $(MY.Owner)";
+    Name Warning "name"
+        "The name of an attribute in a statement is not valid."
+        "SET 5A 1"
+        "SET A5 1";
+    NameMacro Warning "name-macro"
+        "A macro appears in place of the name of an attribute."
+        "SET $(UNSET) 1"
+        "SET Rank 1";
+    NamedNotDefined Warning "named-not-defined"
+        "A list names a route, slot type, cron job or attribute that is not defined."
+        "JOB_ROUTER_ROUTE_NAMES = a, b\nJOB_ROUTER_ROUTE_a = SET A 1"
+        "JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a = SET A 1";
+    Never Warning "never"
+        "The condition is never true, so the route or transform takes no job."
+        "REQUIREMENTS Prio > 5 && Prio < 3"
+        "REQUIREMENTS Prio > 3";
+    NeverExpanded Warning "never-expanded"
+        "The text looks like $(...) or $FUNCTION(...) but stays as it is."
+        "A = $(B"
+        "A = $(B)";
+    NewName Warning "new-name"
+        "The new name in a COPY or RENAME is not a valid attribute name."
+        "RENAME A 5B"
+        "RENAME A B5";
+    NoEffect Warning "no-effect"
+        "The parameter is set where it changes nothing."
+        "SLOT_TYPE_1_PARTITIONABLE = true"
+        "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1_PARTITIONABLE = true";
+    NotDone Warning "not-done"
+        "The programs of this package do not support this parameter or attribute. Only --here reports it."
+        ""
+        "";
+    NotRead Warning "not-read"
+        "A file, directory or command that the configuration names was not read."
+        "include command : /usr/libexec/settings"
+        "include : /etc/condor/settings";
+    OldSyntax Warning "old-syntax"
+        "Routes or transforms use a syntax that HTCondor 25 does not read."
+        "JOB_ROUTER_ENTRIES = [ name = \"a\"; ]"
+        "JOB_ROUTER_ROUTE_NAMES = a\nJOB_ROUTER_ROUTE_a = UNIVERSE VANILLA";
+    PlusAttribute Warning "plus-attribute"
+        "+Name = value belongs in a submit file. A transform defines a macro with it."
+        "+Project = 5"
+        "SET Project 5";
+    Quotes Warning "quotes"
+        "A string in a statement has no quotes, or one quote too many."
+        "SET Owner ann"
+        "SET Owner \"ann\"";
+    Reference Warning "reference"
+        "A macro reference in a route or transform cannot be expanded."
+        "SET A $(B"
+        "SET A $(B)";
+    Regex Warning "regex"
+        "A pattern is not a valid regular expression, or not in the form that the statement reads."
+        "DELETE /a(/"
+        "DELETE /a/";
+    RemovedParameter Warning "removed-parameter"
+        "Earlier versions read this parameter; HTCondor 25 does not."
+        "HOSTALLOW_READ = *"
+        "ALLOW_READ = *";
+    ResourceNames Warning "resource-names"
+        "The names of machine resources are not as the startd reads them."
+        "MACHINE_RESOURCE_NAMES = Licence"
+        "MACHINE_RESOURCE_Licence = 2";
+    RestIgnored Warning "rest-ignored"
+        "Nothing reads the text after a complete statement."
+        "DELETE A B"
+        "DELETE A\nDELETE B";
+    Scope Warning "scope"
+        "MY. or TARGET. is used where the ad is not the one it seems to be."
+        "SET A TARGET.B"
+        "SET A B";
+    ShadowedDefinition Note "shadowed-definition"
+        "A later definition replaces this one before anything reads it."
+        "A = 1\nA = 2"
+        "A = 2";
+    SlotType Error "slot-type"
+        "The shares of a slot type are not what the startd accepts."
+        "SLOT_TYPE_1 = cpu=many"
+        "SLOT_TYPE_1 = cpus=2";
+    Statement Warning "statement"
+        "The transform does not run this statement."
+        "ITERATE 5"
+        "SET A 5";
+    StatementAssigned Warning "statement-assigned"
+        "SET = x defines a macro called SET; it is not a statement."
+        "SET = A 5"
+        "SET A 5";
+    Syntax Error "syntax"
+        "A line is not a valid statement. Daemons do not start."
+        "this is not a statement"
+        "A = 1";
+    Target Warning "target"
+        "TARGET. is used where there is no such ad."
+        "SET A TARGET.B"
+        "SET A B";
+    Trailing Warning "trailing"
+        "There is text after a complete statement."
+        "NAME a b"
+        "NAME a";
+    Transform Error "transform"
+        "A condition of a route or transform is not a valid expression, so it does not load."
+        "REQUIREMENTS Owner =="
+        "REQUIREMENTS Owner == \"ann\"";
+    Trap Warning "trap"
+        "The expression is valid but does something else than it seems to."
+        "REQUIREMENTS Owner = \"ann\""
+        "REQUIREMENTS Owner == \"ann\"";
+    Unbalanced Error "unbalanced"
+        "A bracket or quote in a value is never closed."
+        "START = (Owner == \"ann\""
+        "START = (Owner == \"ann\")";
+    Undefined Warning "undefined"
+        "$(NAME) refers to a name that nothing sets: it expands to nothing."
+        "A = $(UNSET)"
+        "A = $(UNSET:5)";
+    Universe Warning "universe"
+        "The universe of a route is missing, invalid or lacks what it needs."
+        "UNIVERSE gridd"
+        "UNIVERSE grid";
+    UnknownParameter Warning "unknown-parameter"
+        "Nothing reads this parameter; a similar name may have been meant."
+        "STRT = true"
+        "START = true";
+    UnquotedString Error "unquoted-string"
+        "A string in an expression has no quotes, so it is the name of an attribute."
+        "STARTD_ATTRS = Site\nSite = north pole"
+        "STARTD_ATTRS = Site\nSite = \"north pole\"";
+    Unused Warning "unused"
+        "A macro of a route or transform is set but not used."
+        "A = 1\nSET B 2"
+        "A = 1\nSET B $(A)";
+    UnusedMacro Warning "unused-macro"
+        "Nothing uses this macro of the site: no value, script, submit file or template."
+        "MY_HOUSE = 5"
+        "MY_HOUSE = 5\nSTART = Owner == \"$(MY_HOUSE)\"";
+    Use Error "use"
+        "A transform cannot contain a use statement."
+        "use ROLE : Personal"
+        "SET A 1";
+}
+
+impl LintRule {
+    /// Returns the stable name of the rule.
+    pub fn name(self) -> &'static str {
+        self.description().name
+    }
+
+    /// Returns the severity of the findings of the rule.
+    pub fn severity(self) -> LintSeverity {
+        self.description().severity
+    }
+
+    /// Returns the rule of a name, or `None` if there is none.
+    pub fn from_name(name: &str) -> Option<LintRule> {
+        LintRule::ALL.iter().copied().find(|rule| rule.name() == name)
+    }
+}
+
+impl std::fmt::Display for LintRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for LintRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_sorted_and_found() {
+        let names: Vec<_> = LintRule::ALL.iter().map(|rule| rule.name()).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        for rule in LintRule::ALL {
+            assert_eq!(LintRule::from_name(rule.name()), Some(*rule));
+            assert!(rule.description().explanation.ends_with('.'), "{rule}");
+        }
+    }
+}
