@@ -150,7 +150,7 @@ mod tests {
             .iter()
             .map(|finding| (finding.rule, finding.spot.as_ref().map_or(0, |spot| spot.line)))
             .collect();
-        assert!(rules.contains(&("syntax", 2)), "{rules:?}");
+        assert!(rules.contains(&(LintRule::Syntax, 2)), "{rules:?}");
         assert!(rules.iter().any(|(_, line)| *line == 3), "{rules:?}");
         assert_eq!((found.source_count, found.setting_count), (1, 2));
     }
