@@ -1293,3 +1293,24 @@ fn json_of_a_name_is_the_value_that_counts_for_the_subsystem() {
         assert!(json.contains(&format!("\"expanded\": \"{value}\"")), "{words:?} {json}");
     }
 }
+
+#[test]
+fn a_comment_with_a_reason_allows_findings_of_one_rule_on_the_next_statement() {
+    let rules = |config: &str| {
+        let (out, _, status) = Place::new(config).run(["lint", "--json"]);
+        let records: Vec<serde_json::Value> = serde_json::from_slice(out.as_bytes()).unwrap();
+        let rules: Vec<String> = records.iter().map(|it| it["rule"].as_str().unwrap().to_owned()).collect();
+        (rules.join(" "), status)
+    };
+    let allowed = "# htc: allow unused-macro: the monitoring reads it\n";
+    assert_eq!(rules("MY_HOUSE = 5\n"), ("unused-macro".to_owned(), 1));
+    assert_eq!(rules(&format!("{allowed}MY_HOUSE = 5\n")), (String::new(), 0));
+    assert_eq!(rules(&format!("{allowed}MY_HOUSE = 5\nYOUR_HOUSE = 6\n")).0, "unused-macro");
+    assert_eq!(rules(&format!("{allowed}NUM_CPUS = four\n")).0, "bad-value");
+    assert_eq!(rules("# htc: allow unused-macro\nMY_HOUSE = 5\n").0, "allow-invalid unused-macro");
+    assert_eq!(rules("# htc: allow unused-makro: x\nMY_HOUSE = 5\n").0, "allow-invalid unused-macro");
+    // Comments for several rules precede one statement; it may have continuation lines.
+    let both =
+        format!("{allowed}# htc: allow undefined: set by the master\nMY_HOUSE = 5 \\\n  $(NOT_SET_HERE)\n");
+    assert_eq!(rules(&both), (String::new(), 0));
+}

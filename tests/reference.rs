@@ -3,10 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which fail by it")]
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use htc_hooks::config::lint_rule::LintRule;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -118,6 +119,13 @@ fn table(marker: &str) -> String {
                 text += &format!("| `{}` | {} |\n", quirk.id(), cell(quirk.line()));
             }
         }
+        "rules" => {
+            text += "| rule | severity | mistake |\n|---|---|---|\n";
+            for rule in LintRule::ALL {
+                let about = rule.description();
+                text += &format!("| `{rule}` | {} | {} |\n", about.severity.word(), cell(about.explanation));
+            }
+        }
         "statuses" => {
             text += "| status | meaning |\n|---|---|\n";
             let source = source_of(&["    pub const MANUAL_TABLE: &[(&str, &str)] = &["]);
@@ -161,26 +169,6 @@ fn reference_pages_have_the_tables_of_the_code() {
     }
     assert!(tables > 5, "{tables} tables");
     assert!(write || old.is_empty(), "old: {old:?}; HTC_BOOK=write cargo test --test reference");
-}
-
-/// What lint calls its findings, as far as they are words with a hyphen.
-#[test]
-fn every_rule_of_lint_is_explained() {
-    let mut sources = Vec::new();
-    files(&root().join("crates/htc-lint/src/config"), "rs", &mut sources);
-    let page = fs::read_to_string(root().join("docs/reference/lint.md")).unwrap();
-    let explained: BTreeSet<&str> =
-        page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-    let mut missing = BTreeSet::new();
-    for source in sources.iter().map(|path| fs::read_to_string(path).unwrap()) {
-        for word in source.split('"').skip(1).step_by(2) {
-            let is_rule = word.contains('-') && word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-            if is_rule && !word.starts_with('-') && !explained.contains(word) {
-                missing.insert(word.to_owned());
-            }
-        }
-    }
-    assert!(missing.is_empty(), "docs/reference/lint.md says nothing of {missing:?}");
 }
 
 /// A terminal with the lines of a `console` block, as a picture.
