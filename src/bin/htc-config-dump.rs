@@ -1,4 +1,4 @@
-//! `htc-config-dump`: see the library's `cli::config_dump`.
+//! Prints, explains and checks HTCondor configuration: see `htc-config-dump --help`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `htc-router-status`: see `htc_hooks::cli::router_status`.
+//! Shows routed jobs and their source jobs: see `htc-router-status --help`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Routes and transforms job ads offline.
+//! Routes and transforms job ads offline: see `htc-router-translate --help`.
 
 use std::process::ExitCode;
 

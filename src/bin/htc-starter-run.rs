@@ -1,4 +1,4 @@
-//! See the library's `cli::starter_run`.
+//! Runs one job as a starter does: see `htc-starter-run --help`.
 
 use std::process::ExitCode;
 

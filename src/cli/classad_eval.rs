@@ -1,4 +1,4 @@
-//! `htc-classad-eval`: ClassAd expressions and streams of ads from a shell.
+//! `htc-classad-eval`: evaluates ClassAd expressions and processes streams of ads.
 
 mod ads;
 mod classad_eval_script;
@@ -23,7 +23,7 @@ use super::common::{CompatTool, Problem, Program, ProgramContext, Status, progra
 
 const NAME: &str = "htc-classad-eval";
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {

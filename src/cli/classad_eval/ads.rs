@@ -1,4 +1,4 @@
-//! Streams of ads and what is wrong in them.
+//! Streams of ads, and the reports of malformed ads in them.
 
 use std::ffi::OsStr;
 use std::io::{Empty, Read};
@@ -11,14 +11,14 @@ use crate::classad::stream::{AdBatcher, AdError, AdForm, AdReader, AdRecord, Pro
 use crate::classad::{ClassAd, Dialect};
 use crate::cli::common::{Problem, ProgramContext, malformed_ad_problem, open_input, open_stdio_pipe};
 
-/// Errors of a stream that are told one by one; of the rest only the number.
+/// Maximum number of malformed ads that are reported individually; for the rest only their number is printed.
 const MAX_ERROR_MESSAGES: u64 = 20;
 
-/// A stream of ads whose errors are told as they come, or kept for whoever tells them.
+/// Stream of ads whose errors are reported immediately or kept for the caller.
 pub(super) struct ReportingAdStream<'a, R> {
     pub(super) reader: AdReader<R>,
     errors: StreamErrorReporter<'a>,
-    /// Errors that are told later.
+    /// Errors kept for the caller, or `None` if they are reported immediately.
     kept_errors: Option<Vec<AdError>>,
     read: u64,
 }
@@ -37,7 +37,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         ReportingAdStream { reader: reader.exact(strict), errors, kept_errors: None, read: 0 }
     }
 
-    /// Divides the stream: what others like this are made by, what deals its ads out, and who tells their errors.
+    /// Splits the stream into a prototype for the readers of portions, the batcher that hands out portions,
+    /// and the reporter of errors.
     pub(super) fn split_for_threads(self) -> (PortionReaders<'a>, AdBatcher<R>, StreamErrorReporter<'a>) {
         (
             PortionReaders { prototype: self.reader.batch_reader(), errors: self.errors.clone() },
@@ -46,7 +47,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         )
     }
 
-    /// The next ad that has anything in it.
+    /// Returns the next ad with at least one attribute, or `None` at the end.
     pub(super) fn next(&mut self) -> anyhow::Result<Option<AdRecord>> {
         loop {
             let Some(mut record) = self.reader.next_ad().with_context(|| self.errors.read_problem())? else {
@@ -63,7 +64,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// Reads the next ad into a record: what is wanted of it, if the ads are long ones, else the whole ad. Whether there was one.
+    /// Reads the next ad into a record: only the attributes of the projection for long ads, otherwise the
+    /// whole ad. Returns false at the end of the stream.
     pub(super) fn next_projected(
         &mut self,
         skim: &mut Projection,
@@ -81,7 +83,8 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
             if !self.handle_errors(record)? {
                 return Ok(false);
             }
-            // An ad of which nothing is wanted counts, one that is all errors does not.
+            // An ad without any attribute of the projection counts as read; one that consists only of errors
+            // does not.
             if !has_errors || !self.reader.whole_ad().is_empty() {
                 self.read += 1;
                 return Ok(true);
@@ -89,17 +92,17 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// The whole of the ad that was read in part.
+    /// Returns all attributes of the ad of which a projection was read.
     pub(super) fn whole_ad(&mut self) -> ClassAd {
         self.reader.whole_ad()
     }
 
-    /// Takes back an ad that is done with.
+    /// Returns the memory of an ad that is no longer used.
     pub(super) fn reuse(&mut self, ad: ClassAd) {
         self.reader.reuse(ad);
     }
 
-    /// Tells the errors of an ad, or keeps them; whether to go on.
+    /// Reports the errors of an ad, or keeps them. Returns false if reading has to stop.
     fn handle_errors(&mut self, record: &mut AdRecord) -> anyhow::Result<bool> {
         match &mut self.kept_errors {
             None => self.errors.report(&record.errors).map(|()| true),
@@ -111,7 +114,7 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         }
     }
 
-    /// There are no more.
+    /// Reports the end of the stream, unless errors are kept.
     fn end(&mut self) -> anyhow::Result<()> {
         if self.kept_errors.is_none() {
             self.errors.end(self.read)?;
@@ -119,33 +122,33 @@ impl<'a, R: Read> ReportingAdStream<'a, R> {
         Ok(())
     }
 
-    /// The form of the input.
+    /// Detects the format of the input.
     pub(super) fn detect_form(&mut self) -> anyhow::Result<AdForm> {
         self.reader.detect().with_context(|| self.errors.read_problem())
     }
 
-    /// The form of the input as far as it is known.
+    /// Returns the format of the input, if it is known yet.
     pub(super) fn form(&self) -> AdForm {
         self.reader.form()
     }
 }
 
 impl ReportingAdStream<'_, Empty> {
-    /// What there is to tell of the portion that has been read: errors, and how many ads and lines it had.
+    /// Returns the errors of the portion that was read, and the number of its ads and lines.
     pub(super) fn take_portion_diagnostics(&mut self) -> (Vec<AdError>, u64, u64) {
         let errors = self.kept_errors.as_mut().map(std::mem::take).unwrap_or_default();
         (errors, std::mem::take(&mut self.read), self.reader.lines_read())
     }
 }
 
-/// Makes streams for portions of another one.
+/// Factory of streams for portions of another stream.
 pub(super) struct PortionReaders<'a> {
     prototype: AdReader<Empty>,
     errors: StreamErrorReporter<'a>,
 }
 
 impl<'a> PortionReaders<'a> {
-    /// A stream with nothing in it yet.
+    /// Returns an empty stream for a portion.
     pub(super) fn new_reader(&self) -> ReportingAdStream<'a, Empty> {
         ReportingAdStream {
             reader: self.prototype.batch_reader(),
@@ -156,7 +159,7 @@ impl<'a> PortionReaders<'a> {
     }
 }
 
-/// Tells errors of a stream.
+/// Reporter of the errors of a stream.
 #[derive(Clone)]
 pub(super) struct StreamErrorReporter<'a> {
     name: String,
@@ -166,7 +169,7 @@ pub(super) struct StreamErrorReporter<'a> {
 }
 
 impl StreamErrorReporter<'_> {
-    /// The error of an input that cannot be read.
+    /// Returns the error of an input that cannot be read.
     pub(super) fn read_problem(&self) -> Problem {
         Problem::cannot_read(&self.name)
     }
@@ -186,7 +189,7 @@ impl StreamErrorReporter<'_> {
         Ok(())
     }
 
-    /// The stream has ended, with so many ads read.
+    /// Reports the end of the stream after `read` ads.
     pub(super) fn end(&mut self, read: u64) -> anyhow::Result<()> {
         if self.count > MAX_ERROR_MESSAGES {
             self.session.warn(&format!("{}: {} errors in all", self.name, self.count));
@@ -201,7 +204,7 @@ impl StreamErrorReporter<'_> {
     }
 }
 
-/// Opens a second stream.
+/// Opens the file of the second stream.
 pub(super) fn open_ad_file<'a>(
     path: &OsStr,
     cli: &ClassadEvalCli,

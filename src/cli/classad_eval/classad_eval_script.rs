@@ -1,4 +1,5 @@
-//! Called as `classad_eval`: exactly what HTCondor's script of that name does (reference: condor_scripts/classad_eval).
+//! Behaviour under the name `classad_eval`: exactly that of HTCondor's script (reference:
+//! condor_scripts/classad_eval).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,7 +26,7 @@ Flags may replace expressions or assignments:
 \t-quiet             \tDon't print the ClassAd context after this flag
 ";
 
-/// What the operands so far have come to.
+/// State after the operands processed so far.
 struct EvaluationState {
     my: ClassAd,
     target: Option<ClassAd>,
@@ -33,10 +34,10 @@ struct EvaluationState {
     changed: bool,
 }
 
-/// Works off the words from left to right.
+/// Processes the words from left to right.
 ///
 /// # Errors
-/// Those of standard output.
+/// Returns an error if standard output cannot be written.
 pub(super) fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
     let world = RealWorld::new().with_shared_user_maps(tool_user_maps(None));
     let mut out = stdout();
@@ -111,8 +112,8 @@ fn evaluate(
     Ok(true)
 }
 
-/// An expression as the bindings read it: the attribute of an ad made around it, so that more attributes, or a bracket
-/// and whatever follows it, may stand behind (reference: `ExprTree.__init__`, _expr_tree.py).
+/// Parses an expression as the Python bindings do: as the attribute of an ad around it, so that further
+/// attributes, or a bracket and any text, may follow it (reference: `ExprTree.__init__`, _expr_tree.py).
 fn parse_expression(text: &[u8]) -> Option<Expr> {
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
     let around = [b"[expression = ", text, b"]"].concat();
@@ -120,17 +121,18 @@ fn parse_expression(text: &[u8]) -> Option<Expr> {
     ad.get("expression")
 }
 
-/// The ad a text begins with, or the one it makes between brackets.
+/// Returns the ad at the start of the text, or the ad that the text in brackets forms.
 pub(super) fn parse_ad(text: &[u8]) -> Option<ClassAd> {
-    // A Python string of the command line ends at no NUL byte; the library's does.
+    // A Python string may contain NUL bytes; the C++ library stops at the first one.
     let text = &text[..memchr::memchr(0, text).unwrap_or(text.len())];
     let read = |text: &[u8]| new_syntax::parse_prefix(text, Dialect::new_syntax()).ok().map(|(ad, _)| ad);
     read(text).or_else(|| read(&[b"[", text, b"]"].concat()))
 }
 
-/// An ad as it comes out of the bindings, through which the script merges it attribute by attribute: literals become
-/// Python's values and literals again, which makes a span of time a number and moves a point of time to Greenwich, also
-/// in lists (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`, classad2/_class_ad.py).
+/// Returns an ad as it is after the script has merged it attribute by attribute through the Python bindings:
+/// literals are converted to Python values and back, which turns a relative time into a number and converts
+/// an absolute time to UTC, also in lists (reference: `ClassAd.update`, `_convert_local_datetime_to_utc_ts`,
+/// classad2/_class_ad.py).
 fn after_python_round_trip(ad: &ClassAd) -> ClassAd {
     let mut passed = ClassAd::new();
     for (name, expr) in ad.iter() {
@@ -139,21 +141,21 @@ fn after_python_round_trip(ad: &ClassAd) -> ClassAd {
     passed
 }
 
-/// What becomes of an expression; none where it stays as it is.
+/// Returns the converted expression, or `None` if it stays unchanged.
 fn literal_after_python_round_trip(expr: &Expr) -> Option<Expr> {
     if let Some(items) = expr.as_list() {
         let passed = items.into_iter().map(|item| literal_after_python_round_trip(&item).unwrap_or(item));
         return Some(Expr::literal(Value::List(List::new(passed.collect::<Vec<_>>()))));
     }
     match expr.as_literal()? {
-        // The literal of a span is a number of seconds when it is evaluated.
+        // The literal of a relative time evaluates to a number of seconds.
         value @ Value::Real(_) => Some(Expr::literal(value)),
         Value::AbsTime(AbsTime { seconds, .. }) => Some(Expr::literal(AbsTime { seconds, offset: 0 })),
         _ => None,
     }
 }
 
-/// The ad of a file; `{` and `}` of a list of ads are passed over.
+/// Parses the ad of a file; the braces around a list of ads are skipped.
 fn parse_file_ad(text: &[u8]) -> Option<ClassAd> {
     let is_list = text.starts_with(b"{\n") && text.ends_with(b"\n}\n");
     parse_ad(if is_list { &text[2..] } else { text })

@@ -1,4 +1,5 @@
-//! `-explain`: the parts of an expression with their values, where names were found, and one line that says why.
+//! `--explain`: the parts of an expression with their values, the places where names were found, and one line
+//! with the reason for the result.
 
 use std::io::{self, Write};
 
@@ -9,15 +10,15 @@ use crate::classad::explain::{self, TraceStep};
 use crate::classad::{Context, Expr, NameLocation, Value};
 use crate::cli::common::Painter;
 
-/// Parts that are shown in a tree at most.
+/// Maximum number of parts shown in a tree.
 const MAX_LINES: usize = 400;
-/// The widest part of an expression that is shown.
+/// Maximum width of a part of an expression; longer ones are shortened.
 const MAX_EXPRESSION_WIDTH: usize = 60;
 
-/// Evaluates and prints the explanation; gives the value.
+/// Evaluates the expression, prints the explanation and returns the value.
 ///
 /// # Errors
-/// Those of the output.
+/// Returns an error if the output cannot be written.
 pub(super) fn print_explanation(
     context: &Context<'_>,
     expr: &Expr,
@@ -96,7 +97,7 @@ fn collect(step: &TraceStep, depth: usize, lines: &mut Vec<ExplanationLine>) {
     }
 }
 
-/// Literals are plain to see, and so is what `MY` and `TARGET` are.
+/// Returns false for parts that need no explanation: literals, and the ads of `MY` and `TARGET`.
 fn is_shown(step: &TraceStep) -> bool {
     let is_scope = || {
         let text = step.expr.unparse();

@@ -1,5 +1,4 @@
-//! Texts of the command line that become expressions: parsed with a caret where they are wrong, looked through for
-//! what is rarely meant.
+//! Parsing of expressions from the command line, with a caret at errors and warnings about common mistakes.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,18 +8,18 @@ use crate::classad::{Dialect, Expr, ParseError, Value, pitfalls};
 use crate::cli::common::{Problem, ProgramContext, Status};
 use crate::text::caret::Caret;
 
-/// How texts are read: in strict mode or not.
+/// Returns the dialect of expressions, which depends on strict mode.
 pub(super) fn expression_dialect(cli: &ClassadEvalCli) -> Dialect {
     Dialect::new_syntax().strict(cli.context.strict)
 }
 
-/// The problem of a text that is no expression.
+/// Returns the problem of a text that is not a valid expression.
 pub(super) fn expression_problem(what: &str, text: &[u8], error: &ParseError) -> Problem {
     let problem = Problem::usage(error.to_string()).at(&Caret { source: what, text, span: error.span });
     problem.maybe_hint(error.help())
 }
 
-/// Reads expressions of the command line, and says where one is odd.
+/// Parser of expressions from the command line that warns about common mistakes.
 #[derive(Clone, Copy)]
 pub(super) struct ExprReader<'a> {
     pub(super) dialect: Dialect,
@@ -29,12 +28,13 @@ pub(super) struct ExprReader<'a> {
 }
 
 impl<'a> ExprReader<'a> {
-    /// Constraints and columns are read as the condor tools read them; a backslash is an ordinary byte.
+    /// Creates a reader for constraints and columns, which the condor tools parse in the old syntax: a
+    /// backslash is an ordinary byte.
     pub(super) fn with_old_syntax(cli: &'a ClassadEvalCli, session: &'a ProgramContext) -> Self {
         ExprReader { dialect: Dialect::old_syntax().strict(cli.context.strict), cli, session }
     }
 
-    /// The value of an option.
+    /// Parses the value of an option.
     pub(super) fn parse_option(&self, what: &str, text: &OsStr) -> anyhow::Result<Expr> {
         let bytes = text.as_bytes();
         let expr =
@@ -45,25 +45,25 @@ impl<'a> ExprReader<'a> {
         Ok(expr)
     }
 
-    /// The values of an option.
+    /// Parses the values of an option.
     pub(super) fn parse_options(&self, what: &str, texts: &[OsString]) -> anyhow::Result<Vec<Expr>> {
         texts.iter().map(|text| self.parse_option(what, text)).collect()
     }
 
-    /// The constraints of the command line joined; none where there are none.
+    /// Returns the conjunction of all constraints, or `None` if there are none.
     pub(super) fn parse_constraint(&self) -> anyhow::Result<Option<Expr>> {
         let all = self.parse_options("-constraint", &self.cli.stream.constraint)?;
         Ok(all.into_iter().reduce(|before, expr| before.and(&expr)))
     }
 }
 
-/// Warns of what users write and do not mean.
+/// Warns about expressions that are valid but probably not intended.
 pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, session: &ProgramContext) {
     for trap in pitfalls::find(text, dialect) {
         let caret = Caret { source: what, text, span: trap.span };
         session.warn(&format!("{}\n    hint: {}", caret.render(&trap.message), trap.hint));
     }
-    // A conditional ends the expression for the reference, whatever stands behind it.
+    // In the reference the expression ends after a conditional; any following text is ignored.
     if let Ok((_, used)) = Expr::parse_prefix(text, dialect)
         && used < text.len()
         && !text[used..].trim_ascii().is_empty()
@@ -74,8 +74,8 @@ pub(super) fn warn_about_pitfalls(what: &str, text: &[u8], dialect: Dialect, ses
     }
 }
 
-/// The exit status of a value for `if htc-classad-eval -e ...`. What is no truth value is an error, as it is for a
-/// constraint.
+/// Returns the exit status of a value for `if htc-classad-eval -e ...`. A value that is neither true nor
+/// false counts as an error, as it does in a constraint.
 pub(super) fn exit_status_of(value: Option<&Value>, session: &ProgramContext) -> Status {
     match value {
         Some(Value::Undefined) => Status::Undefined,

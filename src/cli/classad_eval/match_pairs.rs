@@ -1,4 +1,4 @@
-//! `--match`: the symmetric match of two streams, with rank, or the reason why there is none.
+//! `--match`: the symmetric match of two streams, with rank, or the reason why two ads do not match.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::cli::common::{
 };
 use crate::os::RealWorld;
 
-/// One pair of ads.
+/// Pair of ads.
 struct AdPair<'a> {
     left: &'a ClassAd,
     right: &'a ClassAd,
@@ -31,7 +31,8 @@ struct AdPair<'a> {
 /// Matches the ads of `--ads` with those of a file.
 ///
 /// # Errors
-/// Bad expressions, input that cannot be read, and those of standard output.
+/// Returns an error if an expression is invalid, an input cannot be read or standard output cannot be
+/// written.
 pub(super) fn run(
     cli: &ClassadEvalCli,
     matches: &ArgMatches,
@@ -66,7 +67,7 @@ pub(super) fn run(
     for path in list_inputs(&paths, session)? {
         let (read, name) =
             match open_input(&path, input.take().unwrap_or_else(|| open_stdio_pipe().0), session) {
-                // A job that has left a queue that is in use is no longer part of it.
+                // In a queue directory that is in use, a job may have left since the files were listed.
                 Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
                 opened => opened?,
             };
@@ -86,19 +87,20 @@ pub(super) fn run(
     Ok(if cli.question.exit_status && !matcher.any_match { Status::No } else { Status::Done })
 }
 
-/// Finds the ads that match one.
+/// Finder of the ads that match a given ad.
 struct PairMatcher<'a> {
     cli: &'a ClassadEvalCli,
     world: &'a RealWorld,
-    /// What must be true of both.
+    /// Expression that must be true for both ads.
     constraint: Option<Expr>,
     others: Vec<(ClassAd, String)>,
-    /// Whether any two matched.
+    /// True if any two ads matched.
     any_match: bool,
 }
 
 impl PairMatcher<'_> {
-    /// The pairs of an ad: those that match, the best first where ranks count; with `--explain` all.
+    /// Returns the pairs of an ad: those that match, sorted by rank if ranks are used; with `--explain` all
+    /// pairs.
     fn find_pairs<'p>(&'p mut self, left: &'p ClassAd, left_name: &'p str) -> Vec<AdPair<'p>> {
         let ClassadEvalCli { stream, question, context, .. } = self.cli;
         let mut pairs: Vec<AdPair<'_>> = Vec::new();
@@ -122,13 +124,13 @@ impl PairMatcher<'_> {
     }
 }
 
-/// What is printed of pairs.
+/// Report of the pairs.
 struct PairReport<'a, W: Write> {
     cli: &'a ClassadEvalCli,
     world: &'a RealWorld,
     mask: PrintMask,
     sort: Vec<Expr>,
-    /// Rows that wait for their order, or for the width of all.
+    /// Rows that wait until they can be sorted or the column widths are known.
     rows: Vec<(Vec<Value>, RenderedRow)>,
     count: u64,
     out: JsonLineWriter<W>,
@@ -196,7 +198,7 @@ fn print(pair: &AdPair<'_>, cli: &ClassadEvalCli, out: &mut impl Write) -> std::
     writeln!(out)
 }
 
-/// Both Requirements, and for each that does not hold the clause that is to blame.
+/// Prints both Requirements, and the failing clause of each that is not true.
 fn explain(
     pair: &AdPair<'_>,
     cli: &ClassadEvalCli,
@@ -241,7 +243,7 @@ fn explain(
     Ok(())
 }
 
-/// A name for messages: what the user would call the ad.
+/// Returns the name of an ad for messages.
 fn ad_name(ad: &ClassAd, number: usize, world: &RealWorld) -> String {
     let context = Context::new(world).my(ad);
     if let Some(name) = context.string("Name") {

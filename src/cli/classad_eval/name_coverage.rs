@@ -1,4 +1,4 @@
-//! Names that no ad of a stream has: most often they are spelled wrong.
+//! Names that no ad of a stream has; usually they are misspelled.
 
 use super::stream_plan::StreamPlan;
 use crate::classad::{AttrName, ClassAd, references};
@@ -6,7 +6,7 @@ use crate::cli::common::ProgramContext;
 use crate::supported;
 use crate::text::{caseless, similar_names};
 
-/// Which of the names that were asked for some ad has had, a bit each, and what else there is.
+/// Record of the names that occurred in any ad, one bit each, and of the other names of the first ad.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameCoverage {
     bits: u64,
@@ -14,7 +14,7 @@ pub(super) struct NameCoverage {
     known: Vec<AttrName>,
 }
 
-/// The names that expressions of the command line look up in the ads; more than 64 are not kept.
+/// Returns the names that the command line's expressions look up in the ads, at most 64.
 pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::Expr]) -> Vec<AttrName> {
     let exprs = work.constraint.iter().chain(&work.sort).chain(&work.count_by).chain(columns);
     let operands = work.operands.iter().map(|operand| &operand.expr);
@@ -24,14 +24,15 @@ pub(super) fn looked_up_names(work: &StreamPlan<'_>, columns: &[crate::classad::
     names.retain(|name| {
         !caseless::eq(name.as_bytes(), b"CurrentTime") && !work.assigned.contains(name.as_bytes())
     });
-    // What TARGET has is looked up there.
+    // Names that TARGET has are looked up there.
     names.retain(|name| work.target.as_ref().is_none_or(|target| !target.contains(name.as_bytes())));
     names.truncate(64);
     names
 }
 
 impl NameCoverage {
-    /// Looks at an ad; `whole` gives it with the attributes that nobody asked for.
+    /// Records the names of an ad; `whole` returns all names of the ad, including those that no expression
+    /// uses.
     pub(super) fn record_ad(
         &mut self,
         asked: &[AttrName],
@@ -52,7 +53,7 @@ impl NameCoverage {
         }
     }
 
-    /// Takes in what another portion of the stream had.
+    /// Adds the record of another portion of the stream.
     pub(super) fn merge(&mut self, other: NameCoverage) {
         self.bits |= other.bits;
         self.ads += other.ads;
@@ -61,7 +62,7 @@ impl NameCoverage {
         }
     }
 
-    /// Tells the names that no ad had, unless they are attributes that an ad may well lack.
+    /// Reports the names that no ad had, except known attributes that an ad may lack.
     pub(super) fn report_missing(&self, asked: &[AttrName], session: &ProgramContext) {
         let missing = (0..).zip(asked).filter(|(at, _)| self.bits & (1u64 << at) == 0);
         for (_, name) in missing.filter(|_| self.ads > 0) {

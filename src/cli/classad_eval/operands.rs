@@ -1,4 +1,4 @@
-//! Operands: ads, assignments and expressions from left to right, in the manner of `classad_eval`.
+//! Operands: ads, assignments and expressions, processed from left to right as `classad_eval` does.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use crate::cli::common::{
 };
 use crate::os::RealWorld;
 
-/// One word of the command line that does something when its turn comes.
+/// Word of the command line that has an effect at its position.
 enum CommandLineAction<'a> {
     Quiet,
     My(&'a Path),
@@ -29,7 +29,7 @@ enum CommandLineAction<'a> {
     Operand(&'a OsStr),
 }
 
-/// The operands while they are worked off.
+/// State of the operands' evaluation.
 struct OperandEvaluator<'a, W> {
     cli: &'a ClassadEvalCli,
     session: &'a ProgramContext,
@@ -38,18 +38,18 @@ struct OperandEvaluator<'a, W> {
     out: JsonLineWriter<W>,
     my: ClassAd,
     target: Option<ClassAd>,
-    /// Whether MY is not shown.
+    /// True if MY is not printed.
     quiet: bool,
-    /// Whether MY is another than was shown last.
+    /// True if MY has changed since it was last printed.
     changed: bool,
     last: Option<Option<Value>>,
     assigned: bool,
 }
 
-/// Works the operands off.
+/// Processes the operands.
 ///
 /// # Errors
-/// Files that cannot be read, texts that are nothing, and those of standard output.
+/// Returns an error if a file cannot be read, a text is not valid, or standard output cannot be written.
 pub(super) fn run(
     cli: &ClassadEvalCli,
     matches: &ArgMatches,
@@ -86,7 +86,7 @@ pub(super) fn run(
     })
 }
 
-/// The words in the order in which they were typed.
+/// Returns the actions in the order in which they were typed.
 fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<CommandLineAction<'a>> {
     let mut turns: Vec<(usize, CommandLineAction<'a>)> = Vec::new();
     let mut add = |id: &str, made: Vec<CommandLineAction<'a>>| {
@@ -104,7 +104,7 @@ fn ordered_actions<'a>(cli: &'a ClassadEvalCli, matches: &ArgMatches) -> Vec<Com
 }
 
 impl<W: Write> OperandEvaluator<'_, W> {
-    /// An assignment, or an expression.
+    /// Processes an operand: an ad or assignment changes MY, an expression is evaluated.
     fn handle_operand(&mut self, text: &[u8]) -> anyhow::Result<()> {
         if !self.cli.question.parse
             && let Some(ad) = classad_eval_script::parse_ad(text)
@@ -121,7 +121,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
         let OperandEvaluator { cli, session, dialect, .. } = *self;
         let (question, output) = (cli.question, cli.output);
         let expr = Expr::parse_with(text, dialect).map_err(|error| {
-            // Of `NAME = VALUE` the value is what is wrong, not the `=`.
+            // For `NAME = VALUE` the error is in the value, not at the `=`.
             let value = assignment_value(text).and_then(|value| Expr::parse_with(&value, dialect).err());
             expression_problem("expression", text, &value.unwrap_or(error))
         })?;
@@ -160,7 +160,7 @@ impl<W: Write> OperandEvaluator<'_, W> {
     }
 }
 
-/// Of an assignment the value, at its place: blanks stand for what is before it.
+/// Returns the value of an assignment, preceded by blanks so that it keeps its position.
 fn assignment_value(text: &[u8]) -> Option<Vec<u8>> {
     let equals = text.find_byte(b'=')?;
     let (name, value) = (text[..equals].trim(), &text[equals + 1..]);
@@ -173,7 +173,7 @@ fn assignment_value(text: &[u8]) -> Option<Vec<u8>> {
     Some([&vec![b' '; equals + 1], value].concat())
 }
 
-/// A value on a line of its own; a failed evaluation is `error`, as the tools print it.
+/// Prints a value on its own line; a failed evaluation is printed as `error`, as in the tools.
 pub(super) fn print_value(
     value: Option<&Value>,
     cli: &ClassadEvalCli,
@@ -208,7 +208,8 @@ fn print_references(
     writeln!(out, "external: {}", names(&external).join(" "))
 }
 
-/// The first ad of a file in any form. A bare list of assignments in brackets or not is taken as well.
+/// Reads the first ad of a file in any format. A list of assignments, with or without brackets, is also
+/// accepted.
 pub(super) fn read_first_ad(
     file: &Path,
     cli: &ClassadEvalCli,

@@ -1,4 +1,4 @@
-//! The command line of `htc-classad-eval`.
+//! Command line of `htc-classad-eval`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(super) struct ClassadEvalCli {
     pub(super) clock: ClockOptions,
 }
 
-/// What expressions are evaluated in.
+/// Options for the context in which expressions are evaluated.
 #[derive(Args, Debug)]
 pub(super) struct ContextOptions {
     /// Take the first ad of FILE for MY
@@ -44,7 +44,7 @@ pub(super) struct ContextOptions {
     pub(super) strict: bool,
 }
 
-/// What is asked of the expressions.
+/// Options for the evaluation of expressions.
 #[derive(Args, Debug, Clone, Copy)]
 pub(super) struct EvaluationOptions {
     /// Show the value of each part, where names were found, and why
@@ -61,7 +61,7 @@ pub(super) struct EvaluationOptions {
     pub(super) exit_status: bool,
 }
 
-/// What is done with a stream of ads.
+/// Options for a stream of ads.
 #[derive(Args, Debug)]
 pub(super) struct StreamOptions {
     /// Form of the ads: long, json, jsonl, xml, new, newl [default: found out]
@@ -99,7 +99,7 @@ pub(super) struct StreamOptions {
     pub(super) count: bool,
 }
 
-/// What is printed of each ad.
+/// Options for the output of each ad.
 #[derive(Args, Debug)]
 pub(super) struct ColumnOptions {
     /// Print columns, as -af:jh does for condor_q
@@ -132,7 +132,7 @@ fn parse_form(text: &str) -> Result<AdForm, String> {
 }
 
 impl ClassadEvalCli {
-    /// Whether ads are read from a stream: it was named, or something was asked for that only a stream has.
+    /// Returns true if ads are read from a stream: one was named, or an option was given that needs a stream.
     pub(super) fn is_stream(&self, matches: &ArgMatches) -> bool {
         let named = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let asked = [

@@ -1,4 +1,4 @@
-//! How ads and values are printed: forms, projections, columns.
+//! Output of ads and values: formats, projections, columns.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use crate::classad::stream::AdForm;
 use crate::cli::common::{AdFormat, PrintMask, Problem};
 use crate::text::caret::Caret;
 
-/// The form of ads that was asked for.
+/// Returns the requested output format, or `None` if no option selects one.
 pub(super) fn output_form(cli: &ClassadEvalCli) -> Option<ListForm> {
     match cli.output.ad_format() {
         Some(AdFormat::Long) => Some(ListForm::Long),
@@ -24,7 +24,7 @@ pub(super) fn output_form(cli: &ClassadEvalCli) -> Option<ListForm> {
     }
 }
 
-/// A list in a form, with the projection that was asked for.
+/// Creates a writer of a list of ads, with the requested projection.
 pub(super) fn list_writer(cli: &ClassadEvalCli, form: ListForm) -> ListWriter {
     let writer = ListWriter::new(form, AttributeOrder::Sorted)
         .brackets_when_empty(true)
@@ -33,13 +33,13 @@ pub(super) fn list_writer(cli: &ClassadEvalCli, form: ListForm) -> ListWriter {
     if names.is_empty() { writer } else { writer.only(names) }
 }
 
-/// The names of `--attributes`.
+/// Returns the names of `--attributes`.
 pub(super) fn projected_attributes(cli: &ClassadEvalCli) -> Vec<AttrName> {
     let lists = cli.columns.attributes.iter();
     lists.flat_map(|list| crate::text::list::split(list.as_bytes()).map(AttrName::from)).collect()
 }
 
-/// The words of each -autoformat (true) and -format, in their order on the command line.
+/// Returns the words of each -autoformat (true) and -format, in their order on the command line.
 fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     let mut groups: Vec<(usize, bool, Vec<&OsString>)> = Vec::new();
     for (id, is_auto) in [("autoformat", true), ("format", false)] {
@@ -54,7 +54,7 @@ fn column_groups(matches: &ArgMatches) -> Vec<(usize, bool, Vec<&OsString>)> {
     groups
 }
 
-/// The columns of `-af` and `-format` in the order in which they were typed.
+/// Parses the columns of `-af` and `-format` in the order in which they were typed.
 pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyhow::Result<PrintMask> {
     let mut mask = PrintMask::default();
     if let Some(text) = &cli.columns.undefined {
@@ -100,7 +100,7 @@ pub(super) fn parse_columns(cli: &ClassadEvalCli, matches: &ArgMatches) -> anyho
     Ok(mask)
 }
 
-/// The form of the output where it is to be that of the input.
+/// Returns the output format that corresponds to an input format.
 pub(super) fn list_form_of_input(form: AdForm) -> ListForm {
     match form {
         AdForm::Long => ListForm::Long,

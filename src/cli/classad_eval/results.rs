@@ -1,4 +1,4 @@
-//! What becomes of the ads of a stream: results that are printed at once, or wait for their place.
+//! Results of a stream: printed immediately, or kept until they can be sorted.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -16,21 +16,21 @@ use crate::classad::{AttrName, ClassAd, Context, Value};
 use crate::cli::common::{PrintMask, Problem, ProgramContext, RenderedRow, Status};
 use crate::os::RealWorld;
 
-/// A result that waits for its place: sort keys, then what is to be printed.
+/// Result that waits for its position, with the data to print.
 enum PendingResult {
     Ad(Box<ClassAd>),
     Row(RenderedRow),
     Text(Vec<u8>),
 }
 
-/// What became of the ads.
+/// Results of a stream.
 pub(super) struct StreamResults<'a, W> {
     pub(super) work: &'a StreamPlan<'a>,
     pub(super) mask: PrintMask,
     world: RealWorld,
     writer: Option<ListWriter>,
     pub(super) out: W,
-    /// What is wanted of each ad; all of it without.
+    /// Attributes needed of each ad, or `None` if all are needed.
     projection: Option<Projection>,
     text: Vec<u8>,
     seen: HashSet<u128, FxBuildHasher>,
@@ -38,11 +38,11 @@ pub(super) struct StreamResults<'a, W> {
     counts: ValueCounts,
     count: u64,
     last: Option<Option<Value>>,
-    /// An ad of the output that reads back as something else, by its number, and the attribute.
+    /// Number of the first printed ad that would be read back differently, and the attribute.
     misread: Option<(u64, AttrName)>,
 }
 
-/// What a thread printed of its portion of the ads, to be printed when it is that portion's turn.
+/// Output of a thread for its portion of the ads, printed in the order of the portions.
 pub(super) struct PortionOutput {
     text: Vec<u8>,
     count: u64,
@@ -51,7 +51,7 @@ pub(super) struct PortionOutput {
 }
 
 impl StreamResults<'_, Vec<u8>> {
-    /// What the ads of a portion gave.
+    /// Returns the output for a portion of the ads, and resets it.
     pub(super) fn take_portion(&mut self) -> PortionOutput {
         let misread = self.writer.take().and_then(|writer| writer.first_misread().cloned());
         PortionOutput {
@@ -84,7 +84,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         results
     }
 
-    /// Whether what is printed of an ad depends on no other ad, so that several threads may work.
+    /// Returns true if the output for an ad does not depend on other ads, so that several threads can be
+    /// used.
     pub(super) fn can_run_in_parallel(&self) -> bool {
         let (cli, stream) = (self.work.cli, &self.work.cli.stream);
         let one_by_one = match self.work.form {
@@ -93,12 +94,12 @@ impl<'a, W: Write> StreamResults<'a, W> {
         };
         let has_order =
             !stream.sort.is_empty() || stream.limit.is_some() || stream.unique || !stream.count_by.is_empty();
-        // Random numbers from a seed follow one another.
+        // Random numbers from a seed form one sequence.
         let others = cli.question.explain || self.mask.has_headings() || cli.clock.seed.is_some();
         one_by_one && !has_order && !others
     }
 
-    /// Prints what a portion gave.
+    /// Prints the output for a portion.
     pub(super) fn add_portion(&mut self, portion: &PortionOutput) -> anyhow::Result<()> {
         self.out.write_all(&portion.text)?;
         if let (None, Some((number, name))) = (&self.misread, &portion.misread) {
@@ -111,7 +112,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Takes all ads of a stream that the constraint lets through.
+    /// Processes all ads of a stream for which the constraint is true.
     pub(super) fn process_stream<R: Read>(
         &mut self,
         ads: &mut ReportingAdStream<'_, R>,
@@ -123,7 +124,7 @@ impl<'a, W: Write> StreamResults<'a, W> {
         if let (Some(form), None, true) = (work.form, &self.writer, has_ads) {
             self.writer = Some(output::list_writer(work.cli, form));
         }
-        // Whole ads are made of those alone that pass the constraint and are printed as such.
+        // Whole ads are built only for ads that pass the constraint and are printed whole.
         let wants_whole = self.prints_whole_ads();
         let mut record = AdRecord::default();
         while !self.is_limit_reached() {
@@ -171,13 +172,13 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// What is wanted of each ad, where that can be told beforehand.
+    /// Returns the attributes needed of each ad, or `None` if they are not known in advance.
     fn find_projection(&self) -> Option<Projection> {
         let work = self.work;
         if work.target.is_some() || !work.assigned.is_empty() || work.cli.question.explain {
             return None;
         }
-        // Without a constraint whole ads are wanted anyway.
+        // Without a constraint all ads are printed whole anyway.
         if self.prints_whole_ads() && work.constraint.is_none() {
             return None;
         }
@@ -185,14 +186,14 @@ impl<'a, W: Write> StreamResults<'a, W> {
         self.mask.projection(exprs.chain(work.operands.iter().map(|operand| &operand.expr)))
     }
 
-    /// Whether ads are printed as such.
+    /// Returns true if whole ads are printed.
     fn prints_whole_ads(&self) -> bool {
         let work = self.work;
         let counts = work.cli.stream.count && !work.cli.stream.unique;
         self.mask.is_empty() && work.operands.is_empty() && work.count_by.is_empty() && !counts
     }
 
-    /// Whether no further ad can change the result.
+    /// Returns true if no further ad can change the result.
     fn is_limit_reached(&self) -> bool {
         let limit = self.work.cli.stream.limit;
         self.work.sort.is_empty()
@@ -282,7 +283,8 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Whether a result like this has not been seen. What is printed is compared, by a hash of 128 bits.
+    /// Returns true if no equal result was printed before. Results are compared by a 128-bit hash of the
+    /// output.
     fn is_new(&mut self, item: &PendingResult) -> bool {
         let mut text = Vec::new();
         match item {
@@ -319,10 +321,10 @@ impl<'a, W: Write> StreamResults<'a, W> {
         Ok(())
     }
 
-    /// Prints what has waited, and the end.
+    /// Prints the results that were kept, and the end of the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Returns an error if the output cannot be written.
     pub(super) fn finish(&mut self, session: &ProgramContext) -> anyhow::Result<Status> {
         let cli = self.work.cli;
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -370,7 +372,7 @@ fn hash_128(text: &[u8]) -> u128 {
     use std::hash::Hasher;
     let mut one = rustc_hash::FxHasher::default();
     one.write(text);
-    // FNV-1a beside it: two functions of different kinds make an accident impossible in practice.
+    // FNV-1a in addition: a collision of two different hash functions is practically impossible.
     let mut two = 0xcbf2_9ce4_8422_2325u64;
     for byte in text {
         two = (two ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -378,8 +380,8 @@ fn hash_128(text: &[u8]) -> u128 {
     u128::from(one.finish()) << 64 | u128::from(two)
 }
 
-/// The order of sorted results: numbers before strings before times, all of them before lists and ads, and what is
-/// undefined or an error last. Equal ones keep the order of the input.
+/// Compares sort keys: numbers before strings before times, all of them before lists and ads, and undefined
+/// values and errors last. Equal keys keep the order of the input.
 pub(super) fn compare_sort_keys(a: &[Value], b: &[Value]) -> std::cmp::Ordering {
     let class = |value: &Value| match value {
         Value::Bool(_) | Value::Int(_) | Value::Real(_) => 0,

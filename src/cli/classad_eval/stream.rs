@@ -1,4 +1,4 @@
-//! Streams: filter, sort, project and print the ads of a file.
+//! Streams: filter, sort, project and print the ads of files.
 
 use std::io::Read;
 
@@ -18,10 +18,11 @@ use crate::cli::common::{
 };
 use crate::os::{StopFlag, process_in_parallel, thread_count};
 
-/// Reads the stream and prints what is wanted of it.
+/// Reads the stream and prints the results.
 ///
 /// # Errors
-/// Bad expressions, input that cannot be read, and those of standard output.
+/// Returns an error if an expression is invalid, an input cannot be read or standard output cannot be
+/// written.
 pub(super) fn run(
     cli: &ClassadEvalCli,
     matches: &ArgMatches,
@@ -45,11 +46,11 @@ pub(super) fn run(
     for path in list_inputs(&paths, session)? {
         let stdin = input.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&enough));
         let (read, name) = match open_input(&path, stdin, session) {
-            // A job that has left a queue that is in use is no longer part of it.
+            // In a queue directory that is in use, a job may have left since the files were listed.
             Err(error) if !paths.contains(&path) && is_not_found(&error) => continue,
             opened => opened?,
         };
-        // The reader has a buffer of its own.
+        // The stream has its own buffer.
         let mut ads = ReportingAdStream::new(read.into_inner(), name, cli, dialect, session);
         if threads > 1 && results.can_run_in_parallel() && ads.detect_form()? == AdForm::Long {
             process_stream_in_parallel(ads, (threads, &enough), &mut results, &mut odd)?;
@@ -63,13 +64,14 @@ pub(super) fn run(
     Ok(status)
 }
 
-/// Whether what is printed are values of JSON in one array, not ads, whose writer makes one itself.
+/// Returns true if the output consists of JSON values in one array, not of ads, whose writer creates the
+/// array itself.
 fn prints_json_values(work: &StreamPlan<'_>) -> bool {
     let cli = work.cli;
     cli.output.json && !cli.stream.count && (!work.operands.is_empty() || cli.question.explain)
 }
 
-/// What a thread made of a portion of the stream. Lines and numbers of ads are counted from its beginning.
+/// Result of a thread for a portion of the stream. Line and ad numbers are relative to the portion.
 struct PortionResult {
     output: PortionOutput,
     odd: StreamDiagnostics,
@@ -79,7 +81,7 @@ struct PortionResult {
     failure: Option<anyhow::Error>,
 }
 
-/// Works off a stream of long ads with several threads.
+/// Processes a stream of long ads with several threads.
 fn process_stream_in_parallel<R: Read + Send>(
     ads: ReportingAdStream<'_, R>,
     (threads, enough): (usize, &StopFlag),

@@ -1,11 +1,12 @@
-//! What is odd about a stream and is told when it has ended.
+//! Warnings about a stream, printed after its end.
 
 use super::name_coverage::NameCoverage;
 use super::stream_plan::StreamPlan;
 use crate::classad::Value;
 use crate::cli::common::ProgramContext;
 
-/// What is odd about a stream: ads for which the constraint was neither true nor false nor undefined, names that no ad has.
+/// Warnings about a stream: ads for which the constraint was neither true, false nor undefined, and names
+/// that no ad has.
 #[derive(Default)]
 pub(super) struct StreamDiagnostics {
     count: u64,
@@ -14,7 +15,7 @@ pub(super) struct StreamDiagnostics {
 }
 
 impl StreamDiagnostics {
-    /// Takes in those of a portion that begins behind so many lines.
+    /// Adds the warnings of a portion that begins after `lines` lines.
     pub(super) fn merge_portion(&mut self, portion: StreamDiagnostics, lines: u64) {
         self.count += portion.count;
         self.name_coverage.merge(portion.name_coverage);

@@ -1,4 +1,4 @@
-//! All that is known of the work on a stream before its first ad.
+//! Plan for a stream, made before its first ad is read.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -10,13 +10,13 @@ use crate::classad::{AttrName, ClassAd, Dialect, Expr};
 use crate::cli::common::{Problem, ProgramContext, tool_user_maps};
 use crate::os::{RealWorld, SharedUserMaps};
 
-/// What is done with the expressions among the operands, for each ad.
+/// Expression among the operands, evaluated for each ad.
 pub(super) struct OperandExpression {
     pub(super) text: Vec<u8>,
     pub(super) expr: Expr,
 }
 
-/// All that is known before the first ad.
+/// Plan for a stream.
 pub(super) struct StreamPlan<'a> {
     pub(super) cli: &'a ClassadEvalCli,
     pub(super) constraint: Option<Expr>,
@@ -94,7 +94,7 @@ impl<'a> StreamPlan<'a> {
         })
     }
 
-    /// The world that expressions are evaluated in.
+    /// Returns the world in which expressions are evaluated.
     pub(super) fn world(&self) -> RealWorld {
         self.cli.clock.world().with_shared_user_maps(self.maps.clone())
     }

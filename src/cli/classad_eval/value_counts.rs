@@ -1,4 +1,4 @@
-//! `--count-by`: how many ads have each value.
+//! `--count-by`: the number of ads with each value.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use super::options::ClassadEvalCli;
 use super::output;
 use crate::classad::{AttrName, ClassAd, Context, Expr, Value};
 
-/// Counts of values, or of values together where several expressions were given.
+/// Counts of values, or of combinations of values if several expressions were given.
 #[derive(Debug, Default)]
 pub(super) struct ValueCounts {
     rows: FxHashMap<BString, (Vec<Value>, u64)>,
@@ -27,7 +27,8 @@ impl ValueCounts {
         self.rows.entry(key).or_insert((values, 0)).1 += 1;
     }
 
-    /// Prints the values, the most frequent first, and equally frequent ones in the order of their texts; gives the number of lines.
+    /// Prints the values by falling frequency, equally frequent ones in the order of their texts. Returns the
+    /// number of lines.
     pub(super) fn print(
         self,
         cli: &ClassadEvalCli,
@@ -68,7 +69,7 @@ impl ValueCounts {
     }
 }
 
-/// The name of a column: that of the attribute, if it is but one.
+/// Returns the name of a column: the attribute's name if the expression is a single attribute.
 fn column_name(expr: &Expr, number: usize) -> AttrName {
     let text = expr.unparse();
     let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')

@@ -1,5 +1,5 @@
-//! The input layer: every input of ads is opened here, once, whatever it is: a file, FIFO or standard input, compressed or not, a
-//! queue log, a history, or a directory of these.
+//! Input layer: opens every input of ads, whatever it is: a file, FIFO or standard input, compressed or not,
+//! a queue log, a history, or a directory of these.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -14,11 +14,11 @@ use crate::classad::stream::AdReader;
 use crate::os::{StopFlag, StoppableReader};
 use crate::queue::{JobQueue, QueueLogReader};
 
-/// Endings of the names of files that hold ads.
+/// File name extensions of ad files.
 const AD_FILE_EXTENSIONS: [&str; 3] = ["ad", "ads", "classad"];
-/// Endings that compression programs add to names.
+/// File name extensions that compression programs add.
 const COMPRESSED_EXTENSIONS: [&str; 4] = ["gz", "bz2", "xz", "zst"];
-/// Number of bytes that decide what a text is.
+/// Number of bytes after which the kind of a text is known.
 const LONGEST_TEXT_START: usize = 64;
 /// Number of skipped files of a directory that one warning names.
 const MAX_NAMED_SKIPPED_FILES: usize = 5;
@@ -29,22 +29,23 @@ pub(crate) type InputReader = Box<dyn Read + Send>;
 /// Ads that can be read, and the name that messages use for them.
 pub(crate) type NamedAdReader = (BufReader<InputReader>, String);
 
-/// What a text holds, as its first line says.
+/// Kind of a text, according to its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputKind {
-    /// Ads in any form, with or without the banners of a history; anything else, too, is read as ads.
+    /// Ads in any format, with or without the banners of a history; any unrecognised text is also treated as
+    /// ads.
     Ads,
     /// A schedd's job_queue.log.
     QueueLog,
-    /// A job's event log (user log), in the text form.
+    /// A job's event log (user log) in text form.
     EventLog,
 }
 
-/// An input that has been opened and decompressed.
+/// Opened and decompressed input.
 pub(crate) struct OpenInput {
     /// Reader of the whole text.
     pub(crate) reader: InputReader,
-    /// What its first line says.
+    /// Kind, according to its first line.
     pub(crate) kind: InputKind,
     /// True if it was compressed.
     pub(crate) is_compressed: bool,
@@ -53,10 +54,10 @@ pub(crate) struct OpenInput {
 }
 
 impl OpenInput {
-    /// Opens a file, or standard input for `-`, and decompresses what is compressed.
+    /// Opens a file, or standard input for `-`, and decompresses it if it is compressed.
     ///
     /// # Errors
-    /// It cannot be opened, or is compressed in an unsupported format.
+    /// Returns an error if it cannot be opened, or is compressed in an unsupported format.
     pub(crate) fn open(path: &Path, stdin: PipedStdin) -> anyhow::Result<Self> {
         let stop_flag = stdin.stop_flag();
         if path == Path::new("-") {
@@ -94,10 +95,10 @@ impl OpenInput {
         Ok(OpenInput { reader, kind, is_compressed: compression.is_some(), name })
     }
 
-    /// Returns a reader of ads: of a queue log the ads of its jobs, with their clusters' attributes.
+    /// Returns a reader of ads; for a queue log, of the ads of its jobs including their clusters' attributes.
     ///
     /// # Errors
-    /// It is an event log, or a queue log that cannot be read.
+    /// Returns an error for an event log, or a queue log that cannot be read.
     pub(crate) fn into_ads(mut self, session: &ProgramContext) -> anyhow::Result<InputReader> {
         match self.kind {
             InputKind::Ads => Ok(self.reader),
@@ -109,7 +110,7 @@ impl OpenInput {
         }
     }
 
-    /// The error where ads, a queue or a history are expected and an event log is given.
+    /// Returns the error for an event log given instead of ads, a queue or a history.
     pub(crate) fn event_log_problem(&self) -> Problem {
         Problem::cannot_read(&self.name)
             .caused_by("it is a job's event log, not ads")
@@ -136,14 +137,15 @@ impl InputKind {
     }
 }
 
-/// True if a file that begins so is a queue log: its first line is a record, or the beginning of a header that is being written.
+/// True if a file with this start is a queue log: its first line is a record, or the beginning of a header
+/// that is being written.
 fn is_queue_log(start: &[u8]) -> bool {
     let records: [&[u8]; 3] = [b"107 ", b"101 ", b"103 "];
     records.into_iter().any(|record| start.starts_with(record))
         || (!start.is_empty() && b"107 ".starts_with(start))
 }
 
-/// True if a text begins with the header of an event: `005 (12.000.000) `.
+/// True if a text starts with the header of an event: `005 (12.000.000) `.
 fn is_event_header(start: &[u8]) -> bool {
     let [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9', b' ', b'(', ids @ ..] = start else { return false };
     let Some(length) = ids.iter().position(|byte| *byte == b')') else { return false };
@@ -152,10 +154,11 @@ fn is_event_header(start: &[u8]) -> bool {
         && ids.iter().filter(|byte| **byte == b'.').count() == 2
 }
 
-/// Reads blocks until `is_open` says that the first bytes decide, or there are no more.
+/// Reads blocks until `is_open` returns false for the bytes read, or the input ends.
 fn read_start(input: &mut InputReader, is_open: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    // Blocks as large as the buffers: smaller ones would leave bytes in that of standard input, where no poll sees them.
+    // Blocks are as large as the buffers: smaller blocks would leave bytes in the buffer of standard input,
+    // where no poll sees them.
     let mut block = vec![0; PipedStdin::BUFFER_SIZE];
     while is_open(&start) {
         match input.read(&mut block) {
@@ -168,11 +171,12 @@ fn read_start(input: &mut InputReader, is_open: impl Fn(&[u8]) -> bool) -> io::R
     Ok(start)
 }
 
-/// Opens a file, or standard input for `-`, decompresses it, and turns a queue log into the ads of its jobs. A directory is read as
-/// the files that [`list_inputs`] finds, one after the other, those in other forms as long ads.
+/// Opens a file, or standard input for `-`, decompresses it, and converts a queue log to the ads of its jobs.
+/// The files that [`list_inputs`] finds in a directory are read one after the other; those in other formats
+/// are converted to long ads.
 ///
 /// # Errors
-/// It cannot be opened, is an event log, or is a directory without any such file.
+/// Returns an error if it cannot be opened, is an event log, or is a directory without any such file.
 pub(crate) fn open_input(
     path: &Path,
     stdin: PipedStdin,
@@ -198,11 +202,12 @@ fn read_problem(path: &Path) -> Problem {
     Problem::cannot_read(path.display())
 }
 
-/// Replaces each directory by its files of ads (`*.ad`, `*.ads`, `*.classad`, by name), or if it has none by its `job_queue.log`, or else
-/// by its history files, the oldest first; all of them may be compressed. A warning names the files that are skipped.
+/// Replaces each directory by its ad files (`*.ad`, `*.ads`, `*.classad`, by name); if it has none by its
+/// `job_queue.log`; otherwise by its history files, the oldest first. All of them may be compressed. A
+/// warning names the files that are skipped.
 ///
 /// # Errors
-/// A directory cannot be read, or holds none of these.
+/// Returns an error if a directory cannot be read or contains none of these files.
 pub(crate) fn list_inputs<P: AsRef<Path>>(
     paths: &[P],
     session: &ProgramContext,
@@ -237,7 +242,7 @@ fn warn_of_skipped_files(directory: &Path, skipped: &[PathBuf], session: &Progra
     session.warn(&format!("{}: skipped {}{more}", directory.display(), names.join(", ")));
 }
 
-/// Reads a queue log; says what had to be passed over.
+/// Reads a queue log; warns about records that are skipped.
 pub(crate) fn read_queue_log(
     file: &mut dyn Read,
     path: &Path,
@@ -275,7 +280,8 @@ fn queue_to_text(queue: &JobQueue) -> Vec<u8> {
     text
 }
 
-/// The files of a directory that are read, and the others. Hidden files count as neither.
+/// Returns the files of a directory that are read, and those that are skipped. Hidden files are in neither
+/// list.
 fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -297,7 +303,7 @@ fn choose_files(directory: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let (mut chosen, skipped): (Vec<_>, Vec<_>) =
             files.iter().cloned().partition(|path| is_wanted(&uncompressed_name(path)));
         if !chosen.is_empty() {
-            // The plain name of a history is the newest.
+            // The history file without a suffix is the newest.
             chosen.sort_by_key(|path| path.file_name().is_some_and(|name| name == "history"));
             return Ok((chosen, skipped));
         }
@@ -309,12 +315,13 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| extensions.contains(&ending))
 }
 
-/// The path without the ending that a compression program added.
+/// Returns the path without the extension of a compression program.
 fn uncompressed_name(path: &Path) -> PathBuf {
     if has_extension(path, &COMPRESSED_EXTENSIONS) { path.with_extension("") } else { path.to_owned() }
 }
 
-/// Files one after the other, each opened when the previous one has ended, with an empty line between them.
+/// Reader of several files one after the other; each is opened when the previous one has ended. An empty line
+/// separates them.
 struct ConcatenatedFiles {
     files: std::vec::IntoIter<PathBuf>,
     current: Option<InputReader>,
@@ -323,7 +330,7 @@ struct ConcatenatedFiles {
 }
 
 impl ConcatenatedFiles {
-    /// Opens a file as long ads; another form is converted.
+    /// Opens a file as long ads; other formats are converted.
     fn open(&self, path: &Path) -> anyhow::Result<InputReader> {
         let input = OpenInput::open_file(path, &self.stop_flag)?;
         let mut reader = input.into_ads(&self.session)?;
@@ -362,7 +369,7 @@ impl Read for ConcatenatedFiles {
             let Some(path) = self.files.next() else { return Ok(0) };
             match self.open(&path) {
                 Ok(file) => self.current = Some(Box::new(file.chain(Cursor::new(b"\n\n")))),
-                // A job that has left a queue that is in use is no longer part of it.
+                // In a queue directory that is in use, a job may have left since the files were listed.
                 Err(error) if is_not_found(&error) => {}
                 Err(error) => return Err(io::Error::other(format!("{error:#}"))),
             }
@@ -370,7 +377,7 @@ impl Read for ConcatenatedFiles {
     }
 }
 
-/// True if a file that was listed is gone.
+/// True if a file that was listed no longer exists.
 pub(crate) fn is_not_found(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

@@ -1,9 +1,9 @@
-//! Colours: only on a terminal, never where NO_COLOR is set, always where the user says so.
+//! Colours: by default only on a terminal and not if NO_COLOR is set; the user can turn them on or off.
 
 use std::fmt::{self, Display};
 use std::io::IsTerminal;
 
-/// When output is coloured.
+/// Choice of coloured output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum StyleChoice {
     /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
@@ -22,47 +22,47 @@ pub struct Painter {
 }
 
 impl Painter {
-    /// A painter that leaves everything alone.
+    /// Creates a painter that changes nothing.
     pub fn plain() -> Self {
         Painter { on: false }
     }
 
-    /// The painter for standard output.
+    /// Creates the painter for standard output.
     pub fn stdout(when: StyleChoice) -> Self {
         Painter { on: should_style(when, std::io::stdout().is_terminal(), env_var) }
     }
 
-    /// The painter for standard error.
+    /// Creates the painter for standard error.
     pub fn stderr(when: StyleChoice) -> Self {
         Painter { on: should_style(when, std::io::stderr().is_terminal(), env_var) }
     }
 
-    /// Whether it paints.
+    /// True if words are coloured.
     pub fn is_enabled(self) -> bool {
         self.on
     }
 
-    /// Emphasis.
+    /// Emphasises a text.
     pub fn bold<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("1", text)
     }
 
-    /// What is right.
+    /// Colours a success.
     pub fn good<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("32", text)
     }
 
-    /// What is wrong.
+    /// Colours an error.
     pub fn bad<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("31", text)
     }
 
-    /// What to look at.
+    /// Colours a warning.
     pub fn warn<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("33", text)
     }
 
-    /// What matters less.
+    /// Dims a less important text.
     pub fn dim<T: Display>(self, text: T) -> StyledText<T> {
         self.paint("2", text)
     }
@@ -72,7 +72,7 @@ impl Painter {
     }
 }
 
-/// A word in its colour. Width and alignment of a format apply to the word alone.
+/// Text with its colour. The width and alignment of a format apply to the text only.
 #[derive(Clone, Copy, Debug)]
 pub struct StyledText<T> {
     code: Option<&'static str>,
@@ -101,7 +101,7 @@ fn should_style(when: StyleChoice, terminal: bool, env: impl Fn(&str) -> Option<
         StyleChoice::Always => true,
         StyleChoice::Never => false,
         StyleChoice::Auto => {
-            // https://no-color.org: present and not empty.
+            // According to https://no-color.org, NO_COLOR counts if it is set and not empty.
             let refused = env("NO_COLOR").is_some_and(|value| !value.is_empty());
             terminal && !refused && env("TERM").is_some_and(|term| term != "dumb")
         }

@@ -1,4 +1,4 @@
-//! Decompression of input. The format is recognised by the first bytes, never by the name.
+//! Decompression of input. The format is detected from the first bytes, never from the name.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -10,9 +10,9 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::PipedStdin;
 
-/// Number of bytes that [`Compression::detect`] needs at most.
+/// Maximum number of bytes that [`Compression::detect`] needs.
 pub(super) const LONGEST_MAGIC: usize = 10;
-/// Memory limit of the xz decoder, in KiB: enough for what `xz -9e` writes.
+/// Memory limit of the xz decoder in KiB: sufficient for the output of `xz -9e`.
 const MAX_XZ_MEMORY: u32 = 512 << 10;
 
 /// Compression format.
@@ -22,22 +22,23 @@ pub(super) enum Compression {
     Bzip2,
     Xz,
     Zstd,
-    /// A format that is recognised and unsupported.
+    /// A recognised but unsupported format.
     Unsupported(&'static str),
 }
 
 impl Compression {
-    /// Recognises the format by the first bytes of an input, or `None` if it is not compressed.
+    /// Detects the format from the first bytes of an input; returns `None` if it is not compressed.
     pub(super) fn detect(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            // An attribute's name may begin with BZh as well: the mark of a block, or of the end, follows the level.
+            // An attribute name may start with BZh as well, so the mark of a block or of the end after the
+            // level is checked.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => {
                 Some(Compression::Bzip2)
             }
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Compression::Xz),
-            // A frame, or a frame to skip as pzstd writes it.
+            // A frame, or a skippable frame as pzstd writes it.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
             [0x04, 0x22, 0x4d, 0x18, ..] => Some(Compression::Unsupported("lz4")),
             [0x1f, 0x9d, ..] => Some(Compression::Unsupported("compress")),
@@ -66,7 +67,7 @@ impl Compression {
         is_skippable || is_bzip2 || BEGINNINGS.iter().any(is_prefix)
     }
 
-    /// Name of the format, which is also that of the program that unpacks it.
+    /// Returns the name of the format, which is also the name of its program.
     pub(super) fn name(self) -> &'static str {
         match self {
             Compression::Gzip => "gzip",
@@ -142,7 +143,7 @@ impl<R: BufRead> ZstdReader<R> {
         Ok(false)
     }
 
-    /// Checks the checksum of a frame that has been read, where it has one.
+    /// Verifies the checksum of a frame, if it has one.
     fn end_frame(&mut self) -> io::Result<()> {
         self.is_in_frame = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {

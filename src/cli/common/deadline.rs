@@ -1,4 +1,5 @@
-//! The end of the time that `--timeout` gives, for work that waits for others: a pipe that nobody writes to, somebody who does not answer.
+//! Deadline of `--timeout` for operations that wait for others, such as a pipe without a writer or a missing
+//! reply.
 
 use std::thread;
 
@@ -6,8 +7,8 @@ use super::{Problem, ProgramContext, Status};
 use crate::os::clock;
 use crate::time::MonotonicTime;
 
-/// Ends the program at that instant with status 124 and this message, whatever it waits for; never without an instant. It is for work that
-/// leaves nothing behind and whose children end with it.
+/// Ends the program at that time with status 124 and this message, whatever it is waiting for; does nothing
+/// for `None`. Only for operations that leave nothing behind and whose children end with the program.
 pub(crate) fn exit_at_deadline(
     until: Option<MonotonicTime>,
     session: &ProgramContext,

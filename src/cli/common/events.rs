@@ -1,4 +1,4 @@
-//! Opening what `--events` names, and how lines of runners look.
+//! Opening of the target of `--events`, and the style of log lines.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -12,11 +12,12 @@ use crate::runner::events::{EventStream, EventTone, LineStyle};
 use crate::text::calendar::CivilTime;
 
 impl EventTarget {
-    /// Opens the place JSON events are written to: a file is appended to and made where there is none, an open descriptor is
-    /// duplicated. Nobody who reads there is ever waited for.
+    /// Opens the target of JSON events: a file is created if necessary and appended to, an open descriptor is
+    /// duplicated. Writing never waits for a reader.
     ///
     /// # Errors
-    /// The file cannot be opened for appending, or the descriptor is not open for writing.
+    /// Returns an error if the file cannot be opened for appending, or the descriptor is not open for
+    /// writing.
     pub fn open(&self) -> anyhow::Result<LineOutput> {
         match self {
             EventTarget::Descriptor(number) => LineOutput::from_descriptor_number(*number)
@@ -27,8 +28,8 @@ impl EventTarget {
     }
 }
 
-/// The status of a run whose events end here: that of a failed write where not all of them could be written, which the stream
-/// has told. What else the status says of the run itself stays.
+/// Ends the event stream and returns the status of the run: failed if an otherwise normal run could not write
+/// all events, which the stream has reported. Any other status is unchanged.
 pub(crate) fn finish_events(stream: EventStream, status: Status) -> Status {
     let written = stream.finish();
     match status {
@@ -37,13 +38,13 @@ pub(crate) fn finish_events(stream: EventStream, status: Status) -> Status {
     }
 }
 
-/// Standard error for readable lines; `None` when it is closed.
+/// Opens standard error for log lines; returns `None` if it is closed.
 pub fn stderr_outlet() -> Option<LineOutput> {
     LineOutput::from_descriptor(std::io::stderr().as_fd()).ok()
 }
 
 impl LogLineOptions {
-    /// How lines on standard error look.
+    /// Returns the style of lines on standard error.
     pub(crate) fn line_style(&self, color: StyleChoice) -> LineStyle {
         let painter = Painter::stderr(color);
         let wants_time = match self.timestamps {

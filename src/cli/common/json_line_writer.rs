@@ -1,18 +1,18 @@
-//! JSON values that are written one a line, made into one array where that was asked for.
+//! Writer of JSON values, one per line or as one array.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// A writer of lines, each a JSON value: they stay lines, or become the elements of one array.
+/// Writer of lines that are JSON values: they are written as lines, or as the elements of one array.
 pub(crate) struct JsonLineWriter<W> {
     out: W,
-    /// What there is of a line that has not ended, and whether one has; without it lines stay as they are.
+    /// Incomplete line, and true once a line was written; `None` if values are written as lines.
     array: Option<(Vec<u8>, bool)>,
 }
 
 impl<W: Write> JsonLineWriter<W> {
-    /// Lines to `out`, as an array or as they are.
+    /// Creates a writer to `out`, for an array or for lines.
     pub(crate) fn new(out: W, as_array: bool) -> Self {
         JsonLineWriter { out, array: as_array.then(|| (Vec::new(), false)) }
     }
@@ -20,7 +20,7 @@ impl<W: Write> JsonLineWriter<W> {
     /// Writes one value.
     ///
     /// # Errors
-    /// Those of writing; it has no form in JSON.
+    /// Returns an error if writing fails or the value has no JSON form.
     pub(crate) fn write_value(&mut self, value: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut *self, value)?;
         self.write_all(b"\n")
@@ -29,7 +29,7 @@ impl<W: Write> JsonLineWriter<W> {
     /// Ends the array.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         match self.array.take() {
             Some((_, true)) => self.out.write_all(b"\n]\n")?,

@@ -1,4 +1,4 @@
-//! Man pages, made from a program's clap definition and its texts.
+//! Man pages, generated from a program's clap definition and its texts.
 
 use std::io;
 
@@ -10,12 +10,12 @@ use super::Status;
 use super::man_verbs::{self, is_help, write_roff};
 use super::program::Program;
 
-/// The man page of a program in troff.
+/// Returns the man page of a program in troff.
 ///
 /// # Errors
-/// None that a `Vec` could give.
+/// Returns errors of writing to the `Vec`, which do not occur.
 pub fn man_page(program: &Program) -> io::Result<Vec<u8>> {
-    // What `--help` leaves out for the sake of its size has its words here.
+    // Options that the short help hides are included here.
     let command = (program.command)().mut_args(|arg| arg.hide_short_help(false));
     let mut page = Vec::new();
     let man = Man::new(command.clone())

@@ -1,4 +1,5 @@
-//! Man pages of verbs: one for each, or for those that take the same options, so that no list of options stands twice.
+//! Man pages of verbs: one for each verb, or one for several verbs with the same options, so that no option
+//! list is repeated.
 
 use std::io::{self, Write};
 
@@ -8,15 +9,15 @@ use clap_mangen::roff::{Inline, Roff, bold, roman};
 
 use super::program::Program;
 
-/// With fewer verbs a program tells of them on its own page.
+/// Minimum number of verbs for separate pages; fewer are described on the program's own page.
 const MIN_VERBS_WITH_PAGES: usize = 5;
 
-/// Whether the verbs of a program have pages of their own.
+/// Returns true if the verbs of a program have separate pages.
 pub(super) fn verbs_have_pages(command: &Command) -> bool {
     command.get_subcommands().count() >= MIN_VERBS_WITH_PAGES
 }
 
-/// Verbs that take the same, in the order of the first of each kind.
+/// Groups verbs with the same options, in the order of the first of each group.
 fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
     let taken = |verb: &Command| verb.get_arguments().map(|arg| format!("{arg:?}")).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&Command>> = Vec::new();
@@ -32,10 +33,10 @@ fn group_similar_verbs(command: &Command) -> Vec<Vec<&Command>> {
     groups
 }
 
-/// The pages of all verbs: name, troff.
+/// Returns the pages of all verbs: name and troff.
 ///
 /// # Errors
-/// None that a `Vec` could give.
+/// Returns errors of writing to the `Vec`, which do not occur.
 pub fn verb_pages(program: &Program) -> io::Result<Vec<(String, Vec<u8>)>> {
     let command = (program.command)().mut_subcommands(|verb| verb.mut_args(|arg| arg.hide_short_help(false)));
     if !verbs_have_pages(&command) {
@@ -116,7 +117,7 @@ fn verb_page(program: &Program, group: &[&Command]) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Without its parentheses and what stands behind a colon, for `whatis`.
+/// Shortens a description for `whatis`: without parentheses, and starting in lower case.
 fn whatis_text(about: &str) -> String {
     let text = about.split(" (").next().unwrap_or(about);
     let mut letters = text.chars();
@@ -151,7 +152,7 @@ fn operand_text(arg: &Arg) -> String {
     if arg.is_required_set() { name } else { format!("[{name}]") }
 }
 
-/// The list of verbs on the program's own page.
+/// Adds the list of verbs to the program's own page.
 pub(super) fn push_verb_list(roff: &mut Roff, program: &Program, command: &Command) {
     roff.control("SH", ["VERBS"]);
     roff.control("PP", []).text([roman(format!(

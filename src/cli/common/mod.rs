@@ -1,8 +1,8 @@
-//! What all programs share: reading the command line, options that mean the same everywhere, exit statuses, messages,
-//! colours, tables, progress, and the two ends of a pipe.
+//! Parts that all programs share: command line parsing, common options, exit statuses, messages, colours,
+//! tables, progress, and pipes on standard input and output.
 //!
-//! A program is a [`Program`]: a clap definition, a function, and the names of condor tools it also answers to. Its
-//! `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
+//! A program is a [`Program`]: a clap definition, a function, and the condor tools whose names it supports.
+//! Its `main` is [`Program::main`], which turns every outcome into one message and one [`Status`].
 
 mod ad_input;
 mod color;

@@ -1,8 +1,8 @@
-//! The habits of HTCondor's users, turned into what clap reads: one dash before a whole word (`-constraint`), any
-//! unambiguous beginning of it (`-cons`), values that begin with a dash, and suffixes (`-af:h`, `-long:json`).
+//! Conversion of HTCondor's option syntax to clap's: one dash before a long option (`-constraint`), any
+//! unambiguous prefix of it (`-cons`), values that begin with a dash, and suffixes (`-af:h`, `-long:json`).
 //!
-//! A suffix of an option with values becomes its first value, colon included (`-af:h Name` is `--af :h Name`); a suffix
-//! of a flag must be another flag (`-long:json` is `--json`).
+//! A suffix of an option with values becomes its first value, including the colon (`-af:h Name` is `--af :h
+//! Name`); a suffix of a flag must be another flag (`-long:json` is `--json`).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,13 +12,14 @@ use clap::{Arg, Command};
 
 use super::Problem;
 
-/// Rewrites the words behind the program's name. What it does not know it hands on, so that clap's own message with
-/// its suggestion is seen.
+/// Rewrites the words after the program's name. Unknown words are passed on, so that clap's own message with
+/// its suggestion is printed.
 ///
 /// # Errors
-/// The beginning of several options, or a suffix that makes no sense.
+/// Returns an error for a prefix of several options, or for an invalid suffix.
 pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>, Problem> {
-    // The command is not built, which would build all its verbs: what is global is looked up in those above.
+    // The command is not built, because that would build all its verbs: global options are looked up in the
+    // commands above.
     let mut here = CommandPosition { command, above: Vec::new() };
     let mut positionals = 0;
     let mut out = Vec::with_capacity(words.len());
@@ -54,8 +55,9 @@ pub fn normalise(command: &Command, words: &[OsString]) -> Result<Vec<OsString>,
     Ok(out)
 }
 
-/// An operand as clap takes it. Where operands may be negative numbers they are expressions: `-5 + 3` gets a blank in
-/// front, which changes nothing, so that clap does not look for an option in it.
+/// Returns an operand in a form that clap accepts. If operands may be negative numbers they are expressions:
+/// `-5 + 3` gets a leading blank, which does not change its value, so that clap does not take it for an
+/// option.
 fn operand_word(word: &OsStr, command: &Command) -> OsString {
     let bytes = word.as_bytes();
     let is_expression = command.get_positionals().any(Arg::is_allow_negative_numbers_set);
@@ -65,14 +67,14 @@ fn operand_word(word: &OsStr, command: &Command) -> OsString {
     word.to_owned()
 }
 
-/// The word behind one or two dashes, unless it is a number, an expression or a lone dash.
+/// Returns the word after one or two dashes, or `None` for a number, an expression or a single dash.
 fn dashed_name(word: &[u8]) -> Option<&[u8]> {
     let name = word.strip_prefix(b"-")?;
     let name = name.strip_prefix(b"-").unwrap_or(name);
     name.first().is_some_and(u8::is_ascii_alphabetic).then_some(name)
 }
 
-/// An option as typed, without its dashes: `name`, `name:suffix`, `name=value`.
+/// Option as typed, without its dashes: `name`, `name:suffix`, `name=value`.
 struct OptionParts<'a> {
     name: &'a [u8],
     suffix: Option<&'a [u8]>,
@@ -107,14 +109,14 @@ fn is_short(arg: &Arg, letter: u8) -> bool {
     arg.get_short() == Some(letter) || arg.get_all_short_aliases().unwrap_or_default().contains(&letter)
 }
 
-/// A verb whose words are read, and the commands that it is a verb of.
+/// Current verb, and the commands it belongs to.
 struct CommandPosition<'a> {
     command: &'a Command,
     above: Vec<&'a Command>,
 }
 
 impl<'a> CommandPosition<'a> {
-    /// Its options, and those of the commands above that are global.
+    /// Returns the options of the verb, and the global options of the commands above.
     fn options(&self) -> impl Iterator<Item = &'a Arg> {
         let global =
             self.above.iter().flat_map(|above| above.get_arguments()).filter(|arg| arg.is_global_set());
@@ -156,7 +158,7 @@ fn find_option_among<'a, Options: Iterator<Item = &'a Arg>>(
     }
 }
 
-/// Whether the positional of this number swallows all words that follow, options included.
+/// Returns true if the positional argument with this number takes all remaining words, including options.
 fn takes_all_remaining_words(command: &Command, number: usize) -> bool {
     command.get_positionals().nth(number - 1).is_some_and(Arg::is_trailing_var_arg_set)
 }
@@ -176,7 +178,7 @@ fn join_value(option: &OsStr, value: &[u8]) -> OsString {
     OsString::from_vec(word)
 }
 
-/// How many values an option takes, as clap works it out when it builds a command.
+/// Returns the number of values of an option, as clap computes it when it builds a command.
 fn value_count(arg: &Arg) -> ValueRange {
     let names = arg.get_value_names().map_or(0, <[_]>::len);
     arg.get_num_args().unwrap_or_else(|| match arg.get_action().takes_values() {
@@ -207,7 +209,7 @@ fn push_option<'a>(
     }
     if takes.max_values() == 1 {
         match parts.suffix {
-            // A value that begins with a dash reaches clap only when it is tied to its option.
+            // clap accepts a value that begins with a dash only if it is joined to its option.
             None if takes.min_values() == 1 => match words.next() {
                 Some(value) => out.push(join_value(&option, value.as_bytes())),
                 None => out.push(option),
@@ -241,8 +243,8 @@ fn flag_for_suffix(here: &CommandPosition<'_>, option: &OsStr, suffix: &[u8]) ->
         })
 }
 
-/// An unknown word with one dash gets its second, so that clap suggests a name rather than splitting it into letters;
-/// a bundle of known letters stays one.
+/// Adds a second dash to an unknown word with one dash, so that clap suggests a name instead of splitting it
+/// into letters; a group of known letters is not changed.
 fn with_second_dash(word: &OsStr, here: &CommandPosition<'_>) -> OsString {
     let bytes = word.as_bytes();
     let bundle = bytes[1..].iter().all(|&letter| here.options().any(|arg| is_short(arg, letter)));

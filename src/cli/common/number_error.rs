@@ -1,10 +1,9 @@
-//! What is wrong with the number that an option was given, in our words: the library that reads command lines hands on those of
-//! whoever converts the text.
+//! Messages for invalid numbers in options: clap would pass on the texts of the conversion functions.
 
 use std::error::Error;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
-/// The words for an error of a command line whose cause is a number.
+/// Returns the message for a command line error that is caused by a number, or `None` for other errors.
 pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
     let cause = error.source()?;
     if let Some(number) = cause.downcast_ref::<ParseIntError>() {
@@ -19,7 +18,7 @@ pub(super) fn number_error_text(error: &dyn Error) -> Option<String> {
     if cause.downcast_ref::<ParseFloatError>().is_some() {
         return Some("expected a number".to_owned());
     }
-    // Of a range that is left only the text is told.
+    // The error of a range is only available as text.
     let text = cause.to_string();
     let (_, range) = text.split_once(" is not in ")?;
     let (low, high) = range.split_once("..")?;

@@ -1,4 +1,4 @@
-//! Values of options: points of time, seconds, `NAME=VALUE`, where events go.
+//! Values of options: times, seconds, `NAME=VALUE`, event targets.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crate::config::statement;
 use crate::quirks::QuirkMode;
 
-/// Where an event stream goes.
+/// Target of an event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventTarget {
-    /// A file, appended to.
+    /// A file that is appended to.
     File(PathBuf),
     /// An open descriptor.
     Descriptor(u32),
 }
 
-/// Reads a point of time: seconds since the epoch, or a date such as `2026-11-21T07:00:00Z`. In microseconds since the
-/// epoch.
+/// Parses a time: seconds since the epoch, or a date such as `2026-11-21T07:00:00Z`. Returns microseconds
+/// since the epoch.
 pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
     let say = "expected seconds since 1970 or a time such as 2026-11-21T07:00:00Z";
     if let Ok(seconds) = text.parse::<f64>() {
@@ -37,7 +37,7 @@ pub(crate) fn parse_time(text: &str) -> Result<i64, String> {
     Ok(zoned.timestamp().as_microsecond())
 }
 
-/// Reads a number of seconds, not negative, with a fraction or one of the letters s, m, h, d behind it.
+/// Parses a non-negative number of seconds, which may have a fraction or one of the suffixes s, m, h, d.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let say = "expected a number of seconds, such as 30, 0.5 or 5m";
     let (number, factor) = match text.as_bytes().last() {
@@ -51,7 +51,7 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(value).map_err(|_| say.to_owned())
 }
 
-/// Reads `NAME=VALUE`; the value may be empty and hold further `=`.
+/// Parses `NAME=VALUE`; the value may be empty and contain further `=`.
 pub(crate) fn parse_assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
@@ -61,7 +61,7 @@ pub(crate) fn parse_assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads `NAME=VALUE` with a name that a configuration file may set.
+/// Parses `NAME=VALUE` with a name that is valid in a configuration file.
 pub(crate) fn parse_param(text: &str) -> Result<(String, String), String> {
     let (name, value) = parse_assignment(text)?;
     if statement::is_valid_name(name.as_bytes()) {
@@ -71,13 +71,13 @@ pub(crate) fn parse_param(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The values of `--quirks`.
+/// Returns the parser for the values of `--quirks`.
 pub(crate) fn quirks_parser() -> impl TypedValueParser<Value = QuirkMode> {
     PossibleValuesParser::new(["none", "reference"])
         .map(|word| if word == "reference" { QuirkMode::Reference } else { QuirkMode::Manual })
 }
 
-/// Reads `FILE` or `fd:N`.
+/// Parses `FILE` or `fd:N`.
 pub(crate) fn parse_event_target(text: &str) -> Result<EventTarget, String> {
     match text.strip_prefix("fd:") {
         Some(number) => {

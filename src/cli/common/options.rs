@@ -1,4 +1,4 @@
-//! Options that mean the same in all programs, in groups: a program flattens the groups that it carries out.
+//! Options with the same meaning in all programs, in groups: a program flattens the groups that it supports.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::quirks::QuirkMode;
 use crate::runner::hook_environment::ConfigSelection;
 use crate::time::ClockReading;
 
-/// Where the configuration comes from.
+/// Options that select the configuration.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigOptions {
     /// Read this configuration instead of CONDOR_CONFIG's
@@ -32,34 +32,35 @@ pub struct ConfigOptions {
 }
 
 impl ConfigOptions {
-    /// What the configuration is called beside another one.
+    /// Returns the name of the configuration, to distinguish it from another one.
     pub fn display_name(&self) -> String {
         let named = self.config_file.clone().or_else(|| std::env::var_os("CONDOR_CONFIG").map(PathBuf::from));
         named.map_or_else(|| "the present configuration".to_owned(), |file| file.display().to_string())
     }
 
-    /// What hooks and whatever else is started are told of it.
+    /// Returns the choice of the configuration, for hooks and other programs that are started.
     pub fn to_config_choice(&self) -> ConfigSelection {
         let knobs = self.set_knob.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
-        // Standard input is a file to the configuration, too, and is read once.
+        // The configuration reads standard input as a file, once.
         let file = self.config_file.clone();
         let file = file.map(|file| if file == Path::new("-") { PathBuf::from("/dev/stdin") } else { file });
         ConfigSelection { file, parameters: knobs.collect(), no_env: self.no_env }
     }
 
-    /// How the configuration is to be loaded: the options' share, all else as usual. `commands` says whether commands that it
-    /// names are run.
+    /// Returns the options for loading the configuration. `commands` decides if commands in the configuration
+    /// are run.
     pub fn load_options(&self, commands: CommandPolicy) -> LoadOptions {
         self.to_config_choice().load_options(commands)
     }
 }
 
-/// What is read.
+/// Options that select the input.
 #[derive(Args, Clone, Debug, Default)]
 pub struct InputOptions {
     /// Read ads from FILE; may be repeated; '-' is standard input [default: -]
     ///
-    /// FILE may be compressed (gzip, zstd, xz, bzip2), a queue log (job_queue.log), a history, or a directory of these.
+    /// FILE may be compressed (gzip, zstd, xz, bzip2), a queue log (job_queue.log), a history, or a directory
+    /// of these.
     #[arg(long, alias = "jobads", value_name = "FILE", global = true, help_heading = "Input")]
     pub ads: Vec<PathBuf>,
     /// Fail at the first malformed ad instead of reporting it
@@ -68,21 +69,21 @@ pub struct InputOptions {
 }
 
 impl InputOptions {
-    /// Files of `--ads`, or standard input if there are none.
+    /// Returns the files of `--ads`, or standard input if there are none.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.paths_with(&[])
     }
 
-    /// Files of `--ads` and those named without an option, or standard input if there are none.
+    /// Returns the files of `--ads` and those named without an option, or standard input if there are none.
     pub(crate) fn paths_with(&self, files: &[PathBuf]) -> Vec<PathBuf> {
         let paths = [self.ads.as_slice(), files].concat();
         if paths.is_empty() { vec![PathBuf::from("-")] } else { paths }
     }
 
-    /// Opens the only file of `--ads`, whatever it is, and gives the name that messages use for it.
+    /// Opens the only file of `--ads`, of any kind, and returns the name that messages use for it.
     ///
     /// # Errors
-    /// There is more than one, or it cannot be opened.
+    /// Returns an error if there is more than one file, or it cannot be opened.
     pub(crate) fn open(&self, stdin: PipedStdin, session: &ProgramContext) -> anyhow::Result<NamedAdReader> {
         match self.paths().as_slice() {
             [path] => open_input(path, stdin, session),
@@ -95,14 +96,14 @@ impl InputOptions {
         self.paths().iter().any(|path| path == Path::new("-"))
     }
 
-    /// Names of the files for messages.
+    /// Returns the names of the files for messages.
     pub(crate) fn names(&self) -> String {
         let names: Vec<_> = self.paths().iter().map(|path| path.display().to_string()).collect();
         names.join(", ")
     }
 }
 
-/// The form of ads on standard output.
+/// Format of ads on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdFormat {
     /// `Name = value` lines.
@@ -110,11 +111,11 @@ pub enum AdFormat {
     Long,
     /// One JSON array.
     Json,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 
-/// How results are written.
+/// Options for the output.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct OutputOptions {
     /// Write ads as 'Name = value' lines
@@ -143,10 +144,11 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// Rows as `--json` and `--jsonl` promise them: one array, or one object a line; nothing where neither is asked for.
+    /// Formats rows for `--json` and `--jsonl`: as one array, or as one object per line. Returns `None` if
+    /// neither option is given.
     ///
     /// # Errors
-    /// A row has no form in JSON.
+    /// Returns an error if a row has no JSON form.
     pub fn render_json<Row: Serialize>(&self, rows: &[Row]) -> anyhow::Result<Option<String>> {
         if self.jsonl {
             let lines: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
@@ -158,15 +160,15 @@ impl OutputOptions {
         })
     }
 
-    /// Whether `--json` or `--jsonl` is asked for.
+    /// Returns true if `--json` or `--jsonl` is given.
     pub fn wants_json(&self) -> bool {
         self.json || self.jsonl
     }
 
-    /// Refuses `--json` and `--jsonl` for what prints nothing but text.
+    /// Refuses `--json` and `--jsonl` for a command that prints only text.
     ///
     /// # Errors
-    /// One of them was given.
+    /// Returns an error if one of them is given.
     pub fn refuse_json(&self, what: &str) -> anyhow::Result<()> {
         let option = match self {
             OutputOptions { json: true, .. } => "--json",
@@ -176,7 +178,7 @@ impl OutputOptions {
         Err(Problem::usage(format!("{option} cannot be had with {what}, which prints text")).into())
     }
 
-    /// The form asked for, if any was.
+    /// Returns the requested format, or `None` if no option selects one.
     pub fn ad_format(&self) -> Option<AdFormat> {
         match self {
             OutputOptions { long: true, .. } => Some(AdFormat::Long),
@@ -187,7 +189,7 @@ impl OutputOptions {
     }
 }
 
-/// What makes results repeatable.
+/// Options that make results repeatable.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ClockOptions {
     /// Take T for the present: seconds since 1970 or a date
@@ -200,7 +202,7 @@ pub struct ClockOptions {
 }
 
 impl ClockOptions {
-    /// The real world, with the clock stopped and randomness repeatable where that was asked for.
+    /// Returns the real world, with a fixed clock or repeatable random numbers if requested.
     pub fn world(&self) -> RealWorld {
         let mut world = RealWorld::new();
         if let Some(micros) = self.now {
@@ -214,7 +216,7 @@ impl ClockOptions {
     }
 }
 
-/// Which behaviour is wanted where HTCondor 25.14 and its manual differ.
+/// Choice of behaviour where HTCondor 25.14 and its manual differ.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct QuirksOptions {
     /// 'reference' does exactly as HTCondor 25.14 where it breaks its manual
@@ -223,7 +225,7 @@ pub struct QuirksOptions {
     pub quirks: QuirkMode,
 }
 
-/// How the lines of a runner look.
+/// Options for the log lines of a runner.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LogLineOptions {
     /// Begin each line with the time: auto (on a terminal), always or never
@@ -240,7 +242,7 @@ pub struct LogLineOptions {
     pub timestamps: StyleChoice,
 }
 
-/// How long hooks may take and where events go.
+/// Options for the event stream and the time limit.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EventsOptions {
     /// Write JSON events to FILE or fd:N
@@ -254,7 +256,7 @@ pub struct EventsOptions {
 }
 
 impl EventsOptions {
-    /// The file that `--events` names, if it names one.
+    /// Returns the file of `--events`, or `None` if it names a descriptor or is missing.
     pub fn file(&self) -> Option<&Path> {
         match &self.events {
             Some(EventTarget::File(path)) => Some(path),
@@ -262,20 +264,20 @@ impl EventsOptions {
         }
     }
 
-    /// Whether `--events` was given.
+    /// Returns true if `--events` is given.
     pub fn is_given(&self) -> bool {
         self.events.is_some()
     }
 
-    /// Whether `--events` names a descriptor, which children of ours do not have.
+    /// Returns true if `--events` names a descriptor, which child processes do not inherit.
     pub fn is_descriptor(&self) -> bool {
         matches!(self.events, Some(EventTarget::Descriptor(_)))
     }
 
-    /// Opens `--events`, if it was given.
+    /// Opens the target of `--events`, if it is given.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// Returns an error if it cannot be opened.
     pub fn open(&self) -> anyhow::Result<Option<LineOutput>> {
         self.events.as_ref().map(EventTarget::open).transpose()
     }

@@ -1,4 +1,4 @@
-//! Where output goes: standard output, or a file whose old content is there until the new one is complete.
+//! Target of output: standard output, or a file whose old content is kept until the new content is complete.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::stdout::{ProgramStdout, stdout};
 use crate::os::NewFile;
 
-/// Where output goes: standard output, or a file.
+/// Target of output.
 #[derive(Debug)]
 pub(crate) enum OutputTarget {
     /// Standard output.
@@ -16,10 +16,10 @@ pub(crate) enum OutputTarget {
 }
 
 impl OutputTarget {
-    /// Opens a file, or standard output where none is named.
+    /// Opens a file, or standard output for `None`.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(crate) fn open(path: Option<&Path>) -> io::Result<Self> {
         Ok(match path {
             None => OutputTarget::Stdout(stdout()),
@@ -27,10 +27,10 @@ impl OutputTarget {
         })
     }
 
-    /// The output is complete.
+    /// Completes the output.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Returns errors of the file system.
     pub(crate) fn commit(self) -> io::Result<()> {
         match self {
             OutputTarget::Stdout(mut stdout) => stdout.flush(),

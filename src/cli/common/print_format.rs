@@ -1,9 +1,9 @@
-//! The formats of `-format`: one `printf` conversion with text around it, the conversions of HTCondor included
+//! Formats of `-format`: one `printf` conversion with text around it, including HTCondor's own conversions
 //! (reference: printf_format.cpp, ad_printmask.cpp `format_value`).
 
 use crate::text::printf::{ConversionSpec, unescape_percents};
 
-/// What a conversion prints.
+/// Kind of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConversionKind {
     /// `%d %i %o %u %x %X`
@@ -18,15 +18,15 @@ pub(crate) enum ConversionKind {
     Pointer,
     /// `%v %V`: any value
     Value,
-    /// `%r %R`: the expression unevaluated
+    /// `%r %R`: the unevaluated expression
     Raw,
     /// `%T`: seconds as days, hours, minutes, seconds
     Time,
-    /// `%Y`: a point of time
+    /// `%Y`: a date and time
     Date,
 }
 
-/// A format with its conversion, if it has one that is understood.
+/// Format with its conversion, if it has a known one.
 #[derive(Clone, Debug)]
 pub(crate) struct PrintfFormat {
     text: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct PrintfFormat {
 struct Conversion {
     /// Offset of the `%`.
     start: usize,
-    /// Offset behind the letter.
+    /// Offset after the letter.
     end: usize,
     letter: u8,
     kind: ConversionKind,
@@ -46,44 +46,45 @@ struct Conversion {
 }
 
 impl PrintfFormat {
-    /// Reads a format whose escapes are still escaped.
+    /// Parses a format in which escape sequences are not yet resolved.
     pub(crate) fn new(text: &[u8]) -> PrintfFormat {
         let text = collapse_escapes(text);
         let conversion = find_conversion(&text, 0);
         PrintfFormat { text, conversion }
     }
 
-    /// The kind of the conversion.
+    /// Returns the kind of the conversion.
     pub(crate) fn kind(&self) -> Option<ConversionKind> {
         self.conversion.map(|conversion| conversion.kind)
     }
 
-    /// The letter of the conversion.
+    /// Returns the letter of the conversion, or 0.
     pub(crate) fn letter(&self) -> u8 {
         self.conversion.map_or(0, |conversion| conversion.letter)
     }
 
-    /// Width and left alignment, as far as the format gives them.
+    /// Returns the width and left alignment of the format.
     pub(crate) fn width(&self) -> (usize, bool) {
         self.conversion.map_or((0, false), |conversion| (conversion.spec.width, conversion.spec.left))
     }
 
-    /// The text with its escapes resolved.
+    /// Returns the text with resolved escape sequences.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether it is `%s` and nothing else, or empty: the value stands as it is.
+    /// Returns true for `%s` alone and for an empty format: the value is printed unchanged.
     pub(crate) fn is_plain_string(&self) -> bool {
         self.text.is_empty() || self.text == b"%s"
     }
 
-    /// Whether there is a second conversion, for which the reference prints what happens to lie in memory.
+    /// Returns true if there is a second conversion, for which the reference prints arbitrary memory.
     pub(crate) fn has_second_conversion(&self) -> bool {
         self.conversion.is_some_and(|first| find_conversion(&self.text, first.end).is_some())
     }
 
-    /// What looks like the conversion and is none, such as `%z` or `%*d`: all of the format is printed as it is then.
+    /// Returns an unknown conversion such as `%z` or `%*d`, if the format has no valid one; the whole format
+    /// is then printed literally.
     pub(crate) fn unknown_conversion(&self) -> Option<&[u8]> {
         let mut from = 0;
         while self.conversion.is_none() {
@@ -101,8 +102,8 @@ impl PrintfFormat {
         None
     }
 
-    /// The format with a number in place of its conversion; 32 bits of it unless the format says otherwise.
-    /// The byte 0 that `%c` makes of 0 ends it, as it ends a string of C.
+    /// Formats an integer; only its low 32 bits unless the format says otherwise. The NUL byte that `%c`
+    /// makes of 0 ends the text, as in a C string.
     pub(crate) fn format_integer(&self, value: i64) -> Vec<u8> {
         let mut out = self.format_with(|conversion| {
             let low = match conversion.bits {
@@ -125,7 +126,7 @@ impl PrintfFormat {
         out
     }
 
-    /// Whether an integer does not fit the conversion, so that another number is printed.
+    /// Returns true if an integer does not fit the conversion, so that a different number is printed.
     pub(crate) fn truncates(&self, value: i64) -> bool {
         let Some(conversion) = self.conversion.filter(|conversion| conversion.kind == ConversionKind::Int)
         else {
@@ -141,12 +142,12 @@ impl PrintfFormat {
         }
     }
 
-    /// The format with a real in place of its conversion.
+    /// Formats a real number.
     pub(crate) fn format_real(&self, value: f64) -> Vec<u8> {
         self.format_with(|conversion| conversion.spec.format_real(value, conversion.letter))
     }
 
-    /// The format with a text in place of its conversion, whatever its letter is.
+    /// Formats a text, whatever the letter of the conversion.
     pub(crate) fn format_string(&self, value: &[u8]) -> Vec<u8> {
         self.format_with(|conversion| conversion.spec.format_string(value))
     }
@@ -160,7 +161,7 @@ impl PrintfFormat {
     }
 }
 
-/// The first conversion from an offset on.
+/// Returns the first conversion at or after an offset.
 fn find_conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
     loop {
         let start = from + text.get(from..)?.iter().position(|byte| *byte == b'%')?;
@@ -196,8 +197,8 @@ fn find_conversion(text: &[u8], mut from: usize) -> Option<Conversion> {
     }
 }
 
-/// Backslash escapes as the condor tools resolve them, the odd value of octal and hexadecimal ones of more than one
-/// digit included: each digit is added to nine (seventeen) times the value before (escapes.cpp).
+/// Resolves backslash escapes as the condor tools do. Octal and hexadecimal escapes of more than one digit
+/// have an unexpected value: each digit is added to nine (seventeen) times the value before (escapes.cpp).
 fn collapse_escapes(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -232,7 +233,7 @@ fn collapse_escapes(text: &[u8]) -> Vec<u8> {
             other => other,
         };
         if simple == 0 {
-            // The reference's text ends here.
+            // The reference stops here.
             break;
         }
         out.push(simple);
@@ -240,14 +241,14 @@ fn collapse_escapes(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `%T`: days, hours, minutes, seconds (format_time.cpp, `format_time`).
+/// Formats `%T`: days, hours, minutes, seconds (format_time.cpp, `format_time`).
 pub(crate) fn format_duration(seconds: i64) -> Vec<u8> {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (hours, rest) = (rest / 3600, rest % 3600);
     format!("{days:>3}+{hours:02}:{:02}:{:02}", rest / 60, rest % 60).into_bytes()
 }
 
-/// `%Y`: month, day, hour and minute in a zone that many seconds east of Greenwich (`format_date`).
+/// Formats `%Y`: month, day, hour and minute in a zone `offset` seconds east of Greenwich (`format_date`).
 pub(crate) fn format_date(seconds: i64, offset: i32) -> Vec<u8> {
     if seconds < 0 {
         return b"    ???    ".to_vec();

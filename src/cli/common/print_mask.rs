@@ -1,7 +1,7 @@
 //! Columns of ads: `-autoformat` and `-format` (reference: ad_printmask.cpp, class AttrListPrintMask).
 //!
-//! An ad is first rendered to a row of values and then displayed, since with headings the columns are as wide as the
-//! widest value of all ads.
+//! An ad is first rendered to a row of values and displayed later, because with headings the columns are as
+//! wide as the widest value of all ads.
 
 use crate::classad::stream::Projection;
 use crate::classad::{ClassAd, Context, Dialect, Expr, Value};
@@ -9,7 +9,7 @@ use crate::world::World;
 
 use super::print_format::{self, ConversionKind, PrintfFormat};
 
-/// How `-af` letters ask for values to be written.
+/// Output style selected by the letters of `-af`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct AutoformatLetters {
     row_prefix: Option<u8>,
@@ -22,7 +22,7 @@ struct AutoformatLetters {
 }
 
 impl AutoformatLetters {
-    /// Reads the letters behind the colon. The order does not matter but for those that share a separator.
+    /// Parses the letters after the colon. Their order matters only for letters that set the same separator.
     fn parse(text: &[u8]) -> AutoformatLetters {
         let mut letters = AutoformatLetters { prefix: Some(b' '), ..AutoformatLetters::default() };
         let has = |wanted: &[u8]| text.iter().any(|letter| wanted.contains(letter));
@@ -49,10 +49,11 @@ impl AutoformatLetters {
     }
 }
 
-/// What a column shows.
+/// Source of a column's values.
 #[derive(Clone, Debug)]
 enum ColumnSource {
-    /// An attribute by its name or, where the ad lacks it, an expression; none where it is no expression either.
+    /// An attribute by its name. If the ad lacks it, the text is evaluated as an expression, unless it is not
+    /// a valid one.
     Attribute { name: Vec<u8>, expr: Option<Expr> },
     /// `ClusterId.ProcId`.
     JobId,
@@ -77,17 +78,17 @@ struct MaskColumn {
     truncate: bool,
 }
 
-/// The value of one column of one ad.
+/// Value of one column for one ad.
 #[derive(Clone, Debug)]
 enum MaskCell {
-    /// Nothing that the format can print.
+    /// A value that the format cannot print.
     Invalid,
-    /// An evaluation that failed, which is no value: the condor tools show nothing.
+    /// A failed evaluation: the condor tools print nothing.
     Failed,
     Value(Value),
 }
 
-/// An ad rendered to values.
+/// Ad rendered to values.
 #[derive(Clone, Debug)]
 pub struct RenderedRow {
     cells: Vec<MaskCell>,
@@ -95,13 +96,13 @@ pub struct RenderedRow {
 }
 
 impl RenderedRow {
-    /// The format and number of a column that would print another number, since it has 32 bits only.
+    /// Returns the format and number of a column whose 32 bits would print a different number.
     pub fn truncated_number(&self) -> Option<&(String, i64)> {
         self.truncated_number.as_ref()
     }
 }
 
-/// Columns and what stands between them.
+/// Columns and their separators.
 #[derive(Clone, Debug, Default)]
 pub struct PrintMask {
     columns: Vec<MaskColumn>,
@@ -114,20 +115,21 @@ pub struct PrintMask {
     strict: bool,
 }
 
-/// A word that is no expression: its text, and where and why it stops being one.
+/// Column that is not a valid expression: its text, and the error.
 #[derive(Clone, Debug)]
 pub struct BadColumn {
-    /// The word.
+    /// Text of the column.
     pub text: Vec<u8>,
-    /// Why.
+    /// Parse error.
     pub error: crate::classad::ParseError,
 }
 
 impl PrintMask {
-    /// Adds the columns of one `-autoformat` with the letters behind its colon. Columns before a bad one stay.
+    /// Adds the columns of one `-autoformat` with the letters after its colon. Columns before an invalid one
+    /// are kept.
     ///
     /// # Errors
-    /// A word that is no expression.
+    /// Returns an error for a word that is not a valid expression.
     pub fn add_autoformat<'a>(
         &mut self,
         letters: &[u8],
@@ -153,7 +155,7 @@ impl PrintMask {
         for word in words {
             let source = parse_source(word)?;
             let with_heading = letters.headings || self.has_headings();
-            // Without `h` of its own, a list behind one with headings has them too, but not those of long expressions.
+            // Columns without `h` after columns with headings also get headings, except long expressions.
             let is_scalar = |value: Value| !matches!(value, Value::List(_) | Value::Ad(_));
             let is_simple = |expr: &Expr| expr.is_reference() || expr.as_literal().is_some_and(is_scalar);
             let hidden = !letters.headings && word.len() > 16 && !source.expr().is_some_and(is_simple);
@@ -175,10 +177,10 @@ impl PrintMask {
         Ok(())
     }
 
-    /// Adds the column of one `-format`. It stays even if it is bad, and shows nothing then but text of its format.
+    /// Adds the column of one `-format`. An invalid one is kept too, and prints only the text of its format.
     ///
     /// # Errors
-    /// The attribute is no expression.
+    /// Returns an error if the attribute is not a valid expression.
     pub fn add_format(&mut self, format: &[u8], attribute: &[u8]) -> Result<(), BadColumn> {
         let format = PrintfFormat::new(format);
         let (width, left) = format.width();
@@ -190,38 +192,39 @@ impl PrintMask {
         outcome
     }
 
-    /// What stands for an undefined value, instead of the word `undefined`.
+    /// Sets the text that is printed for undefined values instead of the word `undefined`.
     pub fn set_undefined(&mut self, text: &[u8]) {
         self.undefined = Some(text.to_vec());
     }
 
-    /// Nothing is passed over: numbers that a conversion would cut to 32 bits are told by [`RenderedRow::truncated_number`], and an evaluation
-    /// that fails shows as `error`.
+    /// Makes errors visible: numbers that a conversion would cut to 32 bits are returned by
+    /// [`RenderedRow::truncated_number`], and a failed evaluation is printed as `error`.
     pub fn refuse_truncation(&mut self) {
         self.strict = true;
     }
 
-    /// Whether there is no column at all.
+    /// Returns true if there are no columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Whether a heading line is wanted, so that all rows must be rendered before the first is displayed.
+    /// Returns true if there is a heading line, so that all rows must be rendered before the first is
+    /// displayed.
     pub fn has_headings(&self) -> bool {
         !self.headings.is_empty()
     }
 
-    /// The expressions of the columns, for projections.
+    /// Returns the expressions of the columns, for projections.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         self.columns.iter().filter_map(|column| column.source.expr())
     }
 
-    /// What the columns and some expressions look at in an ad; none where that may be anything.
+    /// Returns the attributes that the columns and some expressions need, or `None` if they may need any.
     pub fn projection<'e>(&'e self, exprs: impl Iterator<Item = &'e Expr>) -> Option<Projection> {
         let mut skim = Projection::for_exprs(exprs.chain(self.expressions()))?;
         for column in &self.columns {
             match &column.source {
-                // An attribute may have any text for a name.
+                // The name of an attribute may be any text.
                 ColumnSource::Attribute { name, .. } => skim.add(name.as_slice().into()),
                 ColumnSource::JobId => {
                     ["ClusterId", "ProcId", "JobId"].into_iter().for_each(|name| skim.add(name.into()))
@@ -231,17 +234,18 @@ impl PrintMask {
         Some(skim)
     }
 
-    /// Whether a format has more conversions than values, for which the reference prints what lies in memory.
+    /// Returns true if a format has more conversions than values, for which the reference prints arbitrary
+    /// memory.
     pub fn has_second_conversion(&self) -> bool {
         self.columns.iter().any(|column| column.format.has_second_conversion())
     }
 
-    /// What looks like a conversion in a format without any, and is none.
+    /// Returns an unknown conversion in a format without a valid one.
     pub fn unknown_conversion(&self) -> Option<&[u8]> {
         self.columns.iter().find_map(|column| column.format.unknown_conversion())
     }
 
-    /// The values of an ad; widens columns that grow with their values.
+    /// Returns the values of an ad, and widens columns that grow with their values.
     pub fn render(&mut self, ad: &ClassAd, context: &Context<'_>) -> RenderedRow {
         let cells: Vec<MaskCell> = self
             .columns
@@ -305,7 +309,7 @@ impl PrintMask {
 }
 
 fn parse_source(word: &[u8]) -> Result<ColumnSource, BadColumn> {
-    // The condor tools read columns as they read values of long ads: a backslash is an ordinary byte.
+    // The condor tools parse columns like values of long ads: a backslash is an ordinary byte.
     match Expr::parse_with(word, Dialect::old_syntax()) {
         Ok(expr) => Ok(ColumnSource::Attribute { name: word.to_vec(), expr: Some(expr) }),
         Err(error) => Err(BadColumn { text: word.to_vec(), error }),
@@ -329,7 +333,8 @@ impl MaskColumn {
         cell
     }
 
-    /// The width a value asks for in advance. Reals count as long as their new form, whatever is printed.
+    /// Returns the width that a value needs. For reals it is the width in the new syntax, whatever is
+    /// printed.
     fn value_width(&self, value: &Value) -> usize {
         let is_text = matches!(
             self.format.kind(),
@@ -396,7 +401,7 @@ impl MaskColumn {
                 return self.format.format_string(&text);
             }
         };
-        // Numbers are padded on the left first, even in columns that are aligned to the left.
+        // Numbers are first padded on the left, even in left-aligned columns.
         let padding = self.width.saturating_sub(text.len());
         let mut padded = vec![b' '; padding];
         padded.extend(text);
@@ -415,7 +420,8 @@ fn job_id_cell(context: &Context<'_>) -> MaskCell {
     }
 }
 
-/// The value of an attribute for a conversion; an expression where the ad has no attribute of that name.
+/// Returns the value of an attribute for a conversion, or of an expression if the ad has no attribute of that
+/// name.
 fn attribute_cell(
     ad: &ClassAd,
     context: &Context<'_>,
@@ -430,7 +436,7 @@ fn attribute_cell(
     match kind {
         ConversionKind::Raw if !is_own && expr.is_reference() => MaskCell::Value(Value::from("undefined")),
         ConversionKind::Raw => unparsed(),
-        // An attribute that is no string is printed unevaluated by %s, an expression is not printed at all.
+        // %s prints an attribute that is not a string unevaluated, and prints nothing for an expression.
         ConversionKind::Str => match context.eval(expr) {
             Value::Str(text) => MaskCell::Value(Value::Str(text)),
             _ if is_own => unparsed(),

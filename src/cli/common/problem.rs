@@ -1,4 +1,4 @@
-//! What goes wrong, as it is told: `tool: context: cause`, the source line with a caret, a hint.
+//! Errors as they are printed: `tool: context: cause`, the source line with a caret, a hint.
 
 use std::error::Error;
 use std::fmt;
@@ -11,8 +11,8 @@ use crate::config::{ConfigError, ValueError};
 use crate::text::caret::{Caret, LineCaret};
 use crate::text::control_characters::mask_terminal_controls;
 
-/// A failure with its exit status and, where there is text, the place in it. Wrap it in `anyhow` contexts freely: the
-/// status and the excerpt are found in the chain.
+/// Error with its exit status and, if it is in a text, its place. It may be wrapped in `anyhow` contexts: the
+/// status and the excerpt are found in the chain of causes.
 #[derive(Debug)]
 pub struct Problem {
     status: Status,
@@ -23,38 +23,39 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A failure that ends the program with `status`. The message is in lower case, without a final stop.
+    /// Creates an error that ends the program with `status`. The message starts in lower case and has no
+    /// final full stop.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         Problem { status, message: message.into(), excerpt: None, hints: Vec::new(), source: None }
     }
 
-    /// A wrong command line.
+    /// Creates an error for an invalid command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Status::Usage, message)
     }
 
-    /// Input or configuration that cannot be read.
+    /// Creates an error for input or configuration that cannot be read.
     pub fn unreadable(message: impl Into<String>) -> Self {
         Self::new(Status::Unreadable, message)
     }
 
-    /// A file, or what is called so, that cannot be read.
+    /// Creates an error for a file or another named input that cannot be read.
     pub(crate) fn cannot_read(name: impl fmt::Display) -> Self {
         Self::unreadable(format!("cannot read '{name}'"))
     }
 
-    /// A parameter whose value is not what it has to be.
+    /// Creates an error for a parameter with an invalid value.
     pub(crate) fn from_value_error(error: ValueError) -> Self {
         Self::unreadable(error.user_message())
     }
 
-    /// A configuration that cannot be read; where there is none at all, what to do about it.
+    /// Creates an error for a configuration that cannot be read, with a hint if there is none at all.
     pub(crate) fn from_config_error(error: ConfigError) -> Self {
         Self::from_missing_config(&error)
             .unwrap_or_else(|| Self::unreadable("cannot read the configuration").caused_by(error))
     }
 
-    /// That there is no configuration at all, and what to do about it, where that is the error.
+    /// Creates an error with a hint if the cause is that there is no configuration; otherwise returns `None`.
     pub(crate) fn from_missing_config(error: &ConfigError) -> Option<Self> {
         is_missing_config(error).then(|| {
             Self::unreadable(
@@ -65,12 +66,12 @@ impl Problem {
         })
     }
 
-    /// The place of the mistake: `file:line:column: ` goes in front, the line and a caret below.
+    /// Adds the place of the error: `file:line:column: ` before the message, the line and a caret after it.
     pub fn at(self, caret: &Caret<'_>) -> Self {
         self.at_line(&caret.line())
     }
 
-    /// The same for a line whose file is not at hand.
+    /// Adds the place of the error, for a line whose file is not available.
     pub fn at_line(mut self, caret: &LineCaret<'_>) -> Self {
         let rendered = caret.render(&self.message);
         let (message, excerpt) = rendered.split_once('\n').unwrap_or((&rendered, ""));
@@ -79,25 +80,25 @@ impl Problem {
         self
     }
 
-    /// What to do about it; printed as `hint: ...`.
+    /// Adds a hint on how to fix the error; printed as `hint: ...`.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// As [`Problem::hint`], where there is something to do.
+    /// Adds a hint, if there is one.
     pub fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.hints.extend(hint.map(Into::into));
         self
     }
 
-    /// The cause, printed behind the message.
+    /// Sets the cause, printed after the message.
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     pub fn status(&self) -> Status {
         self.status
     }
@@ -115,19 +116,21 @@ impl Error for Problem {
     }
 }
 
-/// Whether no file was named and none found where the reference looks (`process_config_source`, condor_config.cpp).
+/// Returns true if no file is named and none exists where the reference looks (`process_config_source`,
+/// condor_config.cpp).
 pub(crate) fn is_missing_config(error: &ConfigError) -> bool {
     error.lines.iter().any(|line| line.starts_with(b"Neither the environment"))
 }
 
-/// Whether somebody closed the pipe we wrote to: a reader such as `head` that had enough.
+/// Returns true if the reader of the pipe we write to has closed it, such as `head`.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }
 
-/// Names standard output in an error that stands alone and can only be its: nobody else is told without a name.
+/// Adds the name of standard output to an error without context, which can only come from it: all other
+/// errors name their source.
 pub(crate) fn name_stdout(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::InvalidInput) if crate::os::stdout_was_closed() => {
@@ -140,26 +143,27 @@ pub(crate) fn name_stdout(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// The status of a failure: that of the first [`Problem`] in its chain, else "the program itself failed".
+/// Returns the status of an error: that of the first [`Problem`] in its chain, otherwise "the program itself
+/// failed".
 pub(crate) fn exit_status_of(error: &anyhow::Error) -> Status {
     find_problem(error).map_or(Status::Failed, Problem::status)
 }
 
 fn find_problem(error: &anyhow::Error) -> Option<&Problem> {
-    // A problem may be the context of another error, which only the error itself can tell.
+    // A problem that is the context of another error is only found by the error itself, not in its chain.
     error.downcast_ref().or_else(|| error.chain().find_map(|cause| cause.downcast_ref()))
 }
 
-/// The whole message of a failure, with newlines.
+/// Returns the whole message of an error, with newlines.
 pub(crate) fn render_error(tool: &str, error: &anyhow::Error, painter: Painter) -> String {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
-        // Some libraries print their cause in their own text as well.
+        // Some libraries include their cause in their own text.
         if !causes.iter().any(|before| before.ends_with(&cause)) {
             causes.push(cause);
         }
     }
-    // What a file or a hook says may hold anything, also what a terminal would obey.
+    // Text from a file or hook may contain control sequences of a terminal.
     let told = mask_terminal_controls(&causes.join(": "));
     let mut text = format!("{}: {told}\n", painter.bold(tool));
     if let Some(problem) = find_problem(error) {

@@ -1,4 +1,4 @@
-//! What a program is: its name, its command line, its manual, what carries it out.
+//! Definition of a program: its name, command line, manual and entry function.
 
 use std::ffi::OsString;
 
@@ -6,40 +6,41 @@ use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
 use super::{ProgramContext, Status};
 
-/// One of the programs.
+/// Definition of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its name, `htc-...`.
+    /// Name, `htc-...`.
     pub name: &'static str,
-    /// Its clap definition, made by [`program_command`].
+    /// Function that returns the clap definition, made by [`program_command`].
     pub command: fn() -> Command,
-    /// What man page and help say beyond the options.
+    /// Texts of the man page and the help, besides the options.
     pub manual: &'static Manual,
-    /// Carries it out.
+    /// Function that runs the program.
     pub run: fn(&ArgMatches, &ProgramContext) -> anyhow::Result<Status>,
-    /// Condor tools it also answers to.
+    /// Condor tools that the program can imitate.
     pub compat: &'static [CompatTool],
 }
 
-/// A condor tool that a program imitates when it is called by the tool's name.
+/// Condor tool that a program imitates when it is called by the tool's name.
 #[derive(Clone, Copy, Debug)]
 pub struct CompatTool {
-    /// The tool's name.
+    /// Name of the tool.
     pub tool: &'static str,
-    /// Carries it out with all words behind `argv[0]`, by the tool's own rules, output and statuses.
+    /// Function that runs the tool with all words after `argv[0]`, according to the tool's own rules, output
+    /// and statuses.
     pub run: fn(&[OsString], &ProgramContext) -> anyhow::Result<Status>,
 }
 
-/// The texts of a program's man page; its examples also stand below `--help`.
+/// Texts of a program's man page; its examples also appear in `--help`.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
-    /// What it is for, one line in lower case without a stop, as in `whatis`.
+    /// Purpose in one line, in lower case without a full stop, as in `whatis`.
     pub about: &'static str,
     /// DESCRIPTION: paragraphs.
     pub description: &'static [&'static str],
-    /// EXAMPLES. They are run by a test in a copy of `tests/data/manual`.
+    /// EXAMPLES. A test runs them in a copy of `tests/data/manual`.
     pub examples: &'static [Example],
-    /// ENVIRONMENT: variables and what they do, beyond CONDOR_CONFIG, _CONDOR_* and NO_COLOR.
+    /// ENVIRONMENT: variables and their effects, besides CONDOR_CONFIG, _CONDOR_* and NO_COLOR.
     pub environment: &'static [(&'static str, &'static str)],
     /// FILES.
     pub files: &'static [(&'static str, &'static str)],
@@ -47,24 +48,24 @@ pub struct Manual {
     pub differences: &'static [&'static str],
 }
 
-/// One example: a shell line, what it shows, and how it ends.
+/// Example: a shell line, its purpose, and its exit status.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// What it shows, in a few words.
+    /// Purpose in a few words.
     pub what: &'static str,
-    /// The line as typed.
+    /// Line as typed.
     pub line: &'static str,
-    /// Its exit status in a copy of `tests/data/manual`.
+    /// Exit status in a copy of `tests/data/manual`.
     pub status: u8,
 }
 
-/// What man pages say of the ClassAd settings that a configuration has.
+/// Paragraph of man pages about the ClassAd settings of the configuration.
 pub const CLASSAD_PARAMETERS_NOTE: &str = "STRICT_CLASSAD_EVALUATION is read as 25.14 reads it. ENABLE_CLASSAD_CACHING changes nothing that \
     could be seen. The libraries of CLASSAD_USER_LIBS and CLASSAD_USER_PYTHON_MODULES are not loaded: a call of their functions gives \
     error, as for any unknown name. userMap() asks the maps of <SUBSYS>_CLASSAD_USER_MAP_NAMES of the subsystem that the program acts as; a map that \
     is no regular file or larger than 64 MiB is not loaded.";
 
-/// The clap definition of a program: its derived options, and what is the same everywhere.
+/// Returns the clap definition of a program: its derived options, and the options of all programs.
 pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static Manual) -> Command {
     let examples: String = manual
         .examples
@@ -92,7 +93,7 @@ pub fn program_command<C: CommandFactory>(name: &'static str, manual: &'static M
     add_help_options(command.disable_version_flag(true).arg(version))
 }
 
-/// `--help` fits a screen; `--help-all` has everything.
+/// Adds the help options: `--help` fits a screen, `--help-all` prints everything.
 fn add_help_options(command: Command) -> Command {
     let help = Arg::new("help")
         .long("help")

@@ -1,4 +1,4 @@
-//! What a running program knows of itself, and what it says on standard error.
+//! Name and settings of a running program, and its messages on standard error.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -9,19 +9,19 @@ use super::problem;
 use crate::classad::Dialect;
 use crate::text::control_characters::mask_terminal_controls;
 
-/// What a running program knows of itself.
+/// Name and settings of a running program.
 #[derive(Clone, Debug)]
 pub struct ProgramContext {
     name: String,
     painter: Painter,
-    /// What was told, for whoever tells it later.
+    /// Messages kept for later, or `None` if they are printed immediately.
     kept_messages: Option<Arc<Mutex<String>>>,
-    /// How ads are read that people or a queue log hand in.
+    /// Dialect in which ads from users or a queue log are read.
     dialect: Dialect,
 }
 
 impl ProgramContext {
-    /// That of a program of this name, which paints its messages so.
+    /// Creates the context of a program with this name and painter.
     pub(super) fn new(name: &str, painter: Painter) -> Self {
         ProgramContext { name: name.to_owned(), painter, kept_messages: None, dialect: Dialect::new_syntax() }
     }
@@ -30,34 +30,34 @@ impl ProgramContext {
         self.painter
     }
 
-    /// The name that stands in front of messages.
+    /// Returns the name that messages begin with.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same, with ads read in another dialect: that of a configuration.
+    /// Returns the context with another dialect for ads: that of a configuration.
     pub(crate) fn with_dialect(&self, dialect: Dialect) -> ProgramContext {
         ProgramContext { dialect, ..self.clone() }
     }
 
-    /// How ads are read.
+    /// Returns the dialect in which ads are read.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The same, but what it tells is kept until it is [taken](Session::take).
+    /// Returns the context with messages kept until [`ProgramContext::take_messages`] is called.
     pub(crate) fn with_kept_messages(&self) -> ProgramContext {
         ProgramContext { kept_messages: Some(Arc::default()), ..self.clone() }
     }
 
-    /// What has been told and kept.
+    /// Returns the kept messages and removes them.
     pub(crate) fn take_messages(&self) -> String {
         let kept =
             self.kept_messages.as_ref().map(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner));
         kept.map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default()
     }
 
-    /// Says on standard error that something is odd; the work goes on.
+    /// Prints a warning on standard error.
     pub fn warn(&self, message: &str) {
         let text = format!(
             "{}: {} {}\n",
@@ -68,17 +68,17 @@ impl ProgramContext {
         self.write_stderr(&text);
     }
 
-    /// Tells a failure on standard error without ending the program.
+    /// Prints an error on standard error without ending the program.
     pub fn report(&self, error: &anyhow::Error) {
         self.write_stderr(&problem::render_error(&self.name, error, self.painter));
     }
 
-    /// Says a line in the name of the program.
+    /// Prints a line that begins with the program's name.
     pub(crate) fn write_line(&self, line: &str) {
         self.write_stderr(&format!("{}: {line}\n", self.name));
     }
 
-    /// Writes text to standard error as it is. Where that is closed nobody can be told.
+    /// Writes a text to standard error unchanged. A failed write cannot be reported.
     pub fn write_stderr(&self, text: &str) {
         if let Some(kept) = &self.kept_messages {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
@@ -88,8 +88,8 @@ impl ProgramContext {
     }
 }
 
-/// A message of ours whose lines fit a terminal: of one that echoes a value of many kilobytes the middle is left out. What the
-/// condor tools print is never cut.
+/// Shortens the lines of a message to fit a terminal: the middle of a very long line, such as one that quotes
+/// a value, is left out. The output of condor tools is never shortened.
 pub fn shorten_message(message: &str) -> Cow<'_, str> {
     const MAX_LINE_LENGTH: usize = 2000;
     const HEAD_LENGTH: usize = 600;

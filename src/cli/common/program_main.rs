@@ -1,4 +1,4 @@
-//! From `main` to exit status: the one place where a program's outcome becomes a message and a number.
+//! From `main` to the exit status: the only place where a program's outcome becomes a message and a number.
 
 use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use super::{Program, ProgramContext, Status, normalise, number_error, problem};
 use crate::cli::{compat, complete};
 
 impl Program {
-    /// The whole program: reads the command line, runs, tells what went wrong, gives the status.
+    /// Runs the whole program: parses the command line, runs it, prints errors and returns the status.
     pub fn main(&self) -> ExitCode {
         crate::os::replace_closed_stdout();
         let mut words = std::env::args_os();
@@ -44,7 +44,7 @@ impl Program {
     }
 
     fn run_arguments(&self, words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
-        // Scripts ask for it often, and it needs none of the options.
+        // Scripts call this often, and it needs none of the options.
         if let [word] = words
             && ["--version", "-version", "-V"].iter().any(|version| word == version)
         {
@@ -58,7 +58,7 @@ impl Program {
         let normal = normalise(&command, words)?;
         let full = std::iter::once(OsString::from(self.name)).chain(normal);
         let matches = command.try_get_matches_from_mut(full);
-        // Taking hundreds of options apart takes longer than reading a command line, and the program ends soon.
+        // Dropping hundreds of options takes longer than parsing a command line, and the program ends soon.
         std::mem::forget(command);
         match matches {
             Ok(matches) => (self.run)(&matches, session),
@@ -66,14 +66,14 @@ impl Program {
         }
     }
 
-    /// Help and version go to standard output with status 0, everything else is a wrong command line.
+    /// Prints help and version to standard output with status 0; everything else is an invalid command line.
     fn report_clap_error(&self, error: &clap::Error, session: &ProgramContext) -> anyhow::Result<Status> {
         let text = error.render().to_string();
         if !error.use_stderr() {
             stdout().write_all(text.as_bytes())?;
             return Ok(Status::Done);
         }
-        // clap's message without its usage lines, which tell less than `--help`.
+        // clap's message without its usage lines, which say less than `--help`.
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         let message: Vec<&str> = text
             .lines()
@@ -109,7 +109,7 @@ impl Program {
     }
 }
 
-/// What this program calls a verb of the condor tools or of their commands.
+/// Returns this program's name for a verb of the condor tools.
 fn native_verb(word: &str, command: &Command) -> Option<&'static str> {
     let own = match word {
         "cancel-drain" | "cancel" | "resume" => "undrain",
@@ -121,7 +121,7 @@ fn native_verb(word: &str, command: &Command) -> Option<&'static str> {
     command.find_subcommand(own).map(|_| own)
 }
 
-/// `--color` as typed, for messages about a command line that could not be read.
+/// Returns `--color` as typed, for messages about a command line that could not be parsed.
 fn typed_color(words: &[OsString]) -> Option<StyleChoice> {
     let mut words = words.iter().map(|word| word.to_string_lossy());
     let mut when = None;
@@ -145,7 +145,7 @@ fn finish_program(result: anyhow::Result<Status>, session: &ProgramContext) -> S
     });
     match flushed {
         Ok(status) => status,
-        // A reader such as head(1) that had enough is no failure.
+        // A reader that closes the pipe early, such as head(1), is not an error.
         Err(error) if problem::is_broken_pipe(&error) => Status::Done,
         Err(error) => {
             let error = problem::name_stdout(error);

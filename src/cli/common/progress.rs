@@ -1,17 +1,18 @@
-//! A progress line for long work, on a terminal only.
+//! Progress line for long operations, on a terminal only.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A line on standard error that says how far long work is. It never appears in a pipe or with `--quiet`.
+/// Line on standard error that shows the progress of a long operation. It is never shown in a pipe or with
+/// `--quiet`.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Begins a line: `what` in a few words, `total` steps or `None` where nobody knows.
+    /// Starts a line: `what` is a short description, `total` the number of steps or `None` if it is unknown.
     pub fn new(what: &str, total: Option<u64>, quiet: bool) -> Self {
         let bar = match total {
             Some(total) => ProgressBar::new(total),
@@ -35,7 +36,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// So many steps further.
+    /// Advances by `steps` steps.
     pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
     }

@@ -1,4 +1,4 @@
-//! Reading a few ads whole: what is wrong with each is told, or the end of it.
+//! Reading of ads one at a time, with warnings about errors in them, or an error in strict mode.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use crate::classad::stream::AdReader;
 use crate::classad::{ClassAd, Dialect};
 use crate::os::StopFlag;
 
-/// Ads of a file, one by one; what is wrong with each is told.
+/// Ads of files, one at a time; errors in them are reported.
 pub(crate) struct AdStream<'a> {
     /// Files that are still to be read, the next one last.
     files: Vec<PathBuf>,
-    /// True if the files were found in a directory, from where they may vanish.
+    /// True if the files were found in a directory, from which they may vanish.
     is_directory: bool,
     reader: Option<(AdReader<InputReader>, String)>,
     stdin: Option<PipedStdin>,
@@ -26,7 +26,7 @@ impl<'a> AdStream<'a> {
     /// Opens the first of the files; `-` is standard input.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// Returns an error if it cannot be opened.
     pub(crate) fn open(paths: &[PathBuf], strict: bool, session: &'a ProgramContext) -> anyhow::Result<Self> {
         let stdin = open_stdio_pipe().0;
         let enough = stdin.stop_flag();
@@ -39,7 +39,7 @@ impl<'a> AdStream<'a> {
         Ok(stream)
     }
 
-    /// Opens the next file; false if there is none.
+    /// Opens the next file; returns false if there is none.
     fn open_next_file(&mut self) -> anyhow::Result<bool> {
         while let Some(path) = self.files.pop() {
             let stdin = self.stdin.take().unwrap_or_else(|| open_stdio_pipe().0.with_stop_flag(&self.enough));
@@ -61,15 +61,15 @@ impl<'a> AdStream<'a> {
         Ok(false)
     }
 
-    /// By what its reads are ended.
+    /// Returns the flag that ends reads.
     pub(crate) fn stop_flag(&self) -> StopFlag {
         self.enough.clone()
     }
 
-    /// The next ad.
+    /// Returns the next ad, or `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read; with `strict` the first thing that is wrong in it.
+    /// Returns an error if it cannot be read; with `strict` also for the first error in an ad.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<ClassAd>> {
         let (record, name) = loop {
             let Some((reader, name)) = &mut self.reader else { return Ok(None) };
@@ -96,7 +96,7 @@ impl<'a> AdStream<'a> {
 /// Reads at most `most` ads of files; `-` is standard input.
 ///
 /// # Errors
-/// It cannot be read; with `strict` the first thing that is wrong in it.
+/// Returns an error if they cannot be read; with `strict` also for the first error in an ad.
 pub(crate) fn read_ads(
     paths: &[PathBuf],
     strict: bool,
@@ -114,10 +114,10 @@ pub(crate) fn read_ads(
     Ok(ads)
 }
 
-/// Refuses what `--strict-input` refuses anywhere, in a text that is read by rules of its own otherwise.
+/// Checks a text as `--strict-input` does, for callers that parse it by rules of their own.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first error in the text.
 pub(crate) fn refuse_malformed(text: &[u8], name: &str, dialect: Dialect) -> anyhow::Result<()> {
     let mut reader = AdReader::new(text, None).exact(true).dialect(dialect);
     loop {

@@ -1,4 +1,4 @@
-//! Scenarios of simulations, of slots and of routes: read from a file, and the jobs that they name.
+//! Scenarios of simulations of slots and of routes: reading the file, and the jobs that it names.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -18,7 +18,7 @@ use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// Reads a scenario (`-` is standard input); what it says to other players is told once.
+/// Reads a scenario (`-` is standard input); warns once about keys that only another simulation uses.
 pub(crate) fn read_scenario(
     path: &Path,
     seed: Option<u64>,
@@ -60,7 +60,7 @@ pub(crate) fn read_scenario(
     Ok(scenario)
 }
 
-/// A problem with what stands in one of several tables of a scenario, with its place.
+/// Creates a problem about a value in a table of a scenario, with its place.
 pub(crate) fn scenario_problem(
     message: String,
     (scenario, path): (&Scenario, &Path),
@@ -73,7 +73,7 @@ pub(crate) fn scenario_problem(
     Problem::unreadable(message).at(&caret)
 }
 
-/// The file and line of the scenario where a knob has this value.
+/// Returns the file and line of the scenario where a parameter has this value.
 pub(crate) fn find_param_line(
     (scenario, path): (&Scenario, &Path),
     name: &str,
@@ -82,11 +82,11 @@ pub(crate) fn find_param_line(
     Some((path.display().to_string(), scenario.line_of_parameter(name, value)?))
 }
 
-/// So many ads that are left out are told of one by one.
+/// Maximum number of skipped ads that are reported individually.
 const MAX_SKIPPED_AD_WARNINGS: u64 = 5;
 
-/// The jobs of the scenario in a file; files that it names are looked for beside it, and of their ads what `asked` names is kept. What
-/// is left out of these is told.
+/// Reads the jobs of the scenario. Relative file names are resolved in the directory of the scenario; only
+/// the attributes in `asked` are kept of the ads. Skipped ads are reported.
 pub(crate) fn read_jobs(
     (scenario, path): (&Scenario, &Path),
     start: i64,
@@ -134,7 +134,8 @@ pub(crate) fn read_jobs(
     Ok(jobs)
 }
 
-/// Why jobs cannot be made; `failed` is why a file of theirs could not be opened.
+/// Creates the error for jobs that cannot be read; `failed` is the reason why one of their files could not be
+/// opened.
 fn workload_problem(
     error: WorkloadError,
     scenario: (&Scenario, &Path),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::process::Exit;
 
-/// How a program ends.
+/// Exit status of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// 0: done, or the answer is yes.
@@ -27,14 +27,14 @@ pub enum Status {
     NotExecutable,
     /// 127: a child does not exist.
     NotFound,
-    /// The status of a child that is handed on; 128 and the signal's number where a signal ended it.
+    /// The status of a child that is passed on; 128 plus the signal's number if a signal ended it.
     Relayed(Exit),
-    /// A status of a condor tool, where it is imitated under its name.
+    /// The status of an imitated condor tool.
     Tool(u8),
 }
 
 impl Status {
-    /// The number.
+    /// Returns the number.
     pub fn code(self) -> u8 {
         match self {
             Status::Done => 0,
@@ -55,7 +55,7 @@ impl Status {
         }
     }
 
-    /// The table as man pages and `--help-all` print it.
+    /// Table for man pages and `--help-all`.
     pub const MANUAL_TABLE: &[(&str, &str)] = &[
         ("0", "done, or the answer is yes"),
         ("1", "it ran, and the answer is no (runners: a job failed)"),

@@ -1,5 +1,6 @@
-//! The two ends of a pipe: output is collected in blocks, and flushed before a read that would block, so that a slow
-//! producer never waits behind our buffer and a fast one costs few system calls.
+//! Standard input and output of a filter: output is collected in blocks, and flushed before a read that would
+//! block, so that output never waits in our buffer for a slow producer, and a fast one costs few system
+//! calls.
 
 use std::io::{self, BufWriter, Read, Stdin, Write};
 use std::os::fd::AsFd;
@@ -12,14 +13,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::stdout::{ProgramStdout, stdout};
 use crate::os::StopFlag;
 
-/// How much is read and written at once.
+/// Number of bytes that are read or written at once.
 const BUFFER_SIZE: usize = 256 * 1024;
 
-/// What both ends know.
+/// State shared by both ends.
 #[derive(Debug)]
 struct PipeState {
     output: Mutex<BufWriter<ProgramStdout>>,
-    /// A read is about to block, or does; what is written meanwhile, by another thread, is flushed at once.
+    /// True while a read blocks or is about to: output of other threads is then flushed immediately.
     blocks: AtomicBool,
 }
 
@@ -28,13 +29,14 @@ impl PipeState {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Flushes what has been written if a read blocks.
+    /// Flushes the output if a read blocks.
     fn flush_if_reading(&self, mut output: MutexGuard<'_, BufWriter<ProgramStdout>>) -> io::Result<()> {
         if self.blocks.load(Ordering::SeqCst) { output.flush() } else { Ok(()) }
     }
 }
 
-/// Standard input and standard output, tied together. Wrap the input in a `BufReader` of [`PipedStdin::BUFFER_SIZE`] bytes.
+/// Opens standard input and standard output, coupled. The input should be wrapped in a `BufReader` of
+/// [`PipedStdin::BUFFER_SIZE`] bytes.
 pub fn open_stdio_pipe() -> (PipedStdin, PipedStdout) {
     let output = Mutex::new(BufWriter::with_capacity(BUFFER_SIZE, stdout()));
     let shared = Arc::new(PipeState { output, blocks: AtomicBool::new(false) });
@@ -44,7 +46,7 @@ pub fn open_stdio_pipe() -> (PipedStdin, PipedStdout) {
     )
 }
 
-/// Writes all of it to standard output.
+/// Writes the whole text to standard output.
 pub(crate) fn write_to_stdout(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let (_, mut output) = open_stdio_pipe();
     let written = output.write_all(text.as_ref()).and_then(|()| output.flush());
@@ -60,22 +62,22 @@ pub struct PipedStdin {
 }
 
 impl PipedStdin {
-    /// The best size for a buffer around it, in bytes.
+    /// Recommended size in bytes of a buffer around it.
     pub const BUFFER_SIZE: usize = BUFFER_SIZE;
 
-    /// The same input, whose reads another flag ends.
+    /// Returns the same input with another flag that ends its reads.
     pub(crate) fn with_stop_flag(mut self, stop_flag: &StopFlag) -> Self {
         self.enough = stop_flag.clone();
         self
     }
 
-    /// By what its reads are ended.
+    /// Returns the flag that ends its reads.
     pub(crate) fn stop_flag(&self) -> StopFlag {
         self.enough.clone()
     }
 }
 
-/// Whether a read would give something, or end of file, at once. Where `poll` cannot tell, it says yes.
+/// Returns true if a read would return data or the end of file immediately, or if `poll` fails.
 fn is_ready(fd: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
     !matches!(poll(&mut fds, PollTimeout::ZERO), Ok(0))
@@ -84,7 +86,7 @@ fn is_ready(fd: &impl AsFd) -> bool {
 impl Read for PipedStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if is_ready(&self.stdin) {
-            // The handle of the standard library holds a buffer of its own, which is passed by for blocks of this size.
+            // The standard library's handle has its own buffer, which is bypassed for blocks of this size.
             return self.stdin.lock().read(buffer);
         }
         self.shared.blocks.store(true, Ordering::SeqCst);
@@ -97,18 +99,18 @@ impl Read for PipedStdin {
     }
 }
 
-/// Standard output. What is written stays in the buffer until it is full, a read would block, or it is flushed; the
-/// last handle flushes when it is dropped, but only [`PipedStdout::finish`] tells of errors.
+/// Standard output. Bytes stay in the buffer until it is full, a read would block, or it is flushed. The last
+/// handle flushes when it is dropped, but only [`PipedStdout::finish`] returns errors.
 #[derive(Clone, Debug)]
 pub struct PipedStdout {
     shared: Arc<PipeState>,
 }
 
 impl PipedStdout {
-    /// Writes out what is left.
+    /// Writes the rest of the buffer.
     ///
     /// # Errors
-    /// The other end was closed, or the device is full.
+    /// Returns an error if the other end was closed, or the device is full.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()
     }

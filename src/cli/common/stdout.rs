@@ -1,18 +1,18 @@
-//! Standard output, and what becomes of a program whose reader has gone away.
+//! Standard output, and the behaviour of a program whose reader has closed it.
 //!
-//! A program whose exit status is an answer (`lint | head -2 && deploy`) finishes the question: what nobody reads is
-//! dropped, and the status is the one it would have had. A plain filter stops at the first write that nobody reads.
+//! A program whose exit status is an answer (`lint | head -2 && deploy`) continues: its output is discarded,
+//! and the status is the same as with a reader. A plain filter stops at the first write without a reader.
 
 use std::io::{self, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the program stops when the reader of standard output has gone.
+/// True if the program stops when the reader of standard output has closed it.
 static STOPS_WITHOUT_READER: AtomicBool = AtomicBool::new(false);
-/// Whether the reader is known to have gone.
+/// True if the reader is known to have closed it.
 static IS_READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Ends the program at the first write that nobody reads: for filters of unlimited input and for what is shown again
-/// and again.
+/// Makes the program end at the first write without a reader: for filters of unlimited input and for output
+/// that is refreshed repeatedly.
 pub(crate) fn exit_when_reader_is_gone() {
     STOPS_WITHOUT_READER.store(true, Ordering::Relaxed);
 }
@@ -23,12 +23,12 @@ pub struct ProgramStdout {
     inner: io::Stdout,
 }
 
-/// Standard output; all output of the programs passes through it.
+/// Returns standard output; all output of the programs uses it.
 pub fn stdout() -> ProgramStdout {
     ProgramStdout { inner: io::stdout() }
 }
 
-/// What is written, or the error; a reader that has gone takes everything.
+/// Treats a write to a pipe without a reader as successful, unless the program stops without a reader.
 fn ignore_closed_pipe(result: io::Result<usize>, length: usize) -> io::Result<usize> {
     match result {
         Err(error)

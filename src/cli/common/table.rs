@@ -1,4 +1,4 @@
-//! Tables for people: columns in line, two blanks between them, no frames, no blanks at line ends.
+//! Tables for people: aligned columns separated by two blanks, without frames and trailing blanks.
 
 use tabled::builder::Builder;
 use tabled::settings::object::{Columns, Rows};
@@ -7,9 +7,9 @@ use tabled::settings::{Alignment, Padding, Style};
 use super::Painter;
 use crate::text::control_characters::mask_control_characters;
 
-/// Prints rows under their headings, each line with its newline. Control characters in cells are shown as `?`, so that
-/// one cell is one line. A table without rows is its headings. Each heading says in front how its column stands, as a format would:
-/// `<` to the left, as words do, `>` to the right, as numbers do.
+/// Formats rows below their headings, each line with its newline. Control characters in cells are shown as
+/// `?`, so that one cell is one line. A table without rows consists of its headings. The first character of
+/// each heading is the alignment of its column: `<` for left, as for words, `>` for right, as for numbers.
 pub fn render_table<R>(headings: &[&str], rows: R, painter: Painter) -> String
 where
     R: IntoIterator,

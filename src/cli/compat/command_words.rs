@@ -1,32 +1,33 @@
-//! How condor tools read their words (reference: `match_prefix.cpp`): a table of options in the order of the source,
-//! each with the shortest beginning that is accepted; the first that fits wins. Two dashes want the whole name.
+//! Option parsing of condor tools (reference: `match_prefix.cpp`): a table of options in the order of the
+//! source, each with the shortest accepted prefix; the first option that matches is used. After two dashes
+//! the whole name is required.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-/// How much of an option's name must be typed behind one dash.
+/// Minimum length of an option's name after one dash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MinimumLength {
-    /// At least so many letters.
+    /// At least this number of letters.
     Letters(usize),
-    /// All of it.
+    /// The whole name.
     All,
 }
 
-/// One option of a tool.
+/// Option of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRule<Id: 'static> {
-    /// What the tool calls it in code.
+    /// Identifier in the code.
     pub id: Id,
-    /// Its whole name.
+    /// Full name.
     pub name: &'static str,
-    /// How much must be typed.
+    /// Minimum length.
     pub least: MinimumLength,
-    /// Whether `:suffix` may follow.
+    /// True if `:suffix` may follow.
     pub suffix: bool,
 }
 
-/// An option of which so many letters must be typed.
+/// Returns the rule of an option with this minimum number of letters.
 pub const fn option_rule<Id: Copy>(
     id: Id,
     name: &'static str,
@@ -36,23 +37,23 @@ pub const fn option_rule<Id: Copy>(
     OptionRule { id, name, least: MinimumLength::Letters(letters), suffix }
 }
 
-/// One word of the command line.
+/// Word of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandWord<Id> {
     /// An option of the table; its values are fetched with [`CommandWords::next_value`].
     Option {
-        /// Which.
+        /// Identifier of the option.
         id: Id,
-        /// What followed the colon; empty for a bare colon.
+        /// Text after the colon; empty for a colon alone.
         suffix: Option<OsString>,
     },
-    /// A word with a dash that no rule knows, as typed.
+    /// A word with a dash that matches no rule, as typed.
     Unknown(OsString),
     /// A word without a dash.
     Operand(OsString),
 }
 
-/// The words of a command line, one after the other.
+/// Words of a command line, read one at a time.
 #[derive(Clone, Debug)]
 pub struct CommandWords<'a, Id: 'static> {
     rules: &'static [OptionRule<Id>],
@@ -60,47 +61,47 @@ pub struct CommandWords<'a, Id: 'static> {
 }
 
 impl<'a, Id: Copy> CommandWords<'a, Id> {
-    /// All words behind the tool's name.
+    /// Creates the reader of all words after the tool's name.
     pub fn new(rules: &'static [OptionRule<Id>], words: &'a [OsString]) -> Self {
         CommandWords { rules, rest: words }
     }
 
-    /// How many words are left.
+    /// Returns the number of remaining words.
     pub fn len(&self) -> usize {
         self.rest.len()
     }
 
-    /// Whether no word is left.
+    /// Returns true if no words remain.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next word as the value of an option, whatever it looks like.
+    /// Returns the next word as the value of an option, whatever it looks like.
     pub fn next_value(&mut self) -> Option<&'a OsString> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
-    /// The next word as a value, unless it begins with a dash.
+    /// Returns the next word as a value, unless it begins with a dash.
     pub fn next_value_without_dash(&mut self) -> Option<&'a OsString> {
         self.rest.first().filter(|word| !word.as_bytes().starts_with(b"-"))?;
         self.next_value()
     }
 
-    /// The next word as a value, unless it begins with a dash and is more than that.
+    /// Returns the next word as a value, unless it begins with a dash and is longer than that.
     pub fn next_value_or_lone_dash(&mut self) -> Option<&'a OsString> {
         self.rest.first().filter(|word| word.as_bytes() == b"-" || !word.as_bytes().starts_with(b"-"))?;
         self.next_value()
     }
 
-    /// The next word as a value, if it is one of these.
+    /// Returns the next word as a value, if it is one of these.
     pub fn next_value_among(&mut self, accepted: &[&str]) -> Option<&'a OsString> {
         self.rest.first().filter(|word| accepted.iter().any(|accepted| word == accepted))?;
         self.next_value()
     }
 
-    /// The whole name of the option that the next word is, however short it was typed.
+    /// Returns the full name of the option that the next word is, however short it was typed.
     pub fn next_option_name(&self) -> Option<&'static str> {
         self.find_rule(self.rest.first()?.as_bytes()).map(|(rule, _)| rule.name)
     }

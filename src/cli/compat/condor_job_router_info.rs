@@ -81,14 +81,14 @@ struct RouterInfoOptions {
     job_files: Vec<OsString>,
 }
 
-/// Answers to the name `condor_job_router_info`.
+/// Runs the program under the name `condor_job_router_info`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = match configuration::load("TOOL", &world, program) {
         Ok(config) => config,
         Err(status) => return Ok(status),
     };
-    // The configuration comes first, whatever is asked.
+    // The configuration is read first, whatever the options are.
     let options = match parse_options(words, program) {
         ControlFlow::Continue(options) => options,
         ControlFlow::Break(status) => return Ok(Status::Tool(status)),
@@ -106,7 +106,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     Ok(Status::Tool(status))
 }
 
-/// Reads the command line, which may end the tool with a status.
+/// Parses the command line, which may end the tool with a status.
 fn parse_options(words: &[OsString], program: &Program) -> ControlFlow<u8, RouterInfoOptions> {
     let mut options = RouterInfoOptions::default();
     let mut words = CommandWords::new(OPTION_RULES, words);
@@ -159,17 +159,17 @@ fn parse_options(words: &[OsString], program: &Program) -> ControlFlow<u8, Route
     ControlFlow::Continue(options)
 }
 
-/// Where routed ads go.
+/// Target of routed ads.
 enum RoutedAdTarget {
     Out,
     Err,
     File(File),
 }
 
-/// Jobs that get a route, by their ids, with the place of the route.
+/// Jobs that get a route, by job ID, each with the index of the route.
 type CandidateJobs<'j> = BTreeMap<String, (usize, &'j ClassAd)>;
 
-/// A job that is submitted by a route.
+/// Job that is submitted by a route.
 struct JobSubmission<'a> {
     translator: &'a Translator<'a>,
     route: &'a Route,
@@ -200,7 +200,7 @@ impl RouterInfoTool<'_> {
         );
         complain(ParameterReadTime::BeforeRoutes, log);
         let table = self.load_table(&knobs, log);
-        // With routing disabled the router reads no further than its routes.
+        // If routing is disabled, the router only reads the routes.
         if table.enabled {
             complain(ParameterReadTime::AfterRoutes, log);
             if knobs.name.is_empty() {
@@ -244,7 +244,7 @@ impl RouterInfoTool<'_> {
         Ok(status)
     }
 
-    /// The routing table, with what the router says of it.
+    /// Returns the routing table, and logs the router's messages about it.
     fn load_table(&self, knobs: &RouterParameters, log: &mut DaemonLog) -> RouteTable {
         let mut notes = Vec::new();
         let table = RouteTable::load(
@@ -325,7 +325,7 @@ impl RouterInfoTool<'_> {
         Ok(0)
     }
 
-    /// The umbrella constraint, told in the log; none where no route accepts jobs.
+    /// Builds and logs the umbrella constraint; the result is `None` if no route accepts jobs.
     fn make_umbrella(
         &self,
         chooser: &RouteChooser<'_>,
@@ -405,7 +405,7 @@ impl RouterInfoTool<'_> {
         Ok(Ok(candidates))
     }
 
-    /// Claims, translates and submits one job; false when the daemon would abort.
+    /// Claims, transforms and submits one job; returns false if the daemon would abort.
     fn submit(
         &self,
         submission: &JobSubmission<'_>,
@@ -465,7 +465,7 @@ impl RouterInfoTool<'_> {
         Ok(true)
     }
 
-    /// Tells why there is no copy of a job; false when the daemon would abort.
+    /// Logs why a job was not copied; returns false if the daemon would abort.
     fn report_not_routed(
         &self,
         error: &TranslateError,
@@ -487,7 +487,7 @@ impl RouterInfoTool<'_> {
         Ok(true)
     }
 
-    /// Writes a routed ad where `-route-jobs` wants it.
+    /// Writes a routed ad to the target of `-route-jobs`.
     fn write_ad(&self, ad: &ClassAd, log: &mut DaemonLog, sink: &mut RoutedAdTarget) -> io::Result<()> {
         let mut text = long::print(ad);
         text.push(b'\n');
@@ -500,7 +500,7 @@ impl RouterInfoTool<'_> {
     }
 }
 
-/// Tells what was seen on the way to a route; false when no more jobs are wanted.
+/// Logs a step of the search for a route; returns false if no more jobs are accepted.
 fn log_search_event(event: &ChoiceEvent<'_>, (key, is_full): (&str, bool), log: &mut DaemonLog) -> bool {
     match event {
         ChoiceEvent::Candidate if is_full => return false,
@@ -512,7 +512,7 @@ fn log_search_event(event: &ChoiceEvent<'_>, (key, is_full): (&str, bool), log: 
     true
 }
 
-/// Makes a copy of a proxy that a job is lent, and tells why it cannot be made.
+/// Copies a proxy that a job is lent, and logs an error.
 fn copy_lent_proxy(
     file: Option<BString>,
     (key, description): (&str, &str),

@@ -1,5 +1,5 @@
-//! Called as `condor_q`: the queue tool's output forms for ads of a file, to the byte. There is no schedd to ask
-//! (reference: condor_q.V6/queue.cpp). `condor_router_q` answers with them out of a queue log.
+//! Behaviour under the name `condor_q`: the tool's output formats for ads of a file, byte by byte. There is
+//! no schedd to query (reference: condor_q.V6/queue.cpp). `condor_router_q` uses them for a queue log.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,10 +15,10 @@ use crate::cli::common::{ProgramContext, Status, exit_when_reader_is_gone, stdou
 use crate::os::RealWorld;
 use crate::world::World;
 
-/// Works as `condor_q` does on a file of ads.
+/// Runs `condor_q` for a file of ads.
 ///
 /// # Errors
-/// Those of standard output.
+/// Returns an error if standard output cannot be written.
 pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Status> {
     let mut options = match CondorQOptions::from_words(words, session)? {
         Ok(options) => options,
@@ -52,7 +52,7 @@ pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Statu
     let mut reader = ReferenceReader::new(read, options.form, Delimiter::Queue);
     let mut skim = options.projection(constraint.as_ref());
     let mut ad = ClassAd::new();
-    // What cannot be read ends the list without a word, as it does in the reference.
+    // An unreadable ad ends the list without a message, as in the reference.
     while let Ok(true) = match &mut skim {
         Some(skim) => reader.next_projected(skim, &mut ad),
         None => reader.next_ad().map(|next| next.map(|next| ad = next).is_some()),
@@ -70,14 +70,15 @@ pub fn run(words: &[OsString], session: &ProgramContext) -> anyhow::Result<Statu
     Ok(Status::Tool(0))
 }
 
-/// Whether the reference keeps an ad: an evaluation that fails keeps it, a value that is no truth does not.
+/// Returns true if the reference keeps an ad: it keeps an ad if the evaluation fails, but not if the value is
+/// neither true nor false.
 pub(super) fn keeps_ad(constraint: Option<&Expr>, ad: &ClassAd, world: &dyn World) -> bool {
     let Some(constraint) = constraint else { return true };
     Context::new(world).my(ad).try_eval(constraint).is_none_or(|value| value.truth() == Some(true))
 }
 
 impl CondorQOptions {
-    /// What is wanted of each ad, where that can be told beforehand: with columns.
+    /// Returns the attributes that are needed of each ad, if they are known in advance: with columns.
     fn projection(&self, constraint: Option<&Expr>) -> Option<Projection> {
         if self.long.is_some() {
             return None;
@@ -87,10 +88,10 @@ impl CondorQOptions {
         Some(skim)
     }
 
-    /// Prints jobs of a queue that the constraint keeps, as many as are wanted, as ads or in columns.
+    /// Prints the jobs of a queue that match the constraint, up to the limit, as ads or in columns.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Returns an error if writing fails.
     pub(super) fn print_queue<'a>(
         &mut self,
         ads: impl Iterator<Item = &'a ClassAd>,
@@ -133,7 +134,7 @@ impl CondorQOptions {
         writer.finish(out)
     }
 
-    /// A projection that is not sorted has the order of the ads themselves, and secrets.
+    /// Prints projections that are not sorted: they keep the order of the ads and include private attributes.
     fn print_unsorted(&self, jobs: &JobsById, out: &mut dyn Write) -> io::Result<()> {
         let options = long::PrintOptions {
             order: long::PrintOrder::Ad,
@@ -151,7 +152,8 @@ impl CondorQOptions {
         Ok(())
     }
 
-    /// Everything is rendered before the first line, since headings are as wide as the widest value.
+    /// Prints columns. Everything is rendered before the first line, because headings are as wide as the
+    /// widest value.
     fn print_columns(
         &mut self,
         jobs: &JobsById,
@@ -166,8 +168,8 @@ impl CondorQOptions {
                 break;
             }
             let context = Context::new(world).my(ad);
-            // Where an ad has no cluster the reference uses an uninitialised variable, often that of the ad before: the row is
-            // sorted there, and is never taken for another one.
+            // For an ad without a cluster the reference uses an uninitialised variable, often that of the
+            // previous ad: the row is sorted there, but never replaces another row.
             let is_known = context.int("ClusterId").or_else(|| context.int("JobSetId")).is_some();
             cluster = context.int("ClusterId").map_or(cluster, |cluster| cluster as i32);
             let mut process = context.int("ProcId").map_or(-1, |process| process as i32);
@@ -206,13 +208,13 @@ impl CondorQOptions {
     }
 }
 
-/// Cluster and process as the reference keeps them together: one integer of 64 bits.
+/// Packs cluster and process into one 64-bit integer, as the reference does.
 fn packed_id(cluster: i32, process: i32) -> i64 {
     i64::from(cluster) << 32 | i64::from(process as u32)
 }
 
-/// The jobs of a file by their ids. Of two with the same id the first counts; one without ClusterId has its number in the file
-/// beside.
+/// Jobs of a file by job ID. Of two jobs with the same ID the first is kept; a job without ClusterId has its
+/// number in the file as part of its key.
 #[derive(Default)]
 struct JobsById {
     by_id: BTreeMap<(i64, i32), ClassAd>,

@@ -1,4 +1,5 @@
-//! The list of `condor_q` with one line a batch, and the counts (reference: condor_q.V6/queue.cpp, `reduce_results`).
+//! List of `condor_q` with one line per batch, and the totals (reference: condor_q.V6/queue.cpp,
+//! `reduce_results`).
 
 use std::collections::BTreeMap;
 
@@ -10,29 +11,29 @@ use crate::job::{JobId, Universe};
 use crate::text::calendar::CivilTime;
 use crate::world::World;
 
-/// A date and a time of day without a year, as the tables show them.
+/// Formats a date and time of day without a year, as the tables show them.
 pub(super) fn format_date(seconds: i64, world: &dyn World) -> String {
     let CivilTime { month, day, hour, minute, .. } =
         CivilTime::from_seconds(seconds, i64::from(world.zone(seconds).offset));
     format!("{month:2}/{day:<2} {hour:02}:{minute:02}")
 }
 
-/// Jobs to list, and where they are from.
+/// Jobs to list, and their source.
 pub(super) struct JobListing<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// The jobs that were asked for.
+    /// Selected jobs.
     pub selected_jobs: &'a [&'a (JobId, ClassAd)],
     /// All jobs of the queue.
     pub all_jobs: &'a [(JobId, ClassAd)],
-    /// What is outside.
+    /// World that provides clock and time zone.
     pub world: &'a dyn World,
-    /// How many columns there are, where lines are cut to fit.
+    /// Number of columns to which lines are cut, or `None`.
     pub columns: Option<i64>,
 }
 
 impl JobListing<'_> {
-    /// The line above a table: which queue, and when.
+    /// Adds the line above a table: the name of the queue and the time.
     pub(super) fn heading(&self, out: &mut Vec<u8>) {
         let view = self.config.view(self.world);
         let name = view.text("SCHEDD_NAME").or_else(|| view.text("FULL_HOSTNAME")).unwrap_or_default();
@@ -40,7 +41,8 @@ impl JobListing<'_> {
         out.extend_from_slice(format!("\n\n-- Schedd: {name} : <job_queue.log> @ {now}\n").as_bytes());
     }
 
-    /// One line a cluster or batch: `condor_q` as such. Jobs of the scheduler universe stand for DAGs.
+    /// Adds one line per cluster or batch, as `condor_q` without options does. Jobs of the scheduler universe
+    /// represent DAGs.
     pub(super) fn write_batches(&self, out: &mut Vec<u8>) {
         self.heading(out);
         let mut jobs: Vec<&(JobId, ClassAd)> = self.selected_jobs.to_vec();
@@ -49,7 +51,7 @@ impl JobListing<'_> {
         let mut at: BTreeMap<(BString, i32), usize> = BTreeMap::new();
         for (id, ad) in jobs {
             let job = BatchJob::new(*id, ad, self.world);
-            // Batches are an owner's own; a cluster without a name is one by itself.
+            // A batch belongs to one owner; a cluster without a batch name is a batch of its own.
             let key = match &job.batch {
                 Some(name) if !job.is_dag => ([name.as_slice(), b"\n", &job.owner].concat().into(), 0),
                 _ => (BString::default(), id.cluster),
@@ -88,13 +90,13 @@ impl JobListing<'_> {
         self.write_totals(out);
     }
 
-    /// The counts alone: `condor_q -totals`.
+    /// Adds only the totals, as `condor_q -totals` does.
     pub(super) fn write_only_totals(&self, out: &mut Vec<u8>) {
         self.heading(out);
         self.write_totals(out);
     }
 
-    /// The two last lines. DAGs do not count.
+    /// Adds the two lines of totals. DAGs are not counted.
     pub(super) fn write_totals(&self, out: &mut Vec<u8>) {
         let totals = |what: &str, jobs: &mut dyn Iterator<Item = &(JobId, ClassAd)>| {
             let mut counts = [0u64; 8];
@@ -122,7 +124,7 @@ impl JobListing<'_> {
     }
 }
 
-/// What a row of batches is made of.
+/// Properties of a job that its row needs.
 struct BatchJob {
     id: JobId,
     owner: BString,
@@ -131,7 +133,7 @@ struct BatchJob {
     status: i64,
     submitted_procs: Option<i64>,
     is_dag: bool,
-    /// A job of a DAG, which does not count what was submitted with it.
+    /// True for a job of a DAG, for which the number of submitted jobs is not counted.
     is_node: bool,
 }
 
@@ -159,13 +161,13 @@ impl BatchJob {
     }
 }
 
-/// The DAG that a job is of; old jobs have it as a string (`lookup_dagman_job_id`).
+/// Returns the DAG of a job; old jobs have it as a string (`lookup_dagman_job_id`).
 fn dag(context: &Context<'_>) -> Option<i64> {
     let text = || crate::text::number::integer_prefix(&context.string("DAGManJobId")?).map(|(dag, _)| dag);
     context.int("DAGManJobId").or_else(text)
 }
 
-/// One line: the jobs of a batch.
+/// Row of a batch.
 #[derive(Default)]
 struct BatchRow {
     owner: BString,
@@ -191,7 +193,7 @@ impl BatchRow {
         }
     }
 
-    /// Counts a job. With a constraint nobody knows how many have left: none is done.
+    /// Counts a job. With a constraint the number of completed jobs is unknown, so none is counted as done.
     fn add_job(&mut self, job: &BatchJob) {
         let is_new = self.cluster.replace(job.id.cluster) != Some(job.id.cluster);
         if is_new && (job.is_dag || !job.is_node) {
@@ -210,7 +212,7 @@ impl BatchRow {
         self.last = Some(self.last.map_or(job.id, |last| last.max(job.id)));
     }
 
-    /// Its line; `held`: the list tells how many are.
+    /// Formats the row; `held` is true if the list has a column of held jobs.
     fn render(&self, widths: &ColumnWidths, submitted: &str, held: bool) -> String {
         let cell = |text: &BString, width: usize| {
             let text = text.to_str_lossy();
@@ -228,7 +230,7 @@ impl BatchRow {
         format!("{line} {}", self.ids())
     }
 
-    /// The ids; those of a DAG are not known.
+    /// Returns the job IDs; those of a DAG are unknown.
     fn ids(&self) -> String {
         match (self.first, self.last) {
             (Some(first), Some(last)) if first == last => first.to_string(),
@@ -239,7 +241,7 @@ impl BatchRow {
     }
 }
 
-/// Widths of the columns that fit themselves to what they show (`fnFixupWidthsForProgressFormat`).
+/// Widths of the columns that depend on their content (`fnFixupWidthsForProgressFormat`).
 struct ColumnWidths {
     owner: usize,
     batch: usize,
@@ -258,7 +260,7 @@ impl ColumnWidths {
         }
         let [longest, mut batch, mut ids] = [longest_owner, longest_batch, ids].map(|width| width as i64);
         let mut owner = longest;
-        // 50 columns are for the counts; 8, 10 and 9 are the least for names and ids.
+        // 50 columns are for the counts; 8, 10 and 9 are the minimum widths of names and IDs.
         let room = columns.map(|columns| columns - 50).filter(|room| owner + batch + ids > *room);
         if let Some(room) = room {
             let spare = (room - 27) / 3;
@@ -280,13 +282,13 @@ impl ColumnWidths {
             batch = batch.min(more_batch + 10);
             owner = owner.min(more_owner + 8);
         }
-        // The column is as wide as its heading and what it shows; what is to be less is at least 8.
+        // The column is as wide as its heading and content; if it is reduced, it is at least 8 wide.
         let owner = if owner < longest.max(5) { owner.max(8) } else { owner };
         ColumnWidths { owner: owner as usize, batch: batch.max(10) as usize }
     }
 }
 
-/// As much of a line as fits before the last column (`SetOverallWidth`).
+/// Cuts a line before the last column (`SetOverallWidth`).
 pub(super) fn fit_to_width(line: &[u8], columns: Option<i64>) -> &[u8] {
     let most = columns.and_then(|columns| usize::try_from(columns - 1).ok()).filter(|most| *most > 0);
     &line[..line.len().min(most.unwrap_or(line.len()))]

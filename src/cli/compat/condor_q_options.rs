@@ -1,4 +1,4 @@
-//! The words of `condor_q`: its table of options and what they ask for (reference: condor_q.V6/queue.cpp, `processCommandLineArguments`).
+//! Options of `condor_q` (reference: condor_q.V6/queue.cpp, `processCommandLineArguments`).
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -33,29 +33,29 @@ enum CondorQOption {
     Idle,
     JobAds,
     Version,
-    /// One line a batch.
+    /// One line per batch.
     Batch,
-    /// One line a job.
+    /// One line per job.
     NoBatch,
-    /// Counts alone.
+    /// Totals only.
     Totals,
     /// Jobs of the grid universe.
     Grid,
-    /// Times of all runs, of the present one, or of the CPU.
+    /// Times of all runs, of the current run, or of the CPU.
     Cumulative,
     Current,
     Cpu,
-    /// Which schedd is asked.
+    /// Name of the schedd.
     Name,
-    /// Known, without an effect on ads of a file.
+    /// Known, but without effect on ads of a file.
     Nothing,
     /// The same, with a value.
     NothingWithValue,
-    /// Known, but it asks for a daemon or for tables that are not made here.
+    /// Known, but it needs a daemon, or a table that is unsupported here.
     Unsupported,
 }
 
-/// In the order of the reference's source, since the first that fits wins.
+/// Options in the order of the reference's source, because the first match is used.
 const OPTION_RULES: &[OptionRule<CondorQOption>] = &[
     option_rule(CondorQOption::Wide, "wide", 1, true),
     option_rule(CondorQOption::Long, "long", 1, true),
@@ -124,7 +124,7 @@ const OPTION_RULES: &[OptionRule<CondorQOption>] = &[
     option_rule(CondorQOption::Nothing, "stream-results", 2, false),
 ];
 
-/// What `-help` prints.
+/// Output of `-help`.
 pub(super) const USAGE: &str =
     "Usage: condor_q -jobads[:auto|long|xml|json|new] <file> [restrictions] [output options]
     [restrictions]: <cluster> <cluster>.<proc> <owner> -constraint <expr> -run -hold -hold-codes -idle
@@ -133,26 +133,26 @@ pub(super) const USAGE: &str =
 This condor_q reads ads from files; it asks no schedd.
 ";
 
-/// Which table is asked for.
+/// Kind of table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum QueueTable {
-    /// One line a batch.
+    /// One line per batch.
     #[default]
     Batches,
-    /// One line a job.
+    /// One line per job.
     Jobs(JobTableColumns),
-    /// Counts alone.
+    /// Totals only.
     Totals,
 }
 
-/// What the command line asks for.
+/// Settings of the command line.
 #[derive(Default)]
 pub(super) struct CondorQOptions {
     pub(super) file: Option<OsString>,
     pub(super) form: Option<AdForm>,
     all: Vec<Vec<u8>>,
     any: Vec<Vec<u8>>,
-    /// Jobs, or whole clusters, that are asked for by their ids.
+    /// Jobs, or whole clusters, selected by ID.
     ids: Vec<(i32, Option<i32>)>,
     pub(super) long: Option<ListForm>,
     pub(super) unsorted: bool,
@@ -160,34 +160,34 @@ pub(super) struct CondorQOptions {
     pub(super) mask: PrintMask,
     custom: bool,
     columns: Vec<CustomColumns>,
-    /// How many jobs are wanted.
+    /// Maximum number of jobs.
     pub(super) limit: Option<usize>,
-    /// The table that an option asks for by name.
+    /// Table selected by name.
     table: Option<QueueTable>,
-    /// One line a job: whatever is not asked for by name.
+    /// True for one line per job if no table is selected by name.
     no_batch: bool,
-    /// What restrictions ask for, where no table is asked for by name.
+    /// Table that a restriction implies if none is selected by name.
     restricted: Option<JobTableColumns>,
-    /// What is shown as time.
+    /// Time that is shown.
     pub(super) time: RunTime,
     time_chosen: bool,
-    /// What was passed over, as the tool says it.
+    /// Warnings about ignored options, in the tool's words.
     pub(super) warnings: Vec<String>,
-    /// `-wide`: nothing is cut, or lines are cut to so many columns.
+    /// `-wide`: no line is cut, or lines are cut to this number of columns.
     pub(super) wide: Option<Option<i64>>,
-    /// Whether blanks at the end of rows are left out: `-wide` without a width.
+    /// True if trailing blanks of rows are removed: `-wide` without a width.
     pub(super) trimmed: bool,
-    /// The schedd that is asked.
+    /// Name of the schedd.
     pub(super) schedd: Option<Vec<u8>>,
 }
 
-/// Columns as they were asked for.
+/// Columns as given by the options.
 enum CustomColumns {
     Auto(Vec<u8>, Vec<Vec<u8>>),
     Format(Vec<u8>, Vec<u8>),
 }
 
-/// Why the command line cannot be carried out: a message, and whether the usage follows it.
+/// Refusal of a command line: the message, and true if the usage follows it.
 pub(super) struct OptionRefusal(String, bool);
 
 impl OptionRefusal {
@@ -199,10 +199,10 @@ impl OptionRefusal {
         OptionRefusal(message.to_owned(), true)
     }
 
-    /// Says why, as the tool does.
+    /// Prints the message as the tool does.
     fn report(self, session: &ProgramContext) -> anyhow::Result<Status> {
         let OptionRefusal(message, usage) = self;
-        // Of options that contradict each other the tool speaks at once.
+        // For options that exclude each other, the tool prints the message without `Error:`.
         let lead = if message.starts_with('-') && usage { "" } else { "Error: " };
         session.write_stderr(&format!("{lead}{message}\n"));
         if usage {
@@ -213,7 +213,8 @@ impl OptionRefusal {
 }
 
 impl CondorQOptions {
-    /// Reads the words and says what is odd about them; the status where they ask for nothing else, or are refused.
+    /// Reads the words and says what is odd about them; the status where they ask for nothing else, or are
+    /// refused.
     pub(super) fn from_words(
         words: &[OsString],
         session: &ProgramContext,

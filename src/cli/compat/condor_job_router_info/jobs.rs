@@ -1,4 +1,4 @@
-//! The job ads that `-jobads` names, read as the tool reads them.
+//! Job ads of `-jobads`, read as the tool reads them.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,8 +9,8 @@ use super::RouterInfoTool;
 use crate::classad::{ClassAd, Context};
 
 impl RouterInfoTool<'_> {
-    /// The ads of all files. An ad whose id was there before takes the former one's place away: it stands where it was
-    /// read (`ClassAdCollection::AddClassAd` destroys the former ad first).
+    /// Reads the ads of all files. An ad with the same ID as an earlier one replaces it, at the position of
+    /// the later one (`ClassAdCollection::AddClassAd` destroys the earlier ad first).
     pub(super) fn read_jobs(&self) -> io::Result<Vec<(String, ClassAd)>> {
         let mut jobs: Vec<Option<(String, ClassAd)>> = Vec::new();
         let mut places: FxHashMap<String, usize> = FxHashMap::default();
@@ -53,7 +53,7 @@ impl RouterInfoTool<'_> {
     }
 }
 
-/// What a line of a file of job ads is to the tool (`CondorQClassAdFileParseHelper::PreParse`).
+/// Kind of a line in a file of job ads (`CondorQClassAdFileParseHelper::PreParse`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JobFileLine {
     Attribute,
@@ -61,8 +61,8 @@ enum JobFileLine {
     Delimiter,
 }
 
-/// Sorts a line. Its end has been taken off while an ad is read and is still there while the rest of a broken one is passed
-/// over, so a line of blanks, or one that ends in `\r\n`, is one thing here and another there.
+/// Returns the kind of a line. The line end is removed while an ad is read, but not while the rest of a
+/// broken ad is skipped, so a blank line, or one that ends in `\r\n`, has a different kind in each case.
 fn classify_line(line: &[u8]) -> JobFileLine {
     let delimits: [&[u8]; 4] = [b"\n", b"...", b"***", b"-- "];
     if line.is_empty() || delimits.iter().any(|prefix| line.starts_with(prefix)) {
@@ -74,8 +74,9 @@ fn classify_line(line: &[u8]) -> JobFileLine {
     }
 }
 
-/// The next ad of a file, and whether the file has ended. A line that is no attribute ends the ad's attributes: what
-/// follows is passed over up to the next delimiter, comment or line of blanks (`InsertFromStream`, `OnParseError`).
+/// Returns the next ad of a file, and true if the file has ended. A line that is not an attribute ends the
+/// ad's attributes: the rest is skipped up to the next delimiter, comment or blank line (`InsertFromStream`,
+/// `OnParseError`).
 fn read_next_ad(reader: &mut dyn BufRead) -> io::Result<(ClassAd, bool)> {
     let mut ad = ClassAd::new();
     let mut broken = false;

@@ -1,4 +1,4 @@
-//! What the tool prints of the daemon's log: its lines, the table of routes, the steps of transforms.
+//! Output of the daemon's log: its lines, the table of routes, the steps of transforms.
 
 use std::io::{self, Write};
 
@@ -13,18 +13,18 @@ use crate::transform::{
     TransformFailure,
 };
 
-/// Lines longer than this get an empty one in front.
+/// Longer lines are preceded by an empty line.
 const LONG_LINE: usize = 150;
 
-/// What the daemon would log, on standard output.
+/// Daemon's log on standard output.
 pub(super) struct DaemonLog {
-    /// What is still to be printed.
+    /// Text that is not printed yet.
     pub(super) out: Vec<u8>,
-    /// Whether anything of the log is shown at all.
+    /// True if log lines are shown at all.
     pub(super) loud: bool,
-    /// Lines are kept back while the configuration is read.
+    /// True while lines are held back because the configuration is being read.
     pub(super) silent: bool,
-    /// The lines that are kept back.
+    /// Lines that are held back.
     pub(super) kept_lines: Vec<BString>,
 }
 
@@ -48,7 +48,7 @@ impl DaemonLog {
         self.out.extend_from_slice(text);
     }
 
-    /// A line that the daemon logs as an error: shown whatever the options are.
+    /// Logs an error line, which is shown whatever the options are.
     pub(super) fn write_error(&mut self, text: &[u8]) {
         let loud = std::mem::replace(&mut self.loud, true);
         self.write_line(text);
@@ -64,7 +64,7 @@ impl DaemonLog {
     }
 }
 
-/// The table of routes as the log shows it.
+/// Returns the table of routes as the log shows it.
 pub(super) fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
     let mut text = b"JobRouter: Checking for candidate jobs. routing table is:\n\
         Route Name               Source      Submitted/Max        Idle/Max     Throttle\n"
@@ -85,7 +85,7 @@ pub(super) fn table_text(table: &RouteTable, states: &[RouteState]) -> Vec<u8> {
     text
 }
 
-/// What `-config` prints.
+/// Returns the output of `-config`.
 pub(super) fn routes_text(table: &RouteTable) -> Vec<u8> {
     let mut out = Vec::new();
     for (kind, transforms) in [("Pre-Route", &table.pre_transforms), ("Post-Route", &table.post_transforms)] {
@@ -111,13 +111,13 @@ pub(super) fn routes_text(table: &RouteTable) -> Vec<u8> {
     out
 }
 
-/// The lines of `-log-steps`.
+/// Logger of the lines of `-log-steps`.
 pub(super) struct StepLogger<'a> {
     pub(super) log: &'a mut DaemonLog,
     pub(super) steps: bool,
-    /// What the reference has noted last of the transform that runs (`MACRO_SET::errors`).
+    /// Last error that the reference recorded for the running transform (`MACRO_SET::errors`).
     pub(super) complaint: String,
-    /// The lines of that transform.
+    /// Lines of that transform.
     pub(super) lines: Vec<RuleLine>,
     pub(super) program: &'a Program,
 }
@@ -144,7 +144,7 @@ impl TranslationWatcher for StepLogger<'_> {
                     self.log.write_line(&empty_include_line(b"<Local>"));
                 }
             }
-            // The reference says so after each transform, whether or not anything went wrong.
+            // The reference logs this after each transform, even if there was no error.
             TransformProgress::Ended => {
                 let complaint = std::mem::take(&mut self.complaint);
                 self.log.write_line(format!("ERROR in transform {name} : {complaint}\n").as_bytes());
@@ -187,7 +187,7 @@ impl TranslationWatcher for StepLogger<'_> {
 }
 
 impl StepLogger<'_> {
-    /// A message with its place, counted in lines without the envelope.
+    /// Returns a message with its place, in lines of the transform without the envelope.
     fn with_place(&self, kind: &str, line: &RuleLine, text: &[u8]) -> String {
         let number = self.lines.iter().position(|known| known == line).map_or(0, |at| at + 1);
         format!("{kind} \"<Local>\", Line {number}{}\n", text.as_bstr())
@@ -207,10 +207,10 @@ impl Observer for StepLogger<'_> {
         if let TransformEvent::Problem(problem) = &event {
             match &problem.kind {
                 ProblemKind::Function(text) => {
-                    // The tool prints the message without what the library says around it.
+                    // The tool prints the message without the library's text around it.
                     self.complaint = function_message_text(text).into();
                 }
-                // The tool takes a match that was given up for none, without a word.
+                // The tool treats a match that was aborted as no match, without a message.
                 ProblemKind::MatchLimit { .. } => {}
                 ProblemKind::Undefined { .. }
                 | ProblemKind::Trailing { .. }
