@@ -232,7 +232,7 @@ impl CondorQOptions {
         }
     }
 
-    /// Reads the words; a text is to be printed instead for `-help` and `-version`.
+    /// Parses the words; returns a text to print for `-help` and `-version`.
     fn parse(words: &[OsString]) -> Result<Result<CondorQOptions, String>, OptionRefusal> {
         let mut options = CondorQOptions::default();
         let mut words = CommandWords::new(OPTION_RULES, words);
@@ -261,7 +261,7 @@ impl CondorQOptions {
         Ok(Ok(options))
     }
 
-    /// One option with its values.
+    /// Applies one option with its values.
     fn apply_option(
         &mut self,
         id: CondorQOption,
@@ -280,7 +280,7 @@ impl CondorQOptions {
                 );
                 self.trimmed = suffix.is_none();
             }
-            // Those of the last three are answered before.
+            // The last three were handled before.
             CondorQOption::Nothing
             | CondorQOption::Help
             | CondorQOption::Version
@@ -348,7 +348,7 @@ impl CondorQOptions {
         if self.long.replace(form) == Some(other) { Err(conflicting_forms()) } else { Ok(()) }
     }
 
-    /// Jobs of the grid universe, or those of EC2 among them.
+    /// Selects the jobs of the grid universe, or only those of EC2.
     fn select_grid(&mut self, suffix: Option<&OsStr>) {
         let is_ec2 = suffix.is_some_and(|suffix| suffix == "ec2");
         self.table =
@@ -356,7 +356,7 @@ impl CondorQOptions {
         self.all.push(b"JobUniverse == 9".to_vec());
     }
 
-    /// Which runs the time shown is of, said once.
+    /// Records that the kind of time was chosen; refuses a second choice.
     fn choose_time(&mut self, one: &str, other: &str) -> Result<(), OptionRefusal> {
         match std::mem::replace(&mut self.time_chosen, true) {
             true => Err(OptionRefusal::new(&format!("{one} can't be used with {other}"))),
@@ -364,7 +364,7 @@ impl CondorQOptions {
         }
     }
 
-    /// Columns up to the next option; a lone dash ends them.
+    /// Adds columns up to the next option; a lone dash ends them.
     fn add_autoformat(
         &mut self,
         letters: Option<&OsStr>,
@@ -389,12 +389,12 @@ impl CondorQOptions {
         Ok(())
     }
 
-    /// Whether one of the tool's tables is asked for: neither a form of ads nor columns.
+    /// Returns true if a table is requested rather than ads or columns.
     pub(super) fn is_table(&self) -> bool {
         self.long.is_none() && !self.custom
     }
 
-    /// Running, held or idle jobs, and no two of them.
+    /// Restricts the list to running, held or idle jobs, but not to two of them.
     fn restrict_to(&mut self, columns: JobTableColumns, constraint: &str) -> Result<(), OptionRefusal> {
         self.all.push(constraint.as_bytes().to_vec());
         let is_held = |columns| matches!(columns, JobTableColumns::Held | JobTableColumns::HoldCodes);
@@ -406,7 +406,7 @@ impl CondorQOptions {
         }
     }
 
-    /// The codes of `-hold:CODE,CODE/SUBCODE`.
+    /// Parses the codes of `-hold:CODE,CODE/SUBCODE`.
     fn restrict_hold_codes(&mut self, suffix: Option<&OsStr>) {
         let mut codes: Vec<String> = Vec::new();
         for word in crate::text::list::split(suffix.map(OsStr::as_bytes).unwrap_or_default()) {
@@ -427,7 +427,7 @@ impl CondorQOptions {
         }
     }
 
-    /// The table that is printed where no form of ads and no columns are asked for.
+    /// Returns the table that is printed if neither ads nor columns are requested.
     pub(super) fn table(&self) -> QueueTable {
         match (self.table, self.restricted) {
             (Some(table), _) => table,
@@ -437,16 +437,16 @@ impl CondorQOptions {
         }
     }
 
-    /// A word without a dash: a job, a cluster or an owner.
+    /// Adds a word without a dash: a job, a cluster or an owner.
     fn add_restriction(&mut self, word: &[u8]) {
         match parse_job_id(word) {
             Some(id) => self.ids.push(id),
-            // As a string of old ads is written, where a backslash is an ordinary byte.
+            // Quoted as a string in old syntax, where a backslash is an ordinary byte.
             None => self.any.push([b"Owner == \"", &word.replace("\"", "\\\"")[..], b"\""].concat()),
         }
     }
 
-    /// The restrictions one of which is to hold. A list of batches that is asked for a DAG has its jobs too.
+    /// Returns the restrictions of which one must be true. A list of batches for a DAG includes its jobs.
     fn any_restrictions(&self) -> Vec<Vec<u8>> {
         let mut any = self.any.clone();
         let batches = self.is_table() && self.table() == QueueTable::Batches;
@@ -457,7 +457,8 @@ impl CondorQOptions {
             });
             if batches && process.is_none_or(|process| process < 1) {
                 any.push(format!("DAGManJobId == {cluster}").into());
-                // Guarded: without a batch it is an error in the reference, which loses jobs of the ids behind it.
+                // Guarded, because in the reference it is an error without a batch, which loses jobs of the
+                // IDs after it.
                 any.push(
                     format!("(JobBatchId isnt undefined && int(split(JobBatchId, \".\")[0]) == {cluster})")
                         .into(),
@@ -483,7 +484,7 @@ impl CondorQOptions {
         }
     }
 
-    /// Columns up to the first that is no expression; nothing is said about that.
+    /// Adds columns up to the first one that is not a valid expression; no error is reported.
     fn make_columns(&mut self) {
         self.custom = !self.columns.is_empty();
         for columns in std::mem::take(&mut self.columns) {
@@ -498,22 +499,22 @@ impl CondorQOptions {
             }
         }
         if self.long.is_some() && self.custom {
-            // The columns become the projection.
+            // The attributes of the columns become the projection.
             let names = self.mask.expressions().flat_map(crate::classad::references::projection);
             self.attributes.extend(names);
             self.attributes.extend(["ClusterId", "ProcId"].map(AttrName::from));
         }
     }
 
-    /// The whole constraint. One that does not parse keeps all ads of a file.
+    /// Returns the whole constraint, or `None` if it does not parse, so that all ads of a file are kept.
     pub(super) fn constraint(&self, session: &ProgramContext) -> Option<Expr> {
         self.constraint_or_error(session).unwrap_or_default()
     }
 
-    /// The same; a schedd is not asked with one that does not parse.
+    /// Returns the whole constraint; a queue is not queried with one that does not parse.
     ///
     /// # Errors
-    /// It does not parse; that has been said.
+    /// Returns an error if it does not parse, after reporting it.
     pub(super) fn constraint_or_error(&self, session: &ProgramContext) -> Result<Option<Expr>, ()> {
         let join = |constraints: &[Vec<u8>], with: &[u8]| -> Vec<u8> {
             let each: Vec<Vec<u8>> =
@@ -538,7 +539,8 @@ impl CondorQOptions {
     }
 }
 
-/// The id of a job, or of a cluster as a whole (`7`, `7.`, `7.-1`), if a word is one (proc_id.cpp, `StrIsProcId`).
+/// Returns the ID of a job, or of a whole cluster (`7`, `7.`, `7.-1`), or `None` if the word is not an ID
+/// (proc_id.cpp, `StrIsProcId`).
 fn parse_job_id(word: &[u8]) -> Option<(i32, Option<i32>)> {
     let (cluster, used) = integer_prefix(word)?;
     let cluster = i32::try_from(cluster).ok().filter(|cluster| *cluster >= 0)?;
@@ -562,7 +564,7 @@ fn parse_form(suffix: &OsStr) -> Option<AdForm> {
     suffix.to_str().and_then(AdForm::from_name)
 }
 
-/// How many jobs are wanted. Ads of a file are never limited, but the number must be one.
+/// Parses the maximum number of jobs. Ads of a file are never limited, but the number must be valid.
 fn parse_limit(text: &[u8]) -> Result<usize, OptionRefusal> {
     let shown = String::from_utf8_lossy(text);
     match integer_prefix(text) {

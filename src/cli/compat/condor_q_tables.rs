@@ -1,5 +1,5 @@
-//! The tables of `condor_q` with one line a job: all jobs, running, held, idle and grid jobs (reference:
-//! condor_q.V6/queue.cpp, `jobDefault_PrintFormat` and its like; print_format_tables.cpp).
+//! Tables of `condor_q` with one line per job: all jobs, running, held, idle and grid jobs (reference:
+//! condor_q.V6/queue.cpp, `jobDefault_PrintFormat` and similar; print_format_tables.cpp).
 
 use bstr::{BStr, BString, ByteSlice};
 
@@ -7,54 +7,54 @@ use super::condor_q_list::{JobListing, fit_to_width, format_date};
 use crate::classad::{ClassAd, Context, Value};
 use crate::job::{JobId, Universe};
 
-/// Which columns.
+/// Set of columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum JobTableColumns {
-    /// Those of `-nobatch`.
+    /// Columns of `-nobatch`.
     #[default]
     Standard,
-    /// Those of `-run`.
+    /// Columns of `-run`.
     Running,
-    /// Those of `-hold`.
+    /// Columns of `-hold`.
     Held,
-    /// Those of `-hold-codes`: one line for each code and subcode.
+    /// Columns of `-hold-codes`: one line per code and subcode.
     HoldCodes,
-    /// Those of `-idle`.
+    /// Columns of `-idle`.
     Idle,
-    /// Those of `-grid`.
+    /// Columns of `-grid`.
     Grid,
-    /// Those of `-grid:ec2`.
+    /// Columns of `-grid:ec2`.
     GridEc2,
 }
 
-/// What the column RUN_TIME shows.
+/// Time shown in the column RUN_TIME.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RunTime {
-    /// Wall clock of the present run, or of the last one.
+    /// Wall clock time of the current or last run.
     #[default]
     Current,
-    /// Wall clock of all runs (`-cumulative-time`).
+    /// Wall clock time of all runs (`-cumulative-time`).
     Cumulative,
-    /// CPU (`-cputime`).
+    /// CPU time (`-cputime`).
     Cpu,
 }
 
-/// How a cell stands in its column.
+/// Alignment of a cell in its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alignment {
     Left,
     Right,
 }
 
-/// A column: the widths are at least those given here.
+/// Column with its minimum width.
 #[derive(Clone, Copy)]
 struct TableColumn {
     heading: &'static str,
     width: usize,
     align: Alignment,
-    /// Grows with what it shows; what is longer is cut otherwise.
+    /// True if the column grows with its content; otherwise longer content is cut.
     grows: bool,
-    /// Stands right behind the one before it.
+    /// True if no blank separates the column from the previous one.
     joined: bool,
 }
 
@@ -66,7 +66,7 @@ const fn growing_column(heading: &'static str, align: Alignment) -> TableColumn 
     TableColumn { heading, width: heading.len(), align, grows: true, joined: false }
 }
 
-/// The last one: as long as it is.
+/// Returns the last column, whose content is never cut.
 const fn last_column(heading: &'static str) -> TableColumn {
     TableColumn { heading, width: 0, align: Alignment::Left, grows: true, joined: false }
 }
@@ -78,13 +78,13 @@ const SUBMITTED: TableColumn = fixed_column("  SUBMITTED", 11, Alignment::Right)
 const RUN_TIME: TableColumn = fixed_column("    RUN_TIME", 12, Alignment::Right);
 const CPU_TIME: TableColumn = fixed_column("    CPU_TIME", 12, Alignment::Right);
 
-/// What a cell shows.
+/// Content of a cell.
 enum TableCell {
-    /// Text, or nothing.
+    /// Text, which may be empty.
     Text(BString),
-    /// What may be wider than its column and stays so.
+    /// Text that is not cut, even if it is wider than its column.
     Uncut(BString),
-    /// What stands on the left in any column.
+    /// Text that is aligned to the left in any column.
     Mark(&'static str),
 }
 
@@ -93,7 +93,7 @@ impl TableCell {
         TableCell::Text(text.map(Into::into).unwrap_or_default())
     }
 
-    /// `[???]`, as wide as the column.
+    /// Returns the text, or `[???]` as wide as the column.
     fn or_unknown(text: Option<impl Into<BString>>, column: &TableColumn) -> Self {
         match text {
             Some(text) => TableCell::Text(text.into()),
@@ -102,7 +102,7 @@ impl TableCell {
         }
     }
 
-    /// A value as it is: what is missing shows as undefined.
+    /// Returns a value unchanged; a missing one is shown as undefined.
     fn value(value: &Value) -> Self {
         let text = value.as_str().map_or_else(|| value.unparse(), BString::from);
         match value {
@@ -119,7 +119,7 @@ impl TableCell {
     }
 }
 
-/// The columns of a table.
+/// Returns the columns of a table.
 fn columns_of(columns: JobTableColumns, time: RunTime) -> Vec<TableColumn> {
     let run_time = if time == RunTime::Cpu { CPU_TIME } else { RUN_TIME };
     let mut shape = vec![CLUSTER, PROC, OWNER];
@@ -162,7 +162,7 @@ fn columns_of(columns: JobTableColumns, time: RunTime) -> Vec<TableColumn> {
 }
 
 impl JobListing<'_> {
-    /// One line a job.
+    /// Adds one line per job.
     pub(super) fn write_jobs(&self, columns: JobTableColumns, time: RunTime, out: &mut Vec<u8>) {
         self.heading(out);
         if columns == JobTableColumns::HoldCodes {
@@ -185,7 +185,7 @@ impl JobListing<'_> {
             let mut row = vec![
                 TableCell::Text(format!("{}.", id.cluster).into()),
                 TableCell::Text(id.proc.to_string().into()),
-                // The grid table says nothing of a missing owner.
+                // The grid table leaves a missing owner blank.
                 if matches!(columns, JobTableColumns::Grid | JobTableColumns::GridEc2) {
                     TableCell::or_blank(owner)
                 } else {
@@ -196,16 +196,16 @@ impl JobListing<'_> {
             rows.push(row);
         }
         large |= longest_owner > OWNER.width;
-        // Held jobs are not cut, whatever the width.
+        // Lines of held jobs are never cut.
         let cut = self.columns.filter(|_| columns != JobTableColumns::Held);
-        // Large ids and long names give ids and sizes the room they need, though never beside CPU times.
+        // With large IDs or long names, IDs and sizes get the width they need, except with CPU times.
         if large && time != RunTime::Cpu {
             shape[0].width = shape[0].width.max(cluster.to_string().len() + 1);
             shape[1].width = shape[1].width.max(proc.to_string().len());
             if let (JobTableColumns::Standard, Some(size)) = (columns, shape.get_mut(7)) {
                 size.width = size.width.max(format!("{most_memory:.1}").len());
             }
-            // Where lines are cut, names have what is beyond the 80th column.
+            // If lines are cut, names get the width beyond the 80th column.
             let room = cut.and_then(|columns| usize::try_from(columns - 80).ok()).unwrap_or(0);
             shape[2].width = shape[2].width.max(longest_owner.min(OWNER.width + room));
         }
@@ -215,7 +215,7 @@ impl JobListing<'_> {
         }
     }
 
-    /// What stands behind id and owner of a job.
+    /// Returns the cells after ID and owner of a job.
     fn job_cells(
         &self,
         (columns, time): (JobTableColumns, RunTime),
@@ -249,7 +249,7 @@ impl JobListing<'_> {
         }
     }
 
-    /// One line for each hold code and subcode, with the first job that has them (`reduce_holds`).
+    /// Adds one line per hold code and subcode, with the first job that has them (`reduce_holds`).
     fn write_hold_codes(&self, out: &mut Vec<u8>) {
         let since = fixed_column("HELD_SINCE", 11, Alignment::Right);
         let mut shape = vec![
@@ -277,7 +277,7 @@ impl JobListing<'_> {
                     *count += 1;
                     continue;
                 }
-                // A job without a code is none of a group: what stands for its count is its state.
+                // A job without a code is not part of a group: its state is shown instead of a count.
                 (None, _) => counts.push(context.int("JobStatus").unwrap_or(0)),
                 (Some(_), _) => {
                     former = codes;
@@ -300,7 +300,7 @@ impl JobListing<'_> {
         write_table(&mut shape, &rows, (None, self.columns.is_none()), out);
     }
 
-    /// Hold code and subcode as the text by which jobs are put together.
+    /// Returns hold code and subcode as the text by which jobs are grouped.
     fn hold_code_key(&self, ad: &ClassAd) -> BString {
         let context = Context::new(self.world).my(ad);
         let text = |name: &str| attribute_value(ad, &context, name).unparse();
@@ -332,7 +332,7 @@ impl JobListing<'_> {
         context.int(name).map(|seconds| format_date(seconds, self.world))
     }
 
-    /// What stands in RUN_TIME; nothing for a job whose use of CPU nobody has noted.
+    /// Returns the content of RUN_TIME, or `None` for a job without a recorded CPU time.
     fn run_time(&self, context: &Context<'_>, time: RunTime) -> Option<String> {
         let cpu = context.real("RemoteUserCpu")?;
         let real = |name: &str| context.real(name).unwrap_or(0.0);
@@ -351,7 +351,7 @@ impl JobListing<'_> {
         Some(format!("{days:3}+{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60))
     }
 
-    /// The letter of JobStatus, with what becomes of the job's files.
+    /// Returns the letter of JobStatus, with the state of the job's file transfer.
     fn status_text(&self, context: &Context<'_>) -> Option<String> {
         let status = context.int("JobStatus")?;
         let is = |name: &str| context.boolean(name).unwrap_or(false);
@@ -370,7 +370,7 @@ impl JobListing<'_> {
         Some(text.map(char::from).iter().collect())
     }
 
-    /// Where a job runs.
+    /// Returns the host on which a job runs.
     fn host_name(&self, context: &Context<'_>) -> Option<BString> {
         match context.int("JobUniverse").and_then(Universe::from_number) {
             Some(Universe::Scheduler | Universe::Local) => {
@@ -380,7 +380,7 @@ impl JobListing<'_> {
             Some(Universe::Grid) => {
                 context.string("EC2RemoteVirtualMachineName").or_else(|| context.string("GridResource"))
             }
-            // An address is not asked for its name.
+            // The name of an address is not looked up.
             _ => context.string("RemoteHost").map(|host| match host.starts_with(b"<127.0.0.1:") {
                 true => "localhost".into(),
                 false if host.starts_with(b"<") => BString::default(),
@@ -390,8 +390,8 @@ impl JobListing<'_> {
     }
 }
 
-/// Writes headings and rows, cut to so many columns or without the blanks at their ends; columns that grow are as wide as what they
-/// show.
+/// Writes headings and rows, cut to a number of columns or without trailing blanks. Growing columns are as
+/// wide as their content.
 fn write_table(
     shape: &mut [TableColumn],
     rows: &[Vec<TableCell>],
@@ -423,7 +423,7 @@ fn write_table(
     }
 }
 
-/// Writes a row; what is longer than its column is cut unless that grows, or it is to stay as it is.
+/// Writes a row; a text longer than its column is cut unless the column grows or the cell is uncut.
 fn write_row(shape: &[TableColumn], row: &[TableCell], out: &mut Vec<u8>) {
     for (at, (column, cell)) in shape.iter().zip(row).enumerate() {
         if at > 0 && !column.joined {
@@ -452,13 +452,13 @@ fn attribute_value(ad: &ClassAd, context: &Context<'_>, name: &str) -> Value {
     ad.get(name).map_or(Value::Undefined, |expr| context.eval(&expr))
 }
 
-/// Megabytes: what the job uses, else what its image takes.
+/// Returns the memory in MB: that used by the job, otherwise the size of its image.
 fn memory(context: &Context<'_>) -> Option<f64> {
     let image = || context.int("ImageSize").map(|size| size as f64 / 1024.0);
     context.int("MemoryUsage").map(|size| size as f64).or_else(image)
 }
 
-/// What a job does: its description, or its command line.
+/// Returns the description of a job, or its command line.
 fn description(context: &Context<'_>) -> Option<BString> {
     let command = context.string("Cmd")?;
     let description = context.string("MATCH_EXP_JobDescription").or_else(|| context.string("JobDescription"));
@@ -490,7 +490,7 @@ fn idle_cells(ad: &ClassAd, context: &Context<'_>) -> Vec<TableCell> {
     ]
 }
 
-/// The state of a grid job as its resource tells it (`render_grid_status`).
+/// Returns the state of a grid job as its resource reports it (`render_grid_status`).
 fn grid_status(context: &Context<'_>) -> Option<BString> {
     if let Some(text) = context.string("GridJobStatus") {
         return Some(text);
@@ -512,13 +512,13 @@ fn grid_status(context: &Context<'_>) -> Option<BString> {
     Some(name.into())
 }
 
-/// `TYPE->MANAGER HOST` of a GridResource (`local_render_grid_resource`).
+/// Formats a GridResource as `TYPE->MANAGER HOST` (`local_render_grid_resource`).
 fn grid_resource(resource: &[u8], context: &Context<'_>) -> BString {
     let (kind, rest) = match resource.find_byte(b' ') {
         Some(blank) => (&resource[..blank], &resource[blank + 1..]),
         None => (b"globus".as_slice(), resource),
     };
-    // Behind the host stands the manager, or it is named in the address.
+    // The manager follows the host, or is part of the address.
     let (manager, end) = match rest.find_byte(b' ') {
         Some(blank) => (&rest[blank + 1..], blank),
         None => match rest.find("jobmanager-") {
@@ -537,7 +537,7 @@ fn grid_resource(resource: &[u8], context: &Context<'_>) -> BString {
     [kind, b"->", &manager.replace(" ", "/"), b" ", host].concat().into()
 }
 
-/// The last part of a GridJobId (`render_grid_job_id`).
+/// Returns the last part of a GridJobId (`render_grid_job_id`).
 fn grid_job_id(context: &Context<'_>) -> Option<BString> {
     let id = context.string("GridJobId")?;
     let start = id.rfind_byte(b' ').map_or(0, |blank| blank + 1);
@@ -548,7 +548,7 @@ fn grid_job_id(context: &Context<'_>) -> Option<BString> {
     if !matches!(kind, b"gt5" | b"gt2") {
         return Some(id[end..].into());
     }
-    // `/JOB/NUMBER/` as JOB.NUMBER.
+    // Formats `/JOB/NUMBER/` as JOB.NUMBER.
     let path = id[end..].strip_prefix(b"/").unwrap_or(&id[end..]);
     let mut parts = path.splitn(3, |byte| *byte == b'/');
     let mut text = BString::from(parts.next().unwrap_or_default());

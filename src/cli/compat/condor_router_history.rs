@@ -1,7 +1,7 @@
 //! `condor_router_history`: its command line, output and statuses (reference: the script of that name).
 //!
-//! Where the script ends in a traceback (equal hours, a site without completed jobs, missing attributes), the table that
-//! was meant is printed.
+//! Where the script ends with a traceback (equal hours, a site without completed jobs, missing attributes),
+//! the table that it would have printed is printed.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
@@ -29,7 +29,7 @@ USAGE: condor_router_history [OPTIONS]
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const RULER: &str = "-------------------------------------------------------";
 
-/// The letters of JobStatus in the report.
+/// Letters of JobStatus in the report.
 const STATUS_LETTERS: &[u8] = b"UIRXCHE";
 
 struct RouterHistoryOptions {
@@ -39,7 +39,7 @@ struct RouterHistoryOptions {
     days: f64,
 }
 
-/// Answers to the name `condor_router_history`.
+/// Runs the program under the name `condor_router_history`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     exit_when_reader_is_gone();
     let options = match parse_options(words) {
@@ -78,7 +78,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     Ok(Status::Tool(0))
 }
 
-/// Reads the command line as Python's getopt does; `None` asks for help.
+/// Parses the command line as Python's getopt does; returns `None` for a help request.
 fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, String> {
     const LONG_OPTIONS: [(&str, bool); 6] = [
         ("help", false),
@@ -90,7 +90,7 @@ fn parse_options(words: &[OsString]) -> Result<Option<RouterHistoryOptions>, Str
     ];
     let mut options = RouterHistoryOptions { show_records: false, show_iwd: false, age: 0.0, days: 1.0 };
     let mut rest = words.iter().map(|word| word.to_string_lossy().into_owned());
-    // All words are read before the first one counts.
+    // All words are parsed before the first one takes effect.
     let mut seen: Vec<(&str, String)> = Vec::new();
     while let Some(word) = rest.next() {
         if word == "--" || word == "-" || !word.starts_with('-') {
@@ -142,7 +142,8 @@ fn parse_real(text: &str) -> Result<f64, String> {
     parse_float(text).ok_or_else(|| format!("could not convert string to float: '{text}'"))
 }
 
-/// A number as Python reads it: `_` may stand between two digits, white space around it does not count.
+/// Returns a number as Python parses it: without surrounding white space, and with `_` allowed between two
+/// digits.
 fn python_number(text: &str) -> Option<String> {
     let text = text.trim();
     let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
@@ -159,7 +160,7 @@ fn parse_float(text: &str) -> Option<f64> {
     python_number(text)?.parse().ok()
 }
 
-/// The script fails on every `--start`; only the message differs.
+/// Returns the message for `--start`: the script fails for every value, only with different messages.
 fn start_error(text: &str) -> String {
     let number =
         |text: &str, widths: std::ops::RangeInclusive<usize>, range: std::ops::RangeInclusive<u32>| {
@@ -185,7 +186,7 @@ fn start_error(text: &str) -> String {
     }
 }
 
-/// A point of time in minutes of local time.
+/// Formats a time with minutes in local time.
 fn format_minutes(seconds: f64, world: &dyn World) -> String {
     let seconds = seconds.floor() as i64;
     let CivilTime { year, month, day, hour, minute, .. } =
@@ -193,7 +194,7 @@ fn format_minutes(seconds: f64, world: &dyn World) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
-/// What a site did: hours and jobs by letter of status.
+/// Totals of a site: hours, and jobs by status.
 #[derive(Default)]
 struct SiteTotals {
     name: BString,
@@ -206,13 +207,13 @@ fn history_files(spool: &BString, start: f64, world: &dyn World) -> Vec<PathBuf>
     let directory = spool.to_path_lossy().into_owned();
     let mut names = world.list_dir(&directory).unwrap_or_default();
     names.retain(|name| name.as_encoded_bytes().starts_with(b"history"));
-    // The script takes them as the directory gives them.
+    // The script reads them in the order of the directory.
     names.sort();
     let paths = names.into_iter().map(|name| directory.join(name));
     paths.filter(|path| world.stat(path).is_ok_and(|file| file.modified as f64 >= start.floor())).collect()
 }
 
-/// The records of the files in the order of their ids' first ones, each with the text of the last.
+/// Reads the records of the files. A later record of a job replaces an earlier one at the earlier position.
 fn read_records(spool: &BString, start: f64, world: &dyn World) -> Vec<RoutedJobRecord> {
     let mut records: Vec<RoutedJobRecord> = Vec::new();
     let mut places: FxHashMap<BString, usize> = FxHashMap::default();
@@ -234,7 +235,8 @@ fn read_records(spool: &BString, start: f64, world: &dyn World) -> Vec<RoutedJob
     records
 }
 
-/// The report on what was completed from `start` to `end`, and how many records could not be counted.
+/// Returns the report about jobs completed from `start` to `end`, and the number of records that could not be
+/// counted.
 fn make_report(
     options: &RouterHistoryOptions,
     spool: &BString,
@@ -293,10 +295,10 @@ fn make_report(
     (out, failed)
 }
 
-/// A text in which `\r` and `\r\n` end lines as `\n` does, as Python reads a file.
+/// Reader in which `\r` and `\r\n` end lines as `\n` does, as Python reads a file.
 struct LineEndNormaliser<R> {
     inner: R,
-    /// Whether the last byte was a `\r`: a `\n` behind it belongs to it.
+    /// True if the last byte was a `\r`: a following `\n` belongs to it.
     after_return: bool,
 }
 
@@ -321,7 +323,7 @@ impl<R: Read> Read for LineEndNormaliser<R> {
     }
 }
 
-/// What of a record counts.
+/// Parts of a record that the report needs.
 struct RoutedJobRecord {
     id: BString,
     route: Option<BString>,
@@ -332,7 +334,7 @@ struct RoutedJobRecord {
 }
 
 impl RoutedJobRecord {
-    /// `None` for a record without ids.
+    /// Reads the record of a job; returns `None` for a record without IDs.
     fn from_history(record: &HistoryRecord) -> Option<RoutedJobRecord> {
         let raw = |name: &str| record.raw_value(name.as_bytes()).filter(|text| !text.is_empty());
         let number = |name: &str| raw(name).and_then(|text| parse_float(text.to_str().ok()?));
@@ -351,14 +353,15 @@ impl RoutedJobRecord {
     }
 }
 
-/// The letter of a status; Python counts a negative one from the end.
+/// Returns the letter of a status; Python counts a negative index from the end.
 fn status_letter(status: i64) -> Option<u8> {
     let at = if status < 0 { status.checked_add_unsigned(STATUS_LETTERS.len() as u64)? } else { status };
     STATUS_LETTERS.get(usize::try_from(at).ok()?).copied()
 }
 
 fn write_summary(sites: &mut [SiteTotals], out: &mut Vec<u8>) {
-    // By hours of completed jobs, most first; the script dies of ties, so their order is free: by name.
+    // Sorted by hours of completed jobs, most first. The script fails for equal hours, so their order is
+    // free: by name.
     sites.sort_by(|a, b| b.hours.total_cmp(&a.hours).then_with(|| a.name.cmp(&b.name)));
     write_row(out, b"Site", ["Hours", "Jobs", "   Runs"]);
     write_row(out, b"", ["", "Completed", "Aborted"]);
@@ -390,7 +393,7 @@ fn write_row(out: &mut Vec<u8>, name: &[u8], [hours, jobs, runs]: [&str; 3]) {
     out.extend_from_slice(format!(" {hours:>5} {jobs:>7} {runs:>5}\n").as_bytes());
 }
 
-/// Hours as Python's `int(round())` writes them: halves go to even, and there is no minus before a zero.
+/// Formats hours as Python's `int(round())` does: halves are rounded to even, and zero has no minus sign.
 fn round_hours(hours: f64) -> String {
     format!("{:.0}", hours.round_ties_even() + 0.0)
 }

@@ -1,4 +1,4 @@
-//! `condor_router_q`: its command line and tables (reference: the script of that name), out of the queue log
+//! `condor_router_q`: its command line and tables (reference: the script of that name), from the queue log
 //! that the configuration names.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ router_q options:
 Usage for condor_q follows:
 ";
 
-/// Answers to the name `condor_router_q`.
+/// Runs the program under the name `condor_router_q`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     exit_when_reader_is_gone();
     let mut constraint = "RouteName =!= UNDEFINED".to_owned();
@@ -75,7 +75,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
         Err(status) => return Ok(status),
     };
     let mut out = Vec::new();
-    // The script's redirections are the wrong way round: the messages reach standard output.
+    // The script's redirections are in the wrong order, so that its messages go to standard output.
     for name in ["JOB_ROUTER_SCHEDD2_NAME", "JOB_ROUTER_SCHEDD2_POOL"] {
         if !config.view(&world).is_defined(name) {
             out.extend_from_slice(format!("Not defined: {name}\n").as_bytes());
@@ -89,7 +89,7 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     print_list(&words.map(OsString::from).collect::<Vec<_>>(), &config, program)
 }
 
-/// What `-S` and its like print: the script takes no notice of the words behind them.
+/// Prints the output of `-S` and similar options; the script ignores the words after them.
 fn print_summary(
     constraint: &str,
     config: &Config,
@@ -99,7 +99,7 @@ fn print_summary(
     let world = configured_world(RealWorld::new(), config, &mut |_| {});
     match Expr::parse_with(constraint.as_bytes(), Dialect::of_world(&world)) {
         Ok(expr) => {
-            // Of two queues the summary looks into that of the copies.
+            // If the copies have a queue of their own, the summary is about that queue.
             let jobs = read_configured_queue(config, true, &world, program)?;
             let kept: Vec<&(JobId, ClassAd)> =
                 jobs.iter().filter(|(_, ad)| Context::new(&world).my(ad).holds(&expr)).collect();
@@ -111,14 +111,14 @@ fn print_summary(
     Ok(Status::Tool(0))
 }
 
-/// What condor_q answers to these words, out of the queue log.
+/// Prints the output of condor_q for these words, from the queue log.
 fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let mut options = match CondorQOptions::from_words(words, program)? {
         Ok(options) => options,
         Err(status) => return Ok(status),
     };
-    // The list is that of the sources' queue, unless the schedd of the copies is named.
+    // The list is about the queue of the source jobs, unless the schedd of the copies is named.
     let copies = match &options.schedd {
         None => false,
         Some(name) => {
@@ -135,7 +135,7 @@ fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow:
     let Ok(constraint) = options.constraint_or_error(program) else { return Ok(Status::Tool(1)) };
     let mut jobs = read_configured_queue(config, copies, &world, program)?;
     for (id, ad) in &mut jobs {
-        // A log that was cut short may lack what every job has.
+        // A truncated log may lack these attributes.
         ad.set("ClusterId", i64::from(id.cluster));
         ad.set("ProcId", i64::from(id.proc));
     }
@@ -148,7 +148,7 @@ fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow:
             Some(columns) => columns,
             None => std::io::stdout().is_terminal().then_some(0),
         };
-        // Without a number a terminal is taken to have 80.
+        // Without a number, a terminal is assumed to have 80 columns.
         let columns = columns.map(|columns| if columns > 0 { columns } else { 80 });
         let list = JobListing { config, selected_jobs: kept, all_jobs: &jobs, world: &world, columns };
         match options.table() {
@@ -163,7 +163,7 @@ fn print_list(words: &[OsString], config: &Config, program: &Program) -> anyhow:
     Ok(Status::Tool(0))
 }
 
-/// What the script makes with awk, sort and uniq.
+/// Adds the summary that the script produces with awk, sort and uniq.
 fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
     out.extend_from_slice(b"   JOBS ST Route                GridResource\n");
     let mut counts: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
@@ -172,7 +172,7 @@ fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
         let text = |name: &str| context.string(name).unwrap_or_default();
         let status = context.int("JobStatus").unwrap_or(0).to_string();
         let line = [status.as_bytes(), b",", &text("RouteName"), b",", &text("GridResource")].concat();
-        // Columns are cut at commas, those of names and resources too.
+        // Columns are split at commas, even at those within names and resources.
         let mut fields = line.split_str(",");
         let status = fields.next().unwrap_or_default();
         let letter = match status {
@@ -196,7 +196,7 @@ fn summarize(jobs: &[&(JobId, ClassAd)], world: &dyn World, out: &mut Vec<u8>) {
     }
     let mut rows: Vec<Vec<u8>> =
         counts.into_iter().map(|(row, count)| [format!("{count:7} ").as_bytes(), &row].concat()).collect();
-    // `sort -k 3`: from the third field on, its leading blanks included, then the whole line.
+    // As `sort -k 3`: by the third field and the rest, including leading blanks, then by the whole line.
     rows.sort_by(|a, b| third_field(a).cmp(third_field(b)).then_with(|| a.cmp(b)));
     for row in rows {
         out.extend_from_slice(&row);

@@ -23,7 +23,7 @@ use crate::os::{RealWorld, StopFlag, StoppableReader, find_overwritten_input, re
 use crate::transform::{IterationPlan, Transform, TransformLoadError, TransformSession, route_conversion};
 use crate::world::World;
 
-/// Answers to the name `condor_transform_ads`.
+/// Runs the program under the name `condor_transform_ads`.
 pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     exit_when_reader_is_gone();
     let options = match parse_options(words, program) {
@@ -41,15 +41,15 @@ pub fn run(words: &[OsString], program: &Program) -> anyhow::Result<Status> {
     tool.run().map(Status::Tool)
 }
 
-/// Everything that is loaded.
+/// Loaded rules.
 #[derive(Default)]
 struct LoadedTransforms {
     transforms: Vec<Transform>,
-    /// What stood on standard input behind the rules that were read from there.
+    /// Rest of standard input after the rules that were read from it.
     stdin: Option<Vec<u8>>,
-    /// A rules file that could not be read iterates: nothing may follow it.
+    /// True if a rules file that could not be read iterates: no rules may follow it.
     iterates: bool,
-    /// The last rules file could not be read.
+    /// True if the last rules file could not be read.
     failed: bool,
 }
 
@@ -156,7 +156,8 @@ impl TransformAdsTool<'_> {
         Ok(())
     }
 
-    /// `KNOB[/NAMES]`: knobs that earlier rules files or the configuration define. Unknown ones are passed over.
+    /// Loads rules from `PARAMETER[/NAMES]`: parameters that earlier rules files or the configuration define.
+    /// Unknown ones are skipped.
     fn load_from_config(&self, knobs: &[u8], checking: &TransformSession<'_>, loaded: &mut LoadedTransforms) {
         let (pattern, names) = match memchr::memchr(b'/', knobs) {
             Some(slash) => (&knobs[..slash], &knobs[slash + 1..]),
@@ -170,13 +171,13 @@ impl TransformAdsTool<'_> {
             let knob = BString::from(pattern.replacen(b"%s", name, 1));
             let own = [&b"XFORM."[..], &knob].concat();
             let known = checking.macros.get(&own).or_else(|| checking.macros.get(&knob)).map(<[u8]>::to_vec);
-            // A knob that is defined to be nothing is as good as none; a macro of a rules file is not.
+            // An empty parameter counts as missing; an empty macro of a rules file does not.
             let knob_text = || MacroSource::raw(self.view, &knob).filter(|raw| !raw.is_empty());
             let Some(text) = known.or_else(|| knob_text().map(|raw| raw.into_owned())) else { continue };
             let text = text.trim_start().to_vec();
             let name = name.to_str_lossy();
             let transform = if text.starts_with(b"[") {
-                // An old route is read once more, from the configuration in any case, with its macros expanded.
+                // An old route is read again, always from the configuration, with its macros expanded.
                 let text = knob_text().and_then(|raw| self.view.expand_raw(&knob, &raw).ok());
                 route_conversion::transform_from_parameter(&name, &text.unwrap_or_default(), self.world)
                     .map_err(|error| error.to_string())
@@ -232,14 +233,15 @@ impl TransformAdsTool<'_> {
         run.writer.finish(&mut run.out)?;
         run.out.flush()?;
         let out = run.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        // Where no file of ads could be opened, the old output stays.
+        // If no file of ads could be opened, the old output is kept.
         if run.opened {
             out.commit()?;
         }
         Ok(status)
     }
 
-    /// Tells of a file that is read and would be lost by writing. The reference empties it and finds no ad in it then.
+    /// Returns true, with a message, if an input would be overwritten by the output. The reference truncates
+    /// it and then finds no ads.
     fn would_overwrite_input<'p>(&self, inputs: impl IntoIterator<Item = &'p OsStr>) -> bool {
         let Some(out) = self.output_path() else { return false };
         let Some(input) = find_overwritten_input(out, inputs.into_iter().map(Path::new)) else {
@@ -251,7 +253,7 @@ impl TransformAdsTool<'_> {
     }
 }
 
-/// Whether and over what the last transform iterates.
+/// Iteration of the last transform.
 enum IterationState {
     Once,
     Plan(IterationPlan),
@@ -264,11 +266,11 @@ struct TransformAdsRun<'a> {
     plan: Option<IterationState>,
     writer: ListWriter,
     out: io::BufWriter<OutputTarget>,
-    /// Whether any input could be opened.
+    /// True if any input could be opened.
     opened: bool,
 }
 
-/// One input; of standard input what the rules have left.
+/// Opens an input; for standard input, the rest after the rules.
 fn open_input<'e>(
     name: &OsStr,
     loaded: &mut LoadedTransforms,
@@ -282,7 +284,7 @@ fn open_input<'e>(
 }
 
 impl TransformAdsRun<'_> {
-    /// Transforms the ads of one input; its status.
+    /// Transforms the ads of one input and returns the status.
     fn transform_input(
         &mut self,
         name: &OsStr,
@@ -336,7 +338,8 @@ impl TransformAdsRun<'_> {
         Ok(status)
     }
 
-    /// Whether what is written of an ad depends on no other ad, so that several threads may work.
+    /// Returns true if the output for an ad does not depend on other ads, so that several threads can be
+    /// used.
     fn can_run_in_parallel(&self, loaded: &LoadedTransforms) -> bool {
         let one_by_one = match self.tool.options.out_form {
             ListForm::Long | ListForm::JsonLines | ListForm::NewLines => true,
@@ -349,10 +352,11 @@ impl TransformAdsRun<'_> {
             && loaded.transforms.iter().all(Transform::has_no_includes)
     }
 
-    /// Finds out what the last transform iterates over; the file of its items.
+    /// Plans the iteration of the last transform; returns the file of its items.
     fn make_plan(&mut self, loaded: &mut LoadedTransforms) -> Option<BString> {
         let last = loaded.transforms.last().filter(|last| last.envelope.iteration.is_some())?;
-        // The table of built-in names is chosen anew, and the arguments of the command line are lost with the old one.
+        // The built-in macros are set up again, and the macros of the command line are lost with the old
+        // table.
         self.session.macros = crate::transform::MacroTable::default();
         let mut stdin = || read_whole(io::stdin().lock());
         let world = self.tool.world;
@@ -380,7 +384,7 @@ impl TransformAdsRun<'_> {
         items
     }
 
-    /// One ad; the status where not all went well.
+    /// Transforms one ad; returns the status if a transform failed.
     fn transform_ad(&mut self, ad: &mut ClassAd, loaded: &LoadedTransforms) -> anyhow::Result<Option<u8>> {
         match self.plan.take() {
             Some(IterationState::Broken) => {

@@ -1,4 +1,4 @@
-//! `condor_transform_ads` at one ad: all transforms are applied to it, and it is written.
+//! `condor_transform_ads` for one ad: applies all transforms and writes the result.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::quirks::QuirkMode;
 use crate::transform::{Transform, TransformSession};
 use crate::world::World;
 
-/// The tool with its command line and what that refers to.
+/// The tool, with its command line and configuration.
 pub(super) struct TransformAdsTool<'a> {
     pub(super) program: &'a Program,
     pub(super) options: &'a TransformAdsOptions,
@@ -25,12 +25,12 @@ pub(super) struct TransformAdsTool<'a> {
 }
 
 impl TransformAdsTool<'_> {
-    /// Says something in the name of the tool.
+    /// Prints a line in the name of the tool.
     pub(super) fn print_line(&self, text: &str) {
         self.program.write_line(text);
     }
 
-    /// The file that `-out` names.
+    /// Returns the file of `-out`, or `None` for standard output.
     pub(super) fn output_path(&self) -> Option<&Path> {
         self.options.out.as_deref().filter(|name| *name != "-").map(Path::new)
     }
@@ -50,8 +50,8 @@ impl TransformAdsTool<'_> {
         session
     }
 
-    /// Applies all transforms to one ad and writes it; the status of the last one that failed, which does not keep the next from
-    /// being applied.
+    /// Applies all transforms to one ad and writes it. Returns the status of the last transform that failed;
+    /// later transforms are applied even after a failure.
     pub(super) fn apply_all(
         &self,
         transforms: &[Transform],
@@ -87,7 +87,7 @@ impl TransformAdsTool<'_> {
                 drop_shadowed(ad);
             }
             let text = writer.render_next(ad);
-            // The reference prints up to a NUL byte, which `SET X, 1` makes.
+            // The reference prints up to a NUL byte, which `SET X, 1` creates.
             let end = memchr::memchr(0, text).unwrap_or(text.len());
             out.write_all(&text[..end])?;
         }
@@ -95,14 +95,14 @@ impl TransformAdsTool<'_> {
     }
 }
 
-/// The status of a transform that failed.
+/// Exit status after a failed transform.
 pub(super) const FAILED_STATUS: u8 = 255;
 
-/// The status where includes are nested too deep: the number of that mistake passes through to the end.
+/// Exit status if includes are nested too deeply: the number of that error is passed on unchanged.
 const TOO_DEEP_STATUS: u8 = 254;
 
-/// Takes out the attributes whose name up to the NUL byte that `SET X, 1` makes is another one's: the reference sorts names as
-/// C strings and keeps one of each.
+/// Removes attributes whose name up to the NUL byte that `SET X, 1` creates equals another name: the
+/// reference sorts names as C strings and keeps one of each.
 fn drop_shadowed(ad: &mut ClassAd) {
     let is_shadowed = |name: &&BStr| name.strip_suffix(b"\0").is_some_and(|plain| ad.contains(plain));
     let shadowed: Vec<BString> = ad.names().filter(is_shadowed).map(BString::from).collect();

@@ -1,4 +1,5 @@
-//! `condor_transform_ads -convertoldroutes`: old routes of the configuration or of a summary of one, as transforms.
+//! `condor_transform_ads -convertoldroutes`: converts old routes of the configuration, or of a configuration
+//! summary, to transforms.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,7 +15,7 @@ use crate::transform::route_conversion::{self, ConversionOptions, OldRouteReader
 use crate::world::World;
 
 impl TransformAdsTool<'_> {
-    /// Writes the converted routes to `out`; the status.
+    /// Writes the converted routes to `out` and returns the status.
     pub(super) fn convert(&self, mut options: ConversionOptions, out: &mut Vec<u8>) -> u8 {
         let mut foreign = None;
         if let Some(name) = &self.options.convert_file {
@@ -34,7 +35,7 @@ impl TransformAdsTool<'_> {
         let printer = RoutePrinter { program: self.program, defaults: &defaults, options, world: self.world };
         let mut names = Vec::new();
         match &foreign {
-            // Of a summary the entries are taken as they stand there, macros unexpanded.
+            // The entries of a summary are used literally, without expanding macros.
             Some(_) => {
                 let entries = knobs.raw("JOB_ROUTER_ENTRIES").map(|setting| setting.value);
                 entries.iter().for_each(|entries| printer.print_params(entries, out, &mut names));
@@ -64,14 +65,14 @@ impl TransformAdsTool<'_> {
         0
     }
 
-    /// The value of a knob; none where it is empty.
+    /// Returns the expanded value of a parameter, or `None` if it is empty.
     fn expanded_param(&self, knobs: &ConfigView<'_>, name: &str) -> Option<BString> {
         let raw = MacroSource::raw(knobs, name.as_bytes())?;
         let text = expand::expand(&raw, knobs, self.world, &mut |_| {}).ok()?;
         Some(BString::from(text.trim())).filter(|text| !text.is_empty())
     }
 
-    /// What routes are laid over; of a summary without what was generated.
+    /// Returns the defaults of routes; for a summary without generated ones.
     fn route_defaults(&self, knobs: &ConfigView<'_>, is_summary: bool) -> ClassAd {
         let read = |name: &str, merge| {
             let (ad, error) = route_conversion::parse_route_defaults(
@@ -96,7 +97,7 @@ impl TransformAdsTool<'_> {
     }
 }
 
-/// A file of the form that `condor_config_val -summary` writes; only what it says itself counts.
+/// Reads a file in the format of `condor_config_val -summary`; only its own settings are used.
 fn read_summary(name: &OsStr, world: &dyn World) -> Result<Config, String> {
     let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };
     let options = LoadOptions { file: Some(name.into()), environment: false, ..LoadOptions::default() };
@@ -111,7 +112,8 @@ struct RoutePrinter<'a> {
 }
 
 impl RoutePrinter<'_> {
-    /// The routes of a text under numbered titles. What is no ad makes an empty entry, as in the reference.
+    /// Prints the routes of a text under numbered titles. A text that is not an ad makes an empty entry, as
+    /// in the reference.
     fn print_list(&self, text: &[u8], title: &str, out: &mut Vec<u8>) {
         for (number, route) in OldRouteReader::new(text).enumerate() {
             let formatted = match route {
@@ -133,7 +135,7 @@ impl RoutePrinter<'_> {
         }
     }
 
-    /// The routes of a text as definitions of knobs; routes without a name are left out.
+    /// Prints the routes of a text as parameter definitions; routes without a name are skipped.
     fn print_params(&self, text: &[u8], out: &mut Vec<u8>, names: &mut Vec<BString>) {
         let mut number = 1;
         for route in OldRouteReader::new(text) {
@@ -171,7 +173,8 @@ impl RoutePrinter<'_> {
     }
 }
 
-/// A route's name as part of a knob's name: letters, digits and `_` only (`cleanStringForUseAsAttr`).
+/// Returns a route's name as part of a parameter name: only letters, digits and `_`
+/// (`cleanStringForUseAsAttr`).
 fn param_name_part(name: &[u8]) -> BString {
     name.iter().copied().filter(|b| b.is_ascii_alphanumeric() || *b == b'_').collect::<Vec<u8>>().into()
 }

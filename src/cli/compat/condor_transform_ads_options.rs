@@ -1,4 +1,4 @@
-//! The command line of `condor_transform_ads`.
+//! Command line of `condor_transform_ads`.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -49,7 +49,7 @@ const OPTION_RULES: &[OptionRule<TransformAdsOption>] = &[
     option_rule(TransformAdsOption::ConvertOldRoutes, "convertoldroutes", 4, true),
 ];
 
-/// A command line, read.
+/// Parsed command line.
 #[derive(Default)]
 pub(super) struct TransformAdsOptions {
     pub(super) verbose: bool,
@@ -66,7 +66,7 @@ pub(super) struct TransformAdsOptions {
     pub(super) unit_test: bool,
 }
 
-/// What the command line asks for.
+/// Result of parsing the command line.
 pub(super) enum ParsedCommandLine {
     Run(Box<TransformAdsOptions>),
     Status(u8),
@@ -123,7 +123,7 @@ pub(super) fn parse_options(words: &[OsString], program: &Program) -> ParsedComm
     }
 }
 
-/// A command line being read. What ends it is the status of the tool; what is wrong has been said then.
+/// Parser of the command line. An error is the status of the tool; the message has been printed.
 struct OptionParser<'a> {
     options: TransformAdsOptions,
     words: CommandWords<'a, TransformAdsOption>,
@@ -161,7 +161,7 @@ impl OptionParser<'_> {
         self.options.inputs.push((file, self.options.default_form));
     }
 
-    /// A macro as `key=value`, or a file of ads.
+    /// Adds a macro as `key=value`, or a file of ads.
     fn add_operand(&mut self, word: OsString) -> Result<(), u8> {
         let Some(at) = memchr::memchr(b'=', word.as_bytes()) else {
             self.add_input(word);
@@ -185,7 +185,8 @@ impl OptionParser<'_> {
                 self.options.rules.push(file);
             }
             TransformAdsOption::In => {
-                // The reference hands the word with its colon to the parser of forms, which knows no such word.
+                // The reference passes the word with its colon to the parser of formats, which does not know
+                // it.
                 let file = self.file_value("in")?;
                 self.add_input(file);
             }
@@ -211,13 +212,13 @@ impl OptionParser<'_> {
         Ok(())
     }
 
-    /// The file that an option names; `-` is the standard one.
+    /// Returns the file that an option names; `-` is standard input or output.
     fn file_value(&mut self, option: &str) -> Result<OsString, u8> {
         let file = self.words.next_value_or_lone_dash().cloned();
         file.ok_or_else(|| self.refuse(&format!("-{option} requires another argument")))
     }
 
-    /// Rules out of the configuration, whose knobs have such names.
+    /// Adds rules from the configuration, from parameters with such names.
     fn add_config_rules(&mut self, option: &str, knob: &str) -> Result<(), u8> {
         let Some(names) = self.words.next_value_without_dash() else {
             return Err(self.refuse(&format!("-{option} requires another argument")));
@@ -228,7 +229,7 @@ impl OptionParser<'_> {
         Ok(())
     }
 
-    /// The form of all inputs that follow, and of those before that have none.
+    /// Sets the format of all following inputs, and of earlier ones without a format.
     fn set_form(&mut self, form: AdForm) {
         self.options.default_form = Some(form);
         self.options.inputs.iter_mut().for_each(|(_, known)| *known = known.or(Some(form)));
@@ -245,7 +246,8 @@ impl OptionParser<'_> {
         0
     }
 
-    /// A number of bits, or the word `file`, whose value is another host's configuration.
+    /// Handles `-convertoldroutes`: a number of bits, or the word `file`, whose value is a configuration of
+    /// another host.
     fn convert_old_routes(&mut self, suffix: &[u8]) -> Result<(), u8> {
         let number = atoi(suffix);
         if number == 0 {
@@ -272,7 +274,7 @@ impl TransformAdsOptions {
                 continue;
             }
             match word.to_ascii_lowercase().as_slice() {
-                // What the input is never gets as far as the output.
+                // The format of the input is unknown when the output is written.
                 b"long" | b"auto" => self.out_form = ListForm::Long,
                 b"json" => self.out_form = ListForm::Json,
                 b"jsonl" => self.out_form = ListForm::JsonLines,
@@ -285,7 +287,7 @@ impl TransformAdsOptions {
     }
 }
 
-/// Splits `key=value`. The value of 25.14 is the word without its first character, whatever the key.
+/// Splits `key=value`. In 25.14 the value is the word without its first character, whatever the key is.
 fn split_key_value(word: &[u8], equals: usize) -> Result<(BString, BString), BString> {
     let mut name = BString::from(word[..equals].trim());
     if name.get(1) == Some(&b'+') {
@@ -297,7 +299,7 @@ fn split_key_value(word: &[u8], equals: usize) -> Result<(BString, BString), BSt
     Ok((name, word[1..].trim().into()))
 }
 
-/// The number at the start of a text, 0 without one.
+/// Returns the number at the start of a text, or 0 if there is none.
 fn atoi(text: &[u8]) -> u32 {
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
     text[..digits].to_str().ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! `condor_transform_ads` with several threads: each transforms portions of a stream, which are written in its order.
+//! `condor_transform_ads` with several threads: each transforms portions of a stream, which are written in
+//! their order.
 
 use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -8,18 +9,18 @@ use crate::classad::stream::ReferenceReader;
 use crate::os::{RealWorld, StopFlag, process_in_parallel};
 use crate::transform::Transform;
 
-/// What became of a portion.
+/// Result of a portion.
 struct TransformedPortion {
     text: Vec<u8>,
     messages: String,
-    /// How the last ad went: the status where it failed.
+    /// Result of the last ad: the status if it failed.
     last: anyhow::Result<Option<u8>>,
-    /// Nothing behind it is read.
+    /// True if nothing after this portion is read.
     is_last: bool,
 }
 
 impl TransformAdsTool<'_> {
-    /// Transforms what is left of a stream of long ads; the status of the last ad.
+    /// Transforms the rest of a stream of long ads; returns the status of the last ad.
     pub(super) fn transform_in_parallel<R: Read + Send>(
         &self,
         transforms: &[Transform],
@@ -28,9 +29,9 @@ impl TransformAdsTool<'_> {
         out: &mut (dyn Write + Send),
     ) -> anyhow::Result<u8> {
         let (like, dealer) = (reader.batch_reader(), reader.into_batcher());
-        // The first ad went well.
+        // The first ad was transformed successfully.
         let mut status = Ok(1);
-        // What a transform remembers is its own.
+        // Each thread has its own copy, because a transform keeps state.
         let transforms = Mutex::new(vec![transforms.to_vec(); threads]);
         let (options, config, program) = (self.options, self.config, self.program);
         let worker = || {

@@ -1,4 +1,4 @@
-//! The condor tools' own command lines, for programs that are called by a tool's name.
+//! Command lines of the condor tools, for programs that are called by a tool's name.
 
 mod command_words;
 pub mod condor_job_router_info;

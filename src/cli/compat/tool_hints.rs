@@ -1,8 +1,8 @@
-//! Condor tools that no program plays, or that another one does: which command answers.
+//! Hints for condor tools that this program does not imitate: the command to use instead.
 
 use crate::cli::common::Problem;
 
-/// What a tool shows, and the commands that show it here.
+/// Condor tools, each with hints about the commands that show the same here.
 const TOOL_HINTS: &[(&str, &[&str])] = &[
     (
         "condor_status",
@@ -38,7 +38,8 @@ const TOOL_HINTS: &[(&str, &[&str])] = &[
     ("condor_reconfig", &["htc-slot-run reconfig"]),
 ];
 
-/// What is said to who calls a program by the name of a tool that it does not play.
+/// Returns the problem for a program that is called by the name of a tool that it does not imitate, or `None`
+/// for any other name.
 pub fn unsupported_tool_problem(tool: &str, program: &str) -> Option<Problem> {
     let tool = tool.strip_suffix(".exe").unwrap_or(tool);
     let problem = || Problem::usage(format!("{program} does not do what {tool} does"));

@@ -1,4 +1,4 @@
-//! What may stand behind an option: words of a few, and names from the configuration that the line names.
+//! Completion of option values: fixed words, and names from the configuration that the typed line selects.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use crate::router::{RouteLoadContext, RouteTable, RouterParameters};
 use crate::runner::slot::{SlotControlRequest, configured_surroundings, default_socket, send_request};
 use crate::slot::{ExitLimits, configure};
 
-/// The same command, whose arguments know their values. `before` are the words before the cursor, as clap takes them.
+/// Adds completers to the arguments of a command. `before` are the words before the cursor, as clap expects
+/// them.
 pub(super) fn add_completers(command: Command, before: &[OsString]) -> Command {
     let asked = TypedConfig::from_words(before);
     add_completers_to(command, &asked)
@@ -33,7 +34,8 @@ fn add_completers_to(command: Command, asked: &TypedConfig) -> Command {
         .mut_subcommands(|verb| add_completers_to(verb, asked))
 }
 
-/// Where the values of an argument come from, where clap does not know them itself. `command` is the program or the verb.
+/// Returns the completer of an argument whose values clap does not know. `command` is the program or the
+/// verb.
 fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgValueCompleter> {
     let words = |words: Vec<String>| Some(prefix_completer(move || words.clone()));
     let fixed = |known: &[&str]| words(known.iter().map(|&word| word.to_owned()).collect());
@@ -69,7 +71,7 @@ fn completer_for(arg: &Arg, command: &str, asked: &TypedConfig) -> Option<ArgVal
     }
 }
 
-/// The words that begin, whatever their case, with what is typed.
+/// Returns a completer for the words that start with the typed text, ignoring case.
 fn prefix_completer(words: impl Fn() -> Vec<String> + Send + Sync + 'static) -> ArgValueCompleter {
     ArgValueCompleter::new(move |typed: &OsStr| {
         let typed = typed.to_str().unwrap_or("\0").to_ascii_lowercase();
@@ -83,7 +85,7 @@ fn hook_type_words() -> Vec<String> {
     hooks.chain(["startd-cron", "schedd-cron", "benchmark"].map(str::to_owned)).collect()
 }
 
-/// Categories first, then what is in one.
+/// Completes categories first, then the templates of a category.
 fn complete_templates(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str().map(str::to_ascii_lowercase) else { return Vec::new() };
     let mut names: Vec<String> = template::all()
@@ -101,7 +103,7 @@ fn complete_templates(typed: &OsStr) -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The configuration that the line before the cursor asks for.
+/// Configuration that the options before the cursor select.
 #[derive(Clone)]
 struct TypedConfig(ConfigOptions);
 
@@ -122,7 +124,7 @@ impl TypedConfig {
         TypedConfig(options)
     }
 
-    /// Read as this daemon reads it. Commands are not run for the sake of a tabulator.
+    /// Loads the configuration as this daemon reads it. Commands in it are never run for a completion.
     fn load_config(&self, subsystem: &str) -> Option<(Config, RealWorld)> {
         let world = RealWorld::new();
         let who = LookupContext { subsystem: subsystem.into(), local_name: "".into() };
@@ -141,7 +143,8 @@ impl TypedConfig {
         names.into_iter().map(|name| name + end).collect()
     }
 
-    /// Those of the execution point that runs with this configuration, else those that it would have.
+    /// Returns the slots of the execution point that runs with this configuration, otherwise those that it
+    /// would have.
     fn slot_names(&self) -> Vec<String> {
         self.running_slots().or_else(|| self.planned_slots()).unwrap_or_default()
     }
@@ -176,7 +179,7 @@ impl TypedConfig {
     }
 }
 
-/// A path as the shell will give it.
+/// Expands `~` as the shell will.
 fn expand_home(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),

@@ -1,7 +1,9 @@
-//! Completion at the prompt: the three shells ask the program itself, which knows its words and the configuration.
+//! Completion in the shell: bash, zsh and fish call the program itself, which knows its words and the
+//! configuration.
 //!
-//! A completion file holds no words: it calls the program with [`COMPLETION_VARIABLE`] in its environment, the number of the word at the cursor and
-//! the words of the line. What may stand there comes from the program's own definition (clap), values from [`completers`].
+//! A completion file contains no words: it calls the program with [`COMPLETION_VARIABLE`] in its environment,
+//! the number of the word at the cursor and the words of the line. Candidates come from the program's own
+//! definition (clap), values from [`completers`].
 
 mod completers;
 mod typed_line;
@@ -14,24 +16,26 @@ use clap_complete::engine::{CompletionCandidate, complete};
 use self::typed_line::TypedLine;
 use super::common::Program;
 
-/// The variable of the environment with which a shell asks; its value is the name of the shell.
+/// Environment variable with which a shell requests completions; its value is the name of the shell.
 pub(crate) const COMPLETION_VARIABLE: &str = "HTC_COMPLETE";
 
-/// A shell that asks: what its file of completions is called and what stands in it, with `@PROGRAM@` for the name.
+/// Supported shell: directory, name and content of its completion file, with `@PROGRAM@` for the program's
+/// name.
 pub(super) struct ShellCompletion {
     pub directory: &'static str,
     pub file: &'static str,
     pub script: &'static str,
 }
 
-/// All of them.
+/// All supported shells.
 pub(super) const SHELLS: [ShellCompletion; 3] = [
     ShellCompletion { directory: "bash", file: "@PROGRAM@", script: include_str!("complete.bash") },
     ShellCompletion { directory: "zsh", file: "_@PROGRAM@", script: include_str!("complete.zsh") },
     ShellCompletion { directory: "fish", file: "@PROGRAM@.fish", script: include_str!("complete.fish") },
 ];
 
-/// What the shell reads: a candidate a line. Whatever is wrong with the line, nothing is offered and nothing is said.
+/// Returns the completions for the shell, one per line. For an invalid line, returns nothing and prints no
+/// message.
 pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsString]) -> String {
     let Some(line) = TypedLine::from_shell(shell, words) else { return String::new() };
     let mut text = String::new();
@@ -56,7 +60,7 @@ pub(crate) fn completions_for(program: &Program, shell: &OsStr, words: &[OsStrin
     text
 }
 
-/// What may stand at the cursor.
+/// Returns the candidates at the cursor.
 fn find_candidates(program: &Program, line: &TypedLine) -> Vec<CompletionCandidate> {
     let command = (program.command)();
     let before = line.words_before_cursor(&command);
@@ -69,7 +73,7 @@ fn find_candidates(program: &Program, line: &TypedLine) -> Vec<CompletionCandida
         let at = words.len() - 1;
         complete(command, words, at, std::env::current_dir().ok().as_deref()).unwrap_or_default()
     };
-    // One dash is enough before a whole word, and then means what two mean.
+    // One dash before a whole word means the same as two.
     let with_two = line.with_two_dashes();
     let mut found = with_two.map(|word| ask(&word, &mut command)).unwrap_or_default();
     if found.is_empty() {

@@ -1,4 +1,4 @@
-//! The command line as a shell gives it, up to the cursor.
+//! Command line up to the cursor, as a shell passes it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,18 +7,18 @@ use clap::Command;
 
 use crate::cli::common::normalise;
 
-/// A line that is being typed.
+/// Line that is being typed.
 pub(super) struct TypedLine {
-    /// The words behind the program's name and before the one at the cursor.
+    /// Words after the program's name and before the word at the cursor.
     words: Vec<OsString>,
-    /// What there is of the word at the cursor.
+    /// Typed part of the word at the cursor.
     pub current: OsString,
-    /// How much of it the shell does not replace.
+    /// Length of the part of the word that the shell does not replace.
     kept_prefix_length: usize,
 }
 
 impl TypedLine {
-    /// Reads what a shell's script hands over: the number of the word at the cursor, and all words.
+    /// Parses the arguments of a shell's script: the number of the word at the cursor, and all words.
     pub(super) fn from_shell(shell: &OsStr, given: &[OsString]) -> Option<TypedLine> {
         let (at, words) = given.split_first()?;
         let at: usize = at.to_str()?.parse().ok().filter(|at| *at > 0)?;
@@ -39,25 +39,25 @@ impl TypedLine {
         Some(TypedLine { words, current, kept_prefix_length: kept })
     }
 
-    /// The words before the cursor as clap takes them.
+    /// Returns the words before the cursor as clap expects them.
     pub(super) fn words_before_cursor(&self, command: &Command) -> Vec<OsString> {
         normalise(command, &self.words).unwrap_or_else(|_| self.words.clone())
     }
 
-    /// The word at the cursor with a second dash, if it has one alone.
+    /// Returns the word at the cursor with a second dash if it has exactly one.
     pub(super) fn with_two_dashes(&self) -> Option<OsString> {
         let bytes = self.current.as_bytes();
         (bytes.starts_with(b"-") && !bytes.starts_with(b"--"))
             .then(|| OsString::from_vec([b"-", bytes].concat()))
     }
 
-    /// A candidate as the shell takes it.
+    /// Returns a candidate without the part that the shell keeps.
     pub(super) fn without_kept_prefix<'a>(&self, value: &'a str) -> Option<&'a str> {
         value.get(self.kept_prefix_length..)
     }
 }
 
-/// bash makes words of `=` and `:` (COMP_WORDBREAKS): what they tie together becomes one word again.
+/// Joins words that bash splits at `=` and `:` (COMP_WORDBREAKS).
 fn join_separated_words(words: Vec<OsString>) -> Vec<OsString> {
     let is_separator =
         |word: &OsStr| !word.is_empty() && word.as_bytes().iter().all(|byte| b"=:".contains(byte));

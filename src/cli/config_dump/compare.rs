@@ -1,4 +1,5 @@
-//! `compare A B`: which effective values two configurations give to which daemons, in print.
+//! `compare A B`: prints the effective values that differ between two configurations, and the daemons
+//! concerned.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -11,7 +12,7 @@ use crate::config::compare::{
 };
 use crate::world::World;
 
-/// For people.
+/// Formats the differences for people.
 fn render(found: &ConfigDifferences, painter: Painter, files: [&Path; 2]) -> String {
     let mut text = String::new();
     let mut last = None;

@@ -1,4 +1,4 @@
-//! `condor_config_val`: the tool's command line, read as the tool reads it (`config_val.cpp`, `main`).
+//! `condor_config_val`: the tool's command line, parsed as the tool does (`config_val.cpp`, `main`).
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -105,10 +105,10 @@ const OPTION_RULES: &[OptionRule<ConfigValOption>] = &[
     OptionRule { id: ConfigValOption::CheckIf, name: "check-if", least: MinimumLength::All, suffix: false },
 ];
 
-/// The options that may be typed with two dashes, in full.
+/// Options that may be typed with two dashes, in full.
 const TWO_DASH_OPTIONS: [&[u8]; 4] = [b"--root-config", b"--help", b"--version", b"--check-if"];
 
-/// What a text of the tool's own stderr begins with.
+/// Returns the usage message.
 fn usage_text(tool: &BStr) -> String {
     format!(
         "Usage: {tool} [-subsystem NAME] [-local-name NAME] [-root-config FILE] [-config] \
@@ -124,7 +124,7 @@ fn usage_text(tool: &BStr) -> String {
     )
 }
 
-/// The command line as far as it concerns daemons.
+/// Options that concern a daemon.
 #[derive(Default)]
 struct DaemonQuery {
     name: Option<BString>,
@@ -135,7 +135,7 @@ struct DaemonQuery {
     change: bool,
 }
 
-/// Reads the words one after the other; a wrong one ends it.
+/// Parser of the words; an invalid one ends it.
 struct CommandLineReader<'a> {
     tool: BString,
     request: ConfigRequest,
@@ -152,7 +152,7 @@ pub(super) fn run(words: &[OsString], _session: &ProgramContext) -> anyhow::Resu
     let tool: BString = std::env::args_os().next().unwrap_or_default().into_vec().into();
     let world = RealWorld::new();
     let code = run_with(&tool, words, &world, &mut output);
-    // The tool's warnings come before its answer, and nobody reads them together.
+    // The tool prints its warnings before its answer.
     std::io::stderr().write_all(&output.err)?;
     stdout().write_all(&output.out)?;
     Ok(Status::Tool(code))
@@ -176,7 +176,7 @@ pub(super) fn run_with(tool: &BString, words: &[OsString], world: &dyn World, ou
 }
 
 impl CommandLineReader<'_> {
-    /// Takes all words; `Some` is the status with which the tool ends at once.
+    /// Parses all words; returns the status if the tool ends at once.
     fn read_words(&mut self, words: &[OsString], world: &dyn World) -> Option<u8> {
         let mut left = CommandWords::new(OPTION_RULES, words);
         while let Some(word) = left.next() {
@@ -206,7 +206,7 @@ impl CommandLineReader<'_> {
                 CommandWord::Unknown(word) => return Some(self.refuse_word(word.as_bytes())),
                 CommandWord::Option { id, suffix } => (id, suffix),
             };
-            // Two dashes are known to few options only.
+            // Only few options may have two dashes.
             let typed = words.len().checked_sub(left.len() + 1).and_then(|at| words.get(at));
             if let Some(typed) = typed.map(|typed| typed.as_bytes())
                 && typed.starts_with(b"--")
@@ -223,10 +223,10 @@ impl CommandLineReader<'_> {
         self.print_account(world)
     }
 
-    /// What -owner and -tilde answer, and the status.
+    /// Prints the answer to -owner or -tilde and returns the status, or `None` if neither was given.
     fn print_account(&mut self, world: &dyn World) -> Option<u8> {
         if self.owner {
-            // Without root's rights the daemons would run as the caller.
+            // Without root, the daemons would run as the caller.
             let uid = world.effective_uid();
             let account = if uid == 0 { world.account_by_name(b"root") } else { world.account_by_uid(uid) };
             let name = account.map_or_else(|| uid.to_string().into(), |account| account.name);
@@ -249,7 +249,7 @@ impl CommandLineReader<'_> {
         None
     }
 
-    /// One option, which may end the tool with a status.
+    /// Applies one option, which may end the tool with a status.
     fn apply_option(
         &mut self,
         id: ConfigValOption,
@@ -365,14 +365,14 @@ impl CommandLineReader<'_> {
         1
     }
 
-    /// Carries the request out, and tells that daemons are not asked where one would be.
+    /// Executes the request; reports that daemons are not queried if one would be.
     fn execute(&mut self, world: &dyn World) -> u8 {
         let daemon = &self.daemon;
         let other = daemon.kind.is_some_and(|kind| kind != "master");
         let asks = daemon.asks_master || daemon.name.is_some() || daemon.address || daemon.change || other;
         let mut request = std::mem::take(&mut self.request);
         if self.summary && asks {
-            // It would be the daemon's own.
+            // `-writeconfig` would write the daemon's configuration.
             request.write = None;
         }
         let mut answer = match ConfigQuery::load(&request, world, self.output) {
@@ -413,7 +413,7 @@ impl CommandLineReader<'_> {
     }
 }
 
-/// The value of an option.
+/// Returns the value of an option.
 fn option_value(
     left: &mut CommandWords<'_, ConfigValOption>,
     output: &mut ToolOutput,
@@ -426,12 +426,12 @@ fn option_value(
     ControlFlow::Continue(BString::from(value.as_bytes()))
 }
 
-/// The words behind a colon, parted by commas and colons.
+/// Returns the words after a colon, separated by commas and colons.
 fn suffix_words(suffix: &[u8]) -> impl Iterator<Item = &[u8]> {
     suffix.split(|b| b",:".contains(b)).map(|word| word.trim_ascii()).filter(|word| !word.is_empty())
 }
 
-/// Whether a word is a beginning of `name` of at least so many letters.
+/// Returns true if a word is a prefix of `name` with at least `least` letters.
 fn is_abbreviation(word: &[u8], name: &str, least: usize) -> bool {
     word.len() >= least && name.as_bytes().starts_with(word)
 }

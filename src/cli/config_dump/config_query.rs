@@ -1,5 +1,5 @@
-//! Carrying out a request: reading the configuration, then everything that is printed, byte for byte as the tool does
-//! (`config_val.cpp`, `main`).
+//! Execution of a request: reads the configuration and prints the same bytes as the tool (`config_val.cpp`,
+//! `main`).
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ use crate::world::World;
 
 mod dump;
 
-/// What is to be written; nothing is until all is known.
+/// Output of the tool, written only at the end.
 #[derive(Debug, Default)]
 pub(super) struct ToolOutput {
     /// For stdout.
@@ -35,7 +35,7 @@ pub(super) struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// A line for stderr.
+    /// Adds a line to stderr.
     pub(super) fn write_err_line(&mut self, line: impl AsRef<[u8]>) {
         self.err.extend_from_slice(line.as_ref());
         self.err.push(b'\n');
@@ -49,14 +49,14 @@ impl ToolOutput {
     }
 }
 
-/// A configuration that was read, and what is asked of it.
+/// A configuration, and the request about it.
 pub(super) struct ConfigQuery<'a> {
     request: &'a ConfigRequest,
     world: &'a dyn World,
     config: Config,
 }
 
-/// How the configuration of a request is read.
+/// Returns the options for loading the configuration of a request.
 pub(super) fn load_options(request: &ConfigRequest) -> LoadOptions {
     LoadOptions {
         file: request.root.as_ref().map(|root| PathBuf::from(OsStr::from_bytes(root))),
@@ -119,7 +119,7 @@ impl<'a> ConfigQuery<'a> {
         self.config.view(self.world)
     }
 
-    /// `-trace`: each setting of a name that was set before.
+    /// `-trace`: prints each definition of a name that was defined before.
     fn trace(&self, output: &mut ToolOutput) {
         if !self.request.trace {
             return;
@@ -153,7 +153,7 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// `-config`
+    /// Handles `-config`.
     fn print_sources(&self, output: &mut ToolOutput) {
         output.write_err_line("Configuration source:");
         output.write_out_line(&[b"\t", self.config.root.as_deref().map_or(b"", |root| &root[..])]);
@@ -170,7 +170,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// What comes before daemons are looked for: `-check-if`, `-summary`, `-writeconfig`.
+    /// Handles requests that are answered before daemons are looked up: `-check-if`, `-summary`,
+    /// `-writeconfig`.
     pub(super) fn run_before_daemons(&mut self, output: &mut ToolOutput) -> Option<u8> {
         if let Some(condition) = &self.request.check_if {
             let view = self.view();
@@ -201,7 +202,7 @@ impl<'a> ConfigQuery<'a> {
         None
     }
 
-    /// `-dump` and `-stats`, which end the tool.
+    /// Handles `-dump` and `-stats`, which end the tool.
     pub(super) fn run_dump_or_stats(&mut self, output: &mut ToolOutput) -> Option<u8> {
         if self.request.dump {
             self.dump(output);
@@ -217,7 +218,7 @@ impl<'a> ConfigQuery<'a> {
         None
     }
 
-    /// The names one after the other; the status is 1 if one is not defined.
+    /// Prints the requested names; the status is 1 if one is not defined.
     pub(super) fn print_names(&mut self, output: &mut ToolOutput) -> u8 {
         let mut undefined = false;
         let view = self.view();
@@ -240,7 +241,7 @@ impl<'a> ConfigQuery<'a> {
         u8::from(undefined && !self.request.info)
     }
 
-    /// `-macro`
+    /// Handles `-macro`.
     fn expand_text(&self, text: &BStr, is_path: bool, view: &ConfigView<'_>, output: &mut ToolOutput) {
         let mut messages = Vec::new();
         let result = expand::expand_text(text, view, self.world, &mut |message| messages.push(message));
@@ -265,7 +266,7 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// One name; false if it is not defined.
+    /// Prints one name; returns false if it is not defined.
     fn print_name(&self, name: &BString, view: &ConfigView<'_>, output: &mut ToolOutput) -> bool {
         let request = self.request;
         let found = self.config.set.find_for_display(name, &self.config.context, self.world);
@@ -324,7 +325,7 @@ impl<'a> ConfigQuery<'a> {
         value.is_some()
     }
 
-    /// Says why a name may have no value, if it has none.
+    /// Prints possible reasons why a name has no value, if it has none.
     pub(super) fn explain_undefined(&self, name: &BString, output: &mut ToolOutput) {
         let view = self.view();
         let mut text = String::new();
@@ -354,7 +355,7 @@ impl<'a> ConfigQuery<'a> {
         output.err.extend_from_slice(text.as_bytes());
     }
 
-    /// The expanded value; what goes wrong is said.
+    /// Returns the expanded value; prints errors.
     fn expanded_value(&self, view: &ConfigView<'_>, name: &[u8], output: &mut ToolOutput) -> Option<BString> {
         let _reading = self.config.set.set_lookup_purpose(LookupPurpose::Parameter);
         let raw = view.raw_bytes(name)?;
@@ -382,8 +383,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// The name of an entry as output shows it. A default of the subsystem is shown with all that was given as the
-    /// subsystem, though only what stands before its first dot chose it.
+    /// Returns the name of an entry for output. A default of the subsystem is shown with the whole given
+    /// subsystem name, although only the part before its first dot selects it.
     fn display_name<'f>(&self, found: &FoundMacro<'f>, asked: &[u8]) -> Cow<'f, [u8]> {
         match found {
             FoundMacro::Default(parameter) if parameter.subsystem().is_some() && !asked.contains(&b'.') => {
@@ -396,7 +397,7 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// `# description:` of `-info`: ours, where the tool has a text of its own.
+    /// Prints `# description:` of `-info`; ours, for parameters for which the tool has a text.
     fn describe(&self, name: &[u8], output: &mut ToolOutput) {
         if self.request.info
             && let Some(known) = descriptions::find_description(name).filter(|known| known.in_table)
@@ -405,8 +406,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// The uses of an entry that is told about, given those before it was: the tool looks at the counts of a setting
-    /// when it prints them, at those of a default when it finds it.
+    /// Returns the use counts of an entry for output, given the counts before the lookup: the tool reads the
+    /// counts of a setting when it prints them, those of a default when it finds it.
     fn use_count_after(&self, found: &FoundMacro<'_>, before: EntryUses) -> EntryUses {
         match found {
             FoundMacro::Default(_) => before,
@@ -414,7 +415,8 @@ impl<'a> ConfigQuery<'a> {
         }
     }
 
-    /// `# eval:`, which shows the default for all types but bool (`condor_config_val.cpp`, `print_as_type`).
+    /// Prints `# eval:`, which shows the default for all types but bool (`condor_config_val.cpp`,
+    /// `print_as_type`).
     fn print_as_type(
         &self,
         name: &[u8],
@@ -461,7 +463,7 @@ impl<'a> ConfigQuery<'a> {
     }
 }
 
-/// The default of what a look-up found; `None` where the table has none.
+/// Returns the default of an entry, or `None` if the table has none.
 fn default_of_found<'a>(found: &FoundMacro<'a>) -> Option<Cow<'a, [u8]>> {
     let parameter = match found {
         // A name with a prefix has the default of that subsystem or none.
@@ -474,7 +476,7 @@ fn default_of_found<'a>(found: &FoundMacro<'a>) -> Option<Cow<'a, [u8]>> {
     parameter.and_then(Parameter::explicit_default)
 }
 
-/// The table's entry for what a look-up found.
+/// Returns the table's parameter for an entry.
 fn parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     match found {
         FoundMacro::Set(entry) => entry.parameter,
@@ -483,7 +485,7 @@ fn parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     }
 }
 
-/// The general entry of the table for what a look-up found.
+/// Returns the table's general parameter for an entry.
 fn general_parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     match parameter_of_found(found)? {
         special if special.subsystem().is_some() => defaults::find(special.name()),
@@ -491,7 +493,7 @@ fn general_parameter_of_found(found: &FoundMacro<'_>) -> Option<Parameter> {
     }
 }
 
-/// What `-info` tells of a parameter.
+/// Prints the properties of a parameter for `-info`.
 fn print_parameter(parameter: Parameter, output: &mut ToolOutput) {
     if parameter.has_flag("restart") {
         output.write_out_line(&[b" # restart required : true"]);
@@ -520,7 +522,7 @@ fn print_parameter(parameter: Parameter, output: &mut ToolOutput) {
     }
 }
 
-/// A bound of a real parameter as `%g` shows it.
+/// Formats a bound of a real parameter as `%g` does.
 fn real_bound(bound: &[u8]) -> String {
     let bound = bound.to_str_lossy();
     let value = match bound.as_ref() {
@@ -531,8 +533,8 @@ fn real_bound(bound: &[u8]) -> String {
     crate::text::printf::format_general_lower(value, 6)
 }
 
-/// `-macro:path`: doubled slashes go, and as in the reference only one byte of the tail that this leaves goes with them
-/// (`config.cpp`, `config_canonicalize_path`).
+/// Collapses double slashes for `-macro:path`. As in the reference, only one byte is removed from the end of
+/// the text (`config.cpp`, `config_canonicalize_path`).
 fn collapse_slashes(text: &[u8]) -> BString {
     let start = usize::from(text.first() == Some(&b'/'));
     let doubled = |at: &usize| *at > start && text[*at] == b'/' && text[at - 1] == b'/';

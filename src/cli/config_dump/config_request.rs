@@ -1,5 +1,5 @@
-//! What is asked of a configuration, however it was typed: the options that `htc-config-dump` shares with the tool
-//! that it imitates.
+//! Request about a configuration, independent of its syntax: the options that `htc-config-dump` shares with
+//! the tool that it imitates.
 
 use bstr::BString;
 
@@ -7,17 +7,17 @@ use crate::config::CommandPolicy;
 use crate::config::defaults::ParameterType;
 use crate::config::write_config::RowFilter;
 
-/// One operand.
+/// Operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestedName {
     /// A parameter, or with `-dump` a regular expression.
     Name(BString),
-    /// The word behind `use`: `CATEGORY` or `CATEGORY:NAME(arguments)`.
+    /// The word after `use`: `CATEGORY` or `CATEGORY:NAME(arguments)`.
     Template(BString),
 }
 
 impl RequestedName {
-    /// The text as the tool keeps it, templates behind a `^`.
+    /// Returns the text as the tool stores it: a template is preceded by `^`.
     pub(super) fn text(&self) -> BString {
         match self {
             RequestedName::Name(name) => name.clone(),
@@ -26,27 +26,28 @@ impl RequestedName {
     }
 }
 
-/// Everything asked in one call.
+/// All requests of one call.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ConfigRequest {
-    /// Names, expressions, templates.
+    /// Names, regular expressions and templates.
     pub(super) requested: Vec<RequestedName>,
-    /// For whom the configuration is read.
+    /// Subsystem for which the configuration is read.
     pub(super) subsystem: BString,
-    /// See `subsystem`.
+    /// Local name for which the configuration is read.
     pub(super) local_name: BString,
     /// `-root-config`, `--config-file`.
     pub(super) root: Option<BString>,
-    /// Whether the root file is meant by this program's own name: a path of its own, and no directory.
+    /// True if the root file is given by this program's own option: its path is used unchanged, and it may
+    /// not be a directory.
     pub(super) own_root: bool,
-    /// Whether secrets are masked.
+    /// True if secrets are masked.
     pub(super) redact: bool,
-    /// Whether the environment's settings count.
+    /// True if settings of the environment are used.
     pub(super) environment: bool,
-    /// Settings over all others.
+    /// Settings that override all others.
     pub(super) overlay: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Whether commands run.
+    /// Policy for commands in the configuration.
     pub(super) commands: CommandPolicy,
     /// `-raw`
     pub(super) raw: bool,
@@ -72,7 +73,7 @@ pub(super) struct ConfigRequest {
     pub(super) expanded: bool,
     /// `-trace`
     pub(super) trace: bool,
-    /// Whether `--trace` tells the changes of all names; the tool's own `-trace` tells none without names.
+    /// True if `--trace` prints the changes of all names; the tool's own `-trace` prints none without names.
     pub(super) trace_all: bool,
     /// `-stats`
     pub(super) stats: bool,
@@ -93,7 +94,7 @@ pub(super) struct ConfigRequest {
 }
 
 impl ConfigRequest {
-    /// Nothing asked yet, of the configuration of tools.
+    /// Creates an empty request for the configuration of tools.
     pub(super) fn new() -> Self {
         ConfigRequest {
             subsystem: "TOOL".into(),
@@ -103,7 +104,7 @@ impl ConfigRequest {
         }
     }
 
-    /// Whether the answer tells how often names were looked up.
+    /// Returns true if the output includes the number of lookups.
     pub(super) fn counts_uses(&self) -> bool {
         self.use_counts || self.used.is_some() || self.both || self.stats
     }

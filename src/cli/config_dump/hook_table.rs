@@ -1,11 +1,11 @@
-//! `--hooks`: which hooks would be run, for people.
+//! `--hooks`: the hooks that would be called, for people.
 
 use std::fmt::Write;
 
 use crate::cli::common::{Painter, render_table};
 use crate::lint::daemons::HookReport;
 
-/// The report for people.
+/// Formats the report for people.
 pub(super) fn render_report(report: &HookReport, painter: Painter) -> String {
     let mut text = String::new();
     for caller in &report.callers {

@@ -1,4 +1,4 @@
-//! `--json` and `--jsonl`: parameters with everything that is known of them.
+//! `--json` and `--jsonl`: parameters with all their properties.
 
 use bstr::{BStr, ByteSlice};
 use serde::Serialize;
@@ -8,37 +8,37 @@ use crate::config::parameter_rows::{ParameterRow, RowKind};
 use crate::config::redact;
 use crate::config::{Config, ConfigView, defaults};
 
-/// One parameter.
+/// Parameter.
 #[derive(Debug, Serialize)]
 pub(super) struct ParameterRecord {
     name: String,
-    /// Before expansion.
+    /// Value before expansion.
     raw: String,
-    /// After it; missing where it cannot be expanded.
+    /// Expanded value; missing if it cannot be expanded.
     #[serde(skip_serializing_if = "Option::is_none")]
     expanded: Option<String>,
-    /// Why it cannot be expanded.
+    /// Reason why it cannot be expanded.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     /// Messages of functions that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<String>,
-    /// The table's default, before expansion.
+    /// Default of the table, before expansion.
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<String>,
-    /// The table's type.
+    /// Type of the table.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     #[serde(flatten)]
     place: DefinitionPlaceRecord,
     /// Definitions that this one replaced, oldest first.
     overridden: Vec<OverriddenDefinition>,
-    /// Whether the value is masked.
+    /// True if the value is masked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     redacted: bool,
 }
 
-/// Where a definition stands.
+/// Place of a definition.
 #[derive(Debug, Serialize)]
 struct DefinitionPlaceRecord {
     source: String,
@@ -47,7 +47,7 @@ struct DefinitionPlaceRecord {
     template: Option<String>,
 }
 
-/// A definition that counts no more.
+/// Definition that has been replaced.
 #[derive(Debug, Serialize)]
 struct OverriddenDefinition {
     raw: String,
@@ -71,7 +71,7 @@ fn special_place(source: &str) -> DefinitionPlaceRecord {
     DefinitionPlaceRecord { source: source.to_owned(), line: None, template: None }
 }
 
-/// What is known of a row.
+/// Returns the record of a row.
 pub(super) fn parameter_record(
     row: &ParameterRow<'_>,
     config: &Config,

@@ -1,4 +1,4 @@
-//! `lint`: what is wrong in a configuration, in print.
+//! `lint`: prints the mistakes in a configuration.
 
 use crate::config::lint_rule::LintRule;
 use std::collections::BTreeMap;
@@ -18,25 +18,26 @@ use crate::text::caret::LineCaret;
 use crate::text::control_characters::mask_terminal_controls;
 use crate::world::World;
 
-/// What is looked at.
+/// Settings of a lint run.
 pub(super) struct LintCommand {
-    /// Files that are the configuration; none: the one that is found as usual, with the paths that it names.
+    /// Files that form the configuration; if empty, the usual configuration and the files that it names are
+    /// checked.
     pub(super) files: Vec<PathBuf>,
-    /// The ad of a fetched job to look at in place of the configuration.
+    /// Ad of a fetched job that is checked instead of the configuration.
     pub(super) job_ad: Option<PathBuf>,
-    /// What is not done here, in place of mistakes.
+    /// True to report unsupported settings instead of mistakes.
     pub(super) here: bool,
-    /// How it is read.
+    /// Options for loading the configuration.
     pub(super) options: LoadOptions,
-    /// For whom.
+    /// Daemon for which the configuration is read.
     pub(super) who: LookupContext,
-    /// JSON or text.
+    /// Output format.
     pub(super) output: OutputOptions,
-    /// Whether secrets are masked.
+    /// True if secrets are masked.
     pub(super) redact: bool,
 }
 
-/// A finding for programs.
+/// Finding as JSON.
 #[derive(Debug, Serialize)]
 struct FindingRecord {
     rule: LintRule,
@@ -48,7 +49,7 @@ struct FindingRecord {
     fix: Option<String>,
 }
 
-/// Looks at a configuration and prints what it found; the status is 1 if there is anything.
+/// Checks a configuration and prints the findings; the status is 1 if there are any.
 pub(super) fn run(
     request: &LintCommand,
     world: &dyn World,
@@ -85,12 +86,12 @@ pub(super) fn run(
     print_findings(findings, &format!("{read}{}", if part { taken } else { "" }), request, session)
 }
 
-/// So many findings are shown; a text that has more is hardly a configuration.
+/// Maximum number of findings printed; a text with more is hardly a configuration.
 const MAX_FINDINGS: usize = 1000;
-/// So many warnings of the reading are shown before them.
+/// Maximum number of warnings about loading that are printed before the findings.
 const MAX_WARNINGS: usize = 100;
 
-/// Prints findings and a summary; the status is 1 if there are any, 4 if only something could not be looked at.
+/// Prints findings and a summary; the status is 1 if there are any, 4 if only something could not be checked.
 fn print_findings(
     mut findings: Vec<Finding>,
     read: &str,
@@ -120,7 +121,7 @@ fn print_findings(
     })
 }
 
-/// `3 findings (2 unused-macro, 1 syntax); 4 sources and 52 settings read`.
+/// Returns a summary such as `3 findings (2 unused-macro, 1 syntax); 4 sources and 52 settings read`.
 fn findings_summary(findings: &[Finding], read: &str) -> String {
     let mut rules: Vec<(LintRule, usize)> = Vec::new();
     for finding in findings {
@@ -167,7 +168,7 @@ fn finding_record(finding: &Finding) -> FindingRecord {
     }
 }
 
-/// `file:line:column: message [rule]`, the line with its caret, the fix.
+/// Formats a finding: `file:line:column: message [rule]`, the line with its caret, the fix.
 fn render_finding(finding: &Finding, painter: Painter) -> String {
     let message = mask_terminal_controls(&format!("{} [{}]", finding.message, finding.rule));
     let mut text = match &finding.spot {
@@ -190,12 +191,12 @@ fn render_finding(finding: &Finding, painter: Painter) -> String {
     text
 }
 
-/// Takes out what is for others.
+/// Removes and returns the findings about settings of other daemons.
 fn take_findings_of_others(findings: &mut Vec<Finding>) -> Vec<Finding> {
     findings.extract_if(.., |finding| finding.rule == OUT_OF_SCOPE_RULE).collect()
 }
 
-/// What is for others in a line for each of them.
+/// Lists the settings of other daemons, one line per daemon.
 fn list_by_reader(elsewhere: &[Finding]) -> String {
     let mut readers: BTreeMap<&str, String> = BTreeMap::new();
     for finding in elsewhere {

@@ -1,4 +1,4 @@
-//! Parameters as statements that read back, as JSON, and the stories of their values.
+//! Parameters as statements that can be read back, as JSON, and explanations of their values.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ use crate::lint::value_explanation::{self, ValueExplanation};
 use crate::text::caseless;
 use crate::world::World;
 
-/// `--why`, `--json`, and whole configurations as statements.
+/// Handles `--why`, `--json`, and whole configurations as statements.
 pub(super) fn print_listing(
     cli: &ConfigDumpCli,
     world: &dyn World,
@@ -51,7 +51,7 @@ pub(super) fn print_listing(
         let text = cli.output.render_json(&all)?.unwrap_or_default();
         stdout().write_all(text.as_bytes())?;
     } else {
-        // A line of a dump has some forty bytes.
+        // A line of a dump has about 40 bytes.
         let mut out = Vec::with_capacity(chosen.len() * 48);
         write_statements(cli, &chosen, (&config, &view), &mut out);
         stdout().write_all(&out)?;
@@ -65,7 +65,7 @@ pub(super) fn print_listing(
     Ok(if missing.is_empty() { Status::Done } else { Status::Undefined })
 }
 
-/// The rows that are asked for, and names that are asked for and not defined.
+/// Returns the requested rows, and the requested names that are not defined.
 fn choose<'r, 'c>(
     cli: &ConfigDumpCli,
     rows: &'r [ParameterRow<'c>],
@@ -92,7 +92,7 @@ fn choose<'r, 'c>(
         let name = name.as_bytes();
         let shown = config.set.find_for_display(name, &config.context, world);
         let shown = shown.map(|found| BString::from(found.display_name().into_owned()));
-        // What counts for the subsystem comes first, wherever it stands in the list.
+        // The name that applies to the subsystem takes precedence, wherever it is in the list.
         let named = |wanted: &[u8]| rows.iter().find(|row| caseless::eq(&row.name, wanted));
         match shown.and_then(|shown| named(&shown)).or_else(|| named(name)) {
             Some(row) => chosen.push(row),
@@ -102,7 +102,7 @@ fn choose<'r, 'c>(
     Ok((chosen, missing))
 }
 
-/// Statements that read back as this configuration.
+/// Writes statements that, read back, give this configuration.
 fn write_statements(
     cli: &ConfigDumpCli,
     rows: &[&ParameterRow<'_>],
@@ -132,7 +132,7 @@ fn write_statements(
     }
 }
 
-/// `--why`.
+/// Handles `--why`.
 fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Result<Status> {
     let redacting = cli.show.redact;
     let complete = subject.config.unread_sources.is_empty();
@@ -168,7 +168,7 @@ fn print_stories(cli: &ConfigDumpCli, subject: &LintSubject<'_>) -> anyhow::Resu
     Ok(if stories.iter().all(|(story, _)| story.has_value()) { Status::Done } else { Status::Undefined })
 }
 
-/// One parameter as a statement that reads back.
+/// Writes one parameter as a statement that can be read back.
 fn write_statement(
     cli: &ConfigDumpCli,
     row: &ParameterRow<'_>,
@@ -196,7 +196,7 @@ fn write_statement(
     };
     let value = if cli.show.redact { redact::mask_value(name, &value) } else { Cow::Borrowed(&value[..]) };
     if !statement_text::push_statement(name, &value, out) {
-        // No file can say this: environment variables may have any name and hold line ends.
+        // Not representable in a file: environment variables may have any name and contain newlines.
         let shown = format!("# cannot be written in a file: {} = {}", name.as_bstr(), value.as_bstr());
         out.extend_from_slice(shown.replace('\n', "\n#   ").as_bytes());
         out.push(b'\n');

@@ -1,4 +1,4 @@
-//! Reading a configuration that is shown: its secrets are masked where that is wanted, and what is wrong is told with its place.
+//! Loading of a configuration for output: secrets are masked on request, and errors have their place.
 
 use bstr::ByteSlice;
 
@@ -8,7 +8,7 @@ use crate::config::{Config, ConfigError, LoadOptions, LookupContext, redact};
 use crate::text::caret::LineCaret;
 use crate::world::World;
 
-/// Reads a configuration, and masks its secrets where that is wanted.
+/// Loads a configuration, and masks its secrets on request.
 pub(super) fn load(
     world: &dyn World,
     who: &LookupContext,
@@ -25,7 +25,7 @@ pub(super) fn load(
     }
 }
 
-/// A configuration that cannot be read, as this program tells it.
+/// Returns the problem for a configuration that cannot be loaded.
 pub(super) fn config_problem(error: &ConfigError) -> Problem {
     if let Some(problem) = Problem::from_missing_config(error) {
         return problem;

@@ -1,5 +1,5 @@
-//! `htc-config-dump`: what a configuration says, why, and what is wrong with it; under the name `condor_config_val` that
-//! tool.
+//! `htc-config-dump`: prints, explains and checks a configuration; imitates the tool when called as
+//! `condor_config_val`.
 
 mod compare;
 mod condor_config_val;
@@ -19,7 +19,7 @@ use crate::cli::common::{CompatTool, Example, Manual, Program, program_command};
 
 const NAME: &str = "htc-config-dump";
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: NAME,
     command: || {

@@ -1,4 +1,4 @@
-//! The program under its own name: which of its tasks a command line asks for.
+//! Behaviour under the program's own name: selects the task that the command line requests.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -51,7 +51,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
     if let Some(ConfigDumpVerb::Compare { before, after }) = &cli.verb {
         let request = ConfigComparison {
             files: [before, after],
-            // What is set as its default is set to nothing else.
+            // A setting equal to its default is not a difference.
             options: LoadOptions { keep_defaults: false, ..cli.load_options() },
             subsystem: cli.who.subsystem.to_str().filter(|name| *name != "TOOL"),
             local_name: cli.who.local_name.as_bytes().into(),
@@ -76,7 +76,7 @@ pub(super) fn run(matches: &ArgMatches, session: &ProgramContext) -> anyhow::Res
     print_values(&request, &world, session, cli.show.redact)
 }
 
-/// Refuses `--json` and `--jsonl` where what is asked for is text by its nature.
+/// Refuses `--json` and `--jsonl` for requests whose output is always text.
 fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     let asked = [
         (matches!(cli.verb, Some(ConfigDumpVerb::Use { .. })), "use"),
@@ -90,7 +90,8 @@ fn refuse_records(cli: &ConfigDumpCli) -> anyhow::Result<()> {
     asked.try_for_each(|(_, what)| cli.output.refuse_json(what))
 }
 
-/// That no daemon or tool has the name that `--subsystem` gives; a local name and a dot may stand in front of it.
+/// Returns a warning if no daemon or tool has the name given by `--subsystem`, which may be preceded by a
+/// local name and a dot.
 fn unknown_subsystem(name: &BStr) -> Option<String> {
     let is_known = |name: &[u8]| DAEMON_NAMES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name));
     if is_known(name.split_once_str(".").map_or(name.as_bytes(), |(name, _)| name)) {
@@ -149,7 +150,7 @@ fn print_hooks(cli: &ConfigDumpCli, world: &dyn World, session: &ProgramContext)
     Ok(if any_refused { Status::No } else { Status::Done })
 }
 
-/// Values by the tool's own rules, with hints about what is not defined.
+/// Prints values according to the tool's own rules, with hints about undefined names.
 fn print_values(
     request: &ConfigRequest,
     world: &dyn World,

@@ -1,4 +1,4 @@
-//! The program's own command line.
+//! Command line of the program.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,7 +13,7 @@ use crate::config::redact;
 use crate::config::write_config::RowFilter;
 use crate::config::{CommandPolicy, LoadOptions, LookupContext};
 
-/// The command line.
+/// Command line.
 #[derive(Parser, Debug)]
 #[command(args_conflicts_with_subcommands = false, subcommand_precedence_over_arg = true)]
 pub(super) struct ConfigDumpCli {

@@ -69,7 +69,7 @@ impl ConfigQuery<'_> {
         let request = self.request;
         let name: &[u8] = &row.name;
         let found = match row.kind {
-            // The list says already that no source sets it.
+            // The list already shows that no source sets it.
             RowKind::Default(parameter) => {
                 let special = self.config.set.find_prefixed(name, &self.config.context, defaults);
                 special.unwrap_or(FoundMacro::Default(parameter))
@@ -130,8 +130,8 @@ impl ConfigQuery<'_> {
         }
     }
 
-    /// Reads every parameter for what it refers to, since the tool itself has little use for any (`config_val.cpp`,
-    /// `add_ref_callback`): the count of the parameter that is read stays as it was.
+    /// Expands every parameter to count its references, because the tool itself reads few parameters
+    /// (`config_val.cpp`, `add_ref_callback`). The use count of the parameter itself does not change.
     fn read_all(&self, rows: &[ParameterRow<'_>], view: &ConfigView<'_>, output: &mut ToolOutput) {
         for row in rows {
             let found = match row.kind {
@@ -153,7 +153,7 @@ impl ConfigQuery<'_> {
         }
     }
 
-    /// Where an entry of the tables stands.
+    /// Returns the place of an entry of the tables.
     fn entry_place(&self, kind: RowKind<'_>) -> String {
         match kind {
             RowKind::Set(entry) => {
@@ -169,10 +169,10 @@ impl ConfigQuery<'_> {
         }
     }
 
-    /// `-dump -verbose:both`: the entries of both tables one by one.
+    /// Handles `-dump -verbose:both`: prints the entries of both tables.
     fn dump_both(&self, view: &ConfigView<'_>, output: &mut ToolOutput) {
         let mut count = 0;
-        // Values are expanded as for nobody, and that does not count.
+        // Values are expanded without a subsystem, and that is not counted as a use.
         let plain = ConfigView::new(&self.config.set, LookupContext::default(), self.world);
         for row in parameter_rows::rows_with_defaults(&self.config.set, self.world, true) {
             let (parameter, found) = match row.kind {
@@ -187,7 +187,7 @@ impl ConfigQuery<'_> {
             if self.request.used == Some(true) && before == EntryUses::default() {
                 continue;
             }
-            // The type is kept with the default; without one it is not known.
+            // The type is stored with the default; without a default it is unknown.
             let kind = match parameter.filter(|parameter| parameter.explicit_default().is_some()) {
                 Some(parameter) => parameter.parameter_type(),
                 None => ParameterType::String,
@@ -224,7 +224,7 @@ impl ConfigQuery<'_> {
     }
 
     pub(super) fn print_stats(&self, output: &mut ToolOutput) {
-        // What the reference's own entry takes: name, value and what is known about them.
+        // Size of the reference's own entry: name, value and their metadata.
         const ENTRY_BYTES: usize = 36;
         let rows = parameter_rows::set_and_detected_rows(&self.config.set, self.world);
         let pool = self.config.set.string_pool();
