@@ -1,4 +1,5 @@
-//! Man pages and completions as files: `cargo run --example generate` writes them, `tests/generated.rs` compares them.
+//! Man pages and completions as files: `cargo run --example generate` writes them, `tests/generated.rs`
+//! compares them.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,10 +8,10 @@ use super::PROGRAMS;
 use super::common::{man_page, verb_pages};
 use super::complete::SHELLS;
 
-/// All generated files: path below the package, content.
+/// Returns all generated files: path below the package, content.
 ///
 /// # Errors
-/// None that a `Vec` could give.
+/// Returns errors of writing to a `Vec`, which do not occur.
 pub fn generated_files() -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut files = Vec::new();
     for program in PROGRAMS {

@@ -1,5 +1,5 @@
-//! `htc-hook-test`: one hook, called exactly as its real caller would call it, and what that caller would do with the
-//! answer; suites, recordings and random ads for many.
+//! `htc-hook-test`: calls one hook exactly as its real caller does, and shows what that caller would do with
+//! its output; also runs suites, recordings and random ads.
 
 mod ad_channel;
 mod call;
@@ -34,10 +34,10 @@ use crate::hook_testing::known_argument_words;
 
 const NAME: &str = "htc-hook-test";
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: NAME,
-    // The types and verbs fill the screen of `--help`; the options that they share stand in `--help-all`.
+    // Types and verbs fill the screen of `--help`; the options that they share are in `--help-all`.
     command: || {
         program_command::<HookTestCli>(NAME, &manual::MANUAL).mut_args(|arg| match arg.get_id().as_str() {
             "help" => arg,
@@ -58,7 +58,7 @@ struct HookTestCli {
     shared: SharedOptions,
 }
 
-/// A type of hook to call once, or something to do with many calls.
+/// Type of a hook to call once, or a verb about many calls.
 #[derive(Subcommand, Debug)]
 enum HookTestVerb {
     /// FETCH_WORK: asks for a job

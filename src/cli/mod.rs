@@ -1,7 +1,8 @@
-//! The programs: command lines, tables, messages, exit statuses. The only room that prints or exits.
+//! Programs: command lines, tables, messages, exit statuses. No other module prints or exits.
 //!
-//! One file a program, named like it without `htc-`; each defines a `pub const PROGRAM: Program` and is entered in
-//! [`PROGRAMS`], from which man pages, completions and the tests of the common command line are made.
+//! Each program has one file, named like it without `htc-`. It defines a `pub const PROGRAM: Program`, which
+//! is listed in [`PROGRAMS`]; man pages, completions and the tests of the common command line are made from
+//! that list.
 
 pub mod classad_eval;
 pub mod common;
@@ -18,7 +19,7 @@ mod transform_report;
 
 use common::Program;
 
-/// All programs, in the order of their names.
+/// All programs, sorted by name.
 pub const PROGRAMS: &[&Program] = &[
     &classad_eval::PROGRAM,
     &config_dump::PROGRAM,

@@ -33,7 +33,7 @@ use crate::router::{Route, RouteLoadContext, RouteTable, RouterParameters};
 use crate::text::calendar::CivilTime;
 use crate::world::World;
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: "htc-router-status",
     command: make_command,
@@ -45,7 +45,7 @@ pub const PROGRAM: Program = Program {
     ],
 };
 
-/// Options that are not daily business stand in `--help-all` only.
+/// Returns the clap definition; rarely used options appear only in `--help-all`.
 fn make_command() -> clap::Command {
     const RARE_OPTIONS: [&str; 10] =
         ["set_knob", "no_env", "long", "jsonl", "quiet", "color", "now", "seed", "limit", "patience"];
@@ -129,7 +129,7 @@ impl StatusView<'_> {
             .map_err(|error| Problem::from_config_error(error).hint(wanted))?)
     }
 
-    /// All rows of the files, or of the queue log of the configuration.
+    /// Reads all rows of the files, or of the configuration's queue log.
     fn read_rows(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<JobPair>> {
         let mut jobs = Vec::new();
         let mut sources = None;
@@ -142,7 +142,7 @@ impl StatusView<'_> {
                     .hint("name a job_queue.log or a file of ads")
             })?;
             jobs = flattened_jobs(&read_queue_log_file(&copies, session)?);
-            // Copies may have a queue of their own.
+            // The copies may have a queue of their own.
             if let Some(other) = log(false).filter(|other| *other != copies) {
                 sources = Some(flattened_jobs(&read_queue_log_file(&other, session)?));
             }
@@ -174,7 +174,7 @@ impl StatusView<'_> {
         loop {
             let world = self.common.clock.world();
             let mut rows = match (self.read_rows(files, &world), self.common.watch) {
-                // What is watched may be gone for a moment: its next look sees it again.
+                // A watched file may be missing for a moment; the next read finds it again.
                 (Err(error), Some(period)) if seen => {
                     self.session.report(&error);
                     std::thread::sleep(period);
@@ -194,7 +194,7 @@ impl StatusView<'_> {
         }
     }
 
-    /// Jobs in the form that is asked for.
+    /// Formats jobs in the requested form.
     fn render_rows(&self, rows: &[JobPair], world: &dyn World) -> anyhow::Result<Vec<u8>> {
         match &self.common.by {
             Some(by) => job_counts::render_counts(rows, by, &self.form, world),
@@ -240,7 +240,8 @@ impl StatusView<'_> {
         Ok(if found.is_empty() { Status::Done } else { Status::No })
     }
 
-    /// How many jobs are in trouble, by route, user or site; what is wrong with a route itself is told beside it.
+    /// Counts the jobs with problems by route, user or site; problems of a route itself are reported
+    /// separately.
     fn count_troubled(&self, by: &str, mut rows: Vec<JobPair>, world: &dyn World) -> anyhow::Result<Status> {
         let over = self.routes_over_limits(&rows, world);
         rows.retain(|row| row.problem.is_some() && self.selects(row, world));
@@ -251,7 +252,8 @@ impl StatusView<'_> {
         Ok(if rows.is_empty() && over.is_empty() { Status::Done } else { Status::No })
     }
 
-    /// Routes that have more jobs than they may, where a configuration tells of their limits.
+    /// Returns the routes that have more jobs than their limits allow, if there is a configuration with
+    /// limits.
     fn routes_over_limits(&self, rows: &[JobPair], world: &dyn World) -> Vec<(String, BString, String)> {
         let Ok(config) = self.load_config(world) else { return Vec::new() };
         let view = config.view(world);
@@ -272,7 +274,7 @@ impl StatusView<'_> {
         job_pairs::routes_over_limit(rows, &routes).into_iter().map(told).collect()
     }
 
-    /// Ads of routed jobs that have left the queue, the newest first.
+    /// Returns the ads of routed jobs that have left the queue, the newest first.
     fn read_past_ads(&self, files: &[PathBuf], world: &dyn World) -> anyhow::Result<Vec<ClassAd>> {
         let files = if files.is_empty() { &self.common.files } else { files };
         let mut paths = files.to_vec();

@@ -68,7 +68,7 @@ pub(super) enum ConfigDumpVerb {
     },
 }
 
-/// What is shown and how.
+/// Options for what is shown and how.
 #[derive(Args, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ShowOptions {
@@ -113,7 +113,7 @@ pub(super) struct ShowOptions {
     pub(super) redact: bool,
 }
 
-/// For whom the configuration is read.
+/// Options for the daemon whose configuration is read.
 #[derive(Args, Debug)]
 pub(super) struct SubsystemOptions {
     /// Read as this daemon
@@ -147,7 +147,7 @@ impl ConfigDumpCli {
         }
     }
 
-    /// The part of the request that the tool knows as well.
+    /// Returns the part of the request that the tool also supports.
     pub(super) fn request(&self) -> ConfigRequest {
         let options = self.load_options();
         let asked = match &self.verb {
@@ -167,7 +167,7 @@ impl ConfigDumpCli {
         ConfigRequest {
             requested: asked,
             own_root: true,
-            // Conditions are asked of the values as they are; the answer tells none.
+            // Conditions are evaluated with the real values; the answer shows none.
             redact: self.show.redact && self.show.check_if.is_none(),
             subsystem: self.who.subsystem.as_bytes().into(),
             local_name: self.who.local_name.as_bytes().into(),

@@ -1,10 +1,10 @@
-//! `use CATEGORY` and `use CATEGORY:NAME(arguments)`: the templates in print (`config_val.cpp`, `PrintMetaParam`).
+//! `use CATEGORY` and `use CATEGORY:NAME(arguments)`: prints templates (`config_val.cpp`, `PrintMetaParam`).
 
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::config::template;
 
-/// What `use` with an argument prints on stdout, and what it warns of.
+/// Returns the output of `use` with an argument, and a warning if any.
 pub(super) fn render_template(asked: &[u8], expand: bool, verbose: bool) -> (Vec<u8>, Option<String>) {
     let mut warning = None;
     let (category, rest) = match asked.iter().position(|b| matches!(b, b'=' | b':')) {
@@ -60,7 +60,7 @@ fn substitute_arguments(body: &[u8], arguments: &[u8]) -> BString {
     template::insert_arguments(body, arguments).unwrap_or_else(|_| body.into())
 }
 
-/// Prints bodies with `use` statements replaced by what they stand for.
+/// Printer of template bodies in which `use` statements are replaced by the template's content.
 struct UseExpander<'o> {
     verbose: bool,
     depth: usize,

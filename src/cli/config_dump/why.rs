@@ -1,4 +1,4 @@
-//! `--why NAME`: the story of one value as text and as JSON.
+//! `--why NAME`: the explanation of one value as text and as JSON.
 
 use crate::config::lint_rule::LintRule;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::lint::value_explanation::{
     self, DefinitionRecord, ExpansionRecord, ValueExplanation, ValueOrigin,
 };
 
-/// A value as it is shown: masked where that is wanted.
+/// Value for display, masked on request.
 struct ValueDisplay<'a> {
     name: &'a BStr,
     redacting: bool,
@@ -32,12 +32,12 @@ impl ValueDisplay<'_> {
     }
 }
 
-/// What lint finds wrong with a value, beside who reads it, which the story says.
+/// Returns true if a finding is about the value itself. The explanation already says what reads it.
 pub(super) fn is_about_value(finding: &Finding) -> bool {
     !matches!(finding.rule, LintRule::UnknownParameter | LintRule::RemovedParameter | LintRule::UnusedMacro)
 }
 
-/// Tells the story, and what lint finds wrong with the value.
+/// Prints the explanation, and the findings of lint about the value.
 pub(super) fn render_story(
     story: &ValueExplanation,
     findings: &[Finding],
@@ -88,7 +88,7 @@ pub(super) fn render_story(
     }
 }
 
-/// Who reads it, where that is not plain.
+/// Adds a line about what reads the value, unless a daemon reads it.
 fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
     let is_set = !story.definitions.is_empty();
     match &story.usage {
@@ -107,7 +107,7 @@ fn push_readers(story: &ValueExplanation, line: &mut dyn FnMut(String)) {
             line("  HTCondor reads it no more, earlier versions did".to_owned());
             line(format!("  {instead}"));
         }
-        // Of a name that nothing sets more is said below.
+        // For a name that nothing sets, further lines follow later.
         NameUsage::Misspelled(_) | NameUsage::SiteOwn if !is_set => {}
         NameUsage::Misspelled(near) => {
             line("  HTCondor has no such parameter, and nothing refers to it".to_owned());
@@ -188,7 +188,7 @@ fn push_expansion(story: &ValueExplanation, shown: &ValueDisplay<'_>, line: &mut
     }
 }
 
-/// A story for programs.
+/// Explanation as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct StoryRecord {
     name: String,
@@ -196,7 +196,7 @@ pub(super) struct StoryRecord {
     from: &'static str,
     /// `daemons`, `other values`, `scripts` or `nobody`.
     read_by: &'static str,
-    /// Why nobody reads it, or what was probably meant.
+    /// Reason why nothing reads it, or the name that was probably intended.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     looked_up: Vec<LookUpRecord>,
@@ -221,7 +221,7 @@ pub(super) struct StoryRecord {
     findings: Vec<StoryFinding>,
 }
 
-/// What lint finds.
+/// Finding of lint.
 #[derive(Debug, Serialize)]
 struct StoryFinding {
     rule: LintRule,
@@ -258,7 +258,7 @@ struct ExpansionStepRecord {
     origin: String,
 }
 
-/// Who reads a value, and why nobody does, or what was probably meant.
+/// Returns what reads a value, and the reason why nothing does or the name that was probably intended.
 fn reader_words(usage: &NameUsage) -> (&'static str, Option<String>) {
     match usage {
         NameUsage::Read => ("daemons", None),
@@ -271,7 +271,7 @@ fn reader_words(usage: &NameUsage) -> (&'static str, Option<String>) {
     }
 }
 
-/// The story for programs.
+/// Returns the explanation as JSON.
 pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redacting: bool) -> StoryRecord {
     let shown = ValueDisplay { name: story.name.as_ref(), redacting };
     let text = |bytes: &[u8]| bytes.to_str_lossy().into_owned();
@@ -333,7 +333,7 @@ pub(super) fn story_record(story: &ValueExplanation, findings: &[Finding], redac
     }
 }
 
-/// Hints about a name, a line each.
+/// Adds hints about a name, one per line.
 pub(super) fn push_hints(hints: &[String], out: &mut String) {
     for hint in hints {
         let _ = writeln!(out, "  {hint}");

@@ -1,4 +1,5 @@
-//! Ads that a thread of their own reads: calls that run, what they have shown and whoever interrupts need not wait for the next one.
+//! Ads that a separate thread reads, so that running calls, their output and signals need not wait for the
+//! next ad.
 
 use std::cell::Cell;
 use std::io;
@@ -13,7 +14,7 @@ use crate::classad::ClassAd;
 use crate::cli::common::AdStream;
 use crate::hook_testing::CallSource;
 
-/// The ads, of which the first have been looked at.
+/// Ads of which the first have already been read.
 pub(super) struct LimitedAds<'a> {
     pub first: std::vec::IntoIter<ClassAd>,
     pub rest: AdStream<'a>,
@@ -33,19 +34,19 @@ impl LimitedAds<'_> {
     }
 }
 
-/// The ads that have been read and not been taken.
+/// Ads that were read but not processed yet.
 pub(super) struct AdChannel {
     ads: Receiver<anyhow::Result<ClassAd>>,
-    /// Can be read when there may be more.
+    /// Descriptor that is readable when there may be more ads.
     bell: Arc<EventFd>,
     over: Cell<bool>,
 }
 
 impl AdChannel {
-    /// Starts to read, and keeps at most so many ads.
+    /// Starts reading, with at most `ahead` ads in advance.
     ///
     /// # Errors
-    /// There is no thread or descriptor for it.
+    /// Returns an error if the thread or descriptor cannot be created.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         ads: LimitedAds<'scope>,
@@ -58,13 +59,13 @@ impl AdChannel {
         Ok(AdChannel { ads: receiver, bell, over: Cell::new(false) })
     }
 
-    /// The next ad, if it has come.
+    /// Returns the next ad, if it has been read.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if it cannot be read.
     pub(super) fn next(&self) -> anyhow::Result<Option<ClassAd>> {
         match self.try_receive() {
-            // What comes from here on rings again.
+            // An ad that arrives after this point makes the descriptor readable again.
             None if !self.over.get() => {
                 let _ = self.bell.read();
                 self.try_receive().transpose()
@@ -102,7 +103,7 @@ fn send_ads(mut ads: LimitedAds<'_>, sender: SyncSender<anyhow::Result<ClassAd>>
         if is_last || !is_taken {
             break;
         }
-        // It cannot be full: it is emptied long before.
+        // It cannot be full, because it is emptied long before.
         let _ = bell.write(1);
     }
     drop(sender);

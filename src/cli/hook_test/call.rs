@@ -1,4 +1,4 @@
-//! What all calls of hooks have in common here: the reactor, errors, expectations, and what is told of each.
+//! Parts shared by all calls of hooks: the reactor, errors, expectations and reports.
 
 use anyhow::Context as _;
 use nix::libc;
@@ -14,7 +14,7 @@ use crate::text::Span;
 use crate::text::caret::Caret;
 use crate::world::World;
 
-/// The reactor of the program: it ends calls cleanly when somebody interrupts.
+/// Returns the reactor of the program, which ends calls cleanly after a signal.
 pub(super) fn program_reactor() -> anyhow::Result<Reactor> {
     new_reactor().context("setting up signals and children")
 }
@@ -23,12 +23,12 @@ pub(super) fn new_reactor() -> std::io::Result<Reactor> {
     Reactor::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
 }
 
-/// How many calls are made side by side where nobody says.
+/// Returns the default number of parallel calls.
 pub(super) fn default_parallelism() -> usize {
     std::thread::available_parallelism().map_or(4, |n| n.get() * 2)
 }
 
-/// Where events of calls go, if somebody wants them.
+/// Opens the event stream for calls, if one is requested.
 pub(super) fn open_events(
     cli: &SharedOptions,
     session: &ProgramContext,
@@ -38,7 +38,7 @@ pub(super) fn open_events(
     Ok(cli.events.open()?.map(stream))
 }
 
-/// Tells of a call in the words of the runners.
+/// Reports a call as the runners do.
 pub(super) fn report_call(events: &mut EventStream, setup: &CallSetup, shown: &CallReport) {
     let hook = setup.case.hook.name();
     let about = |kind| {
@@ -73,7 +73,7 @@ pub(super) fn job_id(job: &ClassAd) -> Option<String> {
     Some(format!("{}.{}", number("ClusterId")?, number("ProcId").unwrap_or(0)))
 }
 
-/// A call that cannot be made.
+/// Returns the problem for a call that cannot be made.
 pub(super) fn call_problem(error: CallError) -> anyhow::Error {
     let message = error.to_string();
     match error {
@@ -84,12 +84,12 @@ pub(super) fn call_problem(error: CallError) -> anyhow::Error {
     }
 }
 
-/// Reads what `--expect` was given.
+/// Parses the values of `--expect`.
 pub(super) fn parse_expectations(texts: &[String]) -> anyhow::Result<Vec<Expectation>> {
     texts.iter().map(|text| parse_expectation(text, "--expect")).collect()
 }
 
-/// Reads an expectation; `source` names where it stands.
+/// Parses an expectation; `source` names its place.
 pub(super) fn parse_expectation(text: &str, source: &str) -> anyhow::Result<Expectation> {
     match Expectation::parse(text) {
         Ok(read) => Ok(read),

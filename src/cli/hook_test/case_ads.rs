@@ -1,4 +1,4 @@
-//! The ads of a call: from files, standard input, or built in; changed by options.
+//! Ads of a call: from files, standard input, or built in; changed by options.
 
 use std::io::IsTerminal;
 use std::os::unix::fs::FileTypeExt;
@@ -12,7 +12,7 @@ use crate::hook_testing::{AdChanges, Assignments, Case, SlotAdSource, samples};
 use crate::text::Span;
 use crate::text::caret::Caret;
 
-/// Puts the ads into a case, changed as options say. Says where the slot comes from, and what is changed.
+/// Sets the ads of a case, changed by options. Returns the source of the slot ad, and the changes.
 pub(super) fn apply_ads(
     case: &mut Case,
     one: &HookCallArgs,
@@ -36,7 +36,7 @@ pub(super) fn apply_ads(
             HookType::RouterUpdateJobInfo | HookType::JobCleanup => case.routed = first,
             _ => case.job = first,
         }
-        // What these hooks read themselves has two ads, and so has what we print of them.
+        // The input of these hooks consists of two ads, and so does our output for them.
         match (hook, given.next()) {
             (HookType::JobFinalize, Some(second)) => case.routed = second,
             (HookType::ReplyFetch | HookType::EvictClaim, Some(second)) => {
@@ -71,7 +71,7 @@ fn no_ad_problem(name: &str) -> Problem {
         .hint("--sample-job vanilla uses a built-in job")
 }
 
-/// How many ads a hook of this type reads itself.
+/// Returns the number of ads that a hook of this type reads.
 pub(super) fn ads_read_by(hook: HookType) -> usize {
     match hook {
         HookType::JobFinalize | HookType::ReplyFetch | HookType::EvictClaim => 2,
@@ -79,7 +79,7 @@ pub(super) fn ads_read_by(hook: HookType) -> usize {
     }
 }
 
-/// The ads that are given, where any are.
+/// Opens the given ads, or returns `None` if there are none.
 pub(super) fn open_given_ads<'a>(
     one: &HookCallArgs,
     session: &'a ProgramContext,
@@ -87,7 +87,7 @@ pub(super) fn open_given_ads<'a>(
     input_paths(one).map(|paths| AdStream::open(&paths, one.input.strict_input, session)).transpose()
 }
 
-/// Where ads are read from: `--ads`, else standard input when something may come from there.
+/// Returns the files to read: those of `--ads`, otherwise standard input if it may provide ads.
 fn input_paths(one: &HookCallArgs) -> Option<Vec<std::path::PathBuf>> {
     let paths = one.input.paths();
     if one.names_ads {
@@ -107,7 +107,7 @@ fn read_only_ad(path: PathBuf, one: &HookCallArgs, session: &ProgramContext) -> 
     Ok(ads.into_iter().next().ok_or_else(|| no_ad_problem(&name))?)
 }
 
-/// What options change in the ads.
+/// Returns the changes of ads that the options request.
 fn ad_changes(ads: &AdOptions) -> anyhow::Result<AdChanges> {
     let read = |option: &str, lines: &[String]| -> anyhow::Result<Assignments> {
         lines.iter().map(|line| parse_ad_assignment(option, line)).collect()
@@ -120,7 +120,7 @@ fn ad_changes(ads: &AdOptions) -> anyhow::Result<AdChanges> {
     })
 }
 
-/// Reads `NAME=EXPR`, as an option gives it; all of the text must be used.
+/// Parses `NAME=EXPR`; the whole text must be used.
 fn parse_ad_assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr)> {
     let bad = |message: &str, span: Span| {
         let caret = Caret { source: option, text: line.as_bytes(), span };
@@ -139,7 +139,8 @@ fn parse_ad_assignment(option: &str, line: &str) -> anyhow::Result<(String, Expr
     Ok((name.trim().to_owned(), value))
 }
 
-/// What is wrong with the name in front of the `=`, if it is none that an expression could refer to, and where.
+/// Returns the error in the name before the `=` and its place, or `None` for a name that an expression can
+/// refer to.
 fn find_name_error(text: &str) -> Option<(&'static str, Span)> {
     let name = text.trim();
     let start = text.len() - text.trim_start().len();

@@ -1,5 +1,5 @@
-//! `htc-hook-test startd-cron` and `schedd-cron`: one cron job, or the whole list that a configuration names, and what
-//! becomes of the slots' ads.
+//! `htc-hook-test startd-cron` and `schedd-cron`: runs one cron job, or the whole list of a configuration,
+//! and shows the resulting slot ads.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ pub(super) fn run(
     })
 }
 
-/// What is played, as the command line says.
+/// Returns the plan of the session according to the command line.
 fn cron_plan(args: &CronArgs, patience: Duration) -> CronPlan {
     CronPlan {
         runs: args.runs,
@@ -150,7 +150,8 @@ fn cron_plan(args: &CronArgs, patience: Duration) -> CronPlan {
     }
 }
 
-/// What programs get of the daemon; its directory goes with the second of the two.
+/// Returns the settings that programs get from the daemon, and their directory, which is removed when
+/// dropped.
 fn make_surroundings(
     cli: &SharedOptions,
     (manager, quirks): (CronManager, QuirkMode),
@@ -158,7 +159,7 @@ fn make_surroundings(
     world: &RealWorld,
 ) -> anyhow::Result<(CronContext, tempfile::TempDir)> {
     let daemon = identity::account_by_uid(identity::effective_uid());
-    // Cron jobs get no keys of daemons, in the reference neither.
+    // Cron jobs do not get the daemons' session keys, in the reference either.
     let mut environment =
         hook_test::caller_environment(world, &cli.config.to_config_choice(), QuirkMode::Manual);
     hook_test::set_variables(
@@ -172,7 +173,7 @@ fn make_surroundings(
     Ok(hook_test::cron_surroundings(manager, environment, identity, quirks)?)
 }
 
-/// The ads of the slots, or of the schedd.
+/// Reads the ads of the slots, or of the schedd.
 fn read_slots(
     manager: CronManager,
     args: &CronArgs,
@@ -195,7 +196,7 @@ fn read_slots(
     Ok(slots)
 }
 
-/// Prints the ads as they are afterwards.
+/// Prints the resulting ads.
 fn print_ads(cli: &SharedOptions, slots: &[ClassAd]) -> anyhow::Result<()> {
     let ads: Vec<serde_json::Value> = slots.iter().map(report::ad_to_json).collect();
     let out = match cli.output.render_json(&ads)? {
@@ -205,7 +206,7 @@ fn print_ads(cli: &SharedOptions, slots: &[ClassAd]) -> anyhow::Result<()> {
     Ok(stdout().write_all(&out)?)
 }
 
-/// Makes the ad that policy reasons with into the one that is sent, and says what is not.
+/// Reduces an internal ad to the one that is sent, and reports the attributes that are not sent.
 fn reduce_to_advertised(
     slot: &mut ClassAd,
     running: i64,
@@ -221,7 +222,7 @@ fn reduce_to_advertised(
     }
 }
 
-/// What the jobs are read from: the command line, or the configuration.
+/// Source of the jobs: the command line or the configuration.
 struct CronListSource<'a> {
     cli: &'a SharedOptions,
     manager: CronManager,
@@ -231,7 +232,7 @@ struct CronListSource<'a> {
 }
 
 impl CronListSource<'_> {
-    /// The jobs; `file` is the configuration in place of the one that is named.
+    /// Reads the jobs; `file` replaces the named configuration.
     fn read(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
         match &self.args.program {
             Some(program) => self.single_job(program),
@@ -239,7 +240,7 @@ impl CronListSource<'_> {
         }
     }
 
-    /// The job that the command line names.
+    /// Returns the job that the command line names.
     fn single_job(&self, program: &Path) -> anyhow::Result<CronList> {
         let args = self.args;
         let single = StandaloneCronJob {
@@ -254,7 +255,7 @@ impl CronListSource<'_> {
         single.to_cron_list(program).map_err(|warning| Problem::usage(format!("--metrics: {warning}")).into())
     }
 
-    /// The jobs of the configuration.
+    /// Reads the jobs of the configuration.
     fn configured_jobs(&self, file: Option<&Path>) -> anyhow::Result<CronList> {
         let CronListSource { cli, manager, args, world, session } = *self;
         let subsystem = match manager {
@@ -279,7 +280,7 @@ impl CronListSource<'_> {
         Ok(list)
     }
 
-    /// Puts into the ads what the jobs have printed, and tells which of it is for whom.
+    /// Merges the output of the jobs into the ads, and reports for which slots it is.
     fn merge_output(&self, play: &CronSession<'_>, slots: &mut [ClassAd]) {
         let CronListSource { cli, manager, world, session, .. } = *self;
         let ran = i64::try_from(play.elapsed().as_secs()).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! What happens to cron jobs that are played, in words.
+//! Messages about the events of cron jobs.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,19 +16,19 @@ use crate::runner::cron::CronNotice;
 use crate::slot::cron_ads::CronPublication;
 use crate::slot::cron_schedule::CronNote;
 
-/// How many characters of a bad line are shown, and how many such lines.
+/// Maximum number of characters of an invalid line that are shown, and of such lines.
 const MAX_SHOWN_CHARACTERS: usize = 120;
 const MAX_BAD_LINES: usize = 50;
 
-/// Tells what happens.
+/// Reporter of events.
 pub(super) struct CronReporter<'a> {
     session: &'a ProgramContext,
     painter: Painter,
     quiet: bool,
-    /// Whether the time stands in front: where time passes.
+    /// True if messages begin with the time: in a session of fixed duration.
     timed: bool,
     patience: Duration,
-    /// Lines that were told to be no attributes; each is told once.
+    /// Lines that were reported as invalid; each is reported once.
     bad_lines: RefCell<BTreeSet<BString>>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> CronReporter<'a> {
         self.session.write_stderr(&format!("{when}{name}{text}\n"));
     }
 
-    /// The configuration is read again.
+    /// Reports that the configuration is read again.
     pub(super) fn report_reconfig(&self, play: &CronSession<'_>) {
         self.report_line(play, "", "reconfig");
     }
@@ -126,7 +126,7 @@ impl<'a> CronReporter<'a> {
         }
     }
 
-    /// A block of output: its bad lines, and what became of the others.
+    /// Reports a block of output: its invalid lines, and what happened to the others.
     fn report_published(&self, play: &CronSession<'_>, job: &BString, block: &CronPublication) {
         let mut bad_lines = self.bad_lines.borrow_mut();
         for line in &block.bad_lines {
@@ -162,7 +162,7 @@ impl<'a> CronReporter<'a> {
         self.report_line(play, name, &format!("{exit}, {:.1} ms{note}", took.as_secs_f64() * 1e3));
     }
 
-    /// What a program leaves behind, and what it complained of.
+    /// Reports the processes that a program left behind, and its standard error.
     fn report_left_behind(&self, play: &CronSession<'_>, left_behind: &[LeftoverProcess], stderr: &[u8]) {
         for left in left_behind {
             let name = left.command.as_bstr();

@@ -1,10 +1,10 @@
-//! Variables that options put into the environment of a call.
+//! Variables that options add to the environment of a call.
 
 use bstr::BString;
 
 use crate::cli::common::Problem;
 
-/// Reads the values of `--env`.
+/// Parses the values of `--env`.
 pub(super) fn parse_variables(texts: &[String]) -> anyhow::Result<Vec<(BString, BString)>> {
     texts
         .iter()

@@ -1,5 +1,5 @@
-//! `--fuzz N`: the same hook with random changes of its ad; what its caller would refuse, crashes and hangs, each with the
-//! smallest ad that shows it.
+//! `--fuzz N`: calls the hook with random changes of its ad; shows crashes, time-outs and output that its
+//! caller would refuse, each with the smallest ad that causes it.
 
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt;
@@ -76,7 +76,7 @@ pub(super) fn run(
     Ok(if kinds == 0 { Status::Done } else { Status::No })
 }
 
-/// What else the command line needs to make the same call.
+/// Returns the other options that are needed to repeat the call.
 fn call_options(case: &Case, setup: &CallSetup, cli: &SharedOptions, one: &HookCallArgs) -> String {
     let mut words = CommandLineWords::default();
     if one.hook.is_some() {
@@ -109,7 +109,7 @@ impl CommandLineWords {
         self.0.extend(words.iter().map(|word| word.to_vec()));
     }
 
-    /// Where ads come from that are not changed, and options that change them.
+    /// Adds the options for the ads that are not changed, and those that change ads.
     fn add_ads(&mut self, hook: HookType, ads: &AdOptions) {
         let subject_is_slot = hook == HookType::FetchWork;
         let subject_is_routed = matches!(hook, HookType::RouterUpdateJobInfo | HookType::JobCleanup);
@@ -125,13 +125,13 @@ impl CommandLineWords {
         for (option, lines) in [("--set-slot", &ads.set_slot), ("--set-routed", &ads.set_routed)] {
             lines.iter().for_each(|line| self.add(&[option.as_bytes(), line.as_bytes()]));
         }
-        // With ads from elsewhere standard input is read only when it is named.
+        // If other ads are named, standard input is read only if it is named too.
         if !subject_is_slot && (ads.slot_ads.is_some() || ads.sample_slot.is_some()) {
             self.add(&[b"--ads", b"/dev/stdin"]);
         }
     }
 
-    /// What the caller is said to know.
+    /// Adds the options about the call.
     fn add_call(&mut self, call: &CallOptions) {
         for (option, value) in [
             ("--keyword", &call.keyword),
@@ -173,7 +173,7 @@ fn absolute_path(path: &Path) -> Vec<u8> {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).into_os_string().into_vec()
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn shell_quoted(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(word);
     let plain = word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_./=:,+".contains(byte));

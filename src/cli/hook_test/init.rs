@@ -1,4 +1,4 @@
-//! `htc-hook-test init`: a first suite for a hook.
+//! `htc-hook-test init`: prints a first suite for a hook.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,8 @@ pub(super) fn print_first_suite(args: &InitArgs) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-/// The path of the hook from where the suite will lie: beside the file that standard output is, else here.
+/// Returns the path of the hook relative to the suite: to the directory of the file that standard output is
+/// redirected to, otherwise to the current directory.
 fn path_from_suite(hook: &Path) -> String {
     let whole = std::path::absolute(hook).unwrap_or_else(|_| hook.to_owned());
     let written = std::fs::read_link("/proc/self/fd/1").ok().filter(|path| path.is_file());

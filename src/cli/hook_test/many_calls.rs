@@ -1,4 +1,5 @@
-//! One hook over a whole file of ads: a table of verdicts, and what the odd ones have in common.
+//! Calls of one hook for many ads: a table of verdicts, and the common attributes of ads with unusual
+//! verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -21,19 +22,19 @@ use crate::os::Reactor;
 use crate::process::Exit;
 use crate::runner::events::EventStream;
 
-/// So many attributes that odd ones have in common are told.
+/// Maximum number of common attributes that are shown.
 const MAX_COMMON_ATTRIBUTES: usize = 5;
 
-/// What is known when all calls are over.
+/// Summary of all calls.
 struct CallSummary<'a> {
     cli: &'a SharedOptions,
     one: &'a HookCallArgs,
     expectations: &'a [Expectation],
     tally: VerdictTally,
-    /// Rules of findings: how often, the first ad, what it says.
+    /// Rules of findings, with the number of calls, the first ad and the message.
     findings: BTreeMap<&'static str, (u64, String, String)>,
     events: Option<EventStream>,
-    /// Texts that are not yet their turn, by the number of the ad.
+    /// Texts that wait for those of earlier ads, by the number of the ad.
     waiting: BTreeMap<usize, Vec<u8>>,
     printed: usize,
 }
@@ -85,7 +86,7 @@ fn refuse_single_ad_options(one: &HookCallArgs) -> anyhow::Result<()> {
     }
 }
 
-/// An error that ends the calls.
+/// Error that ends the calls.
 struct CallFailure(anyhow::Error);
 
 impl From<CallError> for CallFailure {
@@ -94,7 +95,7 @@ impl From<CallError> for CallFailure {
     }
 }
 
-/// Makes all calls, some at a time; the signal that ended them early, if one did.
+/// Makes all calls, several at a time; returns the signal that ended them early, or `None`.
 fn make_calls(
     seen: &mut CallSummary<'_>,
     hook: HookType,
@@ -107,14 +108,14 @@ fn make_calls(
     std::thread::scope(|scope| {
         let feed = AdChannel::start(scope, ads, parallel).context("cannot read ads beside the calls")?;
         let ended = make_calls_from(&feed, (seen, hook), (&mut reactor, parallel), session);
-        // Whoever reads may wait for more.
+        // Ends the thread that reads ads, which may be waiting for more.
         drop(feed);
         enough.set();
         ended
     })
 }
 
-/// Makes the calls for what is fed.
+/// Makes the calls for the ads of the channel.
 fn make_calls_from(
     feed: &AdChannel,
     (seen, hook): (&mut CallSummary<'_>, HookType),
@@ -145,7 +146,7 @@ fn make_calls_from(
 }
 
 impl CallSummary<'_> {
-    /// Takes one call in, and prints what was asked for of each.
+    /// Adds one call to the summary, and prints the requested output for it.
     fn add_call(&mut self, number: usize, setup: &CallSetup, shown: CallReport) -> anyhow::Result<()> {
         let failed = call::find_failed_expectations(setup, &shown, self.expectations);
         let word = shown.verdict.decision.word();
@@ -179,7 +180,7 @@ impl CallSummary<'_> {
         self.print_ready_texts()
     }
 
-    /// Prints what is its turn.
+    /// Prints the texts whose earlier ones have all been printed.
     fn print_ready_texts(&mut self) -> anyhow::Result<()> {
         let mut stdout = stdout();
         while let Some(text) = self.waiting.remove(&(self.printed + 1)) {
@@ -201,7 +202,7 @@ impl CallSummary<'_> {
         Ok(())
     }
 
-    /// Prints the table of verdicts: on standard error, or with `--summary` on standard output.
+    /// Prints the table of verdicts: to standard error, or with `--summary` to standard output.
     fn end(&self, session: &ProgramContext) -> anyhow::Result<()> {
         let format = self.cli.output.ad_format();
         if format == Some(AdFormat::Json) {
@@ -239,7 +240,7 @@ impl CallSummary<'_> {
         render_table(&columns, rows, painter)
     }
 
-    /// The groups besides the largest, and what they have in common.
+    /// Describes all groups but the largest, and their common attributes.
     fn describe_odd_groups(&self, painter: Painter) -> String {
         let groups = self.tally.groups();
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The options that all verbs share, and those of one call.
+//! Options that all verbs share, and those of one call.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::cli::common::{
 };
 use crate::hook_testing::Decision;
 
-/// What all types and verbs take.
+/// Options of all types and verbs.
 #[derive(Args, Debug)]
 pub(super) struct SharedOptions {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(super) struct SharedOptions {
     pub events: EventsOptions,
 }
 
-/// One hook, the ads it is about, and how it is called.
+/// Hook, its ads, and the options of the call.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct HookCallArgs {
     /// The hook; without it the one that the configuration names
@@ -43,17 +43,17 @@ pub(super) struct HookCallArgs {
     pub call: CallOptions,
     #[command(flatten)]
     pub also: ExtraActionOptions,
-    /// `--ads` stands on the command line: standard input is read, whatever it is, where that says so.
+    /// True if `--ads` is given, so that standard input is read if it names it, whatever it is.
     #[arg(skip)]
     pub names_ads: bool,
-    /// The ads of `--ads`, when they have been read.
+    /// Ads of `--ads`, once they have been read.
     #[arg(skip)]
     pub given: Option<Vec<ClassAd>>,
 }
 
 impl HookCallArgs {
-    /// Where a hook is told a word of a few, one of them alone is that word, and the hook is the configured one: a file of that
-    /// name would be `./reject`.
+    /// Interprets a single word as the hook's argument, if it is one of the words that the hook may get; the
+    /// hook is then the configured one. A file with that name can be given as `./reject`.
     pub(super) fn with_path_as_word(&self, told: Option<&[&str]>) -> HookCallArgs {
         let mut one = self.clone();
         if let (Some(told), Some(first)) = (told, self.hook.as_ref().and_then(|hook| hook.to_str()))
@@ -65,13 +65,13 @@ impl HookCallArgs {
         one
     }
 
-    /// The same, about this ad.
+    /// Returns the same call for this ad.
     pub(super) fn with_ad(&self, ad: ClassAd) -> HookCallArgs {
         HookCallArgs { given: Some(vec![ad]), ..self.clone() }
     }
 }
 
-/// Which ads, and what is changed in them.
+/// Options for the ads and their changes.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct AdOptions {
     /// Read the slot's ad from FILE
@@ -100,7 +100,7 @@ pub(super) struct AdOptions {
     pub set_routed: Vec<String>,
 }
 
-/// How the hook is called.
+/// Options for the call of the hook.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct CallOptions {
     /// Look the hook up under this keyword instead of the caller's
@@ -159,7 +159,7 @@ pub(super) struct CallOptions {
     pub ignore_path_check: bool,
 }
 
-/// What else is done.
+/// Options for additional actions.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct ExtraActionOptions {
     /// Print what the hook would get and run nothing
@@ -203,12 +203,12 @@ pub(super) struct ExtraActionOptions {
     pub explain: bool,
 }
 
-/// Reads the word of a verdict.
+/// Parses the word of a verdict.
 pub(super) fn parse_verdict(text: &str) -> Result<String, String> {
     Decision::check_word(text).map(|()| text.to_owned())
 }
 
-/// Reads the value of `--slot`; a mere number is that of a slot with an ordinary name.
+/// Parses the value of `--slot`; a number alone means a slot with the default name prefix.
 fn parse_slot(text: &str) -> Result<String, String> {
     let is_name = text.get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case("slot"));
     let numbers = if is_name { &text[4..] } else { text };

@@ -1,5 +1,5 @@
-//! `htc-hook-test queue`: drives the fetch, reply and exit hooks of a queue from many slots at once, and proves that no job
-//! is handed out twice or lost, or shows the sequence that did it.
+//! `htc-hook-test queue`: calls the fetch, reply and exit hooks of a queue from many slots at once, and
+//! checks that no job is handed out twice or lost, or shows the calls that led to it.
 
 use std::io::Write;
 
@@ -50,8 +50,8 @@ pub(super) struct QueueArgs {
     pub keyword: Option<String>,
 }
 
-/// The rounds: hooks one at a time, so that it is seen what each does; many slots at once, where nothing excuses a lost job;
-/// and once more with calls that are killed. On the queue itself there is only one.
+/// Returns the rounds of the test: hooks one at a time, to observe the effects of each; many slots at once,
+/// where no job may be lost; and again with calls that are killed. In place, there is only one round.
 fn test_rounds(args: &QueueArgs) -> Vec<TestRound> {
     let plain = TestRound {
         name: "at once",
@@ -121,7 +121,7 @@ pub(super) fn run(cli: &SharedOptions, args: &QueueArgs, session: &ProgramContex
     })
 }
 
-/// What went wrong, with what to do about it.
+/// Returns the problem for an error, with a hint.
 fn queue_problem(error: QueueError) -> anyhow::Error {
     const IN_PLACE_HINT: &str = "--in-place works on the queue itself";
     let hint = match &error {
@@ -150,7 +150,7 @@ fn queue_problem(error: QueueError) -> anyhow::Error {
     hint.into_iter().fold(problem, Problem::hint).into()
 }
 
-/// What breaks the contract without any call.
+/// Returns the violations of the contract that need no call to detect.
 fn contract_violations_without_calls(proof: &QueueTestReport) -> Vec<&'static str> {
     let no_exit = "no JOB_EXIT is configured: no accepted job has an exit record";
     proof.no_exit.then_some(no_exit).into_iter().collect()
@@ -193,7 +193,7 @@ fn print_proof(cli: &SharedOptions, proof: &QueueTestReport, seed: u64, session:
     }
 }
 
-/// How exit records were counted.
+/// Prints where exit records were looked for.
 fn print_record_places(proof: &QueueTestReport, session: &ProgramContext) {
     let effects = &proof.effects;
     if effects.can_count_records() {

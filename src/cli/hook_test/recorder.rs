@@ -1,4 +1,5 @@
-//! `htc-hook-test record`: stands in for a hook in a live pool, calls it, and keeps what went in and came out.
+//! `htc-hook-test record`: takes the place of a hook in a live pool, calls it, and records its input and
+//! output.
 
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -31,9 +32,9 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
     let Some((program, words)) = args.command.split_first() else {
         return Err(Problem::usage("no hook is named").into());
     };
-    // Before anything is opened.
+    // Created before anything else is opened.
     let recorder = CallRecorder::from_this_process(program, words, parse_hook_type(args.kind.as_deref())?)?;
-    // Not the handles of the standard library, whose buffers would keep something.
+    // The handles of the standard library are not used, because their buffers would keep bytes.
     let outside = [
         std::io::stdin().as_fd().try_clone_to_owned()?,
         std::io::stdout().as_fd().try_clone_to_owned()?,
@@ -41,7 +42,7 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
     ];
     let RecordedCall { record, end, interrupted } = recorder.run(outside)?;
     if let Err(error) = &end {
-        // Where an interpreter is missing the text says all.
+        // If an interpreter is missing, the message already contains the reason.
         let why = error.interpreter.is_none().then(|| format!(": {}", error.reason()));
         let message = format!("{error}{}", why.unwrap_or_default());
         session.report(&Problem::new(Status::Failed, message).into());
@@ -53,13 +54,13 @@ pub(super) fn run(args: &RecordArgs, session: &ProgramContext) -> anyhow::Result
         Err(_) => return Ok(Status::NotExecutable),
     };
     if let (Exit::Signal { number, .. }, _) | (_, Some(number)) = (exit, interrupted) {
-        // Die of the same signal, so that the caller sees what it would have seen.
+        // Ends with the same signal, so that the caller sees the end of the hook unchanged.
         let _ = signal_hook::low_level::emulate_default_handler(number);
     }
     Ok(Status::Relayed(exit))
 }
 
-/// The type that `--type` names.
+/// Parses the value of `--type`.
 pub(super) fn parse_hook_type(name: Option<&str>) -> anyhow::Result<Option<HookType>> {
     let named = |name: &str| {
         HookType::from_name(name.as_bytes())
@@ -68,7 +69,8 @@ pub(super) fn parse_hook_type(name: Option<&str>) -> anyhow::Result<Option<HookT
     name.map(named).transpose()
 }
 
-/// Stores the call. That it cannot be, or that its type is not known, is told; the hook's caller gets its answer all the same.
+/// Stores the call. A failure, or an unknown type, is only reported; the hook's caller gets the output in any
+/// case.
 fn store_call(record: &CallRecord, args: &RecordArgs, session: &ProgramContext) {
     let is_first =
         |place: &std::path::Path| place.file_name().is_some_and(|name| name.as_bytes().starts_with(b"001-"));

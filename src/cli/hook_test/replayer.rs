@@ -1,4 +1,4 @@
-//! `htc-hook-test replay`: recorded calls judged again, or made again with another version of the hook.
+//! `htc-hook-test replay`: judges recorded calls again, or repeats them with another version of the hook.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ pub(super) fn run(
     report.end()
 }
 
-/// What is told of the calls.
+/// Report of the calls.
 struct ReplayReport<'a> {
     cli: &'a SharedOptions,
     args: &'a ReplayArgs,
@@ -99,7 +99,7 @@ impl<'a> ReplayReport<'a> {
         }
     }
 
-    /// Takes one call in, and tells of it.
+    /// Adds one call to the report and prints it.
     fn add_call(
         &mut self,
         directory: &Path,
@@ -143,7 +143,7 @@ impl<'a> ReplayReport<'a> {
         Ok(())
     }
 
-    /// Tells what came of all of them.
+    /// Prints the result of all calls.
     fn end(self) -> anyhow::Result<Status> {
         if let Some(text) = self.cli.output.render_json(&self.rows)? {
             stdout().write_all(text.as_bytes())?;
@@ -167,7 +167,7 @@ impl<'a> ReplayReport<'a> {
     }
 }
 
-/// Records that are not replayed, by the reason.
+/// Describes the records that are not replayed, by reason.
 fn skipped_records_text(all: &[SkipReason]) -> String {
     let why = [
         (SkipReason::Untyped, "of unknown type"),

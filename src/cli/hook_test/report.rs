@@ -1,4 +1,4 @@
-//! All that is known of one call, for programs.
+//! Complete report of one call as JSON.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::classad::{ClassAd, format::long};
 use crate::hook_testing::{AttributeChange, CallEnding, CallReport, CallSetup, Finding, Rule, Verdict};
 use crate::text::caret::Caret;
 
-/// One call with what was expected of it.
+/// Call with its failed expectations.
 pub(super) struct CheckedCall<'a> {
     pub setup: &'a CallSetup,
     pub shown: &'a CallReport,
@@ -22,7 +22,7 @@ struct CallJsonRecord<'a> {
     seconds: f64,
     exit: Option<String>,
     verdict: VerdictRecord,
-    /// Where 25.14 and its manual differ: the answer of the other side of `--quirks`.
+    /// Verdict with the other setting of `--quirks`, if it differs.
     other: Option<VerdictRecord>,
     quirks: Vec<&'a str>,
     changes: Vec<ChangeRecord>,
@@ -76,7 +76,7 @@ fn verdict_record(verdict: &Verdict) -> VerdictRecord {
 }
 
 impl CheckedCall<'_> {
-    /// Whether the other side of `--quirks` answers differently.
+    /// Returns true if the verdict differs with the other setting of `--quirks`.
     pub(super) fn has_other_quirks_verdict(&self) -> bool {
         let (mine, other) = (&self.shown.verdict, &self.shown.other_quirks_verdict);
         mine.decision != other.decision
@@ -85,12 +85,12 @@ impl CheckedCall<'_> {
             || mine.changes != other.changes
     }
 
-    /// The whole report as JSON.
+    /// Returns the whole report as JSON.
     pub(super) fn to_json(&self) -> anyhow::Result<Value> {
         let (setup, shown) = (self.setup, self.shown);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut exit, mut stdout, mut stderr) = (None, String::new(), String::new());
-        // Places count bytes of what was printed, not of what can be shown of it.
+        // Positions count the bytes of the output, not those of its displayed text.
         let mut printed: &[u8] = b"";
         if let CallEnding::Ran(ended) = &shown.outcome.ending {
             exit = ended.exit.map(|exit| exit.to_string());
@@ -140,7 +140,7 @@ fn finding_record(finding: &Finding, stdout: &[u8]) -> CallFindingRecord {
     }
 }
 
-/// An ad as JSON has it.
+/// Converts an ad to JSON.
 pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
     let mut text = Vec::new();
     crate::classad::format::json::push(ad, crate::classad::format::json::JsonLayout::OneLine, &mut text);
@@ -148,7 +148,7 @@ pub(super) fn ad_to_json(ad: &ClassAd) -> Value {
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Ads in the long form, two as JOB_FINALIZE reads them, with an empty line at the end.
+/// Formats ads in the long form, separated as JOB_FINALIZE reads them, with an empty line at the end.
 pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, ad) in ads.iter().enumerate() {
@@ -163,7 +163,7 @@ pub(super) fn ads_to_long_form(ads: &[ClassAd]) -> Vec<u8> {
     out
 }
 
-/// A finding as people read it.
+/// Formats a finding for people.
 pub(super) fn render_finding(finding: &Finding, stdout: &[u8], severity: &str) -> String {
     let rule: Rule = finding.rule;
     let mut text = match finding.place {

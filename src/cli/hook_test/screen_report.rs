@@ -1,4 +1,4 @@
-//! One call on one screen, for people.
+//! Report of one call on one screen, for people.
 
 use std::io::Write;
 
@@ -9,10 +9,10 @@ use crate::cli::common::{OutputOptions, Painter, ProgramContext, Status, stdout}
 use crate::hook_testing::{AttributeChange, CallEnding, CallSetup, Verdict, describe_process};
 use crate::process::{ChildSpec, SessionMode as ProcessSession, Stdio};
 
-/// Attributes of a difference that are shown; the rest is counted.
+/// Maximum number of changed attributes that are shown; the rest is counted.
 const MAX_SHOWN_CHANGES: usize = 20;
 
-/// The verdict, the changes, and what is wrong.
+/// Formats the verdict, the changes and the findings.
 pub(super) fn render_verdict(report: &CheckedCall<'_>, painter: Painter) -> String {
     let (setup, shown) = (report.setup, report.shown);
     let verdict = &shown.verdict;
@@ -97,8 +97,8 @@ fn render_changes(verdict: &Verdict, painter: Painter) -> String {
     text
 }
 
-/// Tells how the hook would be called on standard error, and writes what it would read to standard output.
-/// With `--json` and `--jsonl` all of it goes there.
+/// Prints how the hook would be called to standard error, and its input to standard output. With `--json` and
+/// `--jsonl`, prints everything to standard output.
 pub(super) fn show_input(
     setup: &CallSetup,
     output: &OutputOptions,
@@ -108,7 +108,7 @@ pub(super) fn show_input(
     let environment = setup.hook_environment(&place);
     let spec = setup.child_spec(&place, environment).map_err(super::call::call_problem)?;
     let stdin = place.case().input(setup.quirks);
-    // Nothing catches signals here, and whoever reads what is printed may take its time.
+    // Signals are not caught here, and the reader of the output may be slow.
     drop(place);
     let status = if setup.refusal.is_some() { Status::No } else { Status::Done };
     let words = |all: &[BString]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -140,7 +140,7 @@ pub(super) fn show_input(
     Ok(status)
 }
 
-/// How a program is called: words, directory, umask, session, signals, descriptors, environment.
+/// Describes how a program is called: words, directory, umask, session, signals, descriptors, environment.
 pub(super) fn render_call(spec: &ChildSpec) -> String {
     let mut text = String::new();
     for (at, word) in spec.argv.iter().enumerate() {

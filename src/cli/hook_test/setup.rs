@@ -1,4 +1,4 @@
-//! From the command line to a call that can be made.
+//! Conversion of the command line to a call that can be made.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::hook_testing::{
 use crate::os::identity;
 use crate::world::Account;
 
-/// The call that the command line describes, as far as it and the configuration tell.
+/// Returns the call described by the command line and the configuration.
 pub(super) fn make_setup(
     cli: &SharedOptions,
     hook: HookType,
@@ -30,7 +30,7 @@ pub(super) fn make_setup(
         ..CallSetup::without_hook(Rc::new(cli.clock.world()), case, cli.quirks.quirks)
     };
     if call.user.is_some() {
-        // One's own account is no other one, and changing to it is not allowed to everybody.
+        // Switching to one's own account is not necessary, and needs privileges.
         let own = |account: &&Account| account.uid == identity::effective_uid() && account.uid != 0;
         setup.identity =
             setup.account.as_ref().filter(|account| !own(account)).map(identity::identity_of_account);
@@ -57,7 +57,7 @@ pub(super) fn make_setup(
     Ok(setup)
 }
 
-/// What the caller knows, ads and words aside.
+/// Returns the case without its ads and words.
 fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     let mut case = Case::new(hook);
     let call = &one.call;
@@ -83,14 +83,14 @@ fn make_case(hook: HookType, one: &HookCallArgs) -> anyhow::Result<Case> {
     Ok(case)
 }
 
-/// The slot that is meant; a mere number is that of a slot with an ordinary name.
+/// Returns the name of the slot; a number alone means a slot with the default name prefix.
 fn slot_name_of(one: &HookCallArgs) -> String {
     let slot = &one.call.slot;
     let number = slot.starts_with(|first: char| first.is_ascii_digit());
     if number { format!("slot{slot}") } else { slot.clone() }
 }
 
-/// What REPLY_FETCH and JOB_EXIT are told, and arguments of the others.
+/// Sets the words of REPLY_FETCH and JOB_EXIT, or the arguments of other hooks.
 fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
     let Some(allowed) = known_argument_words(case.hook) else {
         case.arguments = one.words.iter().map(|word| word.as_str().into()).collect();
@@ -107,7 +107,7 @@ fn set_words(case: &mut Case, one: &HookCallArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The account that `--user` names, else that of this program.
+/// Returns the account of `--user`, otherwise that of this program.
 pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>> {
     let Some(name) = user else {
         return Ok(identity::account_by_uid(identity::effective_uid()));
@@ -120,12 +120,12 @@ pub(super) fn find_account(user: Option<&str>) -> anyhow::Result<Option<Account>
     Ok(Some(account))
 }
 
-/// A configuration that does not lead to a call.
+/// Returns the problem for a configuration that does not yield a call.
 fn setup_problem(error: SetupError) -> Problem {
     let hint = error.hint();
     match error {
         SetupError::Config(error) => Problem::from_config_error(error),
-        // The command line names what is not there; everything else is the configuration's.
+        // A missing slot is an error of the command line; all other errors are those of the configuration.
         error @ SetupError::NoSlot { .. } => {
             hint.into_iter().fold(Problem::usage(error.to_string()), Problem::hint)
         }

@@ -1,4 +1,4 @@
-//! One call: run it, judge it, look for what is wrong, tell.
+//! One call: makes it, judges it, checks the hook, and reports.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ pub(super) fn run(
                 None => break,
             }
         }
-        // A table of one verdict, too, is a table.
+        // A table of one verdict is a table, too.
         let is_list = first.len() > enough || one.also.summary && enough == 1 && !first.is_empty();
         if is_list {
             let ads = LimitedAds { first: first.into_iter(), rest: stream, left };
@@ -83,7 +83,8 @@ pub(super) fn run(
     Ok(events.map_or(status, |events| finish_events(events, status)))
 }
 
-/// Makes the call, and shows what the hook says while it runs; the signal that interrupted it, if one did.
+/// Makes the call and shows the hook's standard error while it runs; returns the signal that interrupted it,
+/// if any.
 fn call_and_show(
     setup: &CallSetup,
     reactor: &mut Reactor,
@@ -98,14 +99,14 @@ fn call_and_show(
         }
     });
     let shown = shown.map_err(call::call_problem)?;
-    // What the hook said last may lack its newline.
+    // The last line of the hook's standard error may lack its newline.
     if open_line && shown.is_ok() {
         session.write_stderr("\n");
     }
     Ok(shown)
 }
 
-/// Keeps the call, and makes it again where that is asked for; the signal that interrupted that, if one did.
+/// Records the call, and repeats it if requested; returns the signal that interrupted it, if any.
 fn keep_and_repeat(
     setup: &CallSetup,
     reactor: &mut Reactor,
@@ -126,7 +127,7 @@ fn keep_and_repeat(
     Ok(interrupted)
 }
 
-/// Tells what came of it.
+/// Prints the result.
 fn print_result(
     cli: &SharedOptions,
     report: &CheckedCall<'_>,
@@ -145,7 +146,7 @@ fn print_result(
     Ok(())
 }
 
-/// Whether all is as expected; what is not is told.
+/// Returns the exit status, after reporting the expectations that are not met.
 fn exit_status(report: &CheckedCall<'_>, wanted: Option<&str>, session: &ProgramContext) -> Status {
     let CheckedCall { shown, failed, .. } = report;
     let decision = &shown.verdict.decision;

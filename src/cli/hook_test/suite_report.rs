@@ -1,4 +1,4 @@
-//! The results of a suite: on the screen, as TAP, as JUnit XML, as JSON.
+//! Results of a suite: on the screen, as TAP, as JUnit XML, as JSON.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::options::SharedOptions;
 use crate::cli::common::{Painter, Problem, ProgramContext, Status, stdout};
 use crate::hook_testing::CaseResult;
 
-/// The cases in the Test Anything Protocol.
+/// Formats the cases in the Test Anything Protocol.
 fn tap_text(done: &[CaseResult]) -> String {
     let mut text = format!("TAP version 13\n1..{}\n", done.len());
     for (number, one) in done.iter().enumerate() {
@@ -24,7 +24,7 @@ fn tap_text(done: &[CaseResult]) -> String {
     text
 }
 
-/// Tells what came of the cases; `tap` on standard output, `junit` in that file.
+/// Prints the results of the cases; with `tap` to standard output, with `junit` to that file.
 pub(super) fn report_cases(
     cli: &SharedOptions,
     (tap, junit): (bool, Option<&Path>),
@@ -75,16 +75,16 @@ pub(super) fn report_cases(
     Ok(if bad == 0 { Status::Done } else { Status::No })
 }
 
-/// A text in one line: a name with a newline would break a stream of lines.
+/// Replaces control characters, since a name with a newline would break a line-based format.
 fn to_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// One line of a report: `suite: case`, and why it failed.
+/// Line of a report: `suite: case`, and the reasons for a failure.
 pub(super) struct CaseReport {
     pub name: String,
     pub seconds: f64,
-    /// Empty for success.
+    /// Empty if the case passed.
     pub failures: Vec<String>,
     pub skipped: Option<String>,
 }

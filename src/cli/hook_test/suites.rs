@@ -1,4 +1,4 @@
-//! `htc-hook-test run`: suites of cases, side by side.
+//! `htc-hook-test run`: runs suites of cases in parallel.
 
 use std::io::Write;
 use std::path::PathBuf;

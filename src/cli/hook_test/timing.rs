@@ -1,4 +1,4 @@
-//! `--time N`: how long calls of the hook take.
+//! `--time N`: measures how long calls of the hook take.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::hook_testing::{CallSetup, CallTiming};
 use crate::os::Reactor;
 use crate::process::Exit;
 
-/// Calls the hook so many times and prints how long it took.
+/// Calls the hook `times` times and prints how long the calls took.
 pub(super) fn time_calls(
     setup: &CallSetup,
     reactor: &mut Reactor,

@@ -1,6 +1,6 @@
-//! How jobs are shown.
+//! Formatting of jobs.
 
-/// The letter of a JobStatus, as the scripts write it.
+/// Returns the letter of a JobStatus, as the scripts print it.
 pub(super) fn status_letter(status: i64) -> String {
     match usize::try_from(status).ok().and_then(|at| b"UIRXCHE".get(at)) {
         Some(&letter) => char::from(letter).to_string(),
@@ -8,7 +8,7 @@ pub(super) fn status_letter(status: i64) -> String {
     }
 }
 
-/// Seconds as people write them.
+/// Formats an age in seconds for people.
 pub(super) fn age_text(age: Option<i64>) -> String {
     match age {
         None => "-".into(),

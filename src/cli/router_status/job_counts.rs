@@ -1,4 +1,4 @@
-//! How many jobs there are by route, user or site and by state.
+//! Numbers of jobs by route, user or site, and by state.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::job::JobStatus;
 use crate::router::job_pairs::JobPair;
 use crate::world::World;
 
-/// What is counted, as data.
+/// Names of the counts in JSON and ads.
 const COUNT_NAMES: [&str; 6] = ["Jobs", "Idle", "Running", "Held", "Done", "Other"];
 
-/// How many jobs there are of a name: all, then by state.
+/// Numbers of jobs of one group: all, then by state.
 struct JobStateCounts {
-    /// What it is the name of.
+    /// Kind of the group.
     group_kind: &'static str,
     name: BString,
     counts: [u64; 6],
@@ -47,7 +47,7 @@ impl Renderable for JobStateCounts {
     }
 }
 
-/// The counts of jobs by `by` in the form that was asked for.
+/// Formats the counts of jobs by `by` in the requested form.
 pub(super) fn render_counts(
     rows: &[JobPair],
     by: &str,

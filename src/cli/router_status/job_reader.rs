@@ -1,4 +1,4 @@
-//! Where the jobs come from: a queue log, ads in any form, history files.
+//! Reading of jobs: from a queue log, ads in any format, or history files.
 
 use std::fs::OpenOptions;
 use std::io::{self, Cursor};
@@ -20,7 +20,7 @@ use crate::queue::{BackwardHistoryReader, HistoryRecord, JobQueue, list_history_
 use crate::router::job_pairs::{self, flattened_jobs};
 use crate::world::World;
 
-/// So many errors of a file are told one by one.
+/// Maximum number of errors of a file that are reported individually.
 const MAX_REPORTED_ERRORS: u64 = 10;
 /// Reads a queue log, compressed or not.
 pub(super) fn read_queue_log_file(path: &Path, program: &Program) -> anyhow::Result<JobQueue> {
@@ -31,7 +31,7 @@ pub(super) fn read_queue_log_file(path: &Path, program: &Program) -> anyhow::Res
     read_queue_log(&mut input.reader, path, program)
 }
 
-/// The jobs of a file or directory: of queue logs, histories and ads in any form.
+/// Reads the jobs of a file or directory: queue logs, histories and ads in any format.
 pub(super) fn read_jobs_of_file(
     path: &Path,
     program: &Program,
@@ -42,7 +42,7 @@ pub(super) fn read_jobs_of_file(
     for file in &files {
         match read_jobs_of_input(file, program, world) {
             Ok(read) => jobs.extend(read),
-            // A job that has left a queue that is in use is no longer part of it.
+            // In a queue directory that is in use, a job may have left since the files were listed.
             Err(error) if file != path && is_not_found(&error) => {}
             Err(error) => return Err(error),
         }
@@ -98,7 +98,8 @@ fn read_jobs_of_input(
     Ok(jobs)
 }
 
-/// Calls `take` with the records of a history, the newest first, until it returns false. A directory stands for its history files.
+/// Calls `take` with the records of a history, the newest first, until it returns false. For a directory, its
+/// history files are read.
 pub(super) fn for_each_history_record(
     path: &Path,
     world: &dyn World,
@@ -129,7 +130,7 @@ pub(super) fn for_each_history_record(
                 .into());
         }
     }
-    // Only a file of its own can be read backwards without reading it whole.
+    // Only an uncompressed regular file can be read backwards without reading it whole.
     if !input.is_compressed && path.is_file() {
         let file = open_regular_file(path, OpenOptions::new().read(true)).with_context(problem)?;
         let reader = BackwardHistoryReader::new(file).with_context(problem)?;
@@ -154,7 +155,7 @@ fn for_each_record<R: io::Read + io::Seek>(
     Ok(true)
 }
 
-/// Reads the queue log that a configuration names: that of the copies, or that of the sources.
+/// Reads the queue log that a configuration names: that of the copies, or that of the source jobs.
 pub(in crate::cli) fn read_configured_queue(
     config: &Config,
     copies: bool,

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line of `htc-router-status`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, parse_seconds};
 
-/// The command line.
+/// Command line.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = false)]
 pub(super) struct RouterStatusCli {
@@ -17,7 +17,7 @@ pub(super) struct RouterStatusCli {
     pub(super) common: RoutedJobOptions,
 }
 
-/// What is shown.
+/// Kind of jobs to show.
 #[derive(Debug, Subcommand)]
 pub(super) enum RouterStatusVerb {
     /// Routed jobs in the queue (the default)
@@ -28,7 +28,7 @@ pub(super) enum RouterStatusVerb {
     History(FileArguments),
 }
 
-/// Whose jobs they are.
+/// Files to read.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct FileArguments {
     /// Queue logs, files of ads, history files; '-' is ads on standard input
@@ -36,7 +36,7 @@ pub(super) struct FileArguments {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Which jobs are shown, and how.
+/// Options that select jobs and their output.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RoutedJobOptions {
     /// Count jobs by state for each of these

@@ -1,4 +1,4 @@
-//! The forms that jobs are printed in.
+//! Output formats of jobs.
 
 use std::borrow::Cow;
 
@@ -10,25 +10,25 @@ use crate::classad::{ClassAd, Context, Expr};
 use crate::cli::common::{OutputOptions, Painter, Problem};
 use crate::world::World;
 
-/// The form that is asked for.
+/// Requested format.
 pub(super) enum StatusOutputForm {
     Table(Painter),
-    /// Objects of JSON.
+    /// JSON objects.
     Objects(OutputOptions),
-    /// The values of these expressions.
+    /// Values of these expressions.
     Columns(Vec<Expr>),
     /// Whole ads.
     Ads,
 }
 
-/// What is printed in any form.
+/// Item that can be printed in any format.
 pub(super) trait Renderable {
     fn to_ad(&self) -> Cow<'_, ClassAd>;
     fn to_object(&self) -> serde_json::Value;
 }
 
 impl StatusOutputForm {
-    /// Each has one form at a time, and doctor's findings are no ads.
+    /// Returns the requested format. Only one can be requested, and doctor's findings are not ads.
     pub(super) fn from_options(common: &RoutedJobOptions, findings: bool) -> anyhow::Result<Self> {
         let problem = |text: &str, hint: &str| Err(Problem::usage(text).hint(hint).into());
         let objects = "give --json for its findings as objects";
@@ -48,7 +48,7 @@ impl StatusOutputForm {
         }
     }
 
-    /// All of them in this form; `table` makes a table of them.
+    /// Formats all items; `table` makes a table of them.
     pub(super) fn render<T: Renderable>(
         &self,
         all: &[T],
@@ -71,7 +71,7 @@ impl StatusOutputForm {
     }
 }
 
-/// The expressions that --af names: each word is one, or several with commas between.
+/// Parses the expressions of --af: each word is one expression, or several separated by commas.
 fn parse_columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
     let mut columns = Vec::new();
     for word in words {
@@ -87,7 +87,7 @@ fn parse_columns(words: &[String]) -> anyhow::Result<Vec<Expr>> {
     Ok(columns)
 }
 
-/// The values of expressions on one line, as `-af` prints them.
+/// Formats the values of expressions on one line, as `-af` does.
 fn render_columns(ad: &ClassAd, columns: &[Expr], world: &dyn World) -> Vec<u8> {
     let context = Context::new(world).my(ad);
     let values: Vec<BString> = columns

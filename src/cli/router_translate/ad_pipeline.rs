@@ -1,4 +1,4 @@
-//! Ads in and ads out for the router's verbs.
+//! Input and output of ads for the router's verbs.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::cli::common::{
 };
 use crate::world::World;
 
-/// Which ads are read.
+/// Options for the files of ads.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct InputFiles {
     #[command(flatten)]
@@ -27,14 +27,14 @@ pub(super) struct InputFiles {
 }
 
 impl InputFiles {
-    /// Files of `--ads` and those without an option, or standard input if there are none.
+    /// Returns the files of `--ads` and those named without an option, or standard input if there are none.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.input.paths_with(&self.files)
     }
 }
 
-/// Reads all ads of all inputs in the mode of `world`; returns how many parts of them could not be read. What is written to the output that belongs
-/// to `stdin` is flushed before a read that would block.
+/// Reads all ads of all inputs in the mode of `world`; returns the number of malformed parts. The output that
+/// belongs to `stdin` is flushed before a read that would block.
 pub(super) fn for_each_ad(
     (inputs, world): (&InputFiles, &dyn World),
     program: &Program,
@@ -44,7 +44,7 @@ pub(super) fn for_each_ad(
     for_each_ad_with((inputs, world), program, stdin, |file| file, &mut take)
 }
 
-/// Goes over the ads of all inputs as `prepare` makes them readable.
+/// Processes the ads of all inputs, each passed through `prepare`.
 fn for_each_ad_with<R: Read>(
     (inputs, world): (&InputFiles, &dyn World),
     program: &Program,
@@ -56,7 +56,7 @@ fn for_each_ad_with<R: Read>(
     for path in list_inputs(&inputs.paths(), program)? {
         let opened = open_input(&path, stdin.take().unwrap_or_else(|| open_stdio_pipe().0), program);
         let (file, name) = match opened {
-            // A job that has left a queue that is in use is no longer part of it.
+            // In a queue directory that is in use, a job may have left since the files were listed.
             Err(error) if !inputs.paths().contains(&path) && is_not_found(&error) => continue,
             opened => opened?,
         };
@@ -81,14 +81,15 @@ fn for_each_ad_with<R: Read>(
     Ok(bad)
 }
 
-/// Where ads go.
+/// Writer of ads to standard output.
 pub(super) struct AdPrinter {
     out: BufWriter<PipedStdout>,
     list: Option<ListWriter>,
 }
 
 impl AdPrinter {
-    /// In the form that the options name; the long form in byte order, as routers print ads.
+    /// Creates a writer for the format that the options select; long ads are sorted by bytes, as routers
+    /// print them.
     pub(super) fn new(options: &OutputOptions, out: PipedStdout) -> Self {
         let list = match options {
             OutputOptions { json: true, .. } => Some(ListForm::Json),
@@ -111,7 +112,8 @@ impl AdPrinter {
         }
     }
 
-    /// A source and its copy: in the long form with a line of dashes between them, else two ads.
+    /// Writes a source and its copy: in the long form with a line of dashes between them, otherwise as two
+    /// ads.
     pub(super) fn write_pair(&mut self, source: &ClassAd, routed: &ClassAd) -> io::Result<()> {
         if self.list.is_some() {
             self.write(source)?;
@@ -130,7 +132,7 @@ impl AdPrinter {
     }
 }
 
-/// Pairs of ads: a source and the copy behind it, as [`AdPrinter::write_pair`] writes them.
+/// Processes pairs of ads: a source followed by its copy, as [`AdPrinter::write_pair`] writes them.
 pub(super) fn for_each_pair(
     of: (&InputFiles, &dyn World),
     program: &Program,
@@ -154,7 +156,7 @@ pub(super) fn for_each_pair(
     Ok(malformed)
 }
 
-/// Makes the dashes between two ads of a pair an empty line, which every form of ads knows as an end.
+/// Filter that replaces the dashes between two ads of a pair by empty lines, which end an ad in every format.
 struct DashLineFilter<R> {
     inner: R,
     line_start: bool,
@@ -166,7 +168,7 @@ impl<R: io::BufRead> io::Read for DashLineFilter<R> {
         let length = available.len().min(into.len());
         into[..length].copy_from_slice(&available[..length]);
         self.inner.consume(length);
-        // A line that begins with a dash is no attribute: its dashes become a newline each.
+        // A line that begins with a dash is not an attribute: each of its dashes becomes a newline.
         let mut dashing = false;
         for byte in &mut into[..length] {
             dashing = (dashing || self.line_start) && *byte == b'-';

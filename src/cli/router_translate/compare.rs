@@ -1,4 +1,4 @@
-//! `htc-router-translate compare`: do two rule sets, or two whole routers, do the same?
+//! `htc-router-translate compare`: checks if two rule sets, or two whole routers, have the same effect.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,10 +26,10 @@ use crate::why::transform_comparison::{
     TransformComparison, TransformDifference, TransformOutcome, TransformSide,
 };
 
-/// Number of bytes of a file that are searched for parameters of a router.
+/// Maximum number of bytes of a file that are searched for parameters of a router.
 const MAX_SNIFFED_BYTES: u64 = 16 << 20;
 
-/// Carries it out: 0 when no difference was found, 1 with the smallest ad otherwise.
+/// Runs the verb: status 0 if no difference was found, otherwise 1 with the smallest ad that shows it.
 pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Result<Status> {
     if arguments.left == Path::new("-") && arguments.right == Path::new("-") {
         return Err(Problem::usage("both files are standard input").into());
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &CompareArguments, program: &Program) -> anyhow::Re
     looked.report_no_difference(&unreached, &cover, &[])
 }
 
-/// Whether a file sets knobs of the router; one that cannot be read is complained of later.
+/// Returns true if a file sets parameters of the router. An unreadable file is reported later.
 fn is_configuration(path: &std::path::Path) -> bool {
     let mut text = Vec::new();
     if let Ok(file) = File::open(path) {
@@ -93,7 +93,7 @@ fn load(file: &ComparedFile, dialect: Dialect) -> anyhow::Result<[Transform; 1]>
         .map_err(|error| report::load_problem(&error, Status::Unreadable))
 }
 
-/// A rule set with what it sees. Its commands are run only with --exec, and once.
+/// Creates one side of the comparison. Its commands are run only with --exec, and only once.
 fn make_side<'a>(
     rules: &'a [Transform],
     arguments: &CompareArguments,
@@ -107,7 +107,7 @@ fn make_side<'a>(
     Ok(TransformSide::new(rules, session, plan))
 }
 
-/// A difference for programs.
+/// Difference as JSON.
 #[derive(Serialize)]
 struct RulesDifferenceRecord {
     same: bool,
@@ -118,7 +118,7 @@ struct RulesDifferenceRecord {
     right: SideResultRecord,
 }
 
-/// What one side makes of the ad.
+/// Result of one side for the ad.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum SideResultRecord {
@@ -183,7 +183,7 @@ fn print_difference(
     Ok(Status::No)
 }
 
-/// What each turn makes of an ad.
+/// Formats the results of the iterations for an ad.
 fn render_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
     let changes = |ad| {
         let difference = report::AdDifference::between(before, ad).to_string();
@@ -203,5 +203,5 @@ fn render_turns(before: &ClassAd, ads: &[ClassAd]) -> String {
     }
 }
 
-/// Of so many turns it is told what they do.
+/// Maximum number of iterations that are shown.
 const MAX_SHOWN_TURNS: usize = 10;

@@ -1,4 +1,4 @@
-//! `htc-router-translate compare` of two configurations: do the two routers do the same?
+//! `htc-router-translate compare` for two configurations: checks if the two routers have the same effect.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::router::TranslateError;
 use crate::runner::configured_world;
 use crate::why::router_comparison::{RouterComparison, RouterDifference, RouterOutcome, RouterSide};
 
-/// Carries it out: 0 when no difference was found, 1 with the smallest job otherwise.
+/// Runs the verb: status 0 if no difference was found, otherwise 1 with the smallest job that shows it.
 pub(super) fn run(
     files: (&ComparedFile, &ComparedFile),
     arguments: &CompareArguments,
@@ -92,7 +92,7 @@ pub(super) fn run(
     Ok(Status::No)
 }
 
-/// A difference for programs.
+/// Difference as JSON.
 #[derive(Serialize)]
 struct RouterDifferenceRecord<'a> {
     same: bool,
@@ -105,7 +105,7 @@ struct RouterDifferenceRecord<'a> {
     right: RouterResultRecord,
 }
 
-/// What one router does with the job.
+/// Result of one router for the job.
 #[derive(Serialize)]
 struct RouterResultRecord {
     outcome: &'static str,
@@ -175,7 +175,7 @@ fn print_difference(
     Ok(Status::No)
 }
 
-/// Why a copy could not be made, as the reference's log says it.
+/// Returns the reason why a copy could not be made, as in the reference's log.
 fn failure_reason(route: &BString, error: &TranslateError) -> String {
     error.reference_text("", route.as_ref()).trim_end().to_owned()
 }

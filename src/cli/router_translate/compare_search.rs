@@ -1,4 +1,4 @@
-//! What `compare` looks at, whatever the two are: given ads and made up ones, until one makes a difference.
+//! Search of `compare` for a difference: on the given ads, then on generated ones.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::os::RealWorld;
 use crate::why::coverage::{ConditionCoverage, SeededRandom};
 use crate::world::World as _;
 
-/// What is compared, and on which ads.
+/// Options of `compare`.
 #[derive(Args, Debug)]
 pub(super) struct CompareArguments {
     /// The first rules file, or configuration of a router
@@ -50,34 +50,34 @@ pub(super) struct CompareArguments {
     pub(super) output: OutputOptions,
 }
 
-/// At most so many of the given ads are also changed to make others.
+/// Maximum number of given ads that are also mutated to generate others.
 const MAX_SEEDS: usize = 256;
-/// The world with its clock stopped: both sides see one time.
+/// Returns the world with a fixed clock, so that both sides see the same time.
 pub(super) fn world_with_stopped_clock() -> RealWorld {
     let world = RealWorld::new();
     let now = world.now();
     world.with_fixed_time(now)
 }
 
-/// What was looked at.
+/// Progress of the search.
 pub(super) struct DifferenceSearch<'a, D> {
     arguments: &'a CompareArguments,
-    /// What an ad is called.
+    /// Noun for an ad.
     ad_noun: &'static str,
-    /// How many ads were given.
+    /// Number of given ads.
     pub(super) given: u64,
-    /// How many of them differ.
+    /// Number of given ads that differ.
     pub(super) changed: u64,
-    /// Some of them.
+    /// Given ads from which others are generated.
     seeds: Vec<ClassAd>,
-    /// How many were made up.
+    /// Number of generated ads.
     pub(super) generated: u64,
-    /// The first difference.
+    /// First difference.
     pub(super) difference: Option<D>,
 }
 
 impl<'a, D> DifferenceSearch<'a, D> {
-    /// Looks at all of the given ads.
+    /// Compares both sides on all given ads.
     pub(super) fn compare_given_ads(
         what: &'static str,
         (arguments, program): (&'a CompareArguments, &Program),
@@ -112,8 +112,8 @@ impl<'a, D> DifferenceSearch<'a, D> {
         Ok(all)
     }
 
-    /// Looks for a difference on ads that make each condition true and false, and on some made by chance, until there is one.
-    /// `evaluated` adds what was met meanwhile.
+    /// Searches for a difference on ads that make each condition true and false, and on random ones, until
+    /// there is one. `evaluated` adds the conditions that were evaluated.
     pub(super) fn search_generated_ads(
         &mut self,
         cover: &mut ConditionCoverage<'_>,
@@ -141,7 +141,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Says that the two are one.
+    /// Reports that the two sides are identical.
     pub(super) fn report_identical(&self, routes: &[String]) -> anyhow::Result<Status> {
         if self.arguments.output.wants_json() {
             self.report_as_json(&[], routes)?;
@@ -151,7 +151,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         Ok(Status::Done)
     }
 
-    /// Says that there was no difference, and whether that means something.
+    /// Reports that no difference was found, and how thorough the search was.
     pub(super) fn report_no_difference(
         &self,
         unreached: &[String],
@@ -181,7 +181,7 @@ impl<'a, D> DifferenceSearch<'a, D> {
         print_json_row(&answer, self.arguments)
     }
 
-    /// How many of the given ones differ, in words.
+    /// Describes how many of the given ads differ.
     pub(super) fn changed_ads_text(&self) -> String {
         let what = self.ad_noun;
         let (one, verb) = if self.given == 1 { ("", "s") } else { ("s", "") };
@@ -194,14 +194,14 @@ impl<'a, D> DifferenceSearch<'a, D> {
         }
     }
 
-    /// How many ads were looked at, in words.
+    /// Describes how many ads were searched.
     pub(super) fn searched_ads_text(&self) -> String {
         let number = self.given + self.generated;
         format!("{number} {}{}", self.ad_noun, if number == 1 { "" } else { "s" })
     }
 }
 
-/// What a search that found nothing is worth.
+/// Describes how thorough a search without a difference was.
 fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String {
     match (unreached.len(), cover.condition_count()) {
         (0, 0) => "no condition depends on them".into(),
@@ -216,19 +216,19 @@ fn coverage_text(unreached: &[String], cover: &ConditionCoverage<'_>) -> String 
     }
 }
 
-/// Prints one JSON value: with --json in an array.
+/// Prints one JSON value; with --json in an array.
 pub(super) fn print_json_row(row: &impl Serialize, arguments: &CompareArguments) -> anyhow::Result<()> {
     let mut rows = JsonLineWriter::new(open_stdio_pipe().1, arguments.output.json);
     rows.write_value(row)?;
     Ok(rows.end()?)
 }
 
-/// An ad as a part of such a value.
+/// Converts an ad to raw JSON.
 pub(super) fn ad_to_raw_json(ad: &ClassAd) -> serde_json::Result<Box<RawValue>> {
     RawValue::from_string(lossy_text(&report::ad_to_json_line(ad)))
 }
 
-/// Each with its end of line.
+/// Joins lines, each with its newline.
 pub(super) fn to_lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
@@ -237,7 +237,7 @@ fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// An ad for people.
+/// Formats an ad for people.
 pub(super) fn render_ad(ad: &ClassAd) -> String {
     if ad.is_empty() {
         "  (an ad without attributes)\n".to_owned()

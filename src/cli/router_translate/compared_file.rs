@@ -1,4 +1,4 @@
-//! Files that `compare` reads more than once, pipes and standard input included.
+//! Files that `compare` reads more than once, including pipes and standard input.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,13 +10,13 @@ use anyhow::Context;
 use crate::cli::common::Problem;
 use crate::os::read_whole;
 
-/// One of the two files that are compared. What can be read only once, a pipe or standard input, is copied to an unnamed file.
+/// File to compare. A pipe or standard input, which can be read only once, is copied to an unnamed file.
 pub(super) struct ComparedFile {
     /// Name for messages.
     pub(super) name: String,
     /// Path that can be read more than once.
     pub(super) path: PathBuf,
-    /// Holds the text of a pipe for as long as `path` is used.
+    /// Copy of a pipe's text, kept open while `path` is used.
     _copy: Option<File>,
 }
 
@@ -24,7 +24,7 @@ impl ComparedFile {
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Returns an error if it cannot be read.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let is_stdin = path == Path::new("-");

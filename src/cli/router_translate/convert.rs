@@ -1,4 +1,5 @@
-//! `htc-router-translate convert`: routes of the old syntax as `JOB_ROUTER_ROUTE_<name>`, ready for a configuration.
+//! `htc-router-translate convert`: converts routes of the old syntax to `JOB_ROUTER_ROUTE_<name>`, ready for
+//! a configuration.
 
 use std::io::Write;
 
@@ -25,7 +26,7 @@ pub(super) struct ConvertArguments {
     jsonl: bool,
 }
 
-/// Carries it out: 0 when all routes were converted, 1 when one could not be.
+/// Runs the verb: status 0 if all routes were converted, otherwise 1.
 pub(super) fn run(arguments: &ConvertArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let who = LookupContext { subsystem: "JOB_ROUTER".into(), ..LookupContext::default() };

@@ -1,4 +1,5 @@
-//! `htc-router-translate translate|update|finalize|cleanup|finish`: the router's hooks and its last look, one at a time.
+//! `htc-router-translate translate|update|finalize|cleanup|finish`: the router's hooks and its final update,
+//! one at a time.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::runner::hook_environment::DaemonEnvironment;
 use crate::runner::router::{HookRunner, NoHookReason};
 use crate::world::World;
 
-/// Options of `translate`, whose hook alone is told of a route.
+/// Options of `translate`, whose hook is the only one that gets a route.
 #[derive(Args, Debug)]
 pub(super) struct TranslateArguments {
     /// The route that TRANSLATE_JOB is told of
@@ -45,7 +46,7 @@ pub(super) struct HookCallOptions {
     options: RouterVerbOptions,
 }
 
-/// One hook between ads that come and ads that go.
+/// Stage that calls one hook for each ad of a stream.
 struct HookStage<'a> {
     program: &'a Program,
     call_options: &'a HookCallOptions,
@@ -56,13 +57,13 @@ struct HookStage<'a> {
     failed: u64,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 enum HookCallOutcome {
     /// There is no hook for this job.
     NoHook,
-    /// The answer and what it means.
+    /// The verdict on the output.
     Verdict(Box<HookVerdict>),
-    /// Nothing: it could not be called, or took too long, or was only shown.
+    /// The hook could not be called, timed out, or was only shown.
     Nothing,
 }
 
@@ -118,7 +119,7 @@ impl HookStage<'_> {
             edit_in_place: false,
         };
         let verdict = judge_hook_call(&answer, self.quirks);
-        // An answer that was passed over has a reason too.
+        // Output that was ignored has a reason too.
         if !verdict.decision.is_success() || !verdict.reason.is_empty() {
             self.report_failure(key, &format!("{} {}: {}", hook.name(), called.path, verdict_text(&verdict)));
         }
@@ -131,12 +132,12 @@ impl HookStage<'_> {
     }
 }
 
-/// Carries `translate` out: 0 when all went well, 1 when a hook failed.
+/// Runs `translate`: status 0 if all hooks succeeded, otherwise 1.
 pub(super) fn translate(options: &TranslateArguments, program: &Program) -> anyhow::Result<Status> {
     run_hook_stage(HookType::TranslateJob, options.route.as_deref(), &options.call, program)
 }
 
-/// Carries one of the other hook verbs out.
+/// Runs one of the other hook verbs.
 pub(super) fn run_hook_verb(
     hook: HookType,
     call: &HookCallOptions,
@@ -145,7 +146,7 @@ pub(super) fn run_hook_verb(
     run_hook_stage(hook, None, call, program)
 }
 
-/// A verdict in words, with what a real router would make of the answer.
+/// Formats a verdict, with the difference to a real router.
 fn verdict_text(verdict: &HookVerdict) -> String {
     let why = if verdict.reason.is_empty() { String::new() } else { format!(" ({})", verdict.reason) };
     let there: String = verdict.quirks.iter().map(|quirk| format!("; 25.14: {}", quirk.line())).collect();
@@ -206,12 +207,13 @@ fn run_hook_stage(
     } else {
         for_each_ad((&options.inputs, &world), program, Some(stdin), |mut ad| {
             let key = router_setup::job_key(&ad, stage.world);
-            // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route changed it.
+            // Hooks of a copy are looked up by its source; the copy has the source's keyword unless a route
+            // changed it.
             match stage.call_hook(hook, &route, &ad, &ad, &key)? {
                 HookCallOutcome::Verdict(verdict) => match verdict.decision {
                     HookDecision::Routed | HookDecision::Edited => ad = verdict.output_ad,
                     HookDecision::Updated => ad.update(&verdict.output_ad),
-                    // A job that is given back goes no further.
+                    // A job that is given back leaves the pipeline.
                     HookDecision::Dropped | HookDecision::Stuck | HookDecision::RouterAbort => return Ok(()),
                     _ => {}
                 },
@@ -225,7 +227,7 @@ fn run_hook_stage(
     Ok(if stage.failed + malformed > 0 { Status::No } else { Status::Done })
 }
 
-/// Carries `finish` out: takes the state of each copy over into its source and writes the source.
+/// Runs `finish`: updates each source from the state of its copy, and writes the source.
 pub(super) fn finish(options: &RouterVerbOptions, program: &Program) -> anyhow::Result<Status> {
     let world = options.clock.world();
     let setup = RouterSetup::load(&options.config, options.quirks.quirks, &world, program)?;

@@ -1,4 +1,4 @@
-//! What the TRANSFORM statement of the last transform iterates over.
+//! Iteration of the last transform's TRANSFORM statement.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,8 +8,8 @@ use crate::config::command::{self, CommandError};
 use crate::os::read_whole;
 use crate::transform::{IterationPlan, Observer, Transform, TransformSession};
 
-/// Plans the iteration of a rule set. `stdin` is what stood on standard input behind rules that were read from there; items
-/// in it are taken out.
+/// Plans the iteration of a rule set. `stdin` is the rest of standard input after rules that were read from
+/// it; items in it are removed.
 pub(super) fn plan_iteration(
     session: &mut TransformSession<'_>,
     transforms: &[Transform],

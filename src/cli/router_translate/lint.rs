@@ -1,4 +1,4 @@
-//! `htc-router-translate lint`.
+//! `htc-router-translate lint`: reports mistakes in transform rules.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct LintArguments {
     files: Vec<std::path::PathBuf>,
 }
 
-/// Carries it out: 0 when nothing was found, 1 otherwise, 3 when there are transforms that do not load.
+/// Runs the verb: status 0 if nothing was found, 1 otherwise, 3 if a transform cannot be loaded.
 pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let config = rules::load_config(&arguments.config, &arguments.rules, &world, program)?;
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Resul
     let view = config.as_ref().map(|config| config.view(&world));
     let mut named = arguments.rules.clone();
     named.rules.extend(arguments.files.iter().cloned());
-    // A configuration alone: its whole router.
+    // A configuration without further rules: the whole router is checked.
     let named = named.or_all_of_router(view.as_ref());
     let transforms = rules::load_usable(&named, QuirkMode::Manual, view.as_ref(), &world, program)?;
     let knobs = view.as_ref().map(|view| view as &dyn MacroSource);
@@ -85,10 +85,11 @@ pub(super) fn run(arguments: &LintArguments, program: &Program) -> anyhow::Resul
     })
 }
 
-/// Findings of one rule in one source that are shown to a reader: a file of something else has millions.
+/// Maximum number of findings of one rule in one source that are printed: a file that is not a rules file may
+/// have millions.
 const MAX_SHOWN_PER_RULE: usize = 100;
 
-/// Prints findings for a reader, and how many more there are of what comes too often.
+/// Prints findings, and the number of further ones for each rule that exceeds the maximum.
 fn print_findings(findings: &[TransformFinding], out: &mut impl Write) -> std::io::Result<()> {
     let mut counts = FxHashMap::default();
     let mut cut: Vec<&TransformFinding> = Vec::new();
