@@ -1,4 +1,4 @@
-//! `htc-slot-run`: an execution point without a pool. Slots fetch jobs through hook scripts and run them.
+//! `htc-slot-run`: an execution point without a pool. Its slots fetch jobs through hook scripts and run them.
 
 mod control_client;
 mod decision_text;
@@ -28,14 +28,14 @@ use crate::os::clock;
 
 const NAME: &str = "htc-slot-run";
 
-/// htc-scenario(5).
+/// Man page htc-scenario(5).
 pub(super) const SCENARIO_PAGE: &str = include_str!("slot_run/htc-scenario.5");
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program =
     Program { name: NAME, command: make_command, manual: &manual::MANUAL, run, compat: &[] };
 
-/// Options that are not daily business stand in `--help-all` only.
+/// Returns the clap definition; rarely used options appear only in `--help-all`.
 fn make_command() -> clap::Command {
     const RARE_OPTIONS: [&str; 9] =
         ["idle_exit", "long", "json", "jsonl", "color", "timeout", "no_env", "quirks", "control"];

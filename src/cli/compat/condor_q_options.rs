@@ -213,8 +213,8 @@ impl OptionRefusal {
 }
 
 impl CondorQOptions {
-    /// Reads the words and says what is odd about them; the status where they ask for nothing else, or are
-    /// refused.
+    /// Parses the words and prints warnings; returns the status if only help or version was requested, or if
+    /// the words are refused.
     pub(super) fn from_words(
         words: &[OsString],
         session: &ProgramContext,

@@ -122,7 +122,7 @@ fn print_findings(findings: &[TransformFinding], out: &mut impl Write) -> std::i
     Ok(())
 }
 
-/// The number of the line of each finding.
+/// Returns the line number of each finding.
 fn line_numbers(findings: &[TransformFinding]) -> impl Iterator<Item = u32> {
     let mut counted: Option<(&Arc<_>, LineCounter<'_>)> = None;
     findings.iter().map(move |finding| {

@@ -1,4 +1,4 @@
-//! `htc-router-translate match`: which route does each job get, and why.
+//! `htc-router-translate match`: shows which route each job gets, and why.
 
 use std::io::{self, BufWriter, Write};
 
@@ -33,7 +33,7 @@ pub(super) struct MatchArguments {
     options: RouterVerbOptions,
 }
 
-/// Carries it out: 0 when every job got a route, 1 when one got none.
+/// Runs the verb: status 0 if every job got a route, otherwise 1.
 pub(super) fn run(arguments: &MatchArguments, program: &Program) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let setup =
@@ -63,24 +63,24 @@ pub(super) fn run(arguments: &MatchArguments, program: &Program) -> anyhow::Resu
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
-/// What is told of the jobs.
+/// Report about the jobs.
 struct MatchReport<'a> {
     arguments: &'a MatchArguments,
     setup: &'a RouterSetup,
     pass: RoutingPass<'a>,
     out: BufWriter<PipedStdout>,
     json: Option<JsonObjectPrinter>,
-    /// Jobs of each route.
+    /// Number of jobs of each route.
     counts: Vec<u64>,
     reasons: ReasonCounts,
 }
 
 impl MatchReport<'_> {
-    /// Finds the route of a job, and tells it.
+    /// Finds the route of a job and prints it.
     fn match_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let MatchArguments { summary, explain, .. } = *self.arguments;
         let wants_story = !summary && (explain || self.json.is_some());
-        // The story is told with the states as they are before this job counts.
+        // The explanation uses the route states before this job is counted.
         let before = wants_story.then(|| self.pass.route_states().to_vec());
         let choice = self.pass.choose(job);
         let story = before.map(|states| self.pass.explain(&states, job, usize::MAX));
@@ -92,7 +92,7 @@ impl MatchReport<'_> {
             Ok(at) => self.counts[*at] += 1,
             Err(reason) => self.reasons.add(reason.clone()),
         }
-        // The umbrella is made anew when a route has filled up, as the next pass of the daemon would.
+        // The umbrella constraint is rebuilt when a route is full, as in the daemon's next cycle.
         if choice == RouteChoice::AllFull {
             self.pass.mark_all_full();
         }
@@ -120,7 +120,7 @@ impl MatchReport<'_> {
         Ok(())
     }
 
-    /// Tells what came of all of them.
+    /// Prints the summary of all jobs.
     fn end(mut self, program: &Program) -> io::Result<()> {
         let MatchArguments { summary, ref options, .. } = *self.arguments;
         let is_json = self.json.is_some();
@@ -151,7 +151,7 @@ impl MatchReport<'_> {
         self.out.flush()
     }
 
-    /// Only counts, as JSON.
+    /// Returns the counts as JSON.
     fn summary(&self) -> serde_json::Value {
         let count = |(at, route): (usize, &Route)| json!({ "route": route.name.to_string(), "jobs": self.counts[at] });
         let routes: Vec<_> = self.setup.table.routes_in_order().map(count).collect();
@@ -168,7 +168,7 @@ fn truth_word(truth: Truth) -> &'static str {
     }
 }
 
-/// One job's story as a JSON object; `reason` where it gets no route.
+/// Returns the search for one job's route as a JSON object; `reason` is given if it gets no route.
 fn route_search_to_json(
     job: &str,
     chosen: Option<&[u8]>,

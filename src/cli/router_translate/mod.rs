@@ -1,4 +1,4 @@
-//! `htc-router-translate`: one file a verb.
+//! `htc-router-translate`: one file per verb.
 
 mod ad_pipeline;
 mod compare;
@@ -25,7 +25,7 @@ use crate::hook::HookType;
 use super::common::{CompatTool, Example, Manual, Program, ProgramContext, Status, program_command};
 use super::compat::{condor_job_router_info, condor_transform_ads};
 
-/// The program.
+/// Definition of the program.
 pub const PROGRAM: Program = Program {
     name: "htc-router-translate",
     command: || program_command::<RouterTranslateCli>("htc-router-translate", &MANUAL),
@@ -141,7 +141,7 @@ const MANUAL: Manual = Manual {
     ],
 };
 
-/// The command line.
+/// Command line.
 #[derive(Debug, Parser)]
 pub struct RouterTranslateCli {
     #[command(subcommand)]

@@ -5,7 +5,7 @@ use clap::Args;
 use super::ad_pipeline::InputFiles;
 use crate::cli::common::{ClockOptions, ConfigOptions, OutputOptions, QuirksOptions};
 
-/// Options of verbs that take ads through the router.
+/// Options of verbs that pass ads through the router.
 #[derive(Args, Debug)]
 pub(super) struct RouterVerbOptions {
     #[command(flatten)]

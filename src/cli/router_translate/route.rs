@@ -1,4 +1,4 @@
-//! `htc-router-translate route`: source jobs in, the ads that the router would submit out.
+//! `htc-router-translate route`: reads source jobs, and writes the ads that the router would submit.
 
 use bstr::{BString, ByteSlice};
 use clap::Args;
@@ -48,7 +48,7 @@ pub(super) struct RouteArguments {
     options: RouterVerbOptions,
 }
 
-/// Tells what transforms do.
+/// Tracer of transforms.
 struct TransformTracer<'a> {
     program: &'a Program,
     trace: bool,
@@ -107,7 +107,7 @@ struct RoutingRun<'a> {
     program: &'a Program,
     setup: &'a RouterSetup,
     pass: RoutingPass<'a>,
-    /// The route that every job gets.
+    /// Route that every job gets, or `None` if it is chosen.
     forced: Option<usize>,
     ads: AdPrinter,
     reasons: ReasonCounts,
@@ -115,7 +115,7 @@ struct RoutingRun<'a> {
     jobs: SingleJobRouter<'a>,
 }
 
-/// Carries it out: 0 when every job was routed, 1 when one was not.
+/// Runs the verb: status 0 if every job was routed, otherwise 1.
 pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Result<Status> {
     let world = arguments.options.clock.world();
     let quirks = arguments.options.quirks.quirks;
@@ -169,7 +169,7 @@ pub(super) fn run(arguments: &RouteArguments, program: &Program) -> anyhow::Resu
 }
 
 impl RouterSetup {
-    /// The number of the route that `--route` names.
+    /// Returns the index of the route that `--route` names.
     fn find_route_number(&self, name: &str) -> anyhow::Result<usize> {
         Ok(self.table.index_of(name.as_bytes()).ok_or_else(|| {
             let names = self.table.routes_in_order().take(10).map(|(_, route)| route.name.to_string());
@@ -180,7 +180,7 @@ impl RouterSetup {
 }
 
 impl<'a> RoutingRun<'a> {
-    /// Finds the route of a job, and does what the router does with it.
+    /// Finds the route of a job, and performs the router's actions for it.
     fn process_job(&mut self, key: &str, job: &ClassAd) -> anyhow::Result<()> {
         let Some(route) = self.choose_route(key, job) else { return Ok(()) };
         let outcome = self.route_one_job(route, key, job)?;
@@ -202,7 +202,7 @@ impl<'a> RoutingRun<'a> {
         Ok(())
     }
 
-    /// The route of a job; why it has none is counted.
+    /// Returns the route of a job; if it has none, counts the reason.
     fn choose_route(&mut self, key: &str, job: &ClassAd) -> Option<&'a Route> {
         let is_told = self.arguments.explain;
         let before = is_told.then(|| self.pass.route_states().to_vec());
@@ -228,7 +228,7 @@ impl<'a> RoutingRun<'a> {
         chosen
     }
 
-    /// What the router would do with it.
+    /// Performs the router's actions for a job and its route.
     fn route_one_job(&mut self, route: &Route, key: &str, job: &ClassAd) -> std::io::Result<RoutingOutcome> {
         let (program, arguments) = (self.program, self.arguments);
         let mut tracer = TransformTracer { program, trace: arguments.trace };

@@ -1,4 +1,4 @@
-//! The router as the verbs see it: configuration, routing table, what was wrong with it, where the routes stand.
+//! Router as the verbs use it: configuration, routing table, its errors, and the states of the routes.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::quirks::QuirkMode;
 use crate::router::{RouteLoadContext, RouteState, RouteTable, RouterParameters, RoutingPass};
 use crate::world::{FixedModeWorld, World};
 
-/// Where routes stand before the first job.
+/// Options for the states of routes before the first job.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct RouteStateOptions {
     /// Count the routed jobs of this job_queue.log against the limits of their routes
@@ -41,7 +41,7 @@ pub(super) struct RouterSetup {
 }
 
 impl RouterSetup {
-    /// Reads everything; what is wrong with routes is told on standard error.
+    /// Reads the configuration and the routes; prints errors in routes to standard error.
     pub(super) fn load(
         options: &ConfigOptions,
         quirks: QuirkMode,
@@ -70,7 +70,7 @@ impl RouterSetup {
         Ok(RouterSetup { config, knobs, table })
     }
 
-    /// A pass over jobs, with the routes as they stand.
+    /// Creates a routing pass over jobs with the current states of the routes.
     pub(super) fn make_pass<'a>(
         &'a self,
         options: &RouteStateOptions,
@@ -82,7 +82,7 @@ impl RouterSetup {
         Ok(pass.map_err(|error| Problem::unreadable(shorten_message(&error.to_string()).into_owned()))?)
     }
 
-    /// The states of all routes: nothing routed yet, or what a queue log says.
+    /// Returns the states of all routes: nothing routed yet, or according to a queue log.
     fn states(&self, options: &RouteStateOptions, world: &dyn World) -> anyhow::Result<Vec<RouteState>> {
         let log = options.queue_log.as_ref().map(|path| read_whole_queue_log(path, world)).transpose()?;
         Ok(self.table.states_from_queue(log.as_ref().map(QueueLogReader::queue), world.now().epoch(), world))
@@ -111,7 +111,7 @@ pub(super) fn read_whole_queue_log(path: &Path, world: &dyn World) -> anyhow::Re
     }
 }
 
-/// The id of a job for messages; `?` where the ad has none.
+/// Returns the ID of a job for messages, or `?` if the ad has none.
 pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
     let context = Eval::new(world).my(ad);
     match (context.int("ClusterId"), context.int("ProcId")) {
@@ -120,7 +120,7 @@ pub(super) fn job_key(ad: &ClassAd, world: &dyn World) -> String {
     }
 }
 
-/// Counts reasons, at most so many different ones.
+/// Counter of reasons, with a limit on the number of different ones.
 #[derive(Default)]
 pub(super) struct ReasonCounts {
     counts: FxHashMap<String, u64>,
@@ -137,7 +137,7 @@ impl ReasonCounts {
         }
     }
 
-    /// Lines such as `8112 jobs not routed` with the reasons below, the commonest first.
+    /// Returns lines such as `8112 jobs not routed` with the reasons below, the most frequent first.
     pub(super) fn to_lines(&self, what: &str) -> Vec<String> {
         let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
         let sorted = self.sorted();
@@ -149,14 +149,14 @@ impl ReasonCounts {
         lines
     }
 
-    /// The reasons with their counts, the commonest first.
+    /// Returns the reasons with their counts, the most frequent first.
     fn sorted(&self) -> Vec<(&String, &u64)> {
         let mut sorted: Vec<_> = self.counts.iter().collect();
         sorted.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
         sorted
     }
 
-    /// The reasons as JSON objects, the commonest first.
+    /// Returns the reasons as JSON objects, the most frequent first.
     pub(super) fn to_json(&self) -> Vec<serde_json::Value> {
         let object = |(reason, count)| serde_json::json!({ "jobs": count, "reason": reason });
         self.sorted().into_iter().map(object).collect()
@@ -167,14 +167,14 @@ impl ReasonCounts {
     }
 }
 
-/// JSON objects one after the other: one a line, or one array of them.
+/// Writer of JSON objects: one per line, or one array.
 pub(super) struct JsonObjectPrinter {
     array: bool,
     has_objects: bool,
 }
 
 impl JsonObjectPrinter {
-    /// `None` where no JSON is asked for.
+    /// Creates a writer, or returns `None` if no JSON is requested.
     pub(super) fn new(output: &OutputOptions) -> Option<Self> {
         output.wants_json().then_some(JsonObjectPrinter { array: output.json, has_objects: false })
     }

@@ -1,4 +1,4 @@
-//! Which transforms are meant: rules files, knobs of the configuration.
+//! Selection and loading of transforms: rules files and parameters of the configuration.
 
 use crate::classad::Dialect;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,13 @@ pub(super) struct RulesOptions {
     /// Run the commands that rules name ('include command', TRANSFORM from 'prog |')
     #[arg(long, hide_short_help = true)]
     pub exec: bool,
-    /// Names of JOB_ROUTER_TRANSFORM_<name>; no option names them.
+    /// Names of JOB_ROUTER_TRANSFORM_<name>, which have no option.
     #[arg(skip)]
     pub router_transforms: Vec<String>,
 }
 
 impl RulesOptions {
-    /// Where nothing is named: all that a router's configuration lists, in the order of application.
+    /// If nothing is named, selects all transforms in a router's configuration, in the order of application.
     pub(super) fn or_all_of_router(mut self, view: Option<&ConfigView<'_>>) -> Self {
         let Some(view) = view.filter(|_| self.rules.is_empty() && !self.needs_config()) else { return self };
         let list = |knob: &str| {
@@ -53,12 +53,12 @@ impl RulesOptions {
         self
     }
 
-    /// Whether commands are run: only when asked for, as rules may come from anywhere.
+    /// Returns the policy for commands: they are run only on request, because rules may come from anywhere.
     pub(super) fn command_policy(&self) -> CommandPolicy {
         if self.exec { CommandPolicy::BOUNDED_RUN } else { CommandPolicy::Refused }
     }
 
-    /// Whether nothing but job transforms of the configuration is named.
+    /// Returns true if only job transforms of the configuration are named.
     fn is_schedd_only(&self) -> bool {
         let others = [&self.route, &self.router_transforms];
         !self.job_transforms.is_empty()
@@ -71,26 +71,28 @@ impl RulesOptions {
     }
 }
 
-/// The transforms that were named.
+/// Loaded transforms.
 pub(super) struct LoadedRules {
-    /// In order of application, each with who would run it.
+    /// Transforms in order of application, each with the daemon that would run it.
     pub transforms: Vec<(Transform, TransformRunner)>,
-    /// What stood on standard input behind the rules that were read from there.
+    /// Rest of standard input after the rules that were read from it.
     pub stdin: Option<Vec<u8>>,
-    /// How many could not be read.
+    /// Number of transforms that could not be read.
     pub broken: usize,
-    /// How many have the old syntax, which the schedd ignores.
+    /// Number of transforms with the old syntax, which the schedd ignores.
     pub ignored: usize,
 }
 
-/// Loads the configuration; without a file and without knobs to look up, a missing one is an empty one.
+/// Loads the configuration. If no file is named and no parameters are needed, a missing configuration counts
+/// as empty.
 pub(super) fn load_config(
     options: &ConfigOptions,
     rules: &RulesOptions,
     world: &dyn World,
     program: &Program,
 ) -> anyhow::Result<Option<Config>> {
-    // Job transforms belong to the access point; with rules or routes beside them all are read as by the router.
+    // Job transforms belong to the access point; together with rules or routes, all are read as the router
+    // reads them.
     let subsystem = if rules.is_schedd_only() { "SCHEDD" } else { "JOB_ROUTER" };
     let who = LookupContext { subsystem: subsystem.into(), ..LookupContext::default() };
     let load = options.load_options(CommandPolicy::BOUNDED_RUN);
@@ -106,7 +108,7 @@ pub(super) fn load_config(
     }
 }
 
-/// Reads the transforms, all of which have to be right.
+/// Loads the transforms, all of which must be valid.
 pub(super) fn load(
     options: &RulesOptions,
     quirks: QuirkMode,
@@ -126,7 +128,7 @@ pub(super) fn load(
     Ok(loaded)
 }
 
-/// Reads the transforms; what is wrong with others is told.
+/// Loads the valid transforms and reports the others.
 pub(super) fn load_usable(
     options: &RulesOptions,
     quirks: QuirkMode,
@@ -161,8 +163,8 @@ pub(super) fn load_usable(
     }
     let mut loaded = loading.loaded;
     if options.needs_config() {
-        // A file that was given to define knobs is no transform of its own. What hides behind an include that cannot be
-        // had is not known, so the file stays and fails.
+        // A file that only defines parameters is not a transform. If an include cannot be read, its content
+        // is unknown, so the file is kept and fails later.
         loaded.transforms.retain(|(transform, runner)| {
             if *runner != TransformRunner::Tool {
                 return true;
@@ -180,7 +182,7 @@ pub(super) fn load_usable(
     }
 }
 
-/// There is nothing to apply.
+/// Returns the problem that there is no transform to apply.
 fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
     let old = ["JOB_ROUTER_ENTRIES", "JOB_ROUTER_ENTRIES_FILE", "JOB_ROUTER_ENTRIES_CMD"];
     match old.into_iter().find(|knob| view.is_some_and(|view| view.is_defined(knob))) {
@@ -193,13 +195,13 @@ fn no_rules_problem(view: Option<&ConfigView<'_>>) -> Problem {
     }
 }
 
-/// Transforms being read.
+/// Loader of transforms.
 struct RulesLoader<'a> {
     view: Option<&'a ConfigView<'a>>,
     world: &'a dyn World,
     program: &'a Program,
     quirks: QuirkMode,
-    /// Macros of rules files, which may define the knobs that are asked for.
+    /// Macros of rules files, which may define the requested parameters.
     defined: TransformSession<'a>,
     loaded: LoadedRules,
 }
@@ -215,7 +217,7 @@ impl RulesLoader<'_> {
         }
     }
 
-    /// Whether an old-syntax transform is left out, as 25.14 does; reports it either way.
+    /// Returns true if an old-syntax transform is skipped, as in 25.14; prints a warning in any case.
     fn skips_old_syntax(&self, knob: &BString, runner: TransformRunner) -> bool {
         if runner != TransformRunner::Schedd {
             self.program.warn(&format!(
@@ -229,7 +231,7 @@ impl RulesLoader<'_> {
         is_ignored
     }
 
-    /// A rules file.
+    /// Loads a rules file.
     fn load_file(&mut self, path: &Path) -> anyhow::Result<()> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin { "<stdin>".into() } else { path.to_string_lossy().into_owned() };
@@ -248,7 +250,7 @@ impl RulesLoader<'_> {
         Ok(())
     }
 
-    /// The transform of a knob, in the syntax of today or that of old routes.
+    /// Loads the transform of a parameter, in the current syntax or that of old routes.
     fn load_param(&mut self, name: &str, prefix: &str, runner: TransformRunner) -> anyhow::Result<()> {
         let knob = BString::from(format!("{prefix}{name}"));
         let own = self.defined.macros.get(&knob).map(<[u8]>::to_vec);
@@ -290,7 +292,7 @@ impl RulesLoader<'_> {
     }
 }
 
-/// What messages call the text of a knob: its name, and where the configuration sets it.
+/// Returns the name of a parameter's text for messages: the parameter, and where the configuration sets it.
 fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
     let origin = view.and_then(|view| view.raw(&knob.to_str_lossy())).map(|setting| setting.origin);
     match origin {
@@ -299,12 +301,12 @@ fn param_place(knob: &BString, view: Option<&ConfigView<'_>>) -> String {
     }
 }
 
-/// The letter that makes more of it.
+/// Returns the plural suffix for a count.
 pub(super) fn plural_suffix(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// The text of a rules file.
+/// Reads the text of a rules file.
 pub(super) fn read_rules_file(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
     let problem = || Problem::unreadable(format!("cannot read rules '{}'", path.display()));
     if path.as_os_str() == "-" {

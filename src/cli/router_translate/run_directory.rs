@@ -1,4 +1,4 @@
-//! `htc-router-translate run`: the router's whole life over a directory of job ads.
+//! `htc-router-translate run`: runs the router on a directory of job ads.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub(super) struct RunDirectoryArguments {
     quirks: QuirksOptions,
 }
 
-/// Says what is configured and will not be done.
+/// Warns about settings that are configured but unsupported.
 fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>, program: &Program) {
     for line in UnsupportedSettings::collect(view).warning_lines(view, &["router"]) {
         program.warn(&line);
@@ -75,7 +75,7 @@ fn warn_of_unsupported(arguments: &RunDirectoryArguments, view: &ConfigView<'_>,
     }
 }
 
-/// Carries it out.
+/// Runs the verb.
 pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let quirks = arguments.quirks.quirks;
@@ -131,9 +131,9 @@ pub(super) fn run(arguments: &RunDirectoryArguments, program: &Program) -> anyho
     Ok(finish_events(events.into_inner(), status))
 }
 
-/// Reports what could not be done, whatever else is to be said; the status that follows.
+/// Reports the failures and returns the exit status.
 fn report_failures(failures: &[RoutingFailure], program: &Program) -> Status {
-    /// With more only their number is reported.
+    /// Maximum number of failures that are reported individually.
     const MAX_REPORTED_FAILURES: usize = 20;
     for failure in failures.iter().take(MAX_REPORTED_FAILURES) {
         program.warn(&format!("{}: {}", failure.source, failure.reason));

@@ -1,4 +1,5 @@
-//! `htc-router-translate simulate`: jobs over time through the routes' limits, failure rates and polling periods.
+//! `htc-router-translate simulate`: jobs over time with the routes' limits, failure rates and polling
+//! periods.
 
 use std::fs;
 use std::io::Write;
@@ -50,14 +51,14 @@ pub(super) struct SimulateArguments {
     quirks: QuirksOptions,
 }
 
-/// Carries it out.
+/// Runs the verb.
 pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::Result<Status> {
     let world = RealWorld::new();
     let path = &arguments.scenario;
     let scenario = read_scenario(path, arguments.seed, SimulationKind::Routes, program)?;
     let quirks = arguments.quirks.quirks;
     let mut config = arguments.config.clone();
-    // The scenario's knobs stand above the files and below those of the command line.
+    // Parameters of the scenario override those of files; those of the command line override both.
     config.set_knob = scenario.knobs.0.clone().into_iter().chain(config.set_knob).collect();
     let setup = RouterSetup::load(&config, quirks, &world, program)?;
     let world = configured_world(world, &setup.config, &mut |text| program.warn(text));
@@ -101,7 +102,7 @@ pub(super) fn run(arguments: &SimulateArguments, program: &Program) -> anyhow::R
     Ok(Status::Done)
 }
 
-/// What came of it, on one screen.
+/// Formats the results on one screen.
 fn render_summary(totals: &RouterTotals, painter: Painter) -> String {
     let RouterTotals { length, came, finished, failed, waiting, mean_wait, longest_wait, routes, .. } =
         totals;
@@ -178,7 +179,7 @@ fn render_timeline(points: &[RouterSnapshot], painter: Painter) -> String {
     render_table(&columns, rows, painter)
 }
 
-/// A drawing: one line a route, its height the number of its jobs; red where it is throttled.
+/// Draws one band per route whose height is the number of its jobs; red while the route is throttled.
 fn draw_svg(points: &[RouterSnapshot]) -> String {
     let names = points.first().map_or(&[][..], |point| &point.routes);
     let names: Vec<String> = names.iter().map(|route| route.name.to_string()).collect();

@@ -1,4 +1,4 @@
-//! `htc-router-translate transform`: ads in, transformed ads out.
+//! `htc-router-translate transform`: reads ads and writes the transformed ads.
 
 mod options;
 mod parallel;
@@ -31,10 +31,10 @@ use crate::lint::transforms as lint;
 use crate::os::{RealWorld, thread_count};
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
-/// So many ads of one are hardly meant.
+/// Number of ads made of one ad that is probably a mistake.
 const SUSPICIOUS_TURN_COUNT: u64 = 1_000_000;
 
-/// Carries it out: 0 when every transform of every ad went well, 1 when one failed.
+/// Runs the verb: status 0 if all transforms of all ads succeeded, otherwise 1.
 pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::Result<Status> {
     arguments.refuse_overwriting_inputs()?;
     let world = arguments.clock.world();
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
         transform_input(&mut run, &path, &mut session, &mut loaded.stdin)?;
     }
     run.writer.finish(&mut run.out).with_context(written)?;
-    // What was in the file before is lost only now.
+    // Only now the old content of the file is replaced.
     let out = run.out.into_inner().map_err(io::IntoInnerError::into_error).with_context(written)?;
     out.commit().with_context(written)?;
     if run.failed > 0 && !arguments.output.quiet {
@@ -103,8 +103,8 @@ pub(super) fn run(arguments: &TransformArguments, program: &Program) -> anyhow::
     Ok(if run.failed + run.malformed + broken > 0 { Status::No } else { Status::Done })
 }
 
-/// Tells every statement that can never work; one that stands in no `if` ends the run before the first ad. Then those
-/// that do nothing are told too, so that one run shows all that is to be corrected.
+/// Reports all statements that can never work. If one of them is not within an `if`, the run ends before the
+/// first ad, and ineffective statements are reported too, so that one run shows everything to correct.
 fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Program) -> anyhow::Result<()> {
     let mut fatal = 0;
     let mut findings = Vec::new();
@@ -118,7 +118,7 @@ fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Prog
     for finding in told.by_ref().take(MAX_REPORTED_STATEMENTS) {
         program.report(&report::finding_problem(finding, Status::Unreadable));
     }
-    // A file that holds no rules at all has a mistake in each line.
+    // A file that is not a rules file has an error in every line.
     let rest = told.count();
     if rest > 0 {
         program.warn(&format!("{rest} more statements are wrong; lint tells all of them"));
@@ -133,10 +133,11 @@ fn refuse_bad_statements(loaded: &LoadedRules, world: &RealWorld, program: &Prog
     Ok(())
 }
 
-/// How many wrong statements are told before the first ad.
+/// Maximum number of invalid statements that are reported before the first ad.
 const MAX_REPORTED_STATEMENTS: usize = 100;
 
-/// Transforms the ads of a file, by several threads where that makes no difference. `rest` is what rules have left of standard input.
+/// Transforms the ads of a file, with several threads if that does not change the output. `rest` is the rest
+/// of standard input after the rules.
 fn transform_input<W: Write + Send>(
     run: &mut AdTransformer<'_, W>,
     path: &Path,
@@ -152,7 +153,7 @@ fn transform_input<W: Write + Send>(
         Some(Some(rest)) => Box::new(io::Cursor::new(rest)),
         _ => OpenInput::open(path, stdin)?.into_ads(run.program)?,
     };
-    // The reader has a buffer of its own.
+    // The reader has its own buffer.
     let mut reader =
         AdReader::new(read, None).exact(run.arguments.strict_input).dialect(Dialect::of_world(session.world));
     let threads = thread_count(run.arguments.threads);

@@ -1,4 +1,4 @@
-//! Speaking to an execution point that runs.
+//! Requests to a running execution point.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::os::RealWorld;
 use crate::runner::slot::{SlotControlAnswer, SlotControlRequest, VacateSpeed, default_socket, send_request};
 use crate::slot::{DrainCompletion, DrainSpeed, ShutdownMode};
 
-/// What a verb asks, of whom, and the ad that goes with it.
+/// Request of a verb: the target, the request, and the ad that is sent with it.
 struct ControlQuery<'a> {
     of: &'a ExecutionPointOptions,
     request: SlotControlRequest,
@@ -31,7 +31,7 @@ impl<'a> ControlQuery<'a> {
     }
 }
 
-/// The verbs that are for a running execution point.
+/// Runs a verb that sends a request to a running execution point.
 pub(super) fn run_control_verb(
     cli: &SlotRunCli,
     verb: &SlotRunVerb,
@@ -100,7 +100,7 @@ pub(super) fn run_control_verb(
             let how = match (options.peaceful, options.fast) {
                 (true, _) => Some(ShutdownMode::Peaceful),
                 (_, true) => Some(ShutdownMode::Fast),
-                // What is graceful is so by itself.
+                // Graceful is the default.
                 _ => None,
             };
             ControlQuery::new(&options.of, SlotControlRequest::Off { how })
@@ -125,7 +125,7 @@ pub(super) fn run_control_verb(
     Ok(Status::Done)
 }
 
-/// Where a running execution point listens: as told, else where one of the same configuration does.
+/// Returns the socket of a running execution point: as given, otherwise that of the same configuration.
 fn socket(cli: &SlotRunCli, of: &ExecutionPointOptions) -> anyhow::Result<PathBuf> {
     if let Some(path) = &of.control {
         return Ok(path.clone());
@@ -176,7 +176,7 @@ fn send(
     }
 }
 
-/// A drain, in the name of whoever asks for it.
+/// Returns the request for a drain, with the name of the user.
 fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
     let how = match (options.quick, options.fast) {
         (true, _) => DrainSpeed::Quick,
@@ -205,7 +205,8 @@ fn drain_request(options: &DrainOptions) -> ControlQuery<'_> {
     ControlQuery::new(&options.of, request)
 }
 
-/// The name of the slot that is claimed, or its row as JSON; what the claim waits for, and what of it is not done, is told.
+/// Prints the name of the claimed slot, or its row as JSON, and messages about what the claim waits for and
+/// what is unsupported.
 fn print_claimed_slot(
     cli: &SlotRunCli,
     session: &ProgramContext,

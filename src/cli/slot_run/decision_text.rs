@@ -1,10 +1,10 @@
-//! What decided, in print.
+//! Text about the expression that decided.
 
 use crate::simulate::DecidingExpression;
 use crate::slot::EvaluatedCondition;
 use crate::text::control_characters::mask_control_characters;
 
-/// As lines of text behind an indent.
+/// Formats the decision as indented lines.
 pub(super) fn indented_lines(decided: &DecidingExpression, indent: &str) -> String {
     let place = if decided.place.is_empty() { String::new() } else { format!(" ({})", decided.place) };
     let mut text =

@@ -1,4 +1,4 @@
-//! `doctor`: will this configuration work here?
+//! `doctor`: checks if this configuration will work on this machine.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::lint::doctor::{
 use crate::runner::slot::{StarterConfig, hook_account};
 use crate::world::World;
 
-/// A line for each thing that was looked at. Exit status 0: nothing will fail.
+/// Prints a line for each check. Exit status 0: nothing will fail.
 pub(super) fn doctor(cli: &SlotRunCli) -> anyhow::Result<Status> {
     let mut late = false;
     let checks = match slot_config::load(cli) {
@@ -22,7 +22,7 @@ pub(super) fn doctor(cli: &SlotRunCli) -> anyhow::Result<Status> {
             checks
         }
         Err(error) if exit_status_of(&error) == Status::TimedOut => return Err(error),
-        // What follows from it cannot be looked at.
+        // Checks that depend on the configuration are not possible.
         Err(error) => vec![HealthCheck::failed("configuration", format!("{error:#}"), "correct it first")],
     };
     let painter = Painter::stdout(cli.output.color);
@@ -68,7 +68,7 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
     }];
     checks.extend(run_all_checks(&patient));
     checks.extend(check_job(cli, &patient, &checks));
-    // What a refused hook is warned of is among the checks.
+    // Warnings about refused hooks are already among the checks.
     let known = |text: &str| {
         let mut found = checks.iter().filter(|check| check.standing != CheckStatus::Good);
         found.any(|check| text.contains(check.found.as_str()))
@@ -81,7 +81,7 @@ fn check_loaded_slots(cli: &SlotRunCli, loaded: &LoadedSlots) -> Vec<HealthCheck
     checks
 }
 
-/// What a job would come to, where a job could come so far.
+/// Rehearses a job, if the previous checks allow it.
 fn check_job(cli: &SlotRunCli, patient: &DoctorInput<'_>, checks: &[HealthCheck]) -> Option<HealthCheck> {
     let lacks = |check: &HealthCheck| {
         check.standing == CheckStatus::Fails && ["configuration", "execute", "users"].contains(&check.subject)

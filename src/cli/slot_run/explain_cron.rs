@@ -1,4 +1,4 @@
-//! What cron jobs publish, before slots are asked: given as a file, or by running each of them once.
+//! Attributes published by cron jobs, for `explain`: from a file, or by running each of them once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::simulate::plan::parse_cron_output;
 use crate::slot::ExecutionPoint;
 use crate::world::{FrozenClockWorld, World};
 
-/// A program that has not ended by then is killed.
+/// Time after which a program is killed.
 const CRON_TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Lets a machine have what stands in a file of attributes, as if a cron job had printed it.
+/// Publishes the attributes of a file in a machine, as if a cron job had printed them.
 pub(super) fn publish_attribute_file(
     machine: &mut ExecutionPoint,
     path: &Path,
@@ -32,7 +32,8 @@ pub(super) fn publish_attribute_file(
     Ok(())
 }
 
-/// Runs each cron job of the configuration once, and lets the machine have what they publish. What fails is told.
+/// Runs each cron job of the configuration once, and publishes its output in the machine. Failures are
+/// reported.
 pub(super) fn run_cron_jobs_once(
     machine: &mut ExecutionPoint,
     cli: &SlotRunCli,

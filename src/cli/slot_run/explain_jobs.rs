@@ -1,4 +1,4 @@
-//! Which slots would take a job, and why the others would not.
+//! `explain`: the slots that would take a job, and the reasons of the others.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ use crate::runner::slot::{
 use crate::slot::SlotPlan;
 use crate::world::World;
 
-/// What is to be told, and the names that slots have or ask for.
+/// Warnings to print, and the attribute names that slots have or refer to.
 #[derive(Default)]
 struct CollectedWarnings {
     warnings: Vec<String>,
@@ -28,14 +28,15 @@ struct CollectedWarnings {
 }
 
 impl CollectedWarnings {
-    /// Two configurations may well say the same.
+    /// Adds the warnings that are new: two configurations may give the same ones.
     fn add_new_warnings(&mut self, warnings: Vec<String>) {
         let new: Vec<String> =
             warnings.into_iter().filter(|warning| !self.warnings.contains(warning)).collect();
         self.warnings.extend(new);
     }
 
-    /// Why it may be a slip to set an attribute: no slot has it, and no expression of theirs or of the jobs asks for it.
+    /// Returns warnings about set attributes that are probably misspelled: no slot has them, and no
+    /// expression of slots or jobs refers to them.
     fn unknown_attribute_warnings(&self, arguments: &ExplainOptions, jobs: &[ClassAd]) -> Vec<String> {
         let names = arguments.set.iter().map(|(name, _)| name.as_str());
         let told = |(name, near): (&str, Option<String>)| {
@@ -48,14 +49,14 @@ impl CollectedWarnings {
     }
 }
 
-/// Exit status 0: every job is taken by some slot.
+/// Runs the verb. Exit status 0: every job is taken by some slot.
 pub(super) fn explain_jobs(
     cli: &SlotRunCli,
     session: &ProgramContext,
     arguments: &ExplainOptions,
 ) -> anyhow::Result<Status> {
     let mut heard = CollectedWarnings::default();
-    // While others are waited for nothing of ours runs.
+    // Nothing of ours runs while the program waits for others.
     let wait = || {
         exit_at_deadline(
             cli.end,
@@ -95,7 +96,7 @@ pub(super) fn explain_jobs(
     }
 }
 
-/// What each slot says to each job.
+/// Prints each slot's answer for each job.
 fn print_answers(
     cli: &SlotRunCli,
     wants_any: bool,
@@ -131,7 +132,7 @@ fn print_answers(
     Ok(if is_yes { Status::Done } else { Status::No })
 }
 
-/// The lines below a refusal: where its reason was set, and the other conditions that are not true.
+/// Returns the lines below a refusal: where its reason was set, and the other conditions that are not true.
 fn refusal_details(reason: &str, details: &[UnmetCondition]) -> Vec<String> {
     let condition =
         reason.split_once(" is not true for this job: ").map_or(reason, |(_, condition)| condition);
@@ -216,7 +217,7 @@ fn attribute_value(name: &str, value: &str) -> anyhow::Result<Expr> {
         .map_err(|error| Problem::usage(format!("--set {name}={value}: {error}")).into())
 }
 
-/// What a slot takes before and after, for people.
+/// Formats the number of jobs that a slot takes before and after, for people.
 fn change_text(change: &OfferChange) -> String {
     let OfferChange { slot, jobs, before, after, refused_before, refused_after, .. } = change;
     let mut text = format!("{slot}: takes {before} of {jobs} jobs before, {after} after\n");
@@ -231,7 +232,7 @@ fn change_text(change: &OfferChange) -> String {
     text
 }
 
-/// Exit status 1: a slot takes other jobs than before.
+/// Compares two sets of slots. Exit status 1: a slot takes other jobs than before.
 fn compare_slots(
     (cli, heading): (&SlotRunCli, &str),
     (before, after): (&CandidateSlots, &CandidateSlots),

@@ -1,4 +1,4 @@
-//! The texts of the man page.
+//! Texts of the man page.
 
 use crate::cli::common::{Example, Manual};
 

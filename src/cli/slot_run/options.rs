@@ -1,4 +1,4 @@
-//! The command line of `htc-slot-run`.
+//! Command line of `htc-slot-run`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,12 +33,12 @@ pub(super) struct SlotRunCli {
     pub(super) events: EventsOptions,
     #[command(flatten)]
     pub(super) lines: LogLineOptions,
-    /// When the time of `--timeout` is over.
+    /// Time at which `--timeout` ends.
     #[arg(skip)]
     pub(super) end: Option<MonotonicTime>,
 }
 
-/// Without a verb the slots run.
+/// Verb; if there is none, the slots run.
 #[derive(Subcommand, Debug)]
 pub(super) enum SlotRunVerb {
     /// Fetch and run jobs until told to end (the default)
@@ -53,8 +53,8 @@ pub(super) enum SlotRunVerb {
     Simulate(SimulateOptions),
     /// Tell whether this configuration will work here, and what to do where it will not
     Doctor,
-    /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate release-claim drain
-    /// undrain reconfig off)
+    /// Print slots of a running one (also match claim activate alive hold suspend continue vacate deactivate
+    /// release-claim drain undrain reconfig off)
     Status(SlotStatusOptions),
     /// Let a running execution point hold a slot for a claimer, as a negotiator does
     #[command(hide = true)]
@@ -102,15 +102,16 @@ pub(super) enum SlotRunVerb {
     Explain(ExplainOptions),
 }
 
-/// Which running execution point is meant.
+/// Options that select the running execution point.
 #[derive(Args, Debug)]
 pub(super) struct ExecutionPointOptions {
-    /// The socket that the execution point was given with --control; without, that in LOG of the same configuration
+    /// The socket that the execution point was given with --control; without, that in LOG of the same
+    /// configuration
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
 }
 
-/// One of its slots, or all.
+/// Options that select one slot or all.
 #[derive(Args, Debug)]
 pub(super) struct SlotSelection {
     #[command(flatten)]
@@ -120,7 +121,7 @@ pub(super) struct SlotSelection {
     pub(super) slot: Option<String>,
 }
 
-/// One of its slots.
+/// Options that select one slot.
 #[derive(Args, Debug)]
 pub(super) struct SingleSlotOptions {
     #[command(flatten)]
@@ -130,14 +131,15 @@ pub(super) struct SingleSlotOptions {
     pub(super) slot: String,
 }
 
-/// For whom a slot is claimed.
+/// Options for claiming a slot.
 #[derive(Args, Debug)]
 pub(super) struct ClaimOptions {
     #[command(flatten)]
     pub(super) of: SingleSlotOptions,
     #[command(flatten)]
     pub(super) input: InputOptions,
-    /// Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times MAX_CLAIM_ALIVES_MISSED)
+    /// Seconds without alive after which an idle claim ends (default: ALIVE_INTERVAL times
+    /// MAX_CLAIM_ALIVES_MISSED)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(1..=i64::from(i32::MAX)))]
     pub(super) lease: Option<i64>,
     /// Dynamic slots that have to make room at once, as a negotiator with ALLOW_PSLOT_PREEMPTION names them
@@ -148,7 +150,7 @@ pub(super) struct ClaimOptions {
     pub(super) schedd: Option<String>,
 }
 
-/// What is run under a claim.
+/// Options for running a job under a claim.
 #[derive(Args, Debug)]
 pub(super) struct ActivateOptions {
     #[command(flatten)]
@@ -157,7 +159,7 @@ pub(super) struct ActivateOptions {
     pub(super) input: InputOptions,
 }
 
-/// Why a job is put on hold.
+/// Options for putting a job on hold.
 #[derive(Args, Debug)]
 pub(super) struct HoldOptions {
     #[command(flatten)]
@@ -167,7 +169,7 @@ pub(super) struct HoldOptions {
     pub(super) reason: Option<String>,
 }
 
-/// How a job leaves.
+/// Options for vacating jobs.
 #[derive(Args, Debug)]
 pub(super) struct VacateOptions {
     #[command(flatten)]
@@ -177,7 +179,7 @@ pub(super) struct VacateOptions {
     pub(super) fast: bool,
 }
 
-/// How the job of a claim ends.
+/// Options for ending the job of a claim.
 #[derive(Args, Debug)]
 pub(super) struct DeactivateOptions {
     #[command(flatten)]
@@ -187,7 +189,7 @@ pub(super) struct DeactivateOptions {
     pub(super) fast: bool,
 }
 
-/// Which claim is given back.
+/// Options for releasing a claim.
 #[derive(Args, Debug)]
 pub(super) struct ReleaseOptions {
     #[command(flatten)]
@@ -197,7 +199,7 @@ pub(super) struct ReleaseOptions {
     pub(super) waiting: bool,
 }
 
-/// How it ends.
+/// Options for shutting down.
 #[derive(Args, Debug)]
 pub(super) struct OffOptions {
     #[command(flatten)]
@@ -213,7 +215,7 @@ pub(super) struct OffOptions {
     pub(super) force_graceful: bool,
 }
 
-/// How a drain is done.
+/// Options for draining.
 #[derive(Args, Debug)]
 pub(super) struct DrainOptions {
     #[command(flatten)]
@@ -242,7 +244,8 @@ pub(super) struct DrainOptions {
     /// Drain only if this is true in the ad of each slot
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) check: Option<String>,
-    /// START meanwhile: jobs that it admits may run as long as one from before does (default: DEFAULT_DRAINING_START_EXPR)
+    /// START meanwhile: jobs that it admits may run as long as one from before does (default:
+    /// DEFAULT_DRAINING_START_EXPR)
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(super) start: Option<String>,
     /// Why, for DrainReason
@@ -250,7 +253,7 @@ pub(super) struct DrainOptions {
     pub(super) reason: Option<String>,
 }
 
-/// Which drain ends.
+/// Options for ending a drain.
 #[derive(Args, Debug)]
 pub(super) struct UndrainOptions {
     #[command(flatten)]
@@ -260,7 +263,7 @@ pub(super) struct UndrainOptions {
     pub(super) request_id: Option<String>,
 }
 
-/// What is shown of slots.
+/// Options for showing slots.
 #[derive(Args, Debug)]
 pub(super) struct SlotStatusOptions {
     #[command(flatten)]
@@ -270,7 +273,7 @@ pub(super) struct SlotStatusOptions {
     pub(super) watch: Option<Duration>,
 }
 
-/// When and how a run ends, and what limits it.
+/// Options for the end of a run and its limits.
 #[derive(Args, Debug)]
 pub(super) struct RunOptions {
     /// End when no slot has more work
@@ -299,7 +302,7 @@ pub(super) struct RunOptions {
     pub(super) control: Option<PathBuf>,
 }
 
-/// What is played, and what is told of it.
+/// Options of a simulation and its output.
 #[derive(Args, Debug)]
 pub(super) struct SimulateOptions {
     /// The scenario, in TOML: htc-scenario(5)
@@ -337,7 +340,7 @@ pub(super) struct SimulateOptions {
     pub(super) every_poll: bool,
 }
 
-/// Which slots are asked, and how they are made up.
+/// Options for the slots of `explain`.
 #[derive(Args, Debug)]
 pub(super) struct ExplainOptions {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The run itself: accounts, directories, the starter, then the live loop.
+//! Run of the slots: accounts, directories, the starter, then the event loop.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,8 @@ use crate::starter::volume_group::VolumeGroup;
 use crate::text::arguments::join_v2_raw;
 use crate::world::World;
 
-/// What removes the leftovers of starters, as far as the configuration can be read: starters say what is wrong with it.
+/// Returns the cleaner for leftovers of starters. Errors in its parameters are ignored here, because starters
+/// report them.
 fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
     let base = view.string("BASE_CGROUP").ok().flatten().map(|setting| setting.value).unwrap_or_default();
     let group = VolumeGroup::read(view).unwrap_or_default();
@@ -40,7 +41,7 @@ fn leftover_cleaner(view: &ConfigView<'_>) -> ExecuteCleaner {
 }
 
 pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
-    // Before anything else is open that could have the number of a descriptor.
+    // Opened first, so that no other file has the number of a given descriptor.
     let json = cli.events.open()?;
     let readable = if cli.output.quiet { None } else { stderr_outlet() };
     let mut events = EventStream::new(&format!("{}: ", session.name()), readable, json)
@@ -64,7 +65,8 @@ pub(super) fn run(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<
     }
 }
 
-/// Why work may be left though the run has ended because there was no more; `refused` are hooks that could not be used.
+/// Returns the reason why work may remain although the run ended because there was no more; `refused` are
+/// hooks that could not be used.
 fn explain_unfetched_work(
     cli: &SlotRunCli,
     outcome: &ExecutionPointOutcome,
@@ -87,7 +89,7 @@ fn explain_unfetched_work(
     Some(format!("work may be left: {slot} could not call FETCH_WORK: {reason}{more}"))
 }
 
-/// The FETCH_WORK hooks that are configured and cannot be used, by slot.
+/// Returns the configured FETCH_WORK hooks that cannot be used, by slot.
 fn refused_fetch_hooks(settings: &StartdSettings) -> BTreeMap<String, String> {
     let refused = settings.slots.iter().filter_map(|slot| {
         let reason = slot.hooks.as_ref()?.fetch_refused.clone()?;
@@ -96,7 +98,8 @@ fn refused_fetch_hooks(settings: &StartdSettings) -> BTreeMap<String, String> {
     refused.collect()
 }
 
-/// From its configuration to its end: a drain may ask for another one after it. Returned are the hooks that could not be used, too.
+/// Runs once from reading the configuration to the end; a drain may request another run after it. Also
+/// returns the hooks that could not be used.
 fn run_once(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -127,7 +130,8 @@ fn run_once(
     let (control, unheard) = open_control_socket(cli, log.as_deref());
     warnings.extend(unheard);
     slot_config::warn_once(session, &warnings);
-    // Beside the journal, which counts on it: what tidies temporary directories up does not come there.
+    // Next to the journal, which relies on it: programs that clean temporary directories do not touch it
+    // there.
     let beside = journal.as_ref().map_or_else(std::env::temp_dir, |journal| journal.directory().to_owned());
     let private = PrivateDirectory::new(&beside).context("cannot make a directory for the run")?;
     let options = ExecutionPointSetup {
@@ -159,7 +163,8 @@ fn run_once(
     outcome.map(|outcome| (outcome, refused)).map_err(run_problem)
 }
 
-/// What is looked at now and before each job: that starters can read their configuration, and have room.
+/// Returns the check that is made now and before each job: that starters can read their configuration and
+/// have disk space.
 fn make_starter_check(
     cli: &SlotRunCli,
     world: &Rc<RealWorld>,
@@ -174,7 +179,8 @@ fn make_starter_check(
     Ok(Box::new(move || config.check().and_then(|()| execute.as_deref().map_or(Ok(()), check_room))))
 }
 
-/// Clears EXECUTE of what a run before has left; `cleaner` is none where the starters know better. Given back is what to tell.
+/// Removes leftovers of an earlier run from EXECUTE; `cleaner` is `None` if the starters do this better.
+/// Returns messages.
 fn clean(
     execute: &Path,
     cleaner: Option<&ExecuteCleaner>,
@@ -196,7 +202,7 @@ fn run_problem(error: ExecutionPointError) -> anyhow::Error {
     }
 }
 
-/// EXECUTE and LOG, which must be there.
+/// Returns EXECUTE and LOG, which must exist.
 fn required_directories(
     config: &Config,
     view: &ConfigView<'_>,
@@ -212,7 +218,7 @@ fn required_directories(
     Ok((execute, log))
 }
 
-/// The journal, and what a run that was killed has left; that there is none is a warning.
+/// Opens the journal and recovers the leftovers of a killed run; adds a warning if there is no journal.
 fn recover(
     cli: &SlotRunCli,
     log: &Path,
@@ -233,7 +239,7 @@ fn recover(
     }
 }
 
-/// Reads the configuration again.
+/// Returns the function that reads the configuration again.
 fn reload(
     cli: &SlotRunCli,
     world: &Rc<RealWorld>,
@@ -256,10 +262,10 @@ fn reload(
     })
 }
 
-/// The journal of a run in its state directory; or why there is none.
+/// Opens the journal of a run in its state directory, or returns the reason why there is none.
 ///
 /// # Errors
-/// Another run holds it.
+/// Returns an error if another run uses it.
 fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Option<String>), String>> {
     let none = |why: String| {
         let path = directory.display();
@@ -279,7 +285,7 @@ fn open_journal(directory: &Path) -> anyhow::Result<Result<(RunJournal, Option<S
     }
 }
 
-/// Where requests come in: as told, else in LOG; and why not there.
+/// Returns the socket for requests: as given, otherwise in LOG; or the reason why there is none.
 fn open_control_socket(cli: &SlotRunCli, log: Option<&Path>) -> (Option<PathBuf>, Option<String>) {
     if cli.run.control.is_some() {
         return (cli.run.control.clone(), None);
@@ -305,7 +311,7 @@ fn path_bytes(path: &Path) -> BString {
     <[u8]>::from_path(path).map_or_else(|| path.to_string_lossy().into_owned().into(), BString::from)
 }
 
-/// What the starter has to know of our command line.
+/// Returns our options that the starter needs.
 fn starter_options_text(cli: &SlotRunCli) -> BString {
     let mut words: Vec<BString> = Vec::new();
     let mut add = |name: &str, value: Option<BString>| {
@@ -326,7 +332,7 @@ fn starter_options_text(cli: &SlotRunCli) -> BString {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         add("--config-file", Some(path_bytes(&file)));
     }
-    // Else they come with the environment, and `X = $(X) more` must not be done twice.
+    // Otherwise they are passed in the environment; passing them twice would apply `X = $(X) more` twice.
     if cli.config.no_env {
         add("--no-env", None);
         for (name, value) in &cli.config.set_knob {

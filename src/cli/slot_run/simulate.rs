@@ -1,4 +1,4 @@
-//! `simulate`: a scenario is played, and what came of it is printed or drawn.
+//! `simulate`: runs a scenario, and prints or draws the results.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::runner::events::RunnerEvent as StreamEvent;
 use crate::simulate::{EventSink, SimulationOptions, SimulationResult};
 use crate::text::control_characters::mask_control_characters;
 
-/// The scenario and where events go: the word behind `--events` may have been meant as the scenario.
+/// Returns the scenario and the target of events: the word after `--events` may be the scenario.
 fn find_scenario_and_events(options: &SimulateOptions) -> anyhow::Result<(&Path, Option<&EventTarget>)> {
     const STDOUT_NAMES: &EventTarget = &EventTarget::Descriptor(1);
     match (&options.scenario, &options.events) {
@@ -79,13 +79,13 @@ pub(super) fn simulate(
             text.unwrap_or_else(|| render_summary(&played.summary, Painter::stdout(cli.output.color))),
         )?;
     }
-    // What is known is told, whatever cannot be written.
+    // The report is printed even if a picture cannot be written.
     pictures.draw(&played)?;
     sink.map_or(Ok(()), EventWriter::end)?;
     Ok(Status::Done)
 }
 
-/// The scenario that `--init` writes.
+/// Scenario that `--init` writes.
 const INITIAL_SCENARIO: &str = include_str!("scenario.toml");
 
 fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status> {
@@ -100,7 +100,7 @@ fn print_initial_scenario(arguments: &SimulateOptions) -> anyhow::Result<Status>
     Ok(Status::Done)
 }
 
-/// Plays it to its end, or as long as somebody listens; with a timeline if it is to be drawn.
+/// Runs the simulation to its end, or until no reader is left; with a timeline if it is to be drawn.
 fn run_to_end<'a>(
     cli: &SlotRunCli,
     ready: &'a PreparedSimulation,
@@ -118,7 +118,7 @@ fn run_to_end<'a>(
     Ok(simulation.finish())
 }
 
-/// Tells all that happens on standard output.
+/// Prints all events to standard output.
 fn stream_events(
     cli: &SlotRunCli,
     ready: &PreparedSimulation,
@@ -138,7 +138,7 @@ fn stream_events(
             *failed.borrow_mut() = writeln!(output, "{line}").err();
         }
     };
-    // Nothing is left to do for a reader who has seen enough.
+    // If the reader has closed the pipe and no picture is requested, nothing is left to do.
     let goes_on = || pictures.are_wanted() || failed.borrow().is_none();
     let played = run_to_end(cli, ready, (play, pictures.are_wanted()), (Some(&mut tell), &goes_on))?;
     pictures.draw(&played)?;

@@ -18,7 +18,7 @@ use crate::simulate::{
 };
 use crate::text::count::format_thousands;
 
-/// Both summaries, and where the first job fared differently.
+/// Both summaries, and the first difference for a job.
 #[derive(Serialize)]
 struct ComparisonRecord<'a> {
     before: &'a Summary,
@@ -27,12 +27,12 @@ struct ComparisonRecord<'a> {
     first_difference: Option<RunDifference>,
 }
 
-/// Which configuration is which, for readers of what follows.
+/// Returns the heading with the names of both configurations.
 pub(super) fn heading(before: &str, after: &Path) -> String {
     format!("before: {before}\nafter:  {}\n\n", after.display())
 }
 
-/// Plays both; `file` is the one that is compared with. Exit status 1: something is different.
+/// Simulates both; `file` is the second configuration. Exit status 1: something is different.
 pub(super) fn compare_simulations(
     cli: &SlotRunCli,
     courses: &[SimulationCourse<'_>; 2],
@@ -61,7 +61,7 @@ pub(super) fn compare_simulations(
     Ok(if differs { Status::No } else { Status::Done })
 }
 
-/// What a line of the table says.
+/// Row of the table: its name, value and format.
 type Measure = (&'static str, fn(&Summary) -> f64, fn(f64) -> String);
 
 const MEASURES: [Measure; 14] = [
@@ -90,7 +90,7 @@ fn render_comparison(
     let measured = MEASURES.iter().map(|(name, of, form)| {
         comparison_row((*name).to_owned(), (of(&one.summary), of(&other.summary)), *form)
     });
-    // Of these there are many: only what changes is shown.
+    // There are many of these rows, so only changes are shown.
     let mut others = slot_state_rows(&one.summary, &other.summary);
     others.extend(hook_rows(&one.summary, &other.summary));
     others.retain(|row| row[3] != UNCHANGED);
@@ -127,7 +127,7 @@ fn render_comparison(
     text
 }
 
-/// What a row says where nothing changes.
+/// Text of a row without a change.
 const UNCHANGED: &str = "same";
 
 fn comparison_row(name: String, (before, after): (f64, f64), form: fn(f64) -> String) -> [String; 4] {
@@ -138,7 +138,7 @@ fn comparison_row(name: String, (before, after): (f64, f64), form: fn(f64) -> St
     [name, form(before), form(after), change]
 }
 
-/// How long slots of each type were in each state.
+/// Returns the time that slots of each type spent in each state.
 fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     let mut known: BTreeMap<(&str, &str), [f64; 2]> = BTreeMap::new();
     for (at, summary) in [one, other].into_iter().enumerate() {
@@ -154,7 +154,7 @@ fn slot_state_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     known.into_iter().map(told).collect()
 }
 
-/// What hooks were called for.
+/// Returns the counts of hook calls.
 fn hook_rows(one: &Summary, other: &Summary) -> Vec<[String; 4]> {
     type HookMeasure = (&'static str, fn(&HookCounts) -> u64);
     const HOOK_MEASURES: [HookMeasure; 5] = [

@@ -1,4 +1,4 @@
-//! Where pictures and events of a simulation go: files that can be written are opened before anything is played.
+//! Output files of a simulation for pictures and events; they are opened before the simulation starts.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -17,22 +17,22 @@ use crate::runner::events::RunnerEvent as StreamEvent;
 use crate::simulate::SimulationResult;
 use crate::time::MonotonicTime;
 
-/// The pictures that are asked for.
+/// Requested pictures.
 pub(super) struct PictureFiles {
     svg: Option<PathBuf>,
     html: Option<PathBuf>,
-    /// Whoever reads a picture is not waited for beyond that.
+    /// Time until which a reader is waited for.
     end: Option<MonotonicTime>,
     session: ProgramContext,
 }
 
 const PICTURE_TIMEOUT_MESSAGE: &str =
     "the time given with --timeout is over: nobody reads the picture, so that it is not written";
-/// A file that stands for standard output.
+/// File name that means standard output.
 const STDOUT_FILE: &str = "-";
 
 impl PictureFiles {
-    /// Those of these files. Nobody who reads them is waited for beyond `end`.
+    /// Creates the pictures for these files. Readers are waited for at most until `end`.
     pub(super) fn from_paths(
         (svg, html): (Option<&Path>, Option<&Path>),
         (end, session): (Option<MonotonicTime>, &ProgramContext),
@@ -44,22 +44,22 @@ impl PictureFiles {
         Ok(PictureFiles { svg, html, end, session: session.clone() })
     }
 
-    /// Makes sure that their files can be written.
+    /// Checks that the files can be written.
     pub(super) fn check_writable(&self) -> anyhow::Result<()> {
         let files = [&self.svg, &self.html].into_iter().flatten();
         for path in files.filter(|path| *path != Path::new(STDOUT_FILE)) {
-            // Whoever reads a pipe would take this for the end.
+            // The reader of a pipe would take this for the end of the data.
             if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
                 continue;
             }
-            // What stands there stays until there is something to be written in its place.
+            // The old content is kept until there is something to write.
             let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
             opened.with_context(|| cannot_write(path))?;
         }
         Ok(())
     }
 
-    /// Refuses what would stand on standard output beside a picture.
+    /// Refuses other output to standard output together with a picture.
     pub(super) fn refuse_stdout_conflict(&self, events: bool, json: bool) -> anyhow::Result<()> {
         let beside = [("--events", events), ("--json or --jsonl", json)];
         let beside = beside.into_iter().find(|(_, is_asked)| *is_asked).filter(|_| self.uses_stdout());
@@ -72,7 +72,7 @@ impl PictureFiles {
         }
     }
 
-    /// Whether one of them is written to standard output.
+    /// Returns true if a picture is written to standard output.
     pub(super) fn uses_stdout(&self) -> bool {
         [&self.svg, &self.html].into_iter().flatten().any(|path| path == Path::new(STDOUT_FILE))
     }
@@ -81,7 +81,7 @@ impl PictureFiles {
         self.svg.is_some() || self.html.is_some()
     }
 
-    /// Writes them.
+    /// Writes the pictures.
     pub(super) fn draw(&self, played: &SimulationResult) -> anyhow::Result<()> {
         let Some(timeline) = &played.timeline else { return Ok(()) };
         exit_at_deadline(self.end, &self.session, PICTURE_TIMEOUT_MESSAGE);
@@ -106,7 +106,7 @@ fn write_picture(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| cannot_write(path))
 }
 
-/// Writes and waits for whoever reads, since a simulation has time, but not beyond `--timeout`.
+/// Writer that waits for a slow reader, because a simulation has time, but not longer than `--timeout`.
 struct WaitingWriter {
     outlet: LineOutput,
     end: Option<MonotonicTime>,
@@ -120,7 +120,7 @@ impl WaitingWriter {
             if left.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // It takes up to four times as long as it is told.
+            // It takes up to four times as long as the given limit.
             self.outlet.finish((left / 4).min(Duration::from_secs(1)));
             written = self.outlet.flush();
         }
@@ -141,14 +141,14 @@ impl Write for WaitingWriter {
     }
 }
 
-/// Standard output for all that happens. Nobody is waited for beyond `end`.
+/// Returns standard output for events. Readers are waited for at most until `end`.
 pub(super) fn waiting_stdout(end: Option<MonotonicTime>) -> anyhow::Result<Box<dyn Write>> {
     let Some(end) = end else { return Ok(Box::new(open_stdio_pipe().1)) };
     let outlet = LineOutput::from_descriptor_number(1).context("standard output")?;
     Ok(Box::new(BufWriter::with_capacity(PipedStdin::BUFFER_SIZE, WaitingWriter { outlet, end: Some(end) })))
 }
 
-/// What takes events as JSON beside standard output. Nothing is lost.
+/// Writer of events as JSON to a target other than standard output. No event is lost.
 pub(super) struct EventWriter {
     to: WaitingWriter,
     name: String,
@@ -173,7 +173,7 @@ impl EventWriter {
         self.failed = self.to.write_with_deadline(line).err();
     }
 
-    /// Tells what could not be written; that somebody has read enough is no failure.
+    /// Returns the error that prevented writing; a reader that closed the pipe is not an error.
     pub(super) fn end(self) -> anyhow::Result<()> {
         match self.failed {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -184,7 +184,7 @@ impl EventWriter {
     }
 }
 
-/// Events could not be written there.
+/// Returns the problem for events that could not be written.
 pub(super) fn unwritten_events_problem(error: io::Error, name: &str) -> anyhow::Error {
     if error.kind() == io::ErrorKind::TimedOut {
         let text = format!("the time given with --timeout is over: {name} takes no more events");

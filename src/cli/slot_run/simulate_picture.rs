@@ -1,4 +1,4 @@
-//! A simulation as a picture and as a page.
+//! Simulation as a picture and as an HTML page.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::slot::{Activity, SlotState};
 use crate::text::calendar::CivilTime;
 use crate::text::count::format_thousands;
 
-/// The timeline alone.
+/// Draws only the timeline.
 pub(super) fn timeline_svg(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
     let names: Vec<String> = (0..SlotState::ALL.len() * Activity::ALL.len())
         .map(|number| state_activity_name(state_activity_at(number)))
@@ -58,7 +58,7 @@ fn slot_stays<'a>(
         };
         return row.stays.iter().map(stay).collect();
     }
-    // Within a column only the shares are known.
+    // Within a column only the share of each state is known.
     let width = length / COLUMNS as f64;
     let mut columns: Vec<&(u16, u8, f32)> = row.columns.iter().collect();
     columns.sort_by_key(|(column, number, _)| (*column, *number));
@@ -79,7 +79,7 @@ fn slot_stays<'a>(
     all
 }
 
-/// Timeline, diagram of states, summary.
+/// Returns a page with timeline, state diagram and summary.
 pub(super) fn html_page(timeline: &Timeline, rows: &[String], summary: &Summary) -> String {
     let changes: Vec<StateTransition> = summary
         .transitions

@@ -1,4 +1,4 @@
-//! Playing simulations to their end, with a line of progress and a limit of time.
+//! Running of simulations to their end, with a progress line and a time limit.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use super::options::SlotRunCli;
 use crate::cli::common::{Problem, Progress, Status};
 use crate::simulate::Simulation;
 
-/// How much of the time passes between two looks at the clock.
+/// Number of intervals after which the clock is checked.
 const CLOCK_CHECKS: u64 = 500;
-/// Work that is longer shows how far it is.
+/// Time after which the progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Plays simulations of one length to their ends, with a line of progress once it takes long; now and then they are looked at, by
-/// whom they go on for.
+/// Runs simulations of the same length to their ends, with a progress line if it takes long. `look` is called
+/// at intervals and returns false to stop.
 pub(super) fn run_side_by_side<'a>(
     cli: &SlotRunCli,
     simulations: &mut [Simulation<'a>],

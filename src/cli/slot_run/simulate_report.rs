@@ -1,4 +1,4 @@
-//! A summary on one screen.
+//! Summary on one screen.
 
 use crate::cli::common::{Painter, render_table};
 use crate::simulate::summary::{JobStatisticsSummary, NeverRunJobs, SlotTypeSummary, Summary};
@@ -7,10 +7,10 @@ use crate::text::calendar::CivilTime;
 use crate::text::control_characters::mask_control_characters;
 use crate::text::count::format_thousands;
 
-/// So many owners, causes and kinds are shown.
+/// Maximum number of owners, causes and groups that are shown.
 const MAX_ROWS: usize = 5;
 
-/// The whole summary.
+/// Formats the whole summary.
 pub(super) fn render_summary(summary: &Summary, painter: Painter) -> String {
     let mut text = render_head(summary);
     text += &totals(summary);
@@ -76,7 +76,7 @@ fn totals(summary: &Summary) -> String {
     text
 }
 
-/// The waits of jobs that have started, and how long the others have waited so far.
+/// Formats the waiting times of jobs that have started, and of the others until the end.
 fn render_waits(summary: &Summary) -> String {
     let Summary { waits, jobs, longest_unstarted, .. } = summary;
     let unstarted = format_span(*longest_unstarted);
@@ -111,7 +111,7 @@ fn render_badput_causes(summary: &Summary, painter: Painter) -> String {
     format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(left, "causes"))
 }
 
-/// Columns of the table of slot types, with what the states of each begin with; the first that fits counts.
+/// Columns of the table of slot types, with the prefix of their states; the first match is used.
 const STATE_COLUMNS: [(&str, &str); 10] = [
     (">BUSY", "Claimed/Busy"),
     (">SUSPENDED", "Claimed/Suspended"),
@@ -128,7 +128,7 @@ const STATE_COLUMNS: [(&str, &str); 10] = [
 fn render_slot_types(summary: &Summary, painter: Painter) -> String {
     let tenths: Vec<[u64; STATE_COLUMNS.len()]> =
         summary.slot_types.iter().map(time_shares_in_tenths).collect();
-    // No slot of most scenarios is ever in another state.
+    // In most scenarios, no slot is ever in most of these states.
     let shown: Vec<usize> = (0..STATE_COLUMNS.len())
         .filter(|at| !STATE_COLUMNS[*at].1.is_empty() || tenths.iter().any(|row| row[*at] > 0))
         .collect();
@@ -148,7 +148,8 @@ fn render_slot_types(summary: &Summary, painter: Painter) -> String {
     format!("\n{}{}", render_table(&columns, rows, painter), not_shown_text(left, "types"))
 }
 
-/// The time in the states of each column in tenths of a per cent; those with the largest remainders are rounded up, so that the sum is 1000.
+/// Returns the time in the states of each column in tenths of a percent; the values with the largest
+/// remainders are rounded up, so that the sum is 1000.
 fn time_shares_in_tenths(it: &SlotTypeSummary) -> [u64; STATE_COLUMNS.len()] {
     let mut exact = [0.0; STATE_COLUMNS.len()];
     for (state, seconds) in &it.states {
@@ -223,7 +224,7 @@ fn render_hooks(summary: &Summary, painter: Painter) -> String {
 }
 
 fn render_never_run(summary: &Summary) -> String {
-    // Kinds of jobs that differ in sizes alone mostly have one reason.
+    // Groups of jobs that differ only in their sizes usually have the same reason.
     let mut told: Vec<(String, u64)> = Vec::new();
     for NeverRunJobs { jobs, owner, count, why, .. } in &summary.never_run {
         let of = if owner.is_empty() { String::new() } else { format!(" of {owner}") };
@@ -255,11 +256,11 @@ pub(super) fn not_shown_text(left: usize, what: &str) -> String {
 }
 
 fn percent(part: f64) -> String {
-    // No minus in front of nothing.
+    // Avoids a minus sign before zero.
     format!("{:.1} %", part * 100.0 + 0.0)
 }
 
-/// A name that fits a column.
+/// Shortens a name to the width of a column.
 fn shorten_name(name: &str) -> String {
     cut_text(name, 48)
 }

@@ -1,4 +1,4 @@
-//! What a simulation is played with: the scenario, the configuration of each of its machines, the jobs.
+//! Inputs of a simulation: the scenario, the configuration of each of its machines, the jobs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,28 +19,28 @@ use crate::simulate::{
 use crate::slot::StartdSettings;
 use crate::world::World;
 
-/// What a simulation is played with.
+/// Inputs of a simulation.
 pub(super) struct PreparedSimulation {
     pub scenario: Scenario,
     pub plan: SimulationPlan,
-    /// The file of the scenario.
+    /// File of the scenario.
     path: PathBuf,
-    /// Its name.
+    /// Name of the scenario for messages.
     name: String,
-    /// The configurations of all machines, at the start and from an event on, by their numbers.
+    /// Configurations of all machines, at the start and from an event on, by number.
     configs: Vec<Config>,
-    /// The knobs of the command line, which stand above those of the scenario.
+    /// Parameters of the command line, which override those of the scenario.
     command_line_params: Vec<String>,
-    /// What the configurations are looked at in.
+    /// World in which the configurations are read.
     world: RealWorld,
-    /// The jobs, read already, for whoever plays it first.
+    /// Jobs that were already read, for the first simulation.
     unused_workload: RefCell<Option<Workload>>,
-    /// For reading them again: what is odd about them was told.
+    /// Context for reading them again without repeating the warnings.
     silent: ProgramContext,
 }
 
 impl PreparedSimulation {
-    /// Where its knobs were set.
+    /// Returns where the parameters were set.
     pub(super) fn setting_locations(&self) -> ParameterOrigins<'_> {
         ParameterOrigins {
             configs: &self.configs,
@@ -53,7 +53,7 @@ impl PreparedSimulation {
     }
 }
 
-/// What is played, and how.
+/// Prepared simulation with its options.
 pub(super) struct SimulationCourse<'r> {
     pub ready: &'r PreparedSimulation,
     pub play: SimulationOptions,
@@ -71,19 +71,19 @@ impl SimulationSource for SimulationCourse<'_> {
     }
 }
 
-/// The configurations of machines while they are made up, one after another.
+/// Configurations of machines that are created one after another.
 #[derive(Default)]
 struct ConfigurationSet {
     all: Vec<Config>,
-    /// Their numbers, by the knobs of the machines that have them.
+    /// Numbers of the configurations, by the parameters of their machines.
     numbers: BTreeMap<BTreeMap<String, String>, usize>,
-    /// What is odd about them.
+    /// Warnings that were printed.
     seen_warnings: Vec<String>,
     failed: Option<anyhow::Error>,
 }
 
 impl ConfigurationSet {
-    /// The slots of a machine, and the number of its configuration.
+    /// Returns the slots of a machine, and the number of its configuration.
     fn slots_of_machine(
         &mut self,
         cli: &SlotRunCli,
@@ -97,14 +97,15 @@ impl ConfigurationSet {
                 return Err(text);
             }
         };
-        // Of machines whose sizes are thrown one configuration is kept: where a knob was set is the same for all.
+        // For machines with random sizes one configuration is kept: parameters are set in the same places for
+        // all of them.
         let mut alike = machine.knobs.clone();
         alike.remove("MEMORY");
         let number = *self.numbers.entry(alike).or_insert_with(|| {
             self.all.push(loaded.config);
             self.all.len() - 1
         });
-        // That hooks are missing does not matter: none is run.
+        // Warnings about missing hooks do not matter, because no hook is run.
         let is_new = |warning: &String| !warning.contains("_HOOK_") && !self.seen_warnings.contains(warning);
         let new: Vec<String> = loaded.warnings.into_iter().filter(is_new).collect();
         self.seen_warnings.extend(new);
@@ -112,14 +113,15 @@ impl ConfigurationSet {
     }
 }
 
-/// Reads the scenario, and the configuration for each of its machines; `config` in place of the one that is given.
+/// Reads the scenario and the configuration for each of its machines; `config` replaces the given
+/// configuration.
 pub(super) fn prepare_simulation(
     (cli, session): (&SlotRunCli, &ProgramContext),
     (path, seed): (&Path, Option<u64>),
     config: Option<&Path>,
 ) -> anyhow::Result<PreparedSimulation> {
     let silent = session.with_kept_messages();
-    // What is odd about the scenario and its jobs is told once.
+    // Warnings about the scenario and its jobs are printed once.
     let of_scenario = if config.is_some() { &silent } else { session };
     let scenario = read_scenario(path, seed, SimulationKind::Slots, of_scenario)?;
     let world = RealWorld::new();
@@ -150,13 +152,13 @@ pub(super) fn prepare_simulation(
     slips.retain(|slip| !told.contains(slip));
     slot_config::warn_once(session, &slips);
     let jobs = read_workload(&ready, &ready.world, of_scenario)?;
-    // What jobs' ads may ask of slots has to be there.
+    // Attributes that job ads refer to must be present in the slots.
     ready.plan.add_job_references(jobs.all_job_ads());
     ready.unused_workload = RefCell::new(Some(jobs));
     Ok(ready)
 }
 
-/// Why machines and events of a scenario come to no plan, with the place.
+/// Returns the problem for machines or events of a scenario that are not valid, with the place.
 fn plan_problem(error: PlanError, of: (&Scenario, &Path)) -> Problem {
     match &error {
         PlanError::Configuration(text) => Problem::unreadable(text.clone()),
@@ -169,7 +171,7 @@ fn plan_problem(error: PlanError, of: (&Scenario, &Path)) -> Problem {
     }
 }
 
-/// The jobs of a scenario.
+/// Returns the jobs of a scenario.
 fn read_workload(
     ready: &PreparedSimulation,
     world: &dyn World,
@@ -182,7 +184,7 @@ fn read_workload(
     read_jobs((&ready.scenario, &ready.path), ready.plan.start, (asked.as_ref(), world), session)
 }
 
-/// A scenario as it begins.
+/// Creates a simulation at the start of its scenario.
 pub(super) fn start_simulation(
     ready: &PreparedSimulation,
     play: SimulationOptions,

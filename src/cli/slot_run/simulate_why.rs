@@ -1,4 +1,4 @@
-//! `simulate --why`: what became of a job, or what decided about a slot at a time, in print.
+//! `simulate --why`: the history of a job, or the expressions that decided about a slot at a time.
 
 use super::decision_text;
 use super::options::SlotRunCli;
@@ -12,7 +12,7 @@ use crate::text::control_characters::mask_control_characters;
 use crate::text::similar_names::nearest;
 use crate::world::World;
 
-/// Answers it.
+/// Answers the question.
 pub(super) fn answer_why(
     cli: &SlotRunCli,
     course: &SimulationCourse<'_>,
@@ -23,7 +23,7 @@ pub(super) fn answer_why(
     if is_job && what.split('.').count() <= 2 {
         return explain_job(cli, course, what);
     }
-    // A slot's own name may have an @.
+    // A slot name may contain an @.
     let Some((slot, time)) = what.rsplit_once('@').filter(|(slot, _)| !slot.is_empty()) else {
         return Err(Problem::usage(format!(
             "--why '{what}': expected a job such as 1.17, or SLOT@TIME such as slot1@2h"
@@ -34,7 +34,7 @@ pub(super) fn answer_why(
     explain_slot(cli, course, (slot, time))
 }
 
-/// Exit status 1: no slot was offered it.
+/// Explains the history of a job. Exit status 1: no slot was offered to it.
 fn explain_job(cli: &SlotRunCli, course: &SimulationCourse<'_>, job: &str) -> anyhow::Result<Status> {
     let job = if job.contains('.') { job.to_owned() } else { format!("{job}.0") };
     let Some(story) = JobTrace::of_job(course, &job)? else {
@@ -57,7 +57,7 @@ fn job_story(story: &JobTrace) -> String {
         text += &format!("{:>12} job {job} {what}\n", format!("+{}", format_span(*at)));
         let why: String =
             decided.iter().map(|it| decision_text::indented_lines(it, "                 ")).collect();
-        // The same slot often says the same again.
+        // The same slot often gives the same reason again.
         if told.as_ref() != Some(&why) {
             text += &why;
         }
@@ -80,7 +80,7 @@ fn job_story(story: &JobTrace) -> String {
     text
 }
 
-/// The seconds from the start of a scenario to a time in it.
+/// Returns the seconds from the start of a scenario to a time.
 fn seconds_since_start(
     course: &SimulationCourse<'_>,
     time: TimePoint,
@@ -100,7 +100,7 @@ fn seconds_since_start(
     Err(Problem::usage(format!("--why: the scenario lasts {length}, and this is {when}")))
 }
 
-/// That there is no such slot, and those that may have been meant.
+/// Returns the problem for an unknown slot, with similar names.
 fn unknown_slot_problem(slot: &str, names: &[String]) -> Problem {
     let problem = Problem::usage(format!("--why: there is no slot '{slot}' at that time"));
     if let Some(near) = nearest(slot.to_ascii_lowercase(), names.iter().map(String::as_str)) {
@@ -112,7 +112,7 @@ fn unknown_slot_problem(slot: &str, names: &[String]) -> Problem {
     problem.hint(format!("there are {some}{more}"))
 }
 
-/// The last change of a slot before a time, and what every expression says at that time.
+/// Explains the last change of a slot before a time, and the values of its expressions at that time.
 fn explain_slot(
     cli: &SlotRunCli,
     course: &SimulationCourse<'_>,

@@ -1,4 +1,4 @@
-//! The slots as they would be: their ads, or a table of them.
+//! Slots of a configuration: their ads, or a table.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::cli::common::{
 use crate::runner::slot::passive_execution_point;
 use crate::slot::{ExecutionPoint, SlotKey, SlotPlan};
 
-/// The slots that were named; all of them without names.
+/// Returns the named slots, or all slots if none are named.
 pub(super) fn select_slots(machine: &ExecutionPoint, names: &[String]) -> anyhow::Result<Vec<SlotKey>> {
     let all: Vec<(SlotKey, String)> = machine.slots().map(|(key, id, ..)| (key, id.to_owned())).collect();
     if let Some(missing) = names.iter().find(|name| !all.iter().any(|(_, id)| id.eq_ignore_ascii_case(name)))
@@ -32,7 +32,7 @@ pub(super) fn select_slots(machine: &ExecutionPoint, names: &[String]) -> anyhow
     Ok(all.into_iter().filter(|(_, id)| wanted(id)).map(|(key, _)| key).collect())
 }
 
-/// Prints the ads, an empty line between them.
+/// Prints the ads, with an empty line between them.
 pub(super) fn print_ads(
     cli: &SlotRunCli,
     session: &ProgramContext,
@@ -72,7 +72,7 @@ fn write_ads(
     output.flush()
 }
 
-/// A slot as `--dry-run` shows it.
+/// Slot as `--dry-run` shows it.
 #[derive(Serialize)]
 struct PlannedSlotRecord {
     slot: String,
@@ -116,7 +116,7 @@ impl PlannedSlotRecord {
     }
 }
 
-/// `--dry-run`: one line a slot. Exit status 0: each can be used.
+/// Prints one line per slot for `--dry-run`. Exit status 0: every slot can be used.
 pub(super) fn print_planned_slots(cli: &SlotRunCli, session: &ProgramContext) -> anyhow::Result<Status> {
     let loaded = slot_config::load(cli)?;
     slot_config::warn_once(session, &loaded.warnings);

@@ -1,4 +1,4 @@
-//! From the command line to a machine that can begin.
+//! Creation of an execution point from the command line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,28 +17,28 @@ use crate::runner::slot::{SleepMethod, StarterProgram, StarterProgramError, conf
 use crate::slot::{ConfigureError, ExitLimits, HostMeasurements, SleepSupport, StartdSettings, configure};
 use crate::world::World;
 
-/// What a run of any verb begins with.
+/// Inputs that a run of any verb needs.
 pub(super) struct LoadedSlots {
     pub config: Config,
     pub world: Rc<RealWorld>,
     pub around: HostMeasurements,
     pub settings: StartdSettings,
     pub warnings: Vec<String>,
-    /// What makes the machine sleep.
+    /// Method to suspend the machine, or `None`.
     pub sleeper: Option<SleepMethod>,
 }
 
-/// The file and line where a knob has a value.
+/// Function that returns the file and line where a parameter has a value.
 type SettingLocator<'a> = &'a dyn Fn(&str, &str) -> Option<(String, usize)>;
 
-/// A machine that is made up: knobs that go above the configuration but below `--set-knob`, and its disk.
+/// Hypothetical machine: parameters that override the configuration but not `--set-knob`, and its disk.
 pub(super) struct HypotheticalMachine<'a> {
-    /// Read in place of `--config-file`.
+    /// Configuration that replaces `--config-file`.
     pub file: Option<&'a Path>,
     pub knobs: &'a BTreeMap<String, String>,
-    /// The space of its disk in KiB, where it is not that of this machine.
+    /// Disk space in KiB, or `None` for that of this machine.
     pub disk: Option<i64>,
-    /// The file and line where a knob has this value.
+    /// Function that returns the file and line where a parameter has a value.
     pub set_at: SettingLocator<'a>,
 }
 
@@ -93,13 +93,14 @@ pub(super) fn load(cli: &SlotRunCli) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, None, true)
 }
 
-/// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them from answering. `file`
-/// is read in place of `--config-file`.
+/// As [`load`], for slots that are only asked: that EXECUTE is missing here is told, and does not keep them
+/// from answering. `file` is read in place of `--config-file`.
 pub(super) fn load_for_query(cli: &SlotRunCli, file: Option<&Path>) -> anyhow::Result<LoadedSlots> {
     load_or_time_out(cli, file, false)
 }
 
-/// A program that was killed since the time is over is what everything else follows from; it is among what was said.
+/// A program that was killed since the time is over is what everything else follows from; it is among what
+/// was said.
 fn load_or_time_out(cli: &SlotRunCli, file: Option<&Path>, to_run: bool) -> anyhow::Result<LoadedSlots> {
     let world = RealWorld::new().with_command_deadline(cli.end);
     let cut = world.timeout_flag();

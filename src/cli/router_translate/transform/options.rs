@@ -14,7 +14,7 @@ use crate::os::{RealWorld, SharedUserMaps, find_overwritten_input};
 use crate::runner::configured_world;
 use crate::transform::TransformSession;
 
-/// Which ads are transformed by what, and how they are written.
+/// Options for the ads, their transforms and the output.
 #[derive(Args, Debug)]
 pub(in crate::cli::router_translate) struct TransformArguments {
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(in crate::cli::router_translate) struct TransformArguments {
 }
 
 impl TransformArguments {
-    /// The world that is asked for, in the mode of the configuration and with its maps.
+    /// Returns the requested world, with the mode and user maps of the configuration.
     pub(super) fn make_world(&self, config: Option<&Config>, program: &Program) -> RealWorld {
         match config {
             Some(config) => configured_world(self.clock.world(), config, &mut |text| program.warn(text)),
@@ -68,12 +68,12 @@ impl TransformArguments {
         }
     }
 
-    /// The same for another thread.
+    /// Returns the same world for another thread.
     pub(super) fn make_thread_world(&self, config: Option<&Config>, maps: SharedUserMaps) -> RealWorld {
         self.clock.world().with_strict_mode(config.is_some_and(Config::is_strict)).with_shared_user_maps(maps)
     }
 
-    /// What transforms are applied with.
+    /// Creates the session in which transforms are applied.
     pub(super) fn new_session<'w>(
         &self,
         world: &'w RealWorld,
@@ -89,7 +89,7 @@ impl TransformArguments {
         session
     }
 
-    /// The files of ads.
+    /// Returns the files of ads.
     pub(super) fn input_files(&self) -> Vec<&Path> {
         let mut inputs: Vec<&Path> = self.ads.iter().chain(&self.files).map(PathBuf::as_path).collect();
         if inputs.is_empty() {
@@ -98,7 +98,7 @@ impl TransformArguments {
         inputs
     }
 
-    /// Refuses to write onto what is to be read.
+    /// Refuses to overwrite a file that is read.
     pub(super) fn refuse_overwriting_inputs(&self) -> Result<(), Problem> {
         let inputs = self.input_files();
         inputs
@@ -107,7 +107,7 @@ impl TransformArguments {
             .try_for_each(|path| self.refuse_overwriting(path))
     }
 
-    /// Refuses to write onto one of them.
+    /// Refuses to overwrite this input.
     pub(super) fn refuse_overwriting(&self, input: &Path) -> Result<(), Problem> {
         let Some(out) = &self.out else { return Ok(()) };
         match find_overwritten_input(out, [input]) {

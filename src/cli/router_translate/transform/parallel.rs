@@ -1,4 +1,5 @@
-//! Streams of long ads that several threads transform by portions, which are written and told of in their order.
+//! Streams of long ads that several threads transform in portions; output and messages keep the order of the
+//! stream.
 
 use std::io::{Empty, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::os::{SharedUserMaps, StopFlag, process_in_parallel};
 use crate::transform::Transform;
 
-/// What became of a portion. Lines and ads are counted from its beginning.
+/// Result of a portion. Lines and ads are counted from its beginning.
 struct TransformPortion {
     text: Vec<u8>,
     notes: Vec<TransformNote>,
@@ -28,7 +29,7 @@ struct TransformPortion {
 }
 
 impl<W: Write + Send> AdTransformer<'_, W> {
-    /// Transforms all of a stream of long ads.
+    /// Transforms all ads of a stream of long ads.
     pub(super) fn transform_in_parallel<R: Read + Send>(
         &mut self,
         reader: AdReader<R>,
@@ -42,7 +43,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             config: self.config,
             maps: &self.maps.clone(),
         };
-        // What a transform remembers is its own.
+        // Each thread has its own copy, because a transform keeps state.
         let transforms = Mutex::new(vec![self.transforms.to_vec(); threads]);
         let worker = || {
             let mut transforms =
@@ -66,7 +67,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         failure.map_or_else(|| whole.context(problem), Err)
     }
 
-    /// Writes and tells what a portion gave that begins behind so many lines.
+    /// Writes the output and messages of a portion that begins after `lines` lines.
     fn add_portion(&mut self, portion: TransformPortion, lines: u64) -> anyhow::Result<()> {
         self.out.write_all(&portion.text).context("cannot write the output")?;
         for note in portion.notes {
@@ -80,7 +81,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
     }
 }
 
-/// What every thread works with.
+/// Inputs shared by all threads.
 #[derive(Clone, Copy)]
 struct WorkerInputs<'a> {
     program: &'a Program,

@@ -1,4 +1,4 @@
-//! Transforms applied to the ads of a stream.
+//! Application of transforms to the ads of a stream.
 
 use std::io::{Read, Write};
 
@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::os::SharedUserMaps;
 use crate::transform::{IterationPlan, Transform, TransformSession};
 
-/// The work on all ads.
+/// State of the transformation of all ads.
 pub(super) struct AdTransformer<'a, W> {
     pub(super) program: &'a Program,
     pub(super) arguments: &'a TransformArguments,
@@ -32,10 +32,11 @@ pub(super) struct AdTransformer<'a, W> {
 }
 
 impl<W: Write + Send> AdTransformer<'_, W> {
-    /// Whether what is written and told of an ad depends on no other ad, so that several threads may work.
+    /// Returns true if the output and messages for an ad do not depend on other ads, so that several threads
+    /// can be used.
     pub(super) fn can_run_in_parallel(&self) -> bool {
         let TransformArguments { trace, diff, xml, new, output, clock, .. } = self.arguments;
-        // Random numbers from a seed follow one another.
+        // Random numbers from a seed form one sequence.
         let one_by_one = !(*trace || *diff || *xml || *new || output.json) && clock.seed.is_none();
         one_by_one && self.plan.is_none() && self.transforms.iter().all(Transform::has_no_includes)
     }
@@ -58,7 +59,7 @@ impl<W: Write + Send> AdTransformer<'_, W> {
             for error in record.errors {
                 self.observer.report_note(TransformNote::Malformed(error))?;
             }
-            // Whoever keeps the notes tells why.
+            // The owner of the notes reports the reason.
             if is_refused {
                 return Ok(());
             }
@@ -85,7 +86,8 @@ impl<W: Write + Send> AdTransformer<'_, W> {
         Ok(())
     }
 
-    /// All transforms on one ad. What fails is told and the ad left out, as a job would not be routed or submitted.
+    /// Applies all transforms to one ad. A failure is reported and the ad is skipped, as a job would not be
+    /// routed or submitted.
     fn apply_transforms(
         &mut self,
         ad: &mut ClassAd,

@@ -1,4 +1,4 @@
-//! What is written: ads, or records of an ad with its story.
+//! Output of transforms: ads, or records of ads with their steps.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::classad::ClassAd;
 use crate::classad::format::list::{AttributeOrder, ListForm, ListWriter};
 use crate::cli::transform_report::{self as report, AdDifference};
 
-/// Writes what came out: ads in one of the four forms, or records of an ad with its story.
+/// Writer of results: ads in one of four formats, or records of ads with their steps.
 pub(super) enum TransformOutput {
     Ads(ListWriter),
     Records { array: bool, count: usize },

@@ -1,4 +1,4 @@
-//! What is told of transforms: problems once for each place, stories and steps if wanted.
+//! Messages about transforms: problems once per place, and steps on request.
 
 use std::collections::HashSet;
 
@@ -9,39 +9,39 @@ use crate::cli::common::{ProgramContext as Program, Status, malformed_ad_problem
 use crate::cli::transform_report::{self as report, AdDifference, StepRecorder, StoryObserver};
 use crate::transform::{Observer, ProblemKind, RuleLine, Transform, TransformEvent, TransformFailure};
 
-/// What is told once: source, line, text.
+/// Key of a problem that is reported once: source, line, text.
 type ReportKey = (String, u32, String);
 
-/// A line, by its source and number.
+/// Line, identified by source and number.
 type SourceLine = (usize, u32);
 
-/// Something to be told. Lines and ads are counted from where the reading began.
+/// Note to report. Lines and ads are counted from the start of reading.
 pub(super) enum TransformNote {
-    /// What could not be read of an ad.
+    /// Malformed part of an ad.
     Malformed(AdError),
-    /// What kept a statement from doing what was asked; a line whose value was undefined.
+    /// Problem of a statement, and the line whose value was undefined, if any.
     Problem { key: ReportKey, undefined: Option<SourceLine>, error: anyhow::Error },
-    /// Why an ad, by its number, is not written.
+    /// Reason why the ad with this number is not written.
     LeftOut { key: ReportKey, error: anyhow::Error, ad: u64 },
 }
 
-/// Listens to transforms: problems are told once for each place, stories and steps are kept if wanted.
+/// Observer of transforms that reports problems once per place, and records steps on request.
 pub(super) struct TransformReporter<'a> {
     program: &'a Program,
-    /// The name of the input.
+    /// Name of the input.
     pub(super) input: String,
     strict: bool,
     reported: HashSet<ReportKey>,
-    /// Lines of which it was told once why their value is undefined.
+    /// Lines for which an undefined value was reported.
     undefined: HashSet<SourceLine>,
-    /// What is told later.
+    /// Notes kept for later, or `None` if they are reported immediately.
     kept_notes: Option<Vec<TransformNote>>,
-    /// How often a statement could not do what was asked.
+    /// Number of statements that had a problem.
     pub(super) broken: usize,
     trace: TraceMode,
 }
 
-/// What is told of each step of a transform.
+/// Recording of the steps of a transform.
 enum TraceMode {
     Nothing,
     Story(StoryObserver),
@@ -107,20 +107,20 @@ impl<'a> TransformReporter<'a> {
         Ok(())
     }
 
-    /// Keeps what is to be told for whoever tells it in its place.
+    /// Keeps notes for the caller instead of reporting them.
     pub(super) fn with_kept_notes(self) -> Self {
         TransformReporter { kept_notes: Some(Vec::new()), ..self }
     }
 
-    /// What is to be told since the last time.
+    /// Returns the notes since the last call.
     pub(super) fn take_notes(&mut self) -> Vec<TransformNote> {
         self.kept_notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Tells it, or keeps it.
+    /// Reports a note, or keeps it.
     ///
     /// # Errors
-    /// Malformed ads, where those are refused.
+    /// Returns an error for a malformed ad, if these are refused.
     pub(super) fn report_note(&mut self, note: TransformNote) -> anyhow::Result<()> {
         if let Some(kept) = &mut self.kept_notes {
             kept.push(note);
@@ -138,10 +138,11 @@ impl<'a> TransformReporter<'a> {
         Ok(())
     }
 
-    /// Tells what another one has kept of a portion behind so many lines and ads, unless it was told already.
+    /// Reports a note that another reporter has kept for a portion which begins after `lines` lines and `ads`
+    /// ads, unless it was already reported.
     ///
     /// # Errors
-    /// Malformed ads, where those are refused.
+    /// Returns an error for a malformed ad, if these are refused.
     pub(super) fn add_notes(&mut self, mut note: TransformNote, lines: u64, ads: u64) -> anyhow::Result<()> {
         let is_new = match &mut note {
             TransformNote::Malformed(error) => {
@@ -161,7 +162,7 @@ impl<'a> TransformReporter<'a> {
         if is_new { self.report_note(note) } else { Ok(()) }
     }
 
-    /// Tells the story of an ad.
+    /// Prints the steps and changes of an ad.
     pub(super) fn print_story(&mut self, ad: u64, difference: Option<&AdDifference>) {
         let story = match &mut self.trace {
             TraceMode::Story(story) => std::mem::take(&mut story.text),
@@ -212,10 +213,10 @@ impl Observer for TransformReporter<'_> {
     }
 }
 
-/// The place of a line.
+/// Returns the place of a line.
 fn line_place(line: &RuleLine) -> SourceLine {
     (std::sync::Arc::as_ptr(&line.source).addr(), line.number)
 }
 
-/// How many different problems are told: a stream of a million ads may have a problem each.
+/// Maximum number of different problems that are reported: a stream of a million ads may have one each.
 const MAX_REPORTED_PROBLEMS: usize = 1000;
